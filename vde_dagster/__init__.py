@@ -1,0 +1,1 @@
+"""Virtual data environments on Dagster, Spark and Iceberg."""

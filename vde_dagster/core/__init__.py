@@ -1,0 +1,1 @@
+"""Pure decisions on immutable values: standard library and sqlglot only."""

@@ -1,0 +1,75 @@
+"""Every error that vde_dagster raises on purpose.
+
+Three outcomes are kept apart (DESIGN.md section 4, rule R5): *refused* (nothing was done, and
+trying again unchanged will be refused again), *conflict* (somebody else was first; nothing of ours
+was done), and *unknown* (the answer was lost: read the state again before doing anything).
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable
+from dataclasses import dataclass
+from pathlib import Path
+
+
+class VdeError(Exception):
+    """Root of all errors of this package. The text says what happened and what to do next."""
+
+
+class Refused(VdeError):
+    """The request cannot be carried out as it stands; nothing was written."""
+
+
+class Conflict(VdeError):
+    """Another writer was first; nothing of ours was written. Reading again and retrying is safe."""
+
+
+class OutcomeUnknown(VdeError):
+    """The answer to a write was lost: it may or may not have happened. Re-read before retrying."""
+
+
+class SetupError(Refused):
+    """The machine lacks something (Java, jars, a package); the text says what to install or set."""
+
+
+class EvaluationFailed(VdeError):
+    """A model's query or function failed; what was published before is untouched."""
+
+
+@dataclass(frozen=True, slots=True, kw_only=True, order=True)
+class Place:
+    """Where in a user's project something stands. ``line`` and ``column`` count from 1."""
+
+    path: Path
+    line: int = 1
+    column: int = 1
+
+    def __str__(self) -> str:
+        return f"{self.path}:{self.line}"
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Problem:
+    """One thing that is wrong in a user's project: where, what, and what to do about it."""
+
+    place: Place
+    message: str
+    advice: str = ""
+
+    def __str__(self) -> str:
+        advice = f"\n    {self.advice}" if self.advice else ""
+        return f"{self.place}: {self.message}{advice}"
+
+
+class ProjectInvalid(Refused):
+    """A project cannot be loaded. Carries every problem that was found, sorted by place.
+
+    Args:
+        problems: At least one problem.
+    """
+
+    def __init__(self, problems: Iterable[Problem]) -> None:
+        self.problems: tuple[Problem, ...] = tuple(sorted(problems, key=lambda each: each.place))
+        count = len(self.problems)
+        title = f"{count} problem{'s' if count != 1 else ''} in this project; nothing was changed."
+        super().__init__("\n".join([title, *map(str, self.problems)]))
