@@ -630,9 +630,7 @@ def _departures(flights: pa.Table) -> pa.Table:
     return (
         flights.append_column("departure_delay_minutes", flights["dep_delay"])
         .append_column("cancelled", pc.is_null(flights["dep_delay"]))
-        .append_column(
-            "event_landing_ts", pc.coalesce(flights["actual_departure"], cancelled_at)
-        )
+        .append_column("event_landing_ts", pc.coalesce(flights["actual_departure"], cancelled_at))
     )
 
 
@@ -650,9 +648,11 @@ def _arrivals(flights: pa.Table) -> pa.Table:
 def _weather(path: Path) -> pa.Table:
     measures = _schema(WEATHER_MEASURES).as_arrow()
     time_hour = pa.timestamp("us", tz="UTC")
-    columns = [("origin", pa.string()), ("time_hour", time_hour), *zip(
-        measures.names, measures.types, strict=True
-    )]
+    columns = [
+        ("origin", pa.string()),
+        ("time_hour", time_hour),
+        *zip(measures.names, measures.types, strict=True),
+    ]
     weather = _read(path, pa.schema(columns))
     landed_at = pc.add(weather["time_hour"], pa.scalar(WEATHER_KNOWN_AFTER))
     return weather.append_column("observed_at", weather["time_hour"]).append_column(
@@ -773,7 +773,9 @@ def print_summary(summary: LandingSummary) -> None:
 def main(arguments: list[str] | None = None) -> int:
     """Lands into a project's catalog. Exit codes: 0 done, 1 refused or failed, 2 wrong usage."""
     parser = argparse.ArgumentParser(description="Land the flights that were known at an instant.")
-    parser.add_argument("--until", type=utc_time, required=True, help="for example 2013-01-04T00:00")
+    parser.add_argument(
+        "--until", type=utc_time, required=True, help="for example 2013-01-04T00:00"
+    )
     parser.add_argument("--project", type=Path, default=Path(__file__).parent, metavar="DIR")
     options = parser.parse_args(arguments)
     logging.basicConfig(level=logging.INFO, format="%(message)s", stream=sys.stderr)

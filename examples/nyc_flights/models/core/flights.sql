@@ -3,7 +3,7 @@ MODEL (
   kind INCREMENTAL_BY_TIME_RANGE (time_column scheduled_departure),
   cron '@hourly',
   owner 'flights',
-  description 'One row per flight: its departure, its arrival where there is one, the weather of its hour',
+  description 'One row per flight: departure, arrival where there is one, weather of its hour',
   grain (scheduled_departure, carrier, flight, origin, dest)
 );
 

@@ -3,7 +3,7 @@ MODEL (
   kind INCREMENTAL_BY_TIME_RANGE (time_column flight_date),
   cron '@daily',
   owner 'flights',
-  description 'Delays and weather by scheduled day (UTC) and origin; the weather is a mean over flights',
+  description 'Delays and weather (mean over flights) by scheduled day (UTC) and origin',
   grain (flight_date, origin)
 );
 
@@ -13,9 +13,9 @@ SELECT
   COUNT(*) AS flights, -- Scheduled flights known so far
   COUNT_IF(cancelled) AS cancelled, -- Of them cancelled
   COUNT(actual_departure) AS departed, -- Of them departed
-  COALESCE(SUM(departure_delay_minutes), 0) AS total_departure_delay_minutes, -- Early ones count negative
+  COALESCE(SUM(departure_delay_minutes), 0) AS total_departure_delay_minutes, -- Early is negative
   CAST(SUM(departure_delay_minutes) AS DOUBLE)
-    / NULLIF(COUNT(departure_delay_minutes), 0) AS mean_departure_delay_minutes, -- Null where none departed
+    / NULLIF(COUNT(departure_delay_minutes), 0) AS mean_departure_delay_minutes, -- Null if none
   COUNT(wind_speed_mph) AS flights_with_wind, -- Flights whose hour has a wind report
   CAST(CAST(SUM(wind_speed_mph) AS DECIMAL(18, 5)) AS DOUBLE)
     / NULLIF(COUNT(wind_speed_mph), 0) AS mean_wind_speed_mph, -- From an exact decimal sum

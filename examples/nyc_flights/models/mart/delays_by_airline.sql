@@ -14,8 +14,8 @@ SELECT
   c.cancelled AS cancelled, -- Of them cancelled
   c.departed AS departed, -- Of them departed
   c.arrived AS arrived, -- Of them arrived
-  c.total_departure_delay_minutes AS total_departure_delay_minutes, -- Early ones count negative
-  c.departed_over_15_late AS departed_over_15_late, -- More than 15 minutes after schedule
+  c.total_departure_delay_minutes AS total_departure_delay_minutes, -- Early is negative
+  c.departed_over_15_late AS departed_over_15_late, -- By more than 15 minutes
   c.mean_departure_delay_minutes AS mean_departure_delay_minutes, -- Null where none departed
   c.mean_arrival_delay_minutes AS mean_arrival_delay_minutes -- Null where none arrived
 FROM mart.carrier_delays AS c

@@ -10,8 +10,6 @@ if TYPE_CHECKING:
     from pyspark.sql import DataFrame
     from vde_dagster import ModelContext
 
-ON_TIME_MINUTES = 15
-
 
 @model(
     "mart.punctuality",
@@ -32,6 +30,7 @@ def punctuality(context: ModelContext) -> DataFrame:
     """One row per carrier; `punctuality` is on_time / departed, null where none departed."""
     from pyspark.sql import functions as F
 
+    on_time_minutes = 15
     delay = F.col("departure_delay_minutes")
     return (
         context.table("core.flights")
@@ -39,7 +38,7 @@ def punctuality(context: ModelContext) -> DataFrame:
         .agg(
             F.count(F.lit(1)).alias("flights"),
             F.count(delay).alias("departed"),
-            F.count_if(delay <= ON_TIME_MINUTES).alias("on_time"),
+            F.count_if(delay <= on_time_minutes).alias("on_time"),
             F.max(delay).alias("longest_departure_delay_minutes"),
         )
         .select(

@@ -3,7 +3,7 @@ MODEL (
   kind INCREMENTAL_BY_TIME_RANGE (time_column observed_at),
   cron '@hourly',
   owner 'flights',
-  description 'Weather at the three airports, one row per origin and hour; measures are exact decimals',
+  description 'Weather, one row per origin and hour; measures are exact decimals',
   grain (origin, observed_at)
 );
 

@@ -1,0 +1,356 @@
+"""Landing on a real SQL catalog, against DuckDB over the CSV files; R-style facts by name."""
+
+from __future__ import annotations
+
+import logging
+import subprocess
+import sys
+import threading
+import time
+from collections import Counter
+from collections.abc import Callable
+from datetime import UTC, datetime, timedelta
+from pathlib import Path
+
+import expected
+import landing
+import pytest
+from pyiceberg.catalog import Catalog
+from pyiceberg.catalog.sql import SqlCatalog
+from pyiceberg.exceptions import CommitFailedException, CommitStateUnknownException
+from pyiceberg.table import CommitTableResponse, Table
+from pyiceberg.table.update import TableRequirement, TableUpdate
+
+THREE_DAYS = datetime(2013, 1, 4, tzinfo=UTC)
+FIRST_EVENING = datetime(2013, 1, 1, 20, tzinfo=UTC)
+STREAMS = ("raw.departures", "raw.arrivals", "raw.weather")
+
+
+def open_lake(folder: Path) -> SqlCatalog:
+    return SqlCatalog("lake", uri=f"sqlite:///{folder}/lake.db", warehouse=f"file://{folder}/wh")
+
+
+class FlakyCatalog(SqlCatalog):
+    """Raises `error` at the `fail_at`-th commit (from 0), before or after it was applied."""
+
+    def __init__(self, folder: Path, error: Exception, *, fail_at: int, applied: bool) -> None:
+        super().__init__(
+            "lake", uri=f"sqlite:///{folder}/lake.db", warehouse=f"file://{folder}/wh"
+        )
+        self.error = error
+        self.applied = applied
+        self.fail_at = fail_at
+        self.commits = 0
+
+    def commit_table(
+        self,
+        table: Table,
+        requirements: tuple[TableRequirement, ...],
+        updates: tuple[TableUpdate, ...],
+    ) -> CommitTableResponse:
+        number, self.commits = self.commits, self.commits + 1
+        if number == self.fail_at and not self.applied:
+            raise self.error
+        answer = super().commit_table(table, requirements, updates)
+        if number == self.fail_at:
+            raise self.error
+        return answer
+
+
+@pytest.fixture(scope="module")
+def lake(tmp_path_factory: pytest.TempPathFactory) -> SqlCatalog:
+    catalog = open_lake(tmp_path_factory.mktemp("lake"))
+    landing.land(catalog, until=THREE_DAYS)
+    return catalog
+
+
+@pytest.fixture(scope="module")
+def evening() -> expected.Mapping[str, expected.Rows]:
+    return expected.landed_rows(FIRST_EVENING)
+
+
+def held(catalog: Catalog, name: str, columns: tuple[str, ...]) -> expected.Rows:
+    rows = catalog.load_table(name).scan().to_arrow().select(list(columns)).to_pylist()
+    return expected.normalized(columns, [tuple(row.values()) for row in utc(rows)])
+
+
+def utc(rows: list[dict[str, object]]) -> list[dict[str, object]]:
+    return [
+        {k: v.astimezone(UTC) if isinstance(v, datetime) else v for k, v in row.items()}
+        for row in rows
+    ]
+
+
+def assert_holds(catalog: Catalog, wanted: expected.Mapping[str, expected.Rows]) -> None:
+    for name, rows in wanted.items():
+        assert held(catalog, name, rows.columns) == rows, name
+
+
+def valid_to(catalog: Catalog, name: str) -> datetime:
+    return datetime.fromisoformat(catalog.load_table(name).properties["vde.valid-to"])
+
+
+def test_the_data_set_has_the_flights_keys_and_never_arriving_flights_that_are_documented() -> None:
+    facts = expected.csv_facts()
+    assert facts["flights"] == facts["keys"] == 336_776
+    assert facts["never_arrive"] == 1_175
+    assert facts["cancelled"] == 8_255
+    assert facts["weather"] == facts["weather_keys"] == 26_115
+    assert facts["delay_and_time_disagree"] == facts["arrive_without_leaving"] == 0
+    assert (facts["land_in_a_later_hour"], facts["depart_in_a_later_hour"]) == (64_231, 55_976)
+    assert facts["longest_delay_minutes"] == 1_301
+
+
+def test_landing_three_days_lands_exactly_what_upstream_had_committed(lake: SqlCatalog) -> None:
+    assert_holds(lake, expected.landed_rows(THREE_DAYS))
+
+
+@pytest.mark.parametrize("name", STREAMS)
+def test_each_landed_hour_is_one_iceberg_snapshot_of_one_partition(
+    lake: SqlCatalog, name: str
+) -> None:
+    table = lake.load_table(name)
+    rows = table.scan().to_arrow().to_pylist()
+    by_hour = Counter((row["landing_date"], row["landing_hour"], row["batch_id"]) for row in rows)
+    added = [
+        int(snapshot.summary["added-records"] or 0)
+        for snapshot in table.metadata.snapshots
+        if snapshot.summary
+    ]
+    assert added == [by_hour[hour] for hour in sorted(by_hour)]
+    assert all(f"{d:%Y%m%d}T{h:02d}" == batch for d, h, batch in by_hour)
+
+
+@pytest.mark.parametrize("name", STREAMS)
+def test_streams_are_v2_partitioned_by_landing_and_declare_what_they_are_valid_to(
+    lake: SqlCatalog, name: str
+) -> None:
+    table = lake.load_table(name)
+    event_time = "observed_at" if name == "raw.weather" else "scheduled_departure"
+    assert table.metadata.format_version == 2
+    assert [(field.name, str(field.transform)) for field in table.spec().fields] == [
+        ("landing_date", "identity"),
+        ("landing_hour", "identity"),
+        ("batch_id", "identity"),
+    ]
+    assert table.properties["vde.valid-to"] == "2013-01-04T00:00:00+00:00"
+    for column in ("event_landing_ts", event_time):
+        assert table.properties[f"write.metadata.metrics.column.{column}"] == "full"
+
+
+def test_landing_again_changes_nothing(lake: SqlCatalog) -> None:
+    before = {name: lake.load_table(name).metadata_location for name in STREAMS}
+    summary = landing.land(lake, until=THREE_DAYS)
+    earlier = landing.land(lake, until=FIRST_EVENING)
+    assert summary.rows_landed == earlier.rows_landed == 0
+    assert {name: lake.load_table(name).metadata_location for name in STREAMS} == before
+
+
+def test_airports_and_planes_are_landed_once_in_one_snapshot(lake: SqlCatalog) -> None:
+    for name, count in (("raw.airports", 1_458), ("raw.planes", 3_322)):
+        table = lake.load_table(name)
+        assert len(table.metadata.snapshots) == 1
+        assert table.scan().to_arrow().num_rows == count
+
+
+def test_landing_in_steps_equals_landing_at_once(
+    tmp_path: Path, evening: expected.Mapping[str, expected.Rows]
+) -> None:
+    catalog = open_lake(tmp_path)
+    for hour in (0, 5, 11, 12, 19, 20):
+        until = datetime(2013, 1, 1, hour, tzinfo=UTC)
+        summary = landing.land(catalog, until=until)
+        streams = [table for table in summary.tables if table.valid_to is not None]
+        assert [table.valid_to for table in streams] == [until] * 3
+    assert_holds(catalog, evening)
+
+
+def test_progress_is_reported_once_per_table_and_hour_in_order(tmp_path: Path) -> None:
+    seen: list[landing.LandingProgress] = []
+    summary = landing.land(open_lake(tmp_path), until=FIRST_EVENING, report=seen.append)
+    hours = [datetime(2013, 1, 1, tzinfo=UTC) + timedelta(hours=n) for n in range(1, 21)]
+    for table in summary.tables[:3]:
+        reports = [progress for progress in seen if progress.table == table.table]
+        assert [progress.landed_to for progress in reports] == hours
+        assert (reports[-1].rows, reports[-1].snapshots) == (table.rows, table.snapshots)
+
+
+@pytest.mark.parametrize(
+    ("until", "advice"),
+    [
+        (datetime(2013, 1, 4), "has no zone"),
+        (datetime(2013, 1, 4, 0, 30, tzinfo=UTC), "whole hour"),
+        (datetime(2012, 12, 31, 23, tzinfo=UTC), "2014-01-01T09:00:00"),
+        (datetime(2014, 1, 1, 10, tzinfo=UTC), "2014-01-01T09:00:00"),
+    ],
+)
+def test_an_until_that_cannot_be_landed_is_refused_before_anything_is_written(
+    tmp_path: Path, until: datetime, advice: str
+) -> None:
+    catalog = open_lake(tmp_path)
+    with pytest.raises(ValueError, match=advice):
+        landing.land(catalog, until=until)
+    assert catalog.list_namespaces() == []
+
+
+@pytest.mark.parametrize("applied", [False, True])
+@pytest.mark.parametrize("fail_at", [0, 2, 7, 31])
+def test_a_landing_that_died_around_a_commit_ends_with_exact_rows_when_run_again(
+    tmp_path: Path,
+    evening: expected.Mapping[str, expected.Rows],
+    *,
+    applied: bool,
+    fail_at: int,
+) -> None:
+    killed = FlakyCatalog(tmp_path, OSError("killed"), fail_at=fail_at, applied=applied)
+    with pytest.raises(OSError, match="killed"):
+        landing.land(killed, until=FIRST_EVENING)
+    landing.land(open_lake(tmp_path), until=FIRST_EVENING)
+    assert_holds(open_lake(tmp_path), evening)
+
+
+@pytest.mark.parametrize(
+    ("error", "applied"),
+    [
+        (CommitFailedException("lost"), False),
+        (CommitStateUnknownException("no answer"), False),
+        (CommitStateUnknownException("no answer"), True),
+    ],
+)
+@pytest.mark.parametrize("fail_at", [0, 5, 12])
+def test_a_lost_race_or_a_lost_answer_is_read_anew_and_landing_goes_on(
+    tmp_path: Path,
+    evening: expected.Mapping[str, expected.Rows],
+    *,
+    error: Exception,
+    applied: bool,
+    fail_at: int,
+) -> None:
+    catalog = FlakyCatalog(tmp_path, error, fail_at=fail_at, applied=applied)
+    landing.land(catalog, until=FIRST_EVENING)
+    assert catalog.commits > fail_at
+    assert_holds(open_lake(tmp_path), evening)
+
+
+def test_a_landing_that_never_wins_says_who_to_end(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    def always_lost(*_: object, **__: object) -> CommitTableResponse:
+        raise CommitFailedException("lost")
+
+    monkeypatch.setattr(landing, "MAX_ATTEMPTS_WITHOUT_PROGRESS", 3)
+    catalog = open_lake(tmp_path)
+    landing.land(catalog, until=landing.FIRST_HOUR)
+    monkeypatch.setattr(catalog, "commit_table", always_lost)
+    with pytest.raises(landing.LandingBlockedError, match="end other writers"):
+        landing.land(catalog, until=FIRST_EVENING)
+
+
+def test_a_slower_lander_never_moves_valid_to_back(tmp_path: Path) -> None:
+    catalog = open_lake(tmp_path)
+    landing.land(catalog, until=landing.FIRST_HOUR)
+    feed = landing._feeds(landing.data_folder())[0]
+    slow, fast = landing.Lander(catalog, feed), landing.Lander(catalog, feed)
+    fast.declare(landing.FIRST_HOUR + timedelta(hours=6))
+    slow.declare(landing.FIRST_HOUR + timedelta(hours=3))
+    assert valid_to(catalog, "raw.departures") == landing.FIRST_HOUR + timedelta(hours=6)
+    fast.land_before(FIRST_EVENING)
+    slow.declare(FIRST_EVENING)
+    assert slow.rows == 0
+    assert slow.outcome().rows == fast.rows
+
+
+def test_a_table_of_another_maker_is_refused(tmp_path: Path) -> None:
+    catalog = open_lake(tmp_path)
+    catalog.create_namespace("raw")
+    schema = landing._schema(landing.DEPARTURE_COLUMNS)
+    catalog.create_table("raw.departures", schema=schema)
+    with pytest.raises(landing.LandingBlockedError, match="not made by this landing"):
+        landing.land(catalog, until=FIRST_EVENING)
+
+
+def test_two_threads_that_land_at_once_never_double_or_lose_a_row(
+    tmp_path: Path, evening: expected.Mapping[str, expected.Rows]
+) -> None:
+    open_lake(tmp_path)
+    failures: list[BaseException] = []
+
+    def run(until: datetime) -> None:
+        try:
+            landing.land(open_lake(tmp_path), until=until)
+        except BaseException as error:
+            failures.append(error)
+
+    untils = (FIRST_EVENING, FIRST_EVENING, FIRST_EVENING - timedelta(hours=4))
+    threads = [threading.Thread(target=run, args=(until,)) for until in untils]
+    for thread in threads:
+        thread.start()
+    for thread in threads:
+        thread.join()
+    assert failures == []
+    assert_holds(open_lake(tmp_path), evening)
+    assert {valid_to(open_lake(tmp_path), name) for name in STREAMS} == {FIRST_EVENING}
+
+
+LAND_IN_A_PROCESS = """
+import sys
+from datetime import datetime
+from pyiceberg.catalog.sql import SqlCatalog
+folder, script_folder, until = sys.argv[1:]
+sys.path.insert(0, script_folder)
+import landing
+lake = SqlCatalog("lake", uri=f"sqlite:///{folder}/lake.db", warehouse=f"file://{folder}/wh")
+landing.land(lake, until=datetime.fromisoformat(until))
+"""
+
+
+def start_landing(folder: Path) -> subprocess.Popen[bytes]:
+    scripts = str(Path(landing.__file__).parent)
+    arguments = [str(folder), scripts, FIRST_EVENING.isoformat()]
+    return subprocess.Popen([sys.executable, "-c", LAND_IN_A_PROCESS, *arguments])
+
+
+def test_two_processes_that_land_at_once_never_double_or_lose_a_row(
+    tmp_path: Path, evening: expected.Mapping[str, expected.Rows]
+) -> None:
+    open_lake(tmp_path)
+    processes = [start_landing(tmp_path) for _ in range(2)]
+    assert [process.wait(timeout=120) for process in processes] == [0, 0]
+    assert_holds(open_lake(tmp_path), evening)
+
+
+@pytest.mark.parametrize("rows_before_the_kill", [1, 150])
+def test_a_killed_process_loses_nothing(
+    tmp_path: Path,
+    evening: expected.Mapping[str, expected.Rows],
+    rows_before_the_kill: int,
+) -> None:
+    catalog = open_lake(tmp_path)
+    process = start_landing(tmp_path)
+    wait_until(lambda: departures_held(catalog) >= rows_before_the_kill)
+    process.kill()
+    assert process.wait(timeout=60) != 0
+    landing.land(catalog, until=FIRST_EVENING)
+    assert_holds(catalog, evening)
+
+
+def departures_held(catalog: Catalog) -> int:
+    if not catalog.table_exists("raw.departures"):
+        return 0
+    snapshot = catalog.load_table("raw.departures").current_snapshot()
+    return int(snapshot.summary["total-records"] or 0) if snapshot and snapshot.summary else 0
+
+
+def wait_until(condition: Callable[[], bool]) -> None:
+    deadline = time.monotonic() + 60
+    while not condition():
+        assert time.monotonic() < deadline
+        time.sleep(0.01)
+
+
+def test_progress_without_a_terminal_is_one_line_per_table_and_day(
+    tmp_path: Path, caplog: pytest.LogCaptureFixture
+) -> None:
+    caplog.set_level(logging.INFO, logger=landing.log.name)
+    landing.land(open_lake(tmp_path), until=FIRST_EVENING, report=landing.log_days)
+    assert [record.getMessage().split()[0] for record in caplog.records] == list(STREAMS)

@@ -1,0 +1,185 @@
+"""The example's SQL, run on DuckDB over really landed rows, against the independent computation.
+
+Each model runs once per interval of its cron, as the product does, so that a model that reads
+beyond its interval is found here, without a JVM. The Python model needs Spark and is not run.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from datetime import UTC, date, datetime, timedelta
+from pathlib import Path
+
+import duckdb
+import expected
+import landing
+import pytest
+import yaml
+from pyiceberg.catalog.sql import SqlCatalog
+from sqlglot import exp, parse_one
+
+UNTIL = datetime(2013, 1, 4, tzinfo=UTC)
+MID_DAY = datetime(2013, 1, 3, 15, tzinfo=UTC)
+PROJECT = Path(landing.__file__).parent
+HOURLY = timedelta(hours=1)
+DAILY = timedelta(days=1)
+STEPS = {
+    "staging.departures": HOURLY,
+    "staging.arrivals": HOURLY,
+    "staging.weather": HOURLY,
+    "core.flights": HOURLY,
+    "mart.carrier_delays": DAILY,
+    "mart.airport_delays": DAILY,
+}
+VIEWS = ("mart.delays_by_airline",)
+QUERIES = sorted(path.name for path in (PROJECT / "queries").glob("*.sql"))
+
+
+def query_of(name: str) -> exp.Expression:
+    schema, model = name.split(".")
+    text = (PROJECT / "models" / schema / f"{model}.sql").read_text()
+    _block, query = text.split("\n);\n", 1)
+    return parse_one(query, read="spark")
+
+
+def rendered(query: exp.Expression, start: datetime, end: datetime) -> str:
+    """The query in DuckDB with the interval's bounds as literals, the end inclusive."""
+    bounds = {"start_dt": start, "end_dt": end - timedelta(microseconds=1)}
+
+    def literal(node: exp.Expression) -> exp.Expression:
+        if not isinstance(node, exp.Parameter):
+            return node
+        return exp.cast(exp.Literal.string(bounds[node.name].isoformat()), "TIMESTAMPTZ")
+
+    return query.transform(literal).sql(dialect="duckdb")
+
+
+def intervals(step: timedelta, until: datetime) -> Iterator[tuple[datetime, datetime]]:
+    start = expected.START
+    while start + step <= until:
+        yield start, start + step
+        start += step
+
+
+def land_into(connection: duckdb.DuckDBPyConnection, folder: Path, until: datetime) -> None:
+    lake = SqlCatalog("lake", uri=f"sqlite:///{folder}/lake.db", warehouse=f"file://{folder}/wh")
+    landing.land(lake, until=until)
+    for name in ("departures", "arrivals", "weather"):
+        connection.register("landed", lake.load_table(f"raw.{name}").scan().to_arrow())
+        connection.table("landed").create(f"raw.{name}")
+    airlines = connection.read_csv(str(PROJECT / "seeds" / "airlines.csv"), header=True)
+    airlines.create("staging.airlines")
+
+
+def build(connection: duckdb.DuckDBPyConnection, until: datetime) -> None:
+    for name, step in STEPS.items():
+        query = query_of(name)
+        for number, (start, end) in enumerate(intervals(step, until)):
+            relation = connection.sql(rendered(query, start, end))
+            relation.insert_into(name) if number else relation.create(name)
+    for name in VIEWS:
+        connection.sql(query_of(name).sql(dialect="duckdb")).create(name)
+
+
+@pytest.fixture(scope="module", params=[UNTIL, MID_DAY], ids=["three days", "in a day"])
+def built(
+    request: pytest.FixtureRequest, tmp_path_factory: pytest.TempPathFactory
+) -> Iterator[tuple[datetime, duckdb.DuckDBPyConnection]]:
+    until: datetime = request.param
+    with duckdb.connect() as connection:
+        connection.execute("SET TimeZone = 'UTC'")
+        for schema in ("raw", "staging", "core", "mart"):
+            connection.execute(exp.Create(this=exp.table_(schema), kind="SCHEMA").sql("duckdb"))
+        land_into(connection, tmp_path_factory.mktemp("lake"), until)
+        build(connection, until)
+        yield until, connection
+
+
+def rows_of(
+    cursor: duckdb.DuckDBPyConnection,
+) -> tuple[tuple[str, ...], list[expected.Row]]:
+    columns = tuple(str(column[0]) for column in cursor.description or ())
+    return columns, [tuple(as_utc(value) for value in row) for row in cursor.fetchall()]
+
+
+def as_utc(value: object) -> object:
+    return value.astimezone(UTC) if isinstance(value, datetime) else value
+
+
+def test_every_model_holds_the_rows_of_the_independent_computation(
+    built: tuple[datetime, duckdb.DuckDBPyConnection],
+) -> None:
+    until, connection = built
+    wanted = expected.model_rows(until)
+    assert set(wanted) == {*STEPS, *VIEWS, "staging.airlines", "mart.punctuality"}
+    for name in (*STEPS, *VIEWS, "staging.airlines"):
+        relation = exp.select("*").from_(exp.to_table(name)).sql("duckdb")
+        assert expected.normalized(*rows_of(connection.execute(relation))) == wanted[name], name
+        assert wanted[name].rows, name
+
+
+def test_every_query_answers_with_the_rows_of_the_independent_computation(
+    built: tuple[datetime, duckdb.DuckDBPyConnection],
+) -> None:
+    until, connection = built
+    wanted = expected.query_rows(until)
+    assert set(wanted) == set(QUERIES)
+    for name in QUERIES:
+        query = parse_one((PROJECT / "queries" / name).read_text(), read="spark")
+        columns, rows = rows_of(connection.execute(query.sql(dialect="duckdb")))
+        answer = expected.Rows(columns=columns, rows=tuple(plain_sums(rows)))
+        assert answer == wanted[name], name
+
+
+def plain_sums(rows: list[expected.Row]) -> Iterator[expected.Row]:
+    for row in rows:
+        yield tuple(value for value in row)
+
+
+@pytest.mark.parametrize("name", sorted([*STEPS, *VIEWS]))
+def test_every_projection_has_an_explicit_alias_and_a_comment(name: str) -> None:
+    select = query_of(name)
+    assert isinstance(select, exp.Select)
+    for projection in select.expressions:
+        assert isinstance(projection, exp.Alias), projection
+        assert projection.comments or any(n.comments for n in projection.walk()), projection
+
+
+@pytest.mark.parametrize("name", QUERIES)
+def test_every_query_has_a_title_and_an_order(name: str) -> None:
+    text = (PROJECT / "queries" / name).read_text()
+    assert text.startswith("-- ")
+    assert "ORDER BY" in text
+
+
+def test_external_models_declare_the_tables_as_they_are_landed() -> None:
+    spark = {
+        "string": "string",
+        "int": "int",
+        "double": "double",
+        "boolean": "boolean",
+        "date": "date",
+        "timestamptz": "timestamp",
+    }
+    landed = {
+        "raw.departures": landing.DEPARTURE_COLUMNS,
+        "raw.arrivals": landing.ARRIVAL_COLUMNS,
+        "raw.weather": landing.WEATHER_COLUMNS,
+        "raw.airports": landing.AIRPORT_COLUMNS,
+        "raw.planes": landing.PLANE_COLUMNS,
+    }
+    declared = yaml.safe_load((PROJECT / "external_models.yaml").read_text())
+    assert {model["name"]: model["columns"] for model in declared} == {
+        name: {column: spark[str(kind)] for column, kind in columns.items()}
+        for name, columns in landed.items()
+    }
+
+
+def test_the_seed_is_the_data_sets_file() -> None:
+    data = landing.data_folder() / "airlines.csv"
+    assert (PROJECT / "seeds" / "airlines.csv").read_bytes() == data.read_bytes()
+
+
+def test_days_of_a_landing_are_utc_days() -> None:
+    rows = expected.model_rows(UNTIL)["mart.carrier_delays"]
+    assert {row[0] for row in rows.rows} == {date(2013, 1, day) for day in (1, 2, 3)}
