@@ -256,7 +256,8 @@ class AssertValidTo(AssertRefSnapshotId):
         assertion._expected = metadata.properties[VALID_TO]
         return assertion
 
-    def validate(self, base_metadata: TableMetadata | None) -> None:
+    # pyiceberg, too, overrides pydantic's deprecated class method of this name.
+    def validate(self, base_metadata: TableMetadata | None) -> None:  # type: ignore[override]
         """Raises CommitFailedException where head or property moved."""
         super().validate(base_metadata)
         found = base_metadata.properties.get(VALID_TO) if base_metadata else None

@@ -1,4 +1,4 @@
-"""Landing on a real SQL catalog, against DuckDB over the CSV files; R-style facts by name."""
+"""Landing on a real SQL catalog, compared with DuckDB over the CSV files."""
 
 from __future__ import annotations
 
@@ -8,9 +8,10 @@ import sys
 import threading
 import time
 from collections import Counter
-from collections.abc import Callable
+from collections.abc import Callable, Mapping
 from datetime import UTC, datetime, timedelta
 from pathlib import Path
+from typing import TypeAlias
 
 import expected
 import landing
@@ -23,6 +24,7 @@ from pyiceberg.table.update import TableRequirement, TableUpdate
 
 THREE_DAYS = datetime(2013, 1, 4, tzinfo=UTC)
 FIRST_EVENING = datetime(2013, 1, 1, 20, tzinfo=UTC)
+Landed: TypeAlias = Mapping[str, expected.Rows]
 STREAMS = ("raw.departures", "raw.arrivals", "raw.weather")
 
 
@@ -34,9 +36,7 @@ class FlakyCatalog(SqlCatalog):
     """Raises `error` at the `fail_at`-th commit (from 0), before or after it was applied."""
 
     def __init__(self, folder: Path, error: Exception, *, fail_at: int, applied: bool) -> None:
-        super().__init__(
-            "lake", uri=f"sqlite:///{folder}/lake.db", warehouse=f"file://{folder}/wh"
-        )
+        super().__init__("lake", uri=f"sqlite:///{folder}/lake.db", warehouse=f"file://{folder}/wh")
         self.error = error
         self.applied = applied
         self.fail_at = fail_at
@@ -65,7 +65,7 @@ def lake(tmp_path_factory: pytest.TempPathFactory) -> SqlCatalog:
 
 
 @pytest.fixture(scope="module")
-def evening() -> expected.Mapping[str, expected.Rows]:
+def evening() -> Landed:
     return expected.landed_rows(FIRST_EVENING)
 
 
@@ -81,7 +81,7 @@ def utc(rows: list[dict[str, object]]) -> list[dict[str, object]]:
     ]
 
 
-def assert_holds(catalog: Catalog, wanted: expected.Mapping[str, expected.Rows]) -> None:
+def assert_holds(catalog: Catalog, wanted: Landed) -> None:
     for name, rows in wanted.items():
         assert held(catalog, name, rows.columns) == rows, name
 
@@ -153,9 +153,7 @@ def test_airports_and_planes_are_landed_once_in_one_snapshot(lake: SqlCatalog) -
         assert table.scan().to_arrow().num_rows == count
 
 
-def test_landing_in_steps_equals_landing_at_once(
-    tmp_path: Path, evening: expected.Mapping[str, expected.Rows]
-) -> None:
+def test_landing_in_steps_equals_landing_at_once(tmp_path: Path, evening: Landed) -> None:
     catalog = open_lake(tmp_path)
     for hour in (0, 5, 11, 12, 19, 20):
         until = datetime(2013, 1, 1, hour, tzinfo=UTC)
@@ -197,7 +195,7 @@ def test_an_until_that_cannot_be_landed_is_refused_before_anything_is_written(
 @pytest.mark.parametrize("fail_at", [0, 2, 7, 31])
 def test_a_landing_that_died_around_a_commit_ends_with_exact_rows_when_run_again(
     tmp_path: Path,
-    evening: expected.Mapping[str, expected.Rows],
+    evening: Landed,
     *,
     applied: bool,
     fail_at: int,
@@ -220,7 +218,7 @@ def test_a_landing_that_died_around_a_commit_ends_with_exact_rows_when_run_again
 @pytest.mark.parametrize("fail_at", [0, 5, 12])
 def test_a_lost_race_or_a_lost_answer_is_read_anew_and_landing_goes_on(
     tmp_path: Path,
-    evening: expected.Mapping[str, expected.Rows],
+    evening: Landed,
     *,
     error: Exception,
     applied: bool,
@@ -270,15 +268,15 @@ def test_a_table_of_another_maker_is_refused(tmp_path: Path) -> None:
 
 
 def test_two_threads_that_land_at_once_never_double_or_lose_a_row(
-    tmp_path: Path, evening: expected.Mapping[str, expected.Rows]
+    tmp_path: Path, evening: Landed
 ) -> None:
     open_lake(tmp_path)
-    failures: list[BaseException] = []
+    failures: list[Exception] = []
 
     def run(until: datetime) -> None:
         try:
             landing.land(open_lake(tmp_path), until=until)
-        except BaseException as error:
+        except Exception as error:  # noqa: BLE001 - a thread's failure is the test's
             failures.append(error)
 
     untils = (FIRST_EVENING, FIRST_EVENING, FIRST_EVENING - timedelta(hours=4))
@@ -311,7 +309,7 @@ def start_landing(folder: Path) -> subprocess.Popen[bytes]:
 
 
 def test_two_processes_that_land_at_once_never_double_or_lose_a_row(
-    tmp_path: Path, evening: expected.Mapping[str, expected.Rows]
+    tmp_path: Path, evening: Landed
 ) -> None:
     open_lake(tmp_path)
     processes = [start_landing(tmp_path) for _ in range(2)]
@@ -322,7 +320,7 @@ def test_two_processes_that_land_at_once_never_double_or_lose_a_row(
 @pytest.mark.parametrize("rows_before_the_kill", [1, 150])
 def test_a_killed_process_loses_nothing(
     tmp_path: Path,
-    evening: expected.Mapping[str, expected.Rows],
+    evening: Landed,
     rows_before_the_kill: int,
 ) -> None:
     catalog = open_lake(tmp_path)

@@ -8,6 +8,7 @@ from vde_dagster import model
 
 if TYPE_CHECKING:
     from pyspark.sql import DataFrame
+
     from vde_dagster import ModelContext
 
 
