@@ -1,0 +1,145 @@
+"""The canonical form of a query: what is hashed, and what names and types its columns have.
+
+Two texts with the same canonical form give the same rows. Identifiers are normalized and every
+column is bound to the table that it comes from, so formatting, keyword case, comments and the way
+in which a column is spelled do not count (seed 000, *Fingerprinting*).
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import dataclass
+
+from sqlglot import exp
+from sqlglot.errors import OptimizeError, SchemaError
+from sqlglot.optimizer.annotate_types import annotate_types
+from sqlglot.optimizer.qualify import qualify
+from sqlglot.schema import MappingSchema
+
+from vde_dagster.core.dsha import Column
+from vde_dagster.core.errors import Refused
+from vde_dagster.core.intervals import EPOCH
+from vde_dagster.core.macros import TimeRange, resolve_time_macros
+from vde_dagster.core.names import ModelName
+
+UNKNOWN_TYPE = "unknown"
+
+
+class QueryInvalid(Refused):
+    """A query cannot be understood against the known schemas; the text names the column."""
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class CanonicalQuery:
+    """A qualified query (time macros unresolved) and the columns that it returns, in order."""
+
+    expression: exp.Query
+    columns: tuple[Column, ...]
+
+
+def canonicalize(
+    query: exp.Query, *, dialect: str, schemas: Mapping[ModelName, Sequence[Column]]
+) -> CanonicalQuery:
+    """Qualify a query against the columns of the models that it reads.
+
+    Args:
+        query: As parsed; it is not changed.
+        dialect: The model's dialect, which decides how identifiers are normalized.
+        schemas: The columns of every parent.
+
+    Raises:
+        QueryInvalid: A column or table is not known, or a name is ambiguous.
+    """
+    schema = MappingSchema(dialect=dialect)
+    for name, columns in schemas.items():
+        schema.add_table(
+            exp.table_(name.name, db=name.schema),
+            {column.name: column.type for column in columns},
+            dialect="spark",
+        )
+    documented = _described(query)
+    try:
+        qualified = qualify(
+            _without_comments(query), dialect=dialect, schema=schema, quote_identifiers=False
+        )
+    except (OptimizeError, SchemaError) as error:
+        raise QueryInvalid(str(error).split("\n", maxsplit=1)[0].strip()) from error
+    assert isinstance(qualified, exp.Query)
+    return CanonicalQuery(
+        expression=qualified,
+        columns=tuple(_columns(qualified, schema=schema, dialect=dialect, documented=documented)),
+    )
+
+
+def canonical_form(expression: exp.Expression) -> str:
+    """A text that is equal exactly for equal syntax trees. It is for hashing, not for reading."""
+    parts: list[str] = []
+    _serialize(expression, parts)
+    return "".join(parts)
+
+
+def _serialize(value: object, parts: list[str]) -> None:
+    """Append a prefix-free form of a node, skipping what is absent, comments and positions."""
+    match value:
+        case exp.Expression():
+            parts.append(f"({type(value).__name__}")
+            for key, argument in sorted(value.args.items()):
+                if argument is None or argument is False or argument == []:
+                    continue
+                parts.append(f" {key}=")
+                uncased = isinstance(value, exp.Anonymous) and key == "this"
+                _serialize(str(argument).upper() if uncased else argument, parts)
+            parts.append(")")
+        case list():
+            parts.append("[")
+            for item in value:
+                _serialize(item, parts)
+            parts.append("]")
+        case _:
+            text = str(value)
+            parts.append(f"{type(value).__name__}:{len(text)}:{text};")
+
+
+def _without_comments(query: exp.Query) -> exp.Query:
+    copy = query.copy()
+    for node in copy.walk():
+        node.comments = None
+    return copy
+
+
+def _described(query: exp.Query) -> dict[str, str]:
+    """Column comments that stand beside the top projections of a query as written."""
+    return {
+        projection.alias_or_name.lower(): " ".join(comment.strip() for comment in found)
+        for projection in query.selects
+        if (found := _comments_of(projection)) and projection.alias_or_name
+    }
+
+
+def _comments_of(projection: exp.Expression) -> list[str]:
+    comments = list(projection.comments or [])
+    alias = projection.args.get("alias")
+    if isinstance(alias, exp.Identifier):
+        comments += alias.comments or []
+    elif isinstance(projection, exp.Column):
+        comments += projection.this.comments or []
+    return comments
+
+
+def _columns(
+    qualified: exp.Query, *, schema: MappingSchema, dialect: str, documented: Mapping[str, str]
+) -> Iterator[Column]:
+    """Names and types of the result; a type that cannot be told is ``unknown``."""
+    timed = resolve_time_macros(qualified, TimeRange(start=EPOCH, end=None, execution_time=EPOCH))
+    typed = annotate_types(timed, schema=schema, dialect=dialect)
+    assert isinstance(typed, exp.Query)
+    for projection in typed.selects:
+        kind = projection.type
+        known = kind is not None and not kind.is_type(
+            exp.DataType.Type.UNKNOWN, exp.DataType.Type.NULL
+        )
+        yield Column(
+            name=projection.alias_or_name,
+            type=kind.sql("spark").lower() if known and kind is not None else UNKNOWN_TYPE,
+            description=documented.get(projection.alias_or_name.lower(), ""),
+        )

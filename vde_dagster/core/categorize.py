@@ -1,0 +1,75 @@
+"""What a direct change of one model does to its readers, decided on two canonical trees.
+
+Only what is known to keep every row and every existing column is non-breaking; everything else, and
+everything that is not understood, is breaking.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+from sqlglot import exp
+
+from vde_dagster.core.canonical import canonical_form
+from vde_dagster.core.graph import Node
+from vde_dagster.core.model import Query
+from vde_dagster.core.snapshot import Category
+
+_MAY_CHANGE_ROWS = (exp.AggFunc, exp.UDTF, exp.Explode, exp.Anonymous, exp.Query, exp.Window)
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Verdict:
+    """A category with the reasons that a person reads."""
+
+    category: Category
+    reasons: tuple[str, ...]
+
+
+def categorize(before: Node, after: Node) -> Verdict:
+    """The category of a change between two nodes of one model whose own data hashes differ."""
+    if not isinstance(before.model.body, Query) or not isinstance(after.model.body, Query):
+        return _breaking("its content changed")
+    if before.model.kind != after.model.kind:
+        return _breaking(f"its kind was {before.model.kind.keyword} or had other options")
+    if before.canonical is None or after.canonical is None:
+        return _breaking("its query could not be compared")
+    added = _added_projections(before.canonical.expression, after.canonical.expression)
+    if added is None:
+        return _breaking(_difference(before, after))
+    names = ", ".join(f"`{each.alias_or_name}`" for each in added)
+    if any(each.find(*_MAY_CHANGE_ROWS) for each in added):
+        return _breaking(f"adds {names}, which may change the rows")
+    return Verdict(category=Category.NON_BREAKING, reasons=(f"adds {names}",))
+
+
+def _breaking(reason: str) -> Verdict:
+    return Verdict(category=Category.BREAKING, reasons=(reason,))
+
+
+def _added_projections(
+    before: exp.Query, after: exp.Query
+) -> list[exp.Expression] | None:
+    """Projections that were put behind the old ones where nothing else differs, else None."""
+    if not isinstance(before, exp.Select) or not isinstance(after, exp.Select):
+        return None
+    old, new = before.expressions, after.expressions
+    if len(new) <= len(old) or after.args.get("distinct") or before.args.get("distinct"):
+        return None
+    kept = after.copy()
+    kept.set("expressions", [each.copy() for each in new[: len(old)]])
+    if canonical_form(kept) != canonical_form(before):
+        return None
+    return list(new[len(old) :])
+
+
+def _difference(before: Node, after: Node) -> str:
+    old = [column.name for column in before.columns]
+    new = [column.name for column in after.columns]
+    removed = [f"`{name}`" for name in old if name not in new]
+    if removed:
+        return f"removes {', '.join(removed)}"
+    added = [f"`{name}`" for name in new if name not in old]
+    if added:
+        return f"adds {', '.join(added)} and changes more than that"
+    return "its query returns other rows or values"

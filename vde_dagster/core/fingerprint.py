@@ -1,0 +1,174 @@
+"""Fingerprints of models (seed 000, *Fingerprinting*): what is hashed, and how.
+
+The parts stand in two lists, one for data and one for metadata. A part is a canonical value, never
+source text. Adding a part, or changing what one means, changes ``SCHEME``, so that an old
+fingerprint is never mistaken for a new one.
+"""
+
+from __future__ import annotations
+
+import ast
+import hashlib
+from collections.abc import Iterable, Sequence
+from dataclasses import dataclass, fields
+from typing import Final
+
+from vde_dagster.core.canonical import CanonicalQuery, canonical_form
+from vde_dagster.core.intervals import format_instant
+from vde_dagster.core.model import Model, PythonFunction, Query, SeedRows
+from vde_dagster.core.names import TableName
+
+SCHEME: Final = "vde/1"
+DIGEST_BYTES: Final = 16
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Fingerprint:
+    """Four hashes of 128 bits, as 32 hexadecimal digits each.
+
+    ``parent_data`` and ``parent_metadata`` follow from everything upstream, not only from the
+    direct parents.
+    """
+
+    data: str
+    parent_data: str
+    metadata: str
+    parent_metadata: str
+
+    @property
+    def digest(self) -> str:
+        """One hash that identifies the model snapshot."""
+        return hash_parts(SCHEME, self.data, self.parent_data, self.metadata, self.parent_metadata)
+
+    @property
+    def data_version(self) -> str:
+        """The version of a snapshot that keeps no older one: what its rows follow from."""
+        return hash_parts(SCHEME, self.data, self.parent_data)
+
+
+def hash_parts(*parts: str) -> str:
+    """A 128-bit hash of texts, each with its length, so that no two lists run together."""
+    digest = hashlib.blake2b(digest_size=DIGEST_BYTES)
+    for part in parts:
+        encoded = part.encode()
+        digest.update(len(encoded).to_bytes(8, "big"))
+        digest.update(encoded)
+    return digest.hexdigest()
+
+
+def fingerprint(
+    model: Model, canonical: CanonicalQuery | None, parents: Iterable[Fingerprint]
+) -> Fingerprint:
+    """The fingerprint of a model, given those of its direct parents in any order."""
+    known = list(parents)
+    return Fingerprint(
+        data=hash_parts(*data_parts(model, canonical)),
+        parent_data=hash_parts(*sorted(each.data + each.parent_data for each in known)),
+        metadata=hash_parts(*metadata_parts(model, canonical)),
+        parent_metadata=hash_parts(
+            *sorted(each.metadata + each.parent_metadata for each in known)
+        ),
+    )
+
+
+def view_version(data_hash: str, reads: Sequence[TableName]) -> str:
+    """The version of a VIEW: it is made anew whenever what it reads has another name (rule R1)."""
+    return hash_parts(SCHEME, data_hash, *sorted(str(each) for each in reads))
+
+
+def data_parts(model: Model, canonical: CanonicalQuery | None) -> tuple[str, ...]:
+    """What the rows of a model, or their storage, follow from."""
+    return (
+        f"scheme={SCHEME}",
+        f"name={model.name}",
+        f"kind={_kind_part(model)}",
+        f"unit={model.unit.value if model.time_column else ''}",
+        f"late_data={_late_data_part(model)}",
+        *(f"column={column.name.lower()} {column.type.lower()}" for column in model.columns),
+        f"body={_body_part(model, canonical)}",
+    )
+
+
+def metadata_parts(model: Model, canonical: CanonicalQuery | None) -> tuple[str, ...]:
+    """What people read about a model, and when it is due; none of it changes a row."""
+    columns = canonical.columns if canonical is not None else ()
+    comments = _sql_comments(model)
+    return (
+        f"scheme={SCHEME}",
+        f"owner={model.owner}",
+        f"description={model.description}",
+        f"cron={model.cron}",
+        f"start={format_instant(model.start)}",
+        *(f"tag={tag}" for tag in sorted(model.tags)),
+        *(f"grain={column}" for column in model.grain),
+        *(f"comment={column.name} {column.description}" for column in (*model.columns, *columns)),
+        *(f"sql_comment={comment}" for comment in comments),
+    )
+
+
+def _kind_part(model: Model) -> str:
+    options = (
+        f"{field.name}={str(getattr(model.kind, field.name)).lower()}"
+        for field in fields(model.kind)
+        if field.name != "path"  # a seed's content counts, not the place of its file
+    )
+    return " ".join([model.kind.keyword, *options])
+
+
+def _late_data_part(model: Model) -> str:
+    policy = model.late_data
+    return "" if policy is None else f"{policy.mode.value} {sorted(map(str, policy.sources))}"
+
+
+def _body_part(model: Model, canonical: CanonicalQuery | None) -> str:
+    match model.body:
+        case Query():
+            assert canonical is not None, f"{model.name} has a query but no canonical form"
+            return canonical_form(canonical.expression)
+        case PythonFunction(source=source, function=function):
+            return f"{function} {_python_form(source)}"
+        case SeedRows(text=text):
+            return hashlib.sha256(text.encode()).hexdigest()
+        case None:
+            return ""
+
+
+def _python_form(source: str) -> str:
+    """A Python module without formatting, comments and docstrings."""
+    tree = ast.parse(source)
+    for node in ast.walk(tree):
+        if isinstance(node, ast.Module | ast.FunctionDef | ast.ClassDef | ast.AsyncFunctionDef):
+            first = node.body[0] if node.body else None
+            if (
+                isinstance(first, ast.Expr)
+                and isinstance(first.value, ast.Constant)
+                and isinstance(first.value.value, str)
+            ):
+                node.body = node.body[1:] or [ast.Pass()]
+    _drop_header(tree)
+    return ast.dump(tree)
+
+
+def _drop_header(tree: ast.Module) -> None:
+    """Take the model's header out: its properties are parts of their own."""
+    for node in tree.body:
+        if isinstance(node, ast.FunctionDef):
+            node.decorator_list = [
+                each for each in node.decorator_list if not _is_model_decorator(each)
+            ]
+
+
+def _is_model_decorator(node: ast.expr) -> bool:
+    called = node.func if isinstance(node, ast.Call) else node
+    name = called.attr if isinstance(called, ast.Attribute) else getattr(called, "id", "")
+    return name == "model"
+
+
+def _sql_comments(model: Model) -> list[str]:
+    if not isinstance(model.body, Query):
+        return []
+    return [
+        comment.strip()
+        for node in model.body.expression.walk()
+        for comment in node.comments or []
+    ]

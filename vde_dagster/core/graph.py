@@ -1,0 +1,184 @@
+"""The models of a project as a graph: parents first, each with its canonical form and fingerprint."""
+
+from __future__ import annotations
+
+import difflib
+from collections.abc import Iterable, Iterator, Mapping, Sequence
+from dataclasses import dataclass
+from graphlib import CycleError, TopologicalSorter
+
+from vde_dagster.core.canonical import CanonicalQuery, QueryInvalid, canonicalize
+from vde_dagster.core.dsha import Column
+from vde_dagster.core.errors import Problem, ProjectInvalid
+from vde_dagster.core.fingerprint import Fingerprint, fingerprint
+from vde_dagster.core.kind import External
+from vde_dagster.core.model import Model, Query, SeedRows
+from vde_dagster.core.names import ModelName
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Node:
+    """A model in its graph. ``columns`` are what its readers see: names, and types where known."""
+
+    model: Model
+    canonical: CanonicalQuery | None
+    columns: tuple[Column, ...]
+    fingerprint: Fingerprint
+
+    @property
+    def name(self) -> ModelName:
+        """The model's name."""
+        return self.model.name
+
+
+@dataclass(frozen=True, slots=True)
+class Graph:
+    """All models by name, in an order in which parents come before their children."""
+
+    nodes: Mapping[ModelName, Node]
+
+    def __iter__(self) -> Iterator[Node]:
+        return iter(self.nodes.values())
+
+    def __getitem__(self, name: ModelName) -> Node:
+        return self.nodes[name]
+
+    def __contains__(self, name: ModelName) -> bool:
+        return name in self.nodes
+
+
+def build_graph(models: Iterable[Model]) -> Graph:
+    """Check how models fit together, and resolve each against its parents.
+
+    Raises:
+        ProjectInvalid: Names given twice, parents that nothing declares, cycles, and queries that
+            do not fit the columns of their parents: all of them at once.
+    """
+    every = list(models)
+    problems = [*_duplicates(every)]
+    by_name = {model.name: model for model in every}
+    problems += _missing_parents(by_name)
+    order, cycles = _ordered(by_name)
+    problems += cycles
+    nodes: dict[ModelName, Node] = {}
+    for name in order:
+        try:
+            nodes[name] = _node(by_name[name], nodes)
+        except QueryInvalid as error:
+            advice = "Check the name against the columns of the models and sources that are read."
+            place = by_name[name].place
+            problems.append(Problem(place=place, message=f"{name}: {error}", advice=advice))
+    if problems:
+        raise ProjectInvalid(problems)
+    return Graph(nodes)
+
+
+def _node(model: Model, nodes: Mapping[ModelName, Node]) -> Node:
+    parents = [nodes[parent] for parent in model.parents if parent in nodes]
+    canonical = None
+    if isinstance(model.body, Query) and len(parents) == len(model.parents):
+        canonical = canonicalize(
+            model.body.expression,
+            dialect=model.body.dialect,
+            schemas={parent.name: parent.columns for parent in parents},
+        )
+    return Node(
+        model=model,
+        canonical=canonical,
+        columns=_columns(model, canonical),
+        fingerprint=fingerprint(
+            model,
+            canonical or _unresolved(model),
+            (parent.fingerprint for parent in parents),
+        ),
+    )
+
+
+def _unresolved(model: Model) -> CanonicalQuery | None:
+    """Stands in where a parent is missing: the project is refused, but all problems are told."""
+    if not isinstance(model.body, Query):
+        return None
+    return CanonicalQuery(expression=model.body.expression, columns=())
+
+
+def _columns(model: Model, canonical: CanonicalQuery | None) -> tuple[Column, ...]:
+    """Declared columns win over inferred types; a seed without any reads every column as text."""
+    if canonical is None:
+        if isinstance(model.body, SeedRows) and not model.columns:
+            header = model.body.text.split("\n", maxsplit=1)[0].strip()
+            return tuple(Column(name=name.strip(), type="string") for name in header.split(","))
+        return model.columns
+    declared = {column.name.lower(): column for column in model.columns}
+    return tuple(
+        Column(
+            name=column.name,
+            type=declared[column.name.lower()].type
+            if column.name.lower() in declared
+            else column.type,
+            description=column.description
+            or (
+                declared[column.name.lower()].description
+                if column.name.lower() in declared
+                else ""
+            ),
+        )
+        for column in canonical.columns
+    )
+
+
+def _duplicates(models: Sequence[Model]) -> Iterator[Problem]:
+    first: dict[ModelName, Model] = {}
+    for model in models:
+        other = first.setdefault(model.name, model)
+        if other is not model:
+            yield Problem(
+                place=model.place,
+                message=f"the name {model.name} is taken by {other.place}",
+                advice="Give one of them another name.",
+            )
+
+
+def _missing_parents(models: Mapping[ModelName, Model]) -> Iterator[Problem]:
+    known = {str(name) for name in models}
+    for model in models.values():
+        for parent in model.parents:
+            if parent in models:
+                continue
+            close = difflib.get_close_matches(str(parent), known, n=1)
+            guess = f"Did you mean {close[0]}? If not, " if close else ""
+            yield Problem(
+                place=model.place,
+                message=f"{model.name} reads {parent}, which is neither a model of this project "
+                "nor a declared source",
+                advice=f"{guess}declare it with its columns in external_models.yaml.",
+            )
+
+
+def _ordered(
+    models: Mapping[ModelName, Model],
+) -> tuple[tuple[ModelName, ...], tuple[Problem, ...]]:
+    """Names in dependency order, the same for the same project, and the cycles that prevent one."""
+    edges = {
+        name: sorted(parent for parent in models[name].parents if parent in models)
+        for name in sorted(models)
+    }
+    problems: list[Problem] = []
+    while True:
+        try:
+            return tuple(TopologicalSorter(edges).static_order()), tuple(problems)
+        except CycleError as error:
+            cycle: list[ModelName] = error.args[1]
+            way = " reads ".join(str(name) for name in reversed(cycle))
+            problems.append(
+                Problem(
+                    place=models[cycle[0]].place,
+                    message=f"models read each other in a circle: {way}",
+                    advice="Take one of these reads out, or split a model in two.",
+                )
+            )
+            edges[cycle[1]] = [each for each in edges[cycle[1]] if each != cycle[0]]
+
+
+def sources(graph: Graph) -> tuple[ModelName, ...]:
+    """The tables that the models read and that none of them writes."""
+    return tuple(node.name for node in graph if isinstance(node.model.kind, External))

@@ -1,0 +1,173 @@
+"""Half-open UTC intervals, the units they are made of, and their algebra.
+
+All functions are linear in the number of intervals after one sort. Every instant is an aware UTC
+datetime; naive instants are refused where an interval is made.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Iterator, Sequence
+from dataclasses import dataclass
+from datetime import UTC, datetime, timedelta
+from enum import Enum
+
+EPOCH = datetime(1970, 1, 1, tzinfo=UTC)
+
+
+@dataclass(frozen=True, slots=True, order=True)
+class Interval:
+    """The instants ``start <= t < end``. Never empty."""
+
+    start: datetime
+    end: datetime
+
+    def __post_init__(self) -> None:
+        for instant in (self.start, self.end):
+            if instant.utcoffset() != timedelta(0):
+                raise ValueError(f"{instant!r} is not an instant in UTC")
+        if self.end <= self.start:
+            raise ValueError(f"an interval ends after it starts: {self.start} .. {self.end}")
+
+    def contains(self, other: Interval) -> bool:
+        """Whether every instant of ``other`` lies in this interval."""
+        return self.start <= other.start and other.end <= self.end
+
+    def intersection(self, other: Interval) -> Interval | None:
+        """The instants in both, or None where there are none."""
+        start, end = max(self.start, other.start), min(self.end, other.end)
+        return Interval(start, end) if start < end else None
+
+    def __str__(self) -> str:
+        return f"[{format_instant(self.start)}, {format_instant(self.end)})"
+
+
+class IntervalUnit(Enum):
+    """The grain at which a model's intervals are recorded as held."""
+
+    FIVE_MINUTE = "five_minute"
+    QUARTER_HOUR = "quarter_hour"
+    HALF_HOUR = "half_hour"
+    HOUR = "hour"
+    DAY = "day"
+    MONTH = "month"
+    YEAR = "year"
+
+    def floor(self, instant: datetime) -> datetime:
+        """The latest border of this unit that is not after ``instant``."""
+        match self:
+            case IntervalUnit.YEAR:
+                return instant.replace(month=1, day=1, hour=0, minute=0, second=0, microsecond=0)
+            case IntervalUnit.MONTH:
+                return instant.replace(day=1, hour=0, minute=0, second=0, microsecond=0)
+            case _:
+                length = _LENGTHS[self]
+                return instant - (instant - EPOCH) % length
+
+    def ceil(self, instant: datetime) -> datetime:
+        """The earliest border of this unit that is not before ``instant``."""
+        border = self.floor(instant)
+        return border if border == instant else self.following(border)
+
+    def following(self, border: datetime) -> datetime:
+        """The border after ``border``."""
+        match self:
+            case IntervalUnit.YEAR:
+                return border.replace(year=border.year + 1)
+            case IntervalUnit.MONTH:
+                december = border.month == 12
+                return border.replace(
+                    year=border.year + december, month=1 if december else border.month + 1
+                )
+            case _:
+                return border + _LENGTHS[self]
+
+    def cells(self, interval: Interval) -> Iterator[Interval]:
+        """The units of which an aligned interval consists, in order.
+
+        Raises:
+            ValueError: The interval does not start and end on borders of this unit.
+        """
+        if self.floor(interval.start) != interval.start or self.floor(interval.end) != interval.end:
+            raise ValueError(f"{interval} is not made of whole units of one {self.value}")
+        border = interval.start
+        while border < interval.end:
+            after = self.following(border)
+            yield Interval(border, after)
+            border = after
+
+    def widen(self, interval: Interval) -> Interval:
+        """The smallest interval of whole units that contains ``interval``."""
+        return Interval(self.floor(interval.start), self.ceil(interval.end))
+
+
+_LENGTHS = {
+    IntervalUnit.FIVE_MINUTE: timedelta(minutes=5),
+    IntervalUnit.QUARTER_HOUR: timedelta(minutes=15),
+    IntervalUnit.HALF_HOUR: timedelta(minutes=30),
+    IntervalUnit.HOUR: timedelta(hours=1),
+    IntervalUnit.DAY: timedelta(days=1),
+}
+
+
+def merge(intervals: Iterable[Interval]) -> tuple[Interval, ...]:
+    """The same instants as disjoint, not adjacent, sorted intervals."""
+    merged: list[Interval] = []
+    for interval in sorted(intervals):
+        if merged and interval.start <= merged[-1].end:
+            if interval.end > merged[-1].end:
+                merged[-1] = Interval(merged[-1].start, interval.end)
+        else:
+            merged.append(interval)
+    return tuple(merged)
+
+
+def subtract(
+    intervals: Iterable[Interval], removed: Iterable[Interval]
+) -> tuple[Interval, ...]:
+    """The instants of ``intervals`` that are in none of ``removed``, merged."""
+    holes = merge(removed)
+    left: list[Interval] = []
+    first = 0
+    for interval in merge(intervals):
+        start = interval.start
+        while first < len(holes) and holes[first].end <= start:
+            first += 1
+        hole = first
+        while hole < len(holes) and holes[hole].start < interval.end:
+            if start < holes[hole].start:
+                left.append(Interval(start, holes[hole].start))
+            start = max(start, holes[hole].end)
+            hole += 1
+        if start < interval.end:
+            left.append(Interval(start, interval.end))
+    return tuple(left)
+
+
+def covers(held: Sequence[Interval], wanted: Interval) -> bool:
+    """Whether every instant of ``wanted`` is in ``held``."""
+    return not subtract([wanted], held)
+
+
+def due(start: datetime, now: datetime, unit: IntervalUnit) -> Interval | None:
+    """All whole units from ``start`` that have ended at ``now``; None where there are none."""
+    first, last = unit.ceil(start), unit.floor(now)
+    return Interval(first, last) if first < last else None
+
+
+def format_instant(instant: datetime) -> str:
+    """An instant as people read it: no seconds and no time of day where they are zero."""
+    if instant == instant.replace(hour=0, minute=0, second=0, microsecond=0):
+        return instant.strftime("%Y-%m-%d")
+    if instant.second or instant.microsecond:
+        return instant.isoformat(sep=" ").removesuffix("+00:00")
+    return instant.strftime("%Y-%m-%d %H:%M")
+
+
+def parse_instant(text: str) -> datetime:
+    """An ISO-8601 date or timestamp as an instant; without an offset it is UTC.
+
+    Raises:
+        ValueError: ``text`` is neither.
+    """
+    instant = datetime.fromisoformat(text.strip())
+    return instant.replace(tzinfo=UTC) if instant.tzinfo is None else instant.astimezone(UTC)

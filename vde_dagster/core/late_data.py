@@ -1,0 +1,235 @@
+"""Late data: what a session loads, decided from what happened to the sources (seed 003).
+
+A stateless version obeys one invariant: for every held interval its table holds exactly the query's
+rows over the source as of the high-water mark (HWM). A session moves the mark from one Iceberg
+snapshot to a later one and keeps the invariant in one commit: intervals that are held already get
+the rows of the data files added in between, intervals that become due are loaded whole as of the
+new mark. A row with an event time beyond the last held interval therefore needs no bookkeeping: its
+interval is not held yet and will read it when it is first loaded.
+"""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Sequence
+from dataclasses import dataclass
+from datetime import datetime
+from enum import Enum
+
+from vde_dagster.core.intervals import Interval, IntervalUnit, due, subtract
+from vde_dagster.core.names import ModelName
+
+
+class LateDataMode(Enum):
+    """How late rows reach a model: appended row by row, or by overwriting a range."""
+
+    STATELESS = "stateless"
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class LateDataPolicy:
+    """A model's ``late_data`` property. Stateless mode tracks exactly one source."""
+
+    mode: LateDataMode
+    sources: tuple[ModelName, ...]
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class HighWaterMark:
+    """Up to which source change a version is loaded.
+
+    ``complete_to`` is the source's valid-to time when the mark was taken, None where the source
+    does not declare one. ``committed_at`` is for people only: order is by sequence number.
+    """
+
+    source: ModelName
+    table_uuid: str
+    iceberg_snapshot_id: int
+    sequence_number: int
+    committed_at: datetime
+    complete_to: datetime | None
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class ProcessingUri:
+    """One input partition that a session loads: its tuple, with what its new files hold."""
+
+    partition: tuple[tuple[str, str | int | None], ...]
+    files: int
+    rows: int
+
+    def as_json(self) -> str:
+        """The seed's form: a JSON object of the partition's columns."""
+        return json.dumps(dict(self.partition), sort_keys=True)
+
+
+class SourceOperation(Enum):
+    """What one Iceberg snapshot did to a source's rows."""
+
+    APPEND = "append"
+    REPLACE = "replace"
+    OVERWRITE = "overwrite"
+    DELETE = "delete"
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class SourceChange:
+    """One Iceberg snapshot of a source after the mark: its operation and the files it added."""
+
+    iceberg_snapshot_id: int
+    operation: SourceOperation
+    added: tuple[ProcessingUri, ...] = ()
+    event_range: Interval | None = None
+    """Bounds of the tracked event column over the added files; None where unknown or empty."""
+
+
+class SourceStatus(Enum):
+    """How a source's history relates to the mark."""
+
+    INITIAL = "initial"
+    UNCHANGED = "unchanged"
+    CHANGED = "changed"
+    MISSING = "missing"
+    ROLLED_BACK = "rolled back"
+    EXPIRED = "expired"
+    RECREATED = "recreated"
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class SourceHistory:
+    """A source's head, and what happened after the mark, oldest first.
+
+    ``head`` is None only for a source that is missing or has no Iceberg snapshot yet.
+    """
+
+    status: SourceStatus
+    head: HighWaterMark | None
+    changes: tuple[SourceChange, ...] = ()
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class NothingToLoad:
+    """The session would change nothing; ``reason`` says why, for a person."""
+
+    reason: str
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Stop:
+    """What happened to the source cannot be loaded by appending; a person has to decide."""
+
+    reason: str
+    advice: str
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Load:
+    """What a stateless session does in one commit.
+
+    ``fill`` intervals are loaded whole from the source as of ``after``; rows of the files added in
+    (``before``, ``after``] are appended where they fall into ``held``. ``evidence`` names the
+    partitions those files lie in; it is empty where nothing is appended.
+    """
+
+    before: HighWaterMark | None
+    after: HighWaterMark
+    fill: tuple[Interval, ...]
+    held: tuple[Interval, ...]
+    evidence: tuple[ProcessingUri, ...]
+
+
+Decision = NothingToLoad | Stop | Load
+
+
+def decide_stateless(
+    *,
+    mark: HighWaterMark | None,
+    history: SourceHistory,
+    held: Sequence[Interval],
+    start: datetime,
+    now: datetime,
+    unit: IntervalUnit,
+) -> Decision:
+    """What the next stateless session of a version does.
+
+    Args:
+        mark: The version's high-water mark, None before its first load.
+        history: The source since ``mark``.
+        held: Intervals that the version's table holds, merged.
+        start: The model's start.
+        now: The project's clock.
+        unit: The model's interval unit.
+    """
+    stopped = _impossible(history)
+    if stopped is not None:
+        return stopped
+    head = history.head
+    if head is None:
+        return NothingToLoad(reason="the source has no rows yet")
+    complete = due(start, min(now, head.complete_to or now), unit)
+    fill = subtract([complete], held) if complete else ()
+    added = _added(history.changes) if held else ()
+    moved = mark is None or head.sequence_number != mark.sequence_number
+    if not fill and not added:
+        reason = (
+            "the source's new snapshots add no rows to what is held"
+            if moved and mark is not None
+            else "no new snapshot of the source, and no interval has become due"
+        )
+        return NothingToLoad(reason=reason)
+    return Load(before=mark, after=head, fill=fill, held=tuple(held), evidence=added)
+
+
+def _impossible(history: SourceHistory) -> Stop | None:
+    """The named cases in which the exact new rows cannot be told."""
+    restate = "Restate the model, so that it is loaded again from the source as it is now."
+    match history.status:
+        case SourceStatus.MISSING:
+            return Stop(
+                reason="the source does not exist in the catalog",
+                advice="Create the source table, or correct the name under late_data.",
+            )
+        case SourceStatus.ROLLED_BACK:
+            return Stop(
+                reason="the source was rolled back to before what is loaded", advice=restate
+            )
+        case SourceStatus.EXPIRED:
+            return Stop(
+                reason="the source's history since the last load has been expired", advice=restate
+            )
+        case SourceStatus.RECREATED:
+            return Stop(reason="the source was dropped and created again", advice=restate)
+        case SourceStatus.INITIAL | SourceStatus.UNCHANGED | SourceStatus.CHANGED:
+            pass
+    rewritten = [
+        change
+        for change in history.changes
+        if change.operation in (SourceOperation.OVERWRITE, SourceOperation.DELETE)
+    ]
+    if rewritten:
+        return Stop(
+            reason=f"Iceberg snapshot {rewritten[0].iceberg_snapshot_id} of the source "
+            f"{rewritten[0].operation.value}s rows that may be loaded already",
+            advice=restate,
+        )
+    return None
+
+
+def _added(changes: Sequence[SourceChange]) -> tuple[ProcessingUri, ...]:
+    """The partitions that appends put files into, each once, in order of first appearance."""
+    found: dict[tuple[tuple[str, str | int | None], ...], ProcessingUri] = {}
+    for change in changes:
+        if change.operation is not SourceOperation.APPEND:
+            continue
+        for uri in change.added:
+            before = found.get(uri.partition)
+            found[uri.partition] = (
+                uri
+                if before is None
+                else ProcessingUri(
+                    partition=uri.partition,
+                    files=before.files + uri.files,
+                    rows=before.rows + uri.rows,
+                )
+            )
+    return tuple(found.values())

@@ -1,0 +1,103 @@
+"""Time macros: nodes of the syntax tree until they are replaced by literals.
+
+``@start_*`` is the first instant of the range, ``@end_*`` the last microsecond before its
+exclusive end, ``@execution_*`` when the run was asked for (seed 001, *INCREMENTAL_BY_TIME_RANGE*).
+Each comes in the forms ds, date, dt, dtntz, ts, tstz, epoch, millis and hour.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterator, Mapping
+from dataclasses import dataclass
+from datetime import datetime, timedelta
+from typing import Final
+
+from sqlglot import exp
+
+from vde_dagster.core.intervals import Interval
+
+MICROSECOND: Final = timedelta(microseconds=1)
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class TimeRange:
+    """The instants that the macros stand for. Without an end, the whole day of ``start``."""
+
+    start: datetime
+    end: datetime | None
+    execution_time: datetime
+
+    @classmethod
+    def of(cls, interval: Interval, *, execution_time: datetime) -> TimeRange:
+        """The range of an interval that is evaluated at ``execution_time``."""
+        return cls(start=interval.start, end=interval.end, execution_time=execution_time)
+
+    @property
+    def last(self) -> datetime:
+        """The last microsecond of the range."""
+        return (self.end or self.start + timedelta(days=1)) - MICROSECOND
+
+
+def timestamp_literal(instant: datetime) -> exp.Cast:
+    """An instant as a literal of type TIMESTAMP (with local time zone)."""
+    text = instant.isoformat(sep=" ")
+    return exp.cast(exp.Literal.string(text), exp.DataType.Type.TIMESTAMPTZ)
+
+
+def timestamp_ntz_literal(instant: datetime) -> exp.Cast:
+    """The UTC wall-clock time of an instant, as a literal without a zone."""
+    text = instant.replace(tzinfo=None).isoformat(sep=" ")
+    return exp.cast(exp.Literal.string(text), exp.DataType.Type.TIMESTAMPNTZ)
+
+
+def date_literal(instant: datetime) -> exp.Cast:
+    """The UTC date of an instant, as a literal of type DATE."""
+    return exp.cast(exp.Literal.string(instant.date().isoformat()), exp.DataType.Type.DATE)
+
+
+def _epoch_microseconds(instant: datetime) -> int:
+    return (instant - datetime.fromtimestamp(0, tz=instant.tzinfo)) // MICROSECOND
+
+
+_FORMS: Mapping[str, Callable[[datetime], exp.Expression]] = {
+    "ds": lambda instant: exp.Literal.string(instant.date().isoformat()),
+    "date": date_literal,
+    "dt": timestamp_literal,
+    "dtntz": timestamp_ntz_literal,
+    "ts": lambda instant: exp.Literal.string(instant.isoformat(sep=" ").removesuffix("+00:00")),
+    "tstz": lambda instant: exp.Literal.string(instant.isoformat(sep=" ")),
+    "epoch": lambda instant: exp.Literal.number(_epoch_microseconds(instant) // 1_000_000),
+    "millis": lambda instant: exp.Literal.number(_epoch_microseconds(instant) // 1_000),
+    "hour": lambda instant: exp.Literal.number(instant.hour),
+}
+TIME_MACROS: Final = frozenset(
+    f"{moment}_{form}" for moment in ("start", "end", "execution") for form in _FORMS
+)
+
+
+def macros_in(query: exp.Expression) -> Iterator[tuple[str, exp.Parameter]]:
+    """Every macro of a query with its lower-case name."""
+    for node in query.find_all(exp.Parameter):
+        yield node.name.lower(), node
+
+
+def resolve_time_macros(query: exp.Query, times: TimeRange) -> exp.Query:
+    """A copy of a query with each time macro replaced by its literal.
+
+    Raises:
+        KeyError: A macro is no time macro; the project's loader refuses those with their place.
+    """
+    resolved = query.copy()
+    for name, node in list(macros_in(resolved)):
+        node.replace(_literal(name, times))
+    return resolved
+
+
+def _literal(name: str, times: TimeRange) -> exp.Expression:
+    moment, form = name.rsplit("_", maxsplit=1)
+    instant = {
+        "start": times.start,
+        "end": times.last,
+        "execution": times.execution_time,
+    }[moment]
+    return _FORMS[form](instant)

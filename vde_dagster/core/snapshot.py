@@ -1,0 +1,61 @@
+"""Model snapshots: one model at one fingerprint, with the version that its rows live in."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from enum import Enum
+
+from vde_dagster.core.fingerprint import Fingerprint
+from vde_dagster.core.model import ModelSource
+from vde_dagster.core.names import ModelName, TableName, physical_table
+
+
+class Category(Enum):
+    """What a change does to those who read the model (seed 000, *Automatic Categorization*)."""
+
+    BREAKING = "breaking"
+    NON_BREAKING = "non_breaking"
+    METADATA = "metadata"
+    INDIRECT_BREAKING = "indirect_breaking"
+    INDIRECT_NON_BREAKING = "indirect_non_breaking"
+
+    @property
+    def reaches_children(self) -> bool:
+        """Whether models below may return other rows after this change."""
+        return self in (Category.BREAKING, Category.INDIRECT_BREAKING)
+
+
+@dataclass(frozen=True, slots=True, order=True)
+class VersionKey:
+    """A version of a model: the identity of a physical table, and of what the state knows of it."""
+
+    model: ModelName
+    version: str
+
+    @property
+    def table(self) -> TableName:
+        """The physical table or view of this version."""
+        return physical_table(self.model, self.version)
+
+    def __str__(self) -> str:
+        return f"{self.model}@{self.version[:8]}"
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class ModelSnapshot:
+    """One model at one fingerprint. Stored once, by the first plan that is applied.
+
+    ``category`` is None for a model that was new. ``reasons`` are for people.
+    """
+
+    name: ModelName
+    fingerprint: Fingerprint
+    version: str
+    category: Category | None
+    reasons: tuple[str, ...]
+    source: ModelSource
+
+    @property
+    def key(self) -> VersionKey:
+        """The version that this snapshot writes to."""
+        return VersionKey(self.name, self.version)
