@@ -71,7 +71,7 @@ def canonicalize(
     )
 
 
-def canonical_form(expression: exp.Expression) -> str:
+def canonical_form(expression: exp.Expr) -> str:
     """A text that is equal exactly for equal syntax trees. It is for hashing, not for reading."""
     parts: list[str] = []
     _serialize(expression, parts)
@@ -81,7 +81,7 @@ def canonical_form(expression: exp.Expression) -> str:
 def _serialize(value: object, parts: list[str]) -> None:
     """Append a prefix-free form of a node, skipping what is absent, comments and positions."""
     match value:
-        case exp.Expression():
+        case exp.Expr():
             parts.append(f"({type(value).__name__}")
             for key, argument in sorted(value.args.items()):
                 if argument is None or argument is False or argument == []:
@@ -116,7 +116,7 @@ def _described(query: exp.Query) -> dict[str, str]:
     }
 
 
-def _comments_of(projection: exp.Expression) -> list[str]:
+def _comments_of(projection: exp.Expr) -> list[str]:
     comments = list(projection.comments or [])
     alias = projection.args.get("alias")
     if isinstance(alias, exp.Identifier):

@@ -47,9 +47,7 @@ def _breaking(reason: str) -> Verdict:
     return Verdict(category=Category.BREAKING, reasons=(reason,))
 
 
-def _added_projections(
-    before: exp.Query, after: exp.Query
-) -> list[exp.Expression] | None:
+def _added_projections(before: exp.Query, after: exp.Query) -> list[exp.Expr] | None:
     """Projections that were put behind the old ones where nothing else differs, else None."""
     if not isinstance(before, exp.Select) or not isinstance(after, exp.Select):
         return None

@@ -65,9 +65,7 @@ def fingerprint(
         data=hash_parts(*data_parts(model, canonical)),
         parent_data=hash_parts(*sorted(each.data + each.parent_data for each in known)),
         metadata=hash_parts(*metadata_parts(model, canonical)),
-        parent_metadata=hash_parts(
-            *sorted(each.metadata + each.parent_metadata for each in known)
-        ),
+        parent_metadata=hash_parts(*sorted(each.metadata + each.parent_metadata for each in known)),
     )
 
 
@@ -168,7 +166,5 @@ def _sql_comments(model: Model) -> list[str]:
     if not isinstance(model.body, Query):
         return []
     return [
-        comment.strip()
-        for node in model.body.expression.walk()
-        for comment in node.comments or []
+        comment.strip() for node in model.body.expression.walk() for comment in node.comments or []
     ]

@@ -117,9 +117,7 @@ def _columns(model: Model, canonical: CanonicalQuery | None) -> tuple[Column, ..
             else column.type,
             description=column.description
             or (
-                declared[column.name.lower()].description
-                if column.name.lower() in declared
-                else ""
+                declared[column.name.lower()].description if column.name.lower() in declared else ""
             ),
         )
         for column in canonical.columns

@@ -93,7 +93,7 @@ def _range_of(scope: Scope, alias: str, axis: TimeAxis | None) -> InputRange:
     return (axis.unit.widen(Interval(bounds.start, bounds.end)),)
 
 
-def _certain_conditions(scope: Scope, alias: str) -> Iterator[exp.Expression]:
+def _certain_conditions(scope: Scope, alias: str) -> Iterator[exp.Expr]:
     """Conjuncts that drop every row of ``alias`` for which they are not true.
 
     WHERE does so after any join, since a comparison is not true for the NULLs of an outer join. ON
@@ -117,7 +117,7 @@ def _certain_conditions(scope: Scope, alias: str) -> Iterator[exp.Expression]:
             yield from _conjuncts(condition)
 
 
-def _conjuncts(condition: exp.Expression) -> Iterator[exp.Expression]:
+def _conjuncts(condition: exp.Expr) -> Iterator[exp.Expr]:
     condition = condition.unnest()
     if isinstance(condition, exp.And):
         yield from _conjuncts(condition.left)
@@ -126,8 +126,8 @@ def _conjuncts(condition: exp.Expression) -> Iterator[exp.Expression]:
         yield condition
 
 
-def _bounds_of(condition: exp.Expression, alias: str, column: str) -> _Bounds:
-    def is_axis(node: exp.Expression) -> bool:
+def _bounds_of(condition: exp.Expr, alias: str, column: str) -> _Bounds:
+    def is_axis(node: exp.Expr) -> bool:
         return (
             isinstance(node, exp.Column)
             and node.table == alias
@@ -139,7 +139,8 @@ def _bounds_of(condition: exp.Expression, alias: str, column: str) -> _Bounds:
         return _Bounds(start=low, end=_after(high))
     if not isinstance(condition, exp.GT | exp.GTE | exp.LT | exp.LTE | exp.EQ):
         return _Bounds()
-    left, right, operator = condition.left, condition.right, type(condition)
+    left, right = condition.left, condition.right
+    operator: type[exp.Expr] = type(condition)
     if is_axis(right):
         left, right, operator = right, left, _MIRRORED[operator]
     if not is_axis(left) or (value := _instant(right)) is None:
@@ -151,7 +152,7 @@ def _bounds_of(condition: exp.Expression, alias: str, column: str) -> _Bounds:
     return _Bounds(end=value if operator is exp.LT else _after(value))
 
 
-_MIRRORED: Final[dict[type[exp.Expression], type[exp.Expression]]] = {
+_MIRRORED: Final[dict[type[exp.Expr], type[exp.Expr]]] = {
     exp.GT: exp.LT,
     exp.GTE: exp.LTE,
     exp.LT: exp.GT,
@@ -164,7 +165,7 @@ def _after(instant: datetime | None) -> datetime | None:
     return None if instant is None else instant + MICROSECOND
 
 
-def _instant(node: exp.Expression) -> datetime | None:
+def _instant(node: exp.Expr) -> datetime | None:
     """The instant that a literal stands for; None for everything else."""
     if isinstance(node, exp.Cast) and isinstance(node.this, exp.Literal):
         if not node.to.is_type("date", "timestamp", "timestamptz", "timestampntz", "timestampltz"):

@@ -121,9 +121,7 @@ def merge(intervals: Iterable[Interval]) -> tuple[Interval, ...]:
     return tuple(merged)
 
 
-def subtract(
-    intervals: Iterable[Interval], removed: Iterable[Interval]
-) -> tuple[Interval, ...]:
+def subtract(intervals: Iterable[Interval], removed: Iterable[Interval]) -> tuple[Interval, ...]:
     """The instants of ``intervals`` that are in none of ``removed``, merged."""
     holes = merge(removed)
     left: list[Interval] = []

@@ -59,7 +59,7 @@ def _epoch_microseconds(instant: datetime) -> int:
     return (instant - datetime.fromtimestamp(0, tz=instant.tzinfo)) // MICROSECOND
 
 
-_FORMS: Mapping[str, Callable[[datetime], exp.Expression]] = {
+_FORMS: Mapping[str, Callable[[datetime], exp.Expr]] = {
     "ds": lambda instant: exp.Literal.string(instant.date().isoformat()),
     "date": date_literal,
     "dt": timestamp_literal,
@@ -75,7 +75,7 @@ TIME_MACROS: Final = frozenset(
 )
 
 
-def macros_in(query: exp.Expression) -> Iterator[tuple[str, exp.Parameter]]:
+def macros_in(query: exp.Expr) -> Iterator[tuple[str, exp.Parameter]]:
     """Every macro of a query with its lower-case name."""
     for node in query.find_all(exp.Parameter):
         yield node.name.lower(), node
@@ -93,7 +93,7 @@ def resolve_time_macros(query: exp.Query, times: TimeRange) -> exp.Query:
     return resolved
 
 
-def _literal(name: str, times: TimeRange) -> exp.Expression:
+def _literal(name: str, times: TimeRange) -> exp.Expr:
     moment, form = name.rsplit("_", maxsplit=1)
     instant = {
         "start": times.start,

@@ -86,6 +86,4 @@ class Model:
     @property
     def time_column(self) -> str | None:
         """The column by which rows belong to intervals; None for kinds without intervals."""
-        return (
-            self.kind.time_column if isinstance(self.kind, IncrementalByTimeRange) else None
-        )
+        return self.kind.time_column if isinstance(self.kind, IncrementalByTimeRange) else None

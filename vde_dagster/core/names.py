@@ -85,9 +85,7 @@ def environment_name(text: str) -> str:
 
 def physical_table(model: ModelName, version: str) -> TableName:
     """The table (or physical view) that holds one version of a model."""
-    return TableName(
-        f"{PHYSICAL_PREFIX}{model.schema}", f"{model.schema}__{model.name}__{version}"
-    )
+    return TableName(f"{PHYSICAL_PREFIX}{model.schema}", f"{model.schema}__{model.name}__{version}")
 
 
 def environment_view(model: ModelName, environment: str) -> TableName:

@@ -18,7 +18,12 @@ from vde_dagster.core.names import ModelName, TableName
 
 
 def render_interval(
-    query: exp.Query, *, columns: tuple[str, ...], time_column: str, time_type: str, times: TimeRange
+    query: exp.Query,
+    *,
+    columns: tuple[str, ...],
+    time_column: str,
+    time_type: str,
+    times: TimeRange,
 ) -> exp.Select:
     """The rows of an interval: macros as literals, and no row outside the interval.
 
@@ -42,7 +47,7 @@ def render_whole(query: exp.Query, times: TimeRange) -> exp.Query:
     return resolve_time_macros(query, times)
 
 
-def within(column: exp.Column, interval: Interval, *, time_type: str) -> exp.Expression:
+def within(column: exp.Column, interval: Interval, *, time_type: str) -> exp.Expr:
     """The condition that a time column lies in an interval, in the column's own type.
 
     A DATE column stands for the midnight that starts the day.
@@ -56,9 +61,7 @@ def within(column: exp.Column, interval: Interval, *, time_type: str) -> exp.Exp
     )
 
 
-def replace_tables(
-    query: exp.Query, target: Callable[[ModelName], TableName | None]
-) -> exp.Query:
+def replace_tables(query: exp.Query, target: Callable[[ModelName], TableName | None]) -> exp.Query:
     """A copy of a query in which model names are replaced, their aliases kept.
 
     Names for which ``target`` returns None (common table expressions, for one) stay.
@@ -69,7 +72,9 @@ def replace_tables(
         found = target(name) if name is not None else None
         if found is None:
             continue
-        table.set("db", exp.to_identifier(found.namespace, quoted=True) if found.namespace else None)
+        table.set(
+            "db", exp.to_identifier(found.namespace, quoted=True) if found.namespace else None
+        )
         table.set("this", exp.to_identifier(found.name, quoted=True))
     return replaced
 

@@ -1,0 +1,192 @@
+"""One unit of work: what it writes, what it reads, and the records that make it recoverable.
+
+The records follow the walk of DESIGN.md section 4 (rules R3 to R5): an *intent* before anything is
+staged, *staged* when the rows lie on their branch, and *finalize*, which moves ledger, marks and
+session in one transaction after the branch was published.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import dataclass, field
+from datetime import datetime
+from enum import Enum
+
+from vde_dagster.core.dsha import Column, RowSum
+from vde_dagster.core.intervals import Interval, IntervalUnit
+from vde_dagster.core.late_data import HighWaterMark, Load
+from vde_dagster.core.ledger import LedgerChange
+from vde_dagster.core.names import ModelName, TableName
+from vde_dagster.core.snapshot import VersionKey
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class AsOf:
+    """All rows of a table at one Iceberg snapshot; no rows where it has none yet (None)."""
+
+    table: TableName
+    iceberg_snapshot_id: int | None
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class AddedBetween:
+    """Exactly the rows that appends added after one Iceberg snapshot, up to another."""
+
+    table: TableName
+    after: int
+    until: int
+
+
+Input = AsOf | AddedBetween
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class TimeAxisSpec:
+    """How rows belong to intervals: the time column, its Spark type, and the unit."""
+
+    column: str
+    type: str
+    unit: IntervalUnit
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class OverwriteIntervals:
+    """Replace exactly the rows of these intervals, also where there are no new ones."""
+
+    intervals: tuple[Interval, ...]
+    axis: TimeAxisSpec
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class AppendToIntervals:
+    """Add rows to intervals that are held already."""
+
+    intervals: tuple[Interval, ...]
+    axis: TimeAxisSpec
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class ReplaceTable:
+    """Replace all rows; ``interval`` is the time that the result was made for."""
+
+    interval: Interval
+
+
+Write = OverwriteIntervals | AppendToIntervals | ReplaceTable
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class SqlRows:
+    """Rows of a rendered query in Spark's dialect, which reads the names in ``Part.inputs``."""
+
+    sql: str
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class PythonRows:
+    """Rows of a Python model: its module's source, and the function to call."""
+
+    source: str
+    function: str
+    path: str
+    interval: Interval
+    execution_time: datetime
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class CsvRows:
+    """Rows of a CSV text with a header line."""
+
+    text: str
+
+
+Rows = SqlRows | PythonRows | CsvRows
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Part:
+    """One write of a unit of work.
+
+    ``inputs`` maps the name under which ``rows`` reads a table to what it must read: for SQL the
+    name of a temporary view, for Python the model's name as the user writes it.
+    """
+
+    rows: Rows
+    inputs: Mapping[str, Input]
+    write: Write
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Staging:
+    """Everything that an engine needs to stage one unit of work on a branch of the target.
+
+    ``base`` is the Iceberg snapshot that the branch starts from, None for an empty table.
+    ``columns`` are the declared ones (types are cast to them); empty means as the rows are.
+    """
+
+    work_id: str
+    target: VersionKey
+    base: int | None
+    parts: tuple[Part, ...]
+    columns: tuple[Column, ...] = ()
+    descriptions: Mapping[str, str] = field(default_factory=dict)
+    partition_by: TimeAxisSpec | None = None
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Staged:
+    """What lies on the branch: its head, the written intervals with their sums, the table's columns.
+
+    ``iceberg_snapshot_id`` is None only where nothing was written to a table without any snapshot.
+    """
+
+    iceberg_snapshot_id: int | None
+    sums: tuple[Mapping[Interval, RowSum], ...]
+    columns: tuple[Column, ...]
+
+
+class WorkState(Enum):
+    """How far a unit of work has come."""
+
+    INTENT = "intent"
+    STAGED = "staged"
+    DONE = "done"
+    ABANDONED = "abandoned"
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Intent:
+    """What a unit of work is about to do, recorded before it stages anything."""
+
+    work_id: str
+    key: VersionKey
+    environment: str
+    intervals: tuple[Interval, ...]
+    inputs: Mapping[ModelName, int | None]
+    base: int | None
+    execution_time: datetime
+    session: Load | None = None
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Publication:
+    """What has to be published and then booked; enough to finish the work without computing.
+
+    ``mark`` is the high-water mark after the work, None where it moves none.
+    """
+
+    iceberg_snapshot_id: int | None
+    changes: tuple[LedgerChange, ...]
+    columns: tuple[Column, ...]
+    mark: HighWaterMark | None = None
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Work:
+    """A unit of work as the state knows it. ``publication`` is set once it is staged."""
+
+    intent: Intent
+    state: WorkState
+    publication: Publication | None = None
+    started_at: datetime
+    finished_at: datetime | None = None

@@ -1,0 +1,74 @@
+"""The Iceberg catalog as the use cases see it: metadata only, so no adapter may start a JVM."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+from typing import Protocol
+
+from vde_dagster.core.dsha import Column
+from vde_dagster.core.late_data import HighWaterMark, SourceHistory
+from vde_dagster.core.names import ModelName, TableName
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class TableState:
+    """A table as its current metadata describes it. ``iceberg_snapshot_id`` is None when empty."""
+
+    name: TableName
+    uuid: str
+    iceberg_snapshot_id: int | None
+    columns: tuple[Column, ...]
+    properties: Mapping[str, str]
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class ViewDefinition:
+    """A view over one physical table or view: it selects these columns by name."""
+
+    name: TableName
+    target: TableName
+    columns: tuple[Column, ...]
+
+
+class Catalog(Protocol):
+    """Tables and views, and what happened to tables."""
+
+    def table(self, name: TableName) -> TableState | None:
+        """The current state of a table; None where there is none of this name."""
+        ...
+
+    def view(self, name: TableName) -> ViewDefinition | None:
+        """A view that `swap_views` made; None where there is none of this name."""
+        ...
+
+    def swap_views(self, views: Sequence[ViewDefinition], drops: Sequence[TableName]) -> None:
+        """Make all of these views, and drop the others, in one transaction.
+
+        Doing the same again changes nothing. Missing namespaces are created. A name in ``drops``
+        that does not exist is no error.
+
+        Raises:
+            Refused: A name is taken by a table, or a target does not exist; nothing was changed.
+            OutcomeUnknown: The answer was lost.
+        """
+        ...
+
+    def publish(self, name: TableName, *, base: int | None, staged: int) -> None:
+        """Move a table from the Iceberg snapshot ``base`` to ``staged``, a descendant of it.
+
+        A table that is at ``staged`` already stays as it is.
+
+        Raises:
+            Conflict: The table is at neither of the two; nothing was changed.
+            OutcomeUnknown: The answer was lost.
+        """
+        ...
+
+    def drop_branch(self, name: TableName, work_id: str) -> None:
+        """Remove the branch that a unit of work staged on; no error where there is none."""
+        ...
+
+    def history(self, source: ModelName, since: HighWaterMark | None) -> SourceHistory:
+        """A source's head and its changes after a mark, from metadata alone."""
+        ...

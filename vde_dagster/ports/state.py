@@ -1,0 +1,172 @@
+"""The durable state: snapshots, environments, the ledger, work, leases and marks.
+
+Every method is one short transaction. No transaction is open between two calls.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Mapping, Sequence
+from dataclasses import dataclass
+from datetime import datetime, timedelta
+from typing import Protocol
+
+from vde_dagster.core.fingerprint import Fingerprint
+from vde_dagster.core.late_data import HighWaterMark
+from vde_dagster.core.ledger import LedgerEntry
+from vde_dagster.core.names import ModelName
+from vde_dagster.core.snapshot import ModelSnapshot, VersionKey
+from vde_dagster.core.work import Intent, Publication, Work
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Environment:
+    """An environment: its revision (1 for the first promotion) and what it shows.
+
+    ``promoting`` is the plan whose promotion was begun and not finished, None otherwise; then
+    ``snapshots`` are the ones that are being promoted.
+    """
+
+    name: str
+    revision: int
+    plan_id: str
+    promoted_at: datetime
+    snapshots: Mapping[ModelName, ModelSnapshot]
+    promoting: bool = False
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Lease:
+    """The right to write something, until it expires. Each take-over has a higher epoch."""
+
+    resource: str
+    holder: str
+    epoch: int
+
+
+class LeaseLost(Exception):
+    """Somebody else holds the lease by now; nothing was written."""
+
+
+class State(Protocol):
+    """Everything that has to survive a process."""
+
+    # Snapshots and environments
+    def snapshots(
+        self, ids: Iterable[tuple[ModelName, Fingerprint]]
+    ) -> Mapping[tuple[ModelName, str], ModelSnapshot]:
+        """Stored snapshots among these, by (name, fingerprint digest)."""
+        ...
+
+    def store_snapshots(self, snapshots: Sequence[ModelSnapshot], *, environment: str) -> None:
+        """Store snapshots that are not stored yet, and make ``environment`` the owner of each
+        version that has none. A stored snapshot is never changed."""
+        ...
+
+    def environment(self, name: str) -> Environment | None:
+        """What an environment shows; None for one that nothing was promoted to."""
+        ...
+
+    def environments(self) -> Sequence[str]:
+        """The names of all environments, sorted."""
+        ...
+
+    def owners(self, keys: Iterable[VersionKey]) -> Mapping[VersionKey, str]:
+        """The environment that may write each of these versions (rule R9)."""
+        ...
+
+    def begin_promotion(
+        self,
+        name: str,
+        *,
+        expected_revision: int,
+        plan_id: str,
+        snapshots: Sequence[ModelSnapshot],
+        lease: Lease,
+    ) -> Environment:
+        """Record that an environment is about to show these stored snapshots.
+
+        Raises:
+            Conflict: Its revision is not ``expected_revision`` (0 for a new environment).
+            LeaseLost: The lease on the environment is not held any more.
+        """
+        ...
+
+    def finish_promotion(self, name: str, *, plan_id: str) -> Environment:
+        """Record that the views of a begun promotion are swapped. Doing it again is no error.
+
+        Production becomes the owner of every version that it shows (rule R9)."""
+        ...
+
+    # Leases
+    def acquire_lease(self, resource: str, *, holder: str, ttl: timedelta) -> Lease:
+        """Take a free or expired lease; a holder may take its own again (with a higher epoch).
+
+        Raises:
+            Conflict: It is held; the text names the holder and until when.
+        """
+        ...
+
+    def renew_lease(self, lease: Lease, *, ttl: timedelta) -> None:
+        """Hold a lease for another ``ttl`` from now.
+
+        Raises:
+            LeaseLost: It was taken over.
+        """
+        ...
+
+    def release_lease(self, lease: Lease) -> None:
+        """Give a lease back. No error where it was taken over meanwhile."""
+        ...
+
+    # The ledger and work
+    def ledger(self, keys: Iterable[VersionKey]) -> Mapping[VersionKey, tuple[LedgerEntry, ...]]:
+        """What each of these versions holds, sorted by interval; versions without any are absent."""
+        ...
+
+    def record_intent(self, intent: Intent, *, lease: Lease) -> None:
+        """Record a unit of work before it stages anything.
+
+        Raises:
+            LeaseLost: The lease on the version is not held any more.
+        """
+        ...
+
+    def record_staged(self, work_id: str, publication: Publication, *, lease: Lease) -> None:
+        """Record what a unit of work is about to publish.
+
+        Raises:
+            LeaseLost: The lease on the version is not held any more.
+        """
+        ...
+
+    def finalize(self, work_id: str, *, lease: Lease) -> tuple[LedgerEntry, ...]:
+        """Book a published unit of work: ledger, D-SHAs, mark and session in one transaction.
+
+        Returns the version's ledger afterwards. Booking it again changes nothing.
+
+        Raises:
+            LeaseLost: The lease on the version is not held any more.
+            LedgerMismatch: The changes do not fit the ledger; nothing was changed.
+        """
+        ...
+
+    def abandon(self, work_id: str, *, reason: str, lease: Lease) -> None:
+        """Record that a unit of work will never be published."""
+        ...
+
+    def open_work(self, key: VersionKey) -> Sequence[Work]:
+        """Units of work on a version that are neither done nor abandoned, oldest first."""
+        ...
+
+    def work(self, work_id: str) -> Work | None:
+        """One unit of work."""
+        ...
+
+    # Late data
+    def marks(self, key: VersionKey) -> Mapping[ModelName, HighWaterMark]:
+        """The high-water marks of a version, by source."""
+        ...
+
+    def sessions(self, key: VersionKey, *, limit: int) -> Sequence[Work]:
+        """Units of work of a version that were catch-up sessions, newest first."""
+        ...
