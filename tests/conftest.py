@@ -1,0 +1,97 @@
+"""What the whole suite shares: one Spark session, and the rule for what a machine cannot run."""
+
+from __future__ import annotations
+
+import os
+import shutil
+from collections.abc import Callable, Iterator
+from dataclasses import dataclass
+from pathlib import Path
+from typing import TYPE_CHECKING, NoReturn
+
+import pytest
+
+from vde_dagster.lakehouse.jars import resolve_jars
+from vde_dagster.lakehouse.session import SparkSettings, embedded_catalog_conf, open_session
+
+if TYPE_CHECKING:
+    from pyspark.sql import SparkSession
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class SparkLake:
+    """The embedded catalog of the shared session, for whoever opens it by other means."""
+
+    catalog: str
+    database: Path
+    warehouse: Path
+
+
+def not_run(reason: str) -> NoReturn:
+    """A person's machine may lack something; where everything was installed that is a failure."""
+    if os.environ.get("VDE_REQUIRE_ALL") == "1":
+        pytest.fail(f"not run: {reason} (VDE_REQUIRE_ALL=1)", pytrace=False)
+    pytest.skip(f"not run: {reason}")
+
+
+def _postgres_programs() -> Path | None:
+    installed = sorted(Path("/usr/lib/postgresql").glob("*/bin/postgres"), key=_release)
+    named = shutil.which("postgres")
+    found = [*installed, *([Path(named).resolve()] if named else [])]
+    return found[-1].parent if found else None
+
+
+def _release(program: Path) -> int:
+    return int(program.parts[-3])
+
+
+def _chromium() -> Path | None:
+    for name in ("chromium", "chromium-browser", "google-chrome", "google-chrome-stable"):
+        if found := shutil.which(name):
+            return Path(found)
+    return None
+
+
+_NEEDS: dict[str, tuple[Callable[[], Path | None], str]] = {
+    "postgres": (_postgres_programs, "PostgreSQL's server programs are not installed"),
+    "browser": (_chromium, "Chromium is not installed"),
+}
+
+
+@pytest.fixture(autouse=True)
+def _needs(request: pytest.FixtureRequest) -> None:
+    for marker, (find, reason) in _NEEDS.items():
+        if request.node.get_closest_marker(marker) and find() is None:
+            not_run(reason)
+
+
+@pytest.fixture(scope="session")
+def postgres_programs() -> Path:
+    """The folder of initdb, postgres and pg_ctl."""
+    return _postgres_programs() or not_run(_NEEDS["postgres"][1])
+
+
+@pytest.fixture(scope="session")
+def chromium() -> Path:
+    """The browser's program."""
+    return _chromium() or not_run(_NEEDS["browser"][1])
+
+
+@pytest.fixture(scope="session")
+def spark_lake(tmp_path_factory: pytest.TempPathFactory) -> SparkLake:
+    """Catalog `lake` over a database and a warehouse of this pytest process."""
+    folder = tmp_path_factory.mktemp("lake")
+    warehouse = folder / "warehouse"
+    warehouse.mkdir()
+    return SparkLake(catalog="lake", database=folder / "lake.db", warehouse=warehouse)
+
+
+@pytest.fixture(scope="session")
+def spark(spark_lake: SparkLake) -> Iterator[SparkSession]:
+    """The one Spark session of this pytest process. Each test takes a namespace of its own."""
+    conf = embedded_catalog_conf(spark_lake.catalog, spark_lake.database, spark_lake.warehouse)
+    # Tests are many tiny queries: the optimizing compiler would cost more than it gives back.
+    conf["spark.driver.extraJavaOptions"] = "-XX:TieredStopAtLevel=1"
+    session = open_session(SparkSettings(conf=conf), resolve_jars())
+    yield session
+    session.stop()

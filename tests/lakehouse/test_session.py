@@ -1,0 +1,133 @@
+"""The session over the embedded catalog, and what pyiceberg sees of the same file."""
+
+from __future__ import annotations
+
+import subprocess
+import sys
+from datetime import UTC, datetime
+from pathlib import Path
+from typing import TYPE_CHECKING
+
+import pyarrow as pa
+import pytest
+from pyiceberg.catalog.sql import SqlCatalog
+
+from vde_dagster.core.errors import SetupError
+from vde_dagster.lakehouse.session import (
+    SparkSettings,
+    _session_conf,
+    embedded_catalog_conf,
+    open_session,
+)
+
+if TYPE_CHECKING:
+    from pyspark.sql import SparkSession
+
+    from tests.conftest import SparkLake
+
+JARS = (Path("/jars/a.jar"), Path("/jars/b.jar"))
+
+
+@pytest.mark.spark
+def test_both_engines_share_one_catalog_and_see_each_others_commits_at_once(
+    spark: SparkSession, spark_lake: SparkLake
+) -> None:
+    spark.sql("create namespace lake.session")
+    spark.sql("create table lake.session.t (id bigint, at timestamp) using iceberg")
+    spark.sql("insert into lake.session.t values (1, timestamp'2013-01-01 00:00:00')")
+    catalog = SqlCatalog(
+        spark_lake.catalog,
+        uri=f"sqlite:///{spark_lake.database}",
+        warehouse=str(spark_lake.warehouse),
+    )
+    table = catalog.load_table("session.t")
+    first = datetime(2013, 1, 1, tzinfo=UTC)
+    assert table.scan().to_arrow().to_pylist() == [{"id": 1, "at": first}]
+
+    foreign = pa.table({"id": [2], "at": [first]}, schema=table.schema().as_arrow())
+    table.append(foreign)
+
+    ids = [row.id for row in spark.table("lake.session.t").orderBy("id").collect()]
+    assert ids == [1, 2]
+    spark.sql("insert into lake.session.t values (3, null)")
+    assert sorted(table.refresh().scan().to_arrow()["id"].to_pylist()) == [1, 2, 3]
+
+
+@pytest.mark.spark
+def test_a_second_request_returns_the_running_session_with_the_new_settings(
+    spark: SparkSession, tmp_path: Path
+) -> None:
+    (tmp_path / "warehouse").mkdir()
+    conf = embedded_catalog_conf("second", tmp_path / "second.db", tmp_path / "warehouse")
+
+    again = open_session(SparkSettings(conf=conf), ())
+
+    again.sql("create namespace second.n")
+    assert again.sparkContext is spark.sparkContext
+    assert [row.namespace for row in again.sql("show namespaces in second").collect()] == ["n"]
+
+
+@pytest.mark.spark
+def test_python_functions_run_in_this_python(spark: SparkSession) -> None:
+    found = spark.sparkContext.parallelize([0], 1).map(lambda _: sys.executable).collect()
+    assert found == [sys.executable]
+    assert spark.conf.get("spark.sql.session.timeZone") == "UTC"
+
+
+def test_importing_the_module_loads_no_pyspark() -> None:
+    code = "import sys, vde_dagster.lakehouse.session; sys.exit('pyspark' in sys.modules)"
+    assert subprocess.run([sys.executable, "-c", code], check=False).returncode == 0
+
+
+def test_embedded_catalog() -> None:
+    conf = embedded_catalog_conf("lake", Path("/a b/c#1.db"), Path("/a b/warehouse"))
+    prefix = "spark.sql.catalog.lake"
+    pragmas = "journal_mode=WAL&busy_timeout=60000&transaction_mode=IMMEDIATE&synchronous=NORMAL"
+    assert conf == {
+        prefix: "org.apache.iceberg.spark.SparkCatalog",
+        f"{prefix}.type": "jdbc",
+        f"{prefix}.uri": f"jdbc:sqlite:file:/a%20b/c%231.db?{pragmas}",
+        f"{prefix}.jdbc.schema-version": "V1",
+        f"{prefix}.warehouse": "/a b/warehouse",
+        f"{prefix}.cache-enabled": "false",
+    }
+
+
+@pytest.mark.parametrize(
+    "master,local",
+    [("local", True), ("local[*]", True), ("local[2,4]", True), ("local-cluster[2,1,1024]", False),
+     ("spark://host:7077", False), ("yarn", False)],
+)  # fmt: skip
+def test_only_local_masters_are_bound_to_the_loopback_address(master: str, local: bool) -> None:
+    conf = _session_conf(SparkSettings(master=master), JARS)
+    assert ("spark.driver.host" in conf) is local
+    assert ("spark.sql.shuffle.partitions" in conf) is local
+    assert conf.get("spark.jars") == (None if local else "/jars/a.jar,/jars/b.jar")
+    assert conf.get("spark.driver.extraClassPath") == ("/jars/a.jar:/jars/b.jar" if local else None)
+
+
+def test_a_users_settings_win_and_lists_are_joined() -> None:
+    theirs = {
+        "spark.driver.memory": "8g",
+        "spark.sql.shuffle.partitions": "200",
+        "spark.sql.extensions": "their.Extension",
+        "spark.jars": "/theirs.jar,/jars/a.jar",
+    }
+    conf = _session_conf(SparkSettings(master="yarn", conf=theirs), JARS)
+    assert conf["spark.driver.memory"] == "8g"
+    assert conf["spark.sql.shuffle.partitions"] == "200"
+    assert conf["spark.jars"] == "/jars/a.jar,/jars/b.jar,/theirs.jar"
+    assert conf["spark.sql.extensions"].split(",")[1] == "their.Extension"
+
+
+def test_a_jvm_that_ends_at_once_says_why(tmp_path: Path) -> None:
+    code = (
+        "from vde_dagster.lakehouse.session import SparkSettings, open_session\n"
+        "open_session(SparkSettings(conf={'spark.driver.extraJavaOptions': '-Xmx'}), ())"
+    )
+    done = subprocess.run(
+        [sys.executable, "-c", code], capture_output=True, text=True, check=False, cwd=tmp_path
+    )
+    assert done.returncode == 1
+    assert SetupError.__name__ in done.stderr
+    assert "ended before it was ready" in done.stderr

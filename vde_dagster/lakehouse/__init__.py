@@ -1,0 +1,1 @@
+"""Adapter: Spark and Iceberg. The only room that imports pyspark."""

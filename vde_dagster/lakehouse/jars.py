@@ -1,0 +1,219 @@
+"""Spark's extra jars: resolved from Maven once, into a user cache, then offline.
+
+Spark itself resolves them (its Ivy, its repositories, its settings), in a process of its own that
+ends before any session starts. Each coordinate has one folder in the cache, put there whole by a
+rename together with a manifest of its files; a folder without its manifest, or with a file of
+another size, counts as absent. So a half-downloaded jar never counts and processes that resolve at
+once do not disturb each other: the first rename wins, and all have the same bytes.
+"""
+
+from __future__ import annotations
+
+import hashlib
+import importlib.util
+import json
+import os
+import shutil
+import subprocess
+import sys
+import tempfile
+from collections.abc import Mapping, Sequence
+from concurrent.futures import ThreadPoolExecutor
+from dataclasses import dataclass
+from pathlib import Path
+
+import platformdirs
+
+from vde_dagster.core.errors import SetupError
+from vde_dagster.lakehouse.java import Java, find_java
+
+ICEBERG_SPARK_RUNTIME = "org.apache.iceberg:iceberg-spark-runtime-4.1_2.13:1.12.0"
+SQLITE_JDBC = "org.xerial:sqlite-jdbc:3.50.3.0"
+POSTGRESQL_JDBC = "org.postgresql:postgresql:42.7.8"
+EMBEDDED_COORDINATES = (ICEBERG_SPARK_RUNTIME, SQLITE_JDBC)
+"""What a session needs whose catalog is the embedded SQLite file."""
+
+_MANIFEST = "manifest.json"
+_TOLD_LINES = 6
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class _File:
+    """One jar in a manifest."""
+
+    name: str
+    size: int
+    sha256: str
+
+
+def resolve_jars(
+    coordinates: Sequence[str] = EMBEDDED_COORDINATES,
+    *,
+    cache: Path | None = None,
+    conf: Mapping[str, str] | None = None,
+) -> tuple[Path, ...]:
+    """Return the jar files of these Maven coordinates with what they depend on.
+
+    When all are in the cache this only looks at the files: no Java, no network, no process.
+
+    Args:
+        coordinates: ``group:artifact:version`` each.
+        cache: Where the jars are kept; else VDE_JARS_CACHE, else the user's cache folder.
+        conf: Spark's own settings; the ones named ``spark.jars.*`` (repositories, ivySettings,
+            excludes) and the proxy in JAVA_TOOL_OPTIONS apply to the resolution.
+
+    Raises:
+        SetupError: A jar could not be resolved, VDE_JARS names a file that is not there, or there
+            is no Java to resolve with.
+    """
+    given = os.environ.get("VDE_JARS")
+    if given:
+        return _given_jars(given)
+    root = cache or jars_cache()
+    missing = [each for each in coordinates if _held(root, each) is None]
+    if missing:
+        _resolve(missing, root, conf or {})
+    paths: dict[Path, None] = {}
+    for coordinate in coordinates:
+        held = _held(root, coordinate)
+        if held is None:
+            raise SetupError(f"{coordinate} was resolved, but {root} was emptied meanwhile.")
+        paths |= dict.fromkeys(held)
+    return tuple(paths)
+
+
+def jars_cache() -> Path:
+    """Return the folder of the jars: VDE_JARS_CACHE, else one in the user's cache folder."""
+    named = os.environ.get("VDE_JARS_CACHE")
+    if named:
+        return Path(named).expanduser().absolute()
+    return Path(platformdirs.user_cache_dir("vde_dagster", appauthor=False)) / "jars"
+
+
+def spark_home() -> Path:
+    """Return the folder of the installed pyspark package, without importing it.
+
+    Raises:
+        SetupError: pyspark is not installed.
+    """
+    found = importlib.util.find_spec("pyspark")
+    if found is None or not found.submodule_search_locations:
+        raise SetupError("pyspark is not installed; install vde-dagster with its dependencies.")
+    return Path(next(iter(found.submodule_search_locations)))
+
+
+def _given_jars(text: str) -> tuple[Path, ...]:
+    paths = tuple(Path(each).expanduser().absolute() for each in text.split(os.pathsep) if each)
+    absent = [str(each) for each in paths if not each.is_file()]
+    if absent:
+        raise SetupError(
+            f"VDE_JARS names files that are not there: {', '.join(absent)}. "
+            f"Mend it (paths with {os.pathsep!r} between them), or unset it to resolve the jars."
+        )
+    return paths
+
+
+def _folder(root: Path, coordinate: str) -> Path:
+    return root / coordinate.replace(":", "_")
+
+
+def _held(root: Path, coordinate: str) -> tuple[Path, ...] | None:
+    folder = _folder(root, coordinate)
+    try:
+        manifest = json.loads((folder / _MANIFEST).read_text("utf-8"))
+        files = [_File(**each) for each in manifest["files"]]
+        whole = all((folder / each.name).stat().st_size == each.size for each in files)
+    except (OSError, ValueError, KeyError, TypeError):  # absent, cut off, or not ours
+        return None
+    return tuple(folder / each.name for each in files) if files and whole else None
+
+
+def _resolve(missing: Sequence[str], root: Path, conf: Mapping[str, str]) -> None:
+    java = find_java()
+    names = ", ".join(each.split(":")[1] for each in missing)
+    print(f"Resolving Spark's jars, once ({names}) ...", file=sys.stderr, flush=True)
+    try:
+        root.mkdir(parents=True, exist_ok=True)
+        # Each in its own process (3 s, mostly the JVM's start), all at once.
+        with ThreadPoolExecutor(max_workers=len(missing)) as pool:
+            for done in [pool.submit(_resolve_one, each, root, java, conf) for each in missing]:
+                done.result()
+    except OSError as error:
+        raise SetupError(
+            f"The jars cannot be kept in {root}: {error}. Set VDE_JARS_CACHE to a folder that can "
+            "be written."
+        ) from error
+
+
+def _resolve_one(coordinate: str, root: Path, java: Java, conf: Mapping[str, str]) -> None:
+    with tempfile.TemporaryDirectory(prefix=".resolving-", dir=root) as scratch:
+        _run_ivy(coordinate, Path(scratch), java, conf)
+        folder = Path(scratch) / "jars"
+        files = [_describe(each) for each in sorted(folder.glob("*.jar"))]
+        if not files:
+            raise SetupError(f"{coordinate} has no jar. {_advice()}")
+        manifest = {"coordinate": coordinate, "files": files}
+        (folder / _MANIFEST).write_text(json.dumps(manifest, indent=1), "utf-8")
+        _put(folder, _folder(root, coordinate))
+        if _held(root, coordinate) is None:  # what lay there was damaged: out of the way, once more
+            shutil.rmtree(_folder(root, coordinate), ignore_errors=True)
+            _put(folder, _folder(root, coordinate))
+
+
+def _put(folder: Path, target: Path) -> None:
+    try:
+        folder.rename(target)
+    except OSError:
+        if not target.is_dir():
+            raise
+
+
+def _describe(jar: Path) -> dict[str, str | int]:
+    with jar.open("rb") as stream:
+        digest = hashlib.file_digest(stream, "sha256").hexdigest()
+    return {"name": jar.name, "size": jar.stat().st_size, "sha256": digest}
+
+
+def _run_ivy(coordinate: str, ivy: Path, java: Java, conf: Mapping[str, str]) -> None:
+    """Let Spark resolve a coordinate into ``<ivy>/jars``.
+
+    ``spark-submit`` resolves before it runs a main class; printing Ivy's version is the smallest
+    one there is. Without the shell script and its second JVM this takes half as long.
+    """
+    settings = {key: value for key, value in conf.items() if key.startswith("spark.jars.")}
+    settings |= {"spark.jars.ivy": str(ivy), "spark.jars.packages": coordinate}
+    command = [str(java.executable), "-cp", str(spark_home() / "jars" / "*")]
+    command += [f"-Dlog4j2.configurationFile={log_settings().as_uri()}"]
+    command += ["org.apache.spark.deploy.SparkSubmit"]
+    for key, value in settings.items():
+        command += ["--conf", f"{key}={value}"]
+    command += ["--class", "org.apache.ivy.Main", "spark-internal", "-version"]
+    answer = subprocess.run(command, capture_output=True, text=True, errors="replace", check=False)
+    if answer.returncode != 0:
+        told = "\n".join(f"  {line}" for line in _relevant(answer.stderr + answer.stdout))
+        raise SetupError(f"{coordinate} could not be resolved:\n{told}\n{_advice()}")
+
+
+def log_settings() -> Path:
+    """Return the log4j settings of every JVM of ours: errors only, on standard error."""
+    return Path(__file__).with_name("log4j2.properties")
+
+
+def _relevant(output: str) -> list[str]:
+    """Pick the lines of Ivy's report that say why; else the last ones."""
+    marks = ("Server access error", "not found", "Exception", "FAILED", "UNRESOLVED", "problem")
+    lines = [line.strip() for line in output.splitlines() if line.strip()]
+    telling = [
+        line
+        for line in dict.fromkeys(lines)
+        if any(mark in line for mark in marks) and not line.startswith(("at ", ":: problems"))
+    ]
+    return (telling or lines)[-_TOLD_LINES:]
+
+
+def _advice() -> str:
+    return (
+        "Behind a proxy set JAVA_TOOL_OPTIONS='-Dhttps.proxyHost=... -Dhttps.proxyPort=...'; for a "
+        "mirror set spark.jars.ivySettings or spark.jars.repositories in vde.yaml (spark: conf:); "
+        f"without any network set VDE_JARS to the jar files, with {os.pathsep!r} between them."
+    )

@@ -1,0 +1,230 @@
+"""Opens the Spark session that evaluates models.
+
+Importing this module loads no pyspark: plans, promotions and reused steps need no JVM.
+"""
+
+from __future__ import annotations
+
+import collections
+import os
+import subprocess
+import sys
+import threading
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, field
+from pathlib import Path
+from typing import IO, TYPE_CHECKING
+from urllib.parse import quote
+
+from vde_dagster.core.errors import SetupError
+from vde_dagster.lakehouse.class_archive import archive_options
+from vde_dagster.lakehouse.jars import jars_cache, log_settings, spark_home
+from vde_dagster.lakehouse.java import Java, find_java
+
+if TYPE_CHECKING:
+    from pyspark import SparkConf
+    from pyspark.sql import SparkSession
+
+_JAVA_OPTIONS = "spark.driver.extraJavaOptions"
+_CLASS_PATH = "spark.driver.extraClassPath"
+_EXTENSIONS = "spark.sql.extensions"
+_ICEBERG_EXTENSIONS = "org.apache.iceberg.spark.extensions.IcebergSparkSessionExtensions"
+
+# The JVM says this because Spark's launcher asks for the module; nobody can act on it.
+_NOISE = b"WARNING: Using incubator modules: jdk.incubator.vector"
+
+# A local session lives for one run, so only what is really hot goes through the optimizer. Start,
+# 20 small queries and 11 small writes on two cores, with the class archive: 12.7 -> 11.0 s and
+# 19 -> 15 CPU s; three million rows take as long as before. (-XX:TieredStopAtLevel=1 takes 9.4 s
+# and 10 CPU s, but from 4.3 to 7.1 s for a query over millions: that is for tests.)
+_LATE_OPTIMIZER = (
+    "-XX:+IgnoreUnrecognizedVMOptions",
+    "-XX:Tier4InvocationThreshold=30000",
+    "-XX:Tier4MinInvocationThreshold=10000",
+    "-XX:Tier4CompileThreshold=60000",
+    "-XX:Tier4BackEdgeThreshold=400000",
+)
+# With two cores the parallel collectors' threads only compete with the tasks: 15 % less CPU.
+_SMALL_MACHINE_CORES = 2
+_SMALL_MACHINE_COLLECTOR = "-XX:+UseSerialGC"
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class SparkSettings:
+    """Where models are evaluated, in Spark's own vocabulary.
+
+    Args:
+        master: Spark's master URL; the session's driver is this process's own JVM.
+        conf: Spark's own settings; they win over ours. Java options and class path of the driver
+            and the SQL extensions are put behind ours instead of replacing them.
+        remote: A Spark Connect URL (``sc://...``); then ``master`` is not used and the server's own
+            configuration holds the jars and the extensions.
+    """
+
+    master: str = "local[*]"
+    conf: Mapping[str, str] = field(default_factory=dict)
+    remote: str | None = None
+
+    @property
+    def local(self) -> bool:
+        """Whether driver and executors are one JVM on this machine."""
+        return self.remote is None and (self.master == "local" or self.master.startswith("local["))
+
+
+def embedded_catalog_conf(name: str, database: Path, warehouse: Path) -> dict[str, str]:
+    """Return Spark's settings of the embedded catalog: one SQLite file and a warehouse folder.
+
+    Args:
+        name: The catalog's name. It is a key in the file: pyiceberg must be given the same one.
+        database: The SQLite file, absolute; its folder exists.
+        warehouse: The folder of the tables, absolute.
+    """
+    # Writers wait up to 60 s for each other; readers never wait (WAL). IMMEDIATE takes the write
+    # lock at the start of a transaction, where waiting is possible.
+    pragmas = "journal_mode=WAL&busy_timeout=60000&transaction_mode=IMMEDIATE&synchronous=NORMAL"
+    prefix = f"spark.sql.catalog.{name}"
+    return {
+        prefix: "org.apache.iceberg.spark.SparkCatalog",
+        f"{prefix}.type": "jdbc",
+        f"{prefix}.uri": f"jdbc:sqlite:file:{quote(str(database))}?{pragmas}",
+        f"{prefix}.jdbc.schema-version": "V1",  # the first that has views
+        f"{prefix}.warehouse": str(warehouse),
+        # Spark would keep a loaded table for ever in an open session and not see what pyiceberg or
+        # another process commits: wrong rows, silently (findings/spark_iceberg.md, section 1).
+        f"{prefix}.cache-enabled": "false",
+    }
+
+
+def open_session(settings: SparkSettings, jars: Sequence[Path]) -> SparkSession:
+    """Return this process's Spark session, started if there is none.
+
+    Spark allows one per process: where one runs already, it is returned with the settings that can
+    be changed at run time.
+
+    Args:
+        settings: Master or Spark Connect address, and Spark's own settings.
+        jars: The jars that the session needs, as from ``resolve_jars``; not used over Connect.
+
+    Raises:
+        SetupError: There is no suitable Java, or Spark does not start.
+    """
+    if settings.remote is not None:
+        return _connect(settings.remote, settings.conf)
+    from pyspark import SparkConf, SparkContext
+    from pyspark.sql import SparkSession
+
+    conf = SparkConf(loadDefaults=False)
+    if SparkContext._gateway is None:  # noqa: SLF001 - what SparkContext itself asks: is there a JVM?
+        conf.setMaster(settings.master).setAll(list(_start_conf(settings, jars).items()))
+        SparkContext(conf=conf, gateway=_start_jvm(conf))
+    else:
+        conf.setMaster(settings.master).setAll(list(_session_conf(settings, jars).items()))
+    return SparkSession.builder.config(conf=conf).getOrCreate()
+
+
+def _connect(remote: str, conf: Mapping[str, str]) -> SparkSession:
+    from pyspark.sql import SparkSession
+
+    try:
+        builder = SparkSession.builder.remote(remote)
+        for key, value in ({"spark.sql.session.timeZone": "UTC"} | dict(conf)).items():
+            builder = builder.config(key, value)
+        return builder.getOrCreate()
+    except ImportError as error:
+        raise SetupError(
+            f"Spark Connect needs more packages: pip install 'pyspark[connect]' ({error})"
+        ) from error
+
+
+def _start_conf(settings: SparkSettings, jars: Sequence[Path]) -> dict[str, str]:
+    """Return all settings of a new JVM, and set the environment that it inherits."""
+    java = find_java()
+    # The workers must run this Python: the system's own lacks pyarrow and everything else.
+    os.environ.setdefault("PYSPARK_PYTHON", sys.executable)
+    os.environ.setdefault("PYSPARK_DRIVER_PYTHON", sys.executable)
+    if settings.local:  # Spark looks its host name up otherwise, and fails where it has no address
+        os.environ.setdefault("SPARK_LOCAL_IP", "127.0.0.1")
+    conf = _session_conf(settings, jars)
+    options = [_quoted(f"-Dlog4j2.configurationFile={log_settings().as_uri()}")]
+    if settings.local:
+        options += _local_java_options(java, conf.get(_CLASS_PATH, ""))
+    conf[_JAVA_OPTIONS] = " ".join([*options, settings.conf.get(_JAVA_OPTIONS, "")]).strip()
+    return conf
+
+
+def _session_conf(settings: SparkSettings, jars: Sequence[Path]) -> dict[str, str]:
+    ours = {
+        "spark.app.name": "vde_dagster",
+        "spark.sql.session.timeZone": "UTC",
+        "spark.ui.enabled": "false",
+        "spark.ui.showConsoleProgress": "false",
+        "spark.driver.memory": "2g",
+    }
+    theirs = dict(settings.conf)
+    if settings.local:
+        ours |= {
+            "spark.driver.host": "127.0.0.1",
+            "spark.driver.bindAddress": "127.0.0.1",
+            "spark.sql.shuffle.partitions": "4",
+        }
+        # On the class path nothing is copied to a scratch folder (0.5 s), and the archive applies.
+        _prepend(theirs, _CLASS_PATH, [str(each) for each in jars], os.pathsep)
+    else:
+        _prepend(theirs, "spark.jars", [str(each) for each in jars], ",")
+    _prepend(theirs, _EXTENSIONS, [_ICEBERG_EXTENSIONS], ",")
+    return ours | theirs
+
+
+def _prepend(conf: dict[str, str], key: str, values: Sequence[str], separator: str) -> None:
+    given = [each for each in conf.get(key, "").split(separator) if each and each not in values]
+    if joined := separator.join([*values, *given]):
+        conf[key] = joined
+
+
+def _local_java_options(java: Java, class_path: str) -> list[str]:
+    archives = jars_cache() / "class_archives"
+    archive = archive_options(archives, java, spark_home(), class_path.split(os.pathsep))
+    options = [*_LATE_OPTIMIZER, *map(_quoted, archive), "-Duser.timezone=UTC"]
+    if (os.cpu_count() or 1) <= _SMALL_MACHINE_CORES:
+        options.append(_SMALL_MACHINE_COLLECTOR)
+    return options
+
+
+def _quoted(option: str) -> str:
+    """Quote an option for Spark's launcher, which splits at spaces that are not quoted."""
+    escaped = option.replace("\\", "\\\\").replace('"', '\\"')
+    return f'"{escaped}"' if " " in option else option
+
+
+def _start_jvm(conf: SparkConf) -> object:
+    """Start Spark's JVM; its standard error comes through us, without the noise."""
+    from pyspark.errors import PySparkRuntimeError
+    from pyspark.java_gateway import launch_gateway
+
+    read, write = os.pipe()
+    last_lines: collections.deque[bytes] = collections.deque(maxlen=12)
+    reader = threading.Thread(
+        target=_forward_errors, args=(os.fdopen(read, "rb"), last_lines), daemon=True
+    )
+    reader.start()
+    try:
+        gateway: object = launch_gateway(  # type: ignore[no-untyped-call] # pyspark types it not
+            conf, {"stderr": write, "stdout": subprocess.DEVNULL}
+        )
+    except PySparkRuntimeError as error:
+        os.close(write)
+        reader.join(timeout=5)
+        told = b"".join(last_lines).decode(errors="replace")
+        raise SetupError(f"Spark's Java process ended before it was ready:\n{told}") from error
+    os.close(write)
+    return gateway
+
+
+def _forward_errors(stream: IO[bytes], last_lines: collections.deque[bytes]) -> None:
+    with stream:
+        for line in stream:
+            if line.rstrip() == _NOISE:
+                continue
+            last_lines.append(line)
+            # To the descriptor, not to sys.stderr: Dagster redirects that one into its logs.
+            os.write(2, line)
