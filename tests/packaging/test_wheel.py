@@ -1,0 +1,114 @@
+"""What the wheel and the source distribution hold, and that the wheel works without the tree."""
+
+from __future__ import annotations
+
+import subprocess
+import sys
+import sysconfig
+import tarfile
+import venv
+import zipfile
+from pathlib import Path
+
+import pytest
+
+ROOT = Path(__file__).parents[2]
+
+
+@pytest.fixture(scope="module")
+def built(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    """A folder with the wheel and the source distribution, built by the pinned backend."""
+    folder = tmp_path_factory.mktemp("dist")
+    subprocess.run([sys.executable, "-m", "hatchling", "build", "-d", folder], cwd=ROOT, check=True)
+    return folder
+
+
+@pytest.fixture(scope="module")
+def wheel(built: Path) -> Path:
+    (path,) = built.glob("vde_dagster-*-py3-none-any.whl")
+    return path
+
+
+def tracked(folder: str) -> set[str]:
+    """Files below a folder of the repository that are committed and still there."""
+    listed = subprocess.run(
+        ["git", "ls-files", "-z", "--", folder],
+        cwd=ROOT,
+        capture_output=True,
+        text=True,
+        check=True,
+    )
+    return {each for each in listed.stdout.split("\0") if each and (ROOT / each).is_file()}
+
+
+@pytest.mark.skipif(
+    not (ROOT / ".git").exists(), reason="not a git checkout: no list to compare to"
+)
+def test_the_wheel_holds_the_package_and_the_example(wheel: Path) -> None:
+    names = set(zipfile.ZipFile(wheel).namelist())
+    example = {f"vde_dagster/{each}" for each in tracked("examples/nyc_flights")}
+    assert example
+    assert example | tracked("vde_dagster") <= names
+    assert "vde_dagster/py.typed" in names
+    assert "vde_dagster/lakehouse/log4j2.properties" in names
+
+
+def test_nothing_else_is_packed(wheel: Path) -> None:
+    names = zipfile.ZipFile(wheel).namelist()
+    assert {name.split("/")[0].split("-")[0] for name in names} == {"vde_dagster"}
+    unwanted = [
+        name for name in names if "/.vde" in name or "__pycache__" in name or "tests/" in name
+    ]
+    assert unwanted == []
+
+
+@pytest.mark.skipif(
+    not (ROOT / ".git").exists(), reason="not a git checkout: no list to compare to"
+)
+def test_the_source_distribution_is_complete(built: Path) -> None:
+    (path,) = built.glob("vde_dagster-*.tar.gz")
+    with tarfile.open(path) as archive:
+        names = {name.partition("/")[2] for name in archive.getnames()}
+    assert tracked(".") - names == set()
+
+
+@pytest.fixture(scope="module")
+def installed(wheel: Path, tmp_path_factory: pytest.TempPathFactory) -> Path:
+    """A Python with the wheel in it and our dependencies beside it, but not our source tree."""
+    folder = tmp_path_factory.mktemp("installed") / "a venv"
+    venv.create(folder, with_pip=False, symlinks=True)
+    place = sysconfig.get_path("purelib", vars={"base": str(folder), "platbase": str(folder)})
+    zipfile.ZipFile(wheel).extractall(place)  # all that an installer does with it but the script
+    (Path(place) / "dependencies.pth").write_text(sysconfig.get_path("purelib"))
+    return folder / "bin" / "python"
+
+
+def run_in(python: Path, code: str, cwd: Path) -> str:
+    done = subprocess.run(
+        [python, "-I", "-c", code], cwd=cwd, capture_output=True, text=True, check=False
+    )
+    assert done.returncode == 0, done.stderr
+    return done.stdout
+
+
+def test_the_installed_package_finds_its_example(installed: Path, tmp_path: Path) -> None:
+    code = (
+        "import importlib.resources as r, vde_dagster; print(vde_dagster.__file__);"
+        "print(r.files('vde_dagster').joinpath('examples/nyc_flights/vde.yaml').is_file())"
+    )
+    place, example = run_in(installed, code, tmp_path).split("\n")[:2]
+    assert not Path(place).is_relative_to(ROOT)
+    assert example == "True"
+
+
+@pytest.mark.skipif(
+    not (ROOT / "vde_dagster" / "cli" / "__init__.py").exists(),
+    reason="the command line is being written",
+)
+def test_the_installed_command_runs(installed: Path, tmp_path: Path) -> None:
+    code = (
+        "import sys; from importlib.metadata import entry_points;"
+        "(vde,) = entry_points(group='console_scripts', name='vde');"
+        "sys.argv = ['vde', '--help']; sys.exit(vde.load()())"
+    )
+    assert "Usage: vde" in run_in(installed, code, tmp_path)
