@@ -1,0 +1,121 @@
+"""The script `run`: when it sets up and how it hands over. The set-up is proved by using it."""
+
+from __future__ import annotations
+
+import os
+import shutil
+import subprocess
+from pathlib import Path
+
+import pytest
+
+ROOT = Path(__file__).parents[2]
+STUB = '#!/bin/sh\nprintf \'%s|\' "${0##*/}" "$PWD" "$@"\n'
+
+
+@pytest.fixture
+def clone(tmp_path: Path) -> Path:
+    """A folder that looks set up; its programs print their name, folder and arguments."""
+    folder = tmp_path / "a clone"
+    programs = folder / ".venv" / "bin"
+    programs.mkdir(parents=True)
+    shutil.copy(ROOT / "run", folder)
+    for name in ("requirements.lock", "pyproject.toml", ".venv/pyvenv.cfg"):
+        (folder / name).write_text(name)
+    for name in ("vde", "dagster", "python", "ruff", "mypy"):
+        (programs / name).write_text(STUB)
+        (programs / name).chmod(0o755)
+    text = f"{folder}\nrequirements.lockpyproject.toml.venv/pyvenv.cfg"
+    sum_ = subprocess.run(["cksum"], input=text, capture_output=True, text=True, check=True).stdout
+    (folder / ".venv" / ".vde-stamp").write_text(sum_)
+    return folder
+
+
+@pytest.fixture
+def bare_path(tmp_path: Path) -> str:
+    """A PATH without uv and without any Python."""
+    folder = tmp_path / "programs"
+    folder.mkdir()
+    for name in ("sh", "cat", "cksum", "dirname", "mkdir", "rm", "mv", "grep", "sleep"):
+        found = shutil.which(name)
+        assert found
+        (folder / name).symlink_to(found)
+    return str(folder)
+
+
+def call(
+    clone: Path, *arguments: str, cwd: Path | None = None, path: str = os.environ["PATH"]
+) -> subprocess.CompletedProcess[str]:
+    environment = os.environ | {"PATH": path}
+    return subprocess.run(
+        ["/bin/sh", clone / "run", *arguments],
+        cwd=cwd or clone,
+        env=environment,
+        capture_output=True,
+        text=True,
+        check=False,
+        timeout=60,
+    )
+
+
+def test_alone_it_lists_the_commands_and_sets_nothing_up(clone: Path, bare_path: str) -> None:
+    (clone / ".venv" / ".vde-stamp").unlink()
+    done = call(clone, path=bare_path)
+    assert (done.returncode, done.stderr) == (0, "")
+    listed = {line.split()[1] for line in done.stdout.splitlines()}
+    assert listed == {"demo", "test", "vde", "dagster", "bench", "lint"}
+
+
+def test_an_unknown_command_is_wrong_usage(clone: Path) -> None:
+    done = call(clone, "tests")
+    assert done.returncode == 2
+    assert "there is no command 'tests'" in done.stderr
+
+
+@pytest.mark.parametrize(
+    "arguments,program,at_home,handed_over",
+    [
+        (["vde", "plan", "a b"], "vde", False, ["plan", "a b"]),
+        (["dagster", "dev"], "dagster", False, ["dev"]),
+        (["demo"], "vde", True, ["demo"]),
+        (["demo", "my folder"], "vde", False, ["demo", "my folder"]),
+        (["bench", "-q"], "python", True, ["-m", "benchmarks", "-q"]),
+        (["test", "-k", "a b"], "python", True, ["-m", "pytest", "-m", "not full", "-k", "a b"]),
+        (["test", "--full", "-x"], "python", True, ["-m", "pytest", "-x"]),
+    ],
+)
+def test_where_all_is_current_it_only_hands_over(
+    clone: Path,
+    tmp_path: Path,
+    arguments: list[str],
+    program: str,
+    at_home: bool,
+    handed_over: list[str],
+) -> None:
+    done = call(clone, *arguments, cwd=tmp_path)
+    folder = clone if at_home else tmp_path
+    assert done.stderr == ""
+    assert done.stdout.split("|")[:-1] == [program, str(folder), *handed_over]
+
+
+def test_lint_runs_all_three(clone: Path) -> None:
+    assert [each for each in call(clone, "lint").stdout.split("|") if each in ("ruff", "mypy")] == [
+        "ruff",
+        "ruff",
+        "mypy",
+    ]
+
+
+@pytest.mark.parametrize("changed", ["requirements.lock", "pyproject.toml", ".venv/pyvenv.cfg"])
+def test_what_changed_is_set_up_again(clone: Path, bare_path: str, changed: str) -> None:
+    (clone / changed).write_text("other")
+    done = call(clone, "vde", path=bare_path)
+    assert done.returncode == 1
+    assert done.stdout == ""
+    assert "Python 3.11, 3.12 or 3.13 is needed" in done.stderr
+    assert "apt-get install python3" in done.stderr
+
+
+def test_a_folder_that_was_moved_is_set_up_again(clone: Path, bare_path: str) -> None:
+    moved = clone.rename(clone.with_name("elsewhere"))
+    assert "is needed" in call(moved, "vde", path=bare_path).stderr
