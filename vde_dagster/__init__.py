@@ -1,1 +1,45 @@
-"""Virtual data environments on Dagster, Spark and Iceberg."""
+"""Virtual data environments on Dagster, Spark and Iceberg.
+
+The public names stand in ``__all__``. They are loaded when they are first used, so that importing
+this package, or its pure core, loads neither Dagster nor Spark.
+"""
+
+from __future__ import annotations
+
+from importlib import import_module
+from typing import TYPE_CHECKING
+
+from vde_dagster.version import __version__
+
+if TYPE_CHECKING:
+    from vde_dagster.app.world import VdeProject
+    from vde_dagster.lakehouse.evaluation import ModelContext
+    from vde_dagster.orchestration.definitions import build_definitions
+    from vde_dagster.orchestration.io_manager import VdeIcebergIOManager
+    from vde_dagster.orchestration.translator import VdeTranslator
+    from vde_dagster.project.python_models import model
+
+_HOMES = {
+    "ModelContext": "vde_dagster.lakehouse.evaluation",
+    "VdeIcebergIOManager": "vde_dagster.orchestration.io_manager",
+    "VdeProject": "vde_dagster.app.world",
+    "VdeTranslator": "vde_dagster.orchestration.translator",
+    "build_definitions": "vde_dagster.orchestration.definitions",
+    "model": "vde_dagster.project.python_models",
+}
+
+__all__ = [
+    "ModelContext",
+    "VdeIcebergIOManager",
+    "VdeProject",
+    "VdeTranslator",
+    "__version__",
+    "build_definitions",
+    "model",
+]
+
+
+def __getattr__(name: str) -> object:
+    if name in _HOMES:
+        return getattr(import_module(_HOMES[name]), name)
+    raise AttributeError(f"module {__name__!r} has no attribute {name!r}")

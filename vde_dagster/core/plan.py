@@ -1,0 +1,235 @@
+"""A plan: the difference between a project and an environment, and the work that follows.
+
+A plan is a value. Making one reads the state, but starts no Spark and writes nothing.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterable, Mapping
+from dataclasses import dataclass
+from datetime import datetime
+from enum import Enum
+
+from vde_dagster.core.categorize import Verdict, categorize
+from vde_dagster.core.fingerprint import view_version
+from vde_dagster.core.graph import Graph, Node
+from vde_dagster.core.intervals import Interval
+from vde_dagster.core.kind import External, View
+from vde_dagster.core.names import ModelName, TableName
+from vde_dagster.core.snapshot import Category, ModelSnapshot, VersionKey
+
+
+class Change(Enum):
+    """How a model differs from what the environment shows."""
+
+    ADDED = "added"
+    REMOVED = "removed"
+    DIRECT = "direct"
+    INDIRECT = "indirect"
+    METADATA = "metadata"
+    NONE = "none"
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class ModelChange:
+    """What a plan does about one model. ``missing`` are the contiguous ranges to evaluate."""
+
+    name: ModelName
+    change: Change
+    category: Category | None
+    reasons: tuple[str, ...]
+    previous_version: str | None
+    version: str | None
+    missing: tuple[Interval, ...] = ()
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Shown:
+    """What an environment shows before a plan: its snapshots, and their models as a graph."""
+
+    snapshots: Mapping[ModelName, ModelSnapshot]
+    graph: Graph
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Plan:
+    """Everything that applying it needs. ``base_revision`` is its token (DESIGN.md section 6).
+
+    ``now`` is the project's clock, None where the clock's source has no time yet. ``changes`` are
+    in dependency order, removed models last.
+    """
+
+    plan_id: str
+    environment: str
+    base_revision: int
+    now: datetime | None
+    graph: Graph
+    snapshots: Mapping[ModelName, ModelSnapshot]
+    changes: tuple[ModelChange, ...]
+    promotes: bool
+
+    @property
+    def backfills(self) -> tuple[ModelChange, ...]:
+        """The models that have something to evaluate, parents first."""
+        return tuple(change for change in self.changes if change.missing)
+
+    @property
+    def is_empty(self) -> bool:
+        """Whether applying the plan would do nothing."""
+        return not self.promotes and not self.backfills
+
+
+def resolve_snapshots(
+    graph: Graph, shown: Shown, stored: Mapping[tuple[ModelName, str], ModelSnapshot]
+) -> dict[ModelName, tuple[Change, ModelSnapshot]]:
+    """The snapshot of each model of a project, and how it differs from what is shown.
+
+    Args:
+        graph: The project.
+        shown: What the environment shows (for a new environment: what production shows).
+        stored: Snapshots of these models that an earlier plan stored; they are used as they are.
+    """
+    resolved: dict[ModelName, tuple[Change, ModelSnapshot]] = {}
+    reaching: set[ModelName] = set()
+    for node in graph:
+        before = shown.snapshots.get(node.name)
+        change, verdict = _difference(node, before, shown, reaching)
+        if verdict is not None and verdict.category.reaches_children:
+            reaching.add(node.name)
+        known = stored.get((node.name, node.fingerprint.digest))
+        if known is None and before is not None and change is Change.NONE:
+            known = before
+        resolved[node.name] = (
+            change,
+            known
+            or ModelSnapshot(
+                name=node.name,
+                fingerprint=node.fingerprint,
+                version=_version(node, before, change, verdict, resolved, graph),
+                category=verdict.category if verdict else None,
+                reasons=verdict.reasons if verdict else ("new model",),
+                source=node.model.source,
+            ),
+        )
+    return resolved
+
+
+def _difference(
+    node: Node, before: ModelSnapshot | None, shown: Shown, reaching: set[ModelName]
+) -> tuple[Change, Verdict | None]:
+    """How a model changed, and what that means; no verdict for a new or an unchanged one."""
+    if before is None:
+        return Change.ADDED, None
+    old, new = before.fingerprint, node.fingerprint
+    if old == new:
+        return Change.NONE, None
+    if old.data != new.data:
+        return Change.DIRECT, categorize(shown.graph[node.name], node)
+    if old.parent_data != new.parent_data:
+        above = sorted(str(parent) for parent in node.model.parents if parent in reaching)
+        if above:
+            reason = f"reads {', '.join(above)}, which changed"
+            return Change.INDIRECT, Verdict(category=Category.INDIRECT_BREAKING, reasons=(reason,))
+        return Change.INDIRECT, Verdict(
+            category=Category.INDIRECT_NON_BREAKING,
+            reasons=("nothing that it reads changed",),
+        )
+    return Change.METADATA, Verdict(category=Category.METADATA, reasons=("only metadata changed",))
+
+
+def _version(
+    node: Node,
+    before: ModelSnapshot | None,
+    change: Change,
+    verdict: Verdict | None,
+    resolved: Mapping[ModelName, tuple[Change, ModelSnapshot]],
+    graph: Graph,
+) -> str:
+    if isinstance(node.model.kind, View):
+        reads = [_physical(graph[parent], resolved[parent][1]) for parent in node.model.parents]
+        return view_version(node.fingerprint.data, reads)
+    keeps = (Category.INDIRECT_NON_BREAKING, Category.METADATA)
+    if before is not None and verdict is not None and verdict.category in keeps:
+        return before.version
+    return node.fingerprint.data_version
+
+
+def _physical(node: Node, snapshot: ModelSnapshot) -> TableName:
+    """The name under which a query finds a model's rows: a source keeps its own."""
+    if isinstance(node.model.kind, External):
+        return TableName(node.name.schema, node.name.name)
+    return snapshot.key.table
+
+
+def make_plan(
+    *,
+    plan_id: str,
+    environment: str,
+    base_revision: int,
+    now: datetime | None,
+    graph: Graph,
+    shown: Shown,
+    current: Mapping[ModelName, ModelSnapshot],
+    resolved: Mapping[ModelName, tuple[Change, ModelSnapshot]],
+    missing: Callable[[Node, VersionKey], tuple[Interval, ...]],
+) -> Plan:
+    """Put a plan together.
+
+    Args:
+        plan_id: Its identity.
+        environment: The environment's canonical name.
+        base_revision: The revision that the plan was made against; 0 for a new environment.
+        now: The project's clock.
+        graph: The project.
+        shown: What the changes are told against.
+        current: What the environment itself shows now; empty for a new one.
+        resolved: The outcome of `resolve_snapshots`.
+        missing: What a version lacks.
+    """
+    snapshots = {name: snapshot for name, (_, snapshot) in resolved.items()}
+    changes = [_change(node, shown, resolved[node.name], missing) for node in graph]
+    changes += [_removed(name, shown) for name in sorted(shown.snapshots) if name not in graph]
+    return Plan(
+        plan_id=plan_id,
+        environment=environment,
+        base_revision=base_revision,
+        now=now,
+        graph=graph,
+        snapshots=snapshots,
+        changes=tuple(changes),
+        promotes=_identities(current.values()) != _identities(snapshots.values()),
+    )
+
+
+def _identities(snapshots: Iterable[ModelSnapshot]) -> set[tuple[ModelName, str]]:
+    return {(each.name, each.fingerprint.digest) for each in snapshots}
+
+
+def _change(
+    node: Node,
+    shown: Shown,
+    found: tuple[Change, ModelSnapshot],
+    missing: Callable[[Node, VersionKey], tuple[Interval, ...]],
+) -> ModelChange:
+    change, snapshot = found
+    before = shown.snapshots.get(node.name)
+    return ModelChange(
+        name=node.name,
+        change=change,
+        category=snapshot.category if change is not Change.NONE else None,
+        reasons=snapshot.reasons if change is not Change.NONE else (),
+        previous_version=before.version if before else None,
+        version=snapshot.version,
+        missing=missing(node, snapshot.key),
+    )
+
+
+def _removed(name: ModelName, shown: Shown) -> ModelChange:
+    return ModelChange(
+        name=name,
+        change=Change.REMOVED,
+        category=None,
+        reasons=("no longer in the project",),
+        previous_version=shown.snapshots[name].version,
+        version=None,
+    )

@@ -1,0 +1,34 @@
+"""EXTERNAL: others write it, so there is never anything to do."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+from datetime import datetime
+
+from vde_dagster.core.intervals import Interval
+from vde_dagster.core.model import Model
+from vde_dagster.core.work import TimeAxisSpec, Write
+
+
+@dataclass(frozen=True, slots=True)
+class _Rules:
+    has_rows: bool = False
+    is_partitioned: bool = False
+
+    def missing(
+        self, model: Model, held: Sequence[Interval], now: datetime
+    ) -> tuple[Interval, ...]:
+        """Nothing."""
+        return ()
+
+    def write(self, model: Model, interval: Interval, axis: TimeAxisSpec | None) -> Write:
+        """Never called for a source: nothing here writes to one.
+
+        Raises:
+            ValueError: Always.
+        """
+        raise ValueError(f"{model.name} is a source, which is never written to")
+
+
+RULES = _Rules()

@@ -1,0 +1,31 @@
+"""FULL: every evaluation makes the whole table anew, once per cron period."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+from datetime import datetime
+
+from vde_dagster.core.intervals import Interval, covers, due
+from vde_dagster.core.model import Model
+from vde_dagster.core.work import ReplaceTable, TimeAxisSpec, Write
+
+
+@dataclass(frozen=True, slots=True)
+class _Rules:
+    has_rows: bool = True
+    is_partitioned: bool = False
+
+    def missing(
+        self, model: Model, held: Sequence[Interval], now: datetime
+    ) -> tuple[Interval, ...]:
+        """Everything from the start to the last period that has ended, unless it is held."""
+        wanted = due(model.start, now, model.unit)
+        return (wanted,) if wanted and not covers(held, wanted) else ()
+
+    def write(self, model: Model, interval: Interval, axis: TimeAxisSpec | None) -> Write:
+        """Replace all rows."""
+        return ReplaceTable(interval=interval)
+
+
+RULES = _Rules()

@@ -1,0 +1,31 @@
+"""VIEW: no rows of its own; the physical view is made once for each set of tables it reads."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+from datetime import datetime
+
+from vde_dagster.core.intervals import Interval
+from vde_dagster.core.model import Model
+from vde_dagster.core.work import ReplaceTable, TimeAxisSpec, Write
+from vde_dagster.kinds.rules import ALWAYS
+
+
+@dataclass(frozen=True, slots=True)
+class _Rules:
+    has_rows: bool = False
+    is_partitioned: bool = False
+
+    def missing(
+        self, model: Model, held: Sequence[Interval], now: datetime
+    ) -> tuple[Interval, ...]:
+        """Making the view, unless it was made."""
+        return () if held else (ALWAYS,)
+
+    def write(self, model: Model, interval: Interval, axis: TimeAxisSpec | None) -> Write:
+        """Make the view anew."""
+        return ReplaceTable(interval=ALWAYS)
+
+
+RULES = _Rules()

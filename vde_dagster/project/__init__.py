@@ -1,0 +1,1 @@
+"""A user's folder, read into values: configuration, model files, seeds, declared sources."""

@@ -1,0 +1,207 @@
+"""``vde.yaml`` as a value. Only ``name`` is required."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import dataclass, field
+from datetime import UTC, datetime
+from pathlib import Path
+from typing import Final
+
+from vde_dagster.core.errors import Place, ProjectInvalid
+from vde_dagster.core.intervals import parse_instant
+from vde_dagster.core.names import PRODUCTION, InvalidName, ModelName, environment_name
+from vde_dagster.project.yaml_document import Entry, Reader
+
+FILE_NAME: Final = "vde.yaml"
+_KEYS: Final = ("catalog", "clock", "defaults", "environments", "name", "spark", "state")
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Defaults:
+    """What a model has that says nothing itself."""
+
+    dialect: str = "spark"
+    start: datetime = datetime(1970, 1, 1, tzinfo=UTC)
+    cron: str = "@daily"
+
+    def as_texts(self) -> dict[str, str]:
+        """The defaults as they are stored beside a model's source."""
+        return {"dialect": self.dialect, "start": self.start.isoformat(), "cron": self.cron}
+
+    @classmethod
+    def from_texts(cls, texts: Mapping[str, str]) -> Defaults:
+        """The defaults that were stored."""
+        return cls(
+            dialect=texts["dialect"], start=parse_instant(texts["start"]), cron=texts["cron"]
+        )
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class CatalogSettings:
+    """The Iceberg catalog. ``properties`` are pyiceberg's; empty means the embedded one."""
+
+    name: str = "lake"
+    properties: Mapping[str, str] = field(default_factory=dict)
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class SparkConfiguration:
+    """Where Spark runs: its master, or a Spark Connect address, and its own settings."""
+
+    master: str = "local[*]"
+    remote: str | None = None
+    conf: Mapping[str, str] = field(default_factory=dict)
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Configuration:
+    """A project's settings. ``folder`` is absolute; state lies in its ``.vde`` by default."""
+
+    folder: Path
+    name: str
+    defaults: Defaults = Defaults()
+    catalog: CatalogSettings = CatalogSettings()
+    spark: SparkConfiguration = SparkConfiguration()
+    state_url: str | None = None
+    clock_sources: tuple[ModelName, ...] = ()
+    follow_files: Mapping[str, bool] = field(default_factory=dict)
+
+    @property
+    def home(self) -> Path:
+        """Where this project keeps what it makes."""
+        return self.folder / ".vde"
+
+    @property
+    def database(self) -> Path:
+        """The embedded file that holds both the catalog and the state."""
+        return self.home / "lake.db"
+
+    @property
+    def warehouse(self) -> Path:
+        """The embedded folder of table data."""
+        return self.home / "warehouse"
+
+    def follows_files(self, environment: str) -> bool:
+        """Whether an environment shows edited files without a plan; never in production."""
+        return environment != PRODUCTION and self.follow_files.get(environment, True)
+
+
+def read_configuration(folder: Path) -> Configuration:
+    """Read ``vde.yaml`` of a project's folder.
+
+    Raises:
+        ProjectInvalid: There is none, or something in it is wrong; all problems at once.
+    """
+    path = folder / FILE_NAME
+    reader = Reader()
+    if not path.is_file():
+        reader.add(
+            Place(path=path),
+            "there is no vde.yaml here, so this folder is no project",
+            "Go to a project's folder or name it with --project; `vde init DIR` makes a new one.",
+        )
+        raise ProjectInvalid(reader.problems)
+    root = reader.document(path.read_text("utf-8"), Path(FILE_NAME))
+    configuration = _configuration(root, folder, reader) if root is not None else None
+    if configuration is None or reader.problems:
+        raise ProjectInvalid(reader.problems)
+    return configuration
+
+
+def _configuration(root: Entry, folder: Path, reader: Reader) -> Configuration:
+    reader.known(root, _KEYS, FILE_NAME)
+    keys = root.children
+    name = reader.text(keys.get("name"), "")
+    if not name:
+        reader.add(root.place, "the project has no name", "Add a line like `name: my_project`.")
+    return Configuration(
+        folder=folder.resolve(),
+        name=name,
+        defaults=_defaults(keys.get("defaults"), reader),
+        catalog=_catalog(keys.get("catalog"), reader),
+        spark=_spark(keys.get("spark"), reader),
+        state_url=_state_url(keys.get("state"), reader),
+        clock_sources=_clock(keys.get("clock"), reader),
+        follow_files=_environments(keys.get("environments"), reader),
+    )
+
+
+def _defaults(entry: Entry | None, reader: Reader) -> Defaults:
+    standard = Defaults()
+    if entry is None:
+        return standard
+    reader.known(entry, ("cron", "dialect", "start"), "defaults")
+    start = standard.start
+    written = entry.children.get("start")
+    if written is not None:
+        try:
+            start = parse_instant(reader.text(written, ""))
+        except ValueError:
+            reader.add(written.place, "start is no date", "Write it like 2024-01-31.")
+    return Defaults(
+        dialect=reader.text(entry.children.get("dialect"), standard.dialect),
+        start=start,
+        cron=reader.text(entry.children.get("cron"), standard.cron),
+    )
+
+
+def _catalog(entry: Entry | None, reader: Reader) -> CatalogSettings:
+    if entry is None:
+        return CatalogSettings()
+    reader.known(entry, ("name", "properties"), "catalog")
+    return CatalogSettings(
+        name=reader.text(entry.children.get("name"), "lake"),
+        properties=reader.mapping(entry.children.get("properties")),
+    )
+
+
+def _spark(entry: Entry | None, reader: Reader) -> SparkConfiguration:
+    if entry is None:
+        return SparkConfiguration()
+    reader.known(entry, ("conf", "master", "remote"), "spark")
+    remote = reader.text(entry.children.get("remote"), "")
+    return SparkConfiguration(
+        master=reader.text(entry.children.get("master"), "local[*]"),
+        remote=remote or None,
+        conf=reader.mapping(entry.children.get("conf")),
+    )
+
+
+def _state_url(entry: Entry | None, reader: Reader) -> str | None:
+    if entry is None:
+        return None
+    reader.known(entry, ("url",), "state")
+    return reader.text(entry.children.get("url"), "") or None
+
+
+def _clock(entry: Entry | None, reader: Reader) -> tuple[ModelName, ...]:
+    if entry is None or entry.value == "wall":
+        return ()
+    if entry.value is not None:
+        reader.add(
+            entry.place,
+            f"the clock is `wall` or `valid_to: [source, ...]`, not {entry.value!r}",
+        )
+        return ()
+    reader.known(entry, ("valid_to",), "clock")
+    names: list[ModelName] = []
+    for text in reader.texts(entry.children.get("valid_to")):
+        try:
+            names.append(ModelName.parse(text))
+        except InvalidName as error:
+            reader.add(entry.place, str(error))
+    return tuple(names)
+
+
+def _environments(entry: Entry | None, reader: Reader) -> dict[str, bool]:
+    follow: dict[str, bool] = {}
+    for key, child in (entry.children if entry else {}).items():
+        reader.known(child, ("follow_files",), f"the environment {key}")
+        try:
+            name = environment_name(key)
+        except InvalidName as error:
+            reader.add(child.place, str(error))
+            continue
+        follow[name] = reader.flag(child.children.get("follow_files"), default=True)
+    return follow
