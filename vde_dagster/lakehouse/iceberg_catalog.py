@@ -1,0 +1,146 @@
+"""The Iceberg catalog through pyiceberg: tables, views, publishing and history, without a JVM."""
+
+from __future__ import annotations
+
+import sqlite3
+import time
+from collections.abc import Mapping, Sequence
+from pathlib import Path
+
+from pyiceberg.catalog import Catalog as PyIcebergCatalog
+from pyiceberg.catalog import load_catalog
+from pyiceberg.exceptions import NoSuchTableError
+from pyiceberg.table import Table
+from sqlalchemy import Engine
+from sqlalchemy.engine import make_url
+from sqlalchemy.exc import DBAPIError
+
+from vde_dagster.core.errors import Refused, SetupError
+from vde_dagster.core.late_data import HighWaterMark, SourceHistory
+from vde_dagster.core.names import ModelName, TableName
+from vde_dagster.lakehouse.iceberg_types import columns_of
+from vde_dagster.lakehouse.publish import drop_branch, publish
+from vde_dagster.lakehouse.source_changes import source_history
+from vde_dagster.lakehouse.views import SqlViews
+from vde_dagster.ports.catalog import TableState, ViewDefinition
+
+LOCK_TIMEOUT_SECONDS = 60
+_OPEN_ATTEMPTS = 5
+
+
+def open_iceberg_catalog(name: str, properties: Mapping[str, str]) -> PyIcebergCatalog:
+    """Open a catalog as pyiceberg knows it, ready to be used by several processes at once.
+
+    For a SQLite file its folder, the warehouse folder and the catalog's tables are made when they
+    are missing, writers wait up to 60 s for each other and readers never wait.
+
+    Args:
+        name: The catalog's name. It is a key in a SQL catalog: Spark must use the same one.
+        properties: pyiceberg's own (``type``, ``uri``, ``warehouse``, ...).
+
+    Raises:
+        SetupError: The catalog cannot be opened.
+    """
+    settings = dict(properties)
+    uri = settings.get("uri", "")
+    if uri.startswith("sqlite:"):
+        settings["uri"] = _prepared_sqlite(uri)
+        warehouse = settings.get("warehouse", "").removeprefix("file://").removeprefix("file:")
+        if warehouse.startswith("/"):
+            Path(warehouse).mkdir(parents=True, exist_ok=True)
+    for attempt in range(1, _OPEN_ATTEMPTS + 1):
+        try:
+            return load_catalog(name, **settings)
+        except DBAPIError as error:  # another process is creating the same tables right now
+            if attempt == _OPEN_ATTEMPTS:
+                raise SetupError(f"the catalog {name!r} cannot be opened: {error.orig}") from error
+            time.sleep(0.1 * attempt)
+    raise AssertionError("the loop returns or raises")
+
+
+def _prepared_sqlite(uri: str) -> str:
+    url = make_url(uri)
+    if not url.database or url.database == ":memory:":
+        return uri
+    file = Path(url.database)
+    file.parent.mkdir(parents=True, exist_ok=True)
+    connection = sqlite3.connect(file, timeout=LOCK_TIMEOUT_SECONDS)
+    try:
+        connection.execute("PRAGMA journal_mode=WAL")  # kept in the file
+    except sqlite3.OperationalError:  # somebody is writing: the mode was set when they opened it
+        pass
+    finally:
+        connection.close()
+    if "timeout" not in url.query:
+        url = url.update_query_dict({"timeout": str(LOCK_TIMEOUT_SECONDS)})
+    return url.render_as_string(hide_password=False)
+
+
+class IcebergCatalog:
+    """Implements `vde_dagster.ports.catalog.Catalog` over pyiceberg.
+
+    Args:
+        catalog: From `open_iceberg_catalog`.
+        engine: The database of a SQL catalog; None takes it from ``catalog``. A catalog of another
+            type has no transaction over several views, so its views cannot be swapped here.
+    """
+
+    def __init__(self, catalog: PyIcebergCatalog, engine: Engine | None = None) -> None:
+        self._catalog = catalog
+        database = engine if engine is not None else getattr(catalog, "engine", None)
+        self._views = SqlViews(catalog, database) if isinstance(database, Engine) else None
+
+    def table(self, name: TableName) -> TableState | None:
+        """The current state of a table; None where there is none of this name."""
+        table = self._load(name)
+        if table is None:
+            return None
+        snapshot = table.metadata.current_snapshot()
+        return TableState(
+            name=name,
+            uuid=str(table.metadata.table_uuid),
+            iceberg_snapshot_id=None if snapshot is None else snapshot.snapshot_id,
+            columns=columns_of(table.schema()),
+            properties=dict(table.metadata.properties),
+        )
+
+    def view(self, name: TableName) -> ViewDefinition | None:
+        """A view that `swap_views` made; None where there is none of this name."""
+        return self._sql_views().view(name)
+
+    def swap_views(self, views: Sequence[ViewDefinition], drops: Sequence[TableName]) -> None:
+        """Make all of these views, and drop the others, in one transaction; see the port.
+
+        Raises:
+            Refused: A name is taken by a table, a target or a column does not exist, or the catalog
+                is no SQL catalog; nothing was changed.
+            Conflict: Somebody else changed one of the views meanwhile; nothing was changed.
+            OutcomeUnknown: The answer was lost.
+        """
+        self._sql_views().swap(views, drops)
+
+    def publish(self, name: TableName, *, base: int | None, staged: int) -> None:
+        """Move a table from the Iceberg snapshot ``base`` to ``staged``; see the port."""
+        publish(self._catalog, name, base=base, staged=staged)
+
+    def drop_branch(self, name: TableName, work_id: str) -> None:
+        """Remove the branch that a unit of work staged on; no error where there is none."""
+        drop_branch(self._catalog, name, work_id)
+
+    def history(self, source: ModelName, since: HighWaterMark | None) -> SourceHistory:
+        """A source's head and its changes after a mark, from metadata alone."""
+        return source_history(source, self._load(TableName(source.schema, source.name)), since)
+
+    def _load(self, name: TableName) -> Table | None:
+        try:
+            return self._catalog.load_table((name.namespace, name.name))
+        except NoSuchTableError:
+            return None
+
+    def _sql_views(self) -> SqlViews:
+        if self._views is None:
+            raise Refused(
+                f"views in a catalog of type {type(self._catalog).__name__} are not supported yet; "
+                "use a SQL catalog (SQLite or Postgres)"
+            )
+        return self._views

@@ -1,0 +1,170 @@
+"""Publishing: moving a table's `main` to what was staged, by compare-and-set and nothing else.
+
+Rule R4: never a cherry-pick. pyiceberg's transactions are avoided on purpose: their retries rebuild
+a change on a head that somebody else moved.
+"""
+
+from __future__ import annotations
+
+import time
+from collections.abc import Callable
+
+from pyiceberg.catalog import Catalog as PyIcebergCatalog
+from pyiceberg.exceptions import CommitFailedException, NoSuchTableError, RESTError
+from pyiceberg.table import Table
+from pyiceberg.table.refs import MAIN_BRANCH, SnapshotRef, SnapshotRefType
+from pyiceberg.table.update import (
+    AssertRefSnapshotId,
+    AssertTableUUID,
+    RemoveSnapshotRefUpdate,
+    SetSnapshotRefUpdate,
+    TableRequirement,
+    TableUpdate,
+)
+from sqlalchemy.exc import DBAPIError
+
+from vde_dagster.core.errors import Conflict, OutcomeUnknown
+from vde_dagster.core.names import TableName
+
+_ATTEMPTS = 4
+_PAUSE = 0.05
+
+_Change = tuple[tuple[TableRequirement, ...], tuple[TableUpdate, ...]]
+
+
+def branch_name(work_id: str) -> str:
+    """The branch on which a unit of work stages."""
+    return f"w_{work_id}"
+
+
+def publish(catalog: PyIcebergCatalog, name: TableName, *, base: int | None, staged: int) -> None:
+    """Move ``main`` from ``base`` to ``staged``; nothing to do where ``main`` has passed it.
+
+    Raises:
+        Conflict: ``main`` is elsewhere, or ``staged`` does not descend from ``base``.
+        OutcomeUnknown: The answer was lost, and the table could not be read again.
+    """
+
+    def change(table: Table) -> _Change | None:
+        head = _head(table)
+        if _descends(table, head, staged):
+            return None
+        if head != base:
+            raise Conflict(
+                f"{name} moved from Iceberg snapshot {base} to {head} while {staged} was staged; "
+                "nothing was published"
+            )
+        if not _descends(table, staged, base):
+            raise Conflict(
+                f"the staged Iceberg snapshot {staged} of {name} is gone or does not descend from "
+                f"{base}; nothing was published"
+            )
+        kept = table.metadata.refs.get(MAIN_BRANCH)
+        return (
+            (
+                AssertTableUUID(uuid=table.metadata.table_uuid),
+                _ref_is(MAIN_BRANCH, base),
+            ),
+            (_set_branch(MAIN_BRANCH, staged, kept),),
+        )
+
+    _commit(catalog, name, change, what=f"the publication of {staged} in {name}")
+
+
+def drop_branch(catalog: PyIcebergCatalog, name: TableName, work_id: str) -> None:
+    """Remove the branch of a unit of work; nothing to do where there is none.
+
+    Raises:
+        OutcomeUnknown: The answer was lost, and the table could not be read again.
+    """
+    branch = branch_name(work_id)
+
+    def change(table: Table) -> _Change | None:
+        ref = table.metadata.refs.get(branch)
+        if ref is None:
+            return None
+        return (
+            (
+                AssertTableUUID(uuid=table.metadata.table_uuid),
+                _ref_is(branch, ref.snapshot_id),
+            ),
+            (RemoveSnapshotRefUpdate(**{"ref-name": branch}),),
+        )
+
+    try:
+        _commit(catalog, name, change, what=f"the removal of branch {branch} of {name}")
+    except Conflict:
+        if catalog.table_exists((name.namespace, name.name)):
+            raise
+
+
+def _commit(
+    catalog: PyIcebergCatalog,
+    name: TableName,
+    change: Callable[[Table], _Change | None],
+    *,
+    what: str,
+) -> None:
+    """Decide on the newest metadata and commit, until it is done or the decision refuses.
+
+    A commit that failed or whose answer was lost is decided again: ``change`` sees what is there.
+    """
+    lost: Exception | None = None
+    for attempt in range(_ATTEMPTS):
+        if attempt:
+            time.sleep(_PAUSE * 2**attempt)
+        try:
+            table = catalog.load_table((name.namespace, name.name))
+            wanted = change(table)
+            if wanted is None:
+                return
+            requirements, updates = wanted
+            catalog.commit_table(table, requirements, updates)
+            return
+        except NoSuchTableError as error:
+            raise Conflict(f"{name} does not exist any more") from error
+        except CommitFailedException as error:  # not committed; somebody else was
+            lost = error
+        except (DBAPIError, RESTError, OSError) as error:
+            lost = error
+    if isinstance(lost, CommitFailedException):
+        raise Conflict(f"{name} is being changed by others all the time; nothing was done: {what}")
+    raise OutcomeUnknown(
+        f"the answer to {what} was lost ({lost}); look at the table before trying again"
+    ) from lost
+
+
+def _set_branch(branch: str, snapshot_id: int, kept: SnapshotRef | None) -> SetSnapshotRefUpdate:
+    """Move a branch, keeping what it says about its retention."""
+    return SetSnapshotRefUpdate.model_validate(
+        {
+            "ref-name": branch,
+            "type": SnapshotRefType.BRANCH,
+            "snapshot-id": snapshot_id,
+            "max-ref-age-ms": kept.max_ref_age_ms if kept else None,
+            "max-snapshot-age-ms": kept.max_snapshot_age_ms if kept else None,
+            "min-snapshots-to-keep": kept.min_snapshots_to_keep if kept else None,
+        }
+    )
+
+
+def _ref_is(ref: str, snapshot_id: int | None) -> AssertRefSnapshotId:
+    return AssertRefSnapshotId.model_validate({"ref": ref, "snapshot-id": snapshot_id})
+
+
+def _head(table: Table) -> int | None:
+    snapshot = table.metadata.current_snapshot()
+    return None if snapshot is None else snapshot.snapshot_id
+
+
+def _descends(table: Table, snapshot_id: int | None, ancestor: int | None) -> bool:
+    """Whether a retained snapshot is, or descends from, an ancestor (None: the empty table)."""
+    parents = {each.snapshot_id: each.parent_snapshot_id for each in table.metadata.snapshots}
+    if snapshot_id not in parents:
+        return snapshot_id is None and ancestor is None
+    current: int | None = snapshot_id
+    while current != ancestor:
+        if current is None or current not in parents:
+            return False
+        current = parents[current]
+    return True
