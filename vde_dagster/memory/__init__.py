@@ -1,0 +1,1 @@
+"""The ports in memory: real second implementations, for tests and for simulations."""

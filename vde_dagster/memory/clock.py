@@ -1,0 +1,29 @@
+"""A clock that moves when it is told to."""
+
+from __future__ import annotations
+
+from datetime import UTC, datetime, timedelta
+from typing import Final
+
+_START: Final = datetime(2024, 1, 1, tzinfo=UTC)
+
+
+class ManualClock:
+    """``ports.clock.Clock`` whose time stands still between two calls of ``advance``."""
+
+    def __init__(self, now: datetime = _START) -> None:
+        self._now = now
+
+    def now(self) -> datetime:
+        """The instant that was set last."""
+        return self._now
+
+    def advance(self, by: timedelta) -> None:
+        """Move on; time never runs backwards.
+
+        Raises:
+            ValueError: ``by`` is negative.
+        """
+        if by < timedelta():
+            raise ValueError(f"a clock does not run backwards: {by}")
+        self._now += by

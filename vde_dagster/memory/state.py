@@ -1,0 +1,329 @@
+"""``ports.state.State`` in dictionaries: the contract in its plainest form."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Mapping, Sequence
+from dataclasses import dataclass, field, replace
+from datetime import datetime, timedelta
+from threading import RLock
+
+from vde_dagster.core.errors import Conflict, Refused
+from vde_dagster.core.fingerprint import Fingerprint
+from vde_dagster.core.intervals import format_instant
+from vde_dagster.core.late_data import HighWaterMark
+from vde_dagster.core.ledger import LedgerEntry, apply_changes
+from vde_dagster.core.names import PRODUCTION, ModelName
+from vde_dagster.core.snapshot import ModelSnapshot, VersionKey
+from vde_dagster.core.work import Intent, Publication, Work, WorkState
+from vde_dagster.ports.clock import Clock
+from vde_dagster.ports.state import Environment, Lease, LeaseLost
+
+_OPEN = (WorkState.INTENT, WorkState.STAGED)
+
+
+@dataclass(slots=True)
+class _Tables:
+    snapshots: dict[tuple[ModelName, str], ModelSnapshot] = field(default_factory=dict)
+    owners: dict[VersionKey, str] = field(default_factory=dict)
+    revisions: dict[str, list[Environment]] = field(default_factory=dict)
+    leases: dict[str, tuple[Lease | None, int, datetime]] = field(default_factory=dict)
+    ledger: dict[VersionKey, tuple[LedgerEntry, ...]] = field(default_factory=dict)
+    work: dict[str, Work] = field(default_factory=dict)
+    marks: dict[VersionKey, dict[ModelName, HighWaterMark]] = field(default_factory=dict)
+
+
+class MemoryState:
+    """The state of one process, gone with it. Threads may share it.
+
+    Args:
+        clock: What leases expire by, and where the times in records come from.
+    """
+
+    def __init__(self, clock: Clock) -> None:
+        self._clock = clock
+        self._lock = RLock()
+        self._held = _Tables()
+
+    # Snapshots and environments
+    def snapshots(
+        self, ids: Iterable[tuple[ModelName, Fingerprint]]
+    ) -> Mapping[tuple[ModelName, str], ModelSnapshot]:
+        """Stored snapshots among these, by (name, fingerprint digest)."""
+        with self._lock:
+            stored = self._held.snapshots
+            wanted = [(name, fingerprint.digest) for name, fingerprint in ids]
+            return {each: stored[each] for each in wanted if each in stored}
+
+    def store_snapshots(self, snapshots: Sequence[ModelSnapshot], *, environment: str) -> None:
+        """Store what is not stored yet; versions without an owner get this one."""
+        with self._lock:
+            for given in snapshots:
+                stored = self._held.snapshots.setdefault(
+                    (given.name, given.fingerprint.digest), given
+                )
+                self._held.owners.setdefault(stored.key, environment)
+
+    def environment(self, name: str) -> Environment | None:
+        """The latest revision of an environment."""
+        with self._lock:
+            revisions = self._held.revisions.get(name)
+            return revisions[-1] if revisions else None
+
+    def environments(self) -> Sequence[str]:
+        """The names of all environments, sorted."""
+        with self._lock:
+            return tuple(sorted(self._held.revisions))
+
+    def owners(self, keys: Iterable[VersionKey]) -> Mapping[VersionKey, str]:
+        """The owner of each of these versions that has one."""
+        with self._lock:
+            return {key: self._held.owners[key] for key in keys if key in self._held.owners}
+
+    def begin_promotion(
+        self,
+        name: str,
+        *,
+        expected_revision: int,
+        plan_id: str,
+        snapshots: Sequence[ModelSnapshot],
+        lease: Lease,
+    ) -> Environment:
+        """Add the next revision of an environment, not finished.
+
+        Raises:
+            Conflict: Its revision is another one.
+            LeaseLost: The lease was taken over.
+            Refused: A snapshot is not stored, or a model is given twice.
+        """
+        with self._lock:
+            self._check(lease)
+            revisions = self._held.revisions.get(name, [])
+            if len(revisions) != expected_revision:
+                raise Conflict(
+                    f"environment {name} is at revision {len(revisions)}, not "
+                    f"{expected_revision}: another plan was applied meanwhile; plan again"
+                )
+            begun = Environment(
+                name=name,
+                revision=expected_revision + 1,
+                plan_id=plan_id,
+                promoted_at=self._clock.now(),
+                snapshots=self._stored_by_name(snapshots),
+                promoting=True,
+            )
+            self._held.revisions[name] = [*revisions, begun]
+            return begun
+
+    def finish_promotion(self, name: str, *, plan_id: str) -> Environment:
+        """Mark a begun promotion as finished; production becomes the owner of what it shows.
+
+        Raises:
+            Refused: No promotion of this plan was begun.
+            Conflict: A later promotion began before this one was finished.
+        """
+        with self._lock:
+            revisions = self._held.revisions.get(name, [])
+            begun = next((each for each in reversed(revisions) if each.plan_id == plan_id), None)
+            if begun is None:
+                raise Refused(
+                    f"plan {plan_id} began no promotion of {name}; there is nothing to finish"
+                )
+            if not begun.promoting:
+                return revisions[-1]
+            if begun is not revisions[-1]:
+                raise Conflict(
+                    f"the promotion of {name} by plan {plan_id} was overtaken by plan "
+                    f"{revisions[-1].plan_id} (revision {len(revisions)}); nothing was changed"
+                )
+            revisions[-1] = replace(begun, promoting=False)
+            if name == PRODUCTION:
+                shown = begun.snapshots.values()
+                self._held.owners.update((each.key, PRODUCTION) for each in shown)
+            return revisions[-1]
+
+    # Leases
+    def acquire_lease(self, resource: str, *, holder: str, ttl: timedelta) -> Lease:
+        """Take a free or expired lease, or one's own again, with a higher epoch.
+
+        Raises:
+            Conflict: Somebody else holds it.
+            ValueError: The holder has no name.
+        """
+        if not holder:
+            raise ValueError("a lease needs a holder")
+        with self._lock:
+            now = self._clock.now()
+            held, epoch, until = self._held.leases.get(resource, (None, 0, now))
+            if held is not None and held.holder != holder and until > now:
+                raise Conflict(
+                    f"{resource} is held by {held.holder} until {format_instant(until)} UTC; "
+                    "wait for it, then try again"
+                )
+            lease = Lease(resource=resource, holder=holder, epoch=epoch + 1)
+            self._held.leases[resource] = (lease, lease.epoch, now + ttl)
+            return lease
+
+    def renew_lease(self, lease: Lease, *, ttl: timedelta) -> None:
+        """Hold a lease for another ``ttl`` from now.
+
+        Raises:
+            LeaseLost: It was taken over or given back.
+        """
+        with self._lock:
+            self._check(lease)
+            self._held.leases[lease.resource] = (lease, lease.epoch, self._clock.now() + ttl)
+
+    def release_lease(self, lease: Lease) -> None:
+        """Give a lease back where it is still held."""
+        with self._lock:
+            held, epoch, until = self._held.leases.get(lease.resource, (None, 0, None))
+            if held == lease and until is not None:
+                self._held.leases[lease.resource] = (None, epoch, until)
+
+    # The ledger and work
+    def ledger(self, keys: Iterable[VersionKey]) -> Mapping[VersionKey, tuple[LedgerEntry, ...]]:
+        """What each of these versions holds, sorted by interval."""
+        with self._lock:
+            return {key: self._held.ledger[key] for key in keys if self._held.ledger.get(key)}
+
+    def record_intent(self, intent: Intent, *, lease: Lease) -> None:
+        """Record a unit of work; the same one again changes nothing.
+
+        Raises:
+            LeaseLost: The lease was taken over.
+            Refused: Another unit of work has this id.
+        """
+        with self._lock:
+            self._check(lease)
+            recorded = Work(intent=intent, state=WorkState.INTENT, started_at=self._clock.now())
+            if self._held.work.setdefault(intent.work_id, recorded).intent != intent:
+                raise Refused(
+                    f"work {intent.work_id} is recorded with another intent; take a new id"
+                )
+
+    def record_staged(self, work_id: str, publication: Publication, *, lease: Lease) -> None:
+        """Record what a unit of work is about to publish; staging again replaces it.
+
+        Raises:
+            LeaseLost: The lease was taken over.
+            Refused: The work is unknown, abandoned, or done with another publication.
+        """
+        with self._lock:
+            self._check(lease)
+            work = self._known(work_id)
+            if work.state is WorkState.DONE and work.publication == publication:
+                return
+            if work.state not in _OPEN:
+                raise Refused(f"work {work_id} is {work.state.value}; it cannot be staged any more")
+            self._held.work[work_id] = replace(
+                work, state=WorkState.STAGED, publication=publication
+            )
+
+    def finalize(self, work_id: str, *, lease: Lease) -> tuple[LedgerEntry, ...]:
+        """Book a published unit of work; again changes nothing.
+
+        Raises:
+            LeaseLost: The lease was taken over.
+            LedgerMismatch: The changes do not fit the ledger.
+            Refused: The work is unknown, not staged, or abandoned.
+        """
+        with self._lock:
+            self._check(lease)
+            work = self._known(work_id)
+            key, publication = work.intent.key, work.publication
+            before = self._held.ledger.get(key, ())
+            if work.state is WorkState.DONE:
+                return before
+            if work.state is not WorkState.STAGED or publication is None:
+                raise Refused(
+                    f"work {work_id} is {work.state.value}, not staged; it cannot be booked"
+                )
+            after = apply_changes(
+                before,
+                publication.changes,
+                columns=publication.columns,
+                work_id=work_id,
+                iceberg_snapshot_id=publication.iceberg_snapshot_id,
+            )
+            self._held.ledger[key] = after
+            if publication.mark is not None:
+                self._held.marks.setdefault(key, {})[publication.mark.source] = publication.mark
+            self._finish(work, WorkState.DONE)
+            return after
+
+    def abandon(self, work_id: str, *, reason: str, lease: Lease) -> None:
+        """Record that a unit of work will never be published; again changes nothing.
+
+        Raises:
+            LeaseLost: The lease was taken over.
+            Refused: The work is unknown or done.
+        """
+        with self._lock:
+            self._check(lease)
+            work = self._known(work_id)
+            if work.state is WorkState.DONE:
+                raise Refused(f"work {work_id} is done; it cannot be abandoned")
+            if work.state is not WorkState.ABANDONED:
+                self._finish(work, WorkState.ABANDONED)
+
+    def open_work(self, key: VersionKey) -> Sequence[Work]:
+        """Units of work that are neither done nor abandoned, oldest first."""
+        with self._lock:
+            return tuple(work for work in self._of(key) if work.state in _OPEN)
+
+    def work(self, work_id: str) -> Work | None:
+        """One unit of work."""
+        with self._lock:
+            return self._held.work.get(work_id)
+
+    # Late data
+    def marks(self, key: VersionKey) -> Mapping[ModelName, HighWaterMark]:
+        """The high-water marks of a version, by source."""
+        with self._lock:
+            return dict(sorted(self._held.marks.get(key, {}).items()))
+
+    def sessions(self, key: VersionKey, *, limit: int) -> Sequence[Work]:
+        """Catch-up sessions of a version, newest first."""
+        with self._lock:
+            found = [work for work in self._of(key) if work.intent.session is not None]
+            return tuple(reversed(found))[:limit]
+
+    def _of(self, key: VersionKey) -> list[Work]:
+        """Units of work on a version in the order in which they were recorded."""
+        return [work for work in self._held.work.values() if work.intent.key == key]
+
+    def _known(self, work_id: str) -> Work:
+        work = self._held.work.get(work_id)
+        if work is None:
+            raise Refused(f"no unit of work {work_id} is recorded")
+        return work
+
+    def _finish(self, work: Work, state: WorkState) -> None:
+        finished = replace(work, state=state, finished_at=self._clock.now())
+        self._held.work[work.intent.work_id] = finished
+
+    def _check(self, lease: Lease) -> None:
+        held, epoch, _ = self._held.leases.get(lease.resource, (None, 0, None))
+        if held != lease:
+            now = f"{held.holder} holds it" if held is not None else "it is free"
+            raise LeaseLost(
+                f"{lease.holder} no longer holds the lease {lease.epoch} on {lease.resource}: "
+                f"{now} (epoch {epoch})"
+            )
+
+    def _stored_by_name(
+        self, snapshots: Sequence[ModelSnapshot]
+    ) -> Mapping[ModelName, ModelSnapshot]:
+        """The stored form of these snapshots, each model once.
+
+        Raises:
+            Refused: A snapshot is not stored, or a model is given twice.
+        """
+        if len({each.name for each in snapshots}) != len(snapshots):
+            raise Refused("an environment shows each model once; a model was given twice")
+        stored = self._held.snapshots
+        ids = sorted((each.name, each.fingerprint.digest) for each in snapshots)
+        missing = [str(name) for name, digest in ids if (name, digest) not in stored]
+        if missing:
+            raise Refused(f"these snapshots are not stored: {', '.join(missing)}; store them first")
+        return {name: stored[name, digest] for name, digest in ids}

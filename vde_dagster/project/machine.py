@@ -1,0 +1,22 @@
+"""The machine's own time and chance: the clock and ids of real runs."""
+
+from __future__ import annotations
+
+from datetime import UTC, datetime
+from uuid import uuid4
+
+
+class SystemClock:
+    """``ports.clock.Clock`` of this machine."""
+
+    def now(self) -> datetime:
+        """The present instant, in UTC."""
+        return datetime.now(UTC)
+
+
+class RandomIds:
+    """``ports.ids.Ids`` from 122 random bits each."""
+
+    def new(self) -> str:
+        """32 hexadecimal digits, different from every other answer."""
+        return uuid4().hex

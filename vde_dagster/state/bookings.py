@@ -1,0 +1,249 @@
+"""Units of work, the ledger and the marks. Functions of one transaction each."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Sequence
+from typing import Any, Final
+
+from sqlalchemy import Connection, Row, Select, delete, insert, select, tuple_, update
+
+from vde_dagster.core.dsha import RowSum
+from vde_dagster.core.errors import Refused
+from vde_dagster.core.intervals import Interval
+from vde_dagster.core.late_data import HighWaterMark
+from vde_dagster.core.ledger import LedgerEntry, apply_changes
+from vde_dagster.core.names import ModelName
+from vde_dagster.core.snapshot import VersionKey
+from vde_dagster.core.work import Intent, Publication, Work, WorkState
+from vde_dagster.state import codec, schema
+from vde_dagster.state.database import chunks, now, upsert
+
+_work = schema.work
+_ledger = schema.ledger
+_marks = schema.marks
+_OPEN: Final = (WorkState.INTENT.value, WorkState.STAGED.value)
+
+
+def held(
+    connection: Connection, keys: Iterable[VersionKey]
+) -> dict[VersionKey, tuple[LedgerEntry, ...]]:
+    """The ledgers of these versions, sorted by interval."""
+    found: dict[VersionKey, list[LedgerEntry]] = {}
+    for chunk in chunks((codec.encode_model(key.model), key.version) for key in keys):
+        rows = connection.execute(
+            select(_ledger)
+            .where(tuple_(_ledger.c.model, _ledger.c.version).in_(chunk))
+            .order_by(_ledger.c.model, _ledger.c.version, _ledger.c.interval_start)
+        )
+        for row in rows:
+            key = VersionKey(codec.decode_model(row.model), row.version)
+            found.setdefault(key, []).append(_decode_entry(row))
+    return {key: tuple(entries) for key, entries in found.items()}
+
+
+def record_intent(connection: Connection, intent: Intent) -> None:
+    """Record a unit of work. The same one again changes nothing.
+
+    Raises:
+        Refused: Another unit of work has this id.
+    """
+    row = {
+        "work_id": intent.work_id,
+        "model": codec.encode_model(intent.key.model),
+        "version": intent.key.version,
+        "environment": intent.environment,
+        "state": WorkState.INTENT.value,
+        "is_session": intent.session is not None,
+        "intent_json": codec.encode_intent(intent),
+        "started_at": now(connection),
+    }
+    before = _row(connection, intent.work_id)
+    if before is None:
+        connection.execute(insert(_work), row)
+    elif codec.decode_intent(before.intent_json) != intent:
+        raise Refused(f"work {intent.work_id} is recorded with another intent; take a new id")
+
+
+def record_staged(connection: Connection, work_id: str, publication: Publication) -> None:
+    """Record what a unit of work is about to publish; staging again replaces it.
+
+    Raises:
+        Refused: The work is unknown, abandoned, or done with another publication.
+    """
+    row = _known(connection, work_id)
+    encoded = codec.encode_publication(publication)
+    if row.state == WorkState.DONE.value and row.publication_json == encoded:
+        return
+    if row.state not in _OPEN:
+        raise Refused(f"work {work_id} is {row.state}; it cannot be staged any more")
+    _set(connection, work_id, state=WorkState.STAGED.value, publication_json=encoded)
+
+
+def finalize(connection: Connection, work_id: str) -> tuple[LedgerEntry, ...]:
+    """Book a published unit of work, once.
+
+    Raises:
+        Refused: The work is unknown, not staged, or abandoned.
+        LedgerMismatch: The changes do not fit the ledger.
+    """
+    row = _known(connection, work_id)
+    key = VersionKey(codec.decode_model(row.model), row.version)
+    before = held(connection, [key]).get(key, ())
+    if row.state == WorkState.DONE.value:
+        return before
+    if row.state != WorkState.STAGED.value:
+        raise Refused(f"work {work_id} is {row.state}, not staged; it cannot be booked")
+    publication = codec.decode_publication(row.publication_json)
+    after = apply_changes(
+        before,
+        publication.changes,
+        columns=publication.columns,
+        work_id=work_id,
+        iceberg_snapshot_id=publication.iceberg_snapshot_id,
+    )
+    _write_difference(connection, key, before, after)
+    if publication.mark is not None:
+        _move_mark(connection, key, publication.mark)
+    _set(connection, work_id, state=WorkState.DONE.value, finished_at=now(connection))
+    return after
+
+
+def abandon(connection: Connection, work_id: str, *, reason: str) -> None:
+    """Record that a unit of work will never be published. Again is no error.
+
+    Raises:
+        Refused: The work is unknown or done.
+    """
+    row = _known(connection, work_id)
+    if row.state == WorkState.ABANDONED.value:
+        return
+    if row.state == WorkState.DONE.value:
+        raise Refused(f"work {work_id} is done; it cannot be abandoned")
+    _set(
+        connection,
+        work_id,
+        state=WorkState.ABANDONED.value,
+        reason=reason,
+        finished_at=now(connection),
+    )
+
+
+def find(connection: Connection, work_id: str) -> Work | None:
+    """One unit of work."""
+    row = connection.execute(select(_work).where(_work.c.work_id == work_id)).one_or_none()
+    return None if row is None else _decode_work(row)
+
+
+def open_work(connection: Connection, key: VersionKey) -> tuple[Work, ...]:
+    """What is neither done nor abandoned, oldest first."""
+    query = _of(key).where(_work.c.state.in_(_OPEN)).order_by(_work.c.number)
+    return tuple(_decode_work(row) for row in connection.execute(query))
+
+
+def sessions(connection: Connection, key: VersionKey, *, limit: int) -> tuple[Work, ...]:
+    """Catch-up sessions, newest first."""
+    query = _of(key).where(_work.c.is_session).order_by(_work.c.number.desc()).limit(limit)
+    return tuple(_decode_work(row) for row in connection.execute(query))
+
+
+def marks(connection: Connection, key: VersionKey) -> dict[ModelName, HighWaterMark]:
+    """The high-water marks of a version, by source."""
+    rows = connection.execute(
+        select(_marks.c.mark_json)
+        .where(_marks.c.model == codec.encode_model(key.model), _marks.c.version == key.version)
+        .order_by(_marks.c.source)
+    )
+    found = [codec.decode_mark(row.mark_json) for row in rows]
+    return {mark.source: mark for mark in found}
+
+
+def _write_difference(
+    connection: Connection,
+    key: VersionKey,
+    before: Sequence[LedgerEntry],
+    after: Sequence[LedgerEntry],
+) -> None:
+    old = {entry.interval.start: entry for entry in before}
+    new = {entry.interval.start: entry for entry in after}
+    for chunk in chunks(codec.encode_instant(start) for start in old if start not in new):
+        connection.execute(
+            delete(_ledger).where(
+                _ledger.c.model == codec.encode_model(key.model),
+                _ledger.c.version == key.version,
+                _ledger.c.interval_start.in_(chunk),
+            )
+        )
+    changed = [entry for start, entry in new.items() if old.get(start) != entry]
+    upsert(connection, _ledger, [_encode_entry(key, entry) for entry in changed])
+
+
+def _move_mark(connection: Connection, key: VersionKey, mark: HighWaterMark) -> None:
+    row = {
+        "model": codec.encode_model(key.model),
+        "version": key.version,
+        "source": codec.encode_model(mark.source),
+        "mark_json": codec.encode_mark(mark),
+    }
+    upsert(connection, _marks, [row])
+
+
+def _encode_entry(key: VersionKey, entry: LedgerEntry) -> dict[str, object]:
+    return {
+        "model": codec.encode_model(key.model),
+        "version": key.version,
+        "interval_start": codec.encode_instant(entry.interval.start),
+        "interval_end": codec.encode_instant(entry.interval.end),
+        "row_count": entry.rows.rows,
+        "high": str(entry.rows.high),
+        "low": str(entry.rows.low),
+        "columns_json": codec.encode_columns(entry.columns),
+        "digest": entry.digest,
+        "work_id": entry.work_id,
+        "iceberg_snapshot_id": entry.iceberg_snapshot_id,
+    }
+
+
+def _decode_entry(row: Row[Any]) -> LedgerEntry:
+    return LedgerEntry(
+        interval=Interval(
+            codec.decode_instant(row.interval_start), codec.decode_instant(row.interval_end)
+        ),
+        rows=RowSum(rows=row.row_count, high=int(row.high), low=int(row.low)),
+        columns=codec.decode_columns(row.columns_json),
+        digest=row.digest,
+        work_id=row.work_id,
+        iceberg_snapshot_id=row.iceberg_snapshot_id,
+    )
+
+
+def _decode_work(row: Row[Any]) -> Work:
+    publication, finished = row.publication_json, row.finished_at
+    return Work(
+        intent=codec.decode_intent(row.intent_json),
+        state=WorkState(row.state),
+        publication=None if publication is None else codec.decode_publication(publication),
+        started_at=codec.decode_instant(row.started_at),
+        finished_at=None if finished is None else codec.decode_instant(finished),
+    )
+
+
+def _of(key: VersionKey) -> Select[Any]:
+    return select(_work).where(
+        _work.c.model == codec.encode_model(key.model), _work.c.version == key.version
+    )
+
+
+def _row(connection: Connection, work_id: str) -> Row[Any] | None:
+    query = select(_work).where(_work.c.work_id == work_id).with_for_update()
+    return connection.execute(query).one_or_none()
+
+
+def _known(connection: Connection, work_id: str) -> Row[Any]:
+    row = _row(connection, work_id)
+    if row is None:
+        raise Refused(f"no unit of work {work_id} is recorded")
+    return row
+
+
+def _set(connection: Connection, work_id: str, **values: object) -> None:
+    connection.execute(update(_work).where(_work.c.work_id == work_id).values(**values))

@@ -1,0 +1,265 @@
+"""Values as JSON texts and back, without loss.
+
+Instants are whole microseconds in UTC, sums of hash lanes are decimal texts (they exceed what
+databases and most JSON readers take for an integer), mappings keep their order.
+"""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Mapping
+from datetime import datetime, timedelta
+from functools import lru_cache
+from pathlib import Path
+from typing import Any, Final
+
+from vde_dagster.core.dsha import Column, RowSum
+from vde_dagster.core.intervals import EPOCH, Interval
+from vde_dagster.core.late_data import HighWaterMark, Load, ProcessingUri
+from vde_dagster.core.ledger import LedgerChange, LedgerOperation
+from vde_dagster.core.model import ModelSource
+from vde_dagster.core.names import ModelName
+from vde_dagster.core.snapshot import VersionKey
+from vde_dagster.core.work import Intent, Publication
+
+_MICROSECOND: Final = timedelta(microseconds=1)
+
+Json = dict[str, Any]
+"""A JSON object; what its members are is known to the pair of functions that made it."""
+
+
+def encode_instant(instant: datetime) -> int:
+    """An aware instant as microseconds since 1970 in UTC."""
+    return (instant - EPOCH) // _MICROSECOND
+
+
+def decode_instant(microseconds: int) -> datetime:
+    """The instant, in UTC."""
+    return EPOCH + microseconds * _MICROSECOND
+
+
+def encode_model(name: ModelName) -> str:
+    """A model's name as ``schema.name``."""
+    return str(name)
+
+
+def decode_model(text: str) -> ModelName:
+    """The name that was encoded; it was checked when it was made."""
+    schema, _, name = text.partition(".")
+    return ModelName(schema, name)
+
+
+def encode_columns(columns: tuple[Column, ...]) -> str:
+    """Columns as a JSON text."""
+    return _dump(_columns_json(columns))
+
+
+@lru_cache(maxsize=1024)
+def decode_columns(text: str) -> tuple[Column, ...]:
+    """The columns. Equal texts give one shared value: a ledger repeats them in every entry."""
+    return _columns(json.loads(text))
+
+
+def encode_reasons(reasons: tuple[str, ...]) -> str:
+    """A snapshot's reasons as a JSON text."""
+    return _dump(list(reasons))
+
+
+def decode_reasons(text: str) -> tuple[str, ...]:
+    """The reasons."""
+    return tuple(json.loads(text))
+
+
+def encode_source(source: ModelSource) -> str:
+    """A model's source as a JSON text."""
+    return _dump(
+        {
+            "path": source.path.as_posix(),
+            "text": source.text,
+            "defaults": dict(source.defaults),
+            "attachments": dict(source.attachments),
+        }
+    )
+
+
+def decode_source(text: str) -> ModelSource:
+    """The source."""
+    found: Json = json.loads(text)
+    return ModelSource(
+        path=Path(found["path"]),
+        text=found["text"],
+        defaults=found["defaults"],
+        attachments=found["attachments"],
+    )
+
+
+def encode_mark(mark: HighWaterMark) -> str:
+    """A high-water mark as a JSON text."""
+    return _dump(_mark_json(mark))
+
+
+def decode_mark(text: str) -> HighWaterMark:
+    """The high-water mark."""
+    return _mark(json.loads(text))
+
+
+def encode_intent(intent: Intent) -> str:
+    """An intent as a JSON text."""
+    return _dump(
+        {
+            "work_id": intent.work_id,
+            "model": encode_model(intent.key.model),
+            "version": intent.key.version,
+            "environment": intent.environment,
+            "intervals": _intervals_json(intent.intervals),
+            "inputs": {encode_model(name): pinned for name, pinned in intent.inputs.items()},
+            "base": intent.base,
+            "execution_time": encode_instant(intent.execution_time),
+            "session": None if intent.session is None else _load_json(intent.session),
+        }
+    )
+
+
+def decode_intent(text: str) -> Intent:
+    """The intent."""
+    found: Json = json.loads(text)
+    return Intent(
+        work_id=found["work_id"],
+        key=VersionKey(decode_model(found["model"]), found["version"]),
+        environment=found["environment"],
+        intervals=_intervals(found["intervals"]),
+        inputs={decode_model(name): pinned for name, pinned in found["inputs"].items()},
+        base=found["base"],
+        execution_time=decode_instant(found["execution_time"]),
+        session=None if found["session"] is None else _load(found["session"]),
+    )
+
+
+def encode_publication(publication: Publication) -> str:
+    """A publication as a JSON text."""
+    return _dump(
+        {
+            "iceberg_snapshot_id": publication.iceberg_snapshot_id,
+            "changes": [_change_json(change) for change in publication.changes],
+            "columns": _columns_json(publication.columns),
+            "mark": None if publication.mark is None else _mark_json(publication.mark),
+        }
+    )
+
+
+def decode_publication(text: str) -> Publication:
+    """The publication."""
+    found: Json = json.loads(text)
+    return Publication(
+        iceberg_snapshot_id=found["iceberg_snapshot_id"],
+        changes=tuple(_change(each) for each in found["changes"]),
+        columns=_columns(found["columns"]),
+        mark=None if found["mark"] is None else _mark(found["mark"]),
+    )
+
+
+def _dump(value: object) -> str:
+    return json.dumps(value, separators=(",", ":"))
+
+
+def _columns_json(columns: tuple[Column, ...]) -> list[list[str]]:
+    return [[column.name, column.type, column.description] for column in columns]
+
+
+def _columns(found: list[list[str]]) -> tuple[Column, ...]:
+    return tuple(
+        Column(name=name, type=type_, description=description) for name, type_, description in found
+    )
+
+
+def _interval_json(interval: Interval) -> list[int]:
+    return [encode_instant(interval.start), encode_instant(interval.end)]
+
+
+def _interval(found: list[int]) -> Interval:
+    start, end = found
+    return Interval(decode_instant(start), decode_instant(end))
+
+
+def _intervals_json(intervals: tuple[Interval, ...]) -> list[list[int]]:
+    return [_interval_json(each) for each in intervals]
+
+
+def _intervals(found: list[list[int]]) -> tuple[Interval, ...]:
+    return tuple(_interval(each) for each in found)
+
+
+def _change_json(change: LedgerChange) -> Json:
+    return {
+        "operation": change.operation.value,
+        "interval": _interval_json(change.interval),
+        "rows": [change.rows.rows, str(change.rows.high), str(change.rows.low)],
+        "digest": change.digest,
+    }
+
+
+def _change(found: Mapping[str, Any]) -> LedgerChange:
+    rows, high, low = found["rows"]
+    return LedgerChange(
+        operation=LedgerOperation(found["operation"]),
+        interval=_interval(found["interval"]),
+        rows=RowSum(rows=rows, high=int(high), low=int(low)),
+        digest=found["digest"],
+    )
+
+
+def _mark_json(mark: HighWaterMark) -> Json:
+    return {
+        "source": encode_model(mark.source),
+        "table_uuid": mark.table_uuid,
+        "iceberg_snapshot_id": mark.iceberg_snapshot_id,
+        "sequence_number": mark.sequence_number,
+        "committed_at": encode_instant(mark.committed_at),
+        "complete_to": None if mark.complete_to is None else encode_instant(mark.complete_to),
+    }
+
+
+def _mark(found: Mapping[str, Any]) -> HighWaterMark:
+    complete_to: int | None = found["complete_to"]
+    return HighWaterMark(
+        source=decode_model(found["source"]),
+        table_uuid=found["table_uuid"],
+        iceberg_snapshot_id=found["iceberg_snapshot_id"],
+        sequence_number=found["sequence_number"],
+        committed_at=decode_instant(found["committed_at"]),
+        complete_to=None if complete_to is None else decode_instant(complete_to),
+    )
+
+
+def _load_json(load: Load) -> Json:
+    return {
+        "before": None if load.before is None else _mark_json(load.before),
+        "after": _mark_json(load.after),
+        "fill": _intervals_json(load.fill),
+        "held": _intervals_json(load.held),
+        "evidence": [
+            {
+                "partition": [list(pair) for pair in uri.partition],
+                "files": uri.files,
+                "rows": uri.rows,
+            }
+            for uri in load.evidence
+        ],
+    }
+
+
+def _load(found: Mapping[str, Any]) -> Load:
+    return Load(
+        before=None if found["before"] is None else _mark(found["before"]),
+        after=_mark(found["after"]),
+        fill=_intervals(found["fill"]),
+        held=_intervals(found["held"]),
+        evidence=tuple(
+            ProcessingUri(
+                partition=tuple((name, value) for name, value in uri["partition"]),
+                files=uri["files"],
+                rows=uri["rows"],
+            )
+            for uri in found["evidence"]
+        ),
+    )

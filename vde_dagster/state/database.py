@@ -1,0 +1,234 @@
+"""One database: its engine, its short transactions, its clock, and what its errors mean to us."""
+
+from __future__ import annotations
+
+import sqlite3
+import time
+from collections.abc import Iterable, Iterator, Mapping, Sequence
+from contextlib import contextmanager
+from datetime import timedelta
+from pathlib import Path
+from typing import Any, Final, TypeVar
+
+from sqlalchemy import BigInteger, Connection, Engine, Table, create_engine, event, select
+from sqlalchemy.dialects import postgresql, sqlite
+from sqlalchemy.engine import URL, make_url
+from sqlalchemy.exc import ArgumentError, DBAPIError
+from sqlalchemy.ext.compiler import compiles
+from sqlalchemy.sql.compiler import SQLCompiler
+from sqlalchemy.sql.functions import FunctionElement
+
+from vde_dagster.core.errors import Conflict, OutcomeUnknown, Refused, SetupError
+
+LOCK_TIMEOUT: Final = timedelta(seconds=60)
+CHUNK: Final = 400
+"""Keys per statement: SQLite before 3.32 takes 999 parameters, and a key has two."""
+
+_WRITE: Final = "vde_write"
+_LOCKED: Final = frozenset({"55P03", "40P01", "40001"})
+"""Postgres: lock not available, deadlock, serialization failure."""
+
+T = TypeVar("T")
+
+
+class DatabaseNow(FunctionElement[int]):
+    """The database's clock, in microseconds since 1970."""
+
+    type = BigInteger()
+    inherit_cache = True
+
+
+@compiles(DatabaseNow, "sqlite")
+def _sqlite_now(_element: DatabaseNow, _compiler: SQLCompiler, **_options: object) -> str:
+    # SQLite's clock has milliseconds; a day number as a float is exact to well below one.
+    return "(CAST(ROUND((julianday('now') - 2440587.5) * 86400000) AS INTEGER) * 1000)"
+
+
+@compiles(DatabaseNow, "postgresql")
+def _postgres_now(_element: DatabaseNow, _compiler: SQLCompiler, **_options: object) -> str:
+    # Not now(), which stands still while a transaction waits for a lock.
+    return "CAST(EXTRACT(EPOCH FROM clock_timestamp()) * 1000000 AS BIGINT)"
+
+
+def open_engine(url: str, *, lock_timeout: timedelta = LOCK_TIMEOUT) -> Engine:
+    """An engine for the state. A SQLite file and its folder are created where they are missing.
+
+    Raises:
+        Refused: The URL is none, or of a database that is not supported.
+        SetupError: The database's driver is not installed.
+    """
+    try:
+        parsed = make_url(url)
+    except ArgumentError as error:
+        raise Refused(f"{url!r} is no database URL; write sqlite:///path/to/file.db") from error
+    match parsed.get_backend_name():
+        case "sqlite":
+            return _sqlite_engine(parsed, lock_timeout)
+        case "postgresql":
+            return _postgres_engine(parsed, lock_timeout)
+        case other:
+            raise Refused(f"the state cannot live in {other}; use sqlite or postgresql")
+
+
+def _sqlite_engine(url: URL, lock_timeout: timedelta) -> Engine:
+    if url.database and url.database != ":memory:":
+        Path(url.database).parent.mkdir(parents=True, exist_ok=True)
+    seconds = lock_timeout.total_seconds()
+    engine = create_engine(url, connect_args={"timeout": seconds})
+
+    @event.listens_for(engine, "connect")
+    def configure(connection: sqlite3.Connection, _record: object) -> None:
+        connection.isolation_level = None  # transactions are begun below, not by the driver
+        connection.execute("PRAGMA foreign_keys=ON")
+        _use_write_ahead_log(connection, seconds)
+
+    @event.listens_for(engine, "begin")
+    def begin(connection: Connection) -> None:
+        writes = connection.get_execution_options().get(_WRITE, False)
+        connection.exec_driver_sql("BEGIN IMMEDIATE" if writes else "BEGIN")
+
+    return engine
+
+
+def _use_write_ahead_log(connection: sqlite3.Connection, seconds: float) -> None:
+    """Switch the file over once. SQLite does not wait for other users of the file here; we do."""
+    deadline = time.monotonic() + seconds
+    while True:
+        try:
+            connection.execute("PRAGMA journal_mode=WAL")
+            return
+        except sqlite3.OperationalError as error:
+            if not _is_busy(error) or time.monotonic() > deadline:
+                raise
+            time.sleep(0.01)
+
+
+def _postgres_engine(url: URL, lock_timeout: timedelta) -> Engine:
+    milliseconds = lock_timeout // timedelta(milliseconds=1)
+    options = f"-c lock_timeout={milliseconds}"
+    try:
+        return create_engine(url, connect_args={"options": options}, pool_pre_ping=True)
+    except ModuleNotFoundError as error:
+        raise SetupError(
+            f"the driver for Postgres is missing ({error.name}); "
+            "install it with: pip install 'vde-dagster[postgres]'"
+        ) from error
+
+
+class Database:
+    """Short transactions over an engine of ``open_engine``.
+
+    A transaction of ``write`` sees all that was committed before it, and nobody else writes the
+    rows that it locked until it ends: SQLite lets one writer in at a time, Postgres locks rows.
+    """
+
+    def __init__(self, engine: Engine) -> None:
+        self.engine = engine
+
+    @contextmanager
+    def read(self) -> Iterator[Connection]:
+        """One consistent view of the database.
+
+        Raises:
+            Conflict: The database stayed locked for the whole lock time-out.
+        """
+        options: dict[str, Any] = {}
+        if self.engine.dialect.name == "postgresql":
+            options["isolation_level"] = "REPEATABLE READ"
+        try:
+            with (
+                self.engine.connect().execution_options(**options) as connection,
+                connection.begin(),
+            ):
+                yield connection
+        except DBAPIError as error:
+            _raise_named(error, committing=False)
+            raise
+
+    @contextmanager
+    def write(self) -> Iterator[Connection]:
+        """One transaction, committed at the end, rolled back by an exception.
+
+        Raises:
+            Conflict: The lock was not to be had in time; nothing was written.
+            OutcomeUnknown: The connection broke during the commit.
+        """
+        committing = False
+        try:
+            with (
+                self.engine.connect().execution_options(**{_WRITE: True}) as connection,
+                connection.begin(),
+            ):
+                yield connection
+                committing = True
+        except DBAPIError as error:
+            _raise_named(error, committing=committing)
+            raise
+
+
+def _raise_named(error: DBAPIError, *, committing: bool) -> None:
+    if committing and error.connection_invalidated:
+        raise OutcomeUnknown(
+            "the connection to the state's database broke during a commit; read the state again "
+            "before anything else"
+        ) from error
+    busy = isinstance(error.orig, sqlite3.Error) and _is_busy(error.orig)
+    if busy or getattr(error.orig, "pgcode", None) in _LOCKED:
+        raise Conflict(
+            "the state's database is locked by another process; nothing was written, try again"
+        ) from error
+
+
+def _is_busy(error: sqlite3.Error) -> bool:
+    code: int = getattr(error, "sqlite_errorcode", 0)
+    return code & 0xFF in (sqlite3.SQLITE_BUSY, sqlite3.SQLITE_LOCKED)
+
+
+def now(connection: Connection) -> int:
+    """The database's clock, in microseconds since 1970."""
+    return connection.execute(select(DatabaseNow())).scalar_one()
+
+
+def chunks(values: Iterable[T]) -> Iterator[Sequence[T]]:
+    """The different values, as many at a time as one statement takes."""
+    unique = list(dict.fromkeys(values))
+    for first in range(0, len(unique), CHUNK):
+        yield unique[first : first + CHUNK]
+
+
+def insert_absent(
+    connection: Connection, table: Table, rows: Sequence[Mapping[str, object]]
+) -> None:
+    """Insert the rows whose primary key is not there yet."""
+    if rows:
+        statement = _insert(connection, table).on_conflict_do_nothing(
+            index_elements=list(table.primary_key)
+        )
+        connection.execute(statement, _in_key_order(table, rows))
+
+
+def upsert(connection: Connection, table: Table, rows: Sequence[Mapping[str, object]]) -> None:
+    """Insert rows, or set all columns of those whose primary key is there already."""
+    if rows:
+        statement = _insert(connection, table)
+        changed = {
+            column.name: statement.excluded[column.name]
+            for column in table.columns
+            if not column.primary_key
+        }
+        connection.execute(
+            statement.on_conflict_do_update(index_elements=list(table.primary_key), set_=changed),
+            _in_key_order(table, rows),
+        )
+
+
+def _insert(connection: Connection, table: Table) -> sqlite.Insert | postgresql.Insert:
+    if connection.dialect.name == "postgresql":
+        return postgresql.insert(table)
+    return sqlite.insert(table)
+
+
+def _in_key_order(table: Table, rows: Sequence[Mapping[str, object]]) -> list[Mapping[str, object]]:
+    """Rows in one order for all writers, so that two of them never wait for each other in turn."""
+    names = [column.name for column in table.primary_key]
+    return sorted(rows, key=lambda row: [str(row[name]) for name in names])

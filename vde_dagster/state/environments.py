@@ -1,0 +1,146 @@
+"""Environments and every revision that they had. Functions of one transaction each."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from typing import Any
+
+from sqlalchemy import Connection, Row, insert, select, update
+from sqlalchemy.exc import IntegrityError
+
+from vde_dagster.core.errors import Conflict, Refused
+from vde_dagster.core.names import PRODUCTION
+from vde_dagster.core.snapshot import ModelSnapshot
+from vde_dagster.ports.state import Environment
+from vde_dagster.state import codec, schema
+from vde_dagster.state.database import now
+from vde_dagster.state.snapshots import decode, set_owner, stored
+
+_promotions = schema.promotions
+_promoted = schema.promoted_snapshots
+
+
+def names(connection: Connection) -> tuple[str, ...]:
+    """The names of all environments, sorted."""
+    found = connection.execute(select(_promotions.c.environment).distinct()).scalars()
+    return tuple(sorted(found))
+
+
+def shown(connection: Connection, name: str) -> Environment | None:
+    """The latest revision of an environment."""
+    row = _latest(connection, name)
+    if row is None:
+        return None
+    snapshots = schema.snapshots
+    found = connection.execute(
+        select(snapshots)
+        .join_from(_promoted, snapshots)
+        .where(_promoted.c.environment == name, _promoted.c.revision == row.revision)
+        .order_by(snapshots.c.model)
+    )
+    shows = [decode(each) for each in found]
+    return Environment(
+        name=name,
+        revision=row.revision,
+        plan_id=row.plan_id,
+        promoted_at=codec.decode_instant(row.promoted_at),
+        snapshots={each.name: each for each in shows},
+        promoting=not row.finished,
+    )
+
+
+def begin(
+    connection: Connection,
+    name: str,
+    *,
+    expected_revision: int,
+    plan_id: str,
+    snapshots: Sequence[ModelSnapshot],
+) -> Environment:
+    """Add the next revision, not finished.
+
+    Raises:
+        Conflict: The revision is another one.
+        Refused: A snapshot is not stored, or a model is given twice.
+    """
+    row = _latest(connection, name, lock=True)
+    revision = 0 if row is None else row.revision
+    if revision != expected_revision:
+        raise _moved(name, expected_revision, revision)
+    _check_stored(connection, snapshots)
+    key = {"environment": name, "revision": revision + 1}
+    reserved = {**key, "plan_id": plan_id, "promoted_at": now(connection), "finished": False}
+    try:
+        connection.execute(insert(_promotions), reserved)
+    except IntegrityError as error:  # Postgres, where there was no row to lock
+        raise _moved(name, expected_revision, revision + 1) from error
+    rows = [
+        {**key, "model": codec.encode_model(each.name), "digest": each.fingerprint.digest}
+        for each in snapshots
+    ]
+    if rows:
+        connection.execute(insert(_promoted), rows)
+    begun = shown(connection, name)
+    assert begun is not None
+    return begun
+
+
+def finish(connection: Connection, name: str, *, plan_id: str) -> Environment:
+    """Mark a begun promotion as finished; production becomes the owner of what it shows.
+
+    Raises:
+        Refused: No promotion of this plan was begun.
+        Conflict: A later promotion began before this one was finished.
+    """
+    latest = _latest(connection, name, lock=True)
+    begun = connection.execute(
+        select(_promotions)
+        .where(_promotions.c.environment == name, _promotions.c.plan_id == plan_id)
+        .order_by(_promotions.c.revision.desc())
+        .limit(1)
+    ).one_or_none()
+    if latest is None or begun is None:
+        raise Refused(f"plan {plan_id} began no promotion of {name}; there is nothing to finish")
+    if not begun.finished:
+        if begun.revision != latest.revision:
+            raise Conflict(
+                f"the promotion of {name} by plan {plan_id} was overtaken by plan "
+                f"{latest.plan_id} (revision {latest.revision}); nothing was changed"
+            )
+        connection.execute(
+            update(_promotions)
+            .where(_promotions.c.environment == name, _promotions.c.revision == begun.revision)
+            .values(finished=True)
+        )
+    result = shown(connection, name)
+    assert result is not None
+    if name == PRODUCTION and not begun.finished:
+        set_owner(connection, [each.key for each in result.snapshots.values()], PRODUCTION)
+    return result
+
+
+def _latest(connection: Connection, name: str, *, lock: bool = False) -> Row[Any] | None:
+    query = (
+        select(_promotions)
+        .where(_promotions.c.environment == name)
+        .order_by(_promotions.c.revision.desc())
+        .limit(1)
+    )
+    return connection.execute(query.with_for_update() if lock else query).one_or_none()
+
+
+def _check_stored(connection: Connection, snapshots: Sequence[ModelSnapshot]) -> None:
+    if len({each.name for each in snapshots}) != len(snapshots):
+        raise Refused("an environment shows each model once; a model was given twice")
+    ids = [(each.name, each.fingerprint.digest) for each in snapshots]
+    found = stored(connection, ids)
+    missing = sorted(str(name) for name, digest in ids if (name, digest) not in found)
+    if missing:
+        raise Refused(f"these snapshots are not stored: {', '.join(missing)}; store them first")
+
+
+def _moved(name: str, expected: int, found: int) -> Conflict:
+    return Conflict(
+        f"environment {name} is at revision {found}, not {expected}: another plan was applied "
+        "meanwhile; plan again"
+    )

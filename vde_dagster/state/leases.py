@@ -1,0 +1,99 @@
+"""Leases: who may write a resource, by the database's clock. Functions of one transaction each.
+
+A lease that has expired and that nobody took over still counts for its holder: what protects data
+is the epoch, compared in the transaction that writes. The row lock keeps it true until the commit.
+"""
+
+from __future__ import annotations
+
+from datetime import timedelta
+
+from sqlalchemy import Connection, select, update
+
+from vde_dagster.core.errors import Conflict
+from vde_dagster.core.intervals import format_instant
+from vde_dagster.ports.state import Lease, LeaseLost
+from vde_dagster.state import schema
+from vde_dagster.state.codec import decode_instant
+from vde_dagster.state.database import insert_absent, now
+
+_leases = schema.leases
+
+
+def acquire(connection: Connection, resource: str, *, holder: str, ttl: timedelta) -> Lease:
+    """Take a free or expired lease, or one's own again.
+
+    Raises:
+        Conflict: Somebody else holds it.
+        ValueError: The holder has no name.
+    """
+    if not holder:
+        raise ValueError("a lease needs a holder")
+    free = {"resource": resource, "holder": "", "epoch": 0, "expires_at": 0}
+    insert_absent(connection, _leases, [free])
+    row = connection.execute(
+        select(_leases).where(_leases.c.resource == resource).with_for_update()
+    ).one()
+    instant = now(connection)
+    if row.holder not in ("", holder) and row.expires_at > instant:
+        raise Conflict(
+            f"{resource} is held by {row.holder} until "
+            f"{format_instant(decode_instant(row.expires_at))} UTC; wait for it, then try again"
+        )
+    lease = Lease(resource=resource, holder=holder, epoch=row.epoch + 1)
+    connection.execute(
+        update(_leases)
+        .where(_leases.c.resource == resource)
+        .values(holder=holder, epoch=lease.epoch, expires_at=instant + _microseconds(ttl))
+    )
+    return lease
+
+
+def check(connection: Connection, lease: Lease) -> None:
+    """Keep a lease until the end of this transaction.
+
+    Raises:
+        LeaseLost: It was taken over or given back.
+    """
+    row = connection.execute(
+        select(_leases.c.holder, _leases.c.epoch)
+        .where(_leases.c.resource == lease.resource)
+        .with_for_update()
+    ).one_or_none()
+    if row is None or (row.holder, row.epoch) != (lease.holder, lease.epoch):
+        held = f"{row.holder} holds it" if row is not None and row.holder else "it is free"
+        raise LeaseLost(
+            f"{lease.holder} no longer holds the lease {lease.epoch} on {lease.resource}: {held}"
+            + (f" (epoch {row.epoch})" if row is not None else "")
+        )
+
+
+def renew(connection: Connection, lease: Lease, *, ttl: timedelta) -> None:
+    """Hold a lease for another ``ttl`` from now.
+
+    Raises:
+        LeaseLost: It was taken over or given back.
+    """
+    check(connection, lease)
+    connection.execute(
+        update(_leases)
+        .where(_leases.c.resource == lease.resource)
+        .values(expires_at=now(connection) + _microseconds(ttl))
+    )
+
+
+def release(connection: Connection, lease: Lease) -> None:
+    """Give a lease back where it is still held; its epoch stays."""
+    connection.execute(
+        update(_leases)
+        .where(
+            _leases.c.resource == lease.resource,
+            _leases.c.holder == lease.holder,
+            _leases.c.epoch == lease.epoch,
+        )
+        .values(holder="", expires_at=0)
+    )
+
+
+def _microseconds(ttl: timedelta) -> int:
+    return ttl // timedelta(microseconds=1)

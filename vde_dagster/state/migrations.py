@@ -1,0 +1,60 @@
+"""The version of the state's schema: created once, moved forward, never backward."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping
+from typing import Final
+
+from sqlalchemy import Connection, func, insert, inspect, select, text
+
+from vde_dagster.core.errors import Refused
+from vde_dagster.state import schema
+from vde_dagster.state.database import Database, now
+
+Step = Callable[[Connection], None]
+
+_STEPS: Final[Mapping[int, Step]] = {}
+"""How to reach each version from the one before it; version 1 is created, not reached."""
+
+_LOCK: Final = 0x7664655F73746174
+"""Postgres has no lock on a schema that does not exist yet: an advisory lock stands for it."""
+
+
+def migrate(database: Database) -> None:
+    """Bring the schema to ``schema.VERSION`` in one transaction. Cheap where it is there already.
+
+    Safe in any number of processes at once: the first one writes, the others find it done.
+
+    Raises:
+        Refused: The state was written by a newer release.
+    """
+    with database.read() as connection:
+        if _checked_version(connection) == schema.VERSION:
+            return
+    with database.write() as connection:
+        if connection.dialect.name == "postgresql":
+            connection.execute(text("SELECT pg_advisory_xact_lock(:lock)"), {"lock": _LOCK})
+        found = _checked_version(connection)
+        if found == schema.VERSION:
+            return
+        if found == 0:
+            schema.metadata.create_all(connection)
+        else:
+            for version in range(found + 1, schema.VERSION + 1):
+                _STEPS[version](connection)
+        reached = insert(schema.state_version)
+        connection.execute(reached.values(version=schema.VERSION, applied_at=now(connection)))
+
+
+def _checked_version(connection: Connection) -> int:
+    """The schema's version, 0 where there is none."""
+    table = schema.state_version
+    if not inspect(connection).has_table(table.name):
+        return 0
+    found = connection.execute(select(func.max(table.c.version))).scalar_one() or 0
+    if found > schema.VERSION:
+        raise Refused(
+            f"the state has schema version {found}, this release of vde_dagster reads up to "
+            f"{schema.VERSION}; install the release that wrote it, or a newer one"
+        )
+    return int(found)

@@ -1,0 +1,136 @@
+"""The state's tables. What must not happen twice is a primary key, not a check in code.
+
+Instants are whole microseconds since 1970 in UTC. Texts named ``*_json`` are written and read by
+``state.codec`` alone. Lanes of row sums go up to 2**64 - 1 and are therefore texts.
+"""
+
+from __future__ import annotations
+
+from typing import Final
+
+from sqlalchemy import (
+    BigInteger,
+    Boolean,
+    Column,
+    ForeignKeyConstraint,
+    Index,
+    Integer,
+    MetaData,
+    String,
+    Table,
+    Text,
+)
+
+VERSION: Final = 1
+"""The version of this schema. Raise it together with a step in ``state.migrations``."""
+
+metadata: Final = MetaData()
+
+state_version: Final = Table(
+    "vde_state_version",
+    metadata,
+    Column("version", Integer, primary_key=True, autoincrement=False),
+    Column("applied_at", BigInteger, nullable=False),
+)
+
+snapshots: Final = Table(
+    "vde_snapshots",
+    metadata,
+    Column("model", String, primary_key=True),
+    Column("digest", String, primary_key=True),
+    Column("data", String, nullable=False),
+    Column("parent_data", String, nullable=False),
+    Column("metadata", String, nullable=False),
+    Column("parent_metadata", String, nullable=False),
+    Column("version", String, nullable=False),
+    Column("category", String),
+    Column("reasons_json", Text, nullable=False),
+    Column("source_json", Text, nullable=False),
+)
+
+owners: Final = Table(
+    "vde_owners",
+    metadata,
+    Column("model", String, primary_key=True),
+    Column("version", String, primary_key=True),
+    Column("environment", String, nullable=False),
+)
+
+# One row for every revision that an environment ever had; the highest is what it shows.
+promotions: Final = Table(
+    "vde_promotions",
+    metadata,
+    Column("environment", String, primary_key=True),
+    Column("revision", Integer, primary_key=True, autoincrement=False),
+    Column("plan_id", String, nullable=False),
+    Column("promoted_at", BigInteger, nullable=False),
+    Column("finished", Boolean, nullable=False),
+)
+
+promoted_snapshots: Final = Table(
+    "vde_promoted_snapshots",
+    metadata,
+    Column("environment", String, primary_key=True),
+    Column("revision", Integer, primary_key=True, autoincrement=False),
+    Column("model", String, primary_key=True),
+    Column("digest", String, nullable=False),
+    ForeignKeyConstraint(
+        ["environment", "revision"], ["vde_promotions.environment", "vde_promotions.revision"]
+    ),
+    ForeignKeyConstraint(["model", "digest"], ["vde_snapshots.model", "vde_snapshots.digest"]),
+)
+
+# A row stays when its lease is given back (holder ''), so that epochs only ever rise.
+leases: Final = Table(
+    "vde_leases",
+    metadata,
+    Column("resource", String, primary_key=True),
+    Column("holder", String, nullable=False),
+    Column("epoch", BigInteger, nullable=False),
+    Column("expires_at", BigInteger, nullable=False),
+)
+
+ledger: Final = Table(
+    "vde_ledger",
+    metadata,
+    Column("model", String, primary_key=True),
+    Column("version", String, primary_key=True),
+    Column("interval_start", BigInteger, primary_key=True, autoincrement=False),
+    Column("interval_end", BigInteger, nullable=False),
+    Column("row_count", BigInteger, nullable=False),
+    Column("high", String, nullable=False),
+    Column("low", String, nullable=False),
+    Column("columns_json", Text, nullable=False),
+    Column("digest", String, nullable=False),
+    Column("work_id", String, nullable=False),
+    Column("iceberg_snapshot_id", BigInteger),
+)
+
+work: Final = Table(
+    "vde_work",
+    metadata,
+    # Orders units of work that began in the same instant. SQLite counts only in an INTEGER column.
+    Column("number", BigInteger().with_variant(Integer, "sqlite"), primary_key=True),
+    Column("work_id", String, nullable=False, unique=True),
+    Column("model", String, nullable=False),
+    Column("version", String, nullable=False),
+    Column("environment", String, nullable=False),
+    Column("state", String, nullable=False),
+    Column("is_session", Boolean, nullable=False),
+    Column("intent_json", Text, nullable=False),
+    Column("publication_json", Text),
+    Column("reason", Text),
+    Column("started_at", BigInteger, nullable=False),
+    Column("finished_at", BigInteger),
+    Index("vde_work_by_version", "model", "version", "state"),
+    Index("vde_work_sessions", "model", "version", "is_session", "number"),
+)
+
+marks: Final = Table(
+    "vde_marks",
+    metadata,
+    Column("model", String, primary_key=True),
+    Column("version", String, primary_key=True),
+    Column("source", String, primary_key=True),
+    Column("mark_json", Text, nullable=False),
+)

@@ -1,0 +1,108 @@
+"""Stored snapshots and the owners of their versions. Functions of one transaction each."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Mapping, Sequence
+from typing import Any
+
+from sqlalchemy import Connection, Row, select, tuple_
+
+from vde_dagster.core.fingerprint import Fingerprint
+from vde_dagster.core.names import ModelName
+from vde_dagster.core.snapshot import Category, ModelSnapshot, VersionKey
+from vde_dagster.state import codec, schema
+from vde_dagster.state.database import chunks, insert_absent, upsert
+
+_snapshots = schema.snapshots
+_owners = schema.owners
+
+SnapshotId = tuple[ModelName, str]
+"""A model's name and its fingerprint's digest."""
+
+
+def stored(connection: Connection, ids: Iterable[SnapshotId]) -> dict[SnapshotId, ModelSnapshot]:
+    """The stored ones among these snapshots."""
+    found: dict[SnapshotId, ModelSnapshot] = {}
+    for chunk in chunks((codec.encode_model(name), digest) for name, digest in ids):
+        rows = connection.execute(
+            select(_snapshots).where(tuple_(_snapshots.c.model, _snapshots.c.digest).in_(chunk))
+        )
+        for row in rows:
+            snapshot = decode(row)
+            found[snapshot.name, row.digest] = snapshot
+    return found
+
+
+def store(connection: Connection, given: Sequence[ModelSnapshot], *, environment: str) -> None:
+    """Store what is not stored yet; owners are set for the versions as they are stored."""
+    insert_absent(connection, _snapshots, [_encode(each) for each in given])
+    ids = [(codec.encode_model(each.name), each.fingerprint.digest) for each in given]
+    claims: list[dict[str, object]] = []
+    for chunk in chunks(ids):
+        rows = connection.execute(
+            select(_snapshots.c.model, _snapshots.c.version)
+            .where(tuple_(_snapshots.c.model, _snapshots.c.digest).in_(chunk))
+            .distinct()
+        )
+        claims.extend(
+            {"model": row.model, "version": row.version, "environment": environment} for row in rows
+        )
+    insert_absent(connection, _owners, claims)
+
+
+def owners(connection: Connection, keys: Iterable[VersionKey]) -> dict[VersionKey, str]:
+    """The owner of each of these versions that has one."""
+    found: dict[VersionKey, str] = {}
+    for chunk in chunks((codec.encode_model(key.model), key.version) for key in keys):
+        rows = connection.execute(
+            select(_owners).where(tuple_(_owners.c.model, _owners.c.version).in_(chunk))
+        )
+        for row in rows:
+            found[VersionKey(codec.decode_model(row.model), row.version)] = row.environment
+    return found
+
+
+def set_owner(connection: Connection, keys: Iterable[VersionKey], environment: str) -> None:
+    """Make an environment the owner of versions, whoever owned them."""
+    rows = [
+        {
+            "model": codec.encode_model(key.model),
+            "version": key.version,
+            "environment": environment,
+        }
+        for key in dict.fromkeys(keys)
+    ]
+    upsert(connection, _owners, rows)
+
+
+def decode(row: Row[Any]) -> ModelSnapshot:
+    """The snapshot in a row that has the columns of ``schema.snapshots``."""
+    return ModelSnapshot(
+        name=codec.decode_model(row.model),
+        fingerprint=Fingerprint(
+            data=row.data,
+            parent_data=row.parent_data,
+            metadata=row.metadata,
+            parent_metadata=row.parent_metadata,
+        ),
+        version=row.version,
+        category=None if row.category is None else Category(row.category),
+        reasons=codec.decode_reasons(row.reasons_json),
+        source=codec.decode_source(row.source_json),
+    )
+
+
+def _encode(snapshot: ModelSnapshot) -> Mapping[str, object]:
+    fingerprint = snapshot.fingerprint
+    return {
+        "model": codec.encode_model(snapshot.name),
+        "digest": fingerprint.digest,
+        "data": fingerprint.data,
+        "parent_data": fingerprint.parent_data,
+        "metadata": fingerprint.metadata,
+        "parent_metadata": fingerprint.parent_metadata,
+        "version": snapshot.version,
+        "category": None if snapshot.category is None else snapshot.category.value,
+        "reasons_json": codec.encode_reasons(snapshot.reasons),
+        "source_json": codec.encode_source(snapshot.source),
+    }

@@ -1,0 +1,219 @@
+"""``ports.state.State`` on SQLite or Postgres: each method is one short transaction.
+
+Beside what the port says, every method that writes may raise ``Conflict`` when the database stayed
+locked for the whole lock time-out (nothing was written then), and ``OutcomeUnknown`` when the
+connection broke during the commit.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Mapping, Sequence
+from datetime import timedelta
+
+from sqlalchemy import Engine
+from sqlalchemy.exc import OperationalError
+
+from vde_dagster.core.errors import Refused
+from vde_dagster.core.fingerprint import Fingerprint
+from vde_dagster.core.late_data import HighWaterMark
+from vde_dagster.core.ledger import LedgerEntry
+from vde_dagster.core.names import ModelName
+from vde_dagster.core.snapshot import ModelSnapshot, VersionKey
+from vde_dagster.core.work import Intent, Publication, Work
+from vde_dagster.ports.state import Environment, Lease
+from vde_dagster.state import bookings, environments, leases, migrations
+from vde_dagster.state import snapshots as stored_snapshots
+from vde_dagster.state.database import LOCK_TIMEOUT, Database, open_engine
+
+
+class SqlState:
+    """The state in a database. Threads may share it; processes open their own.
+
+    Args:
+        engine: Made by ``state.database.open_engine``. The schema is created or moved forward.
+
+    Raises:
+        Refused: The state was written by a newer release.
+    """
+
+    def __init__(self, engine: Engine) -> None:
+        self._database = Database(engine)
+        migrations.migrate(self._database)
+
+    @classmethod
+    def open(cls, url: str, *, lock_timeout: timedelta = LOCK_TIMEOUT) -> SqlState:
+        """The state at a SQLAlchemy URL, ``sqlite:///path`` or ``postgresql://...``.
+
+        Raises:
+            Refused: The URL is wrong, the database cannot be reached, or its state is newer.
+        """
+        engine = open_engine(url, lock_timeout=lock_timeout)
+        try:
+            return cls(engine)
+        except OperationalError as error:
+            place = engine.url.render_as_string(hide_password=True)
+            raise Refused(f"the state at {place} cannot be opened: {error.orig}") from error
+
+    def close(self) -> None:
+        """Close the connections that are idle. The state can still be used."""
+        self._database.engine.dispose()
+
+    # Snapshots and environments
+    def snapshots(
+        self, ids: Iterable[tuple[ModelName, Fingerprint]]
+    ) -> Mapping[tuple[ModelName, str], ModelSnapshot]:
+        """Stored snapshots among these, by (name, fingerprint digest)."""
+        with self._database.read() as connection:
+            return stored_snapshots.stored(connection, ((name, each.digest) for name, each in ids))
+
+    def store_snapshots(self, snapshots: Sequence[ModelSnapshot], *, environment: str) -> None:
+        """Store what is not stored yet; versions without an owner get this one."""
+        with self._database.write() as connection:
+            stored_snapshots.store(connection, snapshots, environment=environment)
+
+    def environment(self, name: str) -> Environment | None:
+        """The latest revision of an environment."""
+        with self._database.read() as connection:
+            return environments.shown(connection, name)
+
+    def environments(self) -> Sequence[str]:
+        """The names of all environments, sorted."""
+        with self._database.read() as connection:
+            return environments.names(connection)
+
+    def owners(self, keys: Iterable[VersionKey]) -> Mapping[VersionKey, str]:
+        """The owner of each of these versions that has one."""
+        with self._database.read() as connection:
+            return stored_snapshots.owners(connection, keys)
+
+    def begin_promotion(
+        self,
+        name: str,
+        *,
+        expected_revision: int,
+        plan_id: str,
+        snapshots: Sequence[ModelSnapshot],
+        lease: Lease,
+    ) -> Environment:
+        """Add the next revision of an environment, not finished.
+
+        Raises:
+            Conflict: Its revision is another one.
+            LeaseLost: The lease was taken over.
+            Refused: A snapshot is not stored, or a model is given twice.
+        """
+        with self._database.write() as connection:
+            leases.check(connection, lease)
+            return environments.begin(
+                connection,
+                name,
+                expected_revision=expected_revision,
+                plan_id=plan_id,
+                snapshots=snapshots,
+            )
+
+    def finish_promotion(self, name: str, *, plan_id: str) -> Environment:
+        """Mark a begun promotion as finished; production becomes the owner of what it shows.
+
+        Raises:
+            Refused: No promotion of this plan was begun.
+            Conflict: A later promotion began before this one was finished.
+        """
+        with self._database.write() as connection:
+            return environments.finish(connection, name, plan_id=plan_id)
+
+    # Leases
+    def acquire_lease(self, resource: str, *, holder: str, ttl: timedelta) -> Lease:
+        """Take a free or expired lease, or one's own again, with a higher epoch.
+
+        Raises:
+            Conflict: Somebody else holds it.
+        """
+        with self._database.write() as connection:
+            return leases.acquire(connection, resource, holder=holder, ttl=ttl)
+
+    def renew_lease(self, lease: Lease, *, ttl: timedelta) -> None:
+        """Hold a lease for another ``ttl`` from now.
+
+        Raises:
+            LeaseLost: It was taken over or given back.
+        """
+        with self._database.write() as connection:
+            leases.renew(connection, lease, ttl=ttl)
+
+    def release_lease(self, lease: Lease) -> None:
+        """Give a lease back where it is still held."""
+        with self._database.write() as connection:
+            leases.release(connection, lease)
+
+    # The ledger and work
+    def ledger(self, keys: Iterable[VersionKey]) -> Mapping[VersionKey, tuple[LedgerEntry, ...]]:
+        """What each of these versions holds, sorted by interval."""
+        with self._database.read() as connection:
+            return bookings.held(connection, keys)
+
+    def record_intent(self, intent: Intent, *, lease: Lease) -> None:
+        """Record a unit of work; the same one again changes nothing.
+
+        Raises:
+            LeaseLost: The lease was taken over.
+            Refused: Another unit of work has this id.
+        """
+        with self._database.write() as connection:
+            leases.check(connection, lease)
+            bookings.record_intent(connection, intent)
+
+    def record_staged(self, work_id: str, publication: Publication, *, lease: Lease) -> None:
+        """Record what a unit of work is about to publish; staging again replaces it.
+
+        Raises:
+            LeaseLost: The lease was taken over.
+            Refused: The work is unknown, abandoned, or done with another publication.
+        """
+        with self._database.write() as connection:
+            leases.check(connection, lease)
+            bookings.record_staged(connection, work_id, publication)
+
+    def finalize(self, work_id: str, *, lease: Lease) -> tuple[LedgerEntry, ...]:
+        """Book a published unit of work; again changes nothing.
+
+        Raises:
+            LeaseLost: The lease was taken over.
+            LedgerMismatch: The changes do not fit the ledger.
+            Refused: The work is unknown, not staged, or abandoned.
+        """
+        with self._database.write() as connection:
+            leases.check(connection, lease)
+            return bookings.finalize(connection, work_id)
+
+    def abandon(self, work_id: str, *, reason: str, lease: Lease) -> None:
+        """Record that a unit of work will never be published; again changes nothing.
+
+        Raises:
+            LeaseLost: The lease was taken over.
+            Refused: The work is unknown or done.
+        """
+        with self._database.write() as connection:
+            leases.check(connection, lease)
+            bookings.abandon(connection, work_id, reason=reason)
+
+    def open_work(self, key: VersionKey) -> Sequence[Work]:
+        """Units of work that are neither done nor abandoned, oldest first."""
+        with self._database.read() as connection:
+            return bookings.open_work(connection, key)
+
+    def work(self, work_id: str) -> Work | None:
+        """One unit of work."""
+        with self._database.read() as connection:
+            return bookings.find(connection, work_id)
+
+    # Late data
+    def marks(self, key: VersionKey) -> Mapping[ModelName, HighWaterMark]:
+        """The high-water marks of a version, by source."""
+        with self._database.read() as connection:
+            return bookings.marks(connection, key)
+
+    def sessions(self, key: VersionKey, *, limit: int) -> Sequence[Work]:
+        """Catch-up sessions of a version, newest first."""
+        with self._database.read() as connection:
+            return bookings.sessions(connection, key, limit=limit)
