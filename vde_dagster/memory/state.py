@@ -186,6 +186,21 @@ class MemoryState:
         with self._lock:
             return {key: self._held.ledger[key] for key in keys if self._held.ledger.get(key)}
 
+    def heads(self, keys: Iterable[VersionKey]) -> Mapping[VersionKey, int]:
+        """The Iceberg snapshot at which each version's ledger is true."""
+        with self._lock:
+            wanted = set(keys)
+            heads: dict[VersionKey, int] = {}
+            for work in self._held.work.values():
+                published = work.publication.iceberg_snapshot_id if work.publication else None
+                if (
+                    work.intent.key in wanted
+                    and work.state is WorkState.DONE
+                    and published is not None
+                ):
+                    heads[work.intent.key] = published
+            return heads
+
     def record_intent(self, intent: Intent, *, lease: Lease) -> None:
         """Record a unit of work; the same one again changes nothing.
 

@@ -123,6 +123,12 @@ class State(Protocol):
         """What each of these versions holds, sorted by interval; versions without any are absent."""
         ...
 
+    def heads(self, keys: Iterable[VersionKey]) -> Mapping[VersionKey, int]:
+        """The Iceberg snapshot at which each version's ledger is true: what was booked last.
+
+        Versions for which nothing with an Iceberg snapshot was booked are absent."""
+        ...
+
     def record_intent(self, intent: Intent, *, lease: Lease) -> None:
         """Record a unit of work before it stages anything.
 

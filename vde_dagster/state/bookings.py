@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterable, Sequence
 from typing import Any, Final
 
-from sqlalchemy import Connection, Row, Select, delete, insert, select, tuple_, update
+from sqlalchemy import Connection, Row, Select, delete, func, insert, select, tuple_, update
 
 from vde_dagster.core.dsha import RowSum
 from vde_dagster.core.errors import Refused
@@ -39,6 +39,24 @@ def held(
             key = VersionKey(codec.decode_model(row.model), row.version)
             found.setdefault(key, []).append(_decode_entry(row))
     return {key: tuple(entries) for key, entries in found.items()}
+
+
+def heads(connection: Connection, keys: Iterable[VersionKey]) -> dict[VersionKey, int]:
+    """The Iceberg snapshot of the last booked work of each version that wrote rows."""
+    found: dict[VersionKey, int] = {}
+    for chunk in chunks((codec.encode_model(key.model), key.version) for key in keys):
+        last = (
+            select(func.max(_work.c.number))
+            .where(tuple_(_work.c.model, _work.c.version).in_(chunk))
+            .where(_work.c.state == WorkState.DONE.value)
+            .group_by(_work.c.model, _work.c.version)
+        )
+        for row in connection.execute(select(_work).where(_work.c.number.in_(last))):
+            publication = codec.decode_publication(row.publication_json)
+            if publication.iceberg_snapshot_id is not None:
+                key = VersionKey(codec.decode_model(row.model), row.version)
+                found[key] = publication.iceberg_snapshot_id
+    return found
 
 
 def record_intent(connection: Connection, intent: Intent) -> None:

@@ -152,6 +152,11 @@ class SqlState:
         with self._database.read() as connection:
             return bookings.held(connection, keys)
 
+    def heads(self, keys: Iterable[VersionKey]) -> Mapping[VersionKey, int]:
+        """The Iceberg snapshot at which each version's ledger is true."""
+        with self._database.read() as connection:
+            return bookings.heads(connection, keys)
+
     def record_intent(self, intent: Intent, *, lease: Lease) -> None:
         """Record a unit of work; the same one again changes nothing.
 

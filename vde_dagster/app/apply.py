@@ -1,0 +1,95 @@
+"""Applying a plan: reserve the environment, fill what is missing, promote."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager
+
+from vde_dagster.app.binding import Binding, bind_plan
+from vde_dagster.app.catch_up import load
+from vde_dagster.app.evaluate import Evaluated, evaluate
+from vde_dagster.app.leases import environment_resource, held
+from vde_dagster.app.planning import missing_of
+from vde_dagster.app.promote import promote, show
+from vde_dagster.app.services import Services
+from vde_dagster.core.errors import Conflict
+from vde_dagster.core.intervals import Interval
+from vde_dagster.core.ledger import held_intervals
+from vde_dagster.core.names import ModelName
+from vde_dagster.core.plan import Plan
+from vde_dagster.ports.state import Lease
+
+Report = Callable[[Evaluated], None]
+
+
+def apply_plan(services: Services, plan: Plan, report: Report) -> tuple[Evaluated, ...]:
+    """Carry out a plan, without Dagster. ``report`` is told of each unit of work when it is done.
+
+    Raises:
+        Conflict: The environment changed since the plan was made, or somebody else is changing it;
+            nothing was written.
+        Refused: An evaluation cannot be done as things stand.
+        EvaluationFailed: A query failed. What was filled before stays and is not filled again.
+    """
+    done: list[Evaluated] = []
+    with reserved(services, plan) as lease:
+        binding = bind_plan(plan)
+        for change in plan.backfills:
+            for evaluated in backfill(services, binding, plan, change.name):
+                report(evaluated)
+                done.append(evaluated)
+        finish(services, plan, lease)
+    return tuple(done)
+
+
+@contextmanager
+def reserved(services: Services, plan: Plan) -> Iterator[Lease]:
+    """Hold a plan's environment, with the plan's snapshots stored, before the first write.
+
+    Raises:
+        Conflict: The plan is stale, or somebody else changes this environment right now.
+    """
+    resource = environment_resource(plan.environment)
+    with held(services.state, resource, holder=f"plan {plan.plan_id}") as lease:
+        shown = services.state.environment(plan.environment)
+        revision = shown.revision if shown is not None else 0
+        if revision != plan.base_revision:
+            raise Conflict(
+                f"{plan.environment} was changed since this plan was made (revision {revision}, "
+                f"the plan was made at {plan.base_revision}). Nothing was done; plan again."
+            )
+        services.state.store_snapshots(tuple(plan.snapshots.values()), environment=plan.environment)
+        yield lease
+
+
+def backfill(
+    services: Services, binding: Binding, plan: Plan, name: ModelName
+) -> Iterator[Evaluated]:
+    """Evaluate what a model lacks now; that may be less than when the plan was made."""
+    while missing := _missing(services, binding, plan, name):
+        yield from evaluate_range(services, binding, name, missing[0])
+
+
+def evaluate_range(
+    services: Services, binding: Binding, name: ModelName, interval: Interval
+) -> tuple[Evaluated, ...]:
+    """Evaluate a contiguous range of a model in the way that the model is loaded."""
+    if binding.node(name).model.late_data is not None:
+        return load(services, binding, name, interval)
+    return (evaluate(services, binding, name, interval),)
+
+
+def finish(services: Services, plan: Plan, lease: Lease) -> None:
+    """Show what a plan has filled: by a promotion, or by views that were missing so far."""
+    if plan.promotes:
+        promote(services, plan, lease)
+    else:
+        show(services, plan.environment, {change.name for change in plan.backfills})
+
+
+def _missing(
+    services: Services, binding: Binding, plan: Plan, name: ModelName
+) -> tuple[Interval, ...]:
+    key = binding.key(name)
+    entries = services.state.ledger([key]).get(key, ())
+    return missing_of(binding.node(name), held_intervals(entries), plan.now)

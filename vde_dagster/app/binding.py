@@ -1,0 +1,76 @@
+"""Which snapshot of each model an environment runs: from the state, or from the files."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import dataclass
+
+from vde_dagster.app.services import Services
+from vde_dagster.core.errors import Refused
+from vde_dagster.core.graph import Graph, Node, build_graph
+from vde_dagster.core.kind import External
+from vde_dagster.core.names import ModelName, TableName
+from vde_dagster.core.plan import Plan
+from vde_dagster.core.snapshot import ModelSnapshot, VersionKey
+from vde_dagster.project.model_files import read_model
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Binding:
+    """An environment's models with the versions that they write to and read from.
+
+    ``revision`` is that of the environment when it was read, 0 where it has none yet.
+    """
+
+    environment: str
+    revision: int
+    graph: Graph
+    snapshots: Mapping[ModelName, ModelSnapshot]
+
+    def key(self, name: ModelName) -> VersionKey:
+        """The version of a model."""
+        return self.snapshots[name].key
+
+    def node(self, name: ModelName) -> Node:
+        """A model in its graph.
+
+        Raises:
+            Refused: The environment has no model of this name.
+        """
+        if name not in self.graph:
+            raise Refused(f"{self.environment} has no model {name}; `vde plan` lists its models.")
+        return self.graph[name]
+
+    def table(self, name: ModelName) -> TableName:
+        """Where the rows of a model or source lie."""
+        if isinstance(self.graph[name].model.kind, External):
+            return TableName(name.schema, name.name)
+        return self.key(name).table
+
+
+def bind_environment(services: Services, environment: str) -> Binding | None:
+    """What an environment runs by the state; None where nothing was ever promoted to it."""
+    shown = services.state.environment(environment)
+    if shown is None:
+        return None
+    return Binding(
+        environment=environment,
+        revision=shown.revision,
+        graph=stored_graph(shown.snapshots),
+        snapshots=shown.snapshots,
+    )
+
+
+def bind_plan(plan: Plan) -> Binding:
+    """What a plan's environment will run once the plan is applied."""
+    return Binding(
+        environment=plan.environment,
+        revision=plan.base_revision,
+        graph=plan.graph,
+        snapshots=plan.snapshots,
+    )
+
+
+def stored_graph(snapshots: Mapping[ModelName, ModelSnapshot]) -> Graph:
+    """The models of stored snapshots, read from the text that was stored with them."""
+    return build_graph(read_model(snapshot.source) for snapshot in snapshots.values())

@@ -1,0 +1,235 @@
+"""Catch-up sessions: how new rows reach a version with late data (seed 003; rules R7 and R8).
+
+Detecting reads Iceberg metadata and the state only, so a sensor may call it often. Loading decides
+again under the version's lease, so what two ticks ask for is loaded once.
+"""
+
+from __future__ import annotations
+
+from vde_dagster.app.binding import Binding
+from vde_dagster.app.evaluate import (
+    Evaluated,
+    Step,
+    carry_out,
+    holder,
+    recover,
+    writable,
+)
+from vde_dagster.app.leases import held, version_resource
+from vde_dagster.app.reading import (
+    Reading,
+    input_name,
+    read_whole,
+    rendered,
+    time_axis,
+    with_inputs,
+)
+from vde_dagster.app.services import Services
+from vde_dagster.core.errors import Refused
+from vde_dagster.core.graph import Node
+from vde_dagster.core.intervals import Interval, merge, subtract
+from vde_dagster.core.late_data import (
+    Decision,
+    HighWaterMark,
+    Load,
+    NothingToLoad,
+    Stop,
+    decide_stateless,
+)
+from vde_dagster.core.ledger import held_intervals
+from vde_dagster.core.names import ModelName, TableName
+from vde_dagster.core.snapshot import VersionKey
+from vde_dagster.core.work import (
+    AddedBetween,
+    AppendToIntervals,
+    OverwriteIntervals,
+    SqlRows,
+    TimeAxisSpec,
+    Write,
+)
+
+
+def late_models(binding: Binding) -> tuple[ModelName, ...]:
+    """The models of an environment that load late data by sessions."""
+    return tuple(node.name for node in binding.graph if node.model.late_data is not None)
+
+
+def detect(services: Services, binding: Binding, name: ModelName) -> Decision:
+    """What a session of this model would do now. Starts no Spark and writes nothing.
+
+    Raises:
+        Refused: The model has no late data.
+    """
+    node = binding.node(name)
+    if node.model.late_data is None:
+        raise Refused(f"{name} has no late_data property, so it has no sessions.")
+    key = binding.key(name)
+    source = node.model.late_data.sources[0]
+    mark = services.state.marks(key).get(source)
+    now = services.project_now()
+    if now is None:
+        return NothingToLoad(reason="the project's clock has no time yet: its sources are empty")
+    return decide_stateless(
+        mark=mark,
+        history=services.catalog.history(source, mark),
+        held=held_intervals(services.state.ledger([key]).get(key, ())),
+        start=node.model.start,
+        now=now,
+        unit=node.model.unit,
+    )
+
+
+def catch_up(services: Services, binding: Binding, name: ModelName) -> Evaluated | NothingToLoad:
+    """Run one session: everything that is due and everything late, in one commit.
+
+    Raises:
+        Refused: What happened to the source cannot be loaded by appending; nothing was written.
+        Conflict: Another process writes this version right now.
+        EvaluationFailed: The query failed; readers see what they saw before.
+    """
+    node = writable(services, binding, name)
+    key = binding.key(name)
+    with held(services.state, version_resource(key), holder=holder(binding)) as lease:
+        recover(services, key, lease)
+        decision = detect(services, binding, name)
+        match decision:
+            case NothingToLoad():
+                return decision
+            case Stop(reason=reason, advice=advice):
+                raise Refused(f"{name} was not loaded: {reason}. {advice}")
+            case Load():
+                step = _session(services, binding, node, decision)
+                return carry_out(services, binding, node, step, lease)
+
+
+def load(
+    services: Services, binding: Binding, name: ModelName, interval: Interval
+) -> tuple[Evaluated, ...]:
+    """Make a model with late data hold an interval, and evaluate again what of it is held.
+
+    What is held is overwritten as of the high-water mark (rule R8); what is not held is loaded by a
+    session, which loads all else that is due, too.
+
+    Raises:
+        Refused: The source is not complete for the interval.
+        Conflict: Another process writes this version right now.
+        EvaluationFailed: The query failed; readers see what they saw before.
+    """
+    node = writable(services, binding, name)
+    key = binding.key(name)
+    held_before = _held(services, key)
+    done: list[Evaluated] = []
+    if subtract([interval], held_before):
+        loaded = catch_up(services, binding, name)
+        if isinstance(loaded, Evaluated):
+            done.append(loaded)
+        still = subtract([interval], _held(services, key))
+        if still:
+            raise Refused(
+                f"{name} cannot hold {', '.join(map(str, still))}: its source is not complete "
+                "up to there yet. Load the source first."
+            )
+    for part in held_before:
+        again = part.intersection(interval)
+        if again is not None:
+            done.append(_overwrite_as_of_mark(services, binding, node, again))
+    return tuple(done)
+
+
+def _held(services: Services, key: VersionKey) -> tuple[Interval, ...]:
+    return held_intervals(services.state.ledger([key]).get(key, ()))
+
+
+def _overwrite_as_of_mark(
+    services: Services, binding: Binding, node: Node, interval: Interval
+) -> Evaluated:
+    key = binding.key(node.name)
+    with held(services.state, version_resource(key), holder=holder(binding)) as lease:
+        recover(services, key, lease)
+        mark = services.state.marks(key)[_source(node)]
+        work_id = services.ids.new()
+        axis = _axis(node)
+        reading = _fill(services, binding, node, interval, mark, work_id)
+        write = OverwriteIntervals(intervals=(interval,), axis=axis)
+        step = Step(work_id=work_id, interval=interval, readings=(reading,), writes=(write,))
+        return carry_out(services, binding, node, step, lease)
+
+
+def _session(services: Services, binding: Binding, node: Node, decision: Load) -> Step:
+    """The parts of a session: late rows into what is held, then what is due as of the new mark."""
+    work_id = services.ids.new()
+    axis = _axis(node)
+    readings: list[Reading] = []
+    writes: list[Write] = []
+    if decision.evidence and decision.before is not None:
+        for interval in decision.held:
+            readings.append(_added(services, binding, node, interval, decision, work_id))
+            writes.append(AppendToIntervals(intervals=(interval,), axis=axis))
+    for interval in decision.fill:
+        readings.append(_fill(services, binding, node, interval, decision.after, work_id))
+        writes.append(OverwriteIntervals(intervals=(interval,), axis=axis))
+    touched = merge([*decision.fill, *(decision.held if decision.evidence else ())])
+    return Step(
+        work_id=work_id,
+        interval=Interval(touched[0].start, touched[-1].end),
+        readings=tuple(readings),
+        writes=tuple(writes),
+        mark=decision.after,
+        session=decision,
+    )
+
+
+def _fill(
+    services: Services,
+    binding: Binding,
+    node: Node,
+    interval: Interval,
+    mark: HighWaterMark,
+    work_id: str,
+) -> Reading:
+    return read_whole(
+        services,
+        binding,
+        node,
+        interval,
+        services.clock.now(),
+        source_pins={mark.source: mark.iceberg_snapshot_id},
+        work_id=work_id,
+    )
+
+
+def _added(
+    services: Services,
+    binding: Binding,
+    node: Node,
+    interval: Interval,
+    decision: Load,
+    work_id: str,
+) -> Reading:
+    """The rows of an interval that the files added between the two marks give."""
+    assert decision.before is not None, "rows are added to what an earlier session loaded"
+    source = _source(node)
+    query = rendered(binding, node, interval, services.clock.now())
+    view = input_name(work_id, 0)
+    return Reading(
+        rows=SqlRows(sql=with_inputs(query, {source: view})),
+        inputs={
+            view: AddedBetween(
+                table=TableName(source.schema, source.name),
+                after=decision.before.iceberg_snapshot_id,
+                until=decision.after.iceberg_snapshot_id,
+            )
+        },
+        pinned={source: decision.after.iceberg_snapshot_id},
+    )
+
+
+def _source(node: Node) -> ModelName:
+    assert node.model.late_data is not None, f"{node.name} has late data"
+    return node.model.late_data.sources[0]
+
+
+def _axis(node: Node) -> TimeAxisSpec:
+    axis = time_axis(node)
+    assert axis is not None, f"{node.name} has a time column: its file was refused otherwise"
+    return axis

@@ -1,0 +1,319 @@
+"""Evaluating a model: intent, stage, publish, finalize (DESIGN.md section 4, rules R3 to R5).
+
+One unit of work writes one version under its lease. Before anything new is begun, what an earlier
+process left behind is finished or undone, from the state and the catalog's metadata alone.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+from typing import assert_never
+
+from vde_dagster import kinds
+from vde_dagster.app.binding import Binding
+from vde_dagster.app.leases import TTL, held, version_resource
+from vde_dagster.app.planning import may_write
+from vde_dagster.app.reading import Reading, physical_query, read_whole, time_axis
+from vde_dagster.app.services import Services
+from vde_dagster.core.dsha import RowSum, combined_dsha
+from vde_dagster.core.errors import Conflict, EvaluationFailed, Refused
+from vde_dagster.core.graph import Node
+from vde_dagster.core.intervals import Interval
+from vde_dagster.core.kind import External, View
+from vde_dagster.core.late_data import HighWaterMark, Load
+from vde_dagster.core.ledger import LedgerChange, LedgerEntry, LedgerOperation
+from vde_dagster.core.names import ModelName
+from vde_dagster.core.snapshot import VersionKey
+from vde_dagster.core.work import (
+    AppendToIntervals,
+    Intent,
+    OverwriteIntervals,
+    Part,
+    Publication,
+    ReplaceTable,
+    Staged,
+    Staging,
+    Work,
+    WorkState,
+    Write,
+)
+from vde_dagster.kinds.rules import ALWAYS
+from vde_dagster.ports.state import Lease
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Evaluated:
+    """What one unit of work did. ``rows`` counts the rows written; a VIEW writes none.
+
+    ``entries`` are the ledger's entries of the intervals that were written. ``session`` is set for
+    a catch-up session.
+    """
+
+    work_id: str
+    key: VersionKey
+    interval: Interval
+    rows: int
+    entries: tuple[LedgerEntry, ...]
+    iceberg_snapshot_id: int | None
+    seconds: float
+    session: Load | None = None
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Step:
+    """One unit of work, ready to be staged. ``mark`` is the high-water mark after it."""
+
+    work_id: str
+    interval: Interval
+    readings: tuple[Reading, ...]
+    writes: tuple[Write, ...]
+    mark: HighWaterMark | None = None
+    session: Load | None = None
+
+
+def evaluate(
+    services: Services, binding: Binding, name: ModelName, interval: Interval
+) -> Evaluated:
+    """Evaluate one contiguous range of a model, and publish it.
+
+    Models with late data have their own way in, `vde_dagster.app.catch_up.load`.
+
+    Raises:
+        Refused: The model is a source, another environment owns its version, or a parent does not
+            hold what is read.
+        Conflict: Another process writes this version right now.
+        EvaluationFailed: The query failed; readers see what they saw before.
+    """
+    node = writable(services, binding, name)
+    key = binding.key(name)
+    with held(services.state, version_resource(key), holder=holder(binding)) as lease:
+        recover(services, key, lease)
+        work_id = services.ids.new()
+        if isinstance(node.model.kind, View):
+            return _make_view(services, binding, node, work_id, lease)
+        execution_time = services.clock.now()
+        reading = read_whole(services, binding, node, interval, execution_time, work_id=work_id)
+        write = kinds.of(node.model).write(node.model, interval, time_axis(node))
+        step = Step(work_id=work_id, interval=interval, readings=(reading,), writes=(write,))
+        return carry_out(services, binding, node, step, lease)
+
+
+def holder(binding: Binding) -> str:
+    """Who a lease names to others."""
+    return f"environment {binding.environment}"
+
+
+def writable(services: Services, binding: Binding, name: ModelName) -> Node:
+    """A model that this environment may write.
+
+    Raises:
+        Refused: It is a source, or another environment owns its version (rule R9).
+    """
+    node = binding.node(name)
+    if isinstance(node.model.kind, External):
+        raise Refused(f"{name} is a source: others write it, so it cannot be evaluated.")
+    key = binding.key(name)
+    owner = services.state.owners([key]).get(key)
+    if not may_write(binding.environment, owner):
+        raise Refused(
+            f"{name} has the same version in {owner}, which owns it: it is evaluated there, and "
+            f"{binding.environment} shows the result. Change the model to get a version of its own."
+        )
+    return node
+
+
+def carry_out(
+    services: Services, binding: Binding, node: Node, step: Step, lease: Lease
+) -> Evaluated:
+    """Stage, publish and book one unit of work under a lease on its version."""
+    started = services.clock.now()
+    key = binding.key(node.name)
+    table = services.catalog.table(key.table)
+    base = table.iceberg_snapshot_id if table is not None else None
+    services.state.record_intent(
+        Intent(
+            work_id=step.work_id,
+            key=key,
+            environment=binding.environment,
+            intervals=(step.interval,),
+            inputs={
+                name: snapshot
+                for reading in step.readings
+                for name, snapshot in reading.pinned.items()
+            },
+            base=base,
+            execution_time=started,
+            session=step.session,
+        ),
+        lease=lease,
+    )
+    try:
+        staged = services.engine.stage(_staging(node, key, step, base))
+    except EvaluationFailed as error:
+        services.state.abandon(step.work_id, reason=str(error), lease=lease)
+        raise
+    publication = Publication(
+        iceberg_snapshot_id=staged.iceberg_snapshot_id,
+        changes=_changes(step, staged),
+        columns=staged.columns,
+        mark=step.mark,
+    )
+    services.state.record_staged(step.work_id, publication, lease=lease)
+    ledger = _publish_and_book(services, key, step.work_id, base, publication, lease)
+    return Evaluated(
+        work_id=step.work_id,
+        key=key,
+        interval=step.interval,
+        rows=sum(change.rows.rows for change in publication.changes),
+        entries=_written(ledger, publication.changes),
+        iceberg_snapshot_id=publication.iceberg_snapshot_id,
+        seconds=(services.clock.now() - started).total_seconds(),
+        session=step.session,
+    )
+
+
+def recover(services: Services, key: VersionKey, lease: Lease) -> None:
+    """Finish or undo what an earlier process began on a version. Starts no JVM.
+
+    What was staged whole is published and booked, unless the table has moved since; what was only
+    intended is dropped.
+    """
+    for work in services.state.open_work(key):
+        if work.state is WorkState.STAGED and work.publication is not None:
+            _finish(services, work, lease)
+        else:
+            services.catalog.drop_branch(key.table, work.intent.work_id)
+            reason = "its process ended before anything was staged"
+            services.state.abandon(work.intent.work_id, reason=reason, lease=lease)
+
+
+def _finish(services: Services, work: Work, lease: Lease) -> None:
+    assert work.publication is not None, "staged work says what it publishes"
+    intent = work.intent
+    try:
+        _publish_and_book(
+            services, intent.key, intent.work_id, intent.base, work.publication, lease
+        )
+    except Conflict as error:
+        services.catalog.drop_branch(intent.key.table, intent.work_id)
+        services.state.abandon(intent.work_id, reason=str(error), lease=lease)
+
+
+def _publish_and_book(
+    services: Services,
+    key: VersionKey,
+    work_id: str,
+    base: int | None,
+    publication: Publication,
+    lease: Lease,
+) -> tuple[LedgerEntry, ...]:
+    services.state.renew_lease(lease, ttl=TTL)
+    if publication.iceberg_snapshot_id is not None:
+        services.catalog.publish(key.table, base=base, staged=publication.iceberg_snapshot_id)
+    ledger = services.state.finalize(work_id, lease=lease)
+    services.catalog.drop_branch(key.table, work_id)
+    return ledger
+
+
+def _staging(node: Node, key: VersionKey, step: Step, base: int | None) -> Staging:
+    return Staging(
+        work_id=step.work_id,
+        target=key,
+        base=base,
+        parts=tuple(
+            Part(rows=reading.rows, inputs=reading.inputs, write=write)
+            for reading, write in zip(step.readings, step.writes, strict=True)
+        ),
+        columns=node.model.columns,
+        descriptions={
+            column.name: column.description for column in node.columns if column.description
+        },
+        partition_by=time_axis(node),
+    )
+
+
+def _changes(step: Step, staged: Staged) -> tuple[LedgerChange, ...]:
+    """What the staged parts do to the ledger. Two parts may add to one interval; both count."""
+    changes: list[LedgerChange] = []
+    for write, sums in zip(step.writes, staged.sums, strict=True):
+        operation = _operation(write)
+        changes += [
+            LedgerChange(operation=operation, interval=interval, rows=rows)
+            for interval, rows in sorted(sums.items())
+            if operation is not LedgerOperation.ADD or rows.rows
+        ]
+    return tuple(changes)
+
+
+def _operation(write: Write) -> LedgerOperation:
+    match write:
+        case OverwriteIntervals():
+            return LedgerOperation.REPLACE
+        case ReplaceTable():
+            return LedgerOperation.REPLACE_ALL
+        case AppendToIntervals():
+            return LedgerOperation.ADD
+        case unreachable:
+            assert_never(unreachable)
+
+
+def _written(
+    ledger: Sequence[LedgerEntry], changes: Sequence[LedgerChange]
+) -> tuple[LedgerEntry, ...]:
+    touched = {change.interval for change in changes}
+    return tuple(entry for entry in ledger if entry.interval in touched)
+
+
+def _make_view(
+    services: Services, binding: Binding, node: Node, work_id: str, lease: Lease
+) -> Evaluated:
+    """Make the physical view. Nobody sees it before an environment's view points at it."""
+    started = services.clock.now()
+    key = binding.key(node.name)
+    parents = [name for name in node.model.parents if not _is_external(binding, name)]
+    ledger = services.state.ledger(binding.key(name) for name in parents)
+    unmade = [str(name) for name in parents if not ledger.get(binding.key(name))]
+    if unmade:
+        raise Refused(f"{node.name} is a view over {', '.join(unmade)}, which holds nothing yet.")
+    intent = Intent(
+        work_id=work_id,
+        key=key,
+        environment=binding.environment,
+        intervals=(ALWAYS,),
+        inputs={},
+        base=None,
+        execution_time=started,
+    )
+    services.state.record_intent(intent, lease=lease)
+    query = physical_query(binding, node, started)
+    try:
+        columns = services.engine.create_view(
+            key.table, query.sql(dialect="spark"), comment=node.model.description
+        )
+    except EvaluationFailed as error:
+        services.state.abandon(work_id, reason=str(error), lease=lease)
+        raise
+    reads = [entry.digest for name in parents for entry in ledger[binding.key(name)]]
+    change = LedgerChange(
+        operation=LedgerOperation.REPLACE_ALL,
+        interval=ALWAYS,
+        rows=RowSum(),
+        digest=combined_dsha([node.fingerprint.data, *reads]),
+    )
+    publication = Publication(iceberg_snapshot_id=None, changes=(change,), columns=columns)
+    services.state.record_staged(work_id, publication, lease=lease)
+    entries = services.state.finalize(work_id, lease=lease)
+    return Evaluated(
+        work_id=work_id,
+        key=key,
+        interval=ALWAYS,
+        rows=0,
+        entries=entries,
+        iceberg_snapshot_id=None,
+        seconds=(services.clock.now() - started).total_seconds(),
+    )
+
+
+def _is_external(binding: Binding, name: ModelName) -> bool:
+    return isinstance(binding.graph[name].model.kind, External)

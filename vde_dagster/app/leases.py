@@ -1,0 +1,58 @@
+"""Holding a lease while work goes on: renewed in the background, given back at the end."""
+
+from __future__ import annotations
+
+import threading
+from collections.abc import Iterator
+from contextlib import contextmanager
+from datetime import timedelta
+
+from vde_dagster.core.errors import Conflict, OutcomeUnknown
+from vde_dagster.core.snapshot import VersionKey
+from vde_dagster.ports.state import Lease, LeaseLost, State
+
+TTL = timedelta(minutes=2)
+
+
+def version_resource(key: VersionKey) -> str:
+    """What is leased to write a version."""
+    return f"version:{key.model}:{key.version}"
+
+
+def environment_resource(environment: str) -> str:
+    """What is leased to change what an environment shows."""
+    return f"environment:{environment}"
+
+
+@contextmanager
+def held(state: State, resource: str, *, holder: str) -> Iterator[Lease]:
+    """Hold a lease for the time of a ``with`` block.
+
+    A thread renews it at a third of its time to live. If it is lost all the same (the machine
+    slept), every later write under it is refused by its epoch.
+
+    Raises:
+        Conflict: Somebody else holds it.
+    """
+    lease = state.acquire_lease(resource, holder=holder, ttl=TTL)
+    done = threading.Event()
+    renewing = threading.Thread(
+        target=_renew, args=(state, lease, done), name=f"renew {resource}", daemon=True
+    )
+    renewing.start()
+    try:
+        yield lease
+    finally:
+        done.set()
+        renewing.join(timeout=TTL.total_seconds())
+        state.release_lease(lease)
+
+
+def _renew(state: State, lease: Lease, done: threading.Event) -> None:
+    while not done.wait(TTL.total_seconds() / 3):
+        try:
+            state.renew_lease(lease, ttl=TTL)
+        except LeaseLost:
+            return
+        except (Conflict, OutcomeUnknown):
+            continue  # the database was busy; there are two more tries before it expires

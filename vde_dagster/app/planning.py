@@ -1,0 +1,76 @@
+"""Making a plan: reads the state and the catalog's metadata, writes nothing, starts no Spark."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from datetime import datetime
+
+from vde_dagster import kinds
+from vde_dagster.app.binding import stored_graph
+from vde_dagster.app.services import Services
+from vde_dagster.core.graph import Graph, Node
+from vde_dagster.core.intervals import Interval
+from vde_dagster.core.ledger import held_intervals
+from vde_dagster.core.names import PRODUCTION, ModelName
+from vde_dagster.core.plan import Plan, Shown, make_plan, resolve_snapshots
+from vde_dagster.core.snapshot import ModelSnapshot, VersionKey
+
+
+def plan_environment(services: Services, graph: Graph, environment: str) -> Plan:
+    """The plan that makes an environment show a project's models.
+
+    An environment that does not exist yet is compared with production, whose versions it shares
+    where nothing changed (seed 000, *Virtual Layer*).
+    """
+    own = services.state.environment(environment)
+    base = own or services.state.environment(PRODUCTION)
+    before: Mapping[ModelName, ModelSnapshot] = base.snapshots if base else {}
+    shown = Shown(snapshots=before, graph=_graph_of(before, graph))
+    stored = services.state.snapshots((node.name, node.fingerprint) for node in graph)
+    resolved = resolve_snapshots(graph, shown, stored)
+    keys = [snapshot.key for _, snapshot in resolved.values()]
+    now = services.project_now()
+    ledger = services.state.ledger(keys)
+    owners = services.state.owners(keys)
+
+    def missing(node: Node, key: VersionKey) -> tuple[Interval, ...]:
+        if not may_write(environment, owners.get(key)):
+            return ()
+        held = held_intervals(ledger.get(key, ()))
+        return missing_of(node, held, now)
+
+    return make_plan(
+        plan_id=services.ids.new(),
+        environment=environment,
+        base_revision=own.revision if own else 0,
+        now=now,
+        graph=graph,
+        shown=shown,
+        current=own.snapshots if own and not own.promoting else {},
+        resolved=resolved,
+        missing=missing,
+    )
+
+
+def missing_of(
+    node: Node, held: tuple[Interval, ...], now: datetime | None
+) -> tuple[Interval, ...]:
+    """What a version lacks at the project's time; only timeless kinds where that is not known."""
+    return kinds.of(node.model).missing(node.model, held, now or node.model.start)
+
+
+def may_write(environment: str, owner: str | None) -> bool:
+    """Whether an environment may evaluate a version (rule R9).
+
+    Production may always: what it shows it owns, and what it is about to show it will own.
+    """
+    return owner is None or environment in (owner, PRODUCTION)
+
+
+def _graph_of(before: Mapping[ModelName, ModelSnapshot], graph: Graph) -> Graph:
+    """The shown models as a graph; the project's own where no model differs."""
+    same = all(
+        name in graph and graph[name].fingerprint == snapshot.fingerprint
+        for name, snapshot in before.items()
+    )
+    return graph if same else stored_graph(before)

@@ -1,0 +1,257 @@
+"""What an evaluation reads: ranges from the rendered query, pinned to Iceberg snapshots (rule R3)."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import dataclass
+from datetime import datetime
+
+from sqlglot import exp
+
+from vde_dagster.app.binding import Binding
+from vde_dagster.app.services import Services
+from vde_dagster.core.errors import Refused
+from vde_dagster.core.graph import Node
+from vde_dagster.core.input_ranges import InputRange, TimeAxis, WholeTable, input_ranges
+from vde_dagster.core.intervals import Interval, subtract
+from vde_dagster.core.kind import External, View
+from vde_dagster.core.ledger import LedgerEntry, held_intervals
+from vde_dagster.core.macros import TimeRange
+from vde_dagster.core.model import PythonFunction, SeedRows
+from vde_dagster.core.names import ModelName, TableName
+from vde_dagster.core.rendering import inline, render_interval, render_whole, replace_tables
+from vde_dagster.core.work import AsOf, CsvRows, Input, PythonRows, Rows, SqlRows, TimeAxisSpec
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Reading:
+    """How one part of an evaluation makes its rows.
+
+    ``digests`` are the D-SHAs of the parents' rows that are read: what a trace is made of.
+    """
+
+    rows: Rows
+    inputs: Mapping[str, Input]
+    pinned: Mapping[ModelName, int | None]
+
+
+def time_axis(node: Node) -> TimeAxisSpec | None:
+    """How a model's rows belong to intervals; None for kinds without intervals."""
+    column = node.model.time_column
+    if column is None:
+        return None
+    types = {each.name.lower(): each.type for each in node.columns}
+    known = types.get(column, "timestamp")
+    kind = known if known in ("date", "timestamp", "timestamp_ntz") else "timestamp"
+    return TimeAxisSpec(column=column, type=kind, unit=node.model.unit)
+
+
+def read_whole(
+    services: Services,
+    binding: Binding,
+    node: Node,
+    interval: Interval,
+    execution_time: datetime,
+    *,
+    source_pins: Mapping[ModelName, int | None] | None = None,
+    work_id: str,
+) -> Reading:
+    """What evaluating ``interval`` reads: every parent at one Iceberg snapshot.
+
+    Args:
+        services: The ports.
+        binding: Which version of each parent is read.
+        node: The model.
+        interval: The range to evaluate.
+        execution_time: When the run was asked for.
+        source_pins: Iceberg snapshots to read sources at; the present ones where a source is not
+            among them.
+        work_id: Makes the names of temporary views unique.
+
+    Raises:
+        Refused: A parent does not hold what would be read; the text names what is missing.
+    """
+    match node.model.body:
+        case SeedRows(text=text):
+            return Reading(rows=CsvRows(text=text), inputs={}, pinned={})
+        case PythonFunction(source=source, function=function):
+            rows = PythonRows(
+                source=source,
+                function=function,
+                path=str(node.model.source.path),
+                interval=interval,
+                execution_time=execution_time,
+            )
+            read = _python_inputs(services, binding, node, source_pins or {})
+            return Reading(
+                rows=rows,
+                inputs={str(name): each for name, each in read.items()},
+                pinned={name: each.iceberg_snapshot_id for name, each in read.items()},
+            )
+        case _:
+            query = rendered(binding, node, interval, execution_time)
+            read = _query_inputs(services, binding, node, interval, query, source_pins or {})
+            return _sql_reading(query, read, work_id)
+
+
+def rendered(
+    binding: Binding, node: Node, interval: Interval, execution_time: datetime
+) -> exp.Query:
+    """The query of one evaluation over models' names, with views inlined down to tables."""
+    assert node.canonical is not None, f"{node.name} has a query"
+    times = TimeRange.of(interval, execution_time=execution_time)
+    axis = time_axis(node)
+    if axis is None:
+        query = render_whole(node.canonical.expression, times)
+    else:
+        query = render_interval(
+            node.canonical.expression,
+            columns=tuple(column.name for column in node.columns),
+            time_column=axis.column,
+            time_type=axis.type,
+            times=times,
+        )
+    return inline(query, _view_bodies(binding, node, times))
+
+
+def physical_query(binding: Binding, node: Node, now: datetime) -> exp.Query:
+    """A VIEW's query over physical tables and physical views."""
+    assert node.canonical is not None, f"{node.name} has a query"
+    times = TimeRange(start=now, end=None, execution_time=now)
+    return replace_tables(
+        render_whole(node.canonical.expression, times),
+        lambda name: binding.table(name) if name in binding.graph else None,
+    )
+
+
+def with_inputs(query: exp.Query, names: Mapping[ModelName, str]) -> str:
+    """A query's text in Spark's dialect, reading temporary views in place of models."""
+    replaced = replace_tables(
+        query, lambda name: TableName("", names[name]) if name in names else None
+    )
+    return replaced.sql(dialect="spark")
+
+
+def input_name(work_id: str, position: int) -> str:
+    """The temporary view of one input of a unit of work."""
+    return f"vde_{work_id}_{position}"
+
+
+def _sql_reading(query: exp.Query, read: Mapping[ModelName, AsOf], work_id: str) -> Reading:
+    names = {name: input_name(work_id, index) for index, name in enumerate(sorted(read))}
+    return Reading(
+        rows=SqlRows(sql=with_inputs(query, names)),
+        inputs={names[name]: each for name, each in read.items()},
+        pinned={name: each.iceberg_snapshot_id for name, each in read.items()},
+    )
+
+
+def _view_bodies(binding: Binding, node: Node, times: TimeRange) -> dict[ModelName, exp.Query]:
+    """The inlined queries of all views that a model reads, directly or through others."""
+    bodies: dict[ModelName, exp.Query] = {}
+    for parent in node.model.parents:
+        above = binding.graph[parent]
+        if isinstance(above.model.kind, View) and above.canonical is not None:
+            inner = render_whole(above.canonical.expression, times)
+            bodies[parent] = inline(inner, _view_bodies(binding, above, times))
+    return bodies
+
+
+def _query_inputs(
+    services: Services,
+    binding: Binding,
+    node: Node,
+    interval: Interval,
+    query: exp.Query,
+    source_pins: Mapping[ModelName, int | None],
+) -> dict[ModelName, AsOf]:
+    axes = {each.name: _input_axis(each) for each in binding.graph}
+    ranges = input_ranges(query, axes=axes)
+    models = [name for name in ranges if not _is_source(binding, name)]
+    ledger = services.state.ledger(binding.key(name) for name in models)
+    gaps = [
+        gap
+        for name in sorted(models)
+        if (gap := _gap(binding.graph[name], ranges[name], ledger.get(binding.key(name), ())))
+    ]
+    if gaps:
+        raise Refused(
+            f"{node.name} cannot be evaluated for {interval}: " + "; ".join(gaps) + ". Evaluate "
+            f"what is missing first: `vde plan {binding.environment}` lists and fills it."
+        )
+    return _pin(services, binding, ranges, source_pins)
+
+
+def _python_inputs(
+    services: Services,
+    binding: Binding,
+    node: Node,
+    source_pins: Mapping[ModelName, int | None],
+) -> dict[ModelName, AsOf]:
+    views = [
+        str(parent)
+        for parent in node.model.parents
+        if isinstance(binding.graph[parent].model.kind, View)
+    ]
+    if views:
+        raise Refused(
+            f"{node.name} is a Python model and reads the VIEW {', '.join(views)}, which cannot "
+            "be pinned; read the tables below it, or make it FULL."
+        )
+    whole: dict[ModelName, InputRange] = {parent: WholeTable() for parent in node.model.parents}
+    models = [name for name in whole if not _is_source(binding, name)]
+    ledger = services.state.ledger(binding.key(name) for name in models)
+    empty = [str(name) for name in sorted(models) if not ledger.get(binding.key(name))]
+    if empty:
+        raise Refused(f"{node.name} reads {', '.join(empty)}, which holds nothing yet.")
+    return _pin(services, binding, whole, source_pins)
+
+
+def _pin(
+    services: Services,
+    binding: Binding,
+    names: Mapping[ModelName, InputRange],
+    source_pins: Mapping[ModelName, int | None],
+) -> dict[ModelName, AsOf]:
+    """Each input at the Iceberg snapshot at which the ledger is true; sources as they are now."""
+    keys = {name: binding.key(name) for name in names if not _is_source(binding, name)}
+    heads = services.state.heads(keys.values())
+    pinned: dict[ModelName, AsOf] = {}
+    for name in names:
+        table = binding.table(name)
+        if name in keys:
+            snapshot = heads.get(keys[name])
+        elif name in source_pins:
+            snapshot = source_pins[name]
+        else:
+            state = services.catalog.table(table)
+            if state is None:
+                raise Refused(
+                    f"the source {name} does not exist in the catalog. Load it, or correct its "
+                    "name in external_models.yaml and in the models that read it."
+                )
+            snapshot = state.iceberg_snapshot_id
+        pinned[name] = AsOf(table=table, iceberg_snapshot_id=snapshot)
+    return pinned
+
+
+def _is_source(binding: Binding, name: ModelName) -> bool:
+    return isinstance(binding.graph[name].model.kind, External)
+
+
+def _input_axis(node: Node) -> TimeAxis | None:
+    column = node.model.time_column
+    return TimeAxis(column=column, unit=node.model.unit) if column is not None else None
+
+
+def _gap(node: Node, wanted: InputRange, entries: tuple[LedgerEntry, ...]) -> str | None:
+    """What a parent lacks of a range, for a person; None where it holds it all."""
+    if isinstance(wanted, WholeTable):
+        return None if entries else f"{node.name} holds nothing yet"
+    held = held_intervals(entries)
+    first = node.model.unit.ceil(node.model.start)
+    clipped = [Interval(max(each.start, first), each.end) for each in wanted if each.end > first]
+    missing = subtract(clipped, held)
+    if not missing:
+        return None
+    return f"{node.name} does not hold {', '.join(str(each) for each in missing)}"

@@ -1,0 +1,49 @@
+"""The ports that every use case works with, as one value."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from datetime import datetime
+
+from vde_dagster.core.intervals import parse_instant
+from vde_dagster.core.names import ModelName, TableName
+from vde_dagster.ports.catalog import Catalog
+from vde_dagster.ports.clock import Clock
+from vde_dagster.ports.engine import Engine
+from vde_dagster.ports.ids import Ids
+from vde_dagster.ports.state import State
+
+VALID_TO = "vde.valid-to"
+"""The table property by which a source says up to when it is complete (seed 003, VTTS)."""
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Services:
+    """Adapters of all ports. ``clock`` is the machine's; the project's is `project_now`.
+
+    ``clock_sources`` are the sources whose valid-to time is the project's clock; empty for the
+    wall clock.
+    """
+
+    state: State
+    catalog: Catalog
+    engine: Engine
+    clock: Clock
+    ids: Ids
+    clock_sources: tuple[ModelName, ...] = ()
+
+    def project_now(self) -> datetime | None:
+        """The project's clock (DESIGN.md section 2): the least valid-to time of its sources.
+
+        None where a source has none yet, so nothing can be due.
+        """
+        if not self.clock_sources:
+            return self.clock.now()
+        times = [self._valid_to(source) for source in self.clock_sources]
+        known = [time for time in times if time is not None]
+        return min(known) if len(known) == len(times) else None
+
+    def _valid_to(self, source: ModelName) -> datetime | None:
+        table = self.catalog.table(TableName(source.schema, source.name))
+        written = table.properties.get(VALID_TO) if table is not None else None
+        return parse_instant(written) if written else None

@@ -1,0 +1,112 @@
+"""A project with its adapters: where configuration meets state, catalog and engine."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from functools import cached_property
+from pathlib import Path
+from typing import TYPE_CHECKING
+
+from vde_dagster.app.services import Services
+from vde_dagster.project.configuration import Configuration, read_configuration
+from vde_dagster.project.loading import ProjectFiles, load_files
+from vde_dagster.project.machine import RandomIds, SystemClock
+
+if TYPE_CHECKING:
+    from pyiceberg.catalog import Catalog as PyIcebergCatalog
+    from pyspark.sql import SparkSession
+
+    from vde_dagster.lakehouse.spark_engine import SparkEngine
+
+
+@dataclass(frozen=True)
+class VdeProject:
+    """A user's project. Each adapter is opened when it is first needed; Spark is the last.
+
+    Args:
+        configuration: What ``vde.yaml`` says.
+    """
+
+    configuration: Configuration
+
+    @classmethod
+    def load(cls, folder: Path | str = ".") -> VdeProject:
+        """Read the configuration of a project's folder.
+
+        Raises:
+            ProjectInvalid: There is no ``vde.yaml``, or something in it is wrong.
+        """
+        return cls(read_configuration(Path(folder)))
+
+    @cached_property
+    def files(self) -> ProjectFiles:
+        """The models as the files say them now.
+
+        Raises:
+            ProjectInvalid: Something is wrong in the files; all problems at once.
+        """
+        return load_files(self.configuration)
+
+    @cached_property
+    def services(self) -> Services:
+        """All ports of this project, as the configuration says."""
+        from vde_dagster.lakehouse.iceberg_catalog import IcebergCatalog
+        from vde_dagster.state.sql_state import SqlState
+
+        return Services(
+            state=SqlState.open(
+                self.configuration.state_url or f"sqlite:///{self.configuration.database}"
+            ),
+            catalog=IcebergCatalog(self.iceberg_catalog()),
+            engine=self.engine,
+            clock=SystemClock(),
+            ids=RandomIds(),
+            clock_sources=self.configuration.clock_sources,
+        )
+
+    @cached_property
+    def engine(self) -> SparkEngine:
+        """The engine; it starts Spark at its first work."""
+        from vde_dagster.lakehouse.spark_engine import SparkEngine
+
+        return SparkEngine(self.open_spark, self.configuration.catalog.name)
+
+    def iceberg_catalog(self) -> PyIcebergCatalog:
+        """The project's catalog as pyiceberg knows it, for those who write sources."""
+        from vde_dagster.lakehouse.iceberg_catalog import open_iceberg_catalog
+
+        settings = self.configuration.catalog
+        return open_iceberg_catalog(settings.name, settings.properties or self._embedded())
+
+    def open_spark(self) -> SparkSession:
+        """A Spark session on the project's catalog.
+
+        Raises:
+            SetupError: Java, Spark's jars, or the Spark that is configured cannot be had.
+        """
+        from vde_dagster.lakehouse.jars import resolve_jars
+        from vde_dagster.lakehouse.session import (
+            SparkSettings,
+            embedded_catalog_conf,
+            open_session,
+        )
+
+        configuration = self.configuration
+        conf = dict(configuration.spark.conf)
+        if not configuration.catalog.properties:
+            embedded = embedded_catalog_conf(
+                configuration.catalog.name, configuration.database, configuration.warehouse
+            )
+            conf = {**embedded, **conf}
+        settings = SparkSettings(
+            master=configuration.spark.master, conf=conf, remote=configuration.spark.remote
+        )
+        jars = () if settings.remote else resolve_jars(conf=conf)
+        return open_session(settings, jars)
+
+    def _embedded(self) -> dict[str, str]:
+        return {
+            "type": "sql",
+            "uri": f"sqlite:///{self.configuration.database}",
+            "warehouse": f"file://{self.configuration.warehouse}",
+        }
