@@ -88,7 +88,7 @@ def drop_branch(catalog: PyIcebergCatalog, name: TableName, work_id: str) -> Non
                 AssertTableUUID(uuid=table.metadata.table_uuid),
                 _ref_is(branch, ref.snapshot_id),
             ),
-            (RemoveSnapshotRefUpdate(**{"ref-name": branch}),),
+            (RemoveSnapshotRefUpdate.model_validate({"ref-name": branch}),),
         )
 
     try:

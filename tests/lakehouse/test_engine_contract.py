@@ -1,0 +1,562 @@
+"""What every engine promises; each sentence holds on Spark and Iceberg, and in memory."""
+
+from __future__ import annotations
+
+import uuid
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass, replace
+from datetime import UTC, datetime, timedelta
+from typing import TYPE_CHECKING, Protocol
+
+import pytest
+
+from vde_dagster.core.dsha import Column, RowSum, total
+from vde_dagster.core.errors import Conflict, EvaluationFailed
+from vde_dagster.core.intervals import Interval, IntervalUnit
+from vde_dagster.core.names import ModelName, TableName
+from vde_dagster.core.snapshot import VersionKey
+from vde_dagster.core.work import (
+    AddedBetween,
+    AppendToIntervals,
+    AsOf,
+    CsvRows,
+    Input,
+    OverwriteIntervals,
+    Part,
+    PythonRows,
+    ReplaceTable,
+    Rows,
+    SqlRows,
+    Staged,
+    Staging,
+    TimeAxisSpec,
+    Write,
+)
+from vde_dagster.ports.catalog import Catalog
+from vde_dagster.ports.engine import Engine
+
+if TYPE_CHECKING:
+    from pyspark.sql import SparkSession
+
+    from tests.conftest import SparkLake
+
+START = datetime(2013, 1, 1, tzinfo=UTC)
+WHOLE = Interval(START, START + timedelta(days=1))
+HOURLY = TimeAxisSpec(column="at", type="timestamp", unit=IntervalUnit.HOUR)
+
+
+def hours(first: int, last: int) -> Interval:
+    return Interval(START + timedelta(hours=first), START + timedelta(hours=last))
+
+
+def row(number: int, hour: float) -> str:
+    at = START + timedelta(hours=hour)
+    return (
+        f"SELECT CAST({number} AS BIGINT) AS id, CAST('{at.isoformat(sep=' ')}' AS TIMESTAMP) AS at"
+    )
+
+
+def rows(*pairs: tuple[int, float]) -> SqlRows:
+    return SqlRows(sql=" UNION ALL ".join(row(*pair) for pair in pairs))
+
+
+NOTHING = SqlRows(sql=f"SELECT * FROM ({row(1, 1)}) AS _t WHERE FALSE")
+
+
+@dataclass
+class World:
+    """One adapter pair, and a model of its own."""
+
+    catalog: Catalog
+    engine: Engine
+    key: VersionKey
+    append: Callable[[TableName, Sequence[tuple[int, datetime]]], int]
+
+    def staging(
+        self, *parts: Part, axis: TimeAxisSpec | None = HOURLY, columns: tuple[Column, ...] = ()
+    ) -> Staging:
+        table = self.catalog.table(self.key.table)
+        return Staging(
+            work_id=uuid.uuid4().hex,
+            target=self.key,
+            base=table.iceberg_snapshot_id if table else None,
+            parts=parts,
+            columns=columns,
+            partition_by=axis,
+        )
+
+    def publish(self, staging: Staging) -> Staged:
+        staged = self.engine.stage(staging)
+        assert staged.iceberg_snapshot_id is not None
+        self.catalog.publish(self.key.table, base=staging.base, staged=staged.iceberg_snapshot_id)
+        return staged
+
+    def write(self, rows: Rows, write: Write, **inputs: Input) -> Staged:
+        return self.publish(self.staging(Part(rows=rows, inputs=inputs, write=write)))
+
+    def overwrite(self, rows: Rows, *intervals: Interval, **inputs: Input) -> Staged:
+        return self.write(rows, OverwriteIntervals(intervals=intervals, axis=HOURLY), **inputs)
+
+    def ids(self) -> list[int]:
+        _, found = self.engine.fetch(f"SELECT id FROM {self.key.table} ORDER BY id", limit=1000)
+        return [each[0] for each in found if isinstance(each[0], int)]
+
+    def head(self) -> int | None:
+        table = self.catalog.table(self.key.table)
+        return table.iceberg_snapshot_id if table else None
+
+
+def _key() -> VersionKey:
+    return VersionKey(ModelName(f"m{uuid.uuid4().hex[:8]}", "hourly"), uuid.uuid4().hex[:16])
+
+
+@pytest.fixture
+def spark_world(spark: SparkSession, spark_lake: SparkLake) -> World:
+    from vde_dagster.lakehouse.iceberg_catalog import IcebergCatalog, open_iceberg_catalog
+    from vde_dagster.lakehouse.spark_engine import SparkEngine
+
+    catalog = open_iceberg_catalog(
+        spark_lake.catalog,
+        {
+            "type": "sql",
+            "uri": f"sqlite:///{spark_lake.database}",
+            "warehouse": str(spark_lake.warehouse),
+        },
+    )
+
+    def append(name: TableName, values: Sequence[tuple[int, datetime]]) -> int:
+        import pyarrow as pa
+
+        if not catalog.table_exists((name.namespace, name.name)):
+            spark.sql(f"create namespace if not exists lake.{name.namespace}")
+            spark.sql(
+                f"create table lake.{name} (id bigint, at timestamp) using iceberg "
+                "partitioned by (hours(at))"
+            )
+        table = catalog.load_table((name.namespace, name.name))
+        arrow = table.schema().as_arrow()
+        table.append(pa.Table.from_pylist([{"id": i, "at": at} for i, at in values], schema=arrow))
+        head = table.metadata.current_snapshot_id
+        assert head is not None
+        return head
+
+    return World(
+        catalog=IcebergCatalog(catalog),
+        engine=SparkEngine(lambda: spark, spark_lake.catalog),
+        key=_key(),
+        append=append,
+    )
+
+
+@pytest.fixture(params=[pytest.param("spark", marks=pytest.mark.spark)])
+def world(request: pytest.FixtureRequest) -> World:
+    found = request.getfixturevalue(f"{request.param}_world")
+    assert isinstance(found, World)
+    return found
+
+
+def test_overwriting_replaces_exactly_its_interval(world: World) -> None:
+    world.overwrite(rows((1, 0), (2, 1.5), (3, 2)), hours(0, 3))
+    staged = world.overwrite(rows((7, 1.2), (8, 1.9)), hours(1, 2))
+    assert world.ids() == [1, 3, 7, 8]
+    assert {i: s.rows for i, s in staged.sums[0].items()} == {hours(1, 2): 2}
+
+
+def test_an_empty_result_empties_the_interval(world: World) -> None:
+    world.overwrite(rows((1, 0), (2, 1)), hours(0, 2))
+    staged = world.overwrite(NOTHING, hours(1, 2))
+    assert world.ids() == [1]
+    assert staged.sums == ({hours(1, 2): RowSum()},)
+
+
+def test_an_empty_first_result_makes_an_empty_table(world: World) -> None:
+    staged = world.overwrite(NOTHING, hours(0, 2))
+    assert world.ids() == []
+    assert staged.sums == ({hours(0, 1): RowSum(), hours(1, 2): RowSum()},)
+    assert [each.type for each in staged.columns] == ["bigint", "timestamp"]
+
+
+def test_rows_outside_the_intervals_never_enter(world: World) -> None:
+    world.overwrite(rows((1, 0), (2, 1), (3, 3), (4, 2.99)), hours(0, 1), hours(2, 3))
+    assert world.ids() == [1, 4]
+
+
+def test_appending_adds_only_to_the_given_intervals(world: World) -> None:
+    world.overwrite(rows((1, 0), (2, 1)), hours(0, 2))
+    staged = world.write(
+        rows((3, 0.5), (4, 5)), AppendToIntervals(intervals=(hours(0, 2),), axis=HOURLY)
+    )
+    assert world.ids() == [1, 2, 3]
+    assert {i: s.rows for i, s in staged.sums[0].items()} == {hours(0, 1): 1, hours(1, 2): 0}
+
+
+def test_a_fill_and_an_append_are_one_unit_of_work(world: World) -> None:
+    world.overwrite(rows((1, 0)), hours(0, 1))
+    staged = world.publish(
+        world.staging(
+            Part(
+                rows=rows((2, 1)),
+                inputs={},
+                write=OverwriteIntervals(intervals=(hours(1, 2),), axis=HOURLY),
+            ),
+            Part(
+                rows=rows((3, 0.5)),
+                inputs={},
+                write=AppendToIntervals(intervals=(hours(0, 1),), axis=HOURLY),
+            ),
+        )
+    )
+    assert world.ids() == [1, 2, 3]
+    assert [{i: s.rows for i, s in each.items()} for each in staged.sums] == [
+        {hours(1, 2): 1},
+        {hours(0, 1): 1},
+    ]
+
+
+def test_units_finer_than_a_partition_keep_their_neighbours(world: World) -> None:
+    axis = replace(HOURLY, unit=IntervalUnit.QUARTER_HOUR)
+
+    def quarter(first: int, last: int) -> Interval:
+        return Interval(START + timedelta(minutes=15 * first), START + timedelta(minutes=15 * last))
+
+    def write(source: Rows, interval: Interval) -> Staged:
+        write = OverwriteIntervals(intervals=(interval,), axis=axis)
+        return world.publish(world.staging(Part(rows=source, inputs={}, write=write), axis=axis))
+
+    write(rows((1, 0), (2, 0.3), (3, 0.6)), quarter(0, 4))
+    staged = write(rows((9, 0.4)), quarter(1, 2))
+    assert world.ids() == [1, 3, 9]
+    assert {i: s.rows for i, s in staged.sums[0].items()} == {quarter(1, 2): 1}
+
+
+def test_a_table_without_partitions_keeps_what_lies_beside_the_interval(world: World) -> None:
+    def write(source: Rows, interval: Interval) -> None:
+        write = OverwriteIntervals(intervals=(interval,), axis=HOURLY)
+        world.publish(world.staging(Part(rows=source, inputs={}, write=write), axis=None))
+
+    write(rows((1, 0), (2, 1)), hours(0, 2))
+    write(rows((9, 1)), hours(1, 2))
+    assert world.ids() == [1, 9]
+
+
+@pytest.mark.parametrize(
+    "type_, unit, step",
+    [
+        ("date", IntervalUnit.DAY, timedelta(days=1)),
+        ("date", IntervalUnit.MONTH, timedelta(days=31)),
+        ("timestamp_ntz", IntervalUnit.HOUR, timedelta(hours=1)),
+        ("timestamp", IntervalUnit.DAY, timedelta(days=1)),
+        ("timestamp", IntervalUnit.YEAR, timedelta(days=365)),
+    ],
+)
+def test_each_type_of_time_column_has_its_cells(
+    world: World, type_: str, unit: IntervalUnit, step: timedelta
+) -> None:
+    axis = TimeAxisSpec(column="at", type=type_, unit=unit)
+    first = Interval(START, unit.following(START))
+    second = Interval(first.end, unit.following(first.end))
+    sql = " UNION ALL ".join(
+        f"SELECT {n} AS id, CAST('{at.replace(tzinfo=None).isoformat(sep=' ')}' AS {type_}) AS at"
+        for n, at in [(1, START), (2, START + step), (3, START + 9 * step)]
+    )
+    write = OverwriteIntervals(intervals=(Interval(START, second.end),), axis=axis)
+    staged = world.publish(
+        world.staging(Part(rows=SqlRows(sql=sql), inputs={}, write=write), axis=axis)
+    )
+    assert {i: s.rows for i, s in staged.sums[0].items()} == {first: 1, second: 1}
+    assert [each.type for each in staged.columns] == ["int", type_]
+
+
+def test_replacing_a_table_leaves_only_the_new_rows(world: World) -> None:
+    part = Part(rows=rows((1, 0), (2, 1)), inputs={}, write=ReplaceTable(interval=WHOLE))
+    world.publish(world.staging(part, axis=None))
+    staged = world.publish(world.staging(replace(part, rows=SqlRows(sql=row(5, 9))), axis=None))
+    assert world.ids() == [5]
+    assert {i: s.rows for i, s in staged.sums[0].items()} == {WHOLE: 1}
+
+
+def test_inputs_are_pinned_against_later_commits(world: World) -> None:
+    source = TableName(f"raw_{uuid.uuid4().hex[:8]}", "events")
+    first = world.append(source, [(1, START), (2, START)])
+    world.append(source, [(3, START)])
+    world.overwrite(
+        SqlRows(sql="SELECT id, at FROM src"),
+        hours(0, 1),
+        src=AsOf(table=source, iceberg_snapshot_id=first),
+    )
+    assert world.ids() == [1, 2]
+
+
+def test_a_table_without_any_snapshot_is_read_as_empty(world: World) -> None:
+    source = TableName(f"raw_{uuid.uuid4().hex[:8]}", "events")
+    world.append(source, [(1, START)])
+    world.overwrite(
+        SqlRows(sql="SELECT id, at FROM src"),
+        hours(0, 1),
+        src=AsOf(table=source, iceberg_snapshot_id=None),
+    )
+    assert world.ids() == []
+
+
+def test_added_rows_are_exactly_those_of_later_appends(world: World) -> None:
+    source = TableName(f"raw_{uuid.uuid4().hex[:8]}", "events")
+    first = world.append(source, [(1, START)])
+    world.append(source, [(2, START)])
+    until = world.append(source, [(3, START)])
+    world.append(source, [(4, START)])
+    world.overwrite(
+        SqlRows(sql="SELECT id, at FROM src"),
+        hours(0, 1),
+        src=AddedBetween(table=source, after=first, until=until),
+    )
+    assert world.ids() == [2, 3]
+
+
+def test_nothing_is_visible_before_it_is_published(world: World) -> None:
+    world.overwrite(rows((1, 0)), hours(0, 1))
+    before = world.head()
+    part = Part(
+        rows=rows((2, 0)),
+        inputs={},
+        write=OverwriteIntervals(intervals=(hours(0, 1),), axis=HOURLY),
+    )
+    staging = world.staging(part)
+    staged = world.engine.stage(staging)
+    assert world.ids() == [1]
+    assert world.head() == before
+    assert staged.iceberg_snapshot_id not in (None, before)
+
+
+def test_publishing_twice_changes_nothing(world: World) -> None:
+    first = world.overwrite(rows((1, 0)), hours(0, 1)).iceberg_snapshot_id
+    second = world.overwrite(rows((2, 1)), hours(1, 2)).iceberg_snapshot_id
+    assert first is not None
+    assert second is not None
+    world.catalog.publish(world.key.table, base=first, staged=second)
+    world.catalog.publish(world.key.table, base=None, staged=first)
+    assert world.head() == second
+    assert world.ids() == [1, 2]
+
+
+def test_publishing_on_a_moved_table_is_a_conflict(world: World) -> None:
+    world.overwrite(rows((1, 0)), hours(0, 1))
+    part = Part(
+        rows=rows((2, 1)),
+        inputs={},
+        write=OverwriteIntervals(intervals=(hours(1, 2),), axis=HOURLY),
+    )
+    staging = world.staging(part)
+    staged = world.engine.stage(staging)
+    world.overwrite(rows((3, 2)), hours(2, 3))
+    assert staged.iceberg_snapshot_id is not None
+    with pytest.raises(Conflict, match="moved"):
+        world.catalog.publish(world.key.table, base=staging.base, staged=staged.iceberg_snapshot_id)
+    assert world.ids() == [1, 3]
+
+
+@pytest.mark.parametrize("first", [True, False])
+def test_a_branch_of_a_dead_attempt_is_replaced(world: World, first: bool) -> None:
+    if not first:
+        world.overwrite(rows((1, 0)), hours(0, 1))
+    write = AppendToIntervals(intervals=(hours(0, 1),), axis=HOURLY)
+    staging = world.staging(Part(rows=rows((2, 0.5)), inputs={}, write=write))
+    world.engine.stage(staging)
+    staged = world.publish(staging)
+    assert world.ids() == ([2] if first else [1, 2])
+    assert total(staged.sums[0].values()).rows == 1
+    world.catalog.drop_branch(world.key.table, staging.work_id)
+    world.catalog.drop_branch(world.key.table, staging.work_id)
+
+
+def test_a_failed_query_leaves_nothing_visible(world: World) -> None:
+    world.overwrite(rows((1, 0)), hours(0, 1))
+    before = world.head()
+    failing = SqlRows(sql=f"SELECT CAST('x' || id AS BIGINT) AS id, at FROM ({row(1, 0)}) AS _t")
+    with pytest.raises(EvaluationFailed, match=str(world.key)):
+        world.overwrite(failing, hours(0, 1))
+    assert world.head() == before
+    assert world.ids() == [1]
+
+
+@pytest.mark.parametrize(
+    "sql, told",
+    [
+        ("SELECT nonsense FROM src", "nonsense"),
+        ("SELECT id FROM src", "at"),
+        ("SELECT id, at, 1 AS other FROM src", "other"),
+    ],
+)
+def test_a_query_that_does_not_fit_is_named(world: World, sql: str, told: str) -> None:
+    source = TableName(f"raw_{uuid.uuid4().hex[:8]}", "events")
+    head = world.append(source, [(1, START)])
+    world.overwrite(rows((1, 0)), hours(0, 1))
+    with pytest.raises(EvaluationFailed, match=told):
+        world.overwrite(
+            SqlRows(sql=sql), hours(0, 1), src=AsOf(table=source, iceberg_snapshot_id=head)
+        )
+
+
+SEED = (
+    Column(name="code", type="string"),
+    Column(name="amount", type="decimal(10,2)"),
+    Column(name="day", type="date"),
+    Column(name="at", type="timestamp"),
+    Column(name="open", type="boolean"),
+)
+
+
+def seed(world: World, text: str) -> Staged:
+    part = Part(rows=CsvRows(text=text), inputs={}, write=ReplaceTable(interval=WHOLE))
+    return world.publish(world.staging(part, axis=None, columns=SEED))
+
+
+def test_seeds_have_the_declared_types(world: World) -> None:
+    staged = seed(
+        world,
+        "amount,code,day,at,open\n1.5,007,2013-01-01,2013-01-01 05:00:00,true\n,,,,\n"
+        '2,"a ""quoted"", text",2013-01-02,2013-01-01T05:00:00+01:00,false\n',
+    )
+    assert [each.type for each in staged.columns] == [each.type for each in SEED]
+    _, found = world.engine.fetch(
+        "SELECT code, CAST(amount AS STRING), CAST(day AS STRING), CAST(at AS STRING), open "
+        f"FROM {world.key.table} ORDER BY code",
+        limit=9,
+    )
+    assert [tuple(each) for each in found] == [
+        (None, None, None, None, None),
+        ("007", "1.50", "2013-01-01", "2013-01-01 05:00:00", True),
+        ('a "quoted", text', "2.00", "2013-01-02", "2013-01-01 04:00:00", False),
+    ]
+
+
+@pytest.mark.parametrize(
+    "text, told",
+    [
+        ("code,amount,day,at,open\na,1,2013-01-01,,true\nb,x,,,\n", "line 3, column amount: 'x'"),
+        ('code,amount,day,at,open\n"a\nb",1,2013-13-01,,\n', "line 2, column day: '2013-13-01'"),
+        ("code,amount,day,at,open\na,1.234,,,\n", "line 2, column amount"),
+        ("code,amount,day,at\na,1,,\n", "line 1: the header"),
+        ("code,amount,day,at,open\na,1,\n", "line 2 has 3 cells"),
+    ],
+)
+def test_a_wrong_seed_cell_is_named_with_its_line(world: World, text: str, told: str) -> None:
+    with pytest.raises(EvaluationFailed, match=told):
+        seed(world, text)
+
+
+def test_sums_do_not_depend_on_order_or_on_how_rows_were_written(world: World) -> None:
+    one = world.overwrite(rows((1, 0), (2, 0.5), (3, 1)), hours(0, 2)).sums[0]
+    other = world.overwrite(rows((3, 1), (2, 0.5), (1, 0)), hours(0, 2)).sums[0]
+    assert one == other
+    first = world.overwrite(rows((1, 0)), hours(0, 2)).sums[0]
+    added = world.write(
+        rows((3, 1), (2, 0.5)), AppendToIntervals(intervals=(hours(0, 2),), axis=HOURLY)
+    ).sums[0]
+    assert {cell: first[cell] + added[cell] for cell in one} == one
+
+
+def test_the_sums_of_intervals_add_up_to_the_sum_of_the_whole(world: World) -> None:
+    whole = rows((1, 0), (2, 0.5), (3, 1), (3, 1))
+    parts = world.overwrite(whole, hours(0, 2)).sums[0]
+    replaced = world.write(whole, ReplaceTable(interval=WHOLE)).sums[0]
+    assert total(parts.values()) == replaced[WHOLE]
+
+
+def test_a_view_selects_what_lies_in_the_tables(world: World) -> None:
+    world.overwrite(rows((1, 0), (2, 0)), hours(0, 1))
+    view = TableName(world.key.table.namespace, "a_view")
+    columns = world.engine.create_view(view, f"SELECT id AS number FROM {world.key.table}")
+    assert [(each.name, each.type) for each in columns] == [("number", "bigint")]
+    world.overwrite(rows((1, 0)), hours(0, 1))
+    assert world.engine.fetch(f"SELECT * FROM {view}", limit=9) == (("number",), [(1,)])
+    with pytest.raises(EvaluationFailed, match="nonsense"):
+        world.engine.create_view(view, f"SELECT nonsense FROM {world.key.table}")
+
+
+def test_fetch_returns_no_more_than_it_is_asked_for(world: World) -> None:
+    world.overwrite(rows((1, 0), (2, 0), (3, 0)), hours(0, 1))
+    names, found = world.engine.fetch(f"SELECT id FROM {world.key.table}", limit=2)
+    assert names == ("id",)
+    assert len(found) == 2
+
+
+def python(source: str) -> PythonRows:
+    return PythonRows(
+        source=source,
+        function="run",
+        path="/project/models/mine.py",
+        interval=hours(0, 1),
+        execution_time=START,
+    )
+
+
+@pytest.mark.spark
+def test_a_python_model_reads_what_it_declares(spark_world: World) -> None:
+    world = spark_world
+    source = TableName(f"raw_{uuid.uuid4().hex[:8]}", "events")
+    head = world.append(source, [(1, START)])
+    write = OverwriteIntervals(intervals=(hours(0, 1),), axis=HOURLY)
+    inputs = {"raw.events": AsOf(table=source, iceberg_snapshot_id=head)}
+
+    def run(body: str) -> None:
+        text = f"def run(context):\n    {body}\n"
+        world.publish(world.staging(Part(rows=python(text), inputs=inputs, write=write)))
+
+    run("return context.table('RAW.events').where('at >= \"' + str(context.start) + '\"')")
+    assert world.ids() == [1]
+    for body, told in [
+        ("return context.table('raw.other')", "reads 'raw.other'.*raw.events"),
+        ("return 1 / 0", "/project/models/mine.py:2: ZeroDivisionError"),
+        ("return 7", "returns int"),
+        ("syntax error", "mine.py:2: SyntaxError"),
+    ]:
+        with pytest.raises(EvaluationFailed, match=told):
+            run(body)
+
+
+@pytest.mark.spark
+def test_a_python_model_may_return_pandas_where_columns_are_declared(spark_world: World) -> None:
+    columns = (Column(name="id", type="bigint"), Column(name="at", type="timestamp"))
+    text = (
+        "import pandas\ndef run(context):\n"
+        "    return pandas.DataFrame({'id': [4], 'at': [context.start]})\n"
+    )
+    write = OverwriteIntervals(intervals=(hours(0, 1),), axis=HOURLY)
+    spark_world.publish(
+        spark_world.staging(Part(rows=python(text), inputs={}, write=write), columns=columns)
+    )
+    assert spark_world.ids() == [4]
+
+
+@pytest.mark.spark
+def test_added_rows_are_exact_across_a_compaction(spark_world: World, spark: SparkSession) -> None:
+    source = TableName(f"raw_{uuid.uuid4().hex[:8]}", "events")
+    first = spark_world.append(source, [(1, START)])
+    spark_world.append(source, [(2, START)])
+    spark.sql(
+        f"call lake.system.rewrite_data_files(table => '{source}', "
+        "options => map('rewrite-all', 'true'))"
+    )
+    until = spark_world.append(source, [(3, START)])
+    spark_world.overwrite(
+        SqlRows(sql="SELECT id, at FROM src"),
+        hours(0, 1),
+        src=AddedBetween(table=source, after=first, until=until),
+    )
+    assert spark_world.ids() == [2, 3]
+
+
+@pytest.mark.spark
+def test_a_table_is_described_and_has_one_file_per_partition(
+    spark_world: World, spark: SparkSession
+) -> None:
+    many = rows(*[(n, n / 10) for n in range(40)])
+    write = OverwriteIntervals(intervals=(hours(0, 4),), axis=HOURLY)
+    staging = spark_world.staging(Part(rows=many, inputs={}, write=write))
+    spark_world.publish(replace(staging, descriptions={"ID": "who's it"}))
+    table = spark_world.catalog.table(spark_world.key.table)
+    assert table is not None
+    assert table.columns[0] == Column(name="id", type="bigint", description="who's it")
+    assert table.properties["vde.model"] == str(spark_world.key.model)
+    assert table.properties["vde.version"] == spark_world.key.version
+    assert spark.table(f"lake.{spark_world.key.table}.files").count() == 4

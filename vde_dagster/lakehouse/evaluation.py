@@ -1,0 +1,312 @@
+"""From the rows that a part asks for to a DataFrame: SQL, a user's Python function, or a CSV text.
+
+Everything that can go wrong in a user's query or function leaves here, or from `failures`, as
+EvaluationFailed.
+"""
+
+from __future__ import annotations
+
+import re
+import traceback
+from collections.abc import Callable, Iterator, Mapping
+from contextlib import contextmanager
+from datetime import datetime
+from typing import TYPE_CHECKING, Final, NoReturn, assert_never, cast
+
+from pyspark.errors import PySparkException
+from pyspark.sql import DataFrame
+from pyspark.sql import functions as F  # noqa: N812 - the name that Spark's documentation uses
+from sqlglot import exp, parse_one
+from sqlglot.errors import SqlglotError
+
+from vde_dagster.core.dsha import Column
+from vde_dagster.core.errors import EvaluationFailed
+from vde_dagster.core.names import TableName
+from vde_dagster.core.seed_rows import seed_columns, seed_rows
+from vde_dagster.core.work import AddedBetween, AsOf, CsvRows, Input, PythonRows, Rows, SqlRows
+
+if TYPE_CHECKING:
+    import pandas
+    from pyspark.sql import SparkSession
+
+_WRAPPERS: Final = (
+    "Job aborted",
+    "Writing job failed",
+    "An error occurred while calling",
+    "[WRITING_JOB",
+)
+_USELESS: Final = re.compile(r"^\s*(?:at |\.\.\. \d+ more|Caused by: java\.util\.concurrent)")
+
+
+class ModelContext:
+    """What a Python model's function is called with.
+
+    Args:
+        model: Who asks, for errors.
+        tables: What the model may read, by the name that it declares.
+        spark: The session that evaluates it.
+        start: The first instant of the interval.
+        end: The instant after its last one.
+        execution_time: When the evaluation was asked for.
+    """
+
+    def __init__(
+        self,
+        *,
+        model: str,
+        tables: Mapping[str, DataFrame],
+        spark: SparkSession,
+        start: datetime,
+        end: datetime,
+        execution_time: datetime,
+    ) -> None:
+        self.spark = spark
+        self.start = start
+        self.end = end
+        self.execution_time = execution_time
+        self._model = model
+        self._tables = {name.lower(): frame for name, frame in tables.items()}
+
+    def table(self, name: str) -> DataFrame:
+        """The rows of a table that the model declares in ``depends_on``, as of this evaluation.
+
+        Raises:
+            EvaluationFailed: The model does not declare the name.
+        """
+        found = self._tables.get(name.strip().lower())
+        if found is None:
+            declared = ", ".join(sorted(self._tables)) or "nothing"
+            raise EvaluationFailed(
+                f"{self._model} reads {name!r}, which it does not declare; it may read {declared}. "
+                "Add the name to depends_on."
+            )
+        return found
+
+
+def table_sql(catalog: str, name: TableName) -> str:
+    """The quoted name of a table for Spark."""
+    return exp.table_(name.name, db=name.namespace, catalog=catalog, quoted=True).sql("spark")
+
+
+def input_frame(spark: SparkSession, catalog: str, wanted: Input) -> DataFrame:
+    """Exactly the rows that an input names (rule R3: pinned, whatever is committed meanwhile)."""
+    name = table_sql(catalog, wanted.table)
+    match wanted:
+        case AsOf(iceberg_snapshot_id=None):
+            return spark.table(name).where(F.lit(False))
+        case AsOf():
+            return spark.read.option("versionAsOf", str(wanted.iceberg_snapshot_id)).table(name)
+        case AddedBetween() if wanted.after == wanted.until:
+            return spark.table(name).where(F.lit(False))
+        case AddedBetween():
+            return (
+                spark.read.format("iceberg")
+                .option("start-snapshot-id", str(wanted.after))
+                .option("end-snapshot-id", str(wanted.until))
+                .load(name)
+            )
+        case _:
+            assert_never(wanted)
+
+
+def qualified(sql: str, catalog: str) -> str:
+    """A query whose two-part table names are those of a catalog.
+
+    Raises:
+        EvaluationFailed: The query cannot be parsed.
+    """
+    try:
+        query = parse_one(sql, dialect="spark")
+    except SqlglotError as error:
+        raise EvaluationFailed(f"the query cannot be parsed: {error}") from error
+    for table in query.find_all(exp.Table):
+        if table.args.get("db") and not table.args.get("catalog"):
+            table.set("catalog", exp.to_identifier(catalog, quoted=True))
+    return query.sql(dialect="spark")
+
+
+@contextmanager
+def bound_rows(
+    spark: SparkSession,
+    catalog: str,
+    rows: Rows,
+    inputs: Mapping[str, Input],
+    columns: tuple[Column, ...],
+    *,
+    model: str,
+) -> Iterator[DataFrame]:
+    """The rows of a part, lazily, while their temporary views exist."""
+    match rows:
+        case CsvRows():
+            yield _seed_frame(spark, rows, columns)
+        case PythonRows():
+            tables = {name: input_frame(spark, catalog, each) for name, each in inputs.items()}
+            yield _python_frame(spark, rows, tables, columns, model=model)
+        case SqlRows():
+            try:
+                for name, each in inputs.items():
+                    input_frame(spark, catalog, each).createOrReplaceTempView(_quoted(name))
+                yield spark.sql(qualified(rows.sql, catalog))
+            finally:
+                for name in inputs:
+                    spark.catalog.dropTempView(name)
+        case _:
+            assert_never(rows)
+
+
+def declared_frame(frame: DataFrame, columns: tuple[Column, ...]) -> DataFrame:
+    """A frame with exactly the declared columns, in their order and types.
+
+    Raises:
+        EvaluationFailed: A column is missing, or there is one that is not declared.
+    """
+    if not columns:
+        return frame
+    there = [name.lower() for name in frame.columns]
+    wanted = [column.name.lower() for column in columns]
+    missing = [name for name in wanted if name not in there]
+    extra = [name for name in there if name not in wanted]
+    if missing or extra:
+        told = [f"{', '.join(missing)} missing"] * bool(missing)
+        told += [f"{', '.join(extra)} not declared"] * bool(extra)
+        raise EvaluationFailed(
+            f"the result's columns are not the declared ones: {'; '.join(told)}. Declared are "
+            f"{', '.join(wanted)}."
+        )
+    return frame.select(
+        *[frame[_quoted(each.name)].cast(each.type).alias(each.name) for each in columns]
+    )
+
+
+@contextmanager
+def failures(subject: str) -> Iterator[None]:
+    """Turns Spark's errors into EvaluationFailed: the subject, and the line that helps."""
+    try:
+        yield
+    except EvaluationFailed as error:
+        text = str(error)
+        if text.startswith(subject):
+            raise
+        raise EvaluationFailed(f"{subject}: {text}") from error
+    except PySparkException as error:
+        raise EvaluationFailed(f"{subject}: {first_useful_line(error)}") from error
+    except Exception as error:
+        if not _from_java(error):
+            raise
+        raise EvaluationFailed(f"{subject}: {first_useful_line(error)}") from error
+
+
+def first_useful_line(error: Exception) -> str:
+    """What a person can act on in an error of Spark's: the innermost cause's own first line."""
+    lines = [text for text in _messages(error) if text]
+    useful = [text for text in lines if not text.startswith(_WRAPPERS)]
+    return (useful or lines or [type(error).__name__])[0]
+
+
+def _messages(error: Exception) -> Iterator[str]:
+    """First lines of an error and its causes: those with an error class of Spark's come first."""
+    found: list[str] = []
+    message = error.getMessage() if isinstance(error, PySparkException) else None
+    found += (message or str(error)).splitlines()[:1]
+    cause = getattr(error, "java_exception", None) or getattr(error, "_origin", None)
+    for _ in range(12):
+        if cause is None:
+            break
+        text = cause.getMessage()
+        found += (text or "").splitlines()[:1]
+        cause = cause.getCause()
+    yield from (text.strip() for text in found if text.startswith("[") and "[INTERNAL" not in text)
+    yield from (text.strip() for text in found)
+
+
+def _from_java(error: Exception) -> bool:
+    return type(error).__module__.startswith("py4j.")
+
+
+def _seed_frame(spark: SparkSession, rows: CsvRows, columns: tuple[Column, ...]) -> DataFrame:
+    import pyarrow as pa
+    from pyspark.sql.pandas.types import to_arrow_schema
+    from pyspark.sql.types import DataType, StructField, StructType
+
+    declared = columns or seed_columns(rows.text)
+    cells = seed_rows(rows.text, declared)
+    schema = StructType([StructField(each.name, DataType.fromDDL(each.type)) for each in declared])
+    arrow = to_arrow_schema(schema)
+    arrays = [
+        pa.array([row[position] for row in cells], type=field.type)
+        for position, field in enumerate(arrow)
+    ]
+    return spark.createDataFrame(pa.Table.from_arrays(arrays, schema=arrow), schema=schema)
+
+
+def _python_frame(
+    spark: SparkSession,
+    rows: PythonRows,
+    tables: Mapping[str, DataFrame],
+    columns: tuple[Column, ...],
+    *,
+    model: str,
+) -> DataFrame:
+    context = ModelContext(
+        model=model,
+        tables=tables,
+        spark=spark,
+        start=rows.interval.start,
+        end=rows.interval.end,
+        execution_time=rows.execution_time,
+    )
+    try:
+        result = _function(rows)(context)
+    except (PySparkException, EvaluationFailed):
+        raise
+    except Exception as error:
+        _raise_users(error, rows)
+    if isinstance(result, DataFrame):
+        return result
+    if type(result).__module__.split(".")[0] == "pandas":
+        return _from_pandas(spark, cast("pandas.DataFrame", result), rows, columns)
+    raise EvaluationFailed(
+        f"{rows.path}: {rows.function} returns {type(result).__name__}; a model returns a Spark "
+        "DataFrame"
+    )
+
+
+def _from_pandas(
+    spark: SparkSession,
+    result: pandas.DataFrame,
+    rows: PythonRows,
+    columns: tuple[Column, ...],
+) -> DataFrame:
+    if not columns:
+        raise EvaluationFailed(
+            f"{rows.path}: {rows.function} returns a pandas DataFrame, whose types Spark cannot "
+            "know; declare the model's columns"
+        )
+    names = [each.name for each in columns]
+    missing = [name for name in names if name not in result.columns]
+    if missing:
+        raise EvaluationFailed(f"the result lacks the declared columns {', '.join(missing)}")
+    ddl = ", ".join(f"{_quoted(each.name)} {each.type}" for each in columns)
+    return spark.createDataFrame(result[names], ddl)
+
+
+def _function(rows: PythonRows) -> Callable[[ModelContext], object]:
+    namespace: dict[str, object] = {"__name__": "__vde_model__", "__file__": rows.path}
+    exec(compile(rows.source, rows.path, "exec"), namespace)  # noqa: S102 - the user's own model
+    function = namespace.get(rows.function)
+    if not callable(function):
+        raise EvaluationFailed(f"{rows.path} defines no function {rows.function}")
+    return function
+
+
+def _raise_users(error: Exception, rows: PythonRows) -> NoReturn:
+    frames = [
+        each for each in traceback.extract_tb(error.__traceback__) if each.filename == rows.path
+    ]
+    line = frames[-1].lineno if frames else getattr(error, "lineno", None)
+    place = f"{rows.path}:{line}" if line else rows.path
+    raise EvaluationFailed(f"{place}: {type(error).__name__}: {error}") from error
+
+
+def _quoted(name: str) -> str:
+    return "`" + name.replace("`", "``") + "`"
