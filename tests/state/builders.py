@@ -1,0 +1,93 @@
+"""Small values for the tests of the state, with only what a test is about spelled out."""
+
+from __future__ import annotations
+
+from datetime import UTC, datetime, timedelta
+from pathlib import Path
+
+from vde_dagster.core.dsha import LANE, Column, RowSum
+from vde_dagster.core.fingerprint import Fingerprint, hash_parts
+from vde_dagster.core.intervals import Interval
+from vde_dagster.core.late_data import HighWaterMark, Load, ProcessingUri
+from vde_dagster.core.ledger import LedgerChange, LedgerOperation
+from vde_dagster.core.model import ModelSource
+from vde_dagster.core.names import ModelName
+from vde_dagster.core.snapshot import Category, ModelSnapshot, VersionKey
+from vde_dagster.core.work import Intent, Publication
+
+START = datetime(2024, 1, 1, tzinfo=UTC)
+MINUTE = timedelta(minutes=1)
+SALES = ModelName("shop", "sales")
+RAW = ModelName("raw", "sales")
+KEY = VersionKey(SALES, "a" * 32)
+COLUMNS = (Column(name="day", type="date"), Column(name="n", type="bigint", description="count"))
+ROWS = RowSum(rows=3, high=LANE - 1, low=2**63)
+
+
+def day(number: int) -> Interval:
+    return Interval(START + timedelta(days=number), START + timedelta(days=number + 1))
+
+
+def snapshot(
+    name: ModelName = SALES, *, text: str = "SELECT 1", version: str | None = None
+) -> ModelSnapshot:
+    data = hash_parts(str(name), text)
+    return ModelSnapshot(
+        name=name,
+        fingerprint=Fingerprint(
+            data=data, parent_data="1" * 32, metadata="2" * 32, parent_metadata="3" * 32
+        ),
+        version=version or data,
+        category=Category.INDIRECT_NON_BREAKING,
+        reasons=("a column was added: n", "näher"),
+        source=ModelSource(
+            path=Path("models/shop/sales.sql"),
+            text=text,
+            defaults={"dialect": "spark"},
+            attachments={"macros/m.py": "x = 1\n"},
+        ),
+    )
+
+
+def mark(sequence_number: int = 1, source: ModelName = RAW) -> HighWaterMark:
+    return HighWaterMark(
+        source=source,
+        table_uuid="5f0c",
+        iceberg_snapshot_id=2**62 + sequence_number,
+        sequence_number=sequence_number,
+        committed_at=START,
+        complete_to=None,
+    )
+
+
+def session() -> Load:
+    uri = ProcessingUri(partition=(("day", 19723), ("shop", None)), files=2, rows=9)
+    return Load(before=mark(1), after=mark(2), fill=(day(1),), held=(day(0),), evidence=(uri,))
+
+
+def intent(work_id: str = "w1", *, key: VersionKey = KEY, late: Load | None = None) -> Intent:
+    return Intent(
+        work_id=work_id,
+        key=key,
+        environment="prod",
+        intervals=(day(0),),
+        inputs={RAW: 7, ModelName("raw", "empty"): None},
+        base=None,
+        execution_time=START + timedelta(microseconds=1),
+        session=late,
+    )
+
+
+def change(
+    number: int = 0,
+    *,
+    operation: LedgerOperation = LedgerOperation.REPLACE,
+    rows: RowSum = ROWS,
+) -> LedgerChange:
+    return LedgerChange(operation=operation, interval=day(number), rows=rows)
+
+
+def publication(*changes: LedgerChange, moves: HighWaterMark | None = None) -> Publication:
+    return Publication(
+        iceberg_snapshot_id=2**62, changes=changes or (change(),), columns=COLUMNS, mark=moves
+    )

@@ -1,0 +1,109 @@
+"""The adapters of the state, each behind the same handle; one Postgres server for all tests."""
+
+from __future__ import annotations
+
+import os
+import shutil
+import subprocess
+import tempfile
+from collections.abc import Callable, Iterator
+from dataclasses import dataclass
+from datetime import timedelta
+from pathlib import Path
+from uuid import uuid4
+
+import pytest
+from sqlalchemy import create_engine, update
+
+from vde_dagster.memory.clock import ManualClock
+from vde_dagster.memory.state import MemoryState
+from vde_dagster.ports.state import State
+from vde_dagster.state import schema
+from vde_dagster.state.database import open_engine
+from vde_dagster.state.sql_state import SqlState
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Store:
+    """A state under test. ``pass_time`` lets every lease come nearer to its end."""
+
+    state: State
+    pass_time: Callable[[timedelta], None]
+
+
+def _sql_store(url: str) -> Iterator[Store]:
+    state = SqlState.open(url)
+    engine = open_engine(url)
+
+    def pass_time(by: timedelta) -> None:
+        expires_at = schema.leases.c.expires_at
+        with engine.begin() as connection:
+            connection.execute(
+                update(schema.leases).values(
+                    expires_at=expires_at - by // timedelta(microseconds=1)
+                )
+            )
+
+    yield Store(state=state, pass_time=pass_time)
+    engine.dispose()
+    state.close()
+
+
+@pytest.fixture
+def sqlite_url(tmp_path: Path) -> str:
+    return f"sqlite:///{tmp_path / 'vde' / 'state.db'}"
+
+
+@pytest.fixture(scope="session")
+def postgres_server(postgres_programs: Path) -> Iterator[str]:
+    """A server of this pytest process, on a Unix socket; the URL has ``{database}`` to fill in."""
+    folder = Path(tempfile.mkdtemp(prefix="vde-pg-"))
+    user = None
+    if os.geteuid() == 0:  # the server refuses to run as root
+        user = "nobody"
+        shutil.chown(folder, user)
+    data, log = folder / "data", folder / "log"
+
+    def run(program: str, *arguments: str) -> None:
+        command = [str(postgres_programs / program), *arguments]
+        subprocess.run(command, check=True, user=user, cwd=folder, stdout=subprocess.DEVNULL)
+
+    run("initdb", "-D", str(data), "-U", "vde", "--auth=trust", "-E", "UTF8", "--no-sync")
+    options = f"-k {folder} -c listen_addresses='' -c fsync=off"
+    run("pg_ctl", "-D", str(data), "-l", str(log), "-w", "-o", options, "start")
+    try:
+        yield f"postgresql+psycopg2://vde@/{{database}}?host={folder}"
+    finally:
+        run("pg_ctl", "-D", str(data), "-m", "immediate", "stop")
+        shutil.rmtree(folder)
+
+
+@pytest.fixture
+def postgres_url(postgres_server: str) -> str:
+    """An empty database of its own."""
+    name = f"t{uuid4().hex}"
+    engine = create_engine(
+        postgres_server.format(database="postgres"), isolation_level="AUTOCOMMIT"
+    )
+    with engine.connect() as connection:
+        connection.exec_driver_sql(f"CREATE DATABASE {name}")
+    engine.dispose()
+    return postgres_server.format(database=name)
+
+
+SQL = ["sqlite", pytest.param("postgres", marks=pytest.mark.postgres)]
+
+
+@pytest.fixture(params=SQL)
+def sql_url(request: pytest.FixtureRequest) -> str:
+    url: str = request.getfixturevalue(f"{request.param}_url")
+    return url
+
+
+@pytest.fixture(params=["memory", *SQL])
+def store(request: pytest.FixtureRequest) -> Iterator[Store]:
+    if request.param == "memory":
+        clock = ManualClock()
+        yield Store(state=MemoryState(clock), pass_time=clock.advance)
+    else:
+        yield from _sql_store(request.getfixturevalue(f"{request.param}_url"))

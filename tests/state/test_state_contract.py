@@ -1,0 +1,519 @@
+"""The contract of ``ports.state.State``, on every adapter."""
+
+from __future__ import annotations
+
+from datetime import UTC, datetime, timedelta
+from typing import TYPE_CHECKING
+
+import pytest
+
+from tests.state.builders import (
+    COLUMNS,
+    KEY,
+    MINUTE,
+    RAW,
+    ROWS,
+    SALES,
+    change,
+    day,
+    intent,
+    mark,
+    publication,
+    session,
+    snapshot,
+)
+from vde_dagster.core.dsha import RowSum, dsha
+from vde_dagster.core.errors import Conflict, Refused
+from vde_dagster.core.ledger import LedgerChange, LedgerEntry, LedgerMismatch, LedgerOperation
+from vde_dagster.core.names import ModelName
+from vde_dagster.core.snapshot import VersionKey
+from vde_dagster.core.work import WorkState
+from vde_dagster.ports.state import Lease, LeaseLost, State
+
+if TYPE_CHECKING:
+    from collections.abc import Callable
+
+    from tests.state.conftest import Store
+
+OTHER = ModelName("shop", "orders")
+
+
+@pytest.fixture
+def state(store: Store) -> State:
+    return store.state
+
+
+@pytest.fixture
+def lease(state: State) -> Lease:
+    return state.acquire_lease(str(KEY), holder="me", ttl=MINUTE)
+
+
+def book(state: State, lease: Lease, work_id: str, *changes: LedgerChange) -> None:
+    state.record_intent(intent(work_id), lease=lease)
+    state.record_staged(work_id, publication(*changes), lease=lease)
+    state.finalize(work_id, lease=lease)
+
+
+# Snapshots and owners
+def test_a_stored_snapshot_comes_back_as_it_was(state: State) -> None:
+    one, two = snapshot(), snapshot(OTHER)
+    state.store_snapshots([one, two], environment="dev")
+    unknown = snapshot(text="SELECT 2")
+    asked = [(each.name, each.fingerprint) for each in (one, two, unknown)]
+    assert state.snapshots(asked) == {
+        (one.name, one.fingerprint.digest): one,
+        (two.name, two.fingerprint.digest): two,
+    }
+
+
+def test_a_stored_snapshot_is_never_changed_and_its_version_keeps_its_owner(state: State) -> None:
+    first, second = snapshot(version="a" * 32), snapshot(version="b" * 32)
+    state.store_snapshots([first], environment="dev")
+    state.store_snapshots([second, second], environment="other")
+    asked = [(first.name, first.fingerprint)]
+    assert list(state.snapshots(asked).values()) == [first]
+    assert state.owners([first.key, second.key]) == {first.key: "dev"}
+
+
+def test_a_kept_version_keeps_its_owner_and_a_new_one_gets_its_creator(state: State) -> None:
+    old, new = snapshot(), snapshot(OTHER)
+    kept = snapshot(text="-- kept", version=old.version)
+    state.store_snapshots([old], environment="prod")
+    state.store_snapshots([kept, new], environment="dev")
+    assert state.owners([old.key, new.key]) == {old.key: "prod", new.key: "dev"}
+
+
+def test_nothing_asked_is_nothing_found(state: State) -> None:
+    state.store_snapshots([], environment="dev")
+    assert (state.snapshots([]), state.owners([]), state.ledger([])) == ({}, {}, {})
+
+
+def test_thousands_of_snapshots_are_stored_and_found(state: State) -> None:
+    many = [snapshot(ModelName("shop", f"m{number}")) for number in range(1500)]
+    state.store_snapshots(many, environment="dev")
+    assert len(state.snapshots((each.name, each.fingerprint) for each in many)) == 1500
+    assert len(state.owners(each.key for each in many)) == 1500
+    lease = state.acquire_lease("dev", holder="me", ttl=MINUTE)
+    begun = state.begin_promotion(
+        "dev", expected_revision=0, plan_id="p", snapshots=many, lease=lease
+    )
+    assert len(begun.snapshots) == 1500
+
+
+# Environments
+def test_an_environment_that_nothing_was_promoted_to_is_none(state: State) -> None:
+    assert state.environment("dev") is None
+    assert list(state.environments()) == []
+
+
+def test_a_promotion_is_begun_then_finished(state: State) -> None:
+    one, two = snapshot(), snapshot(OTHER)
+    state.store_snapshots([one, two], environment="dev")
+    lease = state.acquire_lease("dev", holder="me", ttl=MINUTE)
+    begun = state.begin_promotion(
+        "dev", expected_revision=0, plan_id="p1", snapshots=[one, two], lease=lease
+    )
+    assert (begun.name, begun.revision, begun.plan_id, begun.promoting) == ("dev", 1, "p1", True)
+    assert begun.snapshots == {SALES: one, OTHER: two}
+    assert begun.promoted_at.utcoffset() == timedelta(0)
+    assert state.environment("dev") == begun
+    finished = state.finish_promotion("dev", plan_id="p1")
+    assert not finished.promoting
+    assert state.environment("dev") == finished
+    assert list(state.environments()) == ["dev"]
+
+
+def test_finishing_a_promotion_again_changes_nothing_even_after_a_later_one(state: State) -> None:
+    promote(state, "dev", 0, "p1", snapshot())
+    assert state.finish_promotion("dev", plan_id="p1") == state.environment("dev")
+    promote(state, "dev", 1, "p2", snapshot(text="SELECT 2"))
+    assert state.finish_promotion("dev", plan_id="p1") == state.environment("dev")
+    found = state.environment("dev")
+    assert found is not None
+    assert (found.revision, found.plan_id) == (2, "p2")
+
+
+def promote(state: State, name: str, revision: int, plan_id: str, *shown: object) -> None:
+    snapshots = [each for each in shown if isinstance(each, type(snapshot()))]
+    state.store_snapshots(snapshots, environment=name)
+    lease = state.acquire_lease(name, holder="me", ttl=MINUTE)
+    state.begin_promotion(
+        name, expected_revision=revision, plan_id=plan_id, snapshots=snapshots, lease=lease
+    )
+    state.finish_promotion(name, plan_id=plan_id)
+
+
+def test_an_environment_may_show_nothing(state: State) -> None:
+    promote(state, "dev", 0, "p1")
+    found = state.environment("dev")
+    assert found is not None
+    assert found.snapshots == {}
+
+
+@pytest.mark.parametrize("expected", [0, 2])
+def test_a_promotion_from_another_revision_is_a_conflict(state: State, expected: int) -> None:
+    promote(state, "dev", 0, "p1", snapshot())
+    before = state.environment("dev")
+    lease = state.acquire_lease("dev", holder="me", ttl=MINUTE)
+    with pytest.raises(Conflict, match=f"at revision 1, not {expected}"):
+        state.begin_promotion(
+            "dev", expected_revision=expected, plan_id="p2", snapshots=[], lease=lease
+        )
+    assert state.environment("dev") == before
+
+
+def test_a_promotion_of_what_is_not_stored_or_twice_is_refused(state: State) -> None:
+    lease = state.acquire_lease("dev", holder="me", ttl=MINUTE)
+    for wrong, text in (
+        ([snapshot()], "not stored"),
+        ([snapshot(), snapshot(text="SELECT 2")], "given twice"),
+    ):
+        with pytest.raises(Refused, match=text):
+            state.begin_promotion(
+                "dev", expected_revision=0, plan_id="p", snapshots=wrong, lease=lease
+            )
+    assert state.environment("dev") is None
+
+
+def test_a_promotion_that_was_never_begun_cannot_be_finished(state: State) -> None:
+    with pytest.raises(Refused, match="nothing to finish"):
+        state.finish_promotion("dev", plan_id="p1")
+
+
+def test_a_promotion_that_was_overtaken_cannot_be_finished(state: State) -> None:
+    lease = state.acquire_lease("dev", holder="me", ttl=MINUTE)
+    for revision, plan_id in enumerate(("p1", "p2")):
+        state.begin_promotion(
+            "dev", expected_revision=revision, plan_id=plan_id, snapshots=[], lease=lease
+        )
+    with pytest.raises(Conflict, match="overtaken by plan p2"):
+        state.finish_promotion("dev", plan_id="p1")
+    found = state.environment("dev")
+    assert found is not None
+    assert found.promoting
+
+
+def test_r9_production_owns_what_it_shows_once_its_promotion_is_finished(state: State) -> None:
+    one = snapshot()
+    promote(state, "dev", 0, "p1", one)
+    lease = state.acquire_lease("prod", holder="me", ttl=MINUTE)
+    state.begin_promotion("prod", expected_revision=0, plan_id="p2", snapshots=[one], lease=lease)
+    assert state.owners([one.key]) == {one.key: "dev"}
+    state.finish_promotion("prod", plan_id="p2")
+    assert state.owners([one.key]) == {one.key: "prod"}
+    promote(state, "other", 0, "p3", one)
+    assert state.owners([one.key]) == {one.key: "prod"}
+
+
+# Leases
+def test_a_held_lease_is_a_conflict_that_names_holder_and_end(state: State, lease: Lease) -> None:
+    with pytest.raises(Conflict, match=r"is held by me until \d{4}-\d\d-\d\d.* UTC"):
+        state.acquire_lease(lease.resource, holder="you", ttl=MINUTE)
+    assert state.acquire_lease("another", holder="you", ttl=MINUTE).epoch == 1
+
+
+def test_a_holder_takes_its_own_lease_again_with_a_higher_epoch(state: State, lease: Lease) -> None:
+    again = state.acquire_lease(lease.resource, holder="me", ttl=MINUTE)
+    assert (lease.epoch, again.epoch) == (1, 2)
+    with pytest.raises(LeaseLost):
+        state.renew_lease(lease, ttl=MINUTE)
+
+
+def test_an_expired_lease_is_taken_over_with_a_higher_epoch(store: Store, lease: Lease) -> None:
+    store.pass_time(2 * MINUTE)
+    taken = store.state.acquire_lease(lease.resource, holder="you", ttl=MINUTE)
+    assert taken == Lease(resource=lease.resource, holder="you", epoch=2)
+
+
+def test_an_expired_lease_that_nobody_took_still_counts(store: Store, lease: Lease) -> None:
+    store.pass_time(2 * MINUTE)
+    store.state.record_intent(intent(), lease=lease)
+    store.state.renew_lease(lease, ttl=MINUTE)
+    with pytest.raises(Conflict):
+        store.state.acquire_lease(lease.resource, holder="you", ttl=MINUTE)
+
+
+def test_a_renewed_lease_lasts_from_now(store: Store, lease: Lease) -> None:
+    store.pass_time(0.9 * MINUTE)
+    store.state.renew_lease(lease, ttl=MINUTE)
+    store.pass_time(0.9 * MINUTE)
+    with pytest.raises(Conflict):
+        store.state.acquire_lease(lease.resource, holder="you", ttl=MINUTE)
+
+
+def test_a_released_lease_is_free_and_its_epoch_is_never_given_again(
+    state: State, lease: Lease
+) -> None:
+    state.release_lease(lease)
+    state.release_lease(lease)
+    with pytest.raises(LeaseLost):
+        state.renew_lease(lease, ttl=MINUTE)
+    assert state.acquire_lease(lease.resource, holder="you", ttl=MINUTE).epoch == 2
+
+
+def test_releasing_a_lease_that_was_taken_over_leaves_the_new_holder(
+    store: Store, lease: Lease
+) -> None:
+    store.pass_time(2 * MINUTE)
+    taken = store.state.acquire_lease(lease.resource, holder="you", ttl=MINUTE)
+    store.state.release_lease(lease)
+    store.state.renew_lease(taken, ttl=MINUTE)
+
+
+def test_a_lease_that_nobody_ever_took_is_lost(state: State) -> None:
+    with pytest.raises(LeaseLost):
+        state.renew_lease(Lease(resource="r", holder="me", epoch=1), ttl=MINUTE)
+
+
+def test_a_lease_needs_a_holder(state: State) -> None:
+    with pytest.raises(ValueError, match="holder"):
+        state.acquire_lease("r", holder="", ttl=MINUTE)
+
+
+WRITES: dict[str, Callable[[State, Lease], object]] = {
+    "renew_lease": lambda state, lease: state.renew_lease(lease, ttl=MINUTE),
+    "record_intent": lambda state, lease: state.record_intent(intent("w2"), lease=lease),
+    "record_staged": lambda state, lease: state.record_staged(
+        "w1", publication(change(5)), lease=lease
+    ),
+    "finalize": lambda state, lease: state.finalize("w1", lease=lease),
+    "abandon": lambda state, lease: state.abandon("w1", reason="gone", lease=lease),
+    "begin_promotion": lambda state, lease: state.begin_promotion(
+        "dev", expected_revision=0, plan_id="p", snapshots=[], lease=lease
+    ),
+}
+
+
+@pytest.mark.parametrize("write", WRITES.values(), ids=WRITES.keys())
+def test_r5_after_a_take_over_every_write_of_the_old_holder_is_lost(
+    store: Store, lease: Lease, write: Callable[[State, Lease], object]
+) -> None:
+    state = store.state
+    state.record_intent(intent(), lease=lease)
+    state.record_staged("w1", publication(), lease=lease)
+    store.pass_time(2 * MINUTE)
+    state.acquire_lease(lease.resource, holder="you", ttl=MINUTE)
+    before = (state.work("w1"), state.work("w2"), state.ledger([KEY]), state.environment("dev"))
+    with pytest.raises(LeaseLost, match="you holds it"):
+        write(state, lease)
+    after = (state.work("w1"), state.work("w2"), state.ledger([KEY]), state.environment("dev"))
+    assert after == before
+
+
+# Work and the ledger
+def test_a_unit_of_work_goes_from_intent_to_staged_to_done(state: State, lease: Lease) -> None:
+    state.record_intent(intent(late=session()), lease=lease)
+    recorded = state.work("w1")
+    assert recorded is not None
+    assert recorded.intent == intent(late=session())
+    assert (recorded.state, recorded.publication) == (WorkState.INTENT, None)
+    assert list(state.open_work(KEY)) == [recorded]
+
+    state.record_staged("w1", publication(moves=mark(2)), lease=lease)
+    staged = state.work("w1")
+    assert staged is not None
+    assert (staged.state, staged.publication) == (WorkState.STAGED, publication(moves=mark(2)))
+    assert list(state.open_work(KEY)) == [staged]
+    assert (state.ledger([KEY]), state.marks(KEY)) == ({}, {})
+
+    held = state.finalize("w1", lease=lease)
+    assert held == (
+        LedgerEntry(
+            interval=day(0),
+            rows=ROWS,
+            columns=COLUMNS,
+            digest=dsha(ROWS, COLUMNS),
+            work_id="w1",
+            iceberg_snapshot_id=2**62,
+        ),
+    )
+    assert state.ledger([KEY, VersionKey(OTHER, "b")]) == {KEY: held}
+    assert state.marks(KEY) == {RAW: mark(2)}
+    done = state.work("w1")
+    assert done is not None
+    assert done.state is WorkState.DONE
+    assert done.finished_at is not None
+    assert done.finished_at.utcoffset() == done.started_at.utcoffset() == timedelta(0)
+    assert done.started_at <= done.finished_at
+    assert list(state.open_work(KEY)) == []
+
+
+def test_r5_booking_again_returns_the_ledger_and_changes_nothing(
+    state: State, lease: Lease
+) -> None:
+    book(state, lease, "w1", change(0))
+    book(state, lease, "w2", change(0, operation=LedgerOperation.ADD), change(1))
+    before = (state.ledger([KEY])[KEY], state.work("w1"), state.work("w2"))
+    assert state.finalize("w2", lease=lease) == before[0]
+    assert state.finalize("w1", lease=lease) == before[0]
+    assert (state.ledger([KEY])[KEY], state.work("w1"), state.work("w2")) == before
+
+
+def test_booking_again_does_not_move_a_later_mark_back(state: State, lease: Lease) -> None:
+    for number in (1, 2):
+        state.record_intent(intent(f"w{number}"), lease=lease)
+        state.record_staged(f"w{number}", publication(moves=mark(number)), lease=lease)
+        state.finalize(f"w{number}", lease=lease)
+    state.finalize("w1", lease=lease)
+    assert state.marks(KEY) == {RAW: mark(2)}
+
+
+def test_marks_are_kept_by_source(state: State, lease: Lease) -> None:
+    for number, source in enumerate((RAW, ModelName("raw", "cancels"))):
+        state.record_intent(intent(f"w{number}"), lease=lease)
+        state.record_staged(f"w{number}", publication(moves=mark(1, source)), lease=lease)
+        state.finalize(f"w{number}", lease=lease)
+    assert set(state.marks(KEY)) == {RAW, ModelName("raw", "cancels")}
+
+
+def test_added_rows_add_up_with_what_is_held_at_the_time_of_booking(
+    state: State, lease: Lease
+) -> None:
+    state.record_intent(intent("w2"), lease=lease)
+    state.record_staged("w2", publication(change(0, operation=LedgerOperation.ADD)), lease=lease)
+    book(state, lease, "w1", change(0, rows=RowSum(rows=1, high=5, low=7)))
+    (held,) = state.finalize("w2", lease=lease)
+    assert held.rows == RowSum(rows=4, high=4, low=2**63 + 7)
+    assert (held.work_id, held.digest) == ("w2", dsha(held.rows, COLUMNS))
+
+
+def test_rows_added_to_an_interval_that_is_not_held_change_nothing(
+    state: State, lease: Lease
+) -> None:
+    book(state, lease, "w1", change(0))
+    before = state.ledger([KEY])
+    state.record_intent(intent("w2"), lease=lease)
+    wrong = publication(change(2), change(1, operation=LedgerOperation.ADD), moves=mark(9))
+    state.record_staged("w2", wrong, lease=lease)
+    with pytest.raises(LedgerMismatch, match="not held"):
+        state.finalize("w2", lease=lease)
+    work = state.work("w2")
+    assert work is not None
+    assert work.state is WorkState.STAGED
+    assert (state.ledger([KEY]), state.marks(KEY)) == (before, {})
+
+
+def test_replacing_all_leaves_only_the_new_interval(state: State, lease: Lease) -> None:
+    book(state, lease, "w1", *(change(number) for number in range(1000)))
+    assert len(state.ledger([KEY])[KEY]) == 1000
+    book(state, lease, "w2", change(3, operation=LedgerOperation.REPLACE_ALL))
+    assert [entry.interval for entry in state.ledger([KEY])[KEY]] == [day(3)]
+
+
+def test_a_replaced_interval_leaves_its_neighbours_as_they_were(state: State, lease: Lease) -> None:
+    book(state, lease, "w1", change(2), change(0), change(1))
+    book(state, lease, "w2", change(1, rows=RowSum()))
+    entries = state.ledger([KEY])[KEY]
+    assert [entry.work_id for entry in entries] == ["w1", "w2", "w1"]
+    assert [entry.interval for entry in entries] == [day(0), day(1), day(2)]
+
+
+def test_a_stated_digest_is_kept_and_a_view_has_no_iceberg_snapshot(
+    state: State, lease: Lease
+) -> None:
+    given = LedgerChange(
+        operation=LedgerOperation.REPLACE_ALL, interval=day(0), rows=RowSum(), digest="d" * 64
+    )
+    state.record_intent(intent(), lease=lease)
+    view = type(publication())(iceberg_snapshot_id=None, changes=(given,), columns=())
+    state.record_staged("w1", view, lease=lease)
+    (held,) = state.finalize("w1", lease=lease)
+    assert (held.digest, held.iceberg_snapshot_id, held.columns) == ("d" * 64, None, ())
+    assert state.ledger([KEY])[KEY] == (held,)
+
+
+def test_ledgers_of_a_thousand_versions_are_read_together(state: State, lease: Lease) -> None:
+    keys = [VersionKey(SALES, f"{number:032x}") for number in range(1000)]
+    state.record_intent(intent("w1", key=keys[999]), lease=lease)
+    state.record_staged("w1", publication(), lease=lease)
+    state.finalize("w1", lease=lease)
+    assert set(state.ledger(keys)) == {keys[999]}
+
+
+def test_the_same_intent_again_is_no_error_and_another_one_is_refused(
+    state: State, lease: Lease
+) -> None:
+    state.record_intent(intent(), lease=lease)
+    recorded = state.work("w1")
+    state.record_intent(intent(), lease=lease)
+    with pytest.raises(Refused, match="another intent"):
+        state.record_intent(intent(late=session()), lease=lease)
+    assert state.work("w1") == recorded
+
+
+def test_work_that_is_staged_again_publishes_what_was_staged_last(
+    state: State, lease: Lease
+) -> None:
+    state.record_intent(intent(), lease=lease)
+    state.record_staged("w1", publication(change(0)), lease=lease)
+    state.record_staged("w1", publication(change(1)), lease=lease)
+    assert [entry.interval for entry in state.finalize("w1", lease=lease)] == [day(1)]
+
+
+def test_done_work_is_neither_staged_anew_nor_abandoned(state: State, lease: Lease) -> None:
+    book(state, lease, "w1", change(0))
+    before = state.work("w1")
+    state.record_staged("w1", publication(change(0)), lease=lease)
+    with pytest.raises(Refused, match="is done"):
+        state.record_staged("w1", publication(change(1)), lease=lease)
+    with pytest.raises(Refused, match="is done"):
+        state.abandon("w1", reason="late", lease=lease)
+    assert state.work("w1") == before
+
+
+def test_abandoned_work_is_closed_for_good(state: State, lease: Lease) -> None:
+    state.record_intent(intent(), lease=lease)
+    state.record_staged("w1", publication(), lease=lease)
+    state.abandon("w1", reason="an audit failed", lease=lease)
+    abandoned = state.work("w1")
+    assert abandoned is not None
+    assert abandoned.state is WorkState.ABANDONED
+    assert abandoned.finished_at is not None
+    state.abandon("w1", reason="again", lease=lease)
+    assert state.work("w1") == abandoned
+    assert list(state.open_work(KEY)) == []
+    with pytest.raises(Refused, match="is abandoned"):
+        state.record_staged("w1", publication(), lease=lease)
+    with pytest.raises(Refused, match="is abandoned"):
+        state.finalize("w1", lease=lease)
+    assert state.ledger([KEY]) == {}
+
+
+def test_work_that_is_not_staged_is_not_booked(state: State, lease: Lease) -> None:
+    state.record_intent(intent(), lease=lease)
+    with pytest.raises(Refused, match="not staged"):
+        state.finalize("w1", lease=lease)
+
+
+def test_unknown_work_is_none_and_cannot_be_written(state: State, lease: Lease) -> None:
+    assert state.work("w9") is None
+    with pytest.raises(Refused, match="no unit of work w9"):
+        state.record_staged("w9", publication(), lease=lease)
+    with pytest.raises(Refused, match="no unit of work w9"):
+        state.finalize("w9", lease=lease)
+    with pytest.raises(Refused, match="no unit of work w9"):
+        state.abandon("w9", reason="", lease=lease)
+
+
+def test_open_work_is_oldest_first_and_of_one_version(state: State, lease: Lease) -> None:
+    for work_id in ("w2", "w1", "w3"):
+        state.record_intent(intent(work_id), lease=lease)
+    state.record_intent(intent("x", key=VersionKey(SALES, "b" * 32)), lease=lease)
+    assert [work.intent.work_id for work in state.open_work(KEY)] == ["w2", "w1", "w3"]
+
+
+def test_sessions_are_the_catch_ups_newest_first_up_to_a_limit(state: State, lease: Lease) -> None:
+    for work_id in ("s1", "plain", "s2", "s3"):
+        late = None if work_id == "plain" else session()
+        state.record_intent(intent(work_id, late=late), lease=lease)
+    assert [each.intent.work_id for each in state.sessions(KEY, limit=2)] == ["s3", "s2"]
+    assert [each.intent.work_id for each in state.sessions(KEY, limit=9)] == ["s3", "s2", "s1"]
+    assert list(state.sessions(VersionKey(OTHER, "b"), limit=9)) == []
+
+
+def test_times_before_1970_and_to_the_microsecond_are_kept(state: State, lease: Lease) -> None:
+    instant = datetime(1969, 12, 31, 23, 59, 59, 999_999, tzinfo=UTC)
+    interval = type(day(0))(instant, instant + timedelta(microseconds=1))
+    given = LedgerChange(operation=LedgerOperation.REPLACE, interval=interval, rows=ROWS)
+    book(state, lease, "w1", given)
+    assert [entry.interval for entry in state.ledger([KEY])[KEY]] == [interval]
