@@ -1,0 +1,288 @@
+"""What only a database can get wrong: several processes, locks, crashes, the schema's version."""
+
+from __future__ import annotations
+
+import signal
+import sqlite3
+import subprocess
+import sys
+import time
+from collections import Counter
+from contextlib import contextmanager
+from datetime import UTC, datetime, timedelta
+from pathlib import Path
+from typing import TYPE_CHECKING
+
+import pytest
+from sqlalchemy import create_engine, event, insert, inspect, select
+from sqlalchemy.engine import make_url
+
+from tests.state.builders import KEY, MINUTE, SALES, change, intent, mark, publication, snapshot
+from vde_dagster.core.errors import Conflict, Refused
+from vde_dagster.core.ledger import LedgerOperation
+from vde_dagster.core.names import ModelName
+from vde_dagster.core.snapshot import VersionKey
+from vde_dagster.core.work import WorkState
+from vde_dagster.state import schema
+from vde_dagster.state.database import Database, now, open_engine
+from vde_dagster.state.sql_state import SqlState
+
+if TYPE_CHECKING:
+    from collections.abc import Iterator
+
+    from vde_dagster.ports.state import Lease
+
+ACTOR = Path(__file__).with_name("actor.py")
+
+
+def start(url: str, *arguments: str) -> subprocess.Popen[str]:
+    """An actor that has come to its starting line."""
+    process = subprocess.Popen(
+        [sys.executable, str(ACTOR), url, *arguments],
+        stdin=subprocess.PIPE,
+        stdout=subprocess.PIPE,
+        text=True,
+    )
+    assert process.stdout is not None
+    assert process.stdout.readline() == "ready\n"
+    return process
+
+
+def race(*processes: subprocess.Popen[str]) -> list[str]:
+    """Let them all go at once; what each one printed."""
+    for process in processes:
+        assert process.stdin is not None
+        process.stdin.write("go\n")
+        process.stdin.flush()
+    outcomes = [process.communicate(timeout=60)[0].strip() for process in processes]
+    assert [process.returncode for process in processes] == [0] * len(processes)
+    return outcomes
+
+
+def staged(state: SqlState) -> Lease:
+    """One row set that is held, and work `w2` that is staged to add to it and moves a mark."""
+    lease = state.acquire_lease(str(KEY), holder="me", ttl=MINUTE)
+    state.record_intent(intent("w1"), lease=lease)
+    state.record_staged("w1", publication(change()), lease=lease)
+    state.finalize("w1", lease=lease)
+    state.record_intent(intent("w2"), lease=lease)
+    added = change(operation=LedgerOperation.ADD)
+    state.record_staged("w2", publication(added, moves=mark(2)), lease=lease)
+    return lease
+
+
+def arguments(lease: Lease) -> tuple[str, str, str]:
+    return lease.resource, lease.holder, str(lease.epoch)
+
+
+# Processes
+def test_processes_that_create_the_schema_at_once_all_find_one(sql_url: str) -> None:
+    assert race(*(start(sql_url, "open_state") for _ in range(4))) == ["opened"] * 4
+    engine = open_engine(sql_url)
+    with engine.connect() as connection:
+        versions = connection.execute(select(schema.state_version.c.version)).scalars().all()
+    engine.dispose()
+    assert versions == [schema.VERSION]
+
+
+def test_of_processes_that_race_for_a_lease_exactly_one_wins(sql_url: str) -> None:
+    SqlState.open(sql_url).close()
+    outcomes = race(*(start(sql_url, "take_lease", f"holder{number}") for number in range(4)))
+    assert Counter(outcomes) == {"1": 1, "conflict": 3}
+
+
+def test_r5_processes_that_race_to_book_one_work_book_it_once(sql_url: str) -> None:
+    state = SqlState.open(sql_url)
+    lease = staged(state)
+    actors = [start(sql_url, "finalize", "w2", *arguments(lease)) for _ in range(4)]
+    assert race(*actors) == ["[6]"] * 4
+    assert [entry.rows.rows for entry in state.ledger([KEY])[KEY]] == [6]
+    state.close()
+
+
+def test_r5_a_process_killed_within_a_transaction_leaves_the_old_state(sql_url: str) -> None:
+    state = SqlState.open(sql_url)
+    lease = staged(state)
+    before = (state.ledger([KEY]), state.marks(KEY), state.work("w2"))
+    actor = start(sql_url, "hang_in_finalize", "w2", *arguments(lease))
+    assert (state.ledger([KEY]), state.marks(KEY), state.work("w2")) == before
+    actor.send_signal(signal.SIGKILL)
+    actor.communicate()
+    assert (state.ledger([KEY]), state.marks(KEY), state.work("w2")) == before
+    (entry,) = state.finalize("w2", lease=lease)
+    assert entry.rows.rows == 6
+    state.close()
+
+
+# Locks
+def test_a_lock_time_out_is_a_conflict_and_nothing_is_written(sql_url: str) -> None:
+    state = SqlState.open(sql_url)
+    lease = staged(state)
+    impatient = SqlState.open(sql_url, lock_timeout=timedelta(milliseconds=50))
+    actor = start(sql_url, "hang_in_finalize", "w2", *arguments(lease))
+    with pytest.raises(Conflict, match="locked by another process; nothing was written"):
+        impatient.abandon("w2", reason="too late", lease=lease)
+    assert impatient.work("w2") == state.work("w2"), "readers do not wait for writers"
+    assert race(actor) == ["committed"]
+    work = impatient.work("w2")
+    assert work is not None
+    assert work.state is WorkState.DONE
+    impatient.close()
+    state.close()
+
+
+def test_a_writer_waits_for_one_that_is_slow(sql_url: str) -> None:
+    state = SqlState.open(sql_url)
+    lease = staged(state)
+    actor = start(sql_url, "hang_in_finalize", "w2", *arguments(lease))
+    waiting = start(sql_url, "finalize", "w2", *arguments(lease))
+    assert waiting.stdin is not None
+    waiting.stdin.write("go\n")
+    waiting.stdin.flush()
+    time.sleep(0.2)
+    assert waiting.poll() is None
+    assert race(actor, waiting) == ["committed", "[6]"]
+    state.close()
+
+
+# The schema's version
+def test_a_state_of_a_newer_release_is_refused_and_untouched(sql_url: str) -> None:
+    SqlState.open(sql_url).close()
+    engine = open_engine(sql_url)
+    with engine.begin() as connection:
+        newer = {"version": schema.VERSION + 1, "applied_at": 0}
+        connection.execute(insert(schema.state_version), newer)
+    engine.dispose()
+    with pytest.raises(Refused, match=f"schema version {schema.VERSION + 1}.*install"):
+        SqlState.open(sql_url)
+
+
+def test_a_schema_that_fails_half_way_is_not_there(
+    sql_url: str, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    def fail(*_: object) -> None:
+        raise KeyboardInterrupt
+
+    with monkeypatch.context() as patched:
+        patched.setattr("vde_dagster.state.migrations.now", fail)
+        with pytest.raises(KeyboardInterrupt):
+            SqlState.open(sql_url)
+    engine = open_engine(sql_url)
+    assert inspect(engine).get_table_names() == []
+    engine.dispose()
+    SqlState.open(sql_url).close()
+
+
+def test_opening_again_keeps_what_is_stored(sql_url: str) -> None:
+    first = SqlState.open(sql_url)
+    first.store_snapshots([snapshot()], environment="dev")
+    first.close()
+    second = SqlState.open(sql_url)
+    assert second.owners([snapshot().key]) == {snapshot().key: "dev"}
+    second.close()
+
+
+def test_every_table_carries_our_prefix_beside_tables_of_others(sqlite_url: str) -> None:
+    path = Path(make_url(sqlite_url).database or "")
+    path.parent.mkdir()
+    with sqlite3.connect(path) as connection:
+        connection.execute("CREATE TABLE iceberg_tables (catalog_name TEXT)")
+    connection.close()
+    SqlState.open(sqlite_url).close()
+    engine = create_engine(sqlite_url)
+    names = set(inspect(engine).get_table_names())
+    engine.dispose()
+    assert {name for name in names if not name.startswith("vde_")} == {"iceberg_tables"}
+
+
+@pytest.mark.parametrize(
+    "url, text",
+    [
+        ("state.db", "is no database URL"),
+        ("oracle://host/name", "cannot live in oracle"),
+        ("sqlite:////proc/none/state.db", "cannot be opened|No such file"),
+    ],
+)
+def test_a_url_that_leads_nowhere_is_refused(url: str, text: str) -> None:
+    with pytest.raises(Refused, match=text):
+        SqlState.open(url)
+
+
+def test_a_refusal_shows_no_password() -> None:
+    with pytest.raises(Refused, match="cannot be opened") as refused:
+        SqlState.open("postgresql://me:hunter2@127.0.0.1:1/vde")
+    assert "hunter2" not in str(refused.value)
+
+
+# Clock and scale
+def test_the_database_tells_the_time(sql_url: str) -> None:
+    with Database(open_engine(sql_url)).read() as connection:
+        told = now(connection) / 1_000_000
+    assert abs(told - datetime.now(UTC).timestamp()) < 2
+
+
+@contextmanager
+def counted_statements(state: SqlState) -> Iterator[Counter[str]]:
+    """Statements by their first word; rows sent for each insert under ``rows``."""
+    counter: Counter[str] = Counter()
+
+    def count(
+        _c: object, _cursor: object, statement: str, parameters: object, _x: object, many: bool
+    ) -> None:
+        word = statement.split()[0]
+        counter[word] += 1
+        if word == "INSERT":
+            counter["rows"] += len(parameters) if many and isinstance(parameters, list) else 1
+
+    engine = state._database.engine
+    event.listen(engine, "before_cursor_execute", count)
+    yield counter
+    event.remove(engine, "before_cursor_execute", count)
+
+
+def test_questions_about_many_things_are_few_statements(sqlite_url: str) -> None:
+    state = SqlState.open(sqlite_url)
+    many = [snapshot(ModelName("shop", f"m{number}")) for number in range(1000)]
+    with counted_statements(state) as written:
+        state.store_snapshots(many, environment="dev")
+    assert written["SELECT"] + written["INSERT"] <= 5
+    with counted_statements(state) as read:
+        state.snapshots((each.name, each.fingerprint) for each in many)
+        state.owners(each.key for each in many)
+        state.ledger(each.key for each in many)
+    assert read["SELECT"] == 9, "400 keys each"
+    state.close()
+
+
+def test_booking_one_interval_of_thousands_writes_one_row(sqlite_url: str) -> None:
+    state = SqlState.open(sqlite_url)
+    lease = state.acquire_lease("r", holder="me", ttl=MINUTE)
+    state.record_intent(intent("w1"), lease=lease)
+    state.record_staged("w1", publication(*map(change, range(3000))), lease=lease)
+    state.finalize("w1", lease=lease)
+    state.record_intent(intent("w2"), lease=lease)
+    state.record_staged("w2", publication(change(7)), lease=lease)
+    with counted_statements(state) as counted:
+        state.finalize("w2", lease=lease)
+    assert (counted["INSERT"], counted["rows"], counted["UPDATE"]) == (1, 1, 1)
+    assert counted["DELETE"] == 0
+    state.close()
+
+
+def test_a_question_about_keys_is_answered_from_the_primary_key(sqlite_url: str) -> None:
+    state = SqlState.open(sqlite_url)
+    asked: list[str] = []
+    engine = state._database.engine
+
+    def explain(_c: object, cursor: object, statement: str, parameters: object, *_: object) -> None:
+        if statement.startswith("SELECT vde_ledger"):
+            assert isinstance(cursor, sqlite3.Cursor)
+            assert isinstance(parameters, tuple)
+            plan = cursor.connection.execute(f"EXPLAIN QUERY PLAN {statement}", parameters)
+            asked.extend(row[3] for row in plan)
+
+    event.listen(engine, "after_cursor_execute", explain)
+    state.ledger([KEY, VersionKey(SALES, "b" * 32)])
+    assert any("SEARCH vde_ledger" in step for step in asked), asked
+    assert not any("SCAN vde_ledger" in step for step in asked)
+    state.close()
