@@ -16,7 +16,7 @@ from vde_dagster.core.errors import Conflict
 from vde_dagster.core.intervals import Interval
 from vde_dagster.core.ledger import held_intervals
 from vde_dagster.core.names import ModelName
-from vde_dagster.core.plan import Plan
+from vde_dagster.core.plan import ModelChange, Plan
 from vde_dagster.ports.state import Lease
 
 Report = Callable[[Evaluated], None]
@@ -66,7 +66,8 @@ def backfill(
     services: Services, binding: Binding, plan: Plan, name: ModelName
 ) -> Iterator[Evaluated]:
     """Evaluate what a model lacks now; that may be less than when the plan was made."""
-    while missing := _missing(services, binding, plan, name):
+    (change,) = (each for each in plan.changes if each.name == name)
+    while missing := _missing(services, binding, change):
         yield from evaluate_range(services, binding, name, missing[0])
 
 
@@ -87,9 +88,7 @@ def finish(services: Services, plan: Plan, lease: Lease) -> None:
         show(services, plan.environment, {change.name for change in plan.backfills})
 
 
-def _missing(
-    services: Services, binding: Binding, plan: Plan, name: ModelName
-) -> tuple[Interval, ...]:
-    key = binding.key(name)
+def _missing(services: Services, binding: Binding, change: ModelChange) -> tuple[Interval, ...]:
+    key = binding.key(change.name)
     entries = services.state.ledger([key]).get(key, ())
-    return missing_of(binding.node(name), held_intervals(entries), plan.now)
+    return missing_of(binding.node(change.name), held_intervals(entries), change.complete_to)

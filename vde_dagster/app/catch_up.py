@@ -89,7 +89,7 @@ def catch_up(services: Services, binding: Binding, name: ModelName) -> Evaluated
     """
     node = writable(services, binding, name)
     key = binding.key(name)
-    with held(services.state, version_resource(key), holder=holder(binding)) as lease:
+    with held(services.state, version_resource(key), holder=holder(services, binding)) as lease:
         recover(services, key, lease)
         decision = detect(services, binding, name)
         match decision:
@@ -144,12 +144,12 @@ def _overwrite_as_of_mark(
     services: Services, binding: Binding, node: Node, interval: Interval
 ) -> Evaluated:
     key = binding.key(node.name)
-    with held(services.state, version_resource(key), holder=holder(binding)) as lease:
+    with held(services.state, version_resource(key), holder=holder(services, binding)) as lease:
         recover(services, key, lease)
         mark = services.state.marks(key)[_source(node)]
         work_id = services.ids.new()
         axis = _axis(node)
-        reading = _fill(services, binding, node, interval, mark, work_id)
+        reading = _fill(services, binding, node, interval, mark=mark, work_id=work_id)
         write = OverwriteIntervals(intervals=(interval,), axis=axis)
         step = Step(work_id=work_id, interval=interval, readings=(reading,), writes=(write,))
         return carry_out(services, binding, node, step, lease)
@@ -163,10 +163,14 @@ def _session(services: Services, binding: Binding, node: Node, decision: Load) -
     writes: list[Write] = []
     if decision.evidence and decision.before is not None:
         for interval in decision.held:
-            readings.append(_added(services, binding, node, interval, decision, work_id))
+            readings.append(
+                _added(services, binding, node, interval, decision=decision, work_id=work_id)
+            )
             writes.append(AppendToIntervals(intervals=(interval,), axis=axis))
     for interval in decision.fill:
-        readings.append(_fill(services, binding, node, interval, decision.after, work_id))
+        readings.append(
+            _fill(services, binding, node, interval, mark=decision.after, work_id=work_id)
+        )
         writes.append(OverwriteIntervals(intervals=(interval,), axis=axis))
     touched = merge([*decision.fill, *(decision.held if decision.evidence else ())])
     return Step(
@@ -184,6 +188,7 @@ def _fill(
     binding: Binding,
     node: Node,
     interval: Interval,
+    *,
     mark: HighWaterMark,
     work_id: str,
 ) -> Reading:
@@ -203,6 +208,7 @@ def _added(
     binding: Binding,
     node: Node,
     interval: Interval,
+    *,
     decision: Load,
     work_id: str,
 ) -> Reading:

@@ -87,7 +87,7 @@ def evaluate(
     """
     node = writable(services, binding, name)
     key = binding.key(name)
-    with held(services.state, version_resource(key), holder=holder(binding)) as lease:
+    with held(services.state, version_resource(key), holder=holder(services, binding)) as lease:
         recover(services, key, lease)
         work_id = services.ids.new()
         if isinstance(node.model.kind, View):
@@ -99,9 +99,9 @@ def evaluate(
         return carry_out(services, binding, node, step, lease)
 
 
-def holder(binding: Binding) -> str:
-    """Who a lease names to others."""
-    return f"environment {binding.environment}"
+def holder(services: Services, binding: Binding) -> str:
+    """Who a lease names to others: never two holders of one name."""
+    return f"a run of {binding.environment} ({services.ids.new()[:12]})"
 
 
 def writable(services: Services, binding: Binding, name: ModelName) -> Node:
@@ -151,6 +151,7 @@ def carry_out(
     try:
         staged = services.engine.stage(_staging(node, key, step, base))
     except EvaluationFailed as error:
+        services.catalog.drop_branch(key.table, step.work_id)
         services.state.abandon(step.work_id, reason=str(error), lease=lease)
         raise
     publication = Publication(
@@ -160,7 +161,9 @@ def carry_out(
         mark=step.mark,
     )
     services.state.record_staged(step.work_id, publication, lease=lease)
-    ledger = _publish_and_book(services, key, step.work_id, base, publication, lease)
+    services.state.renew_lease(lease, ttl=TTL)
+    _publish(services, key, base, publication)
+    ledger = _book(services, key, step.work_id, lease)
     return Evaluated(
         work_id=step.work_id,
         key=key,
@@ -189,28 +192,28 @@ def recover(services: Services, key: VersionKey, lease: Lease) -> None:
 
 
 def _finish(services: Services, work: Work, lease: Lease) -> None:
+    """Publish and book what was staged whole; abandon it only where it can never be published."""
     assert work.publication is not None, "staged work says what it publishes"
     intent = work.intent
     try:
-        _publish_and_book(
-            services, intent.key, intent.work_id, intent.base, work.publication, lease
-        )
-    except Conflict as error:
+        _publish(services, intent.key, intent.base, work.publication)
+    except Conflict as error:  # the table moved, so this branch is no descendant of it any more
         services.catalog.drop_branch(intent.key.table, intent.work_id)
         services.state.abandon(intent.work_id, reason=str(error), lease=lease)
+        return
+    _book(services, intent.key, intent.work_id, lease)
 
 
-def _publish_and_book(
-    services: Services,
-    key: VersionKey,
-    work_id: str,
-    base: int | None,
-    publication: Publication,
-    lease: Lease,
-) -> tuple[LedgerEntry, ...]:
-    services.state.renew_lease(lease, ttl=TTL)
+def _publish(
+    services: Services, key: VersionKey, base: int | None, publication: Publication
+) -> None:
     if publication.iceberg_snapshot_id is not None:
         services.catalog.publish(key.table, base=base, staged=publication.iceberg_snapshot_id)
+
+
+def _book(
+    services: Services, key: VersionKey, work_id: str, lease: Lease
+) -> tuple[LedgerEntry, ...]:
     ledger = services.state.finalize(work_id, lease=lease)
     services.catalog.drop_branch(key.table, work_id)
     return ledger

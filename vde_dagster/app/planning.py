@@ -8,11 +8,11 @@ from datetime import datetime
 from vde_dagster import kinds
 from vde_dagster.app.binding import stored_graph
 from vde_dagster.app.services import Services
-from vde_dagster.core.graph import Graph, Node
+from vde_dagster.core.graph import Graph, Node, sources
 from vde_dagster.core.intervals import Interval
 from vde_dagster.core.ledger import held_intervals
 from vde_dagster.core.names import PRODUCTION, ModelName
-from vde_dagster.core.plan import Plan, Shown, make_plan, resolve_snapshots
+from vde_dagster.core.plan import Plan, Shown, complete_to, make_plan, resolve_snapshots
 from vde_dagster.core.snapshot import ModelSnapshot, VersionKey
 
 
@@ -30,6 +30,8 @@ def plan_environment(services: Services, graph: Graph, environment: str) -> Plan
     resolved = resolve_snapshots(graph, shown, stored)
     keys = [snapshot.key for _, snapshot in resolved.values()]
     now = services.project_now()
+    valid_to = {name: time for name in sources(graph) if (time := services.valid_to(name))}
+    horizons = complete_to(graph, now, valid_to)
     ledger = services.state.ledger(keys)
     owners = services.state.owners(keys)
 
@@ -37,7 +39,7 @@ def plan_environment(services: Services, graph: Graph, environment: str) -> Plan
         if not may_write(environment, owners.get(key)):
             return ()
         held = held_intervals(ledger.get(key, ()))
-        return missing_of(node, held, now)
+        return missing_of(node, held, horizons[node.name])
 
     return make_plan(
         plan_id=services.ids.new(),
@@ -48,6 +50,7 @@ def plan_environment(services: Services, graph: Graph, environment: str) -> Plan
         shown=shown,
         current=own.snapshots if own and not own.promoting else {},
         resolved=resolved,
+        horizons=horizons,
         missing=missing,
     )
 
@@ -55,7 +58,7 @@ def plan_environment(services: Services, graph: Graph, environment: str) -> Plan
 def missing_of(
     node: Node, held: tuple[Interval, ...], now: datetime | None
 ) -> tuple[Interval, ...]:
-    """What a version lacks at the project's time; only timeless kinds where that is not known."""
+    """What a version lacks up to an instant; only timeless kinds where there is none."""
     return kinds.of(node.model).missing(node.model, held, now or node.model.start)
 
 

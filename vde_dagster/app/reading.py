@@ -1,4 +1,4 @@
-"""What an evaluation reads: ranges from the rendered query, pinned to Iceberg snapshots (rule R3)."""
+"""What an evaluation reads: ranges of the rendered query, at pinned Iceberg snapshots (rule R3)."""
 
 from __future__ import annotations
 
@@ -27,7 +27,7 @@ from vde_dagster.core.work import AsOf, CsvRows, Input, PythonRows, Rows, SqlRow
 class Reading:
     """How one part of an evaluation makes its rows.
 
-    ``digests`` are the D-SHAs of the parents' rows that are read: what a trace is made of.
+    ``pinned`` is the Iceberg snapshot that each model or source is read at.
     """
 
     rows: Rows
@@ -90,7 +90,9 @@ def read_whole(
             )
         case _:
             query = rendered(binding, node, interval, execution_time)
-            read = _query_inputs(services, binding, node, interval, query, source_pins or {})
+            read = _query_inputs(
+                services, binding, node, interval, query, source_pins=source_pins or {}
+            )
             return _sql_reading(query, read, work_id)
 
 
@@ -163,6 +165,7 @@ def _query_inputs(
     node: Node,
     interval: Interval,
     query: exp.Query,
+    *,
     source_pins: Mapping[ModelName, int | None],
 ) -> dict[ModelName, AsOf]:
     axes = {each.name: _input_axis(each) for each in binding.graph}

@@ -39,11 +39,12 @@ class Services:
         """
         if not self.clock_sources:
             return self.clock.now()
-        times = [self._valid_to(source) for source in self.clock_sources]
+        times = [self.valid_to(source) for source in self.clock_sources]
         known = [time for time in times if time is not None]
         return min(known) if len(known) == len(times) else None
 
-    def _valid_to(self, source: ModelName) -> datetime | None:
+    def valid_to(self, source: ModelName) -> datetime | None:
+        """Up to when a source declares itself complete; None where it does not."""
         table = self.catalog.table(TableName(source.schema, source.name))
         written = table.properties.get(VALID_TO) if table is not None else None
         return parse_instant(written) if written else None

@@ -9,6 +9,7 @@ from __future__ import annotations
 from collections.abc import Iterable
 from dataclasses import dataclass
 from enum import Enum
+from itertools import pairwise
 
 from vde_dagster.core.dsha import Column, RowSum, dsha
 from vde_dagster.core.intervals import Interval, merge
@@ -90,7 +91,7 @@ def apply_changes(
             iceberg_snapshot_id=iceberg_snapshot_id,
         )
     ordered = tuple(sorted(held.values(), key=lambda entry: entry.interval))
-    for left, right in zip(ordered, ordered[1:], strict=False):
+    for left, right in pairwise(ordered):
         if right.interval.start < left.interval.end:
             raise LedgerMismatch(f"{left.interval} and {right.interval} overlap")
     return ordered

@@ -6,7 +6,7 @@ A plan is a value. Making one reads the state, but starts no Spark and writes no
 from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Mapping
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from datetime import datetime
 from enum import Enum
 
@@ -32,7 +32,11 @@ class Change(Enum):
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class ModelChange:
-    """What a plan does about one model. ``missing`` are the contiguous ranges to evaluate."""
+    """What a plan does about one model. ``missing`` are the contiguous ranges to evaluate.
+
+    ``complete_to`` is up to when everything that the model reads is whole; None where the
+    project's clock has no time yet.
+    """
 
     name: ModelName
     change: Change
@@ -41,6 +45,7 @@ class ModelChange:
     previous_version: str | None
     version: str | None
     missing: tuple[Interval, ...] = ()
+    complete_to: datetime | None = None
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -105,7 +110,7 @@ def resolve_snapshots(
             or ModelSnapshot(
                 name=node.name,
                 fingerprint=node.fingerprint,
-                version=_version(node, before, change, verdict, resolved, graph),
+                version=_version(node, before, verdict=verdict, resolved=resolved, graph=graph),
                 category=verdict.category if verdict else None,
                 reasons=verdict.reasons if verdict else ("new model",),
                 source=node.model.source,
@@ -123,12 +128,16 @@ def _difference(
     old, new = before.fingerprint, node.fingerprint
     if old == new:
         return Change.NONE, None
+    above = sorted(str(parent) for parent in node.model.parents if parent in reaching)
+    reason = f"reads {', '.join(above)}, which changed"
     if old.data != new.data:
-        return Change.DIRECT, categorize(shown.graph[node.name], node)
+        verdict = categorize(shown.graph[node.name], node)
+        if above and not verdict.category.reaches_children:
+            # Its own change keeps its rows, but those of its parents do not.
+            verdict = Verdict(category=Category.BREAKING, reasons=(*verdict.reasons, reason))
+        return Change.DIRECT, verdict
     if old.parent_data != new.parent_data:
-        above = sorted(str(parent) for parent in node.model.parents if parent in reaching)
         if above:
-            reason = f"reads {', '.join(above)}, which changed"
             return Change.INDIRECT, Verdict(category=Category.INDIRECT_BREAKING, reasons=(reason,))
         return Change.INDIRECT, Verdict(
             category=Category.INDIRECT_NON_BREAKING,
@@ -140,7 +149,7 @@ def _difference(
 def _version(
     node: Node,
     before: ModelSnapshot | None,
-    change: Change,
+    *,
     verdict: Verdict | None,
     resolved: Mapping[ModelName, tuple[Change, ModelSnapshot]],
     graph: Graph,
@@ -161,6 +170,25 @@ def _physical(node: Node, snapshot: ModelSnapshot) -> TableName:
     return snapshot.key.table
 
 
+def complete_to(
+    graph: Graph, now: datetime | None, valid_to: Mapping[ModelName, datetime]
+) -> dict[ModelName, datetime | None]:
+    """Up to when all that each model reads is whole, at the project's time.
+
+    Args:
+        graph: The project.
+        now: The project's clock.
+        valid_to: The valid-to times of the sources that declare one (seed 003, VTTS).
+    """
+    horizons: dict[ModelName, datetime | None] = {}
+    for node in graph:
+        own = valid_to.get(node.name, now)
+        times = [now, own, *(horizons[parent] for parent in node.model.parents)]
+        known = [time for time in times if time is not None]
+        horizons[node.name] = min(known) if len(known) == len(times) else None
+    return horizons
+
+
 def make_plan(
     *,
     plan_id: str,
@@ -171,6 +199,7 @@ def make_plan(
     shown: Shown,
     current: Mapping[ModelName, ModelSnapshot],
     resolved: Mapping[ModelName, tuple[Change, ModelSnapshot]],
+    horizons: Mapping[ModelName, datetime | None],
     missing: Callable[[Node, VersionKey], tuple[Interval, ...]],
 ) -> Plan:
     """Put a plan together.
@@ -184,10 +213,14 @@ def make_plan(
         shown: What the changes are told against.
         current: What the environment itself shows now; empty for a new one.
         resolved: The outcome of `resolve_snapshots`.
+        horizons: The outcome of `complete_to`.
         missing: What a version lacks.
     """
     snapshots = {name: snapshot for name, (_, snapshot) in resolved.items()}
-    changes = [_change(node, shown, resolved[node.name], missing) for node in graph]
+    changes = [
+        replace(_change(node, shown, resolved[node.name], missing), complete_to=horizons[node.name])
+        for node in graph
+    ]
     changes += [_removed(name, shown) for name in sorted(shown.snapshots) if name not in graph]
     return Plan(
         plan_id=plan_id,

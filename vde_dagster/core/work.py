@@ -135,7 +135,7 @@ class Staging:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Staged:
-    """What lies on the branch: its head, the written intervals with their sums, the table's columns.
+    """What lies on the branch: its head, the written intervals' sums, the table's columns.
 
     ``iceberg_snapshot_id`` is None only where nothing was written to a table without any snapshot.
     """

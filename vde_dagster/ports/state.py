@@ -10,6 +10,7 @@ from dataclasses import dataclass
 from datetime import datetime, timedelta
 from typing import Protocol
 
+from vde_dagster.core.errors import Conflict
 from vde_dagster.core.fingerprint import Fingerprint
 from vde_dagster.core.late_data import HighWaterMark
 from vde_dagster.core.ledger import LedgerEntry
@@ -43,7 +44,7 @@ class Lease:
     epoch: int
 
 
-class LeaseLost(Exception):
+class LeaseLost(Conflict):
     """Somebody else holds the lease by now; nothing was written."""
 
 
@@ -58,8 +59,11 @@ class State(Protocol):
         ...
 
     def store_snapshots(self, snapshots: Sequence[ModelSnapshot], *, environment: str) -> None:
-        """Store snapshots that are not stored yet, and make ``environment`` the owner of each
-        version that has none. A stored snapshot is never changed."""
+        """Store what is not stored yet, and own every version that nobody owns.
+
+        A stored snapshot is never changed; the owner of a version that has none becomes
+        ``environment``.
+        """
         ...
 
     def environment(self, name: str) -> Environment | None:
@@ -94,7 +98,8 @@ class State(Protocol):
     def finish_promotion(self, name: str, *, plan_id: str) -> Environment:
         """Record that the views of a begun promotion are swapped. Doing it again is no error.
 
-        Production becomes the owner of every version that it shows (rule R9)."""
+        Production becomes the owner of every version that it shows (rule R9).
+        """
         ...
 
     # Leases
@@ -120,13 +125,14 @@ class State(Protocol):
 
     # The ledger and work
     def ledger(self, keys: Iterable[VersionKey]) -> Mapping[VersionKey, tuple[LedgerEntry, ...]]:
-        """What each of these versions holds, sorted by interval; versions without any are absent."""
+        """What each of these versions holds, sorted by interval; absent where it holds nothing."""
         ...
 
     def heads(self, keys: Iterable[VersionKey]) -> Mapping[VersionKey, int]:
         """The Iceberg snapshot at which each version's ledger is true: what was booked last.
 
-        Versions for which nothing with an Iceberg snapshot was booked are absent."""
+        Versions for which nothing with an Iceberg snapshot was booked are absent.
+        """
         ...
 
     def record_intent(self, intent: Intent, *, lease: Lease) -> None:
