@@ -11,7 +11,7 @@ from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
 
 from sqlglot import exp
-from sqlglot.errors import OptimizeError, SchemaError
+from sqlglot.errors import SqlglotError
 from sqlglot.optimizer.annotate_types import annotate_types
 from sqlglot.optimizer.qualify import qualify
 from sqlglot.schema import MappingSchema
@@ -62,17 +62,20 @@ def canonicalize(
         qualified = qualify(
             _without_comments(query), dialect=dialect, schema=schema, quote_identifiers=False
         )
-    except (OptimizeError, SchemaError) as error:
+        assert isinstance(qualified, exp.Query)
+        found = _columns(qualified, schema=schema, dialect=dialect, documented=documented)
+        columns = tuple(found)
+    except SqlglotError as error:
         raise QueryInvalid(str(error).split("\n", maxsplit=1)[0].strip()) from error
-    assert isinstance(qualified, exp.Query)
-    return CanonicalQuery(
-        expression=qualified,
-        columns=tuple(_columns(qualified, schema=schema, dialect=dialect, documented=documented)),
-    )
+    return CanonicalQuery(expression=qualified, columns=columns)
 
 
 def canonical_form(expression: exp.Expr) -> str:
-    """A text that is equal exactly for equal syntax trees. It is for hashing, not for reading."""
+    """A text that is equal for syntax trees of one meaning. It is for hashing, not for reading.
+
+    Parentheses, quotes around identifiers (their names are normalized before), and the case of
+    keywords, macros and functions without a class of their own do not count.
+    """
     parts: list[str] = []
     _serialize(expression, parts)
     return "".join(parts)
@@ -81,13 +84,17 @@ def canonical_form(expression: exp.Expr) -> str:
 def _serialize(value: object, parts: list[str]) -> None:
     """Append a prefix-free form of a node, skipping what is absent, comments and positions."""
     match value:
+        case exp.Paren():
+            _serialize(value.this, parts)
         case exp.Expr():
             parts.append(f"({type(value).__name__}")
             for key, argument in sorted(value.args.items()):
                 if argument is None or argument is False or argument == []:
                     continue
+                if _is_spelling(value, key, argument):
+                    continue
                 parts.append(f" {key}=")
-                uncased = isinstance(value, exp.Anonymous) and key == "this"
+                uncased = isinstance(argument, str) and isinstance(value, _UNCASED)
                 _serialize(str(argument).upper() if uncased else argument, parts)
             parts.append(")")
         case list():
@@ -98,6 +105,20 @@ def _serialize(value: object, parts: list[str]) -> None:
         case _:
             text = str(value)
             parts.append(f"{type(value).__name__}:{len(text)}:{text};")
+
+
+_UNCASED = (exp.Anonymous, exp.WindowSpec, exp.Join, exp.Var)
+
+
+def _is_spelling(node: exp.Expr, key: str, argument: object) -> bool:
+    """Whether an argument tells how something was written, and nothing about what it means."""
+    match node:
+        case exp.Identifier():
+            return key == "quoted"
+        case exp.Join() if key == "kind":
+            return str(argument).upper() == ("OUTER" if node.side else "INNER")
+        case _:
+            return False
 
 
 def _without_comments(query: exp.Query) -> exp.Query:

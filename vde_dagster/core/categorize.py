@@ -16,6 +16,7 @@ from vde_dagster.core.model import Query
 from vde_dagster.core.snapshot import Category
 
 _MAY_CHANGE_ROWS = (exp.AggFunc, exp.UDTF, exp.Explode, exp.Anonymous, exp.Query, exp.Window)
+_BY_PROJECTION = (exp.Group, exp.Order)
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -32,11 +33,13 @@ def categorize(before: Node, after: Node) -> Verdict:
         return _breaking("its content changed")
     if before.model.kind != after.model.kind:
         return _breaking(f"its kind was {before.model.kind.keyword} or had other options")
-    if before.canonical is None or after.canonical is None:
-        return _breaking("its query could not be compared")
+    assert before.canonical is not None, f"{before.name} has a query but no canonical form"
+    assert after.canonical is not None, f"{after.name} has a query but no canonical form"
     added = _added_projections(before.canonical.expression, after.canonical.expression)
     if added is None:
         return _breaking(_difference(before, after))
+    if _types(after)[: len(before.columns)] != _types(before):
+        return _breaking("the type of a column changed")
     names = ", ".join(f"`{each.alias_or_name}`" for each in added)
     if any(each.find(*_MAY_CHANGE_ROWS) for each in added):
         return _breaking(f"adds {names}, which may change the rows")
@@ -54,11 +57,17 @@ def _added_projections(before: exp.Query, after: exp.Query) -> list[exp.Expr] | 
     old, new = before.expressions, after.expressions
     if len(new) <= len(old) or after.args.get("distinct") or before.args.get("distinct"):
         return None
+    if any(isinstance(each, _BY_PROJECTION) and each.args.get("all") for each in after.walk()):
+        return None  # GROUP BY ALL and ORDER BY ALL mean other columns now
     kept = after.copy()
     kept.set("expressions", [each.copy() for each in new[: len(old)]])
     if canonical_form(kept) != canonical_form(before):
         return None
     return list(new[len(old) :])
+
+
+def _types(node: Node) -> list[tuple[str, str]]:
+    return [(column.name, column.type) for column in node.columns]
 
 
 def _difference(before: Node, after: Node) -> str:

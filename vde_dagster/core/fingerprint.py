@@ -144,7 +144,33 @@ def _python_form(source: str) -> str:
             ):
                 node.body = node.body[1:] or [ast.Pass()]
     _drop_header(tree)
-    return ast.dump(tree)
+    parts: list[str] = []
+    _write_node(tree, parts)
+    return "".join(parts)
+
+
+def _write_node(value: object, parts: list[str]) -> None:
+    """The tree as a text that does not depend on Python's version, as that of ``ast.dump`` does."""
+    match value:
+        case ast.AST():
+            parts.append(f"({type(value).__name__}")
+            for key, child in ast.iter_fields(value):
+                spelling = isinstance(value, ast.Constant) and key == "kind"  # u"..."
+                if child is None and not (isinstance(value, ast.Constant) and key == "value"):
+                    continue
+                if child == [] or spelling or key == "type_comment":
+                    continue
+                parts.append(f" {key}=")
+                _write_node(child, parts)
+            parts.append(")")
+        case list():
+            parts.append("[")
+            for item in value:
+                _write_node(item, parts)
+            parts.append("]")
+        case _:
+            text = repr(value)
+            parts.append(f"{len(text)}:{text};")
 
 
 def _drop_header(tree: ast.Module) -> None:

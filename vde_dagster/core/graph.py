@@ -1,9 +1,9 @@
-"""The models of a project as a graph: parents first, each with its canonical form and fingerprint."""
+"""The models of a project as a graph, parents first, with canonical forms and fingerprints."""
 
 from __future__ import annotations
 
 import difflib
-from collections.abc import Iterable, Iterator, Mapping, Sequence
+from collections.abc import Container, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from graphlib import CycleError, TopologicalSorter
 
@@ -47,8 +47,12 @@ class Graph:
         return name in self.nodes
 
 
-def build_graph(models: Iterable[Model]) -> Graph:
+def build_graph(models: Iterable[Model], *, unread: Container[ModelName] = ()) -> Graph:
     """Check how models fit together, and resolve each against its parents.
+
+    Args:
+        models: All of them, in any order.
+        unread: Models whose files could not be read. That others read them is no further problem.
 
     Raises:
         ProjectInvalid: Names given twice, parents that nothing declares, cycles, and queries that
@@ -57,48 +61,54 @@ def build_graph(models: Iterable[Model]) -> Graph:
     every = list(models)
     problems = [*_duplicates(every)]
     by_name = {model.name: model for model in every}
-    problems += _missing_parents(by_name)
+    problems += _missing_parents(by_name, unread)
     order, cycles = _ordered(by_name)
     problems += cycles
     nodes: dict[ModelName, Node] = {}
     for name in order:
+        model = by_name[name]
+        if any(parent not in nodes for parent in model.parents):
+            continue  # the problem is above, and was told there
         try:
-            nodes[name] = _node(by_name[name], nodes)
+            nodes[name] = _node(model, nodes)
         except QueryInvalid as error:
             advice = "Check the name against the columns of the models and sources that are read."
-            place = by_name[name].place
-            problems.append(Problem(place=place, message=f"{name}: {error}", advice=advice))
+            message = f"{name}: {error}"
+            problems.append(Problem(place=model.place, message=message, advice=advice))
+        except RecursionError:
+            message = f"{name}: its query or code is nested too deeply"
+            advice = "Split it in several models, or a long chain of operators in several columns."
+            problems.append(Problem(place=model.place, message=message, advice=advice))
     if problems:
         raise ProjectInvalid(problems)
     return Graph(nodes)
 
 
 def _node(model: Model, nodes: Mapping[ModelName, Node]) -> Node:
-    parents = [nodes[parent] for parent in model.parents if parent in nodes]
+    parents = [nodes[parent] for parent in model.parents]
     canonical = None
-    if isinstance(model.body, Query) and len(parents) == len(model.parents):
+    if isinstance(model.body, Query):
         canonical = canonicalize(
             model.body.expression,
             dialect=model.body.dialect,
             schemas={parent.name: parent.columns for parent in parents},
         )
+        _check_columns(model, canonical)
     return Node(
         model=model,
         canonical=canonical,
         columns=_columns(model, canonical),
-        fingerprint=fingerprint(
-            model,
-            canonical or _unresolved(model),
-            (parent.fingerprint for parent in parents),
-        ),
+        fingerprint=fingerprint(model, canonical, (parent.fingerprint for parent in parents)),
     )
 
 
-def _unresolved(model: Model) -> CanonicalQuery | None:
-    """Stands in where a parent is missing: the project is refused, but all problems are told."""
-    if not isinstance(model.body, Query):
-        return None
-    return CanonicalQuery(expression=model.body.expression, columns=())
+def _check_columns(model: Model, canonical: CanonicalQuery) -> None:
+    names = [column.name.lower() for column in canonical.columns]
+    twice = sorted({name for name in names if names.count(name) > 1})
+    if twice:
+        raise QueryInvalid(f"the query returns several columns named {', '.join(twice)}")
+    if model.time_column is not None and model.time_column not in names:
+        raise QueryInvalid(f"the time column {model.time_column!r} is not among its columns")
 
 
 def _columns(model: Model, canonical: CanonicalQuery | None) -> tuple[Column, ...]:
@@ -136,11 +146,13 @@ def _duplicates(models: Sequence[Model]) -> Iterator[Problem]:
             )
 
 
-def _missing_parents(models: Mapping[ModelName, Model]) -> Iterator[Problem]:
+def _missing_parents(
+    models: Mapping[ModelName, Model], unread: Container[ModelName]
+) -> Iterator[Problem]:
     known = {str(name) for name in models}
     for model in models.values():
         for parent in model.parents:
-            if parent in models:
+            if parent in models or parent in unread:
                 continue
             close = difflib.get_close_matches(str(parent), known, n=1)
             guess = f"Did you mean {close[0]}? If not, " if close else ""

@@ -7,7 +7,8 @@ is, so only conditions whose meaning is certain are used.
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Iterator, Mapping
+import re
+from collections.abc import Callable, Iterable, Iterator, Mapping
 from dataclasses import dataclass
 from datetime import UTC, datetime, timedelta
 from typing import Final
@@ -83,14 +84,17 @@ def _union(known: InputRange | None, found: InputRange) -> InputRange:
 def _range_of(scope: Scope, alias: str, axis: TimeAxis | None) -> InputRange:
     if axis is None:
         return WHOLE
-    bounds = _Bounds()
-    for condition in _certain_conditions(scope, alias):
-        bounds = bounds.narrowed(_bounds_of(condition, alias, axis.column))
-    if bounds.start is None or bounds.end is None:
-        return WHOLE
-    if bounds.end <= bounds.start:
-        return ()
-    return (axis.unit.widen(Interval(bounds.start, bounds.end)),)
+    try:
+        bounds = _Bounds()
+        for condition in _certain_conditions(scope, alias):
+            bounds = bounds.narrowed(_bounds_of(condition, alias, axis.column))
+        if bounds.start is None or bounds.end is None:
+            return WHOLE
+        if bounds.end <= bounds.start:
+            return ()
+        return (axis.unit.widen(Interval(bounds.start, bounds.end)),)
+    except (OverflowError, ValueError):
+        return WHOLE  # bounds at the end of time, such as 9999-12-31, have no border after them
 
 
 def _certain_conditions(scope: Scope, alias: str) -> Iterator[exp.Expr]:
@@ -134,11 +138,17 @@ def _bounds_of(condition: exp.Expr, alias: str, column: str) -> _Bounds:
             and node.name.lower() == column.lower()
         )
 
-    if isinstance(condition, exp.Between) and is_axis(condition.this):
+    if isinstance(condition, exp.Between):
+        if not is_axis(condition.this) or condition.args.get("symmetric"):
+            return _Bounds()
         low, high = _instant(condition.args["low"]), _instant(condition.args["high"])
         return _Bounds(start=low, end=_after(high))
-    if not isinstance(condition, exp.GT | exp.GTE | exp.LT | exp.LTE | exp.EQ):
-        return _Bounds()
+    if isinstance(condition, exp.GT | exp.GTE | exp.LT | exp.LTE | exp.EQ):
+        return _bounds_of_comparison(condition, is_axis)
+    return _Bounds()
+
+
+def _bounds_of_comparison(condition: exp.Binary, is_axis: Callable[[exp.Expr], bool]) -> _Bounds:
     left, right = condition.left, condition.right
     operator: type[exp.Expr] = type(condition)
     if is_axis(right):
@@ -167,14 +177,26 @@ def _after(instant: datetime | None) -> datetime | None:
 
 def _instant(node: exp.Expr) -> datetime | None:
     """The instant that a literal stands for; None for everything else."""
-    if isinstance(node, exp.Cast) and isinstance(node.this, exp.Literal):
-        if not node.to.is_type("date", "timestamp", "timestamptz", "timestampntz", "timestampltz"):
-            return None
+    date, zoned = False, False
+    if isinstance(node, exp.Cast) and node.to.is_type(*_TIME_TYPES):
+        date, zoned = node.to.is_type("date"), node.to.is_type("timestamptz", "timestampltz")
         node = node.this
-    if not isinstance(node, exp.Literal) or not node.is_string:
-        return None
+    literal = isinstance(node, exp.Literal) and node.is_string
+    found = _INSTANT.fullmatch(node.name) if literal else None
+    if found is None or (date and found["time"]):
+        return None  # a date drops the time of day
     try:
-        instant = datetime.fromisoformat(node.this)
+        instant = datetime.fromisoformat(node.name)
     except ValueError:
         return None
-    return instant.replace(tzinfo=UTC) if instant.tzinfo is None else instant.astimezone(UTC)
+    if instant.tzinfo is None:
+        return instant.replace(tzinfo=UTC)
+    # What an offset means for a type without a zone differs between engines.
+    return instant.astimezone(UTC) if zoned or not instant.utcoffset() else None
+
+
+_TIME_TYPES: Final = ("date", "timestamp", "timestamptz", "timestampntz", "timestampltz")
+_INSTANT: Final = re.compile(
+    r"[0-9]{4}-[0-9]{2}-[0-9]{2}"
+    r"(?P<time>[ T][0-9]{2}:[0-9]{2}(:[0-9]{2}(\.[0-9]{1,6})?)?(Z|[+-][0-9]{2}:[0-9]{2})?)?"
+)

@@ -168,4 +168,9 @@ def parse_instant(text: str) -> datetime:
         ValueError: ``text`` is neither.
     """
     instant = datetime.fromisoformat(text.strip())
-    return instant.replace(tzinfo=UTC) if instant.tzinfo is None else instant.astimezone(UTC)
+    if instant.tzinfo is None:
+        return instant.replace(tzinfo=UTC)
+    try:
+        return instant.astimezone(UTC)
+    except OverflowError as error:
+        raise ValueError(f"{text!r} lies before or after every date") from error

@@ -1,7 +1,7 @@
 """What a version's table holds: the ledger of intervals, and how one evaluation changes it.
 
-Kinds without intervals have one entry, over the time that it was made for; every evaluation replaces
-it.
+Kinds without intervals have one entry, over the time that it was made for; every evaluation
+replaces it.
 """
 
 from __future__ import annotations

@@ -16,7 +16,10 @@ from vde_dagster.core.errors import Refused
 PRODUCTION: Final = "prod"
 DEFAULT_SCHEMA: Final = "default"
 PHYSICAL_PREFIX: Final = "vde__"
-_PART: Final = re.compile(r"[a-z_][a-z0-9_]{0,127}")
+MAX_LENGTH: Final = 100
+"""A table's folder (schema, model and version) stays below the 255 bytes of a file name."""
+_RESERVED: Final = PHYSICAL_PREFIX.rstrip("_")
+_PART: Final = re.compile(rf"[a-z_][a-z0-9_]{{0,{MAX_LENGTH - 1}}}")
 
 
 class InvalidName(Refused, ValueError):
@@ -56,12 +59,21 @@ class ModelName:
             if not _PART.fullmatch(part):
                 raise InvalidName(
                     f"{part!r} in the name {text!r} is no plain identifier; use letters, digits "
-                    "and underscores, not starting with a digit, at most 128 characters"
+                    f"and underscores, not starting with a digit, at most {MAX_LENGTH} characters"
                 )
         if "__" in schema:
             raise InvalidName(
                 f"the schema {schema!r} has a double underscore, which separates a schema from "
                 "an environment or a model in the names of views and tables; use one underscore"
+            )
+        if schema.endswith("_"):
+            raise InvalidName(
+                f"the schema {schema!r} ends with an underscore, so that its views in an "
+                "environment could be taken for another schema's; use another name"
+            )
+        if schema == _RESERVED:
+            raise InvalidName(
+                f"the schema {schema!r} is where the physical tables live; use another name"
             )
         return cls(schema, name)
 

@@ -6,7 +6,7 @@ from collections.abc import Callable, Mapping
 
 from sqlglot import exp
 
-from vde_dagster.core.intervals import Interval
+from vde_dagster.core.intervals import Interval, IntervalUnit
 from vde_dagster.core.macros import (
     TimeRange,
     date_literal,
@@ -34,12 +34,21 @@ def render_interval(
         raise ValueError("an interval has an end")
     interval = Interval(times.start, times.end)
     inner = resolve_time_macros(query, times).subquery("_rows", copy=False)
-    names = [exp.column(name, table="_rows").as_(name) for name in columns]
+    names = [exp.column(_quoted(name), table="_rows").as_(_quoted(name)) for name in columns]
     return (
         exp.select(*names)
         .from_(inner)
-        .where(within(exp.column(time_column, table="_rows"), interval, time_type=time_type))
+        .where(within(_axis(time_column), interval, time_type=time_type))
     )
+
+
+def _quoted(name: str) -> exp.Identifier:
+    """A column's name as it is, also where it is a reserved word."""
+    return exp.to_identifier(name, quoted=True)
+
+
+def _axis(time_column: str) -> exp.Column:
+    return exp.column(_quoted(time_column), table="_rows")
 
 
 def render_whole(query: exp.Query, times: TimeRange) -> exp.Query:
@@ -50,14 +59,18 @@ def render_whole(query: exp.Query, times: TimeRange) -> exp.Query:
 def within(column: exp.Column, interval: Interval, *, time_type: str) -> exp.Expr:
     """The condition that a time column lies in an interval, in the column's own type.
 
-    A DATE column stands for the midnight that starts the day.
+    A DATE column stands for the midnight that starts the day, so within a day no date lies.
     """
+    if time_type.lower() == "date":
+        start, end = IntervalUnit.DAY.ceil(interval.start), IntervalUnit.DAY.ceil(interval.end)
+    else:
+        start, end = interval.start, interval.end
     literal = {"date": date_literal, "timestamp_ntz": timestamp_ntz_literal}.get(
         time_type.lower(), timestamp_literal
     )
     return exp.and_(
-        exp.GTE(this=column.copy(), expression=literal(interval.start)),
-        exp.LT(this=column.copy(), expression=literal(interval.end)),
+        exp.GTE(this=column.copy(), expression=literal(start)),
+        exp.LT(this=column.copy(), expression=literal(end)),
     )
 
 
@@ -93,6 +106,8 @@ def inline(query: exp.Query, bodies: Mapping[ModelName, exp.Query]) -> exp.Query
     for table in list(inlined.find_all(exp.Table)):
         name = model_name_of(table)
         if name is not None and name in bodies:
-            alias = table.alias_or_name
-            table.replace(bodies[name].copy().subquery(alias, copy=False))
+            subquery = bodies[name].copy().subquery(table.alias_or_name, copy=False)
+            for key in ("joins", "laterals", "pivots", "sample"):
+                subquery.set(key, table.args.get(key))
+            table.replace(subquery)
     return inlined

@@ -17,11 +17,37 @@ _FORBIDDEN: dict[type[exp.Expr], str] = {
     exp.Subquery: "a sub-query",
     exp.CTE: "a common table expression",
     exp.Limit: "LIMIT",
+    exp.Offset: "OFFSET",
+    exp.Fetch: "FETCH",
+    exp.TableSample: "TABLESAMPLE",
+    exp.Pivot: "PIVOT",
     exp.Distinct: "DISTINCT",
     exp.Group: "GROUP BY",
     exp.SetOperation: "a set operation",
     exp.Exists: "EXISTS",
 }
+_AGGREGATES_WITHOUT_CLASS = frozenset(
+    {
+        "any",
+        "count_min_sketch",
+        "every",
+        "histogram_numeric",
+        "hll_sketch_agg",
+        "hll_union_agg",
+        "kll_sketch_agg_bigint",
+        "kll_sketch_agg_double",
+        "kll_sketch_agg_float",
+        "mean",
+        "schema_of_variant_agg",
+        "some",
+        "std",
+        "theta_sketch_agg",
+        "theta_union_agg",
+        "try_avg",
+        "try_sum",
+    }
+)
+"""Spark's aggregates that sqlglot reads as functions that it does not know."""
 
 
 def why_not_row_local(query: exp.Query, source: ModelName) -> str | None:
@@ -31,6 +57,10 @@ def why_not_row_local(query: exp.Query, source: ModelName) -> str | None:
     for kind, name in _FORBIDDEN.items():
         if query.find(kind) is not None:
             return name
+    if any(
+        call.name.lower() in _AGGREGATES_WITHOUT_CLASS for call in query.find_all(exp.Anonymous)
+    ):
+        return "an aggregate"
     tables = [model_name_of(table) for table in query.find_all(exp.Table)]
     if tables != [source]:
         return f"a read of something else than {source}"

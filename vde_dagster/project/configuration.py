@@ -8,7 +8,10 @@ from datetime import UTC, datetime
 from pathlib import Path
 from typing import Final
 
-from vde_dagster.core.errors import Place, ProjectInvalid
+from sqlglot.dialects.dialect import Dialect
+
+from vde_dagster.core.cron import CronInvalid, unit_of
+from vde_dagster.core.errors import Place, Problem, ProjectInvalid
 from vde_dagster.core.intervals import parse_instant
 from vde_dagster.core.names import PRODUCTION, InvalidName, ModelName, environment_name
 from vde_dagster.project.yaml_document import Entry, Reader
@@ -93,6 +96,18 @@ def read_configuration(folder: Path) -> Configuration:
     Raises:
         ProjectInvalid: There is none, or something in it is wrong; all problems at once.
     """
+    configuration, problems = find_configuration(folder)
+    if problems:
+        raise ProjectInvalid(problems)
+    return configuration
+
+
+def find_configuration(folder: Path) -> tuple[Configuration, tuple[Problem, ...]]:
+    """``vde.yaml`` of a project's folder as far as it can be used, and what is wrong with it.
+
+    Raises:
+        ProjectInvalid: There is none.
+    """
     path = folder / FILE_NAME
     reader = Reader()
     if not path.is_file():
@@ -102,11 +117,13 @@ def read_configuration(folder: Path) -> Configuration:
             "Go to a project's folder or name it with --project; `vde init DIR` makes a new one.",
         )
         raise ProjectInvalid(reader.problems)
-    root = reader.document(path.read_text("utf-8"), Path(FILE_NAME))
-    configuration = _configuration(root, folder, reader) if root is not None else None
-    if configuration is None or reader.problems:
-        raise ProjectInvalid(reader.problems)
-    return configuration
+    root = reader.file(path, Path(FILE_NAME))
+    configuration = (
+        _configuration(root, folder, reader)
+        if root is not None
+        else Configuration(folder=folder.resolve(), name="")
+    )
+    return configuration, tuple(reader.problems)
 
 
 def _configuration(root: Entry, folder: Path, reader: Reader) -> Configuration:
@@ -140,10 +157,37 @@ def _defaults(entry: Entry | None, reader: Reader) -> Defaults:
         except ValueError:
             reader.add(written.place, "start is no date", "Write it like 2024-01-31.")
     return Defaults(
-        dialect=reader.text(entry.children.get("dialect"), standard.dialect),
+        dialect=_dialect(entry.children.get("dialect"), standard.dialect, reader),
         start=start,
-        cron=reader.text(entry.children.get("cron"), standard.cron),
+        cron=_cron(entry.children.get("cron"), standard.cron, reader),
     )
+
+
+def _dialect(entry: Entry | None, standard: str, reader: Reader) -> str:
+    written = reader.text(entry, standard)
+    if entry is not None and not is_dialect(written):
+        advice = "Use one that sqlglot knows, such as spark, duckdb or postgres."
+        reader.add(entry.place, f"unknown dialect {written!r}", advice)
+        return standard
+    return written
+
+
+def is_dialect(name: str) -> bool:
+    """Whether sqlglot knows a dialect of this name."""
+    try:
+        return bool(name) and Dialect.get_or_raise(name) is not None
+    except ValueError:
+        return False
+
+
+def _cron(entry: Entry | None, standard: str, reader: Reader) -> str:
+    written = reader.text(entry, standard)
+    try:
+        unit_of(written)
+    except CronInvalid as error:
+        reader.add(entry.place if entry else Place(path=Path(FILE_NAME)), str(error))
+        return standard
+    return written
 
 
 def _catalog(entry: Entry | None, reader: Reader) -> CatalogSettings:
@@ -178,11 +222,10 @@ def _state_url(entry: Entry | None, reader: Reader) -> str | None:
 def _clock(entry: Entry | None, reader: Reader) -> tuple[ModelName, ...]:
     if entry is None or entry.value == "wall":
         return ()
-    if entry.value is not None:
-        reader.add(
-            entry.place,
-            f"the clock is `wall` or `valid_to: [source, ...]`, not {entry.value!r}",
-        )
+    if not entry.is_mapping:
+        found = repr(entry.value) if entry.value is not None else "a list"
+        message = f"the clock is `wall` or `valid_to: [source, ...]`, not {found}"
+        reader.add(entry.place, message, "Write one of these two.")
         return ()
     reader.known(entry, ("valid_to",), "clock")
     names: list[ModelName] = []
@@ -196,6 +239,9 @@ def _clock(entry: Entry | None, reader: Reader) -> tuple[ModelName, ...]:
 
 def _environments(entry: Entry | None, reader: Reader) -> dict[str, bool]:
     follow: dict[str, bool] = {}
+    if entry is not None and not entry.is_mapping:
+        message = "environments is a mapping of names to settings"
+        reader.add(entry.place, message, "Write them like `dev: {follow_files: false}`.")
     for key, child in (entry.children if entry else {}).items():
         reader.known(child, ("follow_files",), f"the environment {key}")
         try:

@@ -2,16 +2,20 @@
 
 from __future__ import annotations
 
+import contextlib
+import re
 from collections.abc import Iterator
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from pathlib import Path
+from typing import Final
 
 from vde_dagster.core.errors import Place, Problem, ProjectInvalid
 from vde_dagster.core.graph import Graph, build_graph
 from vde_dagster.core.model import Model, ModelSource
 from vde_dagster.core.names import InvalidName, ModelName
-from vde_dagster.project.configuration import Configuration, Defaults
-from vde_dagster.project.model_files import external_source, read_model
+from vde_dagster.project.configuration import Configuration, Defaults, find_configuration
+from vde_dagster.project.model_files import external_source, read_model, seed_path
+from vde_dagster.project.model_properties import is_type
 from vde_dagster.project.yaml_document import Entry, Reader
 
 EXTERNAL_MODELS = "external_models.yaml"
@@ -32,29 +36,65 @@ def load_files(configuration: Configuration) -> ProjectFiles:
         ProjectInvalid: Something is wrong in any file, or the models do not fit together. The
             graph is checked as far as the files that can be read allow.
     """
-    problems: list[Problem] = []
+    return _load(configuration, [])
+
+
+def load_project(folder: Path) -> ProjectFiles:
+    """Read a project's folder whole: ``vde.yaml`` and all models, with all problems at once.
+
+    Raises:
+        ProjectInvalid: The folder is no project, or something is wrong in any of its files.
+    """
+    configuration, problems = find_configuration(folder)
+    return _load(configuration, list(problems))
+
+
+def _load(configuration: Configuration, problems: list[Problem]) -> ProjectFiles:
+    unread = _Unread()
     models: list[Model] = []
-    for source in _sources(configuration, problems):
+    for source in _sources(configuration, problems, unread):
         try:
             models.append(read_model(source))
         except ProjectInvalid as error:
             problems += error.problems
-    unread = bool(problems)
+            unread.add(source.path, source.text)
     try:
-        graph = build_graph(models)
+        graph = build_graph(models, unread=unread)
     except ProjectInvalid as error:
-        # A file that could not be read may be the parent that others miss: tell its problem only.
-        missed = "neither a model of this project"
-        problems += [each for each in error.problems if not (unread and missed in each.message)]
-        raise ProjectInvalid(problems or error.problems) from None
+        raise ProjectInvalid([*problems, *error.problems]) from None
     if problems:
         raise ProjectInvalid(problems)
     return ProjectFiles(configuration=configuration, graph=graph)
 
 
-def _sources(configuration: Configuration, problems: list[Problem]) -> Iterator[ModelSource]:
+class _Unread:
+    """Which models may stand in the files that could not be read, as well as can be told."""
+
+    def __init__(self) -> None:
+        self.names: set[ModelName] = set()
+        self.every = False
+
+    def add(self, path: Path, text: str) -> None:
+        """A file: the name that its path gives, and those that its text seems to declare."""
+        parts = path.with_suffix("").parts[1:]
+        for written in (".".join(parts[-2:]), *_DECLARED.findall(text)):
+            with contextlib.suppress(InvalidName):
+                self.names.add(ModelName.parse(written))
+
+    def __contains__(self, name: object) -> bool:
+        return self.every or name in self.names
+
+
+_DECLARED: Final = re.compile(
+    r"""(?:\bname\s+|\bmodel\s*\(\s*|\bname\s*=\s*)["'`]?([\w.]+)""", re.IGNORECASE
+)
+
+
+def _sources(
+    configuration: Configuration, problems: list[Problem], unread: _Unread
+) -> Iterator[ModelSource]:
     folder, defaults = configuration.folder, configuration.defaults
-    yield from _externals(folder, defaults, problems)
+    yield from _externals(folder, defaults, problems, unread)
     models = folder / "models"
     for path in sorted((*models.rglob("*.sql"), *models.rglob("*.py"))):
         if path.name.startswith("_"):
@@ -64,57 +104,77 @@ def _sources(configuration: Configuration, problems: list[Problem]) -> Iterator[
             text = path.read_text("utf-8-sig")
         except (OSError, UnicodeDecodeError) as error:
             message = f"the file cannot be read as UTF-8 text: {error}"
-            problems.append(Problem(place=Place(path=relative), message=message))
+            advice = "Save it as a text file in UTF-8."
+            problems.append(Problem(place=Place(path=relative), message=message, advice=advice))
+            unread.add(relative, "")
             continue
-        yield ModelSource(
-            path=relative,
-            text=text,
-            defaults=defaults.as_texts(),
-            attachments=_attachments(path, text, folder, problems),
-        )
+        source = ModelSource(path=relative, text=text, defaults=defaults.as_texts())
+        yield replace(source, attachments=_attachments(source, folder, problems))
 
 
-def _attachments(path: Path, text: str, folder: Path, problems: list[Problem]) -> dict[str, str]:
-    """The seed files that a model's text names, inside the project."""
-    if path.suffix != ".sql" or "seed" not in text.lower():
+def _attachments(source: ModelSource, folder: Path, problems: list[Problem]) -> dict[str, str]:
+    """The file that a SEED model names, where it lies in the project, links followed."""
+    written = seed_path(source)
+    if written is None:
         return {}
-    found: dict[str, str] = {}
-    for word in text.replace('"', "'").split("'")[1::2]:
-        if not word.lower().endswith(".csv"):
-            continue
-        target = (path.parent / word).resolve()
+    try:
+        target = (folder / source.path.parent / written).resolve()
         if not target.is_relative_to(folder) or not target.is_file():
-            continue
-        try:
-            found[word] = target.read_text("utf-8-sig")
-        except (OSError, UnicodeDecodeError) as error:
-            place = Place(path=target.relative_to(folder))
-            message = f"the seed cannot be read as UTF-8 text: {error}"
-            problems.append(Problem(place=place, message=message))
-    return found
+            return {}
+        return {written: target.read_text("utf-8-sig")}
+    except UnicodeDecodeError as error:
+        message = f"the seed {written!r} cannot be read as UTF-8 text: {error}"
+    except (OSError, ValueError, RuntimeError) as error:
+        message = f"the seed {written!r} cannot be read: {error}"
+    advice = "Save it as a CSV file in UTF-8."
+    problems.append(Problem(place=Place(path=source.path), message=message, advice=advice))
+    return {written: ""}
 
 
-def _externals(folder: Path, defaults: Defaults, problems: list[Problem]) -> Iterator[ModelSource]:
+def _externals(
+    folder: Path, defaults: Defaults, problems: list[Problem], unread: _Unread
+) -> Iterator[ModelSource]:
     path = folder / EXTERNAL_MODELS
     if not path.is_file():
         return
     reader = Reader()
-    root = reader.document(path.read_text("utf-8"), Path(EXTERNAL_MODELS))
+    root = reader.file(path, Path(EXTERNAL_MODELS))
+    if root is None:
+        unread.every = True
+    elif root.value is not None or root.children:
+        message = "this is a list of sources, each with `name` and `columns`"
+        reader.add(root.place, message, "Start each source with `- name: schema.name`.")
+        unread.every = True
     for entry in root.items if root is not None else ():
-        source = _external(entry, reader, defaults)
+        source = _external(entry, reader, defaults, unread)
         if source is not None:
             yield source
     problems += reader.problems
 
 
-def _external(entry: Entry, reader: Reader, defaults: Defaults) -> ModelSource | None:
+def _external(
+    entry: Entry, reader: Reader, defaults: Defaults, unread: _Unread
+) -> ModelSource | None:
     reader.known(entry, ("columns", "description", "name"), "a source")
+    written = entry.children.get("name")
+    if written is None:
+        advice = "Add a line like `name: raw.orders`."
+        reader.add(entry.place, "the source has no name", advice)
+        return None
     try:
-        name = ModelName.parse(reader.text(entry.children.get("name"), ""))
+        name = ModelName.parse(reader.text(written, "unnamed"))
     except InvalidName as error:
-        reader.add(entry.place, str(error))
+        reader.add(written.place, str(error), "Write it like `name: raw.orders`.")
         return None
     columns = reader.mapping(entry.children.get("columns"))
     if not columns:
         reader.add(entry.place, f"the source {name} has no columns", "List them with their types.")
+    wrong = [column for column, kind in columns.items() if not is_type(kind)]
+    for column in wrong:
+        place = entry.children["columns"].children[column].place
+        message = f"{columns[column]!r} is no type of a column"
+        reader.add(place, message, "Write a Spark type, such as bigint, string or timestamp.")
+    if wrong or not columns:
+        unread.names.add(name)
+        return None
     return external_source(name, columns, place=entry.place, defaults=defaults)

@@ -8,6 +8,7 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from dataclasses import dataclass
+from itertools import pairwise
 from pathlib import Path
 from typing import Final
 
@@ -154,7 +155,7 @@ def _closing(tokens: Sequence[Token], opening: int) -> int | None:
 def _line_of(error: TokenError) -> int:
     """The line that sqlglot names in its message; 1 where it names none."""
     words = str(error).replace(",", " ").replace(":", " ").split()
-    for word, following in zip(words, words[1:], strict=False):
+    for word, following in pairwise(words):
         if word.lower() == "line" and following.isdigit():
             return int(following)
     return 1

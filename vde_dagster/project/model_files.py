@@ -7,7 +7,7 @@ from pathlib import PurePath
 
 import sqlglot
 from sqlglot import exp
-from sqlglot.errors import ParseError, TokenError
+from sqlglot.errors import ParseError, SqlglotError, TokenError
 from sqlglot.optimizer.scope import traverse_scope
 
 from vde_dagster.core.dsha import Column
@@ -40,9 +40,36 @@ def read_model(source: ModelSource) -> Model:
         model = _read(source, defaults, problems)
     except ProjectInvalid as error:
         raise ProjectInvalid([*problems.found, *error.problems]) from error
+    except RecursionError:
+        problems.add(
+            Place(path=source.path),
+            "the query or code is nested too deeply",
+            "Split it in several models, or a long chain of operators in several columns.",
+        )
+        raise ProjectInvalid(problems.found) from None
     if problems.found or model is None:
         raise ProjectInvalid(problems.found)
     return model
+
+
+def seed_path(source: ModelSource) -> str | None:
+    """The file that a SEED model's text names; None for other models, and unreadable ones."""
+    if source.path.suffix != ".sql" or "seed" not in source.text.lower():
+        return None
+    defaults = Defaults.from_texts(source.defaults)
+    try:
+        block = read_block(source.text, path=source.path, dialect=defaults.dialect)
+        properties = read_properties(
+            [each for each in block.properties if each[0] == "kind"] if block else (),
+            default_name=ModelName(DEFAULT_SCHEMA, "seed"),
+            defaults=defaults,
+            place=Place(path=source.path),
+            problems=Problems(),
+        )
+    except (ProjectInvalid, RecursionError):
+        return None
+    kind = properties.kind if properties is not None else None
+    return kind.path if isinstance(kind, Seed) else None
 
 
 def _read(source: ModelSource, defaults: Defaults, problems: Problems) -> Model | None:
@@ -135,8 +162,9 @@ def _seed(
     if text is None:
         problems.add(
             place,
-            f"the seed's file {properties.kind.path!r} does not exist beside this model",
-            "Write its path relative to the model file, inside the project.",
+            f"the seed's file {properties.kind.path!r} is no file inside this project",
+            "Write its path relative to the model's file. What lies outside of the project, also "
+            "behind a symbolic link, has to be copied into it.",
         )
         return None
     return _model(source, properties, place, SeedRows(text=text), ())
@@ -170,17 +198,22 @@ def _query(
     padded = "\n" * (_query_line(block) - 1) + text
     try:
         statements = [
-            each for each in sqlglot.parse(padded, dialect=properties.dialect) if each is not None
+            each
+            for each in sqlglot.parse(padded, dialect=properties.dialect)
+            if each is not None and not isinstance(each, exp.Semicolon)  # that carries comments
         ]
     except (ParseError, TokenError) as error:
-        problems.add(_place_of(error, place), f"the query does not parse: {_first_line(error)}")
+        advice = "Check the SQL at this line against the model's dialect."
+        message = f"the query does not parse: {_first_line(error)}"
+        problems.add(_place_of(error, place), message, advice)
         return None
     except ValueError as error:
         problems.add(place, str(error), "Check the model's dialect.")
         return None
     if len(statements) != 1 or not isinstance(statements[0], exp.Query):
         what = f"{len(statements)} statements" if len(statements) != 1 else "no query"
-        problems.add(place, f"a model has exactly one query; here is {what}")
+        message = f"a model has exactly one query; here is {what}"
+        problems.add(place, message, "Write one SELECT after the MODEL block.")
         return None
     return statements[0]
 
@@ -236,7 +269,12 @@ def _check_late_data(
 
 def _parents(query: exp.Query, place: Place, problems: Problems) -> tuple[ModelName, ...]:
     names: set[ModelName] = set()
-    for scope in traverse_scope(query):
+    try:
+        scopes = traverse_scope(query)
+    except SqlglotError as error:
+        problems.add(place, f"the query cannot be understood: {_first_line(error)}", "Rename it.")
+        return ()
+    for scope in scopes:
         for table in scope.sources.values():
             if not isinstance(table, exp.Table) or not table.name:
                 continue

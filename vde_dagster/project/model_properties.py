@@ -1,4 +1,4 @@
-"""What the properties of a MODEL block mean. Python models give the same properties as arguments."""
+"""What the properties of a MODEL block mean. Python models give the same ones as arguments."""
 
 from __future__ import annotations
 
@@ -7,6 +7,10 @@ from collections.abc import Callable, Iterable, Mapping
 from dataclasses import dataclass, field
 from datetime import datetime
 from typing import Final
+
+from sqlglot import exp
+from sqlglot.errors import SqlglotError
+from sqlglot.tokenizer_core import TokenType
 
 from vde_dagster.core.cron import CronInvalid, unit_of
 from vde_dagster.core.dsha import Column
@@ -39,7 +43,7 @@ class Properties:
     """A model's properties as values."""
 
     name: ModelName
-    kind: Kind = View()
+    kind: Kind
     cron: str
     unit: IntervalUnit
     start: datetime
@@ -85,9 +89,13 @@ def read_properties(
         if key not in PROPERTIES:
             problems.add(value.place, f"unknown property {key!r}", suggestion(key, PROPERTIES))
         elif key in values:
-            problems.add(value.place, f"the property {key!r} is given twice")
+            problems.add(value.place, f"the property {key!r} is given twice", "Remove one.")
         elif (rest := value.rest()) is None:
-            problems.add(value.place, f"the property {key!r} has no value")
+            problems.add(value.place, f"the property {key!r} has no value", f"Write `{key} ...`.")
+        elif (extra := _surplus(key, rest)) is not None:
+            message = f"{extra.written!r} does not belong to the property {key!r}"
+            problems.add(extra.place, message, "Put a comma between two properties.")
+            values[key] = rest
         else:
             values[key] = rest
     name = _name(values.get("name"), default_name, place, problems)
@@ -113,6 +121,19 @@ def read_properties(
     )
 
 
+def _surplus(key: str, value: Value) -> Value | None:
+    """What follows a value that is complete; a forgotten comma would swallow the next property."""
+    first, last = value.tokens[0], value.tokens[-1]
+    texts = ("cron", "description", "dialect", "owner", "start")
+    string = key in texts and first.token_type is TokenType.STRING
+    word = key == "kind" and (
+        not value.is_group() or value.tokens[1].token_type is not TokenType.L_PAREN
+    )
+    if first is last or not (string or word):
+        return None
+    return value.rest()
+
+
 def _text(values: Mapping[str, Value], key: str) -> str:
     return values[key].written if key in values else ""
 
@@ -126,7 +147,8 @@ def _name(
 ) -> ModelName | None:
     if value is None:
         if default is None:
-            problems.add(place, "the model has no name, and its path gives none")
+            advice = "Write `name schema.name` in the MODEL block."
+            problems.add(place, "the model has no name, and its path gives none", advice)
         return default
     try:
         return ModelName.parse(value.written)
@@ -216,10 +238,26 @@ def _columns(value: Value | None, problems: Problems) -> tuple[Column, ...]:
     for item in value.items() if value is not None else ():
         rest = item.rest()
         if rest is None:
-            problems.add(item.place, f"the column {item.written!r} has no type")
+            message = f"the column {item.written!r} has no type"
+            problems.add(item.place, message, "Write `name type`.")
         else:
-            columns.append(Column(name=item.tokens[0].text.lower(), type=rest.written.lower()))
+            name, written = item.tokens[0].text.lower(), rest.written.lower()
+            if any(column.name == name for column in columns):
+                problems.add(item.place, f"the column {name!r} is given twice", "Remove one.")
+            if not is_type(written):
+                advice = "Write a Spark type, such as bigint, string or timestamp."
+                problems.add(rest.place, f"{written!r} is no type of a column", advice)
+            columns.append(Column(name=name, type=written))
     return tuple(columns)
+
+
+def is_type(text: str) -> bool:
+    """Whether Spark has a type of this name."""
+    try:
+        found = exp.DataType.build(text, dialect="spark")
+    except (SqlglotError, ValueError, RecursionError):
+        return False
+    return not found.is_type(exp.DataType.Type.UNKNOWN, exp.DataType.Type.USERDEFINED)
 
 
 def _late_data(value: Value | None, problems: Problems) -> LateDataPolicy | None:

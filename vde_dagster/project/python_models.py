@@ -7,6 +7,7 @@ the fingerprint hashes (the module) is all that the function can call in the pro
 from __future__ import annotations
 
 import ast
+import traceback
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
@@ -20,7 +21,7 @@ from vde_dagster.core.kind import Full, IncrementalByTimeRange
 from vde_dagster.core.model import Model, ModelSource, PythonFunction
 from vde_dagster.core.names import InvalidName, ModelName
 from vde_dagster.project.configuration import Defaults
-from vde_dagster.project.model_properties import Problems, make_kind
+from vde_dagster.project.model_properties import Problems, is_type, make_kind, suggestion
 
 F = TypeVar("F", bound=Callable[..., object])
 HEADER: Final = "__vde_model__"
@@ -69,6 +70,19 @@ def model(
         tags: Free words to select by.
         grain: The columns that identify a row.
     """
+    texts = {"name": name, "owner": owner, "description": description}
+    texts |= {
+        f"an item of {option}": each
+        for option, values in (("depends_on", depends_on), ("tags", tags), ("grain", grain))
+        for each in _listed(option, values)
+    }
+    given = {**texts, **{key: each for key, each in (("cron", cron), ("start", start)) if each}}
+    if isinstance(kind, Mapping):
+        given |= {f"the kind's {key}": each for key, each in kind.items()}
+    given |= {f"the type of {key}": each for key, each in columns.items()}
+    for option, value in given.items():
+        if not isinstance(value, str):
+            raise TypeError(f"{option} is a text, not {value!r}")
     header = Header(
         name=name,
         kind=kind,
@@ -87,6 +101,12 @@ def model(
         return function
 
     return attach
+
+
+def _listed(option: str, values: Sequence[str]) -> Sequence[str]:
+    if isinstance(values, str):
+        raise TypeError(f"{option} is a list of texts, not {values!r}")
+    return values
 
 
 def read_python_model(
@@ -111,6 +131,14 @@ def read_python_model(
     except ValueError:
         problems.add(place, f"start {header.start!r} is no date", "Write it like '2024-01-31'.")
         return None
+    columns = {key.lower() for key in header.columns}
+    if isinstance(kind, IncrementalByTimeRange) and kind.time_column not in columns:
+        message = f"the time column {kind.time_column!r} is not among the columns"
+        problems.add(place, message, suggestion(kind.time_column, sorted(columns)))
+    for key, written in header.columns.items():
+        if not is_type(written):
+            advice = "Write a Spark type, such as bigint, string or timestamp."
+            problems.add(place, f"{written!r} is no type of the column {key!r}", advice)
     if kind is None or name is None or None in parents:
         return None
     return Model(
@@ -138,21 +166,25 @@ def _declared(source: ModelSource, problems: Problems) -> tuple[str, Header, int
     place = Place(path=source.path)
     try:
         tree = ast.parse(source.text, filename=str(source.path))
-    except (SyntaxError, ValueError) as error:
+    except (SyntaxError, ValueError, MemoryError) as error:
         line = getattr(error, "lineno", None) or 1
-        problems.add(Place(path=source.path, line=line), f"this is no Python: {error}")
+        message = f"this is no Python: {error}"
+        problems.add(Place(path=source.path, line=line), message, "Check the code at this line.")
         return None
     lines = {node.name: node.lineno for node in tree.body if isinstance(node, ast.FunctionDef)}
     namespace: dict[str, object] = {"__name__": Path(source.path).stem}
     try:
-        exec(compile(tree, str(source.path), "exec"), namespace)  # noqa: S102 - a user's own code
-    except Exception as error:  # noqa: BLE001 - whatever a user's module raises is a problem of it
-        problems.add(place, f"the module cannot be run: {type(error).__name__}: {error}")
+        code = compile(tree, str(source.path), "exec", dont_inherit=True)
+        exec(code, namespace)  # noqa: S102 - a user's own code
+    except (Exception, SystemExit) as error:  # whatever a user's module raises is its problem
+        message = f"the module cannot be run: {type(error).__name__}: {error}"
+        place = Place(path=source.path, line=_line_in(source.path, error))
+        problems.add(place, message, "Import it in Python to see where it fails.")
         return None
     found = [
-        (name, getattr(value, HEADER), lines.get(name, 1))
+        (name, header, lines.get(name, 1))
         for name, value in namespace.items()
-        if hasattr(value, HEADER)
+        if isinstance(header := getattr(value, HEADER, None), Header)
     ]
     if len(found) != 1:
         problems.add(
@@ -162,6 +194,13 @@ def _declared(source: ModelSource, problems: Problems) -> tuple[str, Header, int
         )
         return None
     return found[0]
+
+
+def _line_in(path: Path, error: BaseException) -> int:
+    """The last line of the user's module that an error passed; 1 where there is none."""
+    frames = traceback.extract_tb(error.__traceback__)
+    lines = [frame.lineno for frame in frames if frame.filename == str(path) and frame.lineno]
+    return lines[-1] if lines else 1
 
 
 def _kind(header: Header, place: Place, problems: Problems) -> Full | IncrementalByTimeRange | None:

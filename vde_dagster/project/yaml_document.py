@@ -6,7 +6,7 @@ import difflib
 import os
 import re
 from collections.abc import Iterable, Mapping
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from pathlib import Path
 from typing import Final
 
@@ -16,15 +16,31 @@ from vde_dagster.core.errors import Place, Problem
 
 _VARIABLE: Final = re.compile(r"\$\{([A-Za-z_][A-Za-z0-9_]*)\}")
 
+MAX_ENTRIES: Final = 100_000
+_YAML_ADVICE: Final = "Check the indentation and the quotes near this line."
+
+
+class _TooLarge(Exception):
+    """A few lines of aliases can stand for more entries than there is memory."""
+
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Entry:
-    """A mapping, a list or a scalar of a YAML file. ``lines`` holds a mapping's keys' lines."""
+    """A mapping, a list, a scalar or nothing of a YAML file.
+
+    ``place`` is that of the key where the entry is a value of a mapping. An empty value (null) is
+    like an empty mapping or list.
+    """
 
     value: object
     place: Place
     children: Mapping[str, Entry] = field(default_factory=dict)
     items: tuple[Entry, ...] = ()
+
+    @property
+    def is_mapping(self) -> bool:
+        """Whether there is nothing, or keys with values."""
+        return self.value is None and not self.items
 
 
 class Reader:
@@ -32,6 +48,7 @@ class Reader:
 
     def __init__(self) -> None:
         self.problems: list[Problem] = []
+        self._left = MAX_ENTRIES
 
     def document(self, text: str, path: Path) -> Entry | None:
         """The root of a YAML text; None (and a problem) where it is no YAML."""
@@ -41,22 +58,47 @@ class Reader:
             mark = getattr(error, "problem_mark", None)
             line = mark.line + 1 if mark else 1
             reason = getattr(error, "problem", None) or "it cannot be read"
-            self._add(Place(path=path, line=line), f"this is no YAML: {reason}")
+            self._add(Place(path=path, line=line), f"this is no YAML: {reason}", _YAML_ADVICE)
+            return None
+        except RecursionError:
+            self._add(Place(path=path), "this is nested too deeply", _YAML_ADVICE)
             return None
         if node is None:
-            return Entry(value={}, place=Place(path=path))
-        return self._entry(node, path)
+            return Entry(value=None, place=Place(path=path))
+        try:
+            return self._entry(node, path)
+        except (RecursionError, _TooLarge):
+            advice = "Write it without anchors (&) and aliases (*)."
+            self._add(Place(path=path), "this is nested too deeply, or too large", advice)
+            return None
+
+    def file(self, path: Path, shown: Path) -> Entry | None:
+        """The root of a YAML file that problems call ``shown``; None where it cannot be read."""
+        try:
+            text = path.read_text("utf-8-sig")
+        except (OSError, UnicodeDecodeError) as error:
+            message = f"the file cannot be read as UTF-8 text: {error}"
+            self._add(Place(path=shown), message, "Save it as a text file in UTF-8.")
+            return None
+        return self.document(text, shown)
 
     def _entry(self, node: yaml.Node, path: Path) -> Entry:
+        self._left -= 1
+        if self._left < 0:
+            raise _TooLarge
         place = Place(path=path, line=node.start_mark.line + 1, column=node.start_mark.column + 1)
         if isinstance(node, yaml.MappingNode):
             children: dict[str, Entry] = {}
             for key_node, value_node in node.value:
+                mark = key_node.start_mark
+                at = Place(path=path, line=mark.line + 1, column=mark.column + 1)
+                if not isinstance(key_node, yaml.ScalarNode):
+                    self._add(at, "a key is a single word", "Write it as `key: value`.")
+                    continue
                 key = str(key_node.value)
                 if key in children:
-                    line = key_node.start_mark.line + 1
-                    self._add(Place(path=path, line=line), f"the key {key!r} is given twice")
-                children[key] = self._entry(value_node, path)
+                    self._add(at, f"the key {key!r} is given twice", "Remove one of them.")
+                children[key] = replace(self._entry(value_node, path), place=at)
             return Entry(value=None, place=place, children=children)
         if isinstance(node, yaml.SequenceNode):
             return Entry(
@@ -64,6 +106,8 @@ class Reader:
                 place=place,
                 items=tuple(self._entry(each, path) for each in node.value),
             )
+        if node.tag == "tag:yaml.org,2002:null":
+            return Entry(value=None, place=place)
         return Entry(value=self._expanded(str(node.value), place), place=place)
 
     def _expanded(self, text: str, place: Place) -> str:
@@ -80,8 +124,9 @@ class Reader:
     def known(self, entry: Entry, keys: Iterable[str], where: str) -> None:
         """Report every key of a mapping that is not among ``keys``."""
         allowed = sorted(keys)
-        if entry.value is not None:
-            self._add(entry.place, f"{where} is a mapping of {', '.join(allowed)}")
+        if not entry.is_mapping:
+            message = f"{where} is a mapping of {', '.join(allowed)}"
+            self._add(entry.place, message, "Write each on a line of its own, as `key: value`.")
         for key, child in entry.children.items():
             if key not in allowed:
                 close = difflib.get_close_matches(key, allowed, n=1)
@@ -97,7 +142,7 @@ class Reader:
         if entry is None:
             return default
         if not isinstance(entry.value, str):
-            self._add(entry.place, "a single value is expected here")
+            self._add(entry.place, "a single value is expected here", "Write it as `key: value`.")
             return default
         return entry.value
 
@@ -107,19 +152,25 @@ class Reader:
             return ()
         if isinstance(entry.value, str):
             return (entry.value,)
+        if entry.children:
+            self._add(entry.place, "a list is expected here", "Write it as `key: [value, ...]`.")
         return tuple(self.text(each, "") for each in entry.items)
 
     def mapping(self, entry: Entry | None) -> dict[str, str]:
         """A mapping of scalars; empty where there is none."""
         if entry is None:
             return {}
+        if not entry.is_mapping:
+            message = "a mapping is expected here"
+            self._add(entry.place, message, "Write each on a line of its own, as `key: value`.")
         return {key: self.text(child, "") for key, child in entry.children.items()}
 
     def flag(self, entry: Entry | None, *, default: bool) -> bool:
         """True or false."""
         written = self.text(entry, str(default)).lower()
         if entry is not None and written not in ("true", "false"):
-            self._add(entry.place, f"true or false is expected here, not {written!r}")
+            message = f"true or false is expected here, not {written!r}"
+            self._add(entry.place, message, "Write true or false, without quotes.")
         return written == "true"
 
     def _add(self, place: Place, message: str, advice: str = "") -> None:
