@@ -35,17 +35,21 @@ if TYPE_CHECKING:
 ACTOR = Path(__file__).with_name("actor.py")
 
 
-def start(url: str, *arguments: str) -> subprocess.Popen[str]:
-    """An actor that has come to its starting line."""
-    process = subprocess.Popen(
-        [sys.executable, str(ACTOR), url, *arguments],
-        stdin=subprocess.PIPE,
-        stdout=subprocess.PIPE,
-        text=True,
-    )
-    assert process.stdout is not None
-    assert process.stdout.readline() == "ready\n"
-    return process
+def start(url: str, *arguments: str, count: int = 1) -> list[subprocess.Popen[str]]:
+    """Actors that have come to their starting line; ``{}`` in an argument is an actor's number."""
+    processes = [
+        subprocess.Popen(
+            [sys.executable, str(ACTOR), url, *(each.format(number) for each in arguments)],
+            stdin=subprocess.PIPE,
+            stdout=subprocess.PIPE,
+            text=True,
+        )
+        for number in range(count)
+    ]
+    for process in processes:
+        assert process.stdout is not None
+        assert process.stdout.readline() == "ready\n"
+    return processes
 
 
 def race(*processes: subprocess.Popen[str]) -> list[str]:
@@ -77,7 +81,7 @@ def arguments(lease: Lease) -> tuple[str, str, str]:
 
 # Processes
 def test_processes_that_create_the_schema_at_once_all_find_one(sql_url: str) -> None:
-    assert race(*(start(sql_url, "open_state") for _ in range(4))) == ["opened"] * 4
+    assert race(*start(sql_url, "open_state", count=4)) == ["opened"] * 4
     engine = open_engine(sql_url)
     with engine.connect() as connection:
         versions = connection.execute(select(schema.state_version.c.version)).scalars().all()
@@ -87,14 +91,14 @@ def test_processes_that_create_the_schema_at_once_all_find_one(sql_url: str) -> 
 
 def test_of_processes_that_race_for_a_lease_exactly_one_wins(sql_url: str) -> None:
     SqlState.open(sql_url).close()
-    outcomes = race(*(start(sql_url, "take_lease", f"holder{number}") for number in range(4)))
+    outcomes = race(*start(sql_url, "take_lease", "holder{}", count=4))
     assert Counter(outcomes) == {"1": 1, "conflict": 3}
 
 
 def test_r5_processes_that_race_to_book_one_work_book_it_once(sql_url: str) -> None:
     state = SqlState.open(sql_url)
     lease = staged(state)
-    actors = [start(sql_url, "finalize", "w2", *arguments(lease)) for _ in range(4)]
+    actors = start(sql_url, "finalize", "w2", *arguments(lease), count=4)
     assert race(*actors) == ["[6]"] * 4
     assert [entry.rows.rows for entry in state.ledger([KEY])[KEY]] == [6]
     state.close()
@@ -104,7 +108,7 @@ def test_r5_a_process_killed_within_a_transaction_leaves_the_old_state(sql_url: 
     state = SqlState.open(sql_url)
     lease = staged(state)
     before = (state.ledger([KEY]), state.marks(KEY), state.work("w2"))
-    actor = start(sql_url, "hang_in_finalize", "w2", *arguments(lease))
+    (actor,) = start(sql_url, "hang_in_finalize", "w2", *arguments(lease))
     assert (state.ledger([KEY]), state.marks(KEY), state.work("w2")) == before
     actor.send_signal(signal.SIGKILL)
     actor.communicate()
@@ -119,7 +123,7 @@ def test_a_lock_time_out_is_a_conflict_and_nothing_is_written(sql_url: str) -> N
     state = SqlState.open(sql_url)
     lease = staged(state)
     impatient = SqlState.open(sql_url, lock_timeout=timedelta(milliseconds=50))
-    actor = start(sql_url, "hang_in_finalize", "w2", *arguments(lease))
+    (actor,) = start(sql_url, "hang_in_finalize", "w2", *arguments(lease))
     with pytest.raises(Conflict, match="locked by another process; nothing was written"):
         impatient.abandon("w2", reason="too late", lease=lease)
     assert impatient.work("w2") == state.work("w2"), "readers do not wait for writers"
@@ -134,8 +138,8 @@ def test_a_lock_time_out_is_a_conflict_and_nothing_is_written(sql_url: str) -> N
 def test_a_writer_waits_for_one_that_is_slow(sql_url: str) -> None:
     state = SqlState.open(sql_url)
     lease = staged(state)
-    actor = start(sql_url, "hang_in_finalize", "w2", *arguments(lease))
-    waiting = start(sql_url, "finalize", "w2", *arguments(lease))
+    (actor,) = start(sql_url, "hang_in_finalize", "w2", *arguments(lease))
+    (waiting,) = start(sql_url, "finalize", "w2", *arguments(lease))
     assert waiting.stdin is not None
     waiting.stdin.write("go\n")
     waiting.stdin.flush()
@@ -200,7 +204,7 @@ def test_every_table_carries_our_prefix_beside_tables_of_others(sqlite_url: str)
     [
         ("state.db", "is no database URL"),
         ("oracle://host/name", "cannot live in oracle"),
-        ("sqlite:////proc/none/state.db", "cannot be opened|No such file"),
+        ("sqlite:////proc/none/state.db", "cannot be opened: no folder"),
     ],
 )
 def test_a_url_that_leads_nowhere_is_refused(url: str, text: str) -> None:
@@ -229,7 +233,7 @@ def counted_statements(state: SqlState) -> Iterator[Counter[str]]:
     def count(
         _c: object, _cursor: object, statement: str, parameters: object, _x: object, many: bool
     ) -> None:
-        word = statement.split()[0]
+        word = statement.split(maxsplit=1)[0]
         counter[word] += 1
         if word == "INSERT":
             counter["rows"] += len(parameters) if many and isinstance(parameters, list) else 1
@@ -245,12 +249,12 @@ def test_questions_about_many_things_are_few_statements(sqlite_url: str) -> None
     many = [snapshot(ModelName("shop", f"m{number}")) for number in range(1000)]
     with counted_statements(state) as written:
         state.store_snapshots(many, environment="dev")
-    assert written["SELECT"] + written["INSERT"] <= 5
+    assert written["SELECT"] + written["INSERT"] <= 6
     with counted_statements(state) as read:
         state.snapshots((each.name, each.fingerprint) for each in many)
         state.owners(each.key for each in many)
         state.ledger(each.key for each in many)
-    assert read["SELECT"] == 9, "400 keys each"
+    assert read["SELECT"] == 12, "250 keys each"
     state.close()
 
 

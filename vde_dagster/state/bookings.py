@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterable, Sequence
 from typing import Any, Final
 
-from sqlalchemy import Connection, Row, Select, delete, func, insert, select, tuple_, update
+from sqlalchemy import Connection, Row, Select, delete, func, insert, select, update
 
 from vde_dagster.core.dsha import RowSum
 from vde_dagster.core.errors import Refused
@@ -16,7 +16,7 @@ from vde_dagster.core.names import ModelName
 from vde_dagster.core.snapshot import VersionKey
 from vde_dagster.core.work import Intent, Publication, Work, WorkState
 from vde_dagster.state import codec, schema
-from vde_dagster.state.database import chunks, now, upsert
+from vde_dagster.state.database import chunks, now, pairs, upsert
 
 _work = schema.work
 _ledger = schema.ledger
@@ -32,7 +32,7 @@ def held(
     for chunk in chunks((codec.encode_model(key.model), key.version) for key in keys):
         rows = connection.execute(
             select(_ledger)
-            .where(tuple_(_ledger.c.model, _ledger.c.version).in_(chunk))
+            .where(pairs(_ledger.c.model, _ledger.c.version, chunk))
             .order_by(_ledger.c.model, _ledger.c.version, _ledger.c.interval_start)
         )
         for row in rows:
@@ -47,7 +47,7 @@ def heads(connection: Connection, keys: Iterable[VersionKey]) -> dict[VersionKey
     for chunk in chunks((codec.encode_model(key.model), key.version) for key in keys):
         last = (
             select(func.max(_work.c.number))
-            .where(tuple_(_work.c.model, _work.c.version).in_(chunk))
+            .where(pairs(_work.c.model, _work.c.version, chunk))
             .where(_work.c.state == WorkState.DONE.value)
             .group_by(_work.c.model, _work.c.version)
         )

@@ -10,7 +10,19 @@ from datetime import timedelta
 from pathlib import Path
 from typing import Any, Final, TypeVar
 
-from sqlalchemy import BigInteger, Connection, Engine, Table, create_engine, event, select
+from sqlalchemy import (
+    BigInteger,
+    ColumnElement,
+    Connection,
+    Engine,
+    Table,
+    and_,
+    create_engine,
+    event,
+    false,
+    or_,
+    select,
+)
 from sqlalchemy.dialects import postgresql, sqlite
 from sqlalchemy.engine import URL, make_url
 from sqlalchemy.exc import ArgumentError, DBAPIError
@@ -21,8 +33,8 @@ from sqlalchemy.sql.functions import FunctionElement
 from vde_dagster.core.errors import Conflict, OutcomeUnknown, Refused, SetupError
 
 LOCK_TIMEOUT: Final = timedelta(seconds=60)
-CHUNK: Final = 400
-"""Keys per statement: SQLite before 3.32 takes 999 parameters, and a key has two."""
+CHUNK: Final = 250
+"""Keys per statement: SQLite takes 999 parameters before 3.32, and 1,000 levels of expressions."""
 
 _WRITE: Final = "vde_write"
 _LOCKED: Final = frozenset({"55P03", "40P01", "40001"})
@@ -72,7 +84,7 @@ def open_engine(url: str, *, lock_timeout: timedelta = LOCK_TIMEOUT) -> Engine:
 
 def _sqlite_engine(url: URL, lock_timeout: timedelta) -> Engine:
     if url.database and url.database != ":memory:":
-        Path(url.database).parent.mkdir(parents=True, exist_ok=True)
+        _make_folder(Path(url.database).parent)
     seconds = lock_timeout.total_seconds()
     engine = create_engine(url, connect_args={"timeout": seconds})
 
@@ -88,6 +100,13 @@ def _sqlite_engine(url: URL, lock_timeout: timedelta) -> Engine:
         connection.exec_driver_sql("BEGIN IMMEDIATE" if writes else "BEGIN")
 
     return engine
+
+
+def _make_folder(folder: Path) -> None:
+    try:
+        folder.mkdir(parents=True, exist_ok=True)
+    except OSError as error:
+        raise Refused(f"the state cannot be opened: no folder {folder} ({error})") from error
 
 
 def _use_write_ahead_log(connection: sqlite3.Connection, seconds: float) -> None:
@@ -106,6 +125,8 @@ def _use_write_ahead_log(connection: sqlite3.Connection, seconds: float) -> None
 def _postgres_engine(url: URL, lock_timeout: timedelta) -> Engine:
     milliseconds = lock_timeout // timedelta(milliseconds=1)
     options = f"-c lock_timeout={milliseconds}"
+    if url.drivername == "postgresql":  # SQLAlchemy's default driver is not the same in 2.0 and 2.1
+        url = url.set(drivername="postgresql+psycopg2")
     try:
         return create_engine(url, connect_args={"options": options}, pool_pre_ping=True)
     except ModuleNotFoundError as error:
@@ -173,7 +194,9 @@ def _raise_named(error: DBAPIError, *, committing: bool) -> None:
             "before anything else"
         ) from error
     busy = isinstance(error.orig, sqlite3.Error) and _is_busy(error.orig)
-    if busy or getattr(error.orig, "pgcode", None) in _LOCKED:
+    # psycopg2 and psycopg name it differently
+    code = getattr(error.orig, "pgcode", None) or getattr(error.orig, "sqlstate", None)
+    if busy or code in _LOCKED:
         raise Conflict(
             "the state's database is locked by another process; nothing was written, try again"
         ) from error
@@ -194,6 +217,13 @@ def chunks(values: Iterable[T]) -> Iterator[Sequence[T]]:
     unique = list(dict.fromkeys(values))
     for first in range(0, len(unique), CHUNK):
         yield unique[first : first + CHUNK]
+
+
+def pairs(
+    left: ColumnElement[str], right: ColumnElement[str], values: Iterable[tuple[str, str]]
+) -> ColumnElement[bool]:
+    """Whether two columns are one of these pairs. SQLite would scan for ``(a, b) IN (...)``."""
+    return or_(false(), *(and_(left == first, right == second) for first, second in values))
 
 
 def insert_absent(

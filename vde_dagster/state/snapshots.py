@@ -5,13 +5,13 @@ from __future__ import annotations
 from collections.abc import Iterable, Mapping, Sequence
 from typing import Any
 
-from sqlalchemy import Connection, Row, select, tuple_
+from sqlalchemy import Connection, Row, select
 
 from vde_dagster.core.fingerprint import Fingerprint
 from vde_dagster.core.names import ModelName
 from vde_dagster.core.snapshot import Category, ModelSnapshot, VersionKey
 from vde_dagster.state import codec, schema
-from vde_dagster.state.database import chunks, insert_absent, upsert
+from vde_dagster.state.database import chunks, insert_absent, pairs, upsert
 
 _snapshots = schema.snapshots
 _owners = schema.owners
@@ -25,7 +25,7 @@ def stored(connection: Connection, ids: Iterable[SnapshotId]) -> dict[SnapshotId
     found: dict[SnapshotId, ModelSnapshot] = {}
     for chunk in chunks((codec.encode_model(name), digest) for name, digest in ids):
         rows = connection.execute(
-            select(_snapshots).where(tuple_(_snapshots.c.model, _snapshots.c.digest).in_(chunk))
+            select(_snapshots).where(pairs(_snapshots.c.model, _snapshots.c.digest, chunk))
         )
         for row in rows:
             snapshot = decode(row)
@@ -41,7 +41,7 @@ def store(connection: Connection, given: Sequence[ModelSnapshot], *, environment
     for chunk in chunks(ids):
         rows = connection.execute(
             select(_snapshots.c.model, _snapshots.c.version)
-            .where(tuple_(_snapshots.c.model, _snapshots.c.digest).in_(chunk))
+            .where(pairs(_snapshots.c.model, _snapshots.c.digest, chunk))
             .distinct()
         )
         claims.extend(
@@ -55,7 +55,7 @@ def owners(connection: Connection, keys: Iterable[VersionKey]) -> dict[VersionKe
     found: dict[VersionKey, str] = {}
     for chunk in chunks((codec.encode_model(key.model), key.version) for key in keys):
         rows = connection.execute(
-            select(_owners).where(tuple_(_owners.c.model, _owners.c.version).in_(chunk))
+            select(_owners).where(pairs(_owners.c.model, _owners.c.version, chunk))
         )
         for row in rows:
             found[VersionKey(codec.decode_model(row.model), row.version)] = row.environment
