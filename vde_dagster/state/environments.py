@@ -126,7 +126,9 @@ def _latest(connection: Connection, name: str, *, lock: bool = False) -> Row[Any
         .order_by(_promotions.c.revision.desc())
         .limit(1)
     )
-    return connection.execute(query.with_for_update() if lock else query).one_or_none()
+    if lock:  # on Postgres, whoever waited here may find a later revision afterwards: read again
+        connection.execute(query.with_for_update()).all()
+    return connection.execute(query).one_or_none()
 
 
 def _check_stored(connection: Connection, snapshots: Sequence[ModelSnapshot]) -> None:
