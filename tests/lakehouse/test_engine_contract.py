@@ -6,7 +6,7 @@ import uuid
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass, replace
 from datetime import UTC, datetime, timedelta
-from typing import TYPE_CHECKING, Protocol
+from typing import TYPE_CHECKING
 
 import pytest
 
@@ -32,6 +32,8 @@ from vde_dagster.core.work import (
     TimeAxisSpec,
     Write,
 )
+from vde_dagster.memory.catalog import MemoryCatalog
+from vde_dagster.memory.engine import MemoryEngine
 from vde_dagster.ports.catalog import Catalog
 from vde_dagster.ports.engine import Engine
 
@@ -148,7 +150,20 @@ def spark_world(spark: SparkSession, spark_lake: SparkLake) -> World:
     )
 
 
-@pytest.fixture(params=[pytest.param("spark", marks=pytest.mark.spark)])
+@pytest.fixture
+def memory_world() -> World:
+    catalog = MemoryCatalog()
+
+    def append(name: TableName, values: Sequence[tuple[int, datetime]]) -> int:
+        if catalog.table(name) is None:
+            columns = [Column(name="id", type="bigint"), Column(name="at", type="timestamp")]
+            catalog.create_table(name, columns, partition_by=HOURLY)
+        return catalog.append(name, values)
+
+    return World(catalog=catalog, engine=MemoryEngine(catalog), key=_key(), append=append)
+
+
+@pytest.fixture(params=["memory", pytest.param("spark", marks=pytest.mark.spark)])
 def world(request: pytest.FixtureRequest) -> World:
     found = request.getfixturevalue(f"{request.param}_world")
     assert isinstance(found, World)
@@ -418,14 +433,14 @@ def test_seeds_have_the_declared_types(world: World) -> None:
     )
     assert [each.type for each in staged.columns] == [each.type for each in SEED]
     _, found = world.engine.fetch(
-        "SELECT code, CAST(amount AS STRING), CAST(day AS STRING), CAST(at AS STRING), open "
+        "SELECT code, CAST(amount AS STRING), CAST(day AS STRING), at, open "
         f"FROM {world.key.table} ORDER BY code",
         limit=9,
     )
     assert [tuple(each) for each in found] == [
         (None, None, None, None, None),
-        ("007", "1.50", "2013-01-01", "2013-01-01 05:00:00", True),
-        ('a "quoted", text', "2.00", "2013-01-02", "2013-01-01 04:00:00", False),
+        ("007", "1.50", "2013-01-01", START + timedelta(hours=5), True),
+        ('a "quoted", text', "2.00", "2013-01-02", START + timedelta(hours=4), False),
     ]
 
 

@@ -26,7 +26,7 @@ from vde_dagster.core.seed_rows import seed_columns, seed_rows
 from vde_dagster.core.work import AddedBetween, AsOf, CsvRows, Input, PythonRows, Rows, SqlRows
 
 if TYPE_CHECKING:
-    import pandas
+    import pandas as pd
     from pyspark.sql import SparkSession
 
 _WRAPPERS: Final = (
@@ -264,7 +264,7 @@ def _python_frame(
     if isinstance(result, DataFrame):
         return result
     if type(result).__module__.split(".")[0] == "pandas":
-        return _from_pandas(spark, cast("pandas.DataFrame", result), rows, columns)
+        return _from_pandas(spark, cast("pd.DataFrame", result), rows, columns)
     raise EvaluationFailed(
         f"{rows.path}: {rows.function} returns {type(result).__name__}; a model returns a Spark "
         "DataFrame"
@@ -273,7 +273,7 @@ def _python_frame(
 
 def _from_pandas(
     spark: SparkSession,
-    result: pandas.DataFrame,
+    result: pd.DataFrame,
     rows: PythonRows,
     columns: tuple[Column, ...],
 ) -> DataFrame:

@@ -99,18 +99,17 @@ def _snapshots_after(
     known = {each.snapshot_id: each for each in table.metadata.snapshots}
     found: list[Snapshot] = []
     current: int | None = head.snapshot_id
-    while current is not None and current != since.iceberg_snapshot_id:
-        snapshot = known.get(current)
+    while current != since.iceberg_snapshot_id:
+        snapshot = None if current is None else known.get(current)
         if snapshot is None:
-            # The walk left the retained history. A mark that is retained, but was not met, is on
-            # a line that the head does not descend from.
-            if since.iceberg_snapshot_id in known:
-                return SourceStatus.ROLLED_BACK
-            return SourceStatus.EXPIRED
+            # The walk left what is retained (some writers forget the parent's id with the parent).
+            # A mark that is retained, but was not met, is on another line.
+            retained = since.iceberg_snapshot_id in known
+            return SourceStatus.ROLLED_BACK if retained else SourceStatus.EXPIRED
+        if (snapshot.sequence_number or 0) < since.sequence_number:
+            return SourceStatus.ROLLED_BACK  # older than the mark, which was not met
         found.append(snapshot)
         current = snapshot.parent_snapshot_id
-    if current is None:
-        return SourceStatus.ROLLED_BACK
     return found[::-1]
 
 

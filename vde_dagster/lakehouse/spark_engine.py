@@ -5,7 +5,7 @@ from __future__ import annotations
 import threading
 import uuid
 from collections.abc import Callable, Iterable, Mapping, Sequence
-from datetime import timedelta
+from datetime import UTC, timedelta
 from typing import TYPE_CHECKING, Final, assert_never
 
 from sqlglot import exp
@@ -102,7 +102,16 @@ class SparkEngine:
 
         with failures("the query"):
             frame = self._spark().sql(qualified(sql, self._catalog))
-            return tuple(frame.columns), [tuple(row) for row in frame.limit(limit).collect()]
+            rows = frame.limit(limit).collect()
+            instants = [each.dataType.typeName() == "timestamp" for each in frame.schema.fields]
+            return tuple(frame.columns), [
+                tuple(
+                    # PySpark returns an instant as the wall-clock time of this process's zone.
+                    value.astimezone(UTC) if instant and value is not None else value
+                    for value, instant in zip(row, instants, strict=True)
+                )
+                for row in rows
+            ]
 
     def stop(self) -> None:
         """End the session, where one was started."""

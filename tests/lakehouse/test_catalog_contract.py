@@ -1,0 +1,327 @@
+"""What every catalog promises; each sentence holds on Iceberg, and in memory."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass, replace
+from datetime import UTC, datetime, timedelta
+from pathlib import Path
+
+import pyarrow as pa
+import pytest
+
+from vde_dagster.core.dsha import Column
+from vde_dagster.core.errors import Conflict, Refused
+from vde_dagster.core.intervals import IntervalUnit
+from vde_dagster.core.late_data import HighWaterMark, SourceOperation, SourceStatus
+from vde_dagster.core.names import ModelName, TableName
+from vde_dagster.core.work import TimeAxisSpec
+from vde_dagster.lakehouse.iceberg_catalog import IcebergCatalog, open_iceberg_catalog
+from vde_dagster.memory.catalog import MemoryCatalog
+from vde_dagster.ports.catalog import Catalog, ViewDefinition
+
+START = datetime(2013, 1, 1, tzinfo=UTC)
+ID = Column(name="id", type="bigint")
+AT = Column(name="at", type="timestamp")
+EVENTS = ModelName("raw", "events")
+TABLE = TableName("raw", "events")
+OTHER = TableName("raw", "other")
+
+Pairs = Sequence[tuple[int, datetime]]
+
+
+@dataclass
+class World:
+    """A catalog, and what other writers do in it."""
+
+    catalog: Catalog
+    create: Callable[[TableName], None]
+    append: Callable[[TableName, Pairs], int]
+    overwrite: Callable[[TableName, Pairs], int]
+    delete_all: Callable[[TableName], int]
+    roll_back: Callable[[TableName, int], None]
+    expire: Callable[[TableName], None]
+    drop: Callable[[TableName], None]
+    set_property: Callable[[TableName, str, str], None]
+
+    def mark(self) -> HighWaterMark:
+        head = self.catalog.history(EVENTS, None).head
+        assert head is not None
+        return head
+
+
+@pytest.fixture
+def memory_world() -> World:
+    catalog = MemoryCatalog()
+    axis = TimeAxisSpec(column="at", type="timestamp", unit=IntervalUnit.HOUR)
+    return World(
+        catalog=catalog,
+        create=lambda name: catalog.create_table(name, [ID, AT], partition_by=axis),
+        append=catalog.append,
+        overwrite=catalog.overwrite,
+        delete_all=lambda name: catalog.delete(name, []),
+        roll_back=catalog.roll_back,
+        expire=catalog.expire,
+        drop=catalog.drop_table,
+        set_property=catalog.set_property,
+    )
+
+
+@pytest.fixture
+def iceberg_world(tmp_path: Path) -> World:
+    catalog = open_iceberg_catalog(
+        "lake",
+        {
+            "type": "sql",
+            "uri": f"sqlite:///{tmp_path}/folder/lake.db",
+            "warehouse": f"{tmp_path}/warehouse",
+        },
+    )
+    catalog.create_namespace("raw")
+
+    def load(name: TableName):  # type: ignore[no-untyped-def]
+        return catalog.load_table((name.namespace, name.name))
+
+    def create(name: TableName) -> None:
+        schema = pa.schema([("id", pa.int64()), ("at", pa.timestamp("us", "UTC"))])
+        table = catalog.create_table((name.namespace, name.name), schema)
+        with table.update_spec() as spec:
+            spec.add_field("at", "hour", "at_hour")
+
+    def rows(name: TableName, values: Pairs) -> pa.Table:
+        arrow = load(name).schema().as_arrow()
+        return pa.Table.from_pylist([{"id": i, "at": at} for i, at in values], schema=arrow)
+
+    def head(name: TableName) -> int:
+        found = load(name).metadata.current_snapshot_id
+        assert isinstance(found, int)
+        return found
+
+    def append(name: TableName, values: Pairs) -> int:
+        load(name).append(rows(name, values))
+        return head(name)
+
+    def overwrite(name: TableName, values: Pairs) -> int:
+        # pyiceberg splits it into a delete and an append.
+        load(name).overwrite(rows(name, values))
+        return head(name)
+
+    def delete_all(name: TableName) -> int:
+        load(name).delete("id >= 0")
+        return head(name)
+
+    def roll_back(name: TableName, snapshot: int) -> None:
+        load(name).manage_snapshots().rollback_to_snapshot(snapshot).commit()
+
+    def expire(name: TableName) -> None:
+        load(name).maintenance.expire_snapshots().older_than(datetime.now(UTC)).commit()
+
+    def set_property(name: TableName, key: str, value: str) -> None:
+        with load(name).transaction() as transaction:
+            transaction.set_properties({key: value})
+
+    return World(
+        catalog=IcebergCatalog(catalog),
+        create=create,
+        append=append,
+        overwrite=overwrite,
+        delete_all=delete_all,
+        roll_back=roll_back,
+        expire=expire,
+        drop=lambda name: catalog.drop_table((name.namespace, name.name)),
+        set_property=set_property,
+    )
+
+
+@pytest.fixture(params=["memory", "iceberg"])
+def world(request: pytest.FixtureRequest) -> World:
+    found = request.getfixturevalue(f"{request.param}_world")
+    assert isinstance(found, World)
+    found.create(TABLE)
+    return found
+
+
+def view(name: str, target: TableName = TABLE, *columns: Column) -> ViewDefinition:
+    return ViewDefinition(name=TableName("dev", name), target=target, columns=columns or (ID, AT))
+
+
+def test_a_table_is_told_with_its_columns_and_head(world: World) -> None:
+    empty = world.catalog.table(TABLE)
+    assert empty is not None
+    assert (empty.iceberg_snapshot_id, empty.columns) == (None, (ID, AT))
+    head = world.append(TABLE, [(1, START)])
+    world.set_property(TABLE, "a", "b")
+    table = world.catalog.table(TABLE)
+    assert table is not None
+    assert (table.iceberg_snapshot_id, table.uuid) == (head, empty.uuid)
+    assert table.properties["a"] == "b"
+    assert world.catalog.table(OTHER) is None
+
+
+def test_swapped_views_are_there_and_dropped_ones_are_gone(world: World) -> None:
+    world.catalog.swap_views([view("a"), view("b", TABLE, ID)], [TableName("dev", "nothing")])
+    assert world.catalog.view(TableName("dev", "a")) == view("a")
+    assert world.catalog.view(TableName("dev", "b")) == view("b", TABLE, ID)
+    world.catalog.swap_views([view("b", TABLE, AT)], [TableName("dev", "a")])
+    assert world.catalog.view(TableName("dev", "a")) is None
+    assert world.catalog.view(TableName("dev", "b")) == view("b", TABLE, AT)
+
+
+def test_a_description_is_kept(world: World) -> None:
+    described = view("a", TABLE, replace(ID, description='who\'s "it"'))
+    world.catalog.swap_views([described], [])
+    assert world.catalog.view(described.name) == described
+
+
+def test_a_swap_of_several_views_is_all_or_nothing(world: World) -> None:
+    world.catalog.swap_views([view("a")], [])
+    bad = [
+        replace(view("x"), name=TABLE),
+        view("x", OTHER),
+        view("x", TABLE, Column(name="missing", type="int")),
+    ]
+    for each in bad:
+        with pytest.raises(Refused, match="nothing was changed"):
+            world.catalog.swap_views([view("a", TABLE, ID), each], [])
+        with pytest.raises(Refused, match="nothing was changed"):
+            world.catalog.swap_views([each], [TableName("dev", "a")])
+    with pytest.raises(Refused, match="is a table"):
+        world.catalog.swap_views([view("a", TABLE, ID)], [TABLE])
+    assert world.catalog.view(TableName("dev", "a")) == view("a")
+    assert world.catalog.view(TableName("dev", "x")) is None
+    assert world.catalog.table(TABLE) is not None
+
+
+def test_a_view_is_no_table(world: World) -> None:
+    world.catalog.swap_views([view("a")], [])
+    assert world.catalog.table(TableName("dev", "a")) is None
+    assert world.catalog.view(TABLE) is None
+
+
+def test_publishing_what_is_published_changes_nothing(world: World) -> None:
+    first = world.append(TABLE, [(1, START)])
+    second = world.append(TABLE, [(2, START)])
+    world.catalog.publish(TABLE, base=first, staged=second)
+    world.catalog.publish(TABLE, base=None, staged=first)
+    table = world.catalog.table(TABLE)
+    assert table is not None
+    assert table.iceberg_snapshot_id == second
+
+
+def test_publishing_a_descendant_moves_the_table(world: World) -> None:
+    first = world.append(TABLE, [(1, START)])
+    second = world.append(TABLE, [(2, START)])
+    world.roll_back(TABLE, first)
+    world.catalog.publish(TABLE, base=first, staged=second)
+    assert world.mark().iceberg_snapshot_id == second
+
+
+def test_publishing_on_a_moved_table_or_a_stranger_is_a_conflict(world: World) -> None:
+    first = world.append(TABLE, [(1, START)])
+    staged = world.append(TABLE, [(2, START)])
+    world.roll_back(TABLE, first)
+    third = world.append(TABLE, [(3, START)])
+    for base, what in [(first, staged), (third, staged), (None, staged), (third, 5)]:
+        with pytest.raises(Conflict, match="nothing was published"):
+            world.catalog.publish(TABLE, base=base, staged=what)
+    with pytest.raises(Conflict):
+        world.catalog.publish(OTHER, base=None, staged=1)
+    assert world.mark().iceberg_snapshot_id == third
+
+
+def test_dropping_a_branch_that_is_not_there_is_no_error(world: World) -> None:
+    world.catalog.drop_branch(TABLE, "ab")
+    world.catalog.drop_branch(OTHER, "ab")
+
+
+def test_a_missing_source_is_missing(world: World) -> None:
+    history = world.catalog.history(ModelName("raw", "none"), None)
+    assert (history.status, history.head) == (SourceStatus.MISSING, None)
+
+
+def test_without_a_mark_only_the_head_is_told(world: World) -> None:
+    empty = world.catalog.history(EVENTS, None)
+    assert (empty.status, empty.head) == (SourceStatus.INITIAL, None)
+    head = world.append(TABLE, [(1, START)])
+    world.set_property(TABLE, "vde.valid-to", "2013-01-02T01:00:00+01:00")
+    history = world.catalog.history(EVENTS, None)
+    assert (history.status, history.changes) == (SourceStatus.INITIAL, ())
+    assert history.head is not None
+    assert history.head.iceberg_snapshot_id == head
+    assert history.head.complete_to == START + timedelta(days=1)
+
+
+def test_nothing_new_is_unchanged(world: World) -> None:
+    world.append(TABLE, [(1, START)])
+    history = world.catalog.history(EVENTS, world.mark())
+    assert (history.status, history.changes) == (SourceStatus.UNCHANGED, ())
+
+
+def test_appends_are_told_by_partition_oldest_first(world: World) -> None:
+    world.append(TABLE, [(1, START)])
+    mark = world.mark()
+    hour = timedelta(hours=1)
+    first = world.append(TABLE, [(2, START), (3, START + 2 * hour), (4, START + 2 * hour)])
+    second = world.append(TABLE, [(5, START + hour)])
+    history = world.catalog.history(EVENTS, mark)
+    assert history.status is SourceStatus.CHANGED
+    assert [(change.iceberg_snapshot_id, change.operation) for change in history.changes] == [
+        (first, SourceOperation.APPEND),
+        (second, SourceOperation.APPEND),
+    ]
+    told = [
+        sorted((uri.as_json(), uri.files, uri.rows) for uri in change.added)
+        for change in history.changes
+    ]
+    assert told == [
+        [('{"at_hour": "2013-01-01-00"}', 1, 1), ('{"at_hour": "2013-01-01-02"}', 1, 2)],
+        [('{"at_hour": "2013-01-01-01"}', 1, 1)],
+    ]
+    assert history.head is not None
+    assert history.head.sequence_number > mark.sequence_number
+
+
+def test_removals_are_told(world: World) -> None:
+    world.append(TABLE, [(1, START)])
+    mark = world.mark()
+    world.delete_all(TABLE)
+    operations = [each.operation for each in world.catalog.history(EVENTS, mark).changes]
+    assert operations == [SourceOperation.DELETE]
+
+
+def test_an_overwrite_is_no_mere_append(world: World) -> None:
+    world.append(TABLE, [(1, START)])
+    mark = world.mark()
+    world.overwrite(TABLE, [(2, START)])
+    operations = {each.operation for each in world.catalog.history(EVENTS, mark).changes}
+    assert operations & {SourceOperation.OVERWRITE, SourceOperation.DELETE}
+
+
+def test_a_mark_that_the_head_does_not_descend_from_was_rolled_back(world: World) -> None:
+    first = world.append(TABLE, [(1, START)])
+    world.append(TABLE, [(2, START)])
+    mark = world.mark()
+    world.roll_back(TABLE, first)
+    assert world.catalog.history(EVENTS, mark).status is SourceStatus.ROLLED_BACK
+    world.append(TABLE, [(3, START)])
+    assert world.catalog.history(EVENTS, mark).status is SourceStatus.ROLLED_BACK
+
+
+def test_a_mark_whose_history_is_gone_has_expired(world: World) -> None:
+    world.append(TABLE, [(1, START)])
+    mark = world.mark()
+    world.append(TABLE, [(2, START)])
+    world.append(TABLE, [(3, START)])
+    world.expire(TABLE)
+    history = world.catalog.history(EVENTS, mark)
+    assert (history.status, history.changes) == (SourceStatus.EXPIRED, ())
+    assert history.head is not None
+
+
+def test_a_table_that_was_made_again_is_another(world: World) -> None:
+    world.append(TABLE, [(1, START)])
+    mark = world.mark()
+    world.drop(TABLE)
+    assert world.catalog.history(EVENTS, mark).status is SourceStatus.MISSING
+    world.create(TABLE)
+    assert world.catalog.history(EVENTS, mark).status is SourceStatus.RECREATED

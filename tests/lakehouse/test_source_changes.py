@@ -1,0 +1,142 @@
+"""What Spark's writers do to a source, as its metadata tells it."""
+
+from __future__ import annotations
+
+import uuid
+from typing import TYPE_CHECKING
+
+import pytest
+
+from vde_dagster.core.late_data import HighWaterMark, SourceOperation, SourceStatus
+from vde_dagster.core.names import ModelName
+from vde_dagster.lakehouse.iceberg_catalog import IcebergCatalog, open_iceberg_catalog
+
+if TYPE_CHECKING:
+    from pyspark.sql import SparkSession
+
+    from tests.conftest import SparkLake
+
+pytestmark = pytest.mark.spark
+
+
+class Source:
+    """A table of its own, and what happened since the last look."""
+
+    def __init__(self, spark: SparkSession, lake: SparkLake, partition: str) -> None:
+        self.spark = spark
+        self.catalog = IcebergCatalog(
+            open_iceberg_catalog(
+                lake.catalog,
+                {
+                    "type": "sql",
+                    "uri": f"sqlite:///{lake.database}",
+                    "warehouse": str(lake.warehouse),
+                },
+            )
+        )
+        self.name = ModelName(f"raw_{uuid.uuid4().hex[:8]}", "events")
+        spark.sql(f"create namespace lake.{self.name.schema}")
+        spark.sql(
+            f"create table lake.{self.name} (id bigint, day date, at timestamp, kind string) "
+            f"using iceberg partitioned by ({partition})"
+        )
+
+    def run(self, sql: str) -> None:
+        self.spark.sql(sql.replace("SOURCE", f"lake.{self.name}"))
+
+    def insert(self, *ids: int, day: str = "2013-01-01", kind: str = "'k'") -> None:
+        values = ", ".join(f"({i}, date'{day}', timestamp'{day} 05:00:00', {kind})" for i in ids)
+        self.run(f"insert into SOURCE values {values}")
+
+    def mark(self) -> HighWaterMark:
+        head = self.catalog.history(self.name, None).head
+        assert head is not None
+        return head
+
+    def operations(self, since: HighWaterMark) -> list[tuple[SourceOperation, list[str]]]:
+        history = self.catalog.history(self.name, since)
+        assert history.status is SourceStatus.CHANGED
+        return [
+            (each.operation, sorted(uri.as_json() for uri in each.added))
+            for each in history.changes
+        ]
+
+
+@pytest.mark.parametrize(
+    "partition, told",
+    [
+        ("hours(at)", '{"at_hour": "2013-01-02-05"}'),
+        ("days(at)", '{"at_day": "2013-01-02"}'),
+        ("months(day)", '{"day_month": "2013-01"}'),
+        ("years(day)", '{"day_year": "2013"}'),
+        ("day, kind", '{"day": "2013-01-02", "kind": null}'),
+        ("id", '{"id": 2}'),
+        ("bucket(4, id)", '{"id_bucket": 0}'),
+    ],
+)
+def test_partitions_are_spelled_for_people_and_json(
+    spark: SparkSession, spark_lake: SparkLake, partition: str, told: str
+) -> None:
+    source = Source(spark, spark_lake, partition)
+    source.insert(1)
+    mark = source.mark()
+    source.insert(2, day="2013-01-02", kind="null")
+    assert source.operations(mark) == [(SourceOperation.APPEND, [told])]
+
+
+def test_compaction_is_a_replacement_without_new_files(
+    spark: SparkSession, spark_lake: SparkLake
+) -> None:
+    source = Source(spark, spark_lake, "days(at)")
+    source.insert(1)
+    source.insert(2)
+    mark = source.mark()
+    options = "options => map('rewrite-all', 'true')"
+    source.run(f"call lake.system.rewrite_data_files(table => 'SOURCE', {options})")
+    source.run("call lake.system.rewrite_manifests('SOURCE')")
+    assert {each for each, _ in source.operations(mark)} == {SourceOperation.REPLACE}
+    assert [added for _, added in source.operations(mark)] == [[]] * len(source.operations(mark))
+
+
+def test_updates_are_overwrites_and_whole_partitions_are_deleted(
+    spark: SparkSession, spark_lake: SparkLake
+) -> None:
+    source = Source(spark, spark_lake, "days(at)")
+    source.insert(1, 2)
+    source.insert(3, day="2013-01-02")
+    mark = source.mark()
+    source.run("update SOURCE set kind = 'u' where id = 1")
+    source.run("delete from SOURCE where at >= timestamp'2013-01-02 00:00:00'")
+    assert source.operations(mark) == [
+        (SourceOperation.OVERWRITE, ['{"at_day": "2013-01-01"}']),
+        (SourceOperation.DELETE, []),
+    ]
+
+
+def test_merged_manifests_tell_only_the_snapshots_own_files(
+    spark: SparkSession, spark_lake: SparkLake
+) -> None:
+    source = Source(spark, spark_lake, "days(at)")
+    source.run("alter table SOURCE set tblproperties ('commit.manifest.min-count-to-merge' = '2')")
+    for number in range(1, 4):
+        source.insert(number, day=f"2013-01-0{number}")
+    mark = source.mark()
+    source.insert(9, day="2013-01-09")
+    assert source.operations(mark) == [(SourceOperation.APPEND, ['{"at_day": "2013-01-09"}'])]
+
+
+def test_spark_expires_and_rolls_back(spark: SparkSession, spark_lake: SparkLake) -> None:
+    source = Source(spark, spark_lake, "days(at)")
+    source.insert(1)
+    first = source.mark()
+    source.insert(2)
+    second = source.mark()
+    source.run(f"call lake.system.rollback_to_snapshot('SOURCE', {first.iceberg_snapshot_id})")
+    source.insert(3)
+    source.insert(4)
+    assert source.catalog.history(source.name, second).status is SourceStatus.ROLLED_BACK
+    source.run(
+        "call lake.system.expire_snapshots(table => 'SOURCE', "
+        "older_than => timestamp'2999-01-01 00:00:00', retain_last => 1)"
+    )
+    assert source.catalog.history(source.name, first).status is SourceStatus.EXPIRED

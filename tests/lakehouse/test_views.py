@@ -1,0 +1,197 @@
+"""Views that are made without Spark, as Spark and other processes see them."""
+
+from __future__ import annotations
+
+import sqlite3
+import subprocess
+import sys
+import threading
+import uuid
+from pathlib import Path
+from typing import TYPE_CHECKING
+
+import pytest
+
+from vde_dagster.core.dsha import Column
+from vde_dagster.core.errors import OutcomeUnknown
+from vde_dagster.core.names import TableName
+from vde_dagster.lakehouse.iceberg_catalog import IcebergCatalog, open_iceberg_catalog
+from vde_dagster.ports.catalog import ViewDefinition
+
+if TYPE_CHECKING:
+    from pyspark.sql import SparkSession
+
+    from tests.conftest import SparkLake
+
+
+def properties(folder: Path, *, timeout: str = "") -> dict[str, str]:
+    return {
+        "type": "sql",
+        "uri": f"sqlite:///{folder}/deep/er/lake.db{timeout}",
+        "warehouse": f"{folder}/warehouse",
+    }
+
+
+def columns(*names: str) -> tuple[Column, ...]:
+    return tuple(Column(name=name, type="bigint") for name in names)
+
+
+@pytest.fixture
+def lake(spark_lake: SparkLake) -> IcebergCatalog:
+    return IcebergCatalog(
+        open_iceberg_catalog(
+            spark_lake.catalog,
+            {
+                "type": "sql",
+                "uri": f"sqlite:///{spark_lake.database}",
+                "warehouse": str(spark_lake.warehouse),
+            },
+        )
+    )
+
+
+@pytest.fixture
+def tables(spark: SparkSession) -> tuple[TableName, TableName]:
+    namespace = f"v{uuid.uuid4().hex[:8]}"
+    spark.sql(f"create namespace lake.{namespace}")
+    for name, value in [("a", 1), ("b", 2)]:
+        spark.sql(
+            f"create table lake.{namespace}.{name} (id bigint comment 'the key', `odd name` string)"
+            " using iceberg comment 'about it'"
+        )
+        spark.sql(f"insert into lake.{namespace}.{name} values ({value}, 'x')")
+    return TableName(namespace, "a"), TableName(namespace, "b")
+
+
+def over(name: str, target: TableName) -> ViewDefinition:
+    wanted = (Column(name="odd name", type="string"), Column(name="id", type="bigint"))
+    return ViewDefinition(
+        name=TableName(f"{target.namespace}__dev", name), target=target, columns=wanted
+    )
+
+
+@pytest.mark.spark
+def test_an_open_session_sees_a_swap_of_several_views(
+    spark: SparkSession, lake: IcebergCatalog, tables: tuple[TableName, TableName]
+) -> None:
+    a, b = tables
+    lake.swap_views([over("one", a), over("two", a)], [])
+    one, two = (f"lake.{a.namespace}__dev.{name}" for name in ("one", "two"))
+    assert [tuple(each) for each in spark.table(one).collect()] == [("x", 1)]
+    lake.swap_views([over("one", b)], [over("two", a).name])
+    assert [tuple(each) for each in spark.table(one).collect()] == [("x", 2)]
+    assert not spark.catalog.tableExists(two)
+
+
+@pytest.mark.spark
+def test_spark_lists_and_describes_the_views(
+    spark: SparkSession, lake: IcebergCatalog, tables: tuple[TableName, TableName]
+) -> None:
+    view = over("one", tables[0])
+    lake.swap_views([view], [])
+    listed = spark.sql(f"show views in lake.{view.name.namespace}").collect()
+    assert [each.viewName for each in listed] == ["one"]
+    described = spark.sql(f"describe extended lake.{view.name}").collect()
+    told = {each.col_name: (each.data_type, each.comment) for each in described}
+    assert told["id"] == ("bigint", "the key")
+    assert told["odd name"][0] == "string"
+    assert told["Comment"][0] == "about it"
+    spark.sql(f"create or replace view lake.{view.name} as select 1 as one")
+    assert lake.view(view.name) is None
+    lake.swap_views([view], [])
+    assert spark.table(f"lake.{view.name}").columns == ["odd name", "id"]
+
+
+@pytest.mark.spark
+def test_a_view_may_show_a_physical_view_of_sparks(
+    spark: SparkSession, lake: IcebergCatalog, tables: tuple[TableName, TableName]
+) -> None:
+    physical = TableName(tables[0].namespace, "physical")
+    spark.sql(f"create view lake.{physical} as select id + 1 as next from lake.{tables[0]}")
+    view = ViewDefinition(
+        name=TableName(f"{physical.namespace}__dev", "shown"),
+        target=physical,
+        columns=columns("next"),
+    )
+    lake.swap_views([view], [])
+    assert lake.view(view.name) == view
+    assert [each.next for each in spark.table(f"lake.{view.name}").collect()] == [2]
+
+
+def test_doing_it_again_writes_no_file_and_no_row(tmp_path: Path) -> None:
+    catalog = open_iceberg_catalog("lake", properties(tmp_path))
+    _table(tmp_path)
+    lake = IcebergCatalog(catalog)
+    view = ViewDefinition(
+        name=TableName("dev", "v"), target=TableName("raw", "t"), columns=columns("id")
+    )
+    lake.swap_views([view], [])
+    before = sorted(tmp_path.rglob("*.metadata.json"))
+    with sqlite3.connect(tmp_path / "deep/er/lake.db") as connection:
+        connection.execute("BEGIN IMMEDIATE")  # nobody else can write now
+        lake.swap_views([view], [TableName("dev", "none")])
+        connection.rollback()
+    assert sorted(tmp_path.rglob("*.metadata.json")) == before
+
+
+def test_a_locked_database_is_an_unknown_outcome_and_safe_to_repeat(tmp_path: Path) -> None:
+    _table(tmp_path)
+    lake = IcebergCatalog(open_iceberg_catalog("lake", properties(tmp_path, timeout="?timeout=0")))
+    view = ViewDefinition(
+        name=TableName("dev", "v"), target=TableName("raw", "t"), columns=columns("id")
+    )
+    with sqlite3.connect(tmp_path / "deep/er/lake.db") as connection:
+        connection.execute("BEGIN IMMEDIATE")
+        with pytest.raises(OutcomeUnknown):
+            lake.swap_views([view], [])
+        connection.rollback()
+    lake.swap_views([view], [])
+    assert lake.view(view.name) == view
+
+
+def test_the_swap_needs_no_java(tmp_path: Path) -> None:
+    _table(tmp_path)
+    code = (
+        "import sys\n"
+        "from vde_dagster.lakehouse.iceberg_catalog import *\n"
+        "from vde_dagster.core.dsha import Column\n"
+        f"lake = IcebergCatalog(open_iceberg_catalog('lake', {properties(tmp_path)!r}))\n"
+        "c = (Column(name='id', type='bigint'),)\n"
+        "v = ViewDefinition(name=TableName('d', 'v'), target=TableName('raw', 't'), columns=c)\n"
+        "lake.swap_views([v], [])\n"
+        "assert lake.view(v.name) == v\n"
+        "sys.exit('pyspark' in sys.modules)\n"
+    )
+    done = subprocess.run([sys.executable, "-c", code], check=False, env={"PATH": "/nowhere"})
+    assert done.returncode == 0
+
+
+def test_several_threads_and_processes_may_open_a_new_catalog_at_once(tmp_path: Path) -> None:
+    code = (
+        "from vde_dagster.lakehouse.iceberg_catalog import *\n"
+        f"open_iceberg_catalog('lake', {properties(tmp_path)!r}).list_namespaces()"
+    )
+    processes = [subprocess.Popen([sys.executable, "-c", code]) for _ in range(2)]
+    failed: list[BaseException] = []
+
+    def opened() -> None:
+        try:
+            open_iceberg_catalog("lake", properties(tmp_path)).list_namespaces()
+        except BaseException as error:
+            failed.append(error)
+
+    threads = [threading.Thread(target=opened) for _ in range(4)]
+    for thread in threads:
+        thread.start()
+    for thread in threads:
+        thread.join()
+    assert [each.wait() for each in processes] == [0, 0]
+    assert failed == []
+
+
+def _table(folder: Path) -> None:
+    import pyarrow as pa
+
+    catalog = open_iceberg_catalog("lake", properties(folder))
+    catalog.create_namespace("raw")
+    catalog.create_table("raw.t", pa.schema([("id", pa.int64())]))

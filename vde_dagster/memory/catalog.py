@@ -1,0 +1,372 @@
+"""The catalog in memory: tables are lines of snapshots that hold rows, views are definitions."""
+
+from __future__ import annotations
+
+import itertools
+import threading
+import uuid
+from collections.abc import Iterable, Mapping, Sequence
+from dataclasses import dataclass, field
+from datetime import UTC, date, datetime, timedelta
+from typing import Final
+
+from vde_dagster.core.dsha import Column
+from vde_dagster.core.errors import Conflict, Refused
+from vde_dagster.core.intervals import EPOCH, IntervalUnit, parse_instant
+from vde_dagster.core.late_data import (
+    HighWaterMark,
+    ProcessingUri,
+    SourceChange,
+    SourceHistory,
+    SourceOperation,
+    SourceStatus,
+)
+from vde_dagster.core.names import ModelName, TableName
+from vde_dagster.core.work import TimeAxisSpec
+from vde_dagster.ports.catalog import TableState, ViewDefinition
+
+VALID_TO: Final = "vde.valid-to"
+
+Row = tuple[object, ...]
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Snapshot:
+    """One state of a table: all of its rows, and those that this state added."""
+
+    id: int
+    parent: int | None
+    sequence: int
+    operation: SourceOperation
+    rows: tuple[Row, ...]
+    added: tuple[Row, ...]
+
+
+@dataclass(slots=True, kw_only=True)
+class Table:
+    """A table: its schema, its snapshots by id, and where `main` and the branches stand."""
+
+    columns: tuple[Column, ...]
+    properties: dict[str, str]
+    partition_by: TimeAxisSpec | None
+    uuid: str = field(default_factory=lambda: str(uuid.uuid4()))
+    snapshots: dict[int, Snapshot] = field(default_factory=dict)
+    branches: dict[str, int] = field(default_factory=dict)
+    head: int | None = None
+    sequence: int = 0
+
+    def rows_at(self, snapshot_id: int | None) -> tuple[Row, ...]:
+        """All rows at a snapshot; none for None."""
+        return () if snapshot_id is None else self.snapshots[snapshot_id].rows
+
+    def line(self, snapshot_id: int | None) -> list[Snapshot]:
+        """A snapshot and its retained ancestors, newest first."""
+        found = []
+        while snapshot_id is not None and snapshot_id in self.snapshots:
+            found.append(self.snapshots[snapshot_id])
+            snapshot_id = found[-1].parent
+        return found
+
+
+class MemoryCatalog:
+    """Implements `vde_dagster.ports.catalog.Catalog` in memory, for one process.
+
+    The methods beyond the port land and change source rows, as other writers would.
+    """
+
+    def __init__(self) -> None:
+        self.lock = threading.RLock()
+        self.tables: dict[TableName, Table] = {}
+        self.queries: dict[TableName, str] = {}
+        """Physical views: their queries in Spark's dialect."""
+        self._views: dict[TableName, ViewDefinition] = {}
+        self._ids = itertools.count(1)
+
+    # The port
+
+    def table(self, name: TableName) -> TableState | None:
+        """The current state of a table; None where there is none of this name."""
+        with self.lock:
+            table = self.tables.get(name)
+            if table is None:
+                return None
+            return TableState(
+                name=name,
+                uuid=table.uuid,
+                iceberg_snapshot_id=table.head,
+                columns=table.columns,
+                properties=dict(table.properties),
+            )
+
+    def view(self, name: TableName) -> ViewDefinition | None:
+        """A view that `swap_views` made; None where there is none of this name."""
+        with self.lock:
+            return self._views.get(name)
+
+    def swap_views(self, views: Sequence[ViewDefinition], drops: Sequence[TableName]) -> None:
+        """Make all of these views, and drop the others, at once; see the port."""
+        with self.lock:
+            for name in (*(each.name for each in views), *drops):
+                if name in self.tables:
+                    raise Refused(
+                        f"{name} is a table, so no view can be put there; nothing was changed"
+                    )
+            made = {each.name: self._fitting(each) for each in views}
+            for name in drops:
+                self._views.pop(name, None)
+                self.queries.pop(name, None)
+            self._views |= made
+
+    def publish(self, name: TableName, *, base: int | None, staged: int) -> None:
+        """Move a table from the snapshot ``base`` to ``staged``; see the port."""
+        with self.lock:
+            table = self.tables.get(name)
+            if table is None:
+                raise Conflict(f"{name} does not exist any more")
+            if staged in (each.id for each in table.line(table.head)):
+                return
+            if table.head != base:
+                raise Conflict(
+                    f"{name} moved from Iceberg snapshot {base} to {table.head} while {staged} was "
+                    "staged; nothing was published"
+                )
+            line = table.line(staged)
+            parents = [each.parent for each in line]
+            if base not in parents:
+                raise Conflict(
+                    f"the staged Iceberg snapshot {staged} of {name} is gone or does not descend "
+                    f"from {base}; nothing was published"
+                )
+            table.head = staged
+
+    def drop_branch(self, name: TableName, work_id: str) -> None:
+        """Remove the branch that a unit of work staged on; no error where there is none."""
+        with self.lock:
+            if name in self.tables:
+                self.tables[name].branches.pop(work_id, None)
+
+    def history(self, source: ModelName, since: HighWaterMark | None) -> SourceHistory:
+        """A source's head and its changes after a mark."""
+        with self.lock:
+            table = self.tables.get(TableName(source.schema, source.name))
+            if table is None:
+                return SourceHistory(status=SourceStatus.MISSING, head=None)
+            head = _mark(source, table)
+            if since is None:
+                return SourceHistory(status=SourceStatus.INITIAL, head=head)
+            if table.uuid != since.table_uuid:
+                return SourceHistory(status=SourceStatus.RECREATED, head=head)
+            found = _snapshots_after(table, since)
+            if isinstance(found, SourceStatus):
+                return SourceHistory(status=found, head=head)
+            status = SourceStatus.CHANGED if found else SourceStatus.UNCHANGED
+            changes = tuple(_change(table, each) for each in found)
+            return SourceHistory(status=status, head=head, changes=changes)
+
+    # What other writers do
+
+    def create_table(
+        self,
+        name: TableName,
+        columns: Sequence[Column],
+        *,
+        partition_by: TimeAxisSpec | None = None,
+        properties: Mapping[str, str] | None = None,
+    ) -> None:
+        """Create an empty table."""
+        with self.lock:
+            if name in self.tables or name in self._views or name in self.queries:
+                raise Refused(f"{name} exists already")
+            self.tables[name] = Table(
+                columns=tuple(columns),
+                properties=dict(properties or {}),
+                partition_by=partition_by,
+            )
+
+    def drop_table(self, name: TableName) -> None:
+        """Drop a table with all that it held."""
+        with self.lock:
+            del self.tables[name]
+
+    def set_property(self, name: TableName, key: str, value: str) -> None:
+        """Set a property of a table."""
+        with self.lock:
+            self.tables[name].properties[key] = value
+
+    def append(self, name: TableName, rows: Iterable[Row]) -> int:
+        """Add rows to `main`; returns the new snapshot."""
+        added = tuple(rows)
+        with self.lock:
+            table = self.tables[name]
+            return self._move(
+                name, SourceOperation.APPEND, (*table.rows_at(table.head), *added), added
+            )
+
+    def overwrite(self, name: TableName, rows: Iterable[Row]) -> int:
+        """Replace all rows on `main`; returns the new snapshot."""
+        added = tuple(rows)
+        return self._move(name, SourceOperation.OVERWRITE, added, added)
+
+    def delete(self, name: TableName, kept: Iterable[Row]) -> int:
+        """Remove all rows but these from `main`; returns the new snapshot."""
+        return self._move(name, SourceOperation.DELETE, tuple(kept), ())
+
+    def compact(self, name: TableName) -> int:
+        """Rewrite a table's files without changing its rows; returns the new snapshot."""
+        with self.lock:
+            table = self.tables[name]
+            return self._move(name, SourceOperation.REPLACE, table.rows_at(table.head), ())
+
+    def roll_back(self, name: TableName, snapshot_id: int) -> None:
+        """Move `main` back to an older snapshot."""
+        with self.lock:
+            self.tables[name].head = self.tables[name].snapshots[snapshot_id].id
+
+    def expire(self, name: TableName) -> None:
+        """Forget every snapshot but the head of `main`."""
+        with self.lock:
+            table = self.tables[name]
+            table.snapshots = {
+                key: each for key, each in table.snapshots.items() if key == table.head
+            }
+            table.branches.clear()
+
+    # For the engine
+
+    def commit(
+        self,
+        name: TableName,
+        *,
+        parent: int | None,
+        operation: SourceOperation,
+        rows: tuple[Row, ...],
+        added: tuple[Row, ...],
+    ) -> int:
+        """Add a snapshot to a table without moving `main`."""
+        with self.lock:
+            table = self.tables[name]
+            table.sequence += 1
+            snapshot = Snapshot(
+                id=next(self._ids) * 1_000_003,
+                parent=parent,
+                sequence=table.sequence,
+                operation=operation,
+                rows=rows,
+                added=added,
+            )
+            table.snapshots[snapshot.id] = snapshot
+            return snapshot.id
+
+    def _move(
+        self,
+        name: TableName,
+        operation: SourceOperation,
+        rows: tuple[Row, ...],
+        added: tuple[Row, ...],
+    ) -> int:
+        with self.lock:
+            table = self.tables[name]
+            table.head = self.commit(
+                name, parent=table.head, operation=operation, rows=rows, added=added
+            )
+            return table.head
+
+    def _fitting(self, view: ViewDefinition) -> ViewDefinition:
+        table = self.tables.get(view.target)
+        if table is None:
+            if view.target not in self.queries:
+                raise Refused(
+                    f"the view {view.name} selects from {view.target}, which does not exist; "
+                    "nothing was changed"
+                )
+            return view
+        known = {each.name.lower() for each in table.columns}
+        missing = [each.name for each in view.columns if each.name.lower() not in known]
+        if missing or not view.columns:
+            raise Refused(
+                f"the view {view.name} wants {', '.join(missing) or 'no column at all'}; "
+                "nothing was changed"
+            )
+        return view
+
+
+def instant_of(value: object) -> datetime | None:
+    """The instant that a value of a time column stands for; None for NULL."""
+    match value:
+        case datetime():
+            return value.astimezone(UTC) if value.tzinfo else value.replace(tzinfo=UTC)
+        case date():
+            return datetime(value.year, value.month, value.day, tzinfo=UTC)
+        case None:
+            return None
+        case _:
+            raise TypeError(f"{value!r} is no value of a time column")
+
+
+def _mark(source: ModelName, table: Table) -> HighWaterMark | None:
+    if table.head is None:
+        return None
+    declared = table.properties.get(VALID_TO)
+    sequence = table.snapshots[table.head].sequence
+    return HighWaterMark(
+        source=source,
+        table_uuid=table.uuid,
+        iceberg_snapshot_id=table.head,
+        sequence_number=sequence,
+        committed_at=EPOCH + timedelta(seconds=sequence),
+        complete_to=parse_instant(declared) if declared else None,
+    )
+
+
+def _snapshots_after(table: Table, mark: HighWaterMark) -> list[Snapshot] | SourceStatus:
+    """The head's ancestors back to a mark, oldest first, or why they cannot be told."""
+    newer: list[Snapshot] = []
+    current = table.head
+    while current != mark.iceberg_snapshot_id:
+        snapshot = None if current is None else table.snapshots.get(current)
+        if snapshot is None:
+            retained = mark.iceberg_snapshot_id in table.snapshots
+            return SourceStatus.ROLLED_BACK if retained else SourceStatus.EXPIRED
+        if snapshot.sequence < mark.sequence_number:
+            return SourceStatus.ROLLED_BACK
+        newer.append(snapshot)
+        current = snapshot.parent
+    return newer[::-1]
+
+
+def _change(table: Table, snapshot: Snapshot) -> SourceChange:
+    counted: dict[tuple[tuple[str, str | int | None], ...], int] = {}
+    for row in snapshot.added:
+        partition = _partition(table, row)
+        counted[partition] = counted.get(partition, 0) + 1
+    return SourceChange(
+        iceberg_snapshot_id=snapshot.id,
+        operation=snapshot.operation,
+        added=tuple(
+            ProcessingUri(partition=partition, files=1, rows=rows)
+            for partition, rows in counted.items()
+        ),
+    )
+
+
+_FORMS: Final = {
+    IntervalUnit.HOUR: "%Y-%m-%d-%H",
+    IntervalUnit.DAY: "%Y-%m-%d",
+    IntervalUnit.MONTH: "%Y-%m",
+    IntervalUnit.YEAR: "%Y",
+}
+
+
+def _partition(table: Table, row: Row) -> tuple[tuple[str, str | int | None], ...]:
+    """A row's partition, named and spelled as Iceberg does it."""
+    axis = table.partition_by
+    if axis is None:
+        return ()
+    names = [each.name.lower() for each in table.columns]
+    instant = instant_of(row[names.index(axis.column.lower())])
+    unit = axis.unit if axis.unit in _FORMS else IntervalUnit.HOUR
+    by_value = axis.type.lower() == "date" and unit in (IntervalUnit.HOUR, IntervalUnit.DAY)
+    if by_value:
+        return ((axis.column, None if instant is None else instant.date().isoformat()),)
+    text = None if instant is None else instant.strftime(_FORMS[unit])
+    return ((f"{axis.column}_{unit.value}", text),)
