@@ -155,10 +155,10 @@ def due(start: datetime, now: datetime, unit: IntervalUnit) -> Interval | None:
 def format_instant(instant: datetime) -> str:
     """An instant as people read it: no seconds and no time of day where they are zero."""
     if instant == instant.replace(hour=0, minute=0, second=0, microsecond=0):
-        return instant.strftime("%Y-%m-%d")
+        return instant.date().isoformat()
     if instant.second or instant.microsecond:
         return instant.isoformat(sep=" ").removesuffix("+00:00")
-    return instant.strftime("%Y-%m-%d %H:%M")
+    return instant.isoformat(sep=" ", timespec="minutes").removesuffix("+00:00")
 
 
 def parse_instant(text: str) -> datetime:

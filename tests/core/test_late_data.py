@@ -1,0 +1,296 @@
+"""Decisions of stateless sessions, and the invariant that they keep (DESIGN.md, R7 and R8)."""
+
+from __future__ import annotations
+
+from collections import Counter
+from dataclasses import dataclass, field
+from datetime import datetime, timedelta
+
+import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
+
+from vde_dagster.core.intervals import EPOCH, Interval, IntervalUnit, merge
+from vde_dagster.core.late_data import (
+    Decision,
+    HighWaterMark,
+    Load,
+    NothingToLoad,
+    ProcessingUri,
+    SourceChange,
+    SourceHistory,
+    SourceOperation,
+    SourceStatus,
+    Stop,
+    decide_stateless,
+)
+from vde_dagster.core.names import ModelName
+
+SOURCE = ModelName("raw", "t")
+HOUR = timedelta(hours=1)
+
+
+def at(hours: float) -> datetime:
+    return EPOCH + timedelta(hours=hours)
+
+
+def mark(number: int, complete_to: float | None = None) -> HighWaterMark:
+    return HighWaterMark(
+        source=SOURCE,
+        table_uuid="u",
+        iceberg_snapshot_id=1000 + number,
+        sequence_number=number,
+        committed_at=at(number),
+        complete_to=None if complete_to is None else at(complete_to),
+    )
+
+
+def uri(hour: int, rows: int = 1) -> ProcessingUri:
+    return ProcessingUri(
+        partition=(("landing_date", "1970-01-01"), ("landing_hour", hour), ("batch_id", "b")),
+        files=1,
+        rows=rows,
+    )
+
+
+def change(operation: SourceOperation, *added: ProcessingUri, snapshot: int = 1002) -> SourceChange:
+    return SourceChange(iceberg_snapshot_id=snapshot, operation=operation, added=added)
+
+
+def decide(
+    status: SourceStatus,
+    *changes: SourceChange,
+    before: HighWaterMark | None = None,
+    head: HighWaterMark | None = None,
+    held: tuple[Interval, ...] = (),
+    now: float = 3,
+) -> Decision:
+    return decide_stateless(
+        mark=before,
+        history=SourceHistory(status=status, head=head, changes=changes),
+        held=held,
+        start=at(0),
+        now=at(now),
+        unit=IntervalUnit.HOUR,
+    )
+
+
+APPEND = SourceOperation.APPEND
+HELD = (Interval(at(0), at(3)),)
+
+
+def test_the_first_session_fills_what_is_due_and_appends_nothing() -> None:
+    assert decide(SourceStatus.INITIAL, head=mark(1, 2.5)) == Load(
+        before=None, after=mark(1, 2.5), fill=(Interval(at(0), at(2)),), held=(), evidence=()
+    )
+
+
+def test_a_late_row_is_appended_to_what_is_held() -> None:
+    found = decide(
+        SourceStatus.CHANGED,
+        change(APPEND, uri(3)),
+        before=mark(1),
+        head=mark(2),
+        held=HELD,
+    )
+    assert found == Load(before=mark(1), after=mark(2), fill=(), held=HELD, evidence=(uri(3),))
+
+
+def test_a_partition_that_received_two_commits_is_evidence_once() -> None:
+    found = decide(
+        SourceStatus.CHANGED,
+        change(APPEND, uri(3, 2), uri(4)),
+        change(SourceOperation.REPLACE, uri(3, 2)),
+        change(APPEND, uri(3, 5)),
+        before=mark(1),
+        head=mark(4),
+        held=HELD,
+    )
+    assert isinstance(found, Load)
+    assert found.evidence == (
+        ProcessingUri(partition=uri(3).partition, files=2, rows=7),
+        uri(4),
+    )
+
+
+def test_compaction_alone_is_nothing_to_load() -> None:
+    found = decide(
+        SourceStatus.CHANGED,
+        change(SourceOperation.REPLACE, uri(1)),
+        before=mark(1),
+        head=mark(2),
+        held=HELD,
+    )
+    assert isinstance(found, NothingToLoad)
+
+
+def test_an_hour_that_became_due_is_filled_though_the_source_did_not_change() -> None:
+    found = decide(SourceStatus.UNCHANGED, before=mark(1), head=mark(1), held=HELD, now=5)
+    assert isinstance(found, Load)
+    assert found.fill == (Interval(at(3), at(5)),)
+    assert found.after == mark(1)
+
+
+def test_nothing_is_filled_beyond_what_the_source_calls_complete() -> None:
+    found = decide(SourceStatus.INITIAL, head=mark(1, 1.99), now=9)
+    assert isinstance(found, Load)
+    assert found.fill == (Interval(at(0), at(1)),)
+
+
+@pytest.mark.parametrize(
+    "status,head",
+    [
+        (SourceStatus.INITIAL, None),
+        (SourceStatus.INITIAL, mark(1, 0.5)),
+        (SourceStatus.UNCHANGED, mark(1)),
+        (SourceStatus.CHANGED, mark(2)),
+    ],
+)
+def test_where_nothing_is_due_and_nothing_was_added_there_is_nothing_to_load(
+    status: SourceStatus, head: HighWaterMark | None
+) -> None:
+    known = None if status is SourceStatus.INITIAL else mark(1)
+    held = () if known is None else HELD
+    found = decide(status, before=known, head=head, held=held)
+    assert isinstance(found, NothingToLoad)
+    assert found.reason
+
+
+@pytest.mark.parametrize(
+    "status,word",
+    [
+        (SourceStatus.MISSING, "does not exist"),
+        (SourceStatus.ROLLED_BACK, "rolled back"),
+        (SourceStatus.EXPIRED, "expired"),
+        (SourceStatus.RECREATED, "created again"),
+    ],
+)
+def test_a_broken_history_stops_with_advice(status: SourceStatus, word: str) -> None:
+    found = decide(status, before=mark(1), head=mark(2), held=HELD)
+    assert isinstance(found, Stop)
+    assert word in found.reason
+    assert found.advice
+
+
+@pytest.mark.parametrize("operation", [SourceOperation.OVERWRITE, SourceOperation.DELETE])
+def test_a_rewrite_of_loaded_rows_stops_and_names_its_iceberg_snapshot(
+    operation: SourceOperation,
+) -> None:
+    found = decide(
+        SourceStatus.CHANGED,
+        change(APPEND, uri(1)),
+        change(operation, uri(1), snapshot=4711),
+        before=mark(1),
+        head=mark(3),
+        held=HELD,
+    )
+    assert isinstance(found, Stop)
+    assert "4711" in found.reason
+
+
+# The invariant, on random histories -----------------------------------------------------------
+
+Row = tuple[int, int]
+"""Event hour and identity."""
+
+
+@dataclass
+class World:
+    """An append-only source, and a version's table that only sessions write."""
+
+    commits: list[tuple[SourceOperation, list[Row]]] = field(default_factory=list)
+    table: Counter[Row] = field(default_factory=Counter)
+    held: tuple[Interval, ...] = ()
+    mark: HighWaterMark | None = None
+    now: int = 0
+    complete_to: int | None = None
+    rows: int = 0
+
+    def land(self, hours: list[int]) -> None:
+        rows = [(hour, self.rows + index) for index, hour in enumerate(hours)]
+        self.rows += len(rows)
+        self.commits.append((APPEND, rows))
+
+    def compact(self) -> None:
+        """The files are written again, with the rows that they had."""
+        every = [row for operation, rows in self.commits if operation is APPEND for row in rows]
+        self.commits.append((SourceOperation.REPLACE, every[-3:]))
+
+    def as_of(self, found: HighWaterMark | None) -> list[Row]:
+        last = found.sequence_number if found else 0
+        return [row for op, rows in self.commits[:last] if op is APPEND for row in rows]
+
+    def history(self) -> SourceHistory:
+        if not self.commits:
+            return SourceHistory(status=SourceStatus.INITIAL, head=None)
+        head = mark(len(self.commits), self.complete_to)
+        if self.mark is None:
+            return SourceHistory(status=SourceStatus.INITIAL, head=head)
+        after = self.mark.sequence_number
+        changes = tuple(
+            change(op, *(uri(hour) for hour, _ in rows), snapshot=1001 + after + index)
+            for index, (op, rows) in enumerate(self.commits[after:])
+        )
+        status = SourceStatus.CHANGED if changes else SourceStatus.UNCHANGED
+        return SourceHistory(status=status, head=head, changes=changes)
+
+    def session(self) -> None:
+        decision = decide_stateless(
+            mark=self.mark,
+            history=self.history(),
+            held=self.held,
+            start=at(2),
+            now=at(self.now),
+            unit=IntervalUnit.HOUR,
+        )
+        if not isinstance(decision, Load):
+            return
+        old = Counter(self.as_of(decision.before))
+        new = Counter(self.as_of(decision.after))
+        if decision.evidence:
+            self.table += Counter(
+                {row: n for row, n in (new - old).items() if _in(row, decision.held)}
+            )
+        self.table += Counter({row: n for row, n in new.items() if _in(row, decision.fill)})
+        self.held = merge([*self.held, *decision.fill])
+        self.mark = decision.after
+
+
+def _in(row: Row, intervals: tuple[Interval, ...]) -> bool:
+    return any(each.start <= at(row[0]) < each.end for each in intervals)
+
+
+STEPS = st.one_of(
+    st.tuples(st.just("land"), st.lists(st.integers(0, 12), max_size=4)),
+    st.tuples(st.just("now"), st.integers(0, 12)),
+    st.tuples(st.just("complete"), st.none() | st.integers(0, 12)),
+    st.tuples(st.just("compact"), st.none()),
+    st.tuples(st.just("session"), st.none()),
+)
+
+
+@settings(max_examples=400)
+@given(st.lists(STEPS, max_size=40))
+def test_r7_the_table_always_equals_the_source_as_of_the_mark_in_the_held_intervals(
+    steps: list[tuple[str, object]],
+) -> None:
+    world = World()
+    for name, value in steps:
+        match name, value:
+            case "land", list():
+                world.land(value)
+            case "now", int():
+                world.now = max(world.now, value)
+            case "complete", None | int():
+                world.complete_to = value
+            case "compact", _:
+                world.compact()
+            case _:
+                world.session()
+        expected = [row for row in world.as_of(world.mark) if _in(row, world.held)]
+        assert world.table == Counter(expected)  # nothing lost, nothing doubled
+    world.now, world.complete_to = 13, None
+    world.session()
+    assert world.table == Counter(
+        row for row in world.as_of(mark(len(world.commits))) if row[0] >= 2
+    )

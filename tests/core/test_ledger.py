@@ -1,0 +1,108 @@
+from __future__ import annotations
+
+from datetime import timedelta
+
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from vde_dagster.core.dsha import Column, RowSum, dsha, total
+from vde_dagster.core.intervals import EPOCH, Interval
+from vde_dagster.core.ledger import (
+    LedgerChange,
+    LedgerEntry,
+    LedgerMismatch,
+    LedgerOperation,
+    apply_changes,
+    held_intervals,
+)
+
+COLUMNS = (Column(name="a", type="int"),)
+
+
+def hour(number: int, length: int = 1) -> Interval:
+    start = EPOCH + timedelta(hours=number)
+    return Interval(start, start + timedelta(hours=length))
+
+
+def rows(count: int) -> RowSum:
+    return RowSum(rows=count, high=7 * count, low=11 * count)
+
+
+def change(operation: str, interval: Interval, count: int) -> LedgerChange:
+    return LedgerChange(operation=LedgerOperation(operation), interval=interval, rows=rows(count))
+
+
+def applied(
+    entries: tuple[LedgerEntry, ...], *changes: LedgerChange, work: str = "w"
+) -> tuple[LedgerEntry, ...]:
+    return apply_changes(entries, changes, columns=COLUMNS, work_id=work, iceberg_snapshot_id=1)
+
+
+def test_a_replaced_interval_forgets_its_rows_and_an_addition_keeps_them() -> None:
+    first = applied((), change("replace", hour(0), 2), change("replace", hour(1), 3))
+    then = applied(first, change("replace", hour(0), 5), change("add", hour(1), 4), work="x")
+    assert [(each.interval, each.rows) for each in then] == [(hour(0), rows(5)), (hour(1), rows(7))]
+    assert [each.digest for each in then] == [dsha(rows(5), COLUMNS), dsha(rows(7), COLUMNS)]
+    assert {each.work_id for each in then} == {"x"}
+    assert [each.work_id for each in first] == ["w", "w"]
+
+
+def test_only_written_intervals_name_the_work_that_wrote_them() -> None:
+    first = applied((), change("replace", hour(0), 2), change("replace", hour(1), 3))
+    then = applied(first, change("add", hour(1), 1), work="x")
+    assert [each.work_id for each in then] == ["w", "x"]
+    assert then[0] == first[0]
+
+
+def test_replacing_all_leaves_one_entry() -> None:
+    first = applied((), change("replace_all", hour(0), 2))
+    assert applied(first, change("replace_all", hour(0, 9), 3)) == applied(
+        (), change("replace_all", hour(0, 9), 3)
+    )
+
+
+def test_an_empty_result_is_held_too() -> None:
+    assert held_intervals(applied((), change("replace", hour(0), 0))) == (hour(0),)
+
+
+def test_a_given_digest_stands_as_it_is() -> None:
+    given_digest = LedgerChange(
+        operation=LedgerOperation.REPLACE, interval=hour(0), rows=RowSum(), digest="d"
+    )
+    assert applied((), given_digest)[0].digest == "d"
+
+
+@pytest.mark.parametrize(
+    "changes",
+    [
+        [change("add", hour(3), 1)],
+        [change("add", hour(0, 2), 1)],
+        [change("replace", hour(0, 2), 1)],
+        [change("replace", Interval(hour(0).start, hour(0).start + timedelta(minutes=30)), 1)],
+    ],
+)
+def test_what_would_lose_or_double_rows_is_refused(changes: list[LedgerChange]) -> None:
+    with pytest.raises(LedgerMismatch):
+        applied(applied((), change("replace", hour(0), 2)), *changes)
+
+
+@given(
+    st.lists(
+        st.tuples(st.sampled_from(["replace", "add"]), st.integers(0, 5), st.integers(0, 9)),
+        max_size=20,
+    )
+)
+def test_the_ledger_is_a_dictionary_of_hours(steps: list[tuple[str, int, int]]) -> None:
+    model: dict[int, int] = {}
+    entries: tuple[LedgerEntry, ...] = ()
+    for operation, number, count in steps:
+        step = change(operation, hour(number), count)
+        if operation == "add" and number not in model:
+            with pytest.raises(LedgerMismatch):
+                applied(entries, step)
+            continue
+        entries = applied(entries, step)
+        model[number] = count + (model.get(number, 0) if operation == "add" else 0)
+    assert [each.interval for each in entries] == [hour(number) for number in sorted(model)]
+    assert total(each.rows for each in entries) == rows(sum(model.values()))
