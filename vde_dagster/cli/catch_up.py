@@ -1,0 +1,145 @@
+"""`vde catch-up`: sessions that find late rows and load each exactly once."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from pathlib import Path
+from typing import TYPE_CHECKING, assert_never
+
+import click
+
+from vde_dagster.cli import options
+from vde_dagster.cli.printing import instant, print_json
+from vde_dagster.core.errors import Refused
+from vde_dagster.core.intervals import format_instant
+from vde_dagster.core.late_data import Decision, Load, NothingToLoad, Stop
+from vde_dagster.core.names import ModelName
+
+if TYPE_CHECKING:
+    from vde_dagster.app.binding import Binding
+    from vde_dagster.app.evaluate import Evaluated
+    from vde_dagster.app.services import Services
+
+
+@click.command("catch-up", short_help="Find late rows and load them, once.")
+@click.argument("model", type=options.model, required=False, metavar="[MODEL]")
+@click.option("--explain", is_flag=True, help="Only say what a session would do, and why.")
+@options.ENVIRONMENT
+@options.FORMAT
+@options.PROJECT
+@options.WITH_DEBUG
+def command(
+    model: ModelName | None, *, explain: bool, environment: str, output: str, folder: Path
+) -> None:
+    """Run one catch-up session of MODEL, or of every model with late data.
+
+    A session finds what the source got since the last one, from Iceberg metadata, and loads it in
+    one commit. Where there is nothing to load no Spark is started.
+    """
+    from vde_dagster.app.binding import bind_environment
+    from vde_dagster.app.catch_up import detect, late_models
+    from vde_dagster.app.world import VdeProject
+
+    services = VdeProject.load(folder).services
+    binding = bind_environment(services, environment)
+    if binding is None:
+        raise Refused(f"there is no environment {environment}; `vde environments` lists them.")
+    names = (model,) if model is not None else late_models(binding)
+    facts: list[dict[str, object]] = []
+    stopped: list[str] = []
+    for name in names:
+        decision = detect(services, binding, name)
+        loaded = None
+        if isinstance(decision, Load) and not explain:
+            decision, loaded = _load(services, binding, name)
+        if isinstance(decision, Stop):
+            stopped.append(str(name))
+        facts.append(_facts(name, decision, loaded))
+        if output == "text":
+            click.echo("\n".join(_lines(name, decision, loaded)))
+    if output == "json":
+        print_json({"environment": environment, "explain": explain, "sessions": facts})
+    elif not names:
+        click.echo(f"No model of {environment} has late data.")
+    if stopped and not explain:
+        raise Refused(f"not loaded: {', '.join(stopped)}.")
+
+
+def _load(
+    services: Services, binding: Binding, name: ModelName
+) -> tuple[Decision, Evaluated | None]:
+    """Run a session. It decides again under the lease, so another may have been first."""
+    from vde_dagster.app.catch_up import catch_up
+
+    outcome = catch_up(services, binding, name)
+    if isinstance(outcome, NothingToLoad):
+        return outcome, None
+    assert outcome.session is not None, "a session says what it loaded"
+    return outcome.session, outcome
+
+
+def _lines(name: ModelName, decision: Decision, loaded: Evaluated | None) -> Sequence[str]:
+    match decision:
+        case NothingToLoad(reason=reason):
+            return [f"{name}: nothing to load ({reason})."]
+        case Stop(reason=reason, advice=advice):
+            return [f"{name}: stopped, {reason}.", f"  {advice}"]
+        case Load():
+            head = (
+                f"{name}: loaded {loaded.rows:,} rows in {loaded.seconds:.1f} s."
+                if loaded is not None
+                else f"{name}: a session would load"
+            )
+            return [head, *_evidence(decision)]
+        case unreachable:
+            assert_never(unreachable)
+
+
+def _evidence(decision: Load) -> list[str]:
+    lines = [
+        f"  whole: {format_instant(each.start)} to {format_instant(each.end)}"
+        for each in decision.fill
+    ]
+    lines += [
+        f"  late: {each.as_json()}, {each.rows:,} rows in {each.files} new files"
+        for each in decision.evidence
+    ]
+    before = decision.before.iceberg_snapshot_id if decision.before else "the beginning"
+    after = decision.after.iceberg_snapshot_id
+    lines.append(f"  source {decision.after.source}: Iceberg snapshot {before} to {after}")
+    return lines
+
+
+def _facts(name: ModelName, decision: Decision, loaded: Evaluated | None) -> dict[str, object]:
+    facts: dict[str, object] = {"model": str(name), "decision": _WORDS[type(decision)]}
+    match decision:
+        case NothingToLoad(reason=reason):
+            facts["reason"] = reason
+        case Stop(reason=reason, advice=advice):
+            facts |= {"reason": reason, "advice": advice}
+        case Load():
+            facts |= _load_facts(decision)
+        case unreachable:
+            assert_never(unreachable)
+    if loaded is not None:
+        facts |= {"rows": loaded.rows, "seconds": round(loaded.seconds, 3)}
+        facts["work_id"] = loaded.work_id
+    return facts
+
+
+_WORDS = {NothingToLoad: "nothing", Stop: "stop", Load: "load"}
+
+
+def _load_facts(decision: Load) -> dict[str, object]:
+    return {
+        "source": str(decision.after.source),
+        "before": decision.before.iceberg_snapshot_id if decision.before else None,
+        "after": decision.after.iceberg_snapshot_id,
+        "fill": [
+            {"start": instant(each.start), "end": instant(each.end)} for each in decision.fill
+        ],
+        "evidence": [
+            {"partition": each.as_json(), "files": each.files, "rows": each.rows}
+            for each in decision.evidence
+        ],
+    }

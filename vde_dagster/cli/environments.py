@@ -1,0 +1,59 @@
+"""`vde environments`: what there is, and what each shows."""
+
+from __future__ import annotations
+
+from pathlib import Path
+from typing import TYPE_CHECKING
+
+import click
+
+from vde_dagster.cli import options
+from vde_dagster.cli.printing import console, instant, note, print_json
+from vde_dagster.cli.spelling import vde
+
+if TYPE_CHECKING:
+    from vde_dagster.ports.state import Environment
+
+
+@click.command("environments", short_help="List environments and what they show.")
+@options.FORMAT
+@options.PROJECT
+@options.WITH_DEBUG
+def command(*, output: str, folder: Path) -> None:
+    """List the environments of a project, with the versions that each shows."""
+    from vde_dagster.app.world import VdeProject
+
+    state = VdeProject.load(folder).services.state
+    shown = [each for name in state.environments() if (each := state.environment(name))]
+    if output == "json":
+        print_json({"environments": [_facts(each) for each in shown]})
+    elif shown:
+        _print(shown)
+    else:
+        note(f"There is no environment yet. `{vde('plan', 'prod')}` makes the first.")
+
+
+def _facts(shown: Environment) -> dict[str, object]:
+    return {
+        "name": shown.name,
+        "revision": shown.revision,
+        "plan_id": shown.plan_id,
+        "promoted_at": instant(shown.promoted_at),
+        "promoting": shown.promoting,
+        "models": {str(name): each.version for name, each in sorted(shown.snapshots.items())},
+    }
+
+
+def _print(environments: list[Environment]) -> None:
+    from rich import box
+    from rich.table import Table
+
+    table = Table(box=box.SIMPLE_HEAD)
+    for column in ("environment", "revision", "promoted at (UTC)", "plan", "models"):
+        right = column in ("revision", "models")
+        table.add_column(column, justify="right" if right else "left", no_wrap=True)
+    for each in environments:
+        name = f"{each.name} (promotion not finished)" if each.promoting else each.name
+        when = f"{each.promoted_at:%Y-%m-%d %H:%M:%S}"
+        table.add_row(name, str(each.revision), when, each.plan_id[:8], str(len(each.snapshots)))
+    console().print(table)

@@ -1,0 +1,48 @@
+"""`vde init`: a small project that runs at once."""
+
+from __future__ import annotations
+
+import re
+from importlib.resources import as_file, files
+from pathlib import Path
+from typing import Final
+
+import click
+
+from vde_dagster.cli import options
+from vde_dagster.cli.copying import project_files
+from vde_dagster.cli.spelling import vde
+from vde_dagster.core.errors import Refused
+
+_NAME: Final = "name: my_project"
+_QUERY: Final = "SELECT * FROM mart.revenue"
+
+
+@click.command("init", short_help="Make a new project that runs at once.")
+@click.argument("folder", type=click.Path(path_type=Path, file_okay=False), metavar="DIR")
+@options.WITH_DEBUG
+def command(*, folder: Path) -> None:
+    """Make a project of three models in DIR, which must be empty or missing.
+
+    A seed with orders, a model over it, and a view for people. It needs nothing else: no server,
+    no account, no data of yours.
+    """
+    if folder.is_dir() and any(folder.iterdir()):
+        raise Refused(f"{folder} is not empty, and nothing was written. Name a new folder.")
+    with as_file(files("vde_dagster.project") / "template") as template:
+        for relative in project_files(template):
+            target = folder / relative
+            target.parent.mkdir(parents=True, exist_ok=True)
+            target.write_bytes((template / relative).read_bytes())
+    settings = folder / "vde.yaml"
+    settings.write_text(settings.read_text("utf-8").replace(_NAME, f"name: {_name(folder)}"))
+    click.echo(f"A project with three models is in {folder}. Next:")
+    click.echo(f"  {vde('plan', 'prod', '--project', folder)}")
+    click.echo(f"  {vde('query', _QUERY, '--project', folder)}")
+    click.echo(f"  {vde('ui', '--project', folder)}")
+
+
+def _name(folder: Path) -> str:
+    """The folder's name as a project's."""
+    name = re.sub(r"\W+", "_", folder.resolve().name.lower()).strip("_")
+    return name if name and not name[0].isdigit() else f"project_{name}".rstrip("_")

@@ -1,0 +1,32 @@
+"""`vde jars`: Spark's jars, resolved once into the user's cache."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+import click
+
+from vde_dagster.cli import options
+from vde_dagster.cli.printing import print_json
+
+
+@click.command("jars", short_help="Resolve Spark's jars and print them.")
+@options.FORMAT
+@options.PROJECT
+@options.WITH_DEBUG
+def command(*, output: str, folder: Path) -> None:
+    """Resolve the jars that Spark needs beside its own, and print their paths.
+
+    They are resolved from Maven once and kept in the user's cache; the first plan that computes
+    something does the same by itself. In a project its settings `spark.conf.spark.jars.*` apply.
+    """
+    from vde_dagster.lakehouse.jars import resolve_jars
+    from vde_dagster.project.configuration import FILE_NAME, read_configuration
+
+    conf = dict(read_configuration(folder).spark.conf) if (folder / FILE_NAME).is_file() else {}
+    paths = resolve_jars(conf=conf)
+    if output == "json":
+        print_json({"jars": [str(path) for path in paths]})
+    else:
+        for path in paths:
+            click.echo(path)

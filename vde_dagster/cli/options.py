@@ -1,0 +1,91 @@
+"""Options that several commands share, and the types of their values."""
+
+from __future__ import annotations
+
+import os
+from pathlib import Path
+from typing import TYPE_CHECKING, Final
+
+import click
+
+if TYPE_CHECKING:
+    from datetime import datetime
+
+    from vde_dagster.core.names import ModelName
+
+FOLDER: Final = "vde.folder"
+DEBUG: Final = "vde.debug"
+
+
+def environment(text: str) -> str:
+    """An environment in its canonical form; wrong usage where the text is no name."""
+    from vde_dagster.core.names import InvalidName, environment_name
+
+    try:
+        return environment_name(text)
+    except InvalidName as error:
+        raise click.BadParameter(str(error)) from error
+
+
+def model(text: str) -> ModelName:
+    """A model's name; wrong usage where the text is none."""
+    from vde_dagster.core.names import InvalidName, ModelName
+
+    try:
+        return ModelName.parse(text)
+    except InvalidName as error:
+        raise click.BadParameter(str(error)) from error
+
+
+def moment(text: str) -> datetime:
+    """An ISO-8601 date or time, UTC where it names no zone; wrong usage where it is neither."""
+    from vde_dagster.core.intervals import parse_instant
+
+    try:
+        return parse_instant(text)
+    except ValueError as error:
+        message = f"{text!r} is no date or time; write it like 2013-01-04"
+        raise click.BadParameter(message) from error
+
+
+def _remember_folder(ctx: click.Context, param: click.Parameter, value: Path) -> Path:
+    ctx.meta[FOLDER] = value
+    return value
+
+
+def _remember_debug(ctx: click.Context, param: click.Parameter, value: bool) -> bool:
+    ctx.meta[DEBUG] = value or os.environ.get("VDE_DEBUG", "") not in ("", "0")
+    return value
+
+
+PROJECT: Final = click.option(
+    "--project",
+    "folder",
+    type=click.Path(path_type=Path),
+    default=Path(),
+    metavar="DIR",
+    callback=_remember_folder,
+    help="The project's folder; the present one by default.",
+)
+FORMAT: Final = click.option(
+    "--format",
+    "output",
+    type=click.Choice(["text", "json"]),
+    default="text",
+    help="text for people (default), json for programs: docs/cli.md describes it.",
+)
+ENVIRONMENT: Final = click.option(
+    "--env",
+    "environment",
+    type=environment,
+    default="prod",
+    metavar="ENV",
+    help="The environment; prod by default.",
+)
+WITH_DEBUG: Final = click.option(
+    "--debug",
+    is_flag=True,
+    expose_value=False,
+    callback=_remember_debug,
+    help="Show the traceback of an unexpected error (also VDE_DEBUG=1).",
+)

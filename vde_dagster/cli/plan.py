@@ -1,0 +1,153 @@
+"""`vde plan`: what an environment lacks, and doing it."""
+
+from __future__ import annotations
+
+import sys
+from pathlib import Path
+from typing import TYPE_CHECKING
+
+import click
+
+from vde_dagster.cli import options
+from vde_dagster.cli.printing import console, note, print_json
+
+if TYPE_CHECKING:
+    from vde_dagster.app.evaluate import Evaluated
+    from vde_dagster.app.world import VdeProject
+    from vde_dagster.core.plan import Plan
+
+
+@click.command("plan", short_help="Show what an environment lacks, and do it.")
+@click.argument("environment", type=options.environment, default="prod", metavar="[ENV]")
+@click.option("--auto-apply", is_flag=True, help="Apply the plan without asking.")
+@click.option("--no-apply", is_flag=True, help="Only show the plan; do not ask.")
+@options.FORMAT
+@options.PROJECT
+@options.WITH_DEBUG
+def command(
+    environment: str, *, auto_apply: bool, no_apply: bool, output: str, folder: Path
+) -> None:
+    """Compare the project's files with an environment (prod by default), and make it so.
+
+    Shows which models differ and how, which versions the environment would show, and which
+    intervals have to be computed. On a terminal it asks before it applies anything. Without one it
+    applies only with --auto-apply. Where nothing is to be done it ends at once, without Spark.
+    """
+    if auto_apply and no_apply:
+        raise click.UsageError("--auto-apply and --no-apply exclude each other.")
+    from vde_dagster.app.world import VdeProject
+    from vde_dagster.cli.plan_view import plan_facts
+
+    project = VdeProject.load(folder)
+    plan = make_plan(project, environment)
+    facts = plan_facts(plan) | {"missing_clock_sources": _without_time(project, plan)}
+    if output == "text":
+        _print(project, plan)
+    done: tuple[Evaluated, ...] = ()
+    applied = not plan.is_empty and not no_apply and _wanted(plan, output, auto_apply=auto_apply)
+    if applied:
+        _require_time(project, plan)
+        done = apply(project, plan)
+    if output == "json":
+        print_json(facts | {"applied": applied, "built": _built_facts(project, plan, done)})
+    elif applied:
+        _print_built(project, plan, done)
+
+
+def make_plan(project: VdeProject, environment: str) -> Plan:
+    """The plan of a project for an environment; what an earlier process left is finished first."""
+    from vde_dagster.app.planning import plan_environment
+    from vde_dagster.app.promote import finish_promotions
+
+    graph = project.files.graph
+    finish_promotions(project.services, environment)
+    return plan_environment(project.services, graph, environment)
+
+
+def apply(project: VdeProject, plan: Plan) -> tuple[Evaluated, ...]:
+    """Apply a plan with progress on standard error."""
+    from vde_dagster.cli.progress import applying
+    from vde_dagster.orchestration.jobs import run_plan
+
+    with applying(plan) as report:
+        return run_plan(project, plan, report)
+
+
+def _print(project: VdeProject, plan: Plan) -> None:
+    from vde_dagster.cli.plan_view import print_plan
+
+    if plan.is_empty:
+        click.echo(f"Nothing to be done: {plan.environment} is up to date.")
+    else:
+        print_plan(plan, console())
+    missing = _without_time(project, plan)
+    if missing:
+        note(_no_time(missing))
+
+
+def _wanted(plan: Plan, output: str, *, auto_apply: bool) -> bool:
+    if auto_apply:
+        return True
+    if output == "json":
+        return False
+    if not (sys.stdin.isatty() and sys.stdout.isatty()):
+        click.echo(f"To apply it: vde plan {plan.environment} --auto-apply")
+        return False
+    return click.confirm(f"Apply this plan to {plan.environment}?", default=False)
+
+
+def _without_time(project: VdeProject, plan: Plan) -> list[str]:
+    """The sources that the project's clock waits for."""
+    if plan.now is not None:
+        return []
+    from vde_dagster.app.services import VALID_TO
+    from vde_dagster.core.names import TableName
+
+    catalog = project.services.catalog
+    tables = {
+        name: catalog.table(TableName(name.schema, name.name))
+        for name in project.configuration.clock_sources
+    }
+    return [
+        str(name)
+        for name, table in tables.items()
+        if table is None or not table.properties.get(VALID_TO)
+    ]
+
+
+def _no_time(missing: list[str]) -> str:
+    return (
+        f"The project's clock has no time yet: {', '.join(missing)} "
+        f"{'is' if len(missing) == 1 else 'are'} missing or without the table property "
+        "vde.valid-to. Load the source and set the property to the instant up to which it is "
+        "complete; or use the wall clock (`clock: wall` in vde.yaml)."
+    )
+
+
+def _require_time(project: VdeProject, plan: Plan) -> None:
+    from vde_dagster.core.errors import Refused
+
+    missing = _without_time(project, plan)
+    if missing:
+        raise Refused("the plan was not applied, and nothing was written.")
+
+
+def _built_facts(
+    project: VdeProject, plan: Plan, done: tuple[Evaluated, ...]
+) -> list[dict[str, object]]:
+    if not done:
+        return []
+    from vde_dagster.app.binding import bind_plan
+    from vde_dagster.cli.built import built_by
+
+    return [each.as_json() for each in built_by(project.services, bind_plan(plan), done)]
+
+
+def _print_built(project: VdeProject, plan: Plan, done: tuple[Evaluated, ...]) -> None:
+    from vde_dagster.app.binding import bind_plan
+    from vde_dagster.cli.built import as_table, built_by
+
+    if done:
+        models = built_by(project.services, bind_plan(plan), done)
+        console().print(as_table(models, title="What was built"))
+    click.echo(f"{plan.environment} shows this project.")

@@ -1,0 +1,85 @@
+"""Where text and JSON go: facts to standard output, progress to standard error."""
+
+from __future__ import annotations
+
+import json
+import math
+import os
+from collections.abc import Mapping
+from datetime import UTC, date, datetime
+from typing import TYPE_CHECKING, Final
+
+import click
+
+if TYPE_CHECKING:
+    from rich.console import Console
+
+CONTRACT: Final = 1
+"""Version of every JSON document. Fields may be added to it; none is removed or changed."""
+
+_WIDTH: Final = 120
+
+
+def console(*, err: bool = False) -> Console:
+    """A console on standard output or error; 120 wide where that is no terminal."""
+    from rich.console import Console
+
+    made = Console(stderr=err, highlight=False)
+    if not made.is_terminal and "COLUMNS" not in os.environ:
+        made.width = _WIDTH
+    return made
+
+
+def note(text: str) -> None:
+    """Tell a person something on standard error."""
+    click.echo(text, err=True)
+
+
+def print_json(facts: Mapping[str, object]) -> None:
+    """Print one document, with the version of its contract first."""
+    click.echo(json.dumps({"version": CONTRACT, **facts}, indent=2, allow_nan=False))
+
+
+def as_json(value: object) -> object:
+    """A cell as JSON: times in ISO-8601 UTC, decimals and what JSON lacks as text."""
+    plain: object = str(value)
+    match value:
+        case None | bool() | int() | str():
+            plain = value
+        case float():
+            plain = value if math.isfinite(value) else str(value)
+        case datetime():
+            plain = instant(value)
+        case date():
+            plain = value.isoformat()
+        case bytes() | bytearray():
+            plain = bytes(value).hex()
+        case dict():
+            plain = {str(key): as_json(each) for key, each in value.items()}
+        case list() | tuple() | set():
+            plain = [as_json(each) for each in value]
+        case _:
+            pass
+    return plain
+
+
+def instant(value: datetime) -> str:
+    """A time as ISO-8601 in UTC; one without a zone stays without."""
+    return (value.astimezone(UTC) if value.tzinfo else value).isoformat()
+
+
+def as_text(value: object) -> str:
+    """A cell for people: nothing for null, thousands in groups, times without seconds of zero."""
+    from vde_dagster.core.intervals import format_instant
+
+    match value:
+        case None:
+            return ""
+        case bool():
+            return "yes" if value else "no"
+        case int():
+            return f"{value:,}"
+        case datetime():
+            return format_instant(value.replace(tzinfo=UTC))
+        case _:
+            return str(as_json(value))

@@ -1,0 +1,55 @@
+"""Progress of applying a plan: a bar on a terminal, else one line per finished unit of work."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from contextlib import contextmanager
+from typing import TYPE_CHECKING
+
+from vde_dagster.cli.plan_view import work_units
+from vde_dagster.cli.printing import console, note
+from vde_dagster.core.intervals import format_instant
+
+if TYPE_CHECKING:
+    from vde_dagster.app.apply import Report
+    from vde_dagster.app.evaluate import Evaluated
+    from vde_dagster.core.plan import Plan
+
+
+@contextmanager
+def applying(plan: Plan) -> Iterator[Report]:
+    """What is told of each unit of work while a plan is applied."""
+    screen = console(err=True)
+    if not screen.is_terminal:
+        yield lambda done: note(_line(done))
+        return
+    from rich.progress import BarColumn, MofNCompleteColumn, Progress, TextColumn, TimeElapsedColumn
+
+    bar = Progress(
+        TextColumn("{task.description}"),
+        BarColumn(),
+        MofNCompleteColumn(),
+        TimeElapsedColumn(),
+        console=screen,
+        transient=True,
+    )
+    with bar:
+        task = bar.add_task("starting Spark", total=work_units(plan))
+
+        def report(done: Evaluated) -> None:
+            bar.update(task, advance=len(done.entries), description=str(done.key.model))
+
+        yield report
+
+
+def _line(done: Evaluated) -> str:
+    facts = {
+        "model": done.key.model,
+        "version": done.key.version[:8],
+        "start": format_instant(done.interval.start).replace(" ", "T"),
+        "end": format_instant(done.interval.end).replace(" ", "T"),
+        "intervals": len(done.entries),
+        "rows": done.rows,
+        "seconds": f"{done.seconds:.1f}",
+    }
+    return "built " + " ".join(f"{key}={value}" for key, value in facts.items())

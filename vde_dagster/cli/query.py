@@ -1,0 +1,130 @@
+"""`vde query`: rows for people, from the views of an environment."""
+
+from __future__ import annotations
+
+import sys
+from collections.abc import Sequence
+from dataclasses import dataclass
+from pathlib import Path
+from typing import TYPE_CHECKING, Final
+
+import click
+
+from vde_dagster.cli import options
+from vde_dagster.cli.printing import as_json, as_text, console, note, print_json
+from vde_dagster.core.errors import Refused
+
+if TYPE_CHECKING:
+    from rich.table import Table
+
+    from vde_dagster.app.world import VdeProject
+
+_ROWS: Final = 50
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Answer:
+    """A query's columns and rows; ``more`` where there are rows beyond the limit."""
+
+    columns: tuple[str, ...]
+    rows: Sequence[tuple[object, ...]]
+    more: bool
+
+    def as_json(self) -> dict[str, object]:
+        """The fields of the JSON contract: each row is a list in the order of the columns."""
+        return {
+            "columns": list(self.columns),
+            "rows": [[as_json(value) for value in row] for row in self.rows],
+            "more": self.more,
+        }
+
+
+@click.command("query", short_help="Run a query on what an environment shows.")
+@click.argument("sql", metavar="SQL")
+@click.option(
+    "--limit",
+    type=click.IntRange(min=1),
+    default=_ROWS,
+    show_default=True,
+    help="Print at most this many rows.",
+)
+@options.ENVIRONMENT
+@options.FORMAT
+@options.PROJECT
+@options.WITH_DEBUG
+def command(*, sql: str, limit: int, environment: str, output: str, folder: Path) -> None:
+    """Run a SELECT in Spark's dialect and print its rows. `-` reads it from standard input.
+
+    Models have their own names in every environment: with --env dev `mart.revenue` is what dev
+    shows of it.
+    """
+    from vde_dagster.app.world import VdeProject
+
+    text = sys.stdin.read() if sql == "-" else sql
+    project = VdeProject.load(folder)
+    answer = ask(project, text, environment=environment, limit=limit)
+    if output == "json":
+        print_json({"environment": environment, **answer.as_json()})
+        return
+    console().print(as_table(answer))
+    if answer.more:
+        note(f"The first {limit} rows; --limit shows more.")
+
+
+def ask(project: VdeProject, sql: str, *, environment: str, limit: int) -> Answer:
+    """The rows of a query over models, read from an environment's views.
+
+    Raises:
+        Refused: The text is no query, or there is no such environment.
+        EvaluationFailed: The query failed.
+    """
+    bound = _on_environment(project, sql, environment)
+    columns, rows = project.engine.fetch(bound, limit=limit + 1)
+    return Answer(columns=columns, rows=rows[:limit], more=len(rows) > limit)
+
+
+def as_table(answer: Answer, *, title: str | None = None) -> Table:
+    """An answer for people; numbers stand right."""
+    from rich import box
+    from rich.table import Table
+    from rich.text import Text
+
+    table = Table(title=title, title_justify="left", title_style="bold", box=box.SIMPLE_HEAD)
+    for index, name in enumerate(answer.columns):
+        cells = [row[index] for row in answer.rows if row[index] is not None]
+        numbers = bool(cells) and all(_is_number(cell) for cell in cells)
+        table.add_column(name, justify="right" if numbers else "left")
+    for row in answer.rows:
+        table.add_row(*(Text(as_text(value)) for value in row))
+    return table
+
+
+def _is_number(value: object) -> bool:
+    from decimal import Decimal
+
+    return isinstance(value, int | float | Decimal) and not isinstance(value, bool)
+
+
+def _on_environment(project: VdeProject, sql: str, environment: str) -> str:
+    import sqlglot
+    from sqlglot import exp
+    from sqlglot.errors import SqlglotError
+
+    from vde_dagster.core.names import environment_view
+    from vde_dagster.core.rendering import replace_tables
+
+    try:
+        statements = [each for each in sqlglot.parse(sql, read="spark") if each is not None]
+    except SqlglotError as error:
+        raise Refused(f"this is no query: {error}") from error
+    if len(statements) != 1 or not isinstance(statements[0], exp.Query):
+        raise Refused("one SELECT is needed; anything else is left to Spark's own tools.")
+    shown = project.services.state.environment(environment)
+    if shown is None:
+        raise Refused(f"there is no environment {environment}; `vde environments` lists them.")
+    # A source has no view: everybody reads the same one.
+    models = {name for name, each in shown.snapshots.items() if each.source.path.suffix != ".yaml"}
+    bound = replace_tables(
+        statements[0], lambda name: environment_view(name, environment) if name in models else None
+    )
+    return bound.sql(dialect="spark")

@@ -1,0 +1,14 @@
+"""How a person starts us: `vde ...`, or `./run vde ...` in the repository."""
+
+from __future__ import annotations
+
+import os
+import shlex
+from pathlib import Path
+
+
+def vde(*arguments: str | Path) -> str:
+    """A command line of ours, to be copied into the shell that we were started from."""
+    starter = os.environ.get("VDE_RUN")
+    words = [*([starter] if starter else []), "vde", *map(str, arguments)]
+    return shlex.join(words)

@@ -1,0 +1,51 @@
+"""`vde ui`: Dagster's UI on a project, with its own DAGSTER_HOME."""
+
+from __future__ import annotations
+
+import os
+import sys
+from pathlib import Path
+from typing import Final
+
+import click
+
+from vde_dagster.cli import options
+from vde_dagster.cli.printing import note
+from vde_dagster.core.errors import Refused
+
+PORT: Final = 3000
+
+
+def address(port: int = PORT) -> str:
+    """Where the UI is served."""
+    return f"http://127.0.0.1:{port}"
+
+
+@click.command("ui", short_help="Serve the project in Dagster's UI.")
+@click.option(
+    "--port", type=click.IntRange(1, 65535), default=PORT, show_default=True, help="Port to use."
+)
+@options.PROJECT
+@options.WITH_DEBUG
+def command(*, port: int, folder: Path) -> None:
+    """Serve the project's code locations with `dagster dev`, until it is interrupted.
+
+    Sets DAGSTER_HOME to the project's own folder unless it is set, so that plans, runs and the UI
+    share one history.
+    """
+    from vde_dagster.app.world import VdeProject
+    from vde_dagster.orchestration.home import dagster_home
+
+    configuration = VdeProject.load(folder).configuration
+    if not (configuration.folder / "workspace.yaml").is_file():
+        raise Refused(
+            f"{folder} has no workspace.yaml, which names the code locations to serve. "
+            "`vde init DIR` shows one, with its definitions.py."
+        )
+    os.environ["DAGSTER_HOME"] = str(dagster_home(configuration))
+    note(f"Dagster's UI: {address(port)} (Ctrl-C ends it)")
+    sys.stdout.flush()
+    sys.stderr.flush()
+    os.chdir(configuration.folder)
+    serve = ["-m", "dagster", "dev", "-w", "workspace.yaml", "-h", "127.0.0.1", "-p", str(port)]
+    os.execv(sys.executable, [sys.executable, *serve])  # noqa: S606 - no shell: our own Python
