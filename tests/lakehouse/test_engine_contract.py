@@ -486,6 +486,8 @@ def test_a_view_selects_what_lies_in_the_tables(world: World) -> None:
     assert world.engine.fetch(f"SELECT * FROM {view}", limit=9) == (("number",), [(1,)])
     with pytest.raises(EvaluationFailed, match="nonsense"):
         world.engine.create_view(view, f"SELECT nonsense FROM {world.key.table}")
+    with pytest.raises(EvaluationFailed):
+        world.engine.create_view(world.key.table, "SELECT 1 AS one")
 
 
 def test_fetch_returns_no_more_than_it_is_asked_for(world: World) -> None:
@@ -541,6 +543,20 @@ def test_a_python_model_may_return_pandas_where_columns_are_declared(spark_world
         spark_world.staging(Part(rows=python(text), inputs={}, write=write), columns=columns)
     )
     assert spark_world.ids() == [4]
+
+
+@pytest.mark.spark
+def test_an_error_in_a_worker_is_told_with_its_line(spark_world: World) -> None:
+    text = (
+        "from pyspark.sql import functions as F\ndef run(context):\n"
+        "    failing = F.udf(lambda number: 1 // number, 'bigint')\n"
+        "    at = F.lit(context.start)\n"
+        "    return context.spark.range(2).select(failing('id').alias('id'), at.alias('at'))\n"
+    )
+    write = OverwriteIntervals(intervals=(hours(0, 1),), axis=HOURLY)
+    staging = spark_world.staging(Part(rows=python(text), inputs={}, write=write))
+    with pytest.raises(EvaluationFailed, match=r"ZeroDivisionError.*mine\.py.*line 3"):
+        spark_world.engine.stage(staging)
 
 
 @pytest.mark.spark

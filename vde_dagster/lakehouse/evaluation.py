@@ -13,7 +13,7 @@ from contextlib import contextmanager
 from datetime import datetime
 from typing import TYPE_CHECKING, Final, NoReturn, assert_never, cast
 
-from pyspark.errors import PySparkException
+from pyspark.errors import PySparkException, PythonException
 from pyspark.sql import DataFrame
 from pyspark.sql import functions as F  # noqa: N812 - the name that Spark's documentation uses
 from sqlglot import exp, parse_one
@@ -35,7 +35,6 @@ _WRAPPERS: Final = (
     "An error occurred while calling",
     "[WRITING_JOB",
 )
-_USELESS: Final = re.compile(r"^\s*(?:at |\.\.\. \d+ more|Caused by: java\.util\.concurrent)")
 
 
 class ModelContext:
@@ -198,9 +197,22 @@ def failures(subject: str) -> Iterator[None]:
 
 def first_useful_line(error: Exception) -> str:
     """What a person can act on in an error of Spark's: the innermost cause's own first line."""
+    if isinstance(error, PythonException):
+        return _users_error(str(error))
     lines = [text for text in _messages(error) if text]
     useful = [text for text in lines if not text.startswith(_WRAPPERS)]
     return (useful or lines or [type(error).__name__])[0]
+
+
+def _users_error(text: str) -> str:
+    """The last line of the traceback of a function that ran in a Python worker, and its place."""
+    told = text.partition("Traceback (most recent call last):")[2] or text
+    told = told.partition("JVM stacktrace")[0]
+    lines = [line for line in told.splitlines() if line.strip()]
+    places = [line.strip() for line in lines if line.startswith('  File "')]
+    raised = [line for line in lines if re.match(r"[\w.]+(?::|$)", line)]
+    what = raised[-1] if raised else "a Python function failed"
+    return f"{what} ({places[-1]})" if places else what
 
 
 def _messages(error: Exception) -> Iterator[str]:

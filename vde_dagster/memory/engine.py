@@ -94,6 +94,8 @@ class MemoryEngine:
         """Create or replace a physical view, and return its columns; see the port."""
         del comment  # nobody reads it here
         with self._catalog.lock, _failures(str(name)):
+            if name in self._catalog.tables:
+                raise EvaluationFailed("this name is taken by a table")
             columns = self._query(sql, {}).columns
             self._catalog.queries[name] = sql
             return columns

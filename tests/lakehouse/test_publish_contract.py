@@ -1,0 +1,144 @@
+"""Publishing when others commit meanwhile, when answers are lost, and when the file is locked."""
+
+from __future__ import annotations
+
+import sqlite3
+from pathlib import Path
+from typing import TYPE_CHECKING
+
+import pyarrow as pa
+import pytest
+from pyiceberg.catalog.sql import SqlCatalog
+from sqlalchemy.exc import OperationalError
+
+from vde_dagster.core.errors import Conflict, OutcomeUnknown
+from vde_dagster.core.names import TableName
+from vde_dagster.lakehouse import publish as publish_module
+from vde_dagster.lakehouse.iceberg_catalog import IcebergCatalog, open_iceberg_catalog
+
+if TYPE_CHECKING:
+    from collections.abc import Callable
+
+    from pyiceberg.table import CommitTableResponse, Table
+
+TABLE = TableName("raw", "t")
+
+
+class Interrupted(SqlCatalog):
+    """A catalog to whose next commits something happens."""
+
+    before: list[Callable[[], None]]
+    after: list[Callable[[], None]]
+
+    def commit_table(self, table, requirements, updates) -> CommitTableResponse:  # type: ignore[no-untyped-def]
+        if self.before:
+            self.before.pop(0)()
+        answer = super().commit_table(table, requirements, updates)
+        if self.after:
+            self.after.pop(0)()
+        return answer
+
+
+@pytest.fixture
+def catalog(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Interrupted:
+    monkeypatch.setattr(publish_module, "_PAUSE", 0.0)
+    properties = {
+        "uri": f"sqlite:///{tmp_path}/lake.db?timeout=0",
+        "warehouse": f"{tmp_path}/warehouse",
+    }
+    open_iceberg_catalog("lake", {"type": "sql", **properties})
+    found = Interrupted("lake", **properties)
+    found.before, found.after = [], []
+    found.create_namespace("raw")
+    found.create_table("raw.t", pa.schema([("id", pa.int64())]))
+    return found
+
+
+def append(catalog: SqlCatalog, value: int) -> Table:
+    table = catalog.load_table("raw.t")
+    table.append(pa.table({"id": [value]}))
+    return table
+
+
+def staged(catalog: Interrupted) -> tuple[int, int]:
+    """A head, and a snapshot that is staged on top of it."""
+    base = append(catalog, 1).metadata.current_snapshot_id
+    following = append(catalog, 2).metadata.current_snapshot_id
+    assert base is not None
+    assert following is not None
+    catalog.load_table("raw.t").manage_snapshots().rollback_to_snapshot(base).commit()
+    return base, following
+
+
+def head(catalog: SqlCatalog) -> int | None:
+    return catalog.load_table("raw.t").metadata.current_snapshot_id
+
+
+def lost() -> None:
+    raise OperationalError("commit", None, sqlite3.OperationalError("the answer was lost"))
+
+
+def test_a_commit_beside_main_does_not_stop_a_publication(catalog: Interrupted) -> None:
+    base, following = staged(catalog)
+
+    def set_property() -> None:
+        with catalog.load_table("raw.t").transaction() as transaction:
+            transaction.set_properties({"a": "b"})
+
+    catalog.before.append(set_property)
+    IcebergCatalog(catalog).publish(TABLE, base=base, staged=following)
+    table = catalog.load_table("raw.t")
+    assert table.metadata.current_snapshot_id == following
+    assert table.properties["a"] == "b"
+
+
+def test_a_commit_to_main_in_the_last_moment_is_a_conflict(catalog: Interrupted) -> None:
+    base, following = staged(catalog)
+
+    def commit() -> None:
+        append(catalog, 3)
+
+    catalog.before.append(commit)
+    with pytest.raises(Conflict, match="moved"):
+        IcebergCatalog(catalog).publish(TABLE, base=base, staged=following)
+    rows = catalog.load_table("raw.t").scan().to_arrow()["id"].to_pylist()
+    assert sorted(rows) == [1, 3]
+
+
+def test_a_lost_answer_is_looked_up(catalog: Interrupted) -> None:
+    base, following = staged(catalog)
+    before = len(catalog.load_table("raw.t").metadata.snapshot_log)
+    catalog.after.append(lost)
+    IcebergCatalog(catalog).publish(TABLE, base=base, staged=following)
+    assert head(catalog) == following
+    assert len(catalog.load_table("raw.t").metadata.snapshot_log) == before + 1
+
+
+def test_answers_that_stay_lost_are_an_unknown_outcome(catalog: Interrupted) -> None:
+    base, following = staged(catalog)
+    catalog.before.extend([lost] * 10)
+    with pytest.raises(OutcomeUnknown, match="look at the table"):
+        IcebergCatalog(catalog).publish(TABLE, base=base, staged=following)
+    catalog.before.clear()
+    IcebergCatalog(catalog).publish(TABLE, base=base, staged=following)
+    assert head(catalog) == following
+
+
+def test_a_locked_file_is_an_unknown_outcome(catalog: Interrupted, tmp_path: Path) -> None:
+    base, following = staged(catalog)
+    with sqlite3.connect(tmp_path / "lake.db") as connection:
+        connection.execute("BEGIN IMMEDIATE")
+        with pytest.raises(OutcomeUnknown):
+            IcebergCatalog(catalog).publish(TABLE, base=base, staged=following)
+        connection.rollback()
+    assert head(catalog) == base
+
+
+def test_a_branch_is_dropped_for_good(catalog: Interrupted) -> None:
+    main = append(catalog, 1).metadata.current_snapshot_id
+    assert main is not None
+    catalog.load_table("raw.t").manage_snapshots().create_branch(main, "w_ab").commit()
+    catalog.after.append(lost)
+    IcebergCatalog(catalog).drop_branch(TABLE, "ab")
+    assert head(catalog) == main
+    assert set(catalog.load_table("raw.t").metadata.refs) == {"main"}
