@@ -14,6 +14,7 @@ from vde_dagster import kinds
 from vde_dagster.app.binding import Binding
 from vde_dagster.app.leases import TTL, held, version_resource
 from vde_dagster.app.planning import may_write
+from vde_dagster.app.promote import show_first
 from vde_dagster.app.reading import Reading, physical_query, read_whole, time_axis
 from vde_dagster.app.services import Services
 from vde_dagster.core.dsha import RowSum, combined_dsha
@@ -163,7 +164,7 @@ def carry_out(
     services.state.record_staged(step.work_id, publication, lease=lease)
     services.state.renew_lease(lease, ttl=TTL)
     _publish(services, key, base, publication)
-    ledger = _book(services, key, step.work_id, lease)
+    ledger = _book(services, binding.environment, key, step.work_id, publication, lease=lease)
     return Evaluated(
         work_id=step.work_id,
         key=key,
@@ -201,7 +202,7 @@ def _finish(services: Services, work: Work, lease: Lease) -> None:
         services.catalog.drop_branch(intent.key.table, intent.work_id)
         services.state.abandon(intent.work_id, reason=str(error), lease=lease)
         return
-    _book(services, intent.key, intent.work_id, lease)
+    _book(services, intent.environment, intent.key, intent.work_id, work.publication, lease=lease)
 
 
 def _publish(
@@ -212,8 +213,17 @@ def _publish(
 
 
 def _book(
-    services: Services, key: VersionKey, work_id: str, lease: Lease
+    services: Services,
+    environment: str,
+    key: VersionKey,
+    work_id: str,
+    publication: Publication,
+    *,
+    lease: Lease,
 ) -> tuple[LedgerEntry, ...]:
+    """Book what is published; a version's first rows get their view before they are booked."""
+    if not services.state.ledger([key]).get(key):
+        show_first(services, environment, key, publication.columns)
     ledger = services.state.finalize(work_id, lease=lease)
     services.catalog.drop_branch(key.table, work_id)
     return ledger
@@ -306,7 +316,7 @@ def _make_view(
     )
     publication = Publication(iceberg_snapshot_id=None, changes=(change,), columns=columns)
     services.state.record_staged(work_id, publication, lease=lease)
-    entries = services.state.finalize(work_id, lease=lease)
+    entries = _book(services, binding.environment, key, work_id, publication, lease=lease)
     return Evaluated(
         work_id=work_id,
         key=key,

@@ -7,13 +7,14 @@ from datetime import datetime
 
 from vde_dagster import kinds
 from vde_dagster.app.binding import stored_graph
-from vde_dagster.app.services import Services
+from vde_dagster.app.services import Services, valid_to_of
 from vde_dagster.core.graph import Graph, Node, sources
 from vde_dagster.core.intervals import Interval
+from vde_dagster.core.kind import External
 from vde_dagster.core.ledger import held_intervals
 from vde_dagster.core.names import PRODUCTION, ModelName
 from vde_dagster.core.plan import Plan, Shown, complete_to, make_plan, resolve_snapshots
-from vde_dagster.core.snapshot import ModelSnapshot, VersionKey
+from vde_dagster.core.snapshot import ModelSnapshot
 
 
 def plan_environment(services: Services, graph: Graph, environment: str) -> Plan:
@@ -28,19 +29,10 @@ def plan_environment(services: Services, graph: Graph, environment: str) -> Plan
     shown = Shown(snapshots=before, graph=_graph_of(before, graph))
     stored = services.state.snapshots((node.name, node.fingerprint) for node in graph)
     resolved = resolve_snapshots(graph, shown, stored)
-    keys = [snapshot.key for _, snapshot in resolved.values()]
     now = services.project_now()
-    valid_to = {name: time for name in sources(graph) if (time := services.valid_to(name))}
-    horizons = complete_to(graph, now, valid_to)
-    ledger = services.state.ledger(keys)
-    owners = services.state.owners(keys)
-
-    def missing(node: Node, key: VersionKey) -> tuple[Interval, ...]:
-        if not may_write(environment, owners.get(key)):
-            return ()
-        held = held_intervals(ledger.get(key, ()))
-        return missing_of(node, held, horizons[node.name])
-
+    horizons = _horizons(services, graph, now)
+    snapshots = {name: snapshot for name, (_, snapshot) in resolved.items()}
+    missing = _missing(services, graph, environment, snapshots, horizons)
     return make_plan(
         plan_id=services.ids.new(),
         environment=environment,
@@ -51,7 +43,53 @@ def plan_environment(services: Services, graph: Graph, environment: str) -> Plan
         current=own.snapshots if own and not own.promoting else {},
         resolved=resolved,
         horizons=horizons,
-        missing=missing,
+        missing=lambda node, _: missing[node.name],
+    )
+
+
+def _missing(
+    services: Services,
+    graph: Graph,
+    environment: str,
+    snapshots: Mapping[ModelName, ModelSnapshot],
+    horizons: Mapping[ModelName, datetime | None],
+) -> dict[ModelName, tuple[Interval, ...]]:
+    """What each version lacks that this environment may write, and that can be made now.
+
+    A model waits while something that it reads holds nothing and will hold nothing: there is no
+    table to read yet.
+    """
+    keys = [snapshot.key for snapshot in snapshots.values()]
+    ledger = services.state.ledger(keys)
+    owners = services.state.owners(keys)
+    missing: dict[ModelName, tuple[Interval, ...]] = {}
+    void: set[ModelName] = set()
+    for node in graph:
+        key = snapshots[node.name].key
+        entries = ledger.get(key, ())
+        waits = any(parent in void for parent in node.model.parents)
+        writes = may_write(environment, owners.get(key)) and not waits
+        held = held_intervals(entries)
+        missing[node.name] = missing_of(node, held, horizons[node.name]) if writes else ()
+        if not entries and not missing[node.name] and not isinstance(node.model.kind, External):
+            void.add(node.name)
+    return missing
+
+
+def _horizons(
+    services: Services, graph: Graph, now: datetime | None
+) -> dict[ModelName, datetime | None]:
+    tables = {name: services.source(name) for name in sources(graph)}
+    valid_to = {name: valid_to_of(table) for name, table in tables.items()}
+    return complete_to(
+        graph,
+        now,
+        valid_to={name: time for name, time in valid_to.items() if time is not None},
+        unborn={
+            name
+            for name, table in tables.items()
+            if table is None or table.iceberg_snapshot_id is None
+        },
     )
 
 

@@ -10,10 +10,11 @@ from collections.abc import Collection
 
 from vde_dagster.app.leases import environment_resource, held
 from vde_dagster.app.services import Services
+from vde_dagster.core.dsha import Column
 from vde_dagster.core.kind import External
 from vde_dagster.core.names import ModelName, environment_view
 from vde_dagster.core.plan import Plan
-from vde_dagster.core.snapshot import ModelSnapshot
+from vde_dagster.core.snapshot import ModelSnapshot, VersionKey
 from vde_dagster.ports.catalog import ViewDefinition
 from vde_dagster.ports.state import Environment, Lease
 from vde_dagster.project.model_files import read_model
@@ -54,6 +55,22 @@ def show(services: Services, environment: str, names: Collection[ModelName]) -> 
     if shown is not None and not shown.promoting:
         views = _views(services, shown, names)
         services.catalog.swap_views(views, ())
+
+
+def show_first(
+    services: Services, environment: str, key: VersionKey, columns: tuple[Column, ...]
+) -> None:
+    """Make the view of a version that an environment was promoted to before it held anything.
+
+    Called between publishing and booking a version's first rows, so that a crash leaves either a
+    view or open work that makes it.
+    """
+    shown = services.state.environment(environment)
+    snapshot = shown.snapshots.get(key.model) if shown is not None else None
+    if snapshot is not None and snapshot.key == key:
+        name = environment_view(key.model, environment)
+        view = ViewDefinition(name=name, target=key.table, columns=columns)
+        services.catalog.swap_views([view], ())
 
 
 def _swap(

@@ -7,7 +7,7 @@ from datetime import datetime
 
 from vde_dagster.core.intervals import parse_instant
 from vde_dagster.core.names import ModelName, TableName
-from vde_dagster.ports.catalog import Catalog
+from vde_dagster.ports.catalog import Catalog, TableState
 from vde_dagster.ports.clock import Clock
 from vde_dagster.ports.engine import Engine
 from vde_dagster.ports.ids import Ids
@@ -39,12 +39,16 @@ class Services:
         """
         if not self.clock_sources:
             return self.clock.now()
-        times = [self.valid_to(source) for source in self.clock_sources]
+        times = [valid_to_of(self.source(source)) for source in self.clock_sources]
         known = [time for time in times if time is not None]
         return min(known) if len(known) == len(times) else None
 
-    def valid_to(self, source: ModelName) -> datetime | None:
-        """Up to when a source declares itself complete; None where it does not."""
-        table = self.catalog.table(TableName(source.schema, source.name))
-        written = table.properties.get(VALID_TO) if table is not None else None
-        return parse_instant(written) if written else None
+    def source(self, name: ModelName) -> TableState | None:
+        """A source's table; None where it does not exist."""
+        return self.catalog.table(TableName(name.schema, name.name))
+
+
+def valid_to_of(source: TableState | None) -> datetime | None:
+    """Up to when a source declares itself complete; None where it does not."""
+    written = source.properties.get(VALID_TO) if source is not None else None
+    return parse_instant(written) if written else None

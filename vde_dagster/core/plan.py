@@ -5,7 +5,7 @@ A plan is a value. Making one reads the state, but starts no Spark and writes no
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable, Mapping
+from collections.abc import Callable, Collection, Iterable, Mapping
 from dataclasses import dataclass, replace
 from datetime import datetime
 from enum import Enum
@@ -171,7 +171,11 @@ def _physical(node: Node, snapshot: ModelSnapshot) -> TableName:
 
 
 def complete_to(
-    graph: Graph, now: datetime | None, valid_to: Mapping[ModelName, datetime]
+    graph: Graph,
+    now: datetime | None,
+    *,
+    valid_to: Mapping[ModelName, datetime],
+    unborn: Collection[ModelName],
 ) -> dict[ModelName, datetime | None]:
     """Up to when all that each model reads is whole, at the project's time.
 
@@ -179,14 +183,21 @@ def complete_to(
         graph: The project.
         now: The project's clock.
         valid_to: The valid-to times of the sources that declare one (seed 003, VTTS).
+        unborn: Sources without any Iceberg snapshot, so without anything that a high-water mark
+            could name: models that load them by sessions wait for their first one.
     """
     horizons: dict[ModelName, datetime | None] = {}
     for node in graph:
-        own = valid_to.get(node.name, now)
+        own = None if _waits(node, unborn) else valid_to.get(node.name, now)
         times = [now, own, *(horizons[parent] for parent in node.model.parents)]
         known = [time for time in times if time is not None]
         horizons[node.name] = min(known) if len(known) == len(times) else None
     return horizons
+
+
+def _waits(node: Node, unborn: Collection[ModelName]) -> bool:
+    policy = node.model.late_data
+    return policy is not None and any(source in unborn for source in policy.sources)
 
 
 def make_plan(

@@ -1,0 +1,192 @@
+"""A whole world in memory, a small project in it, and a power cut at any call of any port."""
+
+from __future__ import annotations
+
+import itertools
+from dataclasses import dataclass, field, replace
+from datetime import UTC, datetime, timedelta
+from pathlib import Path
+from typing import Any
+
+from vde_dagster.app.apply import apply_plan
+from vde_dagster.app.binding import Binding, bind_environment
+from vde_dagster.app.evaluate import Evaluated
+from vde_dagster.app.planning import plan_environment
+from vde_dagster.app.promote import finish_promotions
+from vde_dagster.app.services import VALID_TO, Services
+from vde_dagster.core.dsha import Column
+from vde_dagster.core.errors import Place
+from vde_dagster.core.graph import Graph, build_graph
+from vde_dagster.core.model import ModelSource
+from vde_dagster.core.names import ModelName, TableName
+from vde_dagster.core.plan import Plan
+from vde_dagster.memory.catalog import MemoryCatalog
+from vde_dagster.memory.clock import ManualClock
+from vde_dagster.memory.engine import MemoryEngine
+from vde_dagster.memory.ids import CountingIds
+from vde_dagster.memory.state import MemoryState
+from vde_dagster.project.configuration import Defaults
+from vde_dagster.project.model_files import external_source, read_model
+
+START = datetime(2024, 1, 1, tzinfo=UTC)
+RAW = TableName("raw", "events")
+SOURCE = ModelName("raw", "events")
+RAW_COLUMNS = {"id": "bigint", "at": "timestamp", "amount": "bigint"}
+DEFAULTS = Defaults(start=START)
+
+EVENTS = """
+MODEL (
+  name staging.events,
+  kind INCREMENTAL_BY_TIME_RANGE (time_column at),
+  cron '@hourly',
+  late_data (mode stateless, sources (raw.events))
+);
+SELECT id AS id, at AS at, amount AS amount FROM raw.events
+WHERE at BETWEEN @start_dt AND @end_dt
+"""
+DAILY = """
+MODEL (name mart.daily, kind INCREMENTAL_BY_TIME_RANGE (time_column day), cron '@daily');
+SELECT CAST(at AS DATE) AS day, SUM(amount) AS amount FROM staging.events
+WHERE at BETWEEN @start_dt AND @end_dt AND amount > 0
+GROUP BY CAST(at AS DATE)
+"""
+TOTALS = """
+MODEL (name mart.totals, kind FULL, cron '@daily');
+SELECT COUNT(*) AS days, SUM(amount) AS amount FROM mart.daily
+"""
+PEOPLE = """
+MODEL (name mart.people, kind VIEW);
+SELECT day AS day, amount AS amount FROM mart.daily
+"""
+PROJECT = {"events": EVENTS, "daily": DAILY, "totals": TOTALS, "people": PEOPLE}
+
+
+class PowerCut(BaseException):
+    """The machine went off: nothing that follows in this process happens."""
+
+
+@dataclass
+class Fuse:
+    """Counts calls of all ports, and cuts the power before or after one of them."""
+
+    cut_at: int | None = None
+    after: bool = False
+    calls: int = 0
+    blown: bool = False
+    names: list[str] = field(default_factory=list)
+
+
+class Wired:
+    """A port behind a fuse."""
+
+    def __init__(self, port: object, fuse: Fuse) -> None:
+        self._port = port
+        self._fuse = fuse
+
+    def __getattr__(self, name: str) -> Any:
+        found = getattr(self._port, name)
+        if not callable(found):
+            return found
+
+        def call(*args: Any, **kwargs: Any) -> Any:
+            fuse = self._fuse
+            if fuse.blown:
+                raise PowerCut
+            fuse.calls += 1
+            fuse.names.append(name)
+            cut = fuse.calls == fuse.cut_at
+            if cut and not fuse.after:
+                fuse.blown = True
+                raise PowerCut
+            result = found(*args, **kwargs)
+            if cut:
+                fuse.blown = True
+                raise PowerCut
+            return result
+
+        return call
+
+
+@dataclass
+class MemoryWorld:
+    """Everything that outlives a process, in memory."""
+
+    clock: ManualClock = field(default_factory=lambda: ManualClock(START))
+    catalog: MemoryCatalog = field(default_factory=MemoryCatalog)
+    ids: CountingIds = field(default_factory=CountingIds)
+
+    def __post_init__(self) -> None:
+        self.state = MemoryState(self.clock)
+        columns = tuple(Column(name=name, type=kind) for name, kind in RAW_COLUMNS.items())
+        self.catalog.create_table(RAW, columns, properties={VALID_TO: START.isoformat()})
+        self._numbers = itertools.count(1)
+
+    def services(self, fuse: Fuse | None = None) -> Services:
+        """What one process works with."""
+        services = Services(
+            state=self.state,
+            catalog=self.catalog,
+            engine=MemoryEngine(self.catalog),
+            clock=self.clock,
+            ids=self.ids,
+            clock_sources=(SOURCE,),
+        )
+        if fuse is None:
+            return services
+        wired: dict[str, Any] = {
+            name: Wired(getattr(services, name), fuse) for name in ("state", "catalog", "engine")
+        }
+        return replace(services, **wired)
+
+    def land(self, *events: tuple[float, int], until: float) -> None:
+        """Rows arrive: (hour of the event, amount). The source is complete to ``until`` hours."""
+        if events:
+            self.catalog.append(
+                RAW,
+                [
+                    (next(self._numbers), START + timedelta(hours=hour), amount)
+                    for hour, amount in events
+                ],
+            )
+        self.catalog.set_property(RAW, VALID_TO, hour_of(until).isoformat())
+
+    def reboot(self) -> None:
+        """Time passes until every lease of a dead process has expired."""
+        self.clock.advance(timedelta(minutes=10))
+
+    def rows(self, view: str) -> list[tuple[object, ...]]:
+        """What a reader of a view sees."""
+        _, rows = MemoryEngine(self.catalog).fetch(f"SELECT * FROM {view}", limit=100_000)
+        return sorted(tuple(row) for row in rows)
+
+
+def hour_of(hours: float) -> datetime:
+    return START + timedelta(hours=hours)
+
+
+def graph_of(texts: dict[str, str]) -> Graph:
+    """The project of these MODEL texts over the one source."""
+    source = external_source(
+        SOURCE, RAW_COLUMNS, place=Place(path=Path("external_models.yaml")), defaults=DEFAULTS
+    )
+    written = [
+        ModelSource(path=Path(f"models/{name}.sql"), text=text, defaults=DEFAULTS.as_texts())
+        for name, text in texts.items()
+    ]
+    return build_graph(read_model(each) for each in (source, *written))
+
+
+def plan(services: Services, graph: Graph, environment: str = "prod") -> Plan:
+    finish_promotions(services, environment)
+    return plan_environment(services, graph, environment)
+
+
+def build(services: Services, graph: Graph, environment: str = "prod") -> tuple[Evaluated, ...]:
+    """Plan and apply, as one process does."""
+    return apply_plan(services, plan(services, graph, environment), lambda _: None)
+
+
+def bound(services: Services, environment: str = "prod") -> Binding:
+    binding = bind_environment(services, environment)
+    assert binding is not None
+    return binding

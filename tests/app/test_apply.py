@@ -1,0 +1,195 @@
+"""Plans and what applying them does, on the ports in memory."""
+
+from __future__ import annotations
+
+from datetime import date
+
+import pytest
+
+from tests.app.memory_world import (
+    DAILY,
+    EVENTS,
+    PROJECT,
+    MemoryWorld,
+    bound,
+    build,
+    graph_of,
+    hour_of,
+    plan,
+)
+from vde_dagster.app.apply import apply_plan, evaluate_range
+from vde_dagster.core.errors import Conflict, EvaluationFailed, Refused
+from vde_dagster.core.intervals import Interval
+from vde_dagster.core.names import ModelName
+from vde_dagster.core.plan import Change
+
+DAILY_NAME = ModelName("mart", "daily")
+
+
+@pytest.fixture
+def world() -> MemoryWorld:
+    world = MemoryWorld()
+    world.land((1, 10), (2.5, 20), (30, 5), (31, -4), until=48)
+    return world
+
+
+def test_the_first_plan_builds_every_model_and_shows_it(world: MemoryWorld) -> None:
+    build(world.services(), graph_of(PROJECT))
+    days = [(date(2024, 1, 1), 30), (date(2024, 1, 2), 5)]
+    assert world.rows("mart.daily") == days
+    assert world.rows("mart.people") == days
+    assert world.rows("mart.totals") == [(2, 35)]
+    assert len(world.rows("staging.events")) == 4
+
+
+def test_a_second_plan_of_the_same_project_is_empty(world: MemoryWorld) -> None:
+    build(world.services(), graph_of(PROJECT))
+    assert plan(world.services(), graph_of(PROJECT)).is_empty
+
+
+def test_only_units_that_ended_by_the_projects_clock_are_built() -> None:
+    world = MemoryWorld()
+    world.land((1, 10), (25, 1), until=30)
+    build(world.services(), graph_of(PROJECT))
+    assert world.rows("mart.daily") == [(date(2024, 1, 1), 10)]
+    assert [row[2] for row in world.rows("staging.events")] == [10, 1]
+
+
+def test_time_that_passes_brings_only_the_new_intervals(world: MemoryWorld) -> None:
+    build(world.services(), graph_of(PROJECT))
+    world.land((50, 7), until=72)
+    done = {
+        str(each.key.model): each.interval for each in build(world.services(), graph_of(PROJECT))
+    }
+    assert done["mart.daily"] == Interval(hour_of(48), hour_of(72))
+    assert world.rows("mart.totals") == [(3, 42)]
+
+
+def test_whitespace_and_keyword_case_change_no_version(world: MemoryWorld) -> None:
+    build(world.services(), graph_of(PROJECT))
+    edited = {**PROJECT, "daily": DAILY.replace("SELECT", "select").replace(" WHERE", "\n\n where")}
+    assert plan(world.services(), graph_of(edited)).is_empty
+
+
+def test_an_edited_filter_makes_a_new_table_and_leaves_the_old_one(world: MemoryWorld) -> None:
+    build(world.services(), graph_of(PROJECT))
+    old = bound(world.services()).key(DAILY_NAME)
+    snapshot = world.catalog.table(old.table)
+    build(world.services(), graph_of({**PROJECT, "daily": DAILY.replace("> 0", "> 10")}))
+    new = bound(world.services()).key(DAILY_NAME)
+    assert new.version != old.version
+    assert world.catalog.table(old.table) == snapshot
+    assert world.rows("mart.daily") == [(date(2024, 1, 1), 20)]
+    assert world.rows("mart.totals") == [(1, 20)]
+
+
+def test_going_back_to_an_earlier_query_computes_nothing(world: MemoryWorld) -> None:
+    build(world.services(), graph_of(PROJECT))
+    build(world.services(), graph_of({**PROJECT, "daily": DAILY.replace("> 0", "> 10")}))
+    assert build(world.services(), graph_of(PROJECT)) == ()
+    assert world.rows("mart.totals") == [(2, 35)]
+
+
+def test_a_new_environment_shares_everything_with_production(world: MemoryWorld) -> None:
+    build(world.services(), graph_of(PROJECT))
+    assert build(world.services(), graph_of(PROJECT), "dev") == ()
+    assert world.rows("mart__dev.daily") == world.rows("mart.daily")
+
+
+def test_an_edit_in_another_environment_leaves_production_as_it_was(world: MemoryWorld) -> None:
+    build(world.services(), graph_of(PROJECT))
+    before = world.rows("mart.totals")
+    edited = graph_of({**PROJECT, "daily": DAILY.replace("> 0", "> 10")})
+    done = {str(each.key.model) for each in build(world.services(), edited, "dev")}
+    assert done == {"mart.daily", "mart.totals", "mart.people"}
+    assert world.rows("mart.totals") == before
+    assert world.rows("mart__dev.totals") == [(1, 20)]
+
+
+def test_promoting_what_was_built_elsewhere_computes_nothing(world: MemoryWorld) -> None:
+    build(world.services(), graph_of(PROJECT))
+    edited = graph_of({**PROJECT, "daily": DAILY.replace("> 0", "> 10")})
+    build(world.services(), edited, "dev")
+    assert build(world.services(), edited) == ()
+    assert world.rows("mart.totals") == [(1, 20)]
+
+
+def test_an_environment_may_not_write_a_version_that_production_owns(world: MemoryWorld) -> None:
+    build(world.services(), graph_of(PROJECT))
+    build(world.services(), graph_of(PROJECT), "dev")
+    services = world.services()
+    with pytest.raises(Refused, match="prod, which owns it"):
+        evaluate_range(
+            services, bound(services, "dev"), DAILY_NAME, Interval(hour_of(0), hour_of(24))
+        )
+
+
+def test_an_appended_column_keeps_the_versions_below(world: MemoryWorld) -> None:
+    build(world.services(), graph_of(PROJECT))
+    wider = EVENTS.replace("amount AS amount FROM", "amount AS amount, 1 AS one FROM")
+    made = plan(world.services(), graph_of({**PROJECT, "events": wider}))
+    changes = {str(each.name): each for each in made.changes}
+    assert changes["staging.events"].change is Change.DIRECT
+    assert changes["mart.daily"].change is Change.INDIRECT
+    assert changes["mart.daily"].version == changes["mart.daily"].previous_version
+    assert [str(each.name) for each in made.backfills] == ["staging.events"]
+
+
+def test_a_removed_model_loses_its_view_and_keeps_its_table(world: MemoryWorld) -> None:
+    build(world.services(), graph_of(PROJECT))
+    totals = bound(world.services()).key(ModelName("mart", "totals"))
+    build(world.services(), graph_of({k: v for k, v in PROJECT.items() if k != "totals"}))
+    with pytest.raises(EvaluationFailed):
+        world.rows("mart.totals")
+    assert world.catalog.table(totals.table) is not None
+
+
+def test_a_plan_that_was_overtaken_is_refused_before_anything_is_written(
+    world: MemoryWorld,
+) -> None:
+    build(world.services(), graph_of(PROJECT))
+    stale = plan(world.services(), graph_of({**PROJECT, "daily": DAILY.replace("> 0", "> 1")}))
+    build(world.services(), graph_of({**PROJECT, "daily": DAILY.replace("> 0", "> 2")}))
+    version = {str(each.name): each for each in stale.changes}["mart.daily"].version
+    with pytest.raises(Conflict, match="plan again"):
+        apply_plan(world.services(), stale, lambda _: None)
+    assert version is not None
+    assert world.catalog.table(stale.snapshots[DAILY_NAME].key.table) is None
+
+
+def test_of_two_plans_at_once_the_second_is_refused_with_the_first_ones_id(
+    world: MemoryWorld,
+) -> None:
+    from vde_dagster.app.apply import reserved
+
+    first = plan(world.services(), graph_of(PROJECT))
+    second = plan(world.services(), graph_of(PROJECT))
+    with reserved(world.services(), first), pytest.raises(Conflict, match=first.plan_id):
+        apply_plan(world.services(), second, lambda _: None)
+
+
+def test_an_interval_is_refused_when_a_parent_does_not_hold_what_it_reads(
+    world: MemoryWorld,
+) -> None:
+    build(world.services(), graph_of(PROJECT))
+    services = world.services()
+    with pytest.raises(Refused, match=r"staging\.events does not hold \[2024-01-03, 2024-01-04\)"):
+        evaluate_range(services, bound(services), DAILY_NAME, Interval(hour_of(48), hour_of(72)))
+
+
+def test_evaluating_a_held_interval_again_gives_the_same_digest(world: MemoryWorld) -> None:
+    build(world.services(), graph_of(PROJECT))
+    services = world.services()
+    key = bound(services).key(DAILY_NAME)
+    before = [entry.digest for entry in services.state.ledger([key])[key]]
+    evaluate_range(services, bound(services), DAILY_NAME, Interval(hour_of(0), hour_of(24)))
+    assert [entry.digest for entry in services.state.ledger([key])[key]] == before
+
+
+def test_a_failed_query_leaves_readers_with_what_they_had(world: MemoryWorld) -> None:
+    build(world.services(), graph_of(PROJECT))
+    broken = DAILY.replace("SUM(amount)", "SUM(CAST('x' AS BIGINT))")
+    with pytest.raises(EvaluationFailed):
+        build(world.services(), graph_of({**PROJECT, "daily": broken}))
+    assert world.rows("mart.totals") == [(2, 35)]
+    assert build(world.services(), graph_of(PROJECT)) == ()

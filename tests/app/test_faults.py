@@ -1,0 +1,157 @@
+"""A power cut before and after every single call of every port; one more run always converges."""
+
+from __future__ import annotations
+
+import random
+from collections import Counter
+from datetime import date
+
+import pytest
+
+from tests.app.memory_world import (
+    PROJECT,
+    RAW,
+    START,
+    Fuse,
+    MemoryWorld,
+    PowerCut,
+    bound,
+    build,
+    graph_of,
+    hour_of,
+)
+from vde_dagster.app.catch_up import catch_up
+from vde_dagster.core.ledger import held_intervals
+from vde_dagster.core.names import ModelName
+
+EVENTS_NAME = ModelName("staging", "events")
+GRAPH = graph_of(PROJECT)
+
+
+def landed() -> MemoryWorld:
+    world = MemoryWorld()
+    world.land((1, 10), (2.5, 20), (30, 5), until=48)
+    return world
+
+
+def built_and_late() -> MemoryWorld:
+    """Production is built; then late rows of held hours and new hours land."""
+    world = landed()
+    build(world.services(), GRAPH)
+    world.land((1.5, 100), (49, 1), (60, 999), until=50)
+    return world
+
+
+def run_session(world: MemoryWorld, fuse: Fuse | None = None) -> None:
+    services = world.services(fuse)
+    catch_up(services, bound(services), EVENTS_NAME)
+
+
+def calls_of_a_build(world: MemoryWorld) -> int:
+    fuse = Fuse()
+    build(world.services(fuse), GRAPH)
+    return fuse.calls
+
+
+def calls_of_a_session(world: MemoryWorld) -> int:
+    fuse = Fuse()
+    run_session(world, fuse)
+    return fuse.calls
+
+
+@pytest.mark.parametrize("after", [False, True], ids=["before", "after"])
+@pytest.mark.parametrize("call", range(1, calls_of_a_build(landed()) + 1))
+def test_a_first_build_that_dies_at_any_call_is_completed_by_the_next(
+    call: int, after: bool
+) -> None:
+    world = landed()
+    with pytest.raises(PowerCut):
+        build(world.services(Fuse(cut_at=call, after=after)), GRAPH)
+    world.reboot()
+    build(world.services(), GRAPH)
+    assert world.rows("mart.daily") == [(date(2024, 1, 1), 30), (date(2024, 1, 2), 5)]
+    assert world.rows("mart.totals") == [(2, 35)]
+    assert len(world.rows("staging.events")) == 3
+    assert_ledger_is_true(world)
+
+
+@pytest.mark.parametrize("after", [False, True], ids=["before", "after"])
+@pytest.mark.parametrize("call", range(1, calls_of_a_session(built_and_late()) + 1))
+def test_a_session_that_dies_at_any_call_loads_each_row_exactly_once(
+    call: int, after: bool
+) -> None:
+    world = built_and_late()
+    fuse = Fuse(cut_at=call, after=after)
+    before = world.rows("staging.events")
+    with pytest.raises(PowerCut):
+        run_session(world, fuse)
+    expected = sorted([*before, *due_rows(world, {1.5, 49})])
+    assert world.rows("staging.events") in (before, expected), "readers see all of it or nothing"
+    world.reboot()
+    run_session(world)
+    assert world.rows("staging.events") == expected
+    assert_ledger_is_true(world)
+
+
+@pytest.mark.parametrize("seed", range(40))
+def test_random_landings_sessions_and_power_cuts_neither_lose_nor_double_a_row(seed: int) -> None:
+    chance = random.Random(seed)
+    world = MemoryWorld()
+    world.land(until=3)
+    build(world.services(), GRAPH)
+    until = 3.0
+    for _ in range(12):
+        until += chance.choice([0, 1, 2, 5])
+        hours = [chance.uniform(0, until + 4) for _ in range(chance.randrange(4))]
+        world.land(*((hour, chance.randrange(100)) for hour in hours), until=until)
+        fuse = Fuse(cut_at=chance.randrange(1, 25), after=chance.random() < 0.5)
+        try:
+            run_session(world, fuse)
+        except PowerCut:
+            world.reboot()
+        assert_table_is_the_source_as_of_the_mark(world)
+    run_session(world)
+    assert_table_is_the_source_as_of_the_mark(world)
+    assert_ledger_is_true(world)
+
+
+def due_rows(world: MemoryWorld, hours: set[float]) -> list[tuple[object, ...]]:
+    wanted = {hour_of(hour) for hour in hours}
+    return [row for row in world.rows("raw.events") if row[1] in wanted]
+
+
+def assert_ledger_is_true(world: MemoryWorld) -> None:
+    """What the ledger says of each hour is what a reader counts there."""
+    services = world.services()
+    key = bound(services).key(EVENTS_NAME)
+    counted = Counter(
+        int((row[1] - START).total_seconds() // 3600)  # type: ignore[operator]
+        for row in world.rows("staging.events")
+    )
+    entries = services.state.ledger([key])[key]
+    assert {
+        int((entry.interval.start - START).total_seconds() // 3600): entry.rows.rows
+        for entry in entries
+        if entry.rows.rows
+    } == counted
+
+
+def assert_table_is_the_source_as_of_the_mark(world: MemoryWorld) -> None:
+    """The invariant of stateless versions, unless work is open that the next run will finish."""
+    services = world.services()
+    binding = bound(services)
+    key = binding.key(EVENTS_NAME)
+    if services.state.open_work(key):
+        return
+    mark = next(iter(services.state.marks(key).values()), None)
+    entries = services.state.ledger([key]).get(key, ())
+    held = held_intervals(entries)
+    if not held:
+        return  # nothing was loaded yet, so there may be no table
+    source = world.catalog.tables[RAW].rows_at(mark.iceberg_snapshot_id if mark else None)
+    expected = sorted(
+        row
+        for row in source
+        if any(each.start <= row[1] < each.end for each in held)  # type: ignore[operator]
+    )
+    assert world.rows("staging.events") == expected
