@@ -1,0 +1,123 @@
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping
+
+import pytest
+
+from vde_dagster.core.errors import ProjectInvalid
+from vde_dagster.core.graph import Graph, build_graph, sources
+from vde_dagster.core.model import Model
+from vde_dagster.core.names import ModelName
+
+Build = Callable[[Mapping[str, str]], Graph]
+Read = Callable[..., Model]
+
+
+def problems(graph_of: Build, texts: Mapping[str, str]) -> list[str]:
+    with pytest.raises(ProjectInvalid) as caught:
+        graph_of(texts)
+    assert all(each.advice for each in caught.value.problems)
+    return [each.message for each in caught.value.problems]
+
+
+def test_parents_come_before_their_children_in_an_order_of_their_own(graph_of: Build) -> None:
+    texts = {
+        "m.a": "SELECT a FROM m.c",
+        "m.b": "SELECT a FROM raw.t",
+        "m.c": "SELECT t.a FROM m.b AS t JOIN raw.u AS u ON t.a = u.a",
+    }
+    graph = graph_of(texts)
+    order = [str(node.name) for node in graph]
+    for node in graph:
+        assert all(
+            order.index(str(each)) < order.index(str(node.name)) for each in node.model.parents
+        )
+    assert order == [str(node.name) for node in graph_of(dict(reversed(texts.items())))]
+    assert sources(graph) == (ModelName("raw", "t"), ModelName("raw", "u"))
+
+
+def test_columns_have_names_types_and_comments(graph_of: Build) -> None:
+    graph = graph_of(
+        {
+            "m.a": "MODEL (name m.a, columns (b varchar(3)));\n"
+            "SELECT a, -- the key\n b, SUM(c) AS s FROM raw.t GROUP BY a, b",
+            "m.b": "SELECT * FROM m.a",
+        }
+    )
+    found = [(each.name, each.type) for each in graph[ModelName("m", "b")].columns]
+    assert found == [("a", "int"), ("b", "varchar(3)"), ("s", "double")]
+    assert graph[ModelName("m", "a")].columns[0].description == "the key"
+
+
+@pytest.mark.parametrize("members", [["m.a"], ["m.a", "m.b"], ["m.a", "m.b", "m.c", "m.d"]])
+def test_a_cycle_is_told_once_with_its_way(graph_of: Build, members: list[str]) -> None:
+    after = [*members[1:], members[0]]
+    texts = {one: f"SELECT a FROM {other}" for one, other in zip(members, after, strict=True)}
+    (found,) = problems(graph_of, {**texts, "m.z": f"SELECT a FROM {members[0]}"})
+    way = found.split(": ")[1].split(" reads ")
+    assert way[0] == way[-1]
+    assert sorted(way[1:]) == members
+    assert all(texts[one].endswith(other) for one, other in zip(way, way[1:], strict=False))
+
+
+def test_two_cycles_are_both_told(graph_of: Build) -> None:
+    texts = {
+        "m.a": "SELECT a FROM m.b",
+        "m.b": "SELECT a FROM m.a",
+        "m.c": "SELECT a FROM m.d",
+        "m.d": "SELECT a FROM m.c",
+    }
+    assert len(problems(graph_of, texts)) == 2
+
+
+def test_what_follows_from_a_problem_above_is_not_told_again(graph_of: Build) -> None:
+    texts = {
+        "m.a": "SELECT nope FROM raw.t",
+        "m.b": "SELECT nope FROM m.a",
+        "m.c": "SELECT nope, zip FROM m.b",
+        "m.d": "SELECT zap FROM raw.u",
+        "m.e": "SELECT a FROM raw.nothing",
+        "m.f": "SELECT a FROM m.e",
+    }
+    found = problems(graph_of, texts)
+    assert len(found) == 3
+    assert "m.a" in found[0]
+    assert "nope" in found[0]
+    assert "m.d" in found[1]
+    assert "raw.nothing" in found[2]
+
+
+def test_three_models_of_one_name_are_two_problems(model_of: Read) -> None:
+    text = "MODEL (name m.x); SELECT 1 AS a"
+    models = [model_of(name, text) for name in ("m.one", "m.two", "m.three")]
+    with pytest.raises(ProjectInvalid) as caught:
+        build_graph(models)
+    assert ["m.x is taken by" in each.message for each in caught.value.problems] == [True, True]
+
+
+def test_a_missing_parent_comes_with_the_closest_name(graph_of: Build) -> None:
+    with pytest.raises(ProjectInvalid, match=r"Did you mean m\.orders\?"):
+        graph_of({"m.orders": "SELECT a FROM raw.t", "m.x": "SELECT a FROM m.order"})
+
+
+@pytest.mark.parametrize(
+    "text,words",
+    [
+        ("SELECT a, a FROM raw.t", "several columns named a"),
+        ("SELECT t.*, u.a FROM raw.t AS t, raw.u AS u", "several columns named a"),
+        ("SELECT a FROM raw.t AS t, raw.u AS u", "mbiguous"),
+        ("SELECT a FROM raw.t AS t, raw.u AS t", "lias"),
+        (
+            "MODEL (kind INCREMENTAL_BY_TIME_RANGE (time_column nope)); SELECT * FROM raw.t",
+            "time column",
+        ),
+    ],
+)
+def test_a_query_that_does_not_fit_is_refused(graph_of: Build, text: str, words: str) -> None:
+    (found,) = problems(graph_of, {"m.x": text})
+    assert words in found
+
+
+def test_a_very_long_chain_of_operators_is_refused_and_no_crash(graph_of: Build) -> None:
+    (found,) = problems(graph_of, {"m.x": "SELECT " + " + ".join(["1"] * 5000) + " AS a"})
+    assert "nested too deeply" in found
