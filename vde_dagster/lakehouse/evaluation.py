@@ -118,10 +118,14 @@ def qualified(sql: str, catalog: str) -> str:
         query = parse_one(sql, dialect="spark")
     except SqlglotError as error:
         raise EvaluationFailed(f"the query cannot be parsed: {error}") from error
-    for table in query.find_all(exp.Table):
-        if table.args.get("db") and not table.args.get("catalog"):
-            table.set("catalog", exp.to_identifier(catalog, quoted=True))
-    return query.sql(dialect="spark")
+    tables = [
+        each
+        for each in query.find_all(exp.Table)
+        if each.args.get("db") and not each.args.get("catalog")
+    ]
+    for table in tables:
+        table.set("catalog", exp.to_identifier(catalog, quoted=True))
+    return query.sql(dialect="spark") if tables else sql
 
 
 @contextmanager
