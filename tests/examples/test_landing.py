@@ -174,7 +174,7 @@ def test_progress_is_reported_once_per_table_and_hour_in_order(tmp_path: Path) -
 
 
 @pytest.mark.parametrize(
-    ("until", "advice"),
+    "until, advice",
     [
         (datetime(2013, 1, 4), "has no zone"),
         (datetime(2013, 1, 4, 0, 30, tzinfo=UTC), "whole hour"),
@@ -208,7 +208,7 @@ def test_a_landing_that_died_around_a_commit_ends_with_exact_rows_when_run_again
 
 
 @pytest.mark.parametrize(
-    ("error", "applied"),
+    "error, applied",
     [
         (CommitFailedException("lost"), False),
         (CommitStateUnknownException("no answer"), False),
@@ -276,7 +276,7 @@ def test_two_threads_that_land_at_once_never_double_or_lose_a_row(
     def run(until: datetime) -> None:
         try:
             landing.land(open_lake(tmp_path), until=until)
-        except Exception as error:  # noqa: BLE001 - a thread's failure is the test's
+        except Exception as error:
             failures.append(error)
 
     untils = (FIRST_EVENING, FIRST_EVENING, FIRST_EVENING - timedelta(hours=4))
