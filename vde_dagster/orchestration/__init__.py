@@ -1,0 +1,1 @@
+"""Dagster: each function here maps one Dagster object to one use case, and adds no meaning."""

@@ -1,0 +1,139 @@
+"""One asset per model: its body decides, the IO manager writes (DESIGN.md section 4)."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterator
+from typing import Final
+
+import dagster as dg
+
+from vde_dagster.core.graph import Node
+from vde_dagster.core.kind import External
+from vde_dagster.core.names import ModelName
+from vde_dagster.orchestration.failures import failures
+from vde_dagster.orchestration.location import Location
+from vde_dagster.orchestration.metadata import (
+    CODE_VERSION,
+    DATA_VERSION,
+    PROVENANCE,
+    USER_PROVIDED,
+    data_version,
+    entries_metadata,
+    materializations,
+)
+from vde_dagster.orchestration.partitions import (
+    is_partitioned,
+    parent_mapping,
+    partition_key,
+    partitions_of,
+)
+from vde_dagster.orchestration.steps import Evaluation, OwnersResult, decide, show_result
+
+IO_MANAGER: Final = "vde_io_manager"
+_KIND_TAG: Final = "dagster/kind/"
+
+
+def build_assets(location: Location) -> list[dg.AssetsDefinition | dg.AssetSpec]:
+    """The models of an environment as assets, and its sources as external ones."""
+    return [
+        location.specs[node.name]
+        if isinstance(node.model.kind, External)
+        else build_asset(location, node)
+        for node in location.binding.graph
+    ]
+
+
+def build_asset(location: Location, node: Node) -> dg.AssetsDefinition:
+    """The asset of one model."""
+    spec = location.specs[node.name]
+    decorated: Callable[..., dg.AssetsDefinition] = dg.asset(
+        key=spec.key,
+        deps=[_dependency(location, node, parent) for parent in node.model.parents],
+        metadata=spec.metadata,
+        description=spec.description,
+        group_name=spec.group_name,
+        owners=spec.owners,
+        kinds=spec.kinds,
+        tags={key: tag for key, tag in spec.tags.items() if not key.startswith(_KIND_TAG)},
+        automation_condition=spec.automation_condition,
+        partitions_def=partitions_of(node, location.partitions_end),
+        backfill_policy=dg.BackfillPolicy.single_run(),
+        code_version=location.binding.snapshots[node.name].version,
+        io_manager_key=IO_MANAGER,
+        dagster_type=dg.Any,
+    )
+    return decorated(_body(location, node.name))
+
+
+def _body(location: Location, name: ModelName) -> Callable[..., Iterator[object]]:
+    def evaluate(context: dg.AssetExecutionContext) -> Iterator[object]:
+        partitions = list(context.partition_keys) if context.has_partition_key_range else []
+        with failures():
+            decided = decide(location, name, partitions)
+        if isinstance(decided, OwnersResult):
+            with failures():
+                show_result(location, name)
+            yield from _owners_events(location, decided)
+        else:
+            yield dg.MaterializeResult(value=decided)
+            yield from _exact_events(context, location, decided, partitions)
+
+    # Dagster reads annotations as objects; under `from __future__` they are texts.
+    evaluate.__annotations__ = {"context": dg.AssetExecutionContext}
+    return evaluate
+
+
+def _owners_events(location: Location, shown: OwnersResult) -> Iterator[object]:
+    """The result of the environment that owns the version; the IO manager is not asked."""
+    keys = {name: spec.key for name, spec in location.specs.items()}
+    owner = {"vde/owner": shown.owner}
+    yield dg.MaterializeResult(
+        data_version=dg.DataVersion(data_version(shown.entries)),
+        metadata={**entries_metadata(shown.binding, shown.node, shown.entries, keys), **owner},
+    )
+    if len(shown.entries) > 1 and is_partitioned(shown.node):
+        for entry in shown.entries:
+            yield dg.AssetMaterialization(
+                asset_key=keys[shown.node.name],
+                partition=partition_key(shown.node.model.unit, entry.interval),
+                metadata={**entries_metadata(shown.binding, shown.node, [entry], keys), **owner},
+                tags={
+                    DATA_VERSION: entry.digest,
+                    CODE_VERSION: shown.binding.snapshots[shown.node.name].version,
+                    USER_PROVIDED: "true",
+                },
+            )
+
+
+def _exact_events(
+    context: dg.AssetExecutionContext,
+    location: Location,
+    evaluation: Evaluation,
+    partitions: list[str],
+) -> Iterator[dg.AssetMaterialization]:
+    """Each written partition's own event, where Dagster's automatic ones cannot tell it.
+
+    The automatic events of a range share one data version, and name no partition beyond the run's,
+    though a session may have written some. What they say about inputs is copied: without it a
+    partition looks as if it had a new dependency.
+    """
+    keys = {name: spec.key for name, spec in location.specs.items()}
+    node = evaluation.node
+    written = {entry.interval for each in evaluation.done for entry in each.entries}
+    beyond = any(not evaluation.interval.contains(each) for each in written)
+    if not is_partitioned(node) or (len(partitions) == 1 and not beyond):
+        return
+    automatic = context.instance.get_latest_materialization_event(keys[node.name])
+    told = automatic.asset_materialization if automatic is not None else None
+    tags = told.tags if told is not None and told.tags else {}
+    provenance = {key: value for key, value in tags.items() if key.startswith(PROVENANCE)}
+    yield from materializations(
+        evaluation.binding, node, keys, evaluation.done, provenance=provenance
+    )
+
+
+def _dependency(location: Location, node: Node, parent: ModelName) -> dg.AssetDep:
+    above = location.binding.graph[parent]
+    return dg.AssetDep(
+        location.key(parent), partition_mapping=parent_mapping(location.binding, node, above)
+    )

@@ -1,0 +1,68 @@
+"""The front door: a project's environment as Dagster definitions."""
+
+from __future__ import annotations
+
+import warnings
+from pathlib import Path
+
+import dagster as dg
+
+from vde_dagster.app.world import VdeProject
+from vde_dagster.core.names import environment_name
+from vde_dagster.orchestration.assets import IO_MANAGER, build_assets
+from vde_dagster.orchestration.home import check_home
+from vde_dagster.orchestration.io_manager import VdeIcebergIOManager
+from vde_dagster.orchestration.location import open_location
+from vde_dagster.orchestration.pyspark_resource import VdePySparkResource
+from vde_dagster.orchestration.translator import VdeTranslator
+
+
+def build_definitions(
+    folder: str | Path, *, environment: str = "prod", translator: VdeTranslator | None = None
+) -> dg.Definitions:
+    """Everything that Dagster needs to serve one environment of a project.
+
+    The snapshots are those that the environment holds in the state; outside production edited
+    files are followed unless ``vde.yaml`` says otherwise. Loading writes nothing and starts no
+    Spark.
+
+    Args:
+        folder: The project's folder, absolute or relative to the working directory.
+        environment: Which environment this code location serves.
+        translator: Changes how models look in Dagster.
+
+    Raises:
+        ProjectInvalid: The files are wrong, and nothing was planned that could run instead.
+
+    Example:
+        .. code-block:: python
+
+            prod = build_definitions(".", environment="prod")
+            dev = build_definitions(".", environment="dev")
+    """
+    return project_definitions(VdeProject.load(folder), environment, translator)
+
+
+def project_definitions(
+    project: VdeProject, environment: str, translator: VdeTranslator | None = None
+) -> dg.Definitions:
+    """`build_definitions` for a project that is open already."""
+    check_home(project.configuration)
+    with warnings.catch_warnings():
+        # Backfill policies and code references are marked beta; users cannot act on that.
+        warnings.simplefilter("ignore", dg.BetaWarning)
+        return _definitions(project, environment, translator)
+
+
+def _definitions(
+    project: VdeProject, environment: str, translator: VdeTranslator | None
+) -> dg.Definitions:
+    location = open_location(project, environment_name(environment), translator)
+    return dg.Definitions(
+        assets=build_assets(location),
+        resources={
+            IO_MANAGER: VdeIcebergIOManager(location),
+            "pyspark": VdePySparkResource(project_folder=str(project.configuration.folder)),
+        },
+        executor=dg.in_process_executor,
+    )

@@ -1,0 +1,123 @@
+"""What a Dagster code location serves: the snapshots of one environment, found at load."""
+
+from __future__ import annotations
+
+import logging
+from collections.abc import Mapping
+from dataclasses import dataclass
+from datetime import datetime
+from typing import Final
+
+import dagster as dg
+
+from vde_dagster.app.binding import Binding, bind_environment, bind_plan
+from vde_dagster.app.planning import plan_environment
+from vde_dagster.app.world import VdeProject
+from vde_dagster.core.errors import ProjectInvalid
+from vde_dagster.core.names import ModelName
+from vde_dagster.core.plan import Change, Plan
+from vde_dagster.orchestration.translator import VdeTranslator, VdeTranslatorData
+
+_LOG: Final = logging.getLogger(__name__)
+
+
+@dataclass(frozen=True, kw_only=True)
+class Location:
+    """One environment of a project as Dagster serves it.
+
+    ``binding`` is what it runs. ``plan`` is set where that is not what the state says but what the
+    files say: outside production a step carries that plan's snapshots into the state, in
+    production nothing runs before a person has applied one. ``partitions_end`` is the project's
+    clock, None for the wall clock. ``specs`` are the translated assets, sources among them.
+    """
+
+    project: VdeProject
+    environment: str
+    binding: Binding
+    plan: Plan | None
+    partitions_end: datetime | None
+    specs: Mapping[ModelName, dg.AssetSpec]
+
+    def key(self, name: ModelName) -> dg.AssetKey:
+        """The asset key of a model or source."""
+        return self.specs[name].key
+
+    def name(self, key: dg.AssetKey) -> ModelName | None:
+        """The model or source of an asset key; None where it is somebody else's asset."""
+        return next((name for name, spec in self.specs.items() if spec.key == key), None)
+
+
+def open_location(
+    project: VdeProject, environment: str, translator: VdeTranslator | None = None
+) -> Location:
+    """Find what an environment runs. Stores nothing and starts no Spark.
+
+    Raises:
+        ProjectInvalid: The files are wrong, and the state holds nothing to run in their place.
+    """
+    services = project.services
+    held = bind_environment(services, environment)
+    edited = _plan_of_files(project, environment, fallback=held)
+    follows = project.configuration.follows_files(environment)
+    if held is None or (follows and edited is not None and edited.promotes):
+        assert edited is not None, "files that cannot be read were told"
+        binding, plan = bind_plan(edited), edited
+    else:
+        binding, plan = held, None
+    chosen = translator or VdeTranslator()
+    changed = _changed(edited) if held is not None else {}
+    return Location(
+        project=project,
+        environment=environment,
+        binding=binding,
+        plan=plan,
+        partitions_end=_partitions_end(project, binding),
+        specs={
+            node.name: chosen.get_asset_spec(
+                VdeTranslatorData(
+                    environment=environment,
+                    node=node,
+                    snapshot=binding.snapshots[node.name],
+                    folder=project.configuration.folder,
+                    unplanned_change=changed.get(node.name),
+                )
+            )
+            for node in binding.graph
+        },
+    )
+
+
+def _plan_of_files(
+    project: VdeProject, environment: str, *, fallback: Binding | None
+) -> Plan | None:
+    """The plan of the files as they are; None where they are wrong and the state can stand in."""
+    try:
+        graph = project.files.graph
+    except ProjectInvalid as error:
+        if fallback is None:
+            raise
+        _LOG.warning(
+            "%s runs what was planned last, since the project's files cannot be read: %s",
+            environment,
+            error,
+        )
+        return None
+    return plan_environment(project.services, graph, environment)
+
+
+def _changed(plan: Plan | None) -> dict[ModelName, str]:
+    """How the files differ from what an environment was planned to show, model by model."""
+    changes = plan.changes if plan is not None else ()
+    return {
+        each.name: (each.category or each.change).value
+        for each in changes
+        if each.change is not Change.NONE
+    }
+
+
+def _partitions_end(project: VdeProject, binding: Binding) -> datetime | None:
+    services = project.services
+    if not services.clock_sources:
+        return None
+    first = min((node.model.start for node in binding.graph), default=None)
+    return services.project_now() or first

@@ -1,0 +1,135 @@
+"""What a materialization says about itself, under Dagster's own keys and ours."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Mapping, Sequence
+from typing import Final
+
+import dagster as dg
+
+from vde_dagster.app.binding import Binding
+from vde_dagster.app.evaluate import Evaluated
+from vde_dagster.core.dsha import combined_dsha, total
+from vde_dagster.core.graph import Node
+from vde_dagster.core.late_data import HighWaterMark, Load
+from vde_dagster.core.ledger import LedgerEntry
+from vde_dagster.core.lineage import column_lineage
+from vde_dagster.core.names import ModelName
+from vde_dagster.orchestration.partitions import is_partitioned, partition_key
+from vde_dagster.orchestration.translator import table_schema
+
+DATA_VERSION: Final = "dagster/data_version"
+CODE_VERSION: Final = "dagster/code_version"
+USER_PROVIDED: Final = "dagster/data_version_is_user_provided"
+PROVENANCE: Final = ("dagster/input_data_version/", "dagster/input_event_pointer/")
+
+ENVIRONMENT: Final = "vde/env"
+PLAN: Final = "vde/plan"
+CATCH_UP: Final = "vde/catchup"
+
+Keys = Mapping[ModelName, dg.AssetKey]
+Metadata = dict[str, object]
+
+
+def data_version(entries: Sequence[LedgerEntry]) -> str:
+    """The data version of what these entries hold together: the D-SHA, or one over several."""
+    digests = [entry.digest for entry in entries]
+    return digests[0] if len(digests) == 1 else combined_dsha(digests)
+
+
+def entries_metadata(
+    binding: Binding, node: Node, entries: Sequence[LedgerEntry], keys: Keys
+) -> Metadata:
+    """What is true of a table's intervals, whoever wrote them."""
+    snapshot = binding.snapshots[node.name]
+    last = entries[-1]
+    metadata: Metadata = {
+        "dagster/column_schema": table_schema(last.columns, node),
+        "vde/dsha": data_version(entries),
+        "vde/fingerprint": snapshot.fingerprint.digest,
+        "vde/physical_table": str(snapshot.key.table),
+        "vde/work_id": last.work_id,
+    }
+    if last.iceberg_snapshot_id is not None:  # a VIEW has no rows of its own
+        rows = total(entry.rows for entry in entries).rows
+        metadata["vde/rows"] = rows
+        metadata["vde/iceberg_snapshot_id"] = str(last.iceberg_snapshot_id)
+        if not is_partitioned(node):
+            metadata["dagster/row_count"] = rows
+        elif len(entries) == 1:
+            metadata["dagster/partition_row_count"] = rows
+    if lineage := lineage_of(node, keys):
+        metadata["dagster/column_lineage"] = dg.TableColumnLineage(deps_by_column=lineage)
+    return metadata
+
+
+def work_metadata(done: Sequence[Evaluated]) -> Metadata:
+    """What units of work tell beside what they wrote: time, and late rows with their evidence."""
+    metadata: Metadata = {
+        "vde/seconds": round(sum(each.seconds for each in done), 3),
+        "vde/rows_written": sum(each.rows for each in done),
+    }
+    for each in done:
+        if each.session is not None:
+            metadata |= session_metadata(each.session)
+    return metadata
+
+
+def session_metadata(session: Load) -> Metadata:
+    """What a catch-up session found: processing URIs, and the high-water mark it moved."""
+    return {
+        "vde/late_rows_session": sum(uri.rows for uri in session.evidence),
+        "vde/processing_uris": dg.MetadataValue.json(
+            [json.loads(uri.as_json()) for uri in session.evidence]
+        ),
+        "vde/mark_before": _mark(session.before),
+        "vde/mark_after": _mark(session.after),
+    }
+
+
+def lineage_of(node: Node, keys: Keys) -> dict[str, list[dg.TableColumnDep]]:
+    """The columns behind each column of a SQL model, by asset."""
+    if node.canonical is None:
+        return {}
+    return {
+        column: [
+            dg.TableColumnDep(asset_key=keys[parent], column_name=name)
+            for parent, name in behind
+            if parent in keys
+        ]
+        for column, behind in column_lineage(node.canonical.expression).items()
+    }
+
+
+def materializations(
+    binding: Binding,
+    node: Node,
+    keys: Keys,
+    done: Sequence[Evaluated],
+    *,
+    provenance: Mapping[str, str] | None = None,
+) -> list[dg.AssetMaterialization]:
+    """One event for each interval that was written, as it is held now."""
+    latest = {entry.interval: entry for each in done for entry in each.entries}
+    told = work_metadata(done)
+    return [
+        dg.AssetMaterialization(
+            asset_key=keys[node.name],
+            partition=partition_key(node.model.unit, interval) if is_partitioned(node) else None,
+            metadata={**entries_metadata(binding, node, [entry], keys), **told},
+            tags={
+                **(provenance or {}),
+                DATA_VERSION: entry.digest,
+                CODE_VERSION: binding.snapshots[node.name].version,
+                USER_PROVIDED: "true",
+            },
+        )
+        for interval, entry in sorted(latest.items())
+    ]
+
+
+def _mark(mark: HighWaterMark | None) -> str:
+    if mark is None:
+        return "none"
+    return f"{mark.source} at Iceberg snapshot {mark.iceberg_snapshot_id}"

@@ -1,0 +1,39 @@
+"""The project's Spark session as a resource, for users' own assets."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING, Any
+
+import dagster as dg
+from dagster_pyspark import PySparkResource
+
+if TYPE_CHECKING:
+    from pyspark import SparkContext
+    from pyspark.sql import SparkSession
+
+
+class VdePySparkResource(PySparkResource):
+    """A `PySparkResource` over the project's catalog, started when it is first used.
+
+    Args:
+        project_folder: Where the project's ``vde.yaml`` lies; it says how Spark is opened.
+        spark_config: Not used: Spark's settings stand in ``vde.yaml``.
+    """
+
+    project_folder: str
+    spark_config: dict[str, Any] = {}
+
+    def setup_for_execution(self, context: dg.InitResourceContext) -> None:
+        """Start nothing: most steps need no Spark."""
+
+    @property
+    def spark_session(self) -> SparkSession:
+        """The session of this process; the models' own where they have started one."""
+        from vde_dagster.app.world import VdeProject
+
+        return VdeProject.load(self.project_folder).open_spark()
+
+    @property
+    def spark_context(self) -> SparkContext:
+        """The session's context."""
+        return self.spark_session.sparkContext

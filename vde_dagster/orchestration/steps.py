@@ -1,0 +1,176 @@
+"""What one step may do, decided from the state before any work, and the work itself."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass, field
+
+from vde_dagster import kinds
+from vde_dagster.app.apply import evaluate_range, finish, reserved
+from vde_dagster.app.binding import Binding, bind_environment, bind_plan
+from vde_dagster.app.evaluate import Evaluated
+from vde_dagster.app.leases import environment_resource, held
+from vde_dagster.app.planning import may_write, plan_environment
+from vde_dagster.app.promote import finish_promotions, show
+from vde_dagster.app.services import Services
+from vde_dagster.core.errors import Refused
+from vde_dagster.core.graph import Node
+from vde_dagster.core.intervals import Interval, subtract
+from vde_dagster.core.ledger import LedgerEntry, held_intervals
+from vde_dagster.core.names import PRODUCTION, ModelName, environment_view
+from vde_dagster.orchestration.location import Location
+from vde_dagster.orchestration.partitions import contiguous, is_partitioned
+
+
+@dataclass(kw_only=True)
+class Evaluation:
+    """What an asset's body asks of the IO manager, and what it did."""
+
+    binding: Binding
+    node: Node
+    interval: Interval
+    done: tuple[Evaluated, ...] = field(default=())
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class OwnersResult:
+    """Another environment owns the version: what it has computed of the requested intervals."""
+
+    binding: Binding
+    node: Node
+    owner: str
+    entries: tuple[LedgerEntry, ...]
+
+
+def decide(
+    location: Location, name: ModelName, partitions: Sequence[str]
+) -> Evaluation | OwnersResult:
+    """What a step does. Writes nothing and starts no Spark.
+
+    Args:
+        location: As it was loaded.
+        name: The model.
+        partitions: The keys of the run; none for a model without partitions.
+
+    Raises:
+        Refused: The environment does not run the loaded version any more, nothing was planned for
+            production yet, or the version's owner has not computed what is asked for.
+    """
+    services = location.project.services
+    binding = current_binding(location, name)
+    node, key = binding.node(name), binding.key(name)
+    owner = services.state.owners([key]).get(key)
+    if owner is not None and not may_write(location.environment, owner):
+        entries = services.state.ledger([key]).get(key, ())
+        wanted = contiguous(node.model.unit, partitions) if is_partitioned(node) else None
+        return OwnersResult(
+            binding=binding,
+            node=node,
+            owner=owner,
+            entries=_computed(node, owner, entries, wanted),
+        )
+    interval = (
+        contiguous(node.model.unit, partitions)
+        if is_partitioned(node)
+        else _whole(services, binding, node)
+    )
+    return Evaluation(binding=binding, node=node, interval=interval)
+
+
+def current_binding(location: Location, name: ModelName) -> Binding:
+    """What the environment runs now, if that is the version of ``name`` that was loaded.
+
+    Raises:
+        Refused: It is not, or nothing was planned for production yet.
+    """
+    services = location.project.services
+    environment = location.environment
+    finish_promotions(services, environment)
+    shown = services.state.environment(environment)
+    revision = shown.revision if shown is not None else 0
+    if location.plan is not None and environment == PRODUCTION and shown is None:
+        raise Refused(
+            f"nothing was planned for {environment} yet, so nothing runs there. Run `vde plan "
+            f"{environment}` and apply it, then reload this code location."
+        )
+    if revision == location.binding.revision:
+        return location.binding if location.plan is None else bind_plan(location.plan)
+    binding = bind_environment(services, environment)
+    if (
+        binding is None
+        or name not in binding.snapshots
+        or binding.key(name) != location.binding.key(name)
+    ):
+        raise Refused(
+            f"environment moved, reload this code location: {environment} does not run version "
+            f"{location.binding.key(name).version[:8]} of {name} any more. Nothing was done."
+        )
+    return binding
+
+
+def carry_out(location: Location, evaluation: Evaluation) -> None:
+    """Evaluate, publish, book, and let the environment's view show it."""
+    services = location.project.services
+    store_followed(location)
+    evaluation.done = evaluate_range(
+        services, evaluation.binding, evaluation.node.name, evaluation.interval
+    )
+    show_result(location, evaluation.node.name)
+
+
+def store_followed(location: Location) -> None:
+    """Store the snapshots of a plan that follows the files, before anything is written for it."""
+    if location.plan is not None:
+        location.project.services.state.store_snapshots(
+            tuple(location.plan.snapshots.values()), environment=location.environment
+        )
+
+
+def show_result(location: Location, name: ModelName) -> None:
+    """Make the environment's view of a model show its table, where it does not yet.
+
+    Outside production the environment is moved to the plan that follows the files first.
+    """
+    services = location.project.services
+    environment, plan = location.environment, location.plan
+    shown = services.state.environment(environment)
+    revision = shown.revision if shown is not None else 0
+    if plan is not None and plan.promotes and revision == plan.base_revision:
+        with reserved(services, plan) as lease:
+            finish(services, plan, lease)
+        return
+    key = location.binding.key(name)
+    view = services.catalog.view(environment_view(name, environment))
+    if view is None or view.target != key.table:
+        with held(services.state, environment_resource(environment), holder="a run's view"):
+            show(services, environment, {name})
+
+
+def _whole(services: Services, binding: Binding, node: Node) -> Interval:
+    """What an evaluation of a model without partitions covers: all that is due."""
+    plan = plan_environment(services, binding.graph, binding.environment)
+    (change,) = (each for each in plan.changes if each.name == node.name)
+    wanted = kinds.of(node.model).missing(node.model, (), change.complete_to or node.model.start)
+    if not wanted:
+        raise Refused(
+            f"{node.name} is not due: nothing that it reads is complete for a whole "
+            f"{node.model.unit.value} yet. Load its sources first."
+        )
+    return wanted[0]
+
+
+def _computed(
+    node: Node, owner: str, entries: Sequence[LedgerEntry], wanted: Interval | None
+) -> tuple[LedgerEntry, ...]:
+    if wanted is None:
+        found, lacks = tuple(entries), "" if entries else "anything"
+    else:
+        found = tuple(entry for entry in entries if wanted.contains(entry.interval))
+        gaps = subtract([wanted], held_intervals(found))
+        lacks = ", ".join(str(gap) for gap in gaps)
+    if lacks:
+        raise Refused(
+            f"{owner} owns this version of {node.name} and has not computed {lacks} of it yet. "
+            f"Compute it there, or change the model to get a version of its own."
+        )
+    return found

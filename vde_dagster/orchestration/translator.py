@@ -1,0 +1,152 @@
+"""How a model looks in Dagster. Users subclass `VdeTranslator` to make it look otherwise."""
+
+from __future__ import annotations
+
+import re
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Final
+
+import dagster as dg
+
+from vde_dagster.core.dsha import Column
+from vde_dagster.core.graph import Node
+from vde_dagster.core.kind import External
+from vde_dagster.core.model import PythonFunction, SeedRows
+from vde_dagster.core.names import TableName, environment_view
+from vde_dagster.core.snapshot import ModelSnapshot
+
+_OWNER: Final = re.compile(r"[A-Za-z0-9_-]+")
+_EMAIL: Final = re.compile(r"[^@\s]+@[^@\s]+\.[^@\s]+")
+_TAG: Final = re.compile(r"[A-Za-z0-9_.-]{1,63}")
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class VdeTranslatorData:
+    """What a translator is told of one model or source.
+
+    ``snapshot`` is the one that the environment runs. ``folder`` is the project's.
+    ``unplanned_change`` says how the model's file differs from it, None where it does not.
+    """
+
+    environment: str
+    node: Node
+    snapshot: ModelSnapshot
+    folder: Path
+    unplanned_change: str | None = None
+
+    @property
+    def is_source(self) -> bool:
+        """Whether others write the table."""
+        return isinstance(self.node.model.kind, External)
+
+    @property
+    def table(self) -> TableName:
+        """Where people read it: the environment's view, or the source itself."""
+        name = self.node.name
+        if self.is_source:
+            return TableName(name.schema, name.name)
+        return environment_view(name, self.environment)
+
+
+class VdeTranslator:
+    """Maps models to Dagster's assets.
+
+    Example:
+        .. code-block:: python
+
+            class OurTranslator(VdeTranslator):
+                def get_asset_spec(self, data: VdeTranslatorData) -> dg.AssetSpec:
+                    spec = super().get_asset_spec(data)
+                    return spec.replace_attributes(owners=["team:data"])
+    """
+
+    def get_asset_spec(self, data: VdeTranslatorData) -> dg.AssetSpec:
+        """Key, group, texts and standing metadata of a model or source.
+
+        Dependencies, partitions and the code version follow from the model and are set afterwards.
+        Keys must be different for different models, also between environments of one Dagster.
+        """
+        model = data.node.model
+        return dg.AssetSpec(
+            key=dg.AssetKey([data.table.namespace, data.table.name]),
+            group_name=data.node.name.schema,
+            description=_description(data),
+            kinds=_kinds(data),
+            owners=_owners(model.owner),
+            tags=_tags(data),
+            metadata=_metadata(data),
+        )
+
+
+def table_schema(columns: tuple[Column, ...], node: Node) -> dg.TableSchema:
+    """Columns as Dagster shows them, with the model's own descriptions where they have none."""
+    told = {column.name.lower(): column.description for column in node.columns}
+    return dg.TableSchema(
+        columns=[
+            dg.TableColumn(
+                name=column.name,
+                type=column.type,
+                description=column.description or told.get(column.name.lower()) or None,
+            )
+            for column in columns
+        ]
+    )
+
+
+def _description(data: VdeTranslatorData) -> str:
+    model = data.node.model
+    if data.is_source:
+        return model.description or "A source: others write this table."
+    body = model.body
+    language = "python" if isinstance(body, PythonFunction) else "sql"
+    return f"{model.description}\n\n```{language}\n{model.source.text.strip()}\n```".strip()
+
+
+def _kinds(data: VdeTranslatorData) -> set[str]:
+    if data.is_source:
+        return {"iceberg"}
+    match data.node.model.body:
+        case PythonFunction():
+            return {"pyspark", "iceberg", "python"}
+        case SeedRows():
+            return {"pyspark", "iceberg", "csv"}
+        case _:
+            return {"pyspark", "iceberg", "sql"}
+
+
+def _owners(owner: str) -> list[str]:
+    """Dagster knows people by e-mail address and teams; a plain name is a team's."""
+    if _EMAIL.fullmatch(owner) or owner.startswith("team:"):
+        return [owner]
+    return [f"team:{owner}"] if _OWNER.fullmatch(owner) else []
+
+
+def _tags(data: VdeTranslatorData) -> dict[str, str]:
+    tags = {tag: "" for tag in data.node.model.tags if _TAG.fullmatch(tag)}
+    tags["vde/kind"] = data.node.model.kind.keyword
+    if not data.is_source:
+        tags["vde/env"] = data.environment
+    if data.unplanned_change is not None:
+        tags["vde/unplanned_change"] = data.unplanned_change
+    return tags
+
+
+def _metadata(data: VdeTranslatorData) -> dict[str, object]:
+    node = data.node
+    metadata: dict[str, object] = {
+        "dagster/column_schema": table_schema(node.columns, node),
+        "dagster/table_name": str(data.table),
+    }
+    if data.is_source:
+        return metadata
+    place = node.model.place
+    reference = dg.LocalFileCodeReference(
+        file_path=str(data.folder / place.path), line_number=place.line
+    )
+    return metadata | {
+        "dagster/code_references": dg.CodeReferencesMetadataValue(code_references=[reference]),
+        "vde/physical_table": str(data.snapshot.key.table),
+        "vde/version": data.snapshot.version,
+        "vde/fingerprint": data.snapshot.fingerprint.digest,
+    }
