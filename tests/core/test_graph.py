@@ -105,7 +105,7 @@ def test_a_missing_parent_comes_with_the_closest_name(graph_of: Build) -> None:
     [
         ("SELECT a, a FROM raw.t", "several columns named a"),
         ("SELECT t.*, u.a FROM raw.t AS t, raw.u AS u", "several columns named a"),
-        ("SELECT a FROM raw.t AS t, raw.u AS u", "mbiguous"),
+        ("SELECT a FROM raw.t AS t, raw.u AS u", "'a' could not"),
         ("SELECT a FROM raw.t AS t, raw.u AS t", "lias"),
         (
             "MODEL (kind INCREMENTAL_BY_TIME_RANGE (time_column nope)); SELECT * FROM raw.t",

@@ -24,19 +24,15 @@ LEVELS = {
     "project": 3,
     "app": 4,
     "orchestration": 5,
-    "cli": 5,
+    "cli": 6,
 }
 MODULES = sorted(PACKAGE.rglob("*.py"))
 PURE = ("core", "kinds")
 ONLY = {
     "pyspark": {"lakehouse"},
     "py4j": {"lakehouse"},
-    "pyiceberg": {"lakehouse"},
-    "sqlalchemy": {"state"},
     "dagster": {"orchestration"},
     "dagster_pyspark": {"orchestration"},
-    "click": {"cli"},
-    "rich": {"cli"},
 }
 
 

@@ -144,6 +144,7 @@ def _plan(world: World, texts: Mapping[str, str], current: Snapshots) -> Plan:
         current=current,
         resolved=resolve_snapshots(graph, world.shown, world.stored),
         missing=lambda _node, _key: (),
+        horizons={node.name: EPOCH for node in graph},
     )
 
 

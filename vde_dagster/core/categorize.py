@@ -15,8 +15,15 @@ from vde_dagster.core.graph import Node
 from vde_dagster.core.model import Query
 from vde_dagster.core.snapshot import Category
 
-_MAY_CHANGE_ROWS = (exp.AggFunc, exp.UDTF, exp.Explode, exp.Anonymous, exp.Query, exp.Window)
-_BY_PROJECTION = (exp.Group, exp.Order)
+_MAY_CHANGE_ROWS = (
+    exp.AggFunc,
+    exp.Any,
+    exp.UDTF,
+    exp.Explode,
+    exp.Anonymous,
+    exp.Query,
+    exp.Window,
+)
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -57,13 +64,19 @@ def _added_projections(before: exp.Query, after: exp.Query) -> list[exp.Expr] | 
     old, new = before.expressions, after.expressions
     if len(new) <= len(old) or after.args.get("distinct") or before.args.get("distinct"):
         return None
-    if any(isinstance(each, _BY_PROJECTION) and each.args.get("all") for each in after.walk()):
+    if any(_means_all_projections(each) for each in after.walk()):
         return None  # GROUP BY ALL and ORDER BY ALL mean other columns now
     kept = after.copy()
     kept.set("expressions", [each.copy() for each in new[: len(old)]])
     if canonical_form(kept) != canonical_form(before):
         return None
     return list(new[len(old) :])
+
+
+def _means_all_projections(node: exp.Expr) -> bool:
+    if isinstance(node, exp.Ordered):
+        return isinstance(node.this, exp.Var)
+    return isinstance(node, exp.Group) and bool(node.args.get("all"))
 
 
 def _types(node: Node) -> list[tuple[str, str]]:

@@ -12,6 +12,7 @@ from vde_dagster.core.rendering import model_name_of
 
 _FORBIDDEN: dict[type[exp.Expr], str] = {
     exp.AggFunc: "an aggregate",
+    exp.Any: "an aggregate",
     exp.Window: "a window function",
     exp.Join: "a join",
     exp.Subquery: "a sub-query",

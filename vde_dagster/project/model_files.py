@@ -229,9 +229,9 @@ def _check_query(
     for name, _node in macros_in(query):
         if name not in TIME_MACROS:
             problems.add(place, f"unknown macro @{name}", suggestion(name, sorted(TIME_MACROS)))
-    names = {projection.alias_or_name.lower() for projection in query.selects}
+    names = {_output_name(projection) for projection in query.selects}
     for projection in query.selects:
-        if not projection.alias_or_name:
+        if not _output_name(projection):
             sql = projection.sql(dialect=properties.dialect)[:60]
             problems.add(place, f"the column `{sql}` has no name", "Write `... AS name`.")
     column = (
@@ -244,6 +244,14 @@ def _check_query(
             suggestion(column, sorted(name for name in names if name)),
         )
     _check_late_data(query, properties, block, source, problems)
+
+
+def _output_name(projection: exp.Expr) -> str:
+    """The name that a column was given; ``*`` for all columns, empty where there is none."""
+    if projection.is_star and not isinstance(projection, exp.Alias):
+        named = isinstance(projection, exp.Star | exp.Column)
+        return "*" if named else ""
+    return "" if isinstance(projection, exp.Literal) else projection.output_name.lower()
 
 
 def _check_late_data(

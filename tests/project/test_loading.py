@@ -1,0 +1,366 @@
+"""Projects as people write them: all problems at once, each with file, line and advice."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+import pytest
+from hypothesis import HealthCheck, given, settings
+from hypothesis import strategies as st
+
+from vde_dagster.core.errors import ProjectInvalid
+from vde_dagster.core.graph import build_graph
+from vde_dagster.project.configuration import read_configuration
+from vde_dagster.project.loading import load_files, load_project
+from vde_dagster.project.model_files import read_model
+
+EXAMPLE = Path(__file__).parents[2] / "examples" / "nyc_flights"
+YAML = "name: shop\ndefaults:\n  start: 2024-01-01\n"
+SOURCES = "- name: raw.t\n  columns: {a: int, b: string, ts: timestamp}\n"
+
+
+def write(folder: Path, files: dict[str, str | bytes]) -> Path:
+    for name, text in {"vde.yaml": YAML, "external_models.yaml": SOURCES, **files}.items():
+        path = folder / name
+        path.parent.mkdir(parents=True, exist_ok=True)
+        path.write_bytes(text if isinstance(text, bytes) else text.encode())
+    return folder
+
+
+def told(folder: Path) -> list[tuple[str, str]]:
+    """Place and message of each problem; every one has advice."""
+    with pytest.raises(ProjectInvalid) as caught:
+        load_project(folder)
+    return [(str(each.place), each.message) for each in caught.value.problems]
+
+
+def test_every_bad_input_is_told_once_with_file_line_and_advice_and_nothing_is_written(
+    tmp_path: Path,
+) -> None:
+    write(
+        tmp_path,
+        {
+            "vde.yaml": "name: shop\n\nunknwon:\n  x: 1\ndefault:\n  cron: '@daily'\n",
+            "models/m/broken.sql": "MODEL (name m.broken);\n\nSELECT a FROM\n  WHERE a >",
+            "models/m/reads_broken.sql": "SELECT a FROM m.broken",
+            "models/m/orphan.sql": "\nMODEL (name m.orphan);\nSELECT a FROM raw.nowhere",
+            "models/m/below.sql": "SELECT nope FROM m.orphan",
+            "models/m/one.sql": "SELECT a FROM m.two",
+            "models/m/two.sql": "SELECT a FROM m.one",
+            "models/m/first.sql": "MODEL (name m.same);\nSELECT 1 AS a",
+            "models/m/second.sql": "MODEL (name m.same);\nSELECT 2 AS a",
+            "models/m/property.sql": "MODEL (\n  name m.property,\n  ownr 'me'\n);\nSELECT 1 AS a",
+            "models/m/kind.sql": "MODEL (\n  name m.kind,\n  kind FULLL\n);\nSELECT 1 AS a",
+        },
+    )
+    before = sorted(tmp_path.rglob("*"))
+    with pytest.raises(ProjectInvalid) as caught:
+        load_project(tmp_path)
+    assert all(each.advice for each in caught.value.problems)
+    found = [(str(each.place), each.message) for each in caught.value.problems]
+    expected = [
+        ("models/m/broken.sql:4", "does not parse"),
+        ("models/m/kind.sql:3", "unknown kind FULLL"),
+        ("models/m/one.sql:1", "circle"),
+        ("models/m/orphan.sql:2", "reads raw.nowhere"),
+        ("models/m/property.sql:3", "unknown property 'ownr'"),
+        ("models/m/second.sql:1", "m.same is taken by models/m/first.sql"),
+        ("vde.yaml:3", "unknown key 'unknwon'"),
+        ("vde.yaml:5", "unknown key 'default'"),
+    ]
+    assert len(found) == len(expected), found
+    for (place, message), (where, words) in zip(found, expected, strict=True):
+        assert words in message
+        assert place == where or "circle" in message
+    assert "Did you mean 'defaults'?" in str(caught.value)
+    assert "Did you mean owner?" in str(caught.value)
+    assert "Did you mean FULL?" in str(caught.value)
+    assert sorted(tmp_path.rglob("*")) == before
+
+
+@pytest.mark.parametrize(
+    "yaml,line,words",
+    [
+        ("nme: x\nname: y\n", 1, "nme"),
+        ("name: x\ncatalog:\n  nam: y\n", 3, "nam"),
+        ("name: x\nstate:\n  url: ${VDE_NOT_SET}\n", 3, "VDE_NOT_SET"),
+        ("name: [x]\n", 1, "single value"),
+        ("name: x\ndefaults: [a]\n", 2, "mapping"),
+        ("name: x\ndefaults: text\n", 2, "mapping"),
+        ("name: x\ndefaults: {start: soon}\n", 2, "start"),
+        ("name: x\ndefaults: {dialect: klingon}\n", 2, "klingon"),
+        ("name: x\ndefaults:\n  cron: often\n", 3, "often"),
+        ("name: x\nclock: moon\n", 2, "moon"),
+        ("name: x\nclock: [wall]\n", 2, "clock"),
+        ("name: x\nclock: {valid_to: {a: b}}\n", 2, "list"),
+        ("name: x\nspark: {conf: text}\n", 2, "mapping"),
+        ("name: x\nenvironments: [dev]\n", 2, "environments"),
+        ("name: x\nenvironments: {dev: {follow_files: maybe}}\n", 2, "maybe"),
+        ("name: x\nenvironments: {'//': {}}\n", 2, "//"),
+        ("name: x\nname: y\n", 2, "twice"),
+        ("name: x\n? [a, b]\n: c\n", 2, "single word"),
+        ("name: x\n  bad: indent\n", 2, "YAML"),
+        ("name: 'x\n", 2, "YAML"),
+        ("- name: x\n", 1, "mapping"),
+        ("just text", 1, "mapping"),
+        ("a: &a [*a]\n", 1, "nested"),
+        ("[" * 5000, 1, ""),
+        (
+            "a: &a [1,1,1,1,1,1,1,1,1,1]\n"
+            + "".join(
+                f"{chr(98 + i)}: &{chr(98 + i)} [{','.join(['*' + chr(97 + i)] * 10)}]\n"
+                for i in range(8)
+            ),
+            1,
+            "large",
+        ),
+        (b"\xff\xfe\x00\x01", 1, "UTF-8"),
+        (b"name: x\n\x00", 1, "YAML"),
+        ("", 1, "no name"),
+        ("# nothing\n", 1, "no name"),
+    ],
+)
+def test_a_wrong_vde_yaml_is_told_with_its_line(
+    tmp_path: Path, yaml: str | bytes, line: int, words: str
+) -> None:
+    found = told(write(tmp_path, {"vde.yaml": yaml}))
+    assert any(place == f"vde.yaml:{line}" and words in message for place, message in found), found
+    with pytest.raises(ProjectInvalid):
+        read_configuration(tmp_path)
+
+
+def test_the_environment_of_the_process_fills_in_variables(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setenv("VDE_TEST_URL", "sqlite:///x")
+    write(tmp_path, {"vde.yaml": "\ufeffname: x\nstate:\r\n  url: ${VDE_TEST_URL}\nspark:\n"})
+    found = read_configuration(tmp_path)
+    assert (found.name, found.state_url) == ("x", "sqlite:///x")
+
+
+def test_production_never_follows_files(tmp_path: Path) -> None:
+    text = "name: x\nenvironments: {PROD: {follow_files: true}, Dev: {follow_files: false}}\n"
+    found = read_configuration(write(tmp_path, {"vde.yaml": text}))
+    assert [found.follows_files(each) for each in ("prod", "dev", "other")] == [False, False, True]
+
+
+def test_a_folder_without_vde_yaml_is_no_project(tmp_path: Path) -> None:
+    assert "no project" in told(tmp_path)[0][1]
+
+
+HOSTILE: list[str | bytes] = [
+    "",
+    "-- only a comment",
+    "/* never closed",
+    "MODEL (",
+    "MODEL (name m.x",
+    "MODEL (name m.x); SELECT 'open",
+    "MODEL (owner 'open); SELECT 1 AS a",
+    "SELECT 1",
+    "SELECT COUNT(*) FROM raw.t",
+    "SELECT UPPER(b) FROM raw.t",
+    "SELECT 1 AS a; SELECT 2 AS b",
+    "SELECT a FROM cat.raw.t",
+    "SELECT a FROM raw.t AS t, raw.t AS t",
+    "DROP TABLE raw.t",
+    "MODEL (kind FULL cron '@hourly'); SELECT 1 AS a",
+    "MODEL (owner 'me' cron '@hourly'); SELECT 1 AS a",
+    "MODEL (start '0001-01-01T00:00+14:00'); SELECT 1 AS a",
+    "MODEL (name a.b.c); SELECT 1 AS a",
+    "MODEL (dialect klingon); SELECT 1 AS a",
+    "MODEL (columns (a nonsense)); SELECT 1 AS a",
+    "MODEL (columns (a int, a int)); SELECT 1 AS a",
+    "MODEL (late_data ()); SELECT 1 AS a",
+    "SELECT @strat_dt AS a",
+    "SELECT {{ ref('x') }} AS a",
+    "SELECT " + "(" * 5000 + "1" + ")" * 5000 + " AS a",
+    "SELECT " + "+".join(["1"] * 5000) + " AS a",
+    b"\xff\xfe\x00S\x00E",
+    b"\x00\x01\x02",
+    "MODEL (kind SEED (path '../../../outside.csv'))",
+    "MODEL (kind SEED (path '/etc/hosts'))",
+    "MODEL (kind SEED (path 'link.csv'))",
+    "MODEL (kind SEED (path 'binary.csv'))",
+    "MODEL (kind SEED (path 'a\x00b.csv'))",
+    "MODEL (kind SEED (path '.'))",
+    "MODEL (kind SEED)",
+]
+
+
+@pytest.mark.parametrize("text", HOSTILE, ids=range(len(HOSTILE)))
+def test_a_hostile_model_file_is_one_problem_of_that_file(
+    tmp_path: Path, text: str | bytes
+) -> None:
+    (tmp_path / "outside.csv").write_text("secret\n1\n")
+    folder = write(tmp_path / "shop", {"models/m/x.sql": text, "models/m/binary.csv": b"\xff"})
+    (folder / "models/m/link.csv").symlink_to(tmp_path / "outside.csv")
+    found = told(folder)
+    assert [place.split(":")[0] for place, _ in found] == ["models/m/x.sql"], found
+
+
+@pytest.mark.parametrize("path", ["../../../outside.csv", "link.csv"])
+def test_a_seed_outside_of_the_project_is_refused_clearly(tmp_path: Path, path: str) -> None:
+    (tmp_path / "outside.csv").write_text("secret\n1\n")
+    folder = write(
+        tmp_path / "shop", {"models/m/x.sql": f"MODEL (name m.x, kind SEED (path '{path}'))"}
+    )
+    (folder / "models/m/link.csv").symlink_to(tmp_path / "outside.csv")
+    with pytest.raises(ProjectInvalid, match="outside of the project") as caught:
+        load_project(folder)
+    assert "secret" not in str(caught.value)
+
+
+@pytest.mark.parametrize(
+    "text",
+    [
+        "raise SystemExit(3)",
+        "1 / 0",
+        "def broken(:",
+        "x = 1",
+        "(" * 5000,
+        "from vde_dagster import model\n@model('m.x', columns={'a': 'int'}, depends_on='raw.t')\ndef x(c): ...",
+        "from vde_dagster import model\n@model('m.x', columns={'a': 5})\ndef x(c): ...",
+        "from vde_dagster import model\n@model(5, columns={'a': 'int'})\ndef x(c): ...",
+        "from vde_dagster import model\n@model('m.x', columns={'a': 'nonsense'})\ndef x(c): ...",
+        "from vde_dagster import model\n@model('m.x', columns={'a': 'int'}, kind='VIEW')\ndef x(c): ...",
+        "from vde_dagster import model\n@model('m.x', columns={'a': 'int'}, cron='x')\ndef x(c): ...",
+        "from vde_dagster import model\n@model('m.x', columns={'a': 'int'}, start=5)\ndef x(c): ...",
+        "from vde_dagster import model\n@model('m.x', columns={'a': 'int'}, kind={'name': 'INCREMENTAL_BY_TIME_RANGE', 'time_column': 'z'})\ndef x(c): ...",
+    ],
+)
+def test_a_hostile_python_model_is_one_problem(tmp_path: Path, text: str) -> None:
+    found = told(write(tmp_path, {"models/m/x.py": text}))
+    assert [place.split(":")[0] for place, _ in found] == ["models/m/x.py"], found
+
+
+def test_windows_line_ends_and_a_byte_order_mark_change_nothing(tmp_path: Path) -> None:
+    text = "MODEL (name m.x, owner 'me');\nSELECT a, -- the key\n b\nFROM raw.t\n"
+    plain = load_project(write(tmp_path / "a", {"models/m/x.sql": text}))
+    dressed = "\ufeff" + text.replace("\n", "\r\n")
+    other = load_project(write(tmp_path / "b", {"models/m/x.sql": dressed}))
+    fingerprints = [{n.name: n.fingerprint for n in each.graph} for each in (plain, other)]
+    assert fingerprints[0] == fingerprints[1]
+
+
+def test_a_seed_is_found_though_an_apostrophe_stands_before_it(tmp_path: Path) -> None:
+    text = "-- the airline's names\nMODEL (name m.x, kind SEED (path '../../seeds/a.csv'));\n-- end"
+    files = load_project(write(tmp_path, {"models/m/x.sql": text, "seeds/a.csv": "a,b\n1,2\n"}))
+    (found,) = [node for node in files.graph if str(node.name) == "m.x"]
+    assert [column.name for column in found.columns] == ["a", "b"]
+
+
+@pytest.mark.parametrize(
+    "text,line",
+    [
+        ("name: raw.t\n", 1),
+        ("- columns: {a: int}\n", 1),
+        ("- name: raw.t\n", 1),
+        ("- name: raw.t\n  columns:\n    a: nonsense\n", 3),
+        ("- name: a.b.c\n  columns: {a: int}\n", 1),
+        ("- name: raw.t\n  colums: {a: int}\n", 2),
+        ("- text\n", 1),
+        ("text\n", 1),
+        (b"\xff\xff", 1),
+    ],
+)
+def test_wrong_sources_are_told_and_their_readers_are_not(
+    tmp_path: Path, text: str | bytes, line: int
+) -> None:
+    found = told(write(tmp_path, {"external_models.yaml": text}))
+    assert f"external_models.yaml:{line}" in [place for place, _ in found]
+    assert {place.split(":")[0] for place, _ in found} == {"external_models.yaml"}
+
+
+def test_every_model_of_the_example_is_read_back_from_its_stored_source() -> None:
+    files = load_project(EXAMPLE)
+    assert load_files(read_configuration(EXAMPLE)).graph == files.graph
+    assert len(files.graph.nodes) >= 13
+    again = build_graph(read_model(node.model.source) for node in files.graph)
+    for node in files.graph:
+        assert again[node.name].model == node.model
+        assert again[node.name].fingerprint == node.fingerprint
+
+
+VALID = (EXAMPLE / "models/core/flights.sql").read_text()[
+    :900
+] + "\nSELECT 1 AS scheduled_departure"
+CONFIGURATION = (EXAMPLE / "vde.yaml").read_text() + "environments:\n  dev: {follow_files: false}\n"
+FRAGMENTS = st.sampled_from(
+    [
+        "(",
+        ")",
+        ",",
+        "'",
+        '"',
+        ";",
+        "<",
+        ">",
+        "@",
+        "--",
+        "/*",
+        "`",
+        "\n",
+        "MODEL",
+        "kind",
+        "SEED (path 'x.csv')",
+        "[",
+        "]",
+        "{",
+        "}",
+        ":",
+        "&a",
+        "*a",
+        "- ",
+        "? ",
+        "${X}",
+        "\t",
+        "\x00",
+        "\ufeff",
+        "9999",
+        "SELECT",
+        "UNION",
+    ]
+) | st.text(max_size=3)
+
+
+@st.composite
+def mutations(draw: st.DrawFn, text: str) -> bytes:
+    for _ in range(draw(st.integers(1, 4))):
+        start = draw(st.integers(0, len(text)))
+        end = min(len(text), start + draw(st.integers(0, 12)))
+        text = text[:start] + draw(FRAGMENTS) + text[end:]
+    data = text.encode("utf-8", "surrogatepass")
+    cut = draw(st.none() | st.integers(0, len(data)))
+    return data if cut is None else data[:cut] + draw(st.binary(max_size=2)) + data[cut:]
+
+
+def _loads_or_refuses(folder: Path, files: dict[str, str | bytes]) -> None:
+    try:
+        load_project(write(folder, files))
+    except ProjectInvalid as error:
+        assert all(each.message for each in error.problems)
+
+
+FUZZ = settings(
+    max_examples=150, deadline=None, suppress_health_check=[HealthCheck.function_scoped_fixture]
+)
+
+
+@FUZZ
+@given(data=mutations(VALID))
+def test_no_mutation_of_a_model_gives_another_error(tmp_path: Path, data: bytes) -> None:
+    _loads_or_refuses(tmp_path, {"models/m/x.sql": data})
+
+
+@FUZZ
+@given(data=mutations(CONFIGURATION))
+def test_no_mutation_of_vde_yaml_gives_another_error(tmp_path: Path, data: bytes) -> None:
+    _loads_or_refuses(tmp_path, {"vde.yaml": data})
+
+
+@FUZZ
+@given(data=mutations(SOURCES))
+def test_no_mutation_of_the_sources_gives_another_error(tmp_path: Path, data: bytes) -> None:
+    _loads_or_refuses(
+        tmp_path, {"external_models.yaml": data, "models/m/x.sql": "SELECT a FROM raw.t"}
+    )
