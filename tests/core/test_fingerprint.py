@@ -1,3 +1,4 @@
+# ruff: noqa: E501 - rows of tables stay on one line
 """What changes a fingerprint, and what does not (seed 000, *Fingerprinting*)."""
 
 from __future__ import annotations

@@ -1,5 +1,6 @@
 from __future__ import annotations
 
+import itertools
 from collections.abc import Callable, Mapping
 
 import pytest
@@ -57,7 +58,7 @@ def test_a_cycle_is_told_once_with_its_way(graph_of: Build, members: list[str]) 
     way = found.split(": ")[1].split(" reads ")
     assert way[0] == way[-1]
     assert sorted(way[1:]) == members
-    assert all(texts[one].endswith(other) for one, other in zip(way, way[1:], strict=False))
+    assert all(texts[one].endswith(other) for one, other in itertools.pairwise(way))
 
 
 def test_two_cycles_are_both_told(graph_of: Build) -> None:

@@ -40,15 +40,23 @@ def room_of(path: Path) -> str:
     return path.relative_to(PACKAGE).with_suffix("").parts[0]
 
 
-def imports(path: Path) -> Iterator[str]:
-    """Every module that a file names, in functions and for the type checker too."""
-    for node in ast.walk(ast.parse(path.read_text("utf-8"))):
+def imports(path: Path) -> Iterator[tuple[str, bool]]:
+    """Every module that a file names, also in functions, and whether for the type checker only."""
+    tree = ast.parse(path.read_text("utf-8"))
+    blocks = [node for node in ast.walk(tree) if isinstance(node, ast.If)]
+    typing = {
+        inner
+        for block in blocks
+        if isinstance(block.test, ast.Name) and block.test.id == "TYPE_CHECKING"
+        for inner in ast.walk(block)
+    }
+    for node in ast.walk(tree):
         if isinstance(node, ast.Import):
-            yield from (alias.name for alias in node.names)
+            yield from ((alias.name, node in typing) for alias in node.names)
         elif isinstance(node, ast.ImportFrom):
             assert node.level == 0, f"{path} has a relative import"
             assert node.module
-            yield node.module
+            yield node.module, node in typing
 
 
 def test_every_room_has_its_level() -> None:
@@ -60,13 +68,13 @@ def test_imports_point_downward(path: Path) -> None:
     room = room_of(path)
     if room in ("__init__", "__main__"):
         return  # the facade names what is above it, and loads it when it is used
-    for name in imports(path):
+    for name, for_types_only in imports(path):
         top, *rest = name.split(".")
         if top == "vde_dagster":
             other = rest[0] if rest else "version"
             lower = LEVELS[other] < LEVELS[room] or other == room
             assert lower, f"{room} imports {name}, which is not below it"
-        else:
+        elif not for_types_only:
             assert room in ONLY.get(top, {room}), f"{room} imports {name}"
             if room in PURE:
                 assert top == "sqlglot" or top in sys.stdlib_module_names, f"{room} imports {name}"

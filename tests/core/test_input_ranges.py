@@ -1,3 +1,4 @@
+# ruff: noqa: E501 - rows of tables stay on one line
 """What a query reads of its parents (DESIGN.md section 4.1): too wide is safe, too narrow never."""
 
 from __future__ import annotations
@@ -235,9 +236,10 @@ def _fill(
     first = datetime(2024, 1, 1, tzinfo=UTC)
     for half_hour, key in rows:
         instant = None if half_hour is None else first + timedelta(minutes=30 * half_hour)
-        if not isinstance(kept, WholeTable):
-            if instant is None or not any(each.start <= instant < each.end for each in kept):
-                continue
+        if not isinstance(kept, WholeTable) and not any(
+            instant is not None and each.start <= instant < each.end for each in kept
+        ):
+            continue
         connection.execute(f"INSERT INTO s.{name} VALUES (?, ?)", [instant, key])
 
 
