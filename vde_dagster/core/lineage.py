@@ -54,8 +54,8 @@ class _Tracer:
         return self.known[key]
 
     def _output(self, scope: Scope, position: int) -> Iterator[ColumnOf]:
-        if scope.union_scopes:
-            for branch in scope.union_scopes:
+        if scope.set_operation_scopes:
+            for branch in scope.set_operation_scopes:
                 yield from self.output(branch, position)
             return
         expression = scope.expression

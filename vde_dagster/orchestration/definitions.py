@@ -12,8 +12,10 @@ from vde_dagster.core.names import environment_name
 from vde_dagster.orchestration.assets import IO_MANAGER, build_assets
 from vde_dagster.orchestration.home import check_home
 from vde_dagster.orchestration.io_manager import VdeIcebergIOManager
+from vde_dagster.orchestration.jobs import build_catch_up_job
 from vde_dagster.orchestration.location import open_location
 from vde_dagster.orchestration.pyspark_resource import VdePySparkResource
+from vde_dagster.orchestration.sensors import build_late_data_sensor
 from vde_dagster.orchestration.translator import VdeTranslator
 
 
@@ -58,8 +60,12 @@ def _definitions(
     project: VdeProject, environment: str, translator: VdeTranslator | None
 ) -> dg.Definitions:
     location = open_location(project, environment_name(environment), translator)
+    job = build_catch_up_job(location)
+    sensor = build_late_data_sensor(location, job)
     return dg.Definitions(
         assets=build_assets(location),
+        jobs=[job] if sensor is not None else [],
+        sensors=[sensor] if sensor is not None else [],
         resources={
             IO_MANAGER: VdeIcebergIOManager(location),
             "pyspark": VdePySparkResource(project_folder=str(project.configuration.folder)),

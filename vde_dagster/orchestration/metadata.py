@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import json
 from collections.abc import Mapping, Sequence
-from typing import Final
+from typing import Any, Final
 
 import dagster as dg
 
@@ -29,7 +29,8 @@ PLAN: Final = "vde/plan"
 CATCH_UP: Final = "vde/catchup"
 
 Keys = Mapping[ModelName, dg.AssetKey]
-Metadata = dict[str, object]
+Metadata = dict[str, Any]
+"""What Dagster takes as metadata values has no published type."""
 
 
 def data_version(entries: Sequence[LedgerEntry]) -> str:

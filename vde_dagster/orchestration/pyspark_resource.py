@@ -21,7 +21,7 @@ class VdePySparkResource(PySparkResource):
     """
 
     project_folder: str
-    spark_config: dict[str, Any] = {}
+    spark_config: dict[str, Any] = {}  # noqa: RUF012 - a field, which pydantic copies
 
     def setup_for_execution(self, context: dg.InitResourceContext) -> None:
         """Start nothing: most steps need no Spark."""

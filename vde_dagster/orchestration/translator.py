@@ -43,10 +43,7 @@ class VdeTranslatorData:
     @property
     def table(self) -> TableName:
         """Where people read it: the environment's view, or the source itself."""
-        name = self.node.name
-        if self.is_source:
-            return TableName(name.schema, name.name)
-        return environment_view(name, self.environment)
+        return readable_table(self.node, self.environment)
 
 
 class VdeTranslator:
@@ -69,7 +66,7 @@ class VdeTranslator:
         """
         model = data.node.model
         return dg.AssetSpec(
-            key=dg.AssetKey([data.table.namespace, data.table.name]),
+            key=asset_key(data.table),
             group_name=data.node.name.schema,
             description=_description(data),
             kinds=_kinds(data),
@@ -77,6 +74,18 @@ class VdeTranslator:
             tags=_tags(data),
             metadata=_metadata(data),
         )
+
+
+def readable_table(node: Node, environment: str) -> TableName:
+    """Where people of an environment read a model; a source has one name for all of them."""
+    if isinstance(node.model.kind, External):
+        return TableName(node.name.schema, node.name.name)
+    return environment_view(node.name, environment)
+
+
+def asset_key(table: TableName) -> dg.AssetKey:
+    """The key that a table or view has unless a translator changes it."""
+    return dg.AssetKey([table.namespace, table.name])
 
 
 def table_schema(columns: tuple[Column, ...], node: Node) -> dg.TableSchema:

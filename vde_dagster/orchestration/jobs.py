@@ -1,0 +1,225 @@
+"""Runs that are no asset runs: a plan, and a catch-up session.
+
+Both write partitions of several cadences, and exactly the ones that they touch. A run of assets has
+one partitions definition and materializes every partition of its range (findings/dagster.md,
+sections 3 and 8), so these are jobs of ops which tell of each written interval themselves.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from contextlib import contextmanager
+from dataclasses import dataclass, field
+from typing import Final
+
+import dagster as dg
+
+from vde_dagster.app.apply import backfill, finish, reserved
+from vde_dagster.app.binding import bind_plan
+from vde_dagster.app.catch_up import catch_up
+from vde_dagster.app.evaluate import Evaluated
+from vde_dagster.app.world import VdeProject
+from vde_dagster.core.late_data import NothingToLoad
+from vde_dagster.core.names import ModelName
+from vde_dagster.core.plan import Plan
+from vde_dagster.orchestration.failures import failures
+from vde_dagster.orchestration.home import dagster_home
+from vde_dagster.orchestration.location import Location
+from vde_dagster.orchestration.metadata import (
+    ENVIRONMENT,
+    PLAN,
+    materializations,
+    session_metadata,
+)
+from vde_dagster.orchestration.steps import current_binding, show_result, store_followed
+from vde_dagster.orchestration.translator import asset_key, readable_table
+from vde_dagster.ports.state import Lease
+
+CATCH_UP_JOB: Final = "vde_catch_up"
+_CATCH_UP_OP: Final = "catch_up"
+_PLAN_JOB: Final = "vde_plan"
+_PROMOTE_OP: Final = "promote"
+_QUIET: Final = {"loggers": {"console": {"config": {"log_level": "CRITICAL"}}}}
+
+Report = Callable[[Evaluated], None]
+
+
+def run_plan(project: VdeProject, plan: Plan, report: Report) -> tuple[Evaluated, ...]:
+    """Carry out a plan as one Dagster run in this process, on the instance of `dagster_home`.
+
+    It does what `vde_dagster.app.apply.apply_plan` does; a Dagster UI of the same home shows the
+    run, and an event for each interval as it is written. Assets have the keys of `VdeTranslator`.
+
+    Args:
+        project: The project of the plan.
+        plan: What to do.
+        report: Told of each unit of work when it is done.
+
+    Raises:
+        Conflict: The environment changed since the plan was made, or somebody else is changing it;
+            nothing was written.
+        Refused: An evaluation cannot be done as things stand.
+        EvaluationFailed: A query failed. What was filled before stays and is not filled again.
+    """
+    if plan.is_empty:
+        return ()
+    home = dagster_home(project.configuration)
+    with (
+        dg.DagsterInstance.from_config(str(home)) as instance,
+        reserved(project.services, plan) as lease,
+    ):
+        run = _PlanRun(project=project, plan=plan, lease=lease, report=report)
+        result = run.job().execute_in_process(
+            run_config=_QUIET,
+            instance=instance,
+            tags={ENVIRONMENT: plan.environment, PLAN: plan.plan_id},
+            raise_on_error=False,
+        )
+    if run.raised is not None:
+        raise run.raised
+    if not result.success:
+        raise RuntimeError(f"the Dagster run {result.run_id} failed; its log says why: {home}")
+    return tuple(run.done)
+
+
+def build_catch_up_job(location: Location) -> dg.JobDefinition:
+    """The job that runs one catch-up session of the model that its configuration names."""
+
+    @dg.op(
+        name=_CATCH_UP_OP,
+        config_schema={"model": str},
+        out=dg.Out(dg.Nothing),
+        description="Load what is due and what is late of one model, in one commit.",
+    )
+    def run_session(context: dg.OpExecutionContext) -> Iterator[object]:
+        name = ModelName.parse(context.op_config["model"])
+        with failures():
+            binding = current_binding(location, name)
+            store_followed(location)
+            loaded = catch_up(location.project.services, binding, name)
+            show_result(location, name)
+        if isinstance(loaded, NothingToLoad):
+            context.log.info("%s: nothing to load: %s", name, loaded.reason)
+            yield dg.Output(None, metadata={"vde/reason": loaded.reason})
+            return
+        keys = {each: spec.key for each, spec in location.specs.items()}
+        yield from materializations(binding, binding.node(name), keys, [loaded])
+        session = session_metadata(loaded.session) if loaded.session is not None else {}
+        yield dg.Output(None, metadata={"vde/rows_written": loaded.rows, **session})
+
+    @dg.job(
+        name=CATCH_UP_JOB,
+        description=f"One catch-up session of a model of {location.environment} with late data.",
+        tags={ENVIRONMENT: location.environment},
+        executor_def=dg.in_process_executor,
+    )
+    def catch_up_job() -> None:
+        run_session()
+
+    return catch_up_job
+
+
+def catch_up_config(name: ModelName) -> dict[str, object]:
+    """The run configuration of one model's session."""
+    return {"ops": {_CATCH_UP_OP: {"config": {"model": str(name)}}}}
+
+
+@dataclass(kw_only=True)
+class _PlanRun:
+    """A plan as a job: an op for each model to fill, parents first, and one that promotes.
+
+    ``raised`` is the error that ended it, as it was before Dagster wrapped it.
+    """
+
+    project: VdeProject
+    plan: Plan
+    lease: Lease
+    report: Report
+    done: list[Evaluated] = field(default_factory=list)
+    raised: Exception | None = None
+
+    def job(self) -> dg.JobDefinition:
+        filled = {change.name: None for change in self.plan.backfills}
+        above = {name: _above(self.plan, name, filled) for name in filled}
+        ops = {name: self._backfill_op(name, first=not above[name]) for name in filled}
+        promote = self._promote_op(first=not ops)
+
+        @dg.job(
+            name=_PLAN_JOB,
+            description=f"A plan of {self.plan.environment}, applied by `vde`.",
+            executor_def=dg.in_process_executor,
+        )
+        def plan_job() -> None:
+            ended: dict[ModelName, object] = {}
+            for name, op in ops.items():
+                before = [ended[each] for each in above[name]]
+                ended[name] = op(before) if before else op()
+            promote(list(ended.values())) if ended else promote()
+
+        return plan_job
+
+    def _backfill_op(self, name: ModelName, *, first: bool) -> dg.OpDefinition:
+        services, plan, binding = self.project.services, self.plan, bind_plan(self.plan)
+        keys = _keys(plan)
+
+        def fill(context: dg.OpExecutionContext) -> Iterator[object]:
+            with self._recorded():
+                for evaluated in backfill(services, binding, plan, name):
+                    self.done.append(evaluated)
+                    self.report(evaluated)
+                    yield from materializations(binding, binding.node(name), keys, [evaluated])
+            yield dg.Output(None)
+
+        return dg.op(
+            name=f"{name.schema}__{name.name}",
+            ins={} if first else {"after": dg.In(dg.Nothing)},
+            out=dg.Out(dg.Nothing),
+            description=plan.graph[name].model.description or None,
+        )(fill)
+
+    def _promote_op(self, *, first: bool) -> dg.OpDefinition:
+        def promote(context: dg.OpExecutionContext) -> None:
+            with self._recorded():
+                finish(self.project.services, self.plan, self.lease)
+
+        return dg.op(
+            name=_PROMOTE_OP,
+            ins={} if first else {"after": dg.In(dg.Nothing)},
+            out=dg.Out(dg.Nothing),
+            description=f"Let the views of {self.plan.environment} show the plan's versions.",
+        )(promote)
+
+    @contextmanager
+    def _recorded(self) -> Iterator[None]:
+        """Keep an error for the caller, and give Dagster a failure with its text."""
+        try:
+            with failures():
+                yield
+        except dg.Failure as failure:
+            cause = failure.__cause__
+            self.raised = cause if isinstance(cause, Exception) else failure
+            raise
+        except Exception as error:
+            self.raised = error
+            raise
+
+
+def _above(plan: Plan, name: ModelName, filled: Mapping[ModelName, object]) -> Sequence[ModelName]:
+    """The nearest models above that are filled, too, looking through those that are not."""
+    found: dict[ModelName, None] = {}
+    seen: set[ModelName] = set()
+    waiting = [*plan.graph[name].model.parents]
+    while waiting:
+        parent = waiting.pop()
+        if parent in seen:
+            continue
+        seen.add(parent)
+        if parent in filled:
+            found[parent] = None
+        else:
+            waiting += plan.graph[parent].model.parents
+    return sorted(found)
+
+
+def _keys(plan: Plan) -> dict[ModelName, dg.AssetKey]:
+    return {node.name: asset_key(readable_table(node, plan.environment)) for node in plan.graph}
