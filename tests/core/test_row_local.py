@@ -63,7 +63,8 @@ def test_other_queries_are_not(sql: str) -> None:
 
 AGGREGATES = """
     any any_value array_agg avg bit_and bit_or bit_xor bool_and bool_or collect_list collect_set
-    count count_if every first first_value kurtosis last last_value max mean median min mode skewness some
+    count
+    count_if every first first_value kurtosis last last_value max mean median min mode skewness some
     std stddev stddev_pop stddev_samp sum try_avg try_sum var_pop var_samp variance
     approx_count_distinct hll_sketch_agg histogram_numeric
 """
