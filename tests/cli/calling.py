@@ -1,0 +1,30 @@
+"""How tests run `vde`: in this process, or in one of its own."""
+
+from __future__ import annotations
+
+import os
+import subprocess
+import sys
+from pathlib import Path
+
+from click.testing import CliRunner, Result
+
+from vde_dagster.cli.commands import vde
+
+
+def call(*arguments: str | Path) -> Result:
+    """Run `vde` in this process."""
+    return CliRunner().invoke(vde, [str(each) for each in arguments], prog_name="vde")
+
+
+def run_vde(*arguments: str | Path, **environment: str) -> subprocess.CompletedProcess[str]:
+    """Run `vde` in a process of its own."""
+    code = "from vde_dagster.cli import main; main()"
+    return subprocess.run(
+        [sys.executable, "-c", code, *map(str, arguments)],
+        env=os.environ | environment,
+        capture_output=True,
+        text=True,
+        check=False,
+        timeout=240,
+    )

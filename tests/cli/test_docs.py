@@ -1,0 +1,60 @@
+"""The docs name every command, option and key, and nothing that is not there."""
+
+from __future__ import annotations
+
+import re
+from pathlib import Path
+
+import click
+
+from vde_dagster.cli.commands import COMMANDS, vde
+from vde_dagster.project.configuration import read_configuration
+
+ROOT = Path(__file__).parents[2]
+CLI = (ROOT / "docs" / "cli.md").read_text("utf-8")
+CONFIGURATION = (ROOT / "docs" / "configuration.md").read_text("utf-8")
+
+
+def sections() -> dict[str, str]:
+    parts = re.split(r"^## `vde ([a-z-]+)`.*$", CLI, flags=re.MULTILINE)
+    return dict(zip(parts[1::2], parts[2::2], strict=True))
+
+
+def command(name: str) -> click.Command:
+    found = vde.get_command(click.Context(vde), name)
+    assert found is not None
+    return found
+
+
+def test_every_command_has_a_section_and_a_summary_that_is_its_own() -> None:
+    assert list(sections()) == list(COMMANDS)
+    for name, listed in COMMANDS.items():
+        assert command(name).get_short_help_str(limit=200) == listed.summary
+
+
+def test_every_option_is_in_its_commands_section() -> None:
+    shared = CLI.split("## `vde")[0]
+    for name, text in sections().items():
+        for parameter in command(name).params:
+            for option in parameter.opts:
+                if option.startswith("--"):
+                    assert f"`{option}" in text + shared, f"vde {name} {option}"
+
+
+def test_no_option_is_made_up() -> None:
+    known = {option for name in COMMANDS for each in command(name).params for option in each.opts}
+    known |= {"--version", "--help"}
+    assert set(re.findall(r"`(--[a-z-]+)", CLI)) <= known
+
+
+def test_every_key_of_the_configuration_is_documented_and_read(tmp_path: Path) -> None:
+    (example,) = re.findall(r"```yaml\n(.*?)```", CONFIGURATION, flags=re.DOTALL)
+    (tmp_path / "vde.yaml").write_text(example)
+    configuration = read_configuration(tmp_path)  # an unknown key would be refused
+    assert configuration.state_url
+    source = (ROOT / "vde_dagster" / "project" / "configuration.py").read_text()
+    lists = re.findall(r"reader\.known\(\w+, \((.*?)\)|_KEYS: Final = \((.*?)\)", source)
+    keys = {key for found in lists for key in re.findall(r'"(\w+)"', "".join(found))}
+    assert {"name", "conf", "follow_files", "valid_to"} <= keys
+    for key in keys:
+        assert re.search(rf"`(\w+\.|environments\.<name>\.)?{key}`", CONFIGURATION), key

@@ -1,0 +1,142 @@
+"""Exit codes and what is said: 1 refused or failed with a message, 2 wrong usage."""
+
+from __future__ import annotations
+
+import sys
+from pathlib import Path
+from types import ModuleType
+
+import click
+import pytest
+
+from tests.cli.calling import call, run_vde
+from vde_dagster.cli import options
+from vde_dagster.cli.commands import COMMANDS, Listed
+
+
+def test_help_lists_every_command_without_loading_any() -> None:
+    done = run_vde("--help")
+    assert done.returncode == 0
+    assert "catch-up" in done.stdout
+
+
+@pytest.mark.parametrize(
+    "arguments",
+    [
+        ["pln"],
+        ["plan", "--colour"],
+        ["plan", "!!"],
+        ["plan", "--auto-apply", "--no-apply"],
+        ["plan", "--format", "xml"],
+        ["query"],
+        ["query", "SELECT 1", "--limit", "0"],
+        ["catch-up", "a.b.c"],
+        ["demo", "--until", "yesterday"],
+        ["ui", "--port", "0"],
+    ],
+)
+def test_wrong_usage_is_2(arguments: list[str]) -> None:
+    done = call(*arguments)
+    assert done.exit_code == 2
+    assert "Error:" in done.stderr
+
+
+@pytest.mark.parametrize(
+    "arguments",
+    [
+        ["plan"],
+        ["environments"],
+        ["query", "SELECT 1"],
+        ["catch-up"],
+    ],
+)
+def test_a_folder_without_vde_yaml_is_refused_with_advice(
+    arguments: list[str], tmp_path: Path
+) -> None:
+    done = call(*arguments, "--project", tmp_path)
+    assert done.exit_code == 1
+    assert f"{tmp_path / 'vde.yaml'}:1: there is no vde.yaml here" in done.stderr
+    assert "vde init DIR" in done.stderr
+    assert done.stdout == ""
+    assert list(tmp_path.iterdir()) == []
+
+
+def test_all_problems_are_told_at_once_with_file_line_and_advice(project: Path) -> None:
+    (project / "models" / "a.sql").write_text("MODEL (name shop.a, kind FULL);\nSELECT FROM\n")
+    (project / "models" / "b.sql").write_text(
+        "MODEL (\n  name shop.b,\n  kind FUL\n);\nSELECT 1 AS x"
+    )
+    (project / "models" / "c.sql").write_text(
+        "MODEL (\n  name shop.c,\n  kind FULL,\n  crn '@daily'\n);\nSELECT 1 AS x"
+    )
+    done = call("plan", "--project", project)
+    assert done.exit_code == 1
+    places = [line.split(": ")[0] for line in done.stderr.splitlines() if ".sql:" in line]
+    assert {place.rsplit(":", 1)[0] for place in places} == {
+        str(project / "models" / name) for name in ("a.sql", "b.sql", "c.sql")
+    }
+    assert f"{project / 'models' / 'b.sql'}:3: " in done.stderr
+    assert f"{project / 'models' / 'c.sql'}:4: unknown property 'crn'" in done.stderr
+    assert "\n    " in done.stderr
+    assert "nothing was changed" in done.stderr.splitlines()[-1]
+    assert done.stdout == ""
+    assert not (project / ".vde").exists()
+
+
+def test_graph_problems_are_told_together(project: Path) -> None:
+    models = project / "models"
+    (models / "loop_a.sql").write_text("SELECT x FROM default.loop_b")
+    (models / "loop_b.sql").write_text("SELECT x FROM default.loop_a")
+    (models / "twice.sql").write_text("MODEL (name mart.revenue, kind FULL);\nSELECT 1 AS x")
+    (models / "orphan.sql").write_text("SELECT x FROM nowhere.at_all")
+    done = call("plan", "--project", project)
+    assert done.exit_code == 1
+    for word in ("loop_a", "mart.revenue", "nowhere.at_all"):
+        assert word in done.stderr
+    assert not (project / ".vde").exists()
+
+
+def test_an_unknown_key_of_the_configuration_names_its_line(project: Path) -> None:
+    with (project / "vde.yaml").open("a") as file:
+        file.write("sparks:\n  master: local\n")
+    line = (project / "vde.yaml").read_text().splitlines().index("sparks:") + 1
+    done = call("plan", "--project", project)
+    assert done.exit_code == 1
+    assert f"{project / 'vde.yaml'}:{line}: " in done.stderr
+    assert "spark" in done.stderr
+
+
+def test_a_bug_is_one_message_and_a_traceback_on_request(monkeypatch: pytest.MonkeyPatch) -> None:
+    broken = ModuleType("broken")
+
+    @click.command("broken")
+    @options.WITH_DEBUG
+    def command() -> None:
+        raise ZeroDivisionError("as a bug does\nin two lines")
+
+    broken.__dict__["command"] = command
+    monkeypatch.setitem(sys.modules, "broken", broken)
+    monkeypatch.setitem(COMMANDS, "broken", Listed(module="broken", summary=""))
+    short = call("broken")
+    assert short.exit_code == 1
+    assert "vde: unexpected ZeroDivisionError: as a bug does\n" in short.stderr
+    assert "Traceback" not in short.stderr
+    assert "Traceback" in call("broken", "--debug").stderr
+    monkeypatch.setenv("VDE_DEBUG", "1")
+    assert "Traceback" in call("broken").stderr
+
+
+def test_an_environment_that_is_not_there(project: Path) -> None:
+    for arguments in (["query", "SELECT 1 AS x", "--env", "dev"], ["catch-up", "--env", "dev"]):
+        done = call(*arguments, "--project", project)
+        assert done.exit_code == 1
+        assert "there is no environment dev" in done.stderr
+
+
+@pytest.mark.parametrize(
+    "sql", ["DROP TABLE mart.revenue", "SELECT 1; SELECT 2", "SELECT FROM (", ""]
+)
+def test_only_a_query_is_a_query(project: Path, sql: str) -> None:
+    done = call("query", sql, "--project", project)
+    assert done.exit_code == 1
+    assert done.stderr.startswith("vde: ")
