@@ -1,7 +1,6 @@
 """One asset per model: its body decides, the IO manager writes (DESIGN.md section 4)."""
 
-from __future__ import annotations
-
+# No `from __future__ import annotations`: Dagster reads the annotation of `context` as an object.
 from collections.abc import Callable, Iterator
 from typing import Final
 
@@ -78,8 +77,6 @@ def _body(location: Location, name: ModelName) -> Callable[..., Iterator[object]
             yield dg.MaterializeResult(value=decided)
             yield from _exact_events(context, location, decided, partitions)
 
-    # Dagster reads annotations as objects; under `from __future__` they are texts.
-    evaluate.__annotations__ = {"context": dg.AssetExecutionContext}
     return evaluate
 
 

@@ -5,8 +5,7 @@ one partitions definition and materializes every partition of its range (finding
 sections 3 and 8), so these are jobs of ops which tell of each written interval themselves.
 """
 
-from __future__ import annotations
-
+# No `from __future__ import annotations`: Dagster reads the annotation of `context` as an object.
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass, field
