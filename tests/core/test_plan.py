@@ -25,10 +25,10 @@ class World:
     def apply(self, texts: Mapping[str, str]) -> dict[str, ModelSnapshot]:
         graph = self.graph_of(texts)
         resolved = resolve_snapshots(graph, self.shown, self.stored)
-        snapshots = {name: snapshot for name, (_, snapshot) in resolved.items()}
+        snapshots = {name: each.snapshot for name, each in resolved.items()}
         for name, snapshot in snapshots.items():
             self.stored.setdefault((name, snapshot.fingerprint.digest), snapshot)
-        self.changes = {str(name): change for name, (change, _) in resolved.items()}
+        self.changes = {str(name): each.change for name, each in resolved.items()}
         self.shown = Shown(snapshots=snapshots, graph=graph)
         return {str(name): snapshot for name, snapshot in snapshots.items()}
 
@@ -168,3 +168,14 @@ def test_a_plan_of_what_is_shown_is_empty(graph_of: Build) -> None:
     world.apply(TEXTS)
     assert _plan(world, TEXTS, dict(world.shown.snapshots)).is_empty
     assert _plan(world, TEXTS, {}).promotes  # a new environment shows nothing yet
+
+
+def test_going_back_tells_what_that_changes_and_not_what_once_was_stored(graph_of: Build) -> None:
+    world = World(graph_of)
+    world.apply(TEXTS)
+    world.apply(FILTER)
+    plan = _plan(world, TEXTS, dict(world.shown.snapshots))
+    changed = {str(each.name): each for each in plan.changes if each.change is Change.DIRECT}
+    assert changed
+    assert all(each.category is Category.BREAKING for each in changed.values())
+    assert not any("new model" in each.reasons for each in changed.values())

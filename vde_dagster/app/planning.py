@@ -31,7 +31,7 @@ def plan_environment(services: Services, graph: Graph, environment: str) -> Plan
     resolved = resolve_snapshots(graph, shown, stored)
     now = services.project_now()
     horizons = _horizons(services, graph, now)
-    snapshots = {name: snapshot for name, (_, snapshot) in resolved.items()}
+    snapshots = {name: each.snapshot for name, each in resolved.items()}
     missing = _missing(services, graph, environment, snapshots, horizons)
     return make_plan(
         plan_id=services.ids.new(),

@@ -8,8 +8,9 @@ from pathlib import Path
 from typing import TYPE_CHECKING
 
 from vde_dagster.app.services import Services
+from vde_dagster.core.errors import ProjectInvalid
 from vde_dagster.project.configuration import Configuration, read_configuration
-from vde_dagster.project.loading import ProjectFiles, load_files
+from vde_dagster.project.loading import ProjectFiles, load_files, load_project
 from vde_dagster.project.machine import RandomIds, SystemClock
 
 if TYPE_CHECKING:
@@ -34,9 +35,14 @@ class VdeProject:
         """Read the configuration of a project's folder.
 
         Raises:
-            ProjectInvalid: There is no ``vde.yaml``, or something in it is wrong.
+            ProjectInvalid: There is no ``vde.yaml``, or something in it is wrong; then with what is
+                wrong in the models, so that a person sees all of it at once.
         """
-        return cls(read_configuration(Path(folder)))
+        try:
+            return cls(read_configuration(Path(folder)))
+        except ProjectInvalid:
+            load_project(Path(folder))
+            raise
 
     @cached_property
     def files(self) -> ProjectFiles:

@@ -84,9 +84,22 @@ class Plan:
         return not self.promotes and not self.backfills
 
 
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Resolved:
+    """A model's snapshot, and how it differs from what is shown.
+
+    ``verdict`` tells this difference; the snapshot's own category tells the one that it was first
+    stored with. None for a new and for an unchanged model.
+    """
+
+    change: Change
+    snapshot: ModelSnapshot
+    verdict: Verdict | None
+
+
 def resolve_snapshots(
     graph: Graph, shown: Shown, stored: Mapping[tuple[ModelName, str], ModelSnapshot]
-) -> dict[ModelName, tuple[Change, ModelSnapshot]]:
+) -> dict[ModelName, Resolved]:
     """The snapshot of each model of a project, and how it differs from what is shown.
 
     Args:
@@ -94,7 +107,7 @@ def resolve_snapshots(
         shown: What the environment shows (for a new environment: what production shows).
         stored: Snapshots of these models that an earlier plan stored; they are used as they are.
     """
-    resolved: dict[ModelName, tuple[Change, ModelSnapshot]] = {}
+    resolved: dict[ModelName, Resolved] = {}
     reaching: set[ModelName] = set()
     for node in graph:
         before = shown.snapshots.get(node.name)
@@ -104,9 +117,10 @@ def resolve_snapshots(
         known = stored.get((node.name, node.fingerprint.digest))
         if known is None and before is not None and change is Change.NONE:
             known = before
-        resolved[node.name] = (
-            change,
-            known
+        resolved[node.name] = Resolved(
+            change=change,
+            verdict=verdict,
+            snapshot=known
             or ModelSnapshot(
                 name=node.name,
                 fingerprint=node.fingerprint,
@@ -151,11 +165,13 @@ def _version(
     before: ModelSnapshot | None,
     *,
     verdict: Verdict | None,
-    resolved: Mapping[ModelName, tuple[Change, ModelSnapshot]],
+    resolved: Mapping[ModelName, Resolved],
     graph: Graph,
 ) -> str:
     if isinstance(node.model.kind, View):
-        reads = [_physical(graph[parent], resolved[parent][1]) for parent in node.model.parents]
+        reads = [
+            _physical(graph[parent], resolved[parent].snapshot) for parent in node.model.parents
+        ]
         return view_version(node.fingerprint.data, reads)
     keeps = (Category.INDIRECT_NON_BREAKING, Category.METADATA)
     if before is not None and verdict is not None and verdict.category in keeps:
@@ -209,7 +225,7 @@ def make_plan(
     graph: Graph,
     shown: Shown,
     current: Mapping[ModelName, ModelSnapshot],
-    resolved: Mapping[ModelName, tuple[Change, ModelSnapshot]],
+    resolved: Mapping[ModelName, Resolved],
     horizons: Mapping[ModelName, datetime | None],
     missing: Callable[[Node, VersionKey], tuple[Interval, ...]],
 ) -> Plan:
@@ -227,7 +243,7 @@ def make_plan(
         horizons: The outcome of `complete_to`.
         missing: What a version lacks.
     """
-    snapshots = {name: snapshot for name, (_, snapshot) in resolved.items()}
+    snapshots = {name: each.snapshot for name, each in resolved.items()}
     changes = [
         replace(_change(node, shown, resolved[node.name], missing), complete_to=horizons[node.name])
         for node in graph
@@ -252,20 +268,26 @@ def _identities(snapshots: Iterable[ModelSnapshot]) -> set[tuple[ModelName, str]
 def _change(
     node: Node,
     shown: Shown,
-    found: tuple[Change, ModelSnapshot],
+    found: Resolved,
     missing: Callable[[Node, VersionKey], tuple[Interval, ...]],
 ) -> ModelChange:
-    change, snapshot = found
+    snapshot, verdict = found.snapshot, found.verdict
     before = shown.snapshots.get(node.name)
     return ModelChange(
         name=node.name,
-        change=change,
-        category=snapshot.category if change is not Change.NONE else None,
-        reasons=snapshot.reasons if change is not Change.NONE else (),
+        change=found.change,
+        category=verdict.category if verdict else None,
+        reasons=_reasons(found),
         previous_version=before.version if before else None,
         version=snapshot.version,
         missing=missing(node, snapshot.key),
     )
+
+
+def _reasons(found: Resolved) -> tuple[str, ...]:
+    if found.verdict is not None:
+        return found.verdict.reasons
+    return ("new model",) if found.change is Change.ADDED else ()
 
 
 def _removed(name: ModelName, shown: Shown) -> ModelChange:
