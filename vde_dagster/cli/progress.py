@@ -9,6 +9,7 @@ from typing import TYPE_CHECKING
 from vde_dagster.cli.plan_view import work_units
 from vde_dagster.cli.printing import console, note
 from vde_dagster.core.intervals import format_instant
+from vde_dagster.kinds.rules import ALWAYS
 
 if TYPE_CHECKING:
     from vde_dagster.app.apply import Report
@@ -43,13 +44,9 @@ def applying(plan: Plan) -> Iterator[Report]:
 
 
 def _line(done: Evaluated) -> str:
-    facts = {
-        "model": done.key.model,
-        "version": done.key.version[:8],
-        "start": format_instant(done.interval.start).replace(" ", "T"),
-        "end": format_instant(done.interval.end).replace(" ", "T"),
-        "intervals": len(done.entries),
-        "rows": done.rows,
-        "seconds": f"{done.seconds:.1f}",
-    }
+    facts: dict[str, object] = {"model": done.key.model, "version": done.key.version[:8]}
+    if done.interval != ALWAYS:
+        facts["start"] = format_instant(done.interval.start).replace(" ", "T")
+        facts["end"] = format_instant(done.interval.end).replace(" ", "T")
+    facts |= {"intervals": len(done.entries), "rows": done.rows, "seconds": f"{done.seconds:.1f}"}
     return "built " + " ".join(f"{key}={value}" for key, value in facts.items())

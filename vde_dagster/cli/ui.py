@@ -42,7 +42,7 @@ def command(*, port: int, folder: Path) -> None:
             f"{folder} has no workspace.yaml, which names the code locations to serve. "
             "`vde init DIR` shows one, with its definitions.py."
         )
-    os.environ["DAGSTER_HOME"] = str(dagster_home(configuration))
+    os.environ["DAGSTER_HOME"] = str(dagster_home(configuration).resolve())
     note(f"Dagster's UI: {address(port)} (Ctrl-C ends it)")
     sys.stdout.flush()
     sys.stderr.flush()

@@ -1,0 +1,145 @@
+"""The demo, once, as a person runs it; then the projects that it and `vde init` leave behind."""
+
+from __future__ import annotations
+
+import json
+import time
+from collections.abc import Iterable
+from dataclasses import dataclass
+from datetime import UTC, datetime
+from pathlib import Path
+from typing import Any
+
+import expected
+import pytest
+
+from tests.cli.calling import call, run_vde
+from vde_dagster.app.world import VdeProject
+from vde_dagster.cli.printing import as_json
+from vde_dagster.core.names import ModelName, physical_table
+
+pytestmark = pytest.mark.spark
+
+UNTIL = datetime(2013, 1, 4, tzinfo=UTC)
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Demo:
+    """Where it was built, and what it said."""
+
+    folder: Path
+    facts: dict[str, Any]
+    progress: str
+
+
+@pytest.fixture(scope="module")
+def demo(tmp_path_factory: pytest.TempPathFactory) -> Demo:
+    folder = tmp_path_factory.mktemp("demo") / "nyc_flights"
+    done = run_vde("demo", folder, "--format", "json")
+    assert done.returncode == 0, done.stderr
+    return Demo(folder=folder, facts=json.loads(done.stdout), progress=done.stderr)
+
+
+def unordered(rows: Iterable[Iterable[object]]) -> list[list[object]]:
+    return sorted(([as_json(value) for value in row] for row in rows), key=json.dumps)
+
+
+def test_every_query_result_equals_the_computation_over_the_csv_files(demo: Demo) -> None:
+    wanted = expected.query_rows(UNTIL)
+    assert [each["file"] for each in demo.facts["queries"]] == sorted(wanted)
+    for each in demo.facts["queries"]:
+        rows = wanted[each["file"]]
+        assert each["columns"] == list(rows.columns)
+        assert each["rows"] == [[as_json(value) for value in row] for row in rows.rows]
+        assert not each["more"]
+
+
+def test_every_models_rows_equal_the_computation_over_the_csv_files(demo: Demo) -> None:
+    wanted = expected.model_rows(UNTIL)
+    catalog = VdeProject.load(demo.folder).iceberg_catalog()
+    built = {each["model"]: each for each in demo.facts["models"]}
+    assert set(built) == set(wanted)
+    for name, model in built.items():
+        if model["kind"] == "VIEW":
+            continue
+        table = physical_table(ModelName.parse(name), model["version"])
+        rows = catalog.load_table((table.namespace, table.name)).scan().to_arrow()
+        assert rows.column_names == list(wanted[name].columns)
+        assert model["rows"] == rows.num_rows == len(wanted[name].rows)
+        found = zip(*(column.to_pylist() for column in rows.columns), strict=True)
+        assert unordered(found) == unordered(wanted[name].rows), name
+
+
+def test_the_view_shows_the_same_rows_to_a_person(demo: Demo) -> None:
+    wanted = expected.model_rows(UNTIL)["mart.delays_by_airline"]
+    sql = "SELECT * FROM mart.delays_by_airline"
+    done = run_vde("query", sql, "--limit", "1000", "--format", "json", "--project", demo.folder)
+    assert done.returncode == 0, done.stderr
+    facts = json.loads(done.stdout)
+    assert facts["columns"] == list(wanted.columns)
+    assert unordered(facts["rows"]) == unordered(wanted.rows)
+    assert not facts["more"]
+
+
+def test_it_sums_up_what_was_built(demo: Demo) -> None:
+    assert demo.facts["version"] == 1
+    built = {each["model"]: each for each in demo.facts["models"]}
+    assert len(built) == 9
+    assert {built[f"staging.{name}"]["intervals"] for name in ("departures", "arrivals")} == {72}
+    assert built["mart.carrier_delays"]["intervals"] == 3
+    assert built["mart.punctuality"]["intervals"] is None
+    assert built["mart.delays_by_airline"]["rows"] is None
+    for each in built.values():
+        assert len(each["dsha"]) == 64
+        assert each["seconds"] is not None
+    assert demo.facts["ui"]["address"] == "http://127.0.0.1:3000"
+    assert demo.facts["ui"]["command"] == f"vde ui --project {demo.folder}"
+    assert demo.facts["seconds"]["total"] < 120
+
+
+def test_progress_is_one_line_for_each_unit_of_work(demo: Demo) -> None:
+    lines = [line for line in demo.progress.splitlines() if line.startswith("built ")]
+    assert [line.split()[1] for line in lines] == [
+        f"model={each['model']}" for each in demo.facts["models"]
+    ]
+    assert "intervals=72 rows=2534" in demo.progress
+
+
+def test_a_second_plan_has_nothing_to_do_and_needs_no_java(demo: Demo, tmp_path: Path) -> None:
+    started = time.monotonic()
+    nothing = {"PATH": str(tmp_path), "JAVA_HOME": ""}
+    done = run_vde("plan", "prod", "--auto-apply", "--project", demo.folder, **nothing)
+    assert (done.returncode, done.stderr) == (0, "")
+    assert done.stdout == "Nothing to be done: prod is up to date.\n"
+    assert time.monotonic() - started < 5
+
+
+def test_catch_up_has_nothing_to_load_and_says_why(demo: Demo, tmp_path: Path) -> None:
+    nothing = {"PATH": str(tmp_path), "JAVA_HOME": ""}
+    done = run_vde("catch-up", "--format", "json", "--project", demo.folder, **nothing)
+    assert done.returncode == 0, done.stderr
+    sessions = json.loads(done.stdout)["sessions"]
+    assert {each["model"]: each["decision"] for each in sessions} == {
+        "staging.arrivals": "nothing",
+        "staging.departures": "nothing",
+    }
+
+
+def test_an_edit_is_kept_and_planned(demo: Demo) -> None:
+    model = demo.folder / "models" / "mart" / "punctuality.py"
+    edited = model.read_text().replace("on_time_minutes = 15", "on_time_minutes = 10")
+    view = demo.folder / "models" / "mart" / "airport_delays.sql"
+    layout = view.read_text().replace("FROM core.flights", "from   core.flights")
+    try:
+        model.write_text(edited)
+        view.write_text(layout)
+        done = call("plan", "--project", demo.folder, "--format", "json")
+        changes = {each["model"]: each for each in json.loads(done.stdout)["changes"]}
+    finally:
+        model.write_text(edited.replace("on_time_minutes = 10", "on_time_minutes = 15"))
+        view.write_text(layout.replace("from   core.flights", "FROM core.flights"))
+    changed = {name for name, each in changes.items() if each["change"] != "none"}
+    assert changed == {"mart.punctuality"}
+    punctuality = changes["mart.punctuality"]
+    assert (punctuality["change"], punctuality["category"]) == ("direct", "breaking")
+    assert punctuality["previous_version"] != punctuality["version"]

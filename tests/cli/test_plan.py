@@ -1,0 +1,210 @@
+"""`vde plan` without Spark: real state and catalog in a temporary folder."""
+
+from __future__ import annotations
+
+import json
+import shutil
+import subprocess
+import sys
+import time
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from tests.cli.calling import call, run_vde
+from vde_dagster.app.apply import apply_plan
+from vde_dagster.app.planning import plan_environment
+from vde_dagster.app.world import VdeProject
+
+ROOT = Path(__file__).parents[2]
+REVENUE = Path("models", "mart", "revenue.sql")
+
+
+def planned(project: Path, *arguments: str) -> dict[str, Any]:
+    done = call("plan", *arguments, "--project", project, "--format", "json")
+    assert done.exit_code == 0, done.stderr
+    facts = json.loads(done.stdout)
+    assert isinstance(facts, dict)
+    return facts
+
+
+def versions(project: Path) -> dict[str, str]:
+    return {each["model"]: each["version"] for each in planned(project)["changes"]}
+
+
+@pytest.fixture
+def flights(tmp_path: Path) -> Path:
+    """The flights example, nothing landed."""
+    folder = tmp_path / "flights"
+    ignored = shutil.ignore_patterns(".vde", "__pycache__")
+    shutil.copytree(ROOT / "examples" / "nyc_flights", folder, ignore=ignored)
+    return folder
+
+
+@pytest.fixture
+def up_to_date(tmp_path: Path) -> Path:
+    """A project whose only model is a source: applying its plan needs no engine."""
+    folder = tmp_path / "sources"
+    folder.mkdir()
+    (folder / "vde.yaml").write_text("name: sources\n")
+    (folder / "external_models.yaml").write_text("- name: raw.orders\n  columns: {id: bigint}\n")
+    project = VdeProject.load(folder)
+    plan = plan_environment(project.services, project.files.graph, "prod")
+    assert apply_plan(project.services, plan, print) == ()
+    return folder
+
+
+def test_a_new_project_is_shown_and_not_applied_without_a_terminal(project: Path) -> None:
+    done = call("plan", "--project", project)
+    assert done.exit_code == 0
+    for text in ("Plan for prod (new)", "staging.orders", "the whole table", "make the view"):
+        assert text in done.stdout
+    assert "To compute: 3 intervals in 3 models." in done.stdout
+    assert done.stdout.endswith("To apply it: vde plan prod --auto-apply\n")
+    assert call("environments", "--project", project).stdout == ""
+
+
+def test_no_apply_only_shows(project: Path) -> None:
+    done = call("plan", "--no-apply", "--project", project)
+    assert done.exit_code == 0
+    assert "To apply it" not in done.stdout
+
+
+def test_the_contract_of_the_json_document(project: Path) -> None:
+    facts = planned(project, "dev")
+    assert list(facts) == [
+        "version",
+        "environment",
+        "plan_id",
+        "base_revision",
+        "now",
+        "empty",
+        "promotes",
+        "changes",
+        "missing_clock_sources",
+        "applied",
+        "built",
+    ]
+    assert (facts["version"], facts["environment"], facts["base_revision"]) == (1, "dev", 0)
+    assert (facts["empty"], facts["promotes"], facts["applied"]) == (False, True, False)
+    assert (facts["missing_clock_sources"], facts["built"]) == ([], [])
+    seed = facts["changes"][0]
+    assert seed == {
+        "model": "staging.orders",
+        "kind": "SEED",
+        "change": "added",
+        "category": None,
+        "reasons": ["new model"],
+        "previous_version": None,
+        "version": seed["version"],
+        "missing": [
+            {
+                "start": "1970-01-01T00:00:00+00:00",
+                "end": "9999-01-01T00:00:00+00:00",
+                "intervals": 1,
+            }
+        ],
+    }
+
+
+@pytest.mark.parametrize(
+    "old,new",
+    [
+        ("SELECT\n  ordered_on", "select   ordered_on"),
+        ("GROUP BY\n  ordered_on,\n  customer", "group by ordered_on, customer"),
+        ("SUM(amount)", "sum( amount )"),
+        ("FROM staging.orders", "FROM\n\n    STAGING.ORDERS"),
+    ],
+)
+def test_whitespace_and_keyword_case_change_no_version(project: Path, old: str, new: str) -> None:
+    before = versions(project)
+    text = (project / REVENUE).read_text()
+    assert old in text
+    (project / REVENUE).write_text(text.replace(old, new))
+    assert versions(project) == before
+
+
+def test_a_filter_makes_new_versions_of_the_model_and_of_what_reads_it(project: Path) -> None:
+    before = versions(project)
+    text = (project / REVENUE).read_text()
+    (project / REVENUE).write_text(text.replace("GROUP BY", "WHERE amount > 5\nGROUP BY"))
+    after = versions(project)
+    changed = {name for name in before if before[name] != after[name]}
+    assert changed == {"mart.revenue", "mart.best_customers"}
+
+
+def test_a_clock_without_time_names_its_sources_and_applies_nothing(flights: Path) -> None:
+    facts = planned(flights)
+    assert facts["now"] is None
+    assert facts["missing_clock_sources"] == ["raw.departures", "raw.arrivals"]
+    done = call("plan", "--auto-apply", "--project", flights)
+    assert done.exit_code == 1
+    assert "raw.departures, raw.arrivals are missing" in done.stderr
+    assert "nothing was written" in done.stderr
+    assert call("environments", "--project", flights).stdout == ""
+
+
+def test_missing_intervals_are_counted_ranges(flights: Path) -> None:
+    settings = (flights / "vde.yaml").read_text().split("clock:")[0]
+    (flights / "vde.yaml").write_text(settings)
+    changes = {each["model"]: each for each in planned(flights)["changes"]}
+    (hours,) = changes["staging.weather"]["missing"]
+    (days,) = changes["mart.carrier_delays"]["missing"]
+    assert hours["start"] == days["start"] == "2013-01-01T00:00:00+00:00"
+    assert hours["intervals"] // 24 == days["intervals"] > 4000
+    assert (
+        f"{hours['intervals']:,} hours, 2013-01-01 to "
+        in call("plan", "--no-apply", "--project", flights).stdout
+    )
+
+
+def test_nothing_to_be_done_is_said_at_once_and_without_java(
+    up_to_date: Path, no_java: dict[str, str]
+) -> None:
+    started = time.monotonic()
+    done = run_vde("plan", "prod", "--auto-apply", "--project", up_to_date, **no_java)
+    assert (done.returncode, done.stderr) == (0, "")
+    assert done.stdout == "Nothing to be done: prod is up to date.\n"
+    assert time.monotonic() - started < 5
+
+
+def test_nothing_to_be_done_loads_neither_dagster_nor_pyspark(up_to_date: Path) -> None:
+    code = (
+        "import sys; from vde_dagster.cli.commands import vde\n"
+        f"vde(['plan', '--auto-apply', '--project', {str(up_to_date)!r}], standalone_mode=False)\n"
+        "print([name for name in ('dagster', 'pyspark', 'py4j') if name in sys.modules])"
+    )
+    done = subprocess.run(
+        [sys.executable, "-c", code], capture_output=True, text=True, check=True, timeout=60
+    )
+    assert done.stdout.splitlines()[-1] == "[]"
+
+
+def test_help_loads_nothing_that_is_heavy() -> None:
+    code = (
+        "import sys; from vde_dagster.cli.commands import vde\n"
+        "vde(['--help'], standalone_mode=False)\n"
+        "heavy = ('dagster', 'pyspark', 'pyiceberg', 'sqlalchemy', 'sqlglot', 'rich', 'yaml')\n"
+        "print([name for name in heavy if name in sys.modules])"
+    )
+    done = subprocess.run(
+        [sys.executable, "-c", code], capture_output=True, text=True, check=True, timeout=60
+    )
+    assert done.stdout.splitlines()[-1] == "[]"
+
+
+def test_environments_lists_what_was_promoted(up_to_date: Path) -> None:
+    done = call("environments", "--project", up_to_date, "--format", "json")
+    (shown,) = json.loads(done.stdout)["environments"]
+    assert (shown["name"], shown["revision"], shown["promoting"]) == ("prod", 1, False)
+    assert list(shown["models"]) == ["raw.orders"]
+    assert "prod" in call("environments", "--project", up_to_date).stdout
+
+
+def test_a_project_without_late_data_has_no_sessions(up_to_date: Path) -> None:
+    done = call("catch-up", "--project", up_to_date)
+    assert (done.exit_code, done.stdout) == (0, "No model of prod has late data.\n")
+    refused = call("catch-up", "raw.orders", "--project", up_to_date)
+    assert refused.exit_code == 1
+    assert "no late_data" in refused.stderr
