@@ -66,7 +66,7 @@ def build_asset(location: Location, node: Node) -> dg.AssetsDefinition:
 
 def _body(location: Location, name: ModelName) -> Callable[..., Iterator[object]]:
     def evaluate(context: dg.AssetExecutionContext) -> Iterator[object]:
-        partitions = list(context.partition_keys) if context.has_partition_key_range else []
+        partitions = _partitions(context)
         with failures():
             decided = decide(location, name, partitions)
         if isinstance(decided, OwnersResult):
@@ -78,6 +78,13 @@ def _body(location: Location, name: ModelName) -> Callable[..., Iterator[object]
             yield from _exact_events(context, location, decided, partitions)
 
     return evaluate
+
+
+def _partitions(context: dg.AssetExecutionContext) -> list[str]:
+    """The keys of the run's partitions; none where this asset, or the run, has no partitions."""
+    named = context.has_partition_key or context.has_partition_key_range
+    partitioned = context.assets_def.partitions_def is not None
+    return list(context.partition_keys) if named and partitioned else []
 
 
 def _owners_events(location: Location, shown: OwnersResult) -> Iterator[object]:

@@ -77,7 +77,7 @@ class VdeIcebergIOManager(dg.IOManager):
             return spark.table(f"{catalog}.{environment_view(node.name, binding.environment)}")
         head = project.services.state.heads([key])[key]
         frame = (
-            spark.read.option("snapshot-id", str(head))
+            spark.read.option("versionAsOf", str(head))
             .format("iceberg")
             .load(f"{catalog}.{key.table}")
         )

@@ -83,8 +83,10 @@ def contiguous(unit: IntervalUnit, keys: Sequence[str]) -> Interval:
     """The interval that a run's partitions make.
 
     Raises:
-        Refused: There are holes between them.
+        Refused: There are none, or there are holes between them.
     """
+    if not keys:
+        raise Refused("this model is evaluated by partitions; name those that the run is for.")
     found = merge(interval_of(unit, key) for key in keys)
     if len(found) != 1:
         raise Refused(

@@ -1,0 +1,291 @@
+"""Materializing through Dagster's own API, with real Spark."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING
+
+import dagster as dg
+import pytest
+
+from vde_dagster.core.names import ModelName
+
+if TYPE_CHECKING:
+    from tests.orchestration.conftest import Sample
+
+pytestmark = pytest.mark.spark
+
+EVENTS = ModelName("staging", "events")
+DAILY = ModelName("mart", "daily")
+
+
+def materialize(
+    definitions: dg.Definitions,
+    instance: dg.DagsterInstance,
+    key: str,
+    first: str | None = None,
+    last: str | None = None,
+    *,
+    fails: bool = False,
+) -> dg.ExecuteInProcessResult:
+    tags = (
+        {
+            "dagster/asset_partition_range_start": first,
+            "dagster/asset_partition_range_end": last or first,
+        }
+        if first
+        else {}
+    )
+    result = definitions.resolve_implicit_global_asset_job_def().execute_in_process(
+        instance=instance,
+        asset_selection=[dg.AssetKey(key.split("/"))],
+        tags=tags,
+        raise_on_error=not fails,
+    )
+    assert result.success is not fails
+    return result
+
+
+def failure(result: dg.ExecuteInProcessResult) -> str:
+    (event,) = [each for each in result.all_events if each.is_step_failure]
+    data = event.step_failure_data
+    assert data.user_failure_data is not None, data.error
+    return data.user_failure_data.description or ""
+
+
+def events(instance: dg.DagsterInstance, key: str) -> dict[str | None, dg.AssetMaterialization]:
+    """The latest materialization of each partition."""
+    found = instance.fetch_materializations(dg.AssetKey(key.split("/")), limit=500).records
+    latest: dict[str | None, dg.AssetMaterialization] = {}
+    for record in found:
+        told = record.asset_materialization
+        assert told is not None
+        latest.setdefault(told.partition, told)
+    return latest
+
+
+def digests(sample: Sample, name: ModelName, environment: str = "prod") -> list[str]:
+    services = sample.project().services
+    shown = services.state.environment(environment)
+    assert shown is not None
+    key = shown.snapshots[name].key
+    return [entry.digest for entry in services.state.ledger([key])[key]]
+
+
+def test_a_materialized_partition_tells_all_about_itself(
+    sample: Sample, instance: dg.DagsterInstance
+) -> None:
+    sample.apply()
+    definitions = sample.definitions()
+    materialize(definitions, instance, "mart/daily", "2024-01-01")
+    told = events(instance, "mart/daily")["2024-01-01"]
+    project = sample.project()
+    shown = project.services.state.environment("prod")
+    assert shown is not None
+    snapshot = shown.snapshots[DAILY]
+    assert told.tags is not None
+    assert told.tags["dagster/code_version"] == snapshot.version
+    assert [told.tags["dagster/data_version"]] == digests(sample, DAILY)
+    metadata = told.metadata
+    assert metadata["dagster/partition_row_count"].value == 1
+    schema = metadata["dagster/column_schema"].value
+    assert isinstance(schema, dg.TableSchema)
+    assert [(each.name, each.type) for each in schema.columns] == [
+        ("day", "date"),
+        ("events", "bigint"),
+        ("doubled", "bigint"),
+    ]
+    lineage = metadata["dagster/column_lineage"].value
+    assert isinstance(lineage, dg.TableColumnLineage)
+    assert list(lineage.deps_by_column["doubled"]) == [
+        dg.TableColumnDep(asset_key=dg.AssetKey(["staging", "events"]), column_name="doubled")
+    ]
+    assert metadata["vde/fingerprint"].value == snapshot.fingerprint.digest
+    assert metadata["vde/iceberg_snapshot_id"].value
+    day = sample.rows("mart.daily")
+    assert [row[1:] for row in day] == [(24, 2 * sum(range(10, 34)))]
+    assert sample.rows(str(snapshot.key.table)) == day
+    assert [row[1] for row in sample.rows("mart.people")] == [24]
+
+
+def test_a_range_gives_each_partition_its_own_data_version(
+    sample: Sample, instance: dg.DagsterInstance
+) -> None:
+    sample.apply()
+    materialize(
+        sample.definitions(), instance, "staging/events", "2024-01-01-03:00", "2024-01-01-06:00"
+    )
+    told = events(instance, "staging/events")
+    keys = [f"2024-01-01-{hour:02}:00" for hour in range(3, 7)]
+    assert sorted(key or "" for key in told) == keys
+    versions = [(told[key].tags or {})["dagster/data_version"] for key in keys]
+    assert versions == digests(sample, EVENTS)[3:7]
+    assert len(set(versions)) == 4
+    for key in keys:
+        assert told[key].metadata["dagster/partition_row_count"].value == 1
+        schema = told[key].metadata["dagster/column_schema"].value
+        assert isinstance(schema, dg.TableSchema)
+        assert schema.columns[0].description == "Number of the event"
+    assert len(sample.rows("staging.events")) == 24
+
+
+def test_models_without_partitions_are_materialized_whole(
+    sample: Sample, instance: dg.DagsterInstance
+) -> None:
+    sample.write(
+        "models/mart/total.sql",
+        "MODEL (name mart.total, kind FULL);\nSELECT COUNT(*) AS events FROM staging.events",
+    )
+    sample.apply()
+    definitions = sample.definitions()
+    materialize(definitions, instance, "mart/total")
+    materialize(definitions, instance, "mart/people")
+    assert events(instance, "mart/total")[None].metadata["dagster/row_count"].value == 1
+    assert sample.rows("mart.total") == [(24,)]
+    assert (events(instance, "mart/people")[None].tags or {})["dagster/data_version"]
+
+
+def test_the_chain_of_a_run_sees_what_came_before(
+    sample: Sample, instance: dg.DagsterInstance
+) -> None:
+    sample.apply()
+    job = sample.definitions().resolve_implicit_global_asset_job_def()
+    keys = [dg.AssetKey(["mart", "daily"]), dg.AssetKey(["mart", "people"])]
+    result = job.execute_in_process(
+        instance=instance, asset_selection=keys, partition_key="2024-01-01"
+    )
+    assert result.success
+
+
+def test_production_runs_nothing_before_a_plan(
+    sample: Sample, instance: dg.DagsterInstance
+) -> None:
+    result = materialize(
+        sample.definitions(), instance, "staging/events", "2024-01-01-00:00", fails=True
+    )
+    assert "vde plan prod" in failure(result)
+
+
+def test_a_step_of_a_moved_environment_fails_before_work(
+    sample: Sample, instance: dg.DagsterInstance
+) -> None:
+    sample.apply()
+    definitions = sample.definitions()
+    path = sample.folder / "models/mart/daily.sql"
+    path.write_text(path.read_text().replace("COUNT(*)", "COUNT(id)"))
+    sample.apply()
+    before = digests(sample, DAILY)
+    result = materialize(definitions, instance, "mart/daily", "2024-01-01", fails=True)
+    assert "environment moved, reload this code location" in failure(result)
+    assert digests(sample, DAILY) == before
+    # What did not move still runs: its version is the environment's.
+    materialize(definitions, instance, "staging/events", "2024-01-01-00:00")
+
+
+def test_an_unplanned_edit_is_tagged_and_does_not_run(
+    sample: Sample, instance: dg.DagsterInstance
+) -> None:
+    sample.apply()
+    path = sample.folder / "models/mart/daily.sql"
+    path.write_text(path.read_text().replace("COUNT(*)", "COUNT(id) + 1"))
+    definitions = sample.definitions()
+    graph = definitions.resolve_asset_graph()
+    assert graph.get(dg.AssetKey(["mart", "daily"])).tags["vde/unplanned_change"] == "breaking"
+    assert "vde/unplanned_change" not in graph.get(dg.AssetKey(["staging", "events"])).tags
+    materialize(definitions, instance, "mart/daily", "2024-01-01")
+    assert sample.rows("mart.daily")[0][1] == 24
+
+
+def test_wrong_files_do_not_take_a_planned_environment_down(
+    sample: Sample, caplog: pytest.LogCaptureFixture
+) -> None:
+    sample.apply()
+    sample.write("models/mart/broken.sql", "SELECT FROM WHERE")
+    graph = sample.definitions().resolve_asset_graph()
+    assert dg.AssetKey(["mart", "daily"]) in graph.get_all_asset_keys()
+    assert [each for each in caplog.records if "cannot be read" in each.message]
+
+
+def test_dev_shows_what_production_computed(sample: Sample, instance: dg.DagsterInstance) -> None:
+    sample.apply()
+    definitions = sample.definitions("dev")
+    materialize(
+        definitions, instance, "staging__dev/events", "2024-01-01-00:00", "2024-01-01-01:00"
+    )
+    told = events(instance, "staging__dev/events")
+    assert [
+        (told[key].tags or {})["dagster/data_version"] for key in sorted(told, key=str)
+    ] == digests(sample, EVENTS)[:2]
+    assert told["2024-01-01-00:00"].metadata["vde/owner"].value == "prod"
+    assert sample.rows("staging__dev.events") == sample.rows("staging.events")
+
+
+def test_dev_says_what_production_has_not_computed(
+    sample: Sample, instance: dg.DagsterInstance
+) -> None:
+    sample.apply()
+    sample.land(until=26)
+    result = materialize(
+        sample.definitions("dev"),
+        instance,
+        "staging__dev/events",
+        "2024-01-01-23:00",
+        "2024-01-02-00:00",
+        fails=True,
+    )
+    assert "prod owns this version" in failure(result)
+    assert "[2024-01-02, 2024-01-02 01:00)" in failure(result)
+
+
+def test_dev_follows_an_edited_file_and_leaves_production_alone(
+    sample: Sample, instance: dg.DagsterInstance
+) -> None:
+    sample.apply()
+    shown = sample.rows("mart.daily")
+    path = sample.folder / "models/mart/daily.sql"
+    path.write_text(path.read_text().replace("SUM(doubled)", "-SUM(doubled)"))
+    state = sample.project().services.state
+    before = state.environment("prod")
+    definitions = sample.definitions("dev")
+    assert state.environment("dev") is None, "loading stores nothing"
+    materialize(definitions, instance, "mart__dev/daily", "2024-01-01")
+    assert [row[2] for row in sample.rows("mart__dev.daily")] == [-shown[0][2]]
+    assert sample.rows("mart.daily") == shown
+    assert state.environment("prod") == before
+    # The edit is followed again, and the same location goes on with what did not change.
+    path.write_text(path.read_text().replace("-SUM(doubled)", "7 * SUM(doubled)"))
+    materialize(sample.definitions("dev"), instance, "mart__dev/daily", "2024-01-01")
+    assert [row[2] for row in sample.rows("mart__dev.daily")] == [7 * shown[0][2]]
+    result = materialize(definitions, instance, "mart__dev/daily", "2024-01-01", fails=True)
+    assert "environment moved" in failure(result)
+    assert sample.rows("mart.daily") == shown
+
+
+def test_an_asset_of_a_users_own_reads_the_version_as_a_dataframe(
+    sample: Sample, instance: dg.DagsterInstance
+) -> None:
+    sample.apply()
+    counted: list[int] = []
+    hourly = dg.HourlyPartitionsDefinition(start_date="2024-01-01-00:00")
+
+    @dg.asset(
+        ins={"rows": dg.AssetIn(key=dg.AssetKey(["staging", "events"]))}, partitions_def=hourly
+    )
+    def ours(rows):  # type: ignore[no-untyped-def] # Dagster finds the IO manager by the asset
+        counted.append(rows.count())
+
+    definitions = dg.Definitions.merge(sample.definitions(), dg.Definitions(assets=[ours]))
+    materialize(definitions, instance, "ours", "2024-01-01-05:00")
+    assert counted == [1]
+
+
+def test_a_failed_query_fails_the_step_with_its_own_text(
+    sample: Sample, instance: dg.DagsterInstance
+) -> None:
+    path = sample.folder / "models/mart/daily.sql"
+    path.write_text(path.read_text().replace("COUNT(*)", "CAST('x' || MAX(id) AS INT)"))
+    definitions = sample.definitions("dev")
+    materialize(
+        definitions, instance, "staging__dev/events", "2024-01-01-00:00", "2024-01-01-23:00"
+    )
+    result = materialize(definitions, instance, "mart__dev/daily", "2024-01-01", fails=True)
+    assert "mart.daily" in failure(result)

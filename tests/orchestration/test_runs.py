@@ -1,0 +1,215 @@
+"""Plans and catch-up sessions as Dagster runs, and the sensor that asks for them."""
+
+from __future__ import annotations
+
+import json
+from pathlib import Path
+from typing import TYPE_CHECKING
+
+import dagster as dg
+import pytest
+
+from vde_dagster.app.evaluate import Evaluated
+from vde_dagster.core.errors import Conflict, EvaluationFailed
+from vde_dagster.orchestration.home import dagster_home
+from vde_dagster.orchestration.jobs import run_plan
+
+if TYPE_CHECKING:
+    from tests.orchestration.conftest import Sample
+
+pytestmark = pytest.mark.spark
+
+SENSOR = "vde_late_data_prod"
+
+
+def tick(definitions: dg.Definitions, instance: dg.DagsterInstance) -> dg.SensorResult | str:
+    """What one tick answers: runs to launch, or why none."""
+    sensor = definitions.resolve_sensor_def(SENSOR)
+    with dg.build_sensor_context(instance=instance, definitions=definitions) as context:
+        answer = sensor.evaluate_tick(context)
+    if answer.skip_message:
+        return answer.skip_message
+    return dg.SensorResult(run_requests=list(answer.run_requests or []))
+
+
+def launch(
+    definitions: dg.Definitions,
+    instance: dg.DagsterInstance,
+    request: dg.RunRequest,
+    *,
+    fails: bool = False,
+) -> dg.ExecuteInProcessResult:
+    result = definitions.resolve_job_def("vde_catch_up").execute_in_process(
+        run_config=request.run_config, tags=request.tags, instance=instance, raise_on_error=False
+    )
+    assert result.success is not fails
+    return result
+
+
+def the_request(answer: dg.SensorResult | str) -> dg.RunRequest:
+    assert isinstance(answer, dg.SensorResult), answer
+    (request,) = answer.run_requests or ()
+    return request
+
+
+def ids(sample: Sample, view: str = "staging.events") -> list[int]:
+    return [row[0] for row in sample.rows(view)]
+
+
+def test_one_tick_finds_a_late_hour_and_one_run_appends_it_once(
+    sample: Sample, instance: dg.DagsterInstance
+) -> None:
+    sample.apply()
+    definitions = sample.definitions()
+    nothing = tick(definitions, instance)
+    assert isinstance(nothing, str)
+    assert "staging.events: no new snapshot" in nothing
+    sample.land((100, 3.25, 7), (101, 24.5, 1), until=25)
+    request = the_request(tick(definitions, instance))
+    assert request.tags["vde/env"] == "prod"
+    result = launch(definitions, instance, request)
+    assert ids(sample) == [*range(24), 100, 101]
+    written = {
+        event.partition: event.materialization
+        for event in result.get_asset_materialization_events()
+    }
+    assert sorted(written, key=str) == ["2024-01-01-03:00", "2024-01-02-00:00"]
+    late = written["2024-01-01-03:00"]
+    assert late.metadata["dagster/partition_row_count"].value == 2
+    assert late.metadata["vde/late_rows_session"].value == 2
+    assert late.metadata["vde/processing_uris"].value == [{"landed_hour": 25}]
+    assert (late.tags or {})["dagster/data_version"] == late.metadata["vde/dsha"].value
+    assert isinstance(tick(definitions, instance), str)
+    # The same request again, by whatever accident, loads nothing.
+    launch(definitions, instance, request)
+    assert ids(sample) == [*range(24), 100, 101]
+
+
+def test_a_failed_run_is_requested_again(
+    sample: Sample, instance: dg.DagsterInstance, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    sample.apply()
+    definitions = sample.definitions()
+    sample.land((100, 3.25, 7), until=25)
+    first = the_request(tick(definitions, instance))
+    wrong = {"ops": {"catch_up": {"config": {"model": "mart.daily"}}}}
+    failed = definitions.resolve_job_def("vde_catch_up").execute_in_process(
+        run_config=wrong, tags=first.tags, instance=instance, raise_on_error=False
+    )
+    assert not failed.success
+    second = the_request(tick(definitions, instance))
+    assert first.run_key != second.run_key
+    assert second.run_key is not None
+    assert second.run_key.endswith(":2")
+    # While its run waits or works, nothing is asked for twice.
+    job = definitions.resolve_job_def("vde_catch_up")
+    waiting = instance.create_run_for_job(job, run_config=second.run_config, tags=second.tags)
+    answer = tick(definitions, instance)
+    assert isinstance(answer, str)
+    assert "is loading what is new" in answer
+    instance.delete_run(waiting.run_id)
+    launch(definitions, instance, second)
+    assert ids(sample) == [*range(24), 100]
+
+
+def test_what_cannot_be_appended_is_told_and_not_run(
+    sample: Sample, instance: dg.DagsterInstance
+) -> None:
+    sample.apply()
+    definitions = sample.definitions()
+    sample.project().iceberg_catalog().load_table("raw.events").delete("id = 5")
+    answer = tick(definitions, instance)
+    assert isinstance(answer, str)
+    assert "staging.events cannot be loaded" in answer
+    assert "Restate the model" in answer
+
+
+def test_only_the_owner_has_a_sensor(sample: Sample) -> None:
+    sample.apply()
+    names = [each.name for each in sample.definitions("dev").sensors or []]
+    assert names == []
+    assert [each.name for each in sample.definitions().sensors or []] == [SENSOR]
+
+
+@pytest.fixture
+def own_home(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.delenv("DAGSTER_HOME", raising=False)
+
+
+def test_a_plan_is_one_run_whose_events_a_dagster_of_the_same_home_shows(
+    sample: Sample, own_home: None
+) -> None:
+    project = sample.project()
+    told: list[Evaluated] = []
+    plan = sample.plan(project=project)
+    done = run_plan(project, plan, told.append)
+    assert tuple(told) == done
+    assert [str(each.key.model) for each in done] == ["staging.events", "mart.daily", "mart.people"]
+    assert [row[1] for row in sample.rows("mart.people")] == [24]
+    home = dagster_home(project.configuration)
+    assert home == sample.folder / ".vde" / "dagster"
+    with dg.DagsterInstance.from_config(str(home)) as instance:
+        (run,) = instance.get_runs()
+        assert run.is_success
+        assert (run.tags["vde/env"], run.tags["vde/plan"]) == ("prod", plan.plan_id)
+        records = instance.fetch_materializations(
+            dg.AssetKey(["staging", "events"]), limit=100
+        ).records
+        assert len(records) == 24
+        last = records[0].asset_materialization
+        assert last is not None
+        assert last.partition == "2024-01-01-23:00"
+        assert (last.tags or {})["dagster/data_version"] == done[0].entries[-1].digest
+        assert (last.tags or {})["dagster/code_version"] == done[0].key.version
+        assert last.metadata["dagster/partition_row_count"].value == 1
+    assert run_plan(project, sample.plan(), told.append) == ()
+
+
+def test_a_plan_that_fails_raises_its_own_error_and_shows_nothing(
+    sample: Sample, own_home: None
+) -> None:
+    path = sample.folder / "models/mart/daily.sql"
+    path.write_text(path.read_text().replace("COUNT(*)", "CAST('x' || MAX(id) AS INT)"))
+    project = sample.project()
+    with pytest.raises(EvaluationFailed, match=r"mart\.daily"):
+        run_plan(project, sample.plan(project=project), lambda _: None)
+    assert project.services.state.environment("prod") is None
+    with dg.DagsterInstance.from_config(str(dagster_home(project.configuration))) as instance:
+        (run,) = instance.get_runs()
+        assert run.is_failure
+
+
+def test_a_stale_plan_is_refused_before_anything_is_written(sample: Sample, own_home: None) -> None:
+    project = sample.project()
+    stale = sample.plan(project=project)
+    sample.apply()
+    with pytest.raises(Conflict, match="plan again"):
+        run_plan(project, stale, lambda _: None)
+
+
+def test_an_empty_plan_loads_no_dagster(sample: Sample) -> None:
+    """The CLI asks `plan.is_empty` first; the module that plans loads no Dagster either."""
+    import subprocess
+    import sys
+
+    code = (
+        "import sys, json\n"
+        "from vde_dagster import VdeProject\n"
+        "from vde_dagster.app.planning import plan_environment\n"
+        f"project = VdeProject.load({str(sample.folder)!r})\n"
+        "plan_environment(project.services, project.files.graph, 'prod')\n"
+        "print(json.dumps([name for name in ('dagster', 'pyspark') if name in sys.modules]))"
+    )
+    found = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=True)
+    assert json.loads(found.stdout) == []
+
+
+def test_home_is_dagster_home_where_it_is_set(
+    sample: Sample, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    configuration = sample.project().configuration
+    monkeypatch.delenv("DAGSTER_HOME", raising=False)
+    own = dagster_home(configuration)
+    assert "QueuedRunCoordinator" in (own / "dagster.yaml").read_text()
+    monkeypatch.setenv("DAGSTER_HOME", str(tmp_path / "elsewhere"))
+    assert dagster_home(configuration) == tmp_path / "elsewhere"

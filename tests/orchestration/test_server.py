@@ -1,0 +1,188 @@
+"""`dagster dev` on this repository, and what its code locations print."""
+
+from __future__ import annotations
+
+import json
+import os
+import signal
+import socket
+import subprocess
+import sys
+import time
+import urllib.error
+import urllib.request
+from collections.abc import Iterator
+from contextlib import contextmanager
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+REPOSITORY = Path(__file__).parents[2]
+PROGRAM = Path(sys.executable).parent / "dagster"
+DEADLINE_SECONDS = 240
+
+LOCATIONS = """{ workspaceOrError { ... on Workspace { locationEntries {
+  name loadStatus locationOrLoadError { __typename ... on PythonError { message } } } } } }"""
+ASSETS = """{ assetNodes { assetKey { path } opVersion kinds groupName isPartitioned
+  dependencyKeys { path } repository { location { name } } } }"""
+SETTINGS = "telemetry:\n  enabled: false\nnux:\n  enabled: false\n"
+
+
+@pytest.mark.timeout(DEADLINE_SECONDS + 60)
+def test_dagster_dev_serves_both_locations_of_this_repository(tmp_path: Path) -> None:
+    with dagster_dev(tmp_path) as (address, process):
+        locations = _until_loaded(address, process, tmp_path / "log")
+        assert locations == {"prod", "dev"}
+        nodes = _ask(address, ASSETS)["assetNodes"]
+        keys = {"/".join(node["assetKey"]["path"]): node for node in nodes}
+        assert {"mart/carrier_delays", "mart__dev/carrier_delays", "raw/departures"} <= set(keys)
+        flights = keys["core/flights"]
+        assert flights["opVersion"]
+        assert flights["isPartitioned"]
+        assert {"pyspark", "iceberg", "sql"} == set(flights["kinds"])
+        assert ["staging", "departures"] in [each["path"] for each in flights["dependencyKeys"]]
+    log = (tmp_path / "log").read_text()
+    assert "BetaWarning" not in log
+    assert "DAGSTER_HOME is not set" not in log
+
+
+@pytest.mark.timeout(120)
+def test_definitions_validate_without_warnings_of_ours(tmp_path: Path) -> None:
+    found = subprocess.run(
+        [PROGRAM, "definitions", "validate", "-w", REPOSITORY / "workspace.yaml"],
+        cwd=tmp_path,
+        env=_environment(tmp_path),
+        capture_output=True,
+        text=True,
+        check=False,
+    )
+    told = found.stdout + found.stderr
+    assert found.returncode == 0, told
+    assert "Validation successful for code location prod" in told
+    assert "Validation successful for code location dev" in told
+    ours = [
+        line
+        for line in told.splitlines()
+        if "Warning" in line and "SupersessionWarning" not in line
+    ]
+    assert ours == []
+
+
+def test_dagster_dev_without_a_home_is_told_what_to_export(tmp_path: Path) -> None:
+    environment = _environment(tmp_path) | {"DAGSTER_IS_DEV_CLI": "1"}
+    del environment["DAGSTER_HOME"]
+    found = subprocess.run(
+        [sys.executable, "-c", "import definitions"],
+        cwd=REPOSITORY,
+        env=environment,
+        capture_output=True,
+        text=True,
+        check=True,
+    )
+    assert found.stderr.count("export DAGSTER_HOME=") == 1, found.stderr
+    assert str(Path("project") / ".vde" / "dagster") in found.stderr
+
+
+@contextmanager
+def dagster_dev(folder: Path) -> Iterator[tuple[str, subprocess.Popen[bytes]]]:
+    """A server in a process group of its own; no process of it is left afterwards."""
+    port = _free_port()
+    where = ("-h", "127.0.0.1", "-p", str(port))
+    with (folder / "log").open("wb") as log:
+        process = subprocess.Popen(
+            [str(PROGRAM), "dev", "-w", str(REPOSITORY / "workspace.yaml"), *where],
+            cwd=folder,
+            env=_environment(folder),
+            stdout=log,
+            stderr=subprocess.STDOUT,
+            start_new_session=True,
+        )
+        try:
+            yield f"http://127.0.0.1:{port}/graphql", process
+        finally:
+            _end(process)
+
+
+def _end(process: subprocess.Popen[bytes]) -> None:
+    """End the group, and wait until nothing of it is left."""
+    for way, seconds in ((signal.SIGINT, 10), (signal.SIGKILL, 20)):
+        if not _group(process.pid):
+            break
+        os.killpg(process.pid, way)
+        until = time.monotonic() + seconds
+        while time.monotonic() < until and _group(process.pid):
+            process.poll()
+            time.sleep(0.2)
+    process.wait(timeout=5)
+    assert _group(process.pid) == []
+
+
+def _group(leader: int) -> list[int]:
+    """The processes of a session that are alive."""
+    found = []
+    for each in Path("/proc").iterdir():
+        try:
+            text = (each / "stat").read_text() if each.name.isdigit() else ""
+        except OSError:
+            continue
+        fields = text.rpartition(")")[2].split()
+        if len(fields) > 3 and leader in (int(fields[2]), int(fields[3])) and fields[0] != "Z":
+            found.append(int(each.name))
+    return found
+
+
+def _environment(folder: Path) -> dict[str, str]:
+    """A Dagster home of its own, and a copy of the example, so that nothing of ours is touched."""
+    home, project = folder / "home", folder / "project"
+    home.mkdir(exist_ok=True)
+    (home / "dagster.yaml").write_text(SETTINGS)
+    if not project.exists():
+        import shutil
+
+        ignored = shutil.ignore_patterns(".vde", "__pycache__")
+        shutil.copytree(REPOSITORY / "examples" / "nyc_flights", project, ignore=ignored)
+    return {
+        **os.environ,
+        "DAGSTER_HOME": str(home),
+        "VDE_PROJECT": str(project),
+        "PYTHONUNBUFFERED": "1",
+    }
+
+
+def _free_port() -> int:
+    with socket.socket() as found:
+        found.bind(("127.0.0.1", 0))
+        port: int = found.getsockname()[1]
+        return port
+
+
+def _ask(address: str, query: str) -> dict[str, Any]:
+    body = json.dumps({"query": query}).encode()
+    request = urllib.request.Request(address, body, {"Content-Type": "application/json"})
+    with urllib.request.urlopen(request, timeout=60) as answer:
+        found: dict[str, Any] = json.load(answer)
+    assert not found.get("errors"), found
+    data: dict[str, Any] = found["data"]
+    return data
+
+
+def _until_loaded(address: str, process: subprocess.Popen[bytes], log: Path) -> set[str]:
+    until = time.monotonic() + DEADLINE_SECONDS
+    while time.monotonic() < until:
+        assert process.poll() is None, log.read_text()
+        try:
+            entries = _ask(address, LOCATIONS)["workspaceOrError"]["locationEntries"]
+        except (urllib.error.URLError, ConnectionError, TimeoutError):
+            time.sleep(0.5)
+            continue
+        if entries and all(each["loadStatus"] == "LOADED" for each in entries):
+            wrong = [
+                each["locationOrLoadError"]
+                for each in entries
+                if each["locationOrLoadError"]["__typename"] == "PythonError"
+            ]
+            assert not wrong, wrong
+            return {each["name"] for each in entries}
+        time.sleep(0.5)
+    raise AssertionError(f"not loaded in {DEADLINE_SECONDS} s: {log.read_text()}")
