@@ -143,3 +143,32 @@ def test_an_edit_is_kept_and_planned(demo: Demo) -> None:
     punctuality = changes["mart.punctuality"]
     assert (punctuality["change"], punctuality["category"]) == ("direct", "breaking")
     assert punctuality["previous_version"] != punctuality["version"]
+
+
+def test_the_readme_shows_true_output(demo: Demo) -> None:
+    readme = (Path(__file__).parents[2] / "README.md").read_text("utf-8")
+    table = [line.split() for line in readme.splitlines() if line.startswith("  ")]
+    for each in demo.facts["models"]:
+        kind = {"VIEW": "view"}.get(each["kind"], "whole")
+        cells = [each["model"], each["version"][:8], str(each["intervals"] or kind)]
+        cells += [f"{each['rows']:,}"] if each["rows"] is not None else []
+        assert [*cells, each["dsha"][:12]] in [line[:-1] for line in table]
+
+
+def test_a_second_demo_builds_nothing_and_shows_the_same(demo: Demo) -> None:
+    done = run_vde("demo", demo.folder, "--format", "json")
+    assert done.returncode == 0, done.stderr
+    assert "Nothing to be done: prod is up to date." in done.stderr
+    again = json.loads(done.stdout)
+    assert (again["models"], again["queries"]) == (demo.facts["models"], demo.facts["queries"])
+
+
+def test_a_project_of_init_builds_at_once(tmp_path: Path) -> None:
+    folder = tmp_path / "shop"
+    assert call("init", folder).exit_code == 0
+    done = run_vde("plan", "prod", "--auto-apply", "--format", "json", "--project", folder)
+    assert done.returncode == 0, done.stderr
+    facts = json.loads(done.stdout)
+    assert facts["applied"]
+    rows = {each["model"]: each["rows"] for each in facts["built"]}
+    assert rows == {"staging.orders": 6, "mart.revenue": 6, "mart.best_customers": None}

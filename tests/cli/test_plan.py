@@ -7,6 +7,7 @@ import shutil
 import subprocess
 import sys
 import time
+from datetime import UTC, datetime, timedelta
 from pathlib import Path
 from typing import Any
 
@@ -61,7 +62,7 @@ def test_a_new_project_is_shown_and_not_applied_without_a_terminal(project: Path
     for text in ("Plan for prod (new)", "staging.orders", "the whole table", "make the view"):
         assert text in done.stdout
     assert "To compute: 3 intervals in 3 models." in done.stdout
-    assert done.stdout.endswith("To apply it: vde plan prod --auto-apply\n")
+    assert done.stdout.endswith(f"To apply it: vde plan prod --auto-apply --project {project}\n")
     assert call("environments", "--project", project).stdout == ""
 
 
@@ -98,6 +99,7 @@ def test_the_contract_of_the_json_document(project: Path) -> None:
         "reasons": ["new model"],
         "previous_version": None,
         "version": seed["version"],
+        "complete_to": facts["now"],
         "missing": [
             {
                 "start": "1970-01-01T00:00:00+00:00",
@@ -137,6 +139,10 @@ def test_a_filter_makes_new_versions_of_the_model_and_of_what_reads_it(project: 
 def test_a_clock_without_time_names_its_sources_and_applies_nothing(flights: Path) -> None:
     facts = planned(flights)
     assert facts["now"] is None
+    shown = call("plan", "--project", flights)
+    assert shown.exit_code == 0
+    assert "waits: what it reads has no data yet" in shown.stdout
+    assert "To apply it" not in shown.stdout
     assert facts["missing_clock_sources"] == ["raw.departures", "raw.arrivals"]
     done = call("plan", "--auto-apply", "--project", flights)
     assert done.exit_code == 1
@@ -145,18 +151,21 @@ def test_a_clock_without_time_names_its_sources_and_applies_nothing(flights: Pat
     assert call("environments", "--project", flights).stdout == ""
 
 
-def test_missing_intervals_are_counted_ranges(flights: Path) -> None:
+@pytest.mark.parametrize("cron,noun,length", [("@hourly", "hours", 24), ("@daily", "days", 1)])
+def test_missing_intervals_are_counted_ranges(
+    flights: Path, cron: str, noun: str, length: int
+) -> None:
     settings = (flights / "vde.yaml").read_text().split("clock:")[0]
     (flights / "vde.yaml").write_text(settings)
+    weather = flights / "models" / "staging" / "weather.sql"
+    weather.write_text(weather.read_text().replace("@hourly", cron))
     changes = {each["model"]: each for each in planned(flights)["changes"]}
-    (hours,) = changes["staging.weather"]["missing"]
-    (days,) = changes["mart.carrier_delays"]["missing"]
-    assert hours["start"] == days["start"] == "2013-01-01T00:00:00+00:00"
-    assert hours["intervals"] // 24 == days["intervals"] > 4000
-    assert (
-        f"{hours['intervals']:,} hours, 2013-01-01 to "
-        in call("plan", "--no-apply", "--project", flights).stdout
-    )
+    (missing,) = changes["staging.weather"]["missing"]
+    assert missing["start"] == "2013-01-01T00:00:00+00:00"
+    days = datetime.fromisoformat(missing["end"]) - datetime(2013, 1, 1, tzinfo=UTC)
+    assert days // timedelta(days=1) == missing["intervals"] // length > 4000
+    text = call("plan", "--no-apply", "--project", flights).stdout
+    assert f"{missing['intervals']:,} {noun}, 2013-01-01 to " in text
 
 
 def test_nothing_to_be_done_is_said_at_once_and_without_java(

@@ -10,6 +10,8 @@ import click
 
 from vde_dagster.cli import options
 from vde_dagster.cli.printing import console, note, print_json
+from vde_dagster.cli.spelling import vde
+from vde_dagster.core.errors import Refused
 
 if TYPE_CHECKING:
     from vde_dagster.app.evaluate import Evaluated
@@ -40,13 +42,17 @@ def command(
 
     project = VdeProject.load(folder)
     plan = make_plan(project, environment)
-    facts = plan_facts(plan) | {"missing_clock_sources": _without_time(project, plan)}
+    waits_for = _without_time(project, plan)
+    facts = plan_facts(plan) | {"missing_clock_sources": waits_for}
     if output == "text":
-        _print(project, plan)
+        _print(plan)
+    if waits_for:
+        _wait(waits_for, asked=auto_apply and not plan.is_empty)
     done: tuple[Evaluated, ...] = ()
-    applied = not plan.is_empty and not no_apply and _wanted(plan, output, auto_apply=auto_apply)
+    applied = not (plan.is_empty or no_apply or waits_for) and (
+        auto_apply or _wanted(plan, folder, output)
+    )
     if applied:
-        _require_time(project, plan)
         done = apply(project, plan)
     if output == "json":
         print_json(facts | {"applied": applied, "built": _built_facts(project, plan, done)})
@@ -73,25 +79,22 @@ def apply(project: VdeProject, plan: Plan) -> tuple[Evaluated, ...]:
         return run_plan(project, plan, report)
 
 
-def _print(project: VdeProject, plan: Plan) -> None:
+def _print(plan: Plan) -> None:
     from vde_dagster.cli.plan_view import print_plan
 
     if plan.is_empty:
         click.echo(f"Nothing to be done: {plan.environment} is up to date.")
     else:
         print_plan(plan, console())
-    missing = _without_time(project, plan)
-    if missing:
-        note(_no_time(missing))
 
 
-def _wanted(plan: Plan, output: str, *, auto_apply: bool) -> bool:
-    if auto_apply:
-        return True
+def _wanted(plan: Plan, folder: Path, output: str) -> bool:
+    """Whether somebody says so; without a terminal nobody does."""
     if output == "json":
         return False
     if not (sys.stdin.isatty() and sys.stdout.isatty()):
-        click.echo(f"To apply it: vde plan {plan.environment} --auto-apply")
+        there: list[str | Path] = [] if folder == Path() else ["--project", folder]
+        click.echo(f"To apply it: {vde('plan', plan.environment, '--auto-apply', *there)}")
         return False
     return click.confirm(f"Apply this plan to {plan.environment}?", default=False)
 
@@ -115,21 +118,17 @@ def _without_time(project: VdeProject, plan: Plan) -> list[str]:
     ]
 
 
-def _no_time(missing: list[str]) -> str:
-    return (
-        f"The project's clock has no time yet: {', '.join(missing)} "
-        f"{'is' if len(missing) == 1 else 'are'} missing or without the table property "
-        "vde.valid-to. Load the source and set the property to the instant up to which it is "
-        "complete; or use the wall clock (`clock: wall` in vde.yaml)."
+def _wait(sources: list[str], *, asked: bool) -> None:
+    """Say what the project's clock waits for. Applying would build nothing that depends on time."""
+    text = (
+        f"the project's clock has no time yet: {', '.join(sources)} "
+        f"{'is' if len(sources) == 1 else 'are'} missing or without the table property "
+        "vde.valid-to.\nLoad the source and set the property to the instant up to which it is complete, or "
+        "use the wall clock (`clock: wall` in vde.yaml)."
     )
-
-
-def _require_time(project: VdeProject, plan: Plan) -> None:
-    from vde_dagster.core.errors import Refused
-
-    missing = _without_time(project, plan)
-    if missing:
-        raise Refused("the plan was not applied, and nothing was written.")
+    if asked:
+        raise Refused(f"nothing was written: {text}")
+    note(f"vde: {text}")
 
 
 def _built_facts(

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING, Final
 
+from vde_dagster import kinds
 from vde_dagster.cli.printing import instant
 from vde_dagster.cli.ranges import count, counted
 from vde_dagster.core.intervals import format_instant
@@ -13,6 +14,8 @@ from vde_dagster.core.plan import Change, ModelChange, Plan
 if TYPE_CHECKING:
     from rich.console import Console, RenderableType
     from rich.text import Text
+
+    from vde_dagster.core.graph import Node
 
 _MARKS: Final = {
     Change.ADDED: ("+", "green", "new"),
@@ -91,7 +94,7 @@ def _table(plan: Plan, changes: list[ModelChange]) -> RenderableType:
             Text(str(change.name), style=style),
             _change(change),
             _version(change),
-            counted(node, change.missing) if node else "",
+            _to_compute(change, node),
         )
     return table
 
@@ -107,6 +110,16 @@ def _change(change: ModelChange) -> Text:
         if change.change not in (Change.ADDED, Change.REMOVED):
             text.append(f"\n{reason}", style="dim")
     return text
+
+
+def _to_compute(change: ModelChange, node: Node | None) -> Text:
+    from rich.text import Text
+
+    if node is None or isinstance(node.model.kind, External):
+        return Text("")
+    if not change.missing and change.complete_to is None and kinds.of(node.model).has_rows:
+        return Text("waits: what it reads has no data yet", style="dim")
+    return Text(counted(node, change.missing))
 
 
 def _version(change: ModelChange) -> Text:
@@ -150,6 +163,7 @@ def _change_facts(plan: Plan, change: ModelChange) -> dict[str, object]:
         "reasons": list(change.reasons),
         "previous_version": change.previous_version,
         "version": change.version,
+        "complete_to": instant(change.complete_to) if change.complete_to else None,
         "missing": [
             {
                 "start": instant(each.start),
