@@ -123,8 +123,8 @@ def _wait(sources: list[str], *, asked: bool) -> None:
     text = (
         f"the project's clock has no time yet: {', '.join(sources)} "
         f"{'is' if len(sources) == 1 else 'are'} missing or without the table property "
-        "vde.valid-to.\nLoad the source and set the property to the instant up to which it is complete, or "
-        "use the wall clock (`clock: wall` in vde.yaml)."
+        "vde.valid-to.\nLoad the source and set the property to the instant up to which it is "
+        "complete, or use the wall clock (`clock: wall` in vde.yaml)."
     )
     if asked:
         raise Refused(f"nothing was written: {text}")
