@@ -1,7 +1,6 @@
 """Materializing through Dagster's own API, with real Spark."""
 
-from __future__ import annotations
-
+# No `from __future__ import annotations`: Dagster reads the annotation of `context` as an object.
 from typing import TYPE_CHECKING
 
 import dagster as dg
@@ -63,7 +62,7 @@ def events(instance: dg.DagsterInstance, key: str) -> dict[str | None, dg.AssetM
     return latest
 
 
-def digests(sample: Sample, name: ModelName, environment: str = "prod") -> list[str]:
+def digests(sample: "Sample", name: ModelName, environment: str = "prod") -> list[str]:
     services = sample.project().services
     shown = services.state.environment(environment)
     assert shown is not None
@@ -72,7 +71,7 @@ def digests(sample: Sample, name: ModelName, environment: str = "prod") -> list[
 
 
 def test_a_materialized_partition_tells_all_about_itself(
-    sample: Sample, instance: dg.DagsterInstance
+    sample: "Sample", instance: dg.DagsterInstance
 ) -> None:
     sample.apply()
     definitions = sample.definitions()
@@ -108,7 +107,7 @@ def test_a_materialized_partition_tells_all_about_itself(
 
 
 def test_a_range_gives_each_partition_its_own_data_version(
-    sample: Sample, instance: dg.DagsterInstance
+    sample: "Sample", instance: dg.DagsterInstance
 ) -> None:
     sample.apply()
     materialize(
@@ -129,7 +128,7 @@ def test_a_range_gives_each_partition_its_own_data_version(
 
 
 def test_models_without_partitions_are_materialized_whole(
-    sample: Sample, instance: dg.DagsterInstance
+    sample: "Sample", instance: dg.DagsterInstance
 ) -> None:
     sample.write(
         "models/mart/total.sql",
@@ -145,7 +144,7 @@ def test_models_without_partitions_are_materialized_whole(
 
 
 def test_the_chain_of_a_run_sees_what_came_before(
-    sample: Sample, instance: dg.DagsterInstance
+    sample: "Sample", instance: dg.DagsterInstance
 ) -> None:
     sample.apply()
     job = sample.definitions().resolve_implicit_global_asset_job_def()
@@ -157,7 +156,7 @@ def test_the_chain_of_a_run_sees_what_came_before(
 
 
 def test_production_runs_nothing_before_a_plan(
-    sample: Sample, instance: dg.DagsterInstance
+    sample: "Sample", instance: dg.DagsterInstance
 ) -> None:
     result = materialize(
         sample.definitions(), instance, "staging/events", "2024-01-01-00:00", fails=True
@@ -166,7 +165,7 @@ def test_production_runs_nothing_before_a_plan(
 
 
 def test_a_step_of_a_moved_environment_fails_before_work(
-    sample: Sample, instance: dg.DagsterInstance
+    sample: "Sample", instance: dg.DagsterInstance
 ) -> None:
     sample.apply()
     definitions = sample.definitions()
@@ -182,7 +181,7 @@ def test_a_step_of_a_moved_environment_fails_before_work(
 
 
 def test_an_unplanned_edit_is_tagged_and_does_not_run(
-    sample: Sample, instance: dg.DagsterInstance
+    sample: "Sample", instance: dg.DagsterInstance
 ) -> None:
     sample.apply()
     path = sample.folder / "models/mart/daily.sql"
@@ -196,7 +195,7 @@ def test_an_unplanned_edit_is_tagged_and_does_not_run(
 
 
 def test_wrong_files_do_not_take_a_planned_environment_down(
-    sample: Sample, caplog: pytest.LogCaptureFixture
+    sample: "Sample", caplog: pytest.LogCaptureFixture
 ) -> None:
     sample.apply()
     sample.write("models/mart/broken.sql", "SELECT FROM WHERE")
@@ -205,7 +204,7 @@ def test_wrong_files_do_not_take_a_planned_environment_down(
     assert [each for each in caplog.records if "cannot be read" in each.message]
 
 
-def test_dev_shows_what_production_computed(sample: Sample, instance: dg.DagsterInstance) -> None:
+def test_dev_shows_what_production_computed(sample: "Sample", instance: dg.DagsterInstance) -> None:
     sample.apply()
     definitions = sample.definitions("dev")
     materialize(
@@ -220,7 +219,7 @@ def test_dev_shows_what_production_computed(sample: Sample, instance: dg.Dagster
 
 
 def test_dev_says_what_production_has_not_computed(
-    sample: Sample, instance: dg.DagsterInstance
+    sample: "Sample", instance: dg.DagsterInstance
 ) -> None:
     sample.apply()
     sample.land(until=26)
@@ -237,7 +236,7 @@ def test_dev_says_what_production_has_not_computed(
 
 
 def test_dev_follows_an_edited_file_and_leaves_production_alone(
-    sample: Sample, instance: dg.DagsterInstance
+    sample: "Sample", instance: dg.DagsterInstance
 ) -> None:
     sample.apply()
     shown = sample.rows("mart.daily")
@@ -261,7 +260,7 @@ def test_dev_follows_an_edited_file_and_leaves_production_alone(
 
 
 def test_an_asset_of_a_users_own_reads_the_version_as_a_dataframe(
-    sample: Sample, instance: dg.DagsterInstance
+    sample: "Sample", instance: dg.DagsterInstance
 ) -> None:
     sample.apply()
     counted: list[int] = []
@@ -278,8 +277,48 @@ def test_an_asset_of_a_users_own_reads_the_version_as_a_dataframe(
     assert counted == [1]
 
 
+def test_an_asset_of_a_users_own_has_the_projects_spark(
+    sample: "Sample", instance: dg.DagsterInstance
+) -> None:
+    sample.apply()
+    counted: list[int] = []
+
+    @dg.asset(required_resource_keys={"pyspark"}, deps=[dg.AssetKey(["mart", "people"])])
+    def ours(context: dg.AssetExecutionContext):  # type: ignore[no-untyped-def] # Dagster reads it
+        session = context.resources.pyspark.spark_session
+        counted.append(session.table(f"{sample.catalog}.mart.people").count())
+
+    definitions = dg.Definitions.merge(sample.definitions(), dg.Definitions(assets=[ours]))
+    materialize(definitions, instance, "ours")
+    assert counted == [1]
+
+
+def test_production_runs_what_was_planned_after_its_location_was_loaded(
+    sample: "Sample", instance: dg.DagsterInstance
+) -> None:
+    definitions = sample.definitions()
+    sample.apply()
+    materialize(definitions, instance, "mart/daily", "2024-01-01")
+    assert sample.rows("mart.daily")[0][1] == 24
+
+
+def test_an_environment_that_does_not_follow_files_waits_for_a_plan(
+    sample: "Sample", instance: dg.DagsterInstance
+) -> None:
+    sample.write(
+        "vde.yaml",
+        (sample.folder / "vde.yaml").read_text()
+        + "environments:\n  test:\n    follow_files: false\n",
+    )
+    sample.apply()
+    definitions = sample.definitions("test")
+    result = materialize(definitions, instance, "mart__test/daily", "2024-01-01", fails=True)
+    assert "vde plan test" in failure(result)
+    assert sample.project().services.state.environment("test") is None
+
+
 def test_a_failed_query_fails_the_step_with_its_own_text(
-    sample: Sample, instance: dg.DagsterInstance
+    sample: "Sample", instance: dg.DagsterInstance
 ) -> None:
     path = sample.folder / "models/mart/daily.sql"
     path.write_text(path.read_text().replace("COUNT(*)", "CAST('x' || MAX(id) AS INT)"))

@@ -31,7 +31,7 @@ def dagster_home(configuration: Configuration) -> Path:
     """
     named = os.environ.get("DAGSTER_HOME")
     if named:
-        home = Path(named).expanduser()
+        home = Path(named).expanduser().absolute()
         home.mkdir(parents=True, exist_ok=True)
         return home
     home = _own_home(configuration)

@@ -26,8 +26,8 @@ class Location:
     """One environment of a project as Dagster serves it.
 
     ``binding`` is what it runs. ``plan`` is set where that is not what the state says but what the
-    files say: outside production a step carries that plan's snapshots into the state, in
-    production nothing runs before a person has applied one. ``partitions_end`` is the project's
+    files say: where files are followed a step carries that plan's snapshots into the state,
+    elsewhere nothing runs before a person has applied one. ``partitions_end`` is the project's
     clock, None for the wall clock. ``specs`` are the translated assets, sources among them.
     """
 
@@ -37,6 +37,12 @@ class Location:
     plan: Plan | None
     partitions_end: datetime | None
     specs: Mapping[ModelName, dg.AssetSpec]
+
+    @property
+    def followed(self) -> Plan | None:
+        """The plan that steps carry into the state; None where only a person's plan counts."""
+        follows = self.project.configuration.follows_files(self.environment)
+        return self.plan if follows else None
 
     def key(self, name: ModelName) -> dg.AssetKey:
         """The asset key of a model or source."""

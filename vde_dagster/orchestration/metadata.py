@@ -43,13 +43,29 @@ def entries_metadata(
     binding: Binding, node: Node, entries: Sequence[LedgerEntry], keys: Keys
 ) -> Metadata:
     """What is true of a table's intervals, whoever wrote them."""
+    return {
+        **_standing(binding, node, entries[-1], keys),
+        **_held(node, entries),
+    }
+
+
+def _standing(binding: Binding, node: Node, entry: LedgerEntry, keys: Keys) -> Metadata:
+    """What is the same for every interval that one unit of work wrote."""
     snapshot = binding.snapshots[node.name]
-    last = entries[-1]
     metadata: Metadata = {
-        "dagster/column_schema": table_schema(last.columns, node),
-        "vde/dsha": data_version(entries),
+        "dagster/column_schema": table_schema(entry.columns, node),
         "vde/fingerprint": snapshot.fingerprint.digest,
         "vde/physical_table": str(snapshot.key.table),
+    }
+    if lineage := lineage_of(node, keys):
+        metadata["dagster/column_lineage"] = dg.TableColumnLineage(deps_by_column=lineage)
+    return metadata
+
+
+def _held(node: Node, entries: Sequence[LedgerEntry]) -> Metadata:
+    last = entries[-1]
+    metadata: Metadata = {
+        "vde/dsha": data_version(entries),
         "vde/work_id": last.work_id,
     }
     if last.iceberg_snapshot_id is not None:  # a VIEW has no rows of its own
@@ -60,8 +76,6 @@ def entries_metadata(
             metadata["dagster/row_count"] = rows
         elif len(entries) == 1:
             metadata["dagster/partition_row_count"] = rows
-    if lineage := lineage_of(node, keys):
-        metadata["dagster/column_lineage"] = dg.TableColumnLineage(deps_by_column=lineage)
     return metadata
 
 
@@ -113,12 +127,14 @@ def materializations(
 ) -> list[dg.AssetMaterialization]:
     """One event for each interval that was written, as it is held now."""
     latest = {entry.interval: entry for each in done for entry in each.entries}
-    told = work_metadata(done)
+    if not latest:
+        return []
+    told = _standing(binding, node, latest[max(latest)], keys) | work_metadata(done)
     return [
         dg.AssetMaterialization(
             asset_key=keys[node.name],
             partition=partition_key(node.model.unit, interval) if is_partitioned(node) else None,
-            metadata={**entries_metadata(binding, node, [entry], keys), **told},
+            metadata={**told, **_held(node, [entry])},
             tags={
                 **(provenance or {}),
                 DATA_VERSION: entry.digest,

@@ -55,7 +55,8 @@ def build_late_data_sensor(location: Location, job: dg.JobDefinition) -> dg.Sens
         binding = bind_environment(location.project.services, location.environment)
         if binding is None:
             return dg.SkipReason(
-                f"{location.environment} shows nothing yet: run `vde plan {location.environment}`."
+                f"{location.environment} shows nothing yet: run `vde plan {location.environment}`, "
+                "or materialize one of its assets."
             )
         answers = list(_answers(context.instance, location, binding))
         requests = [each for each in answers if isinstance(each, dg.RunRequest)]

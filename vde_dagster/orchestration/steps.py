@@ -2,24 +2,29 @@
 
 from __future__ import annotations
 
+import time
 from collections.abc import Sequence
 from dataclasses import dataclass, field
+from typing import Final
 
 from vde_dagster import kinds
 from vde_dagster.app.apply import evaluate_range, finish, reserved
-from vde_dagster.app.binding import Binding, bind_environment, bind_plan
+from vde_dagster.app.binding import Binding, bind_environment
 from vde_dagster.app.evaluate import Evaluated
 from vde_dagster.app.leases import environment_resource, held
 from vde_dagster.app.planning import may_write, plan_environment
 from vde_dagster.app.promote import finish_promotions, show
 from vde_dagster.app.services import Services
-from vde_dagster.core.errors import Refused
+from vde_dagster.core.errors import Conflict, Refused
 from vde_dagster.core.graph import Node
 from vde_dagster.core.intervals import Interval, subtract
 from vde_dagster.core.ledger import LedgerEntry, held_intervals
-from vde_dagster.core.names import PRODUCTION, ModelName, environment_view
+from vde_dagster.core.names import ModelName, environment_view
+from vde_dagster.core.plan import Plan
 from vde_dagster.orchestration.location import Location
 from vde_dagster.orchestration.partitions import contiguous, is_partitioned
+
+_PAUSES: Final = (0.5, 1.0, 2.0, 4.0, 8.0)
 
 
 @dataclass(kw_only=True)
@@ -88,13 +93,13 @@ def current_binding(location: Location, name: ModelName) -> Binding:
     finish_promotions(services, environment)
     shown = services.state.environment(environment)
     revision = shown.revision if shown is not None else 0
-    if location.plan is not None and environment == PRODUCTION and shown is None:
+    if shown is None and location.followed is None:
         raise Refused(
             f"nothing was planned for {environment} yet, so nothing runs there. Run `vde plan "
             f"{environment}` and apply it, then reload this code location."
         )
     if revision == location.binding.revision:
-        return location.binding if location.plan is None else bind_plan(location.plan)
+        return location.binding
     binding = bind_environment(services, environment)
     if (
         binding is None
@@ -120,30 +125,53 @@ def carry_out(location: Location, evaluation: Evaluation) -> None:
 
 def store_followed(location: Location) -> None:
     """Store the snapshots of a plan that follows the files, before anything is written for it."""
-    if location.plan is not None:
+    plan = _outstanding(location)
+    if plan is not None:
         location.project.services.state.store_snapshots(
-            tuple(location.plan.snapshots.values()), environment=location.environment
+            tuple(plan.snapshots.values()), environment=location.environment
         )
 
 
 def show_result(location: Location, name: ModelName) -> None:
     """Make the environment's view of a model show its table, where it does not yet.
 
-    Outside production the environment is moved to the plan that follows the files first.
+    Outside production the environment is moved to the plan that follows the files first. Steps of
+    other runs may be doing the same, so it is tried for some seconds.
+
+    Raises:
+        Conflict: A plan is being applied to the environment; its end shows the result, too.
     """
-    services = location.project.services
-    environment, plan = location.environment, location.plan
-    shown = services.state.environment(environment)
-    revision = shown.revision if shown is not None else 0
-    if plan is not None and plan.promotes and revision == plan.base_revision:
+    for pause in _PAUSES:
+        try:
+            _show_result(location, name)
+        except Conflict:
+            time.sleep(pause)
+        else:
+            return
+    _show_result(location, name)
+
+
+def _show_result(location: Location, name: ModelName) -> None:
+    services, environment = location.project.services, location.environment
+    plan = _outstanding(location)
+    if plan is not None:
         with reserved(services, plan) as lease:
             finish(services, plan, lease)
         return
-    key = location.binding.key(name)
     view = services.catalog.view(environment_view(name, environment))
-    if view is None or view.target != key.table:
-        with held(services.state, environment_resource(environment), holder="a run's view"):
+    if view is None or view.target != location.binding.key(name).table:
+        holder = f"a run's view ({services.ids.new()[:12]})"
+        with held(services.state, environment_resource(environment), holder=holder):
             show(services, environment, {name})
+
+
+def _outstanding(location: Location) -> Plan | None:
+    """The plan that follows the files, while the environment does not show its snapshots."""
+    plan = location.followed
+    if plan is None or not plan.promotes:
+        return None
+    shown = location.project.services.state.environment(location.environment)
+    return plan if (shown.revision if shown is not None else 0) == plan.base_revision else None
 
 
 def _whole(services: Services, binding: Binding, node: Node) -> Interval:

@@ -59,7 +59,7 @@ class VdeTranslator:
     """
 
     def get_asset_spec(self, data: VdeTranslatorData) -> dg.AssetSpec:
-        """Key, group, texts and standing metadata of a model or source.
+        """Key, group (an environment's schema), texts and metadata of a model or source.
 
         Dependencies, partitions and the code version follow from the model and are set afterwards.
         Keys must be different for different models, also between environments of one Dagster.
@@ -67,7 +67,7 @@ class VdeTranslator:
         model = data.node.model
         return dg.AssetSpec(
             key=asset_key(data.table),
-            group_name=data.node.name.schema,
+            group_name=data.table.namespace,
             description=_description(data),
             kinds=_kinds(data),
             owners=_owners(model.owner),
