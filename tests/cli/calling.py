@@ -11,10 +11,14 @@ from click.testing import CliRunner, Result
 
 from vde_dagster.cli.commands import vde
 
+OURS = ("VDE_RUN", "VDE_DEBUG", "DAGSTER_HOME")
+"""What the environment of the tests must not decide: `./run test` sets the first."""
+
 
 def call(*arguments: str | Path) -> Result:
     """Run `vde` in this process."""
-    return CliRunner().invoke(vde, [str(each) for each in arguments], prog_name="vde")
+    without = {name: None for name in OURS if name != "VDE_DEBUG"}
+    return CliRunner(env=without).invoke(vde, [str(each) for each in arguments], prog_name="vde")
 
 
 def run_vde(*arguments: str | Path, **environment: str) -> subprocess.CompletedProcess[str]:
@@ -22,7 +26,7 @@ def run_vde(*arguments: str | Path, **environment: str) -> subprocess.CompletedP
     code = "from vde_dagster.cli import main; main()"
     return subprocess.run(
         [sys.executable, "-c", code, *map(str, arguments)],
-        env=os.environ | environment,
+        env={key: each for key, each in os.environ.items() if key not in OURS} | environment,
         capture_output=True,
         text=True,
         check=False,

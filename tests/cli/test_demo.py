@@ -6,11 +6,12 @@ import json
 import time
 from collections.abc import Iterable
 from dataclasses import dataclass
-from datetime import UTC, datetime
+from datetime import UTC, datetime, timedelta
 from pathlib import Path
 from typing import Any
 
 import expected
+import landing
 import pytest
 
 from tests.cli.calling import call, run_vde
@@ -172,3 +173,24 @@ def test_a_project_of_init_builds_at_once(tmp_path: Path) -> None:
     assert facts["applied"]
     rows = {each["model"]: each["rows"] for each in facts["built"]}
     assert rows == {"staging.orders": 6, "mart.revenue": 6, "mart.best_customers": None}
+
+
+def test_catch_up_explains_what_landed_since_without_java(demo: Demo, tmp_path: Path) -> None:
+    """The last one: it lands another hour."""
+    later = UNTIL + timedelta(hours=1)
+    landing.land(VdeProject.load(demo.folder).iceberg_catalog(), until=later)
+    landed = {
+        name: len(expected.landed_rows(later)[name].rows)
+        - len(expected.landed_rows(UNTIL)[name].rows)
+        for name in ("raw.departures", "raw.arrivals")
+    }
+    nothing = {"PATH": str(tmp_path), "JAVA_HOME": ""}
+    options = ("--explain", "--format", "json")
+    done = run_vde("catch-up", *options, "--project", demo.folder, **nothing)
+    assert done.returncode == 0, done.stderr
+    sessions = json.loads(done.stdout)["sessions"]
+    assert {each["source"]: each["evidence"][0]["rows"] for each in sessions} == landed
+    for each in sessions:
+        assert each["decision"] == "load"
+        assert each["fill"] == [{"start": UNTIL.isoformat(), "end": later.isoformat()}]
+        assert "rows" not in each

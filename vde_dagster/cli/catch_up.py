@@ -101,7 +101,7 @@ def _evidence(decision: Load) -> list[str]:
         for each in decision.fill
     ]
     lines += [
-        f"  late: {each.as_json()}, {each.rows:,} rows in {each.files} new files"
+        f"  new: {each.as_json()}, {each.rows:,} rows in {each.files} new files"
         for each in decision.evidence
     ]
     before = decision.before.iceberg_snapshot_id if decision.before else "the beginning"

@@ -80,6 +80,8 @@ def as_text(value: object) -> str:
         case int():
             return f"{value:,}"
         case datetime():
-            return format_instant(value.replace(tzinfo=UTC))
+            return format_instant(
+                value.astimezone(UTC) if value.tzinfo else value.replace(tzinfo=UTC)
+            )
         case _:
             return str(as_json(value))

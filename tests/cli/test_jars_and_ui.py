@@ -1,0 +1,41 @@
+"""`vde jars` and what `vde ui` refuses."""
+
+from __future__ import annotations
+
+import json
+from pathlib import Path
+
+import pytest
+
+from tests.cli.calling import call
+from vde_dagster.cli.ui import address
+
+
+def test_given_jars_are_printed(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    jar = tmp_path / "iceberg.jar"
+    jar.write_bytes(b"")
+    monkeypatch.setenv("VDE_JARS", str(jar))
+    assert call("jars").stdout == f"{jar}\n"
+    done = call("jars", "--format", "json", "--project", tmp_path)
+    assert json.loads(done.stdout) == {"version": 1, "jars": [str(jar)]}
+
+
+def test_jars_that_are_not_there_are_refused(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setenv("VDE_JARS", str(tmp_path / "gone.jar"))
+    done = call("jars", "--project", tmp_path)
+    assert (done.exit_code, done.stdout) == (1, "")
+    assert "gone.jar" in done.stderr
+
+
+def test_the_ui_needs_a_workspace(project: Path) -> None:
+    (project / "workspace.yaml").unlink()
+    done = call("ui", "--project", project)
+    assert done.exit_code == 1
+    assert "no workspace.yaml" in done.stderr
+
+
+def test_the_address_names_the_port() -> None:
+    assert address() == "http://127.0.0.1:3000"
+    assert address(3100) == "http://127.0.0.1:3100"

@@ -1,0 +1,38 @@
+"""Cells as JSON and as text."""
+
+from __future__ import annotations
+
+import json
+from datetime import UTC, date, datetime, timedelta, timezone
+from decimal import Decimal
+
+import pytest
+
+from vde_dagster.cli.printing import as_json, as_text
+
+NEW_YORK = timezone(timedelta(hours=-5))
+
+
+@pytest.mark.parametrize(
+    "value,written,read",
+    [
+        (None, None, ""),
+        (True, True, "yes"),
+        (1234567, 1234567, "1,234,567"),
+        (0.1, 0.1, "0.1"),
+        (float("nan"), "nan", "nan"),
+        (float("-inf"), "-inf", "-inf"),
+        (Decimal("10.00"), "10.00", "10.00"),
+        (date(2013, 1, 4), "2013-01-04", "2013-01-04"),
+        (datetime(2013, 1, 4, 5, tzinfo=UTC), "2013-01-04T05:00:00+00:00", "2013-01-04 05:00"),
+        (datetime(2013, 1, 4, tzinfo=NEW_YORK), "2013-01-04T05:00:00+00:00", "2013-01-04 05:00"),
+        (datetime(2013, 1, 4, 5), "2013-01-04T05:00:00", "2013-01-04 05:00"),
+        (b"\x01\xff", "01ff", "01ff"),
+        ([1, Decimal(2)], [1, "2"], "[1, '2']"),
+        ({"a": date(2013, 1, 4)}, {"a": "2013-01-04"}, "{'a': '2013-01-04'}"),
+    ],
+)
+def test_a_cell(value: object, written: object, read: str) -> None:
+    assert as_json(value) == written
+    json.dumps(as_json(value), allow_nan=False)
+    assert as_text(value) == read
