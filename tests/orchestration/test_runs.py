@@ -179,6 +179,21 @@ def test_a_plan_that_fails_raises_its_own_error_and_shows_nothing(
         assert run.is_failure
 
 
+def test_an_interrupted_plan_ends_as_an_interrupt_and_keeps_what_it_filled(
+    sample: Sample, own_home: None
+) -> None:
+    project = sample.project()
+
+    def interrupted(_: Evaluated) -> None:
+        raise KeyboardInterrupt
+
+    with pytest.raises(KeyboardInterrupt):
+        run_plan(project, sample.plan(project=project), interrupted)
+    assert project.services.state.environment("prod") is None
+    left = sample.plan(project=project)
+    assert [str(each.name) for each in left.backfills] == ["mart.daily", "mart.people"]
+
+
 def test_a_stale_plan_is_refused_before_anything_is_written(sample: Sample, own_home: None) -> None:
     project = sample.project()
     stale = sample.plan(project=project)

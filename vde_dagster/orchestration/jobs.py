@@ -59,6 +59,7 @@ def run_plan(project: VdeProject, plan: Plan, report: Report) -> tuple[Evaluated
             nothing was written.
         Refused: An evaluation cannot be done as things stand.
         EvaluationFailed: A query failed. What was filled before stays and is not filled again.
+        KeyboardInterrupt: The user stopped it; the same holds.
     """
     if plan.is_empty:
         return ()
@@ -135,7 +136,7 @@ class _PlanRun:
     lease: Lease
     report: Report
     done: list[Evaluated] = field(default_factory=list)
-    raised: Exception | None = None
+    raised: BaseException | None = None
 
     def job(self) -> dg.JobDefinition:
         filled = {change.name: None for change in self.plan.backfills}
@@ -197,6 +198,9 @@ class _PlanRun:
         except dg.Failure as failure:
             cause = failure.__cause__
             self.raised = cause if isinstance(cause, Exception) else failure
+            raise
+        except (dg.DagsterExecutionInterruptedError, KeyboardInterrupt):
+            self.raised = KeyboardInterrupt()
             raise
         except Exception as error:
             self.raised = error
