@@ -106,3 +106,12 @@ def test_the_ledger_is_a_dictionary_of_hours(steps: list[tuple[str, int, int]]) 
         model[number] = count + (model.get(number, 0) if operation == "add" else 0)
     assert [each.interval for each in entries] == [hour(number) for number in sorted(model)]
     assert total(each.rows for each in entries) == rows(sum(model.values()))
+
+
+def test_rows_of_another_schema_are_not_added_to_an_interval() -> None:
+    first = applied((), change("replace", hour(0), 2))
+    wider = (*COLUMNS, Column(name="b", type="int"))
+    with pytest.raises(LedgerMismatch, match="another schema"):
+        apply_changes(
+            first, [change("add", hour(0), 1)], columns=wider, work_id="x", iceberg_snapshot_id=2
+        )

@@ -69,8 +69,8 @@ def apply_changes(
     """The ledger after a published write, sorted by interval.
 
     Raises:
-        LedgerMismatch: Rows are added to an interval that is not held, or an interval overlaps a
-            held one without being equal to it.
+        LedgerMismatch: Rows are added to an interval that is not held or was computed under
+            another schema, or an interval overlaps a held one without being equal to it.
     """
     held: dict[Interval, LedgerEntry] = {entry.interval: entry for entry in entries}
     for change in changes:
@@ -81,6 +81,8 @@ def apply_changes(
             before = held.get(change.interval)
             if before is None:
                 raise LedgerMismatch(f"rows are added to {change.interval}, which is not held")
+            if _types(before.columns) != _types(columns):
+                raise LedgerMismatch(f"rows of another schema are added to {change.interval}")
             rows = before.rows + change.rows
         held[change.interval] = LedgerEntry(
             interval=change.interval,
@@ -95,6 +97,10 @@ def apply_changes(
         if right.interval.start < left.interval.end:
             raise LedgerMismatch(f"{left.interval} and {right.interval} overlap")
     return ordered
+
+
+def _types(columns: Iterable[Column]) -> list[tuple[str, str]]:
+    return [(column.name.lower(), column.type.lower()) for column in columns]
 
 
 def held_intervals(entries: Iterable[LedgerEntry]) -> tuple[Interval, ...]:

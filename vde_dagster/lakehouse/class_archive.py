@@ -3,7 +3,7 @@
 The first local session leaves the archive behind when its JVM ends (after Python has ended, nobody
 waits for it); later sessions with the same Java, Spark and jars use it. From nothing to the first
 Iceberg commit on two cores: 7.5 s without, 4.3 s with (pyspark 4.1.4, Java 17; median of 3). The
-session that writes it starts about 3 s slower, once. An archive costs 190 MB of cache.
+session that writes it starts several seconds slower, once. An archive costs 190 MB of cache.
 
 An archive can make a start slow, never wrong: the JVM checks its own build and each jar's size and
 time, and carries on without an archive that does not fit. It writes the header last and into a new

@@ -50,6 +50,7 @@ class Catalog(Protocol):
 
         Raises:
             Refused: A name is taken by a table, or a target does not exist; nothing was changed.
+            Conflict: Somebody else changed one of the views meanwhile; nothing was changed.
             OutcomeUnknown: The answer was lost.
         """
         ...

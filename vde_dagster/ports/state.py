@@ -23,8 +23,8 @@ from vde_dagster.core.work import Intent, Publication, Work
 class Environment:
     """An environment: its revision (1 for the first promotion) and what it shows.
 
-    ``promoting`` is the plan whose promotion was begun and not finished, None otherwise; then
-    ``snapshots`` are the ones that are being promoted.
+    ``promoting`` tells whether the promotion to this revision was begun and is not finished yet;
+    then ``snapshots`` are the ones that are being promoted.
     """
 
     name: str
