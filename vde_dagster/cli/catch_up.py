@@ -18,7 +18,7 @@ from vde_dagster.core.names import ModelName
 if TYPE_CHECKING:
     from vde_dagster.app.binding import Binding
     from vde_dagster.app.evaluate import Evaluated
-    from vde_dagster.app.services import Services
+    from vde_dagster.app.world import VdeProject
 
 
 @click.command("catch-up", short_help="Find late rows and load them, once.")
@@ -40,7 +40,8 @@ def command(
     from vde_dagster.app.catch_up import detect, late_models
     from vde_dagster.app.world import VdeProject
 
-    services = VdeProject.load(folder).services
+    project = VdeProject.load(folder)
+    services = project.services
     binding = bind_environment(services, environment)
     if binding is None:
         raise Refused(f"there is no environment {environment}; `vde environments` lists them.")
@@ -51,7 +52,7 @@ def command(
         decision = detect(services, binding, name)
         loaded = None
         if isinstance(decision, Load) and not explain:
-            decision, loaded = _load(services, binding, name)
+            decision, loaded = _load(project, binding, name)
         if isinstance(decision, Stop):
             stopped.append(str(name))
         facts.append(_facts(name, decision, loaded))
@@ -66,12 +67,12 @@ def command(
 
 
 def _load(
-    services: Services, binding: Binding, name: ModelName
+    project: VdeProject, binding: Binding, name: ModelName
 ) -> tuple[Decision, Evaluated | None]:
     """Run a session. It decides again under the lease, so another may have been first."""
-    from vde_dagster.app.catch_up import catch_up
+    from vde_dagster.orchestration.jobs import run_catch_up
 
-    outcome = catch_up(services, binding, name)
+    outcome = run_catch_up(project, binding, name)
     if isinstance(outcome, NothingToLoad):
         return outcome, None
     assert outcome.session is not None, "a session says what it loaded"

@@ -14,10 +14,11 @@ from typing import Final
 import dagster as dg
 
 from vde_dagster.app.apply import backfill, finish, reserved
-from vde_dagster.app.binding import bind_plan
+from vde_dagster.app.binding import Binding, bind_plan
 from vde_dagster.app.catch_up import catch_up
 from vde_dagster.app.evaluate import Evaluated
 from vde_dagster.app.world import VdeProject
+from vde_dagster.core.graph import Graph
 from vde_dagster.core.late_data import NothingToLoad
 from vde_dagster.core.names import ModelName
 from vde_dagster.core.plan import Plan
@@ -63,23 +64,55 @@ def run_plan(project: VdeProject, plan: Plan, report: Report) -> tuple[Evaluated
     """
     if plan.is_empty:
         return ()
-    home = dagster_home(project.configuration)
-    with (
-        dg.DagsterInstance.from_config(str(home)) as instance,
-        reserved(project.services, plan) as lease,
-    ):
+    with reserved(project.services, plan) as lease:
         run = _PlanRun(project=project, plan=plan, lease=lease, report=report)
-        result = run.job().execute_in_process(
-            run_config=_QUIET,
-            instance=instance,
-            tags={ENVIRONMENT: plan.environment, PLAN: plan.plan_id},
-            raise_on_error=False,
+        tags = {ENVIRONMENT: plan.environment, PLAN: plan.plan_id}
+        _execute(project, run.job(), run.errors, tags)
+    return tuple(run.done)
+
+
+def run_catch_up(
+    project: VdeProject, binding: Binding, name: ModelName
+) -> Evaluated | NothingToLoad:
+    """Run one catch-up session as a Dagster run in this process; see `run_plan`.
+
+    Raises:
+        Refused: What happened to the source cannot be loaded by appending; nothing was written.
+        Conflict: Another process writes this version right now.
+        EvaluationFailed: The query failed; readers see what they saw before.
+        KeyboardInterrupt: The user stopped it.
+    """
+    errors = _Errors()
+    outcomes: list[Evaluated | NothingToLoad] = []
+
+    @dg.op(name=_CATCH_UP_OP, out=dg.Out(dg.Nothing))
+    def run_session(context: dg.OpExecutionContext) -> Iterator[object]:
+        with errors.kept():
+            outcomes.append(catch_up(project.services, binding, name))
+        keys = _keys(binding.graph, binding.environment)
+        yield from _session_events(binding, name, keys, outcomes[-1])
+
+    @dg.job(name=CATCH_UP_JOB, executor_def=dg.in_process_executor)
+    def catch_up_job() -> None:
+        run_session()
+
+    _execute(project, catch_up_job, errors, {ENVIRONMENT: binding.environment})
+    return outcomes[-1]
+
+
+def _execute(
+    project: VdeProject, job: dg.JobDefinition, errors: "_Errors", tags: Mapping[str, str]
+) -> None:
+    """Run a job in this process on the project's instance, and raise what ended it."""
+    home = dagster_home(project.configuration)
+    with dg.DagsterInstance.from_config(str(home)) as instance:
+        result = job.execute_in_process(
+            run_config=_QUIET, instance=instance, tags=dict(tags), raise_on_error=False
         )
-    if run.raised is not None:
-        raise run.raised
+    if errors.raised is not None:
+        raise errors.raised
     if not result.success:
         raise RuntimeError(f"the Dagster run {result.run_id} failed; its log says why: {home}")
-    return tuple(run.done)
 
 
 def build_catch_up_job(location: Location) -> dg.JobDefinition:
@@ -98,14 +131,8 @@ def build_catch_up_job(location: Location) -> dg.JobDefinition:
             store_followed(location)
             loaded = catch_up(location.project.services, binding, name)
             show_result(location, name)
-        if isinstance(loaded, NothingToLoad):
-            context.log.info("%s: nothing to load: %s", name, loaded.reason)
-            yield dg.Output(None, metadata={"vde/reason": loaded.reason})
-            return
         keys = {each: spec.key for each, spec in location.specs.items()}
-        yield from materializations(binding, binding.node(name), keys, [loaded])
-        session = session_metadata(loaded.session) if loaded.session is not None else {}
-        yield dg.Output(None, metadata={"vde/rows_written": loaded.rows, **session})
+        yield from _session_events(binding, name, keys, loaded)
 
     @dg.job(
         name=CATCH_UP_JOB,
@@ -119,24 +146,60 @@ def build_catch_up_job(location: Location) -> dg.JobDefinition:
     return catch_up_job
 
 
+def _session_events(
+    binding: Binding,
+    name: ModelName,
+    keys: Mapping[ModelName, dg.AssetKey],
+    loaded: Evaluated | NothingToLoad,
+) -> Iterator[object]:
+    """An event for each interval that a session touched, and what the session was about."""
+    if isinstance(loaded, NothingToLoad):
+        yield dg.Output(None, metadata={"vde/reason": loaded.reason})
+        return
+    yield from materializations(binding, binding.node(name), keys, [loaded])
+    session = session_metadata(loaded.session) if loaded.session is not None else {}
+    yield dg.Output(None, metadata={"vde/rows_written": loaded.rows, **session})
+
+
 def catch_up_config(name: ModelName) -> dict[str, object]:
     """The run configuration of one model's session."""
     return {"ops": {_CATCH_UP_OP: {"config": {"model": str(name)}}}}
 
 
 @dataclass(kw_only=True)
-class _PlanRun:
-    """A plan as a job: an op for each model to fill, parents first, and one that promotes.
+class _Errors:
+    """Keeps the error that ends a run, as it was before Dagster wrapped it."""
 
-    ``raised`` is the error that ended it, as it was before Dagster wrapped it.
-    """
+    raised: BaseException | None = None
+
+    @contextmanager
+    def kept(self) -> Iterator[None]:
+        """Keep an error for the caller, and give Dagster a failure with its text."""
+        try:
+            with failures():
+                yield
+        except dg.Failure as failure:
+            cause = failure.__cause__
+            self.raised = cause if isinstance(cause, Exception) else failure
+            raise
+        except (dg.DagsterExecutionInterruptedError, KeyboardInterrupt):
+            self.raised = KeyboardInterrupt()
+            raise
+        except Exception as error:
+            self.raised = error
+            raise
+
+
+@dataclass(kw_only=True)
+class _PlanRun:
+    """A plan as a job: an op for each model to fill, parents first, and one that promotes."""
 
     project: VdeProject
     plan: Plan
     lease: Lease
     report: Report
     done: list[Evaluated] = field(default_factory=list)
-    raised: BaseException | None = None
+    errors: _Errors = field(default_factory=_Errors)
 
     def job(self) -> dg.JobDefinition:
         filled = {change.name: None for change in self.plan.backfills}
@@ -160,10 +223,10 @@ class _PlanRun:
 
     def _backfill_op(self, name: ModelName, *, first: bool) -> dg.OpDefinition:
         services, plan, binding = self.project.services, self.plan, bind_plan(self.plan)
-        keys = _keys(plan)
+        keys = _keys(plan.graph, plan.environment)
 
         def fill(context: dg.OpExecutionContext) -> Iterator[object]:
-            with self._recorded():
+            with self.errors.kept():
                 for evaluated in backfill(services, binding, plan, name):
                     self.done.append(evaluated)
                     self.report(evaluated)
@@ -179,7 +242,7 @@ class _PlanRun:
 
     def _promote_op(self, *, first: bool) -> dg.OpDefinition:
         def promote(context: dg.OpExecutionContext) -> None:
-            with self._recorded():
+            with self.errors.kept():
                 finish(self.project.services, self.plan, self.lease)
 
         return dg.op(
@@ -188,23 +251,6 @@ class _PlanRun:
             out=dg.Out(dg.Nothing),
             description=f"Let the views of {self.plan.environment} show the plan's versions.",
         )(promote)
-
-    @contextmanager
-    def _recorded(self) -> Iterator[None]:
-        """Keep an error for the caller, and give Dagster a failure with its text."""
-        try:
-            with failures():
-                yield
-        except dg.Failure as failure:
-            cause = failure.__cause__
-            self.raised = cause if isinstance(cause, Exception) else failure
-            raise
-        except (dg.DagsterExecutionInterruptedError, KeyboardInterrupt):
-            self.raised = KeyboardInterrupt()
-            raise
-        except Exception as error:
-            self.raised = error
-            raise
 
 
 def _above(plan: Plan, name: ModelName, filled: Mapping[ModelName, object]) -> Sequence[ModelName]:
@@ -224,5 +270,5 @@ def _above(plan: Plan, name: ModelName, filled: Mapping[ModelName, object]) -> S
     return sorted(found)
 
 
-def _keys(plan: Plan) -> dict[ModelName, dg.AssetKey]:
-    return {node.name: asset_key(readable_table(node, plan.environment)) for node in plan.graph}
+def _keys(graph: Graph, environment: str) -> dict[ModelName, dg.AssetKey]:
+    return {node.name: asset_key(readable_table(node, environment)) for node in graph}
