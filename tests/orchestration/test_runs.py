@@ -9,10 +9,13 @@ from typing import TYPE_CHECKING
 import dagster as dg
 import pytest
 
+from vde_dagster.app.binding import bind_environment
 from vde_dagster.app.evaluate import Evaluated
 from vde_dagster.core.errors import Conflict, EvaluationFailed
+from vde_dagster.core.late_data import NothingToLoad
+from vde_dagster.core.names import ModelName
 from vde_dagster.orchestration.home import dagster_home
-from vde_dagster.orchestration.jobs import run_plan
+from vde_dagster.orchestration.jobs import run_catch_up, run_plan
 
 if TYPE_CHECKING:
     from tests.orchestration.conftest import Sample
@@ -20,6 +23,7 @@ if TYPE_CHECKING:
 pytestmark = pytest.mark.spark
 
 SENSOR = "vde_late_data_prod"
+DAILY_NAME = ModelName("mart", "daily")
 
 
 def tick(definitions: dg.Definitions, instance: dg.DagsterInstance) -> dg.SensorResult | str:
@@ -228,3 +232,47 @@ def test_home_is_dagster_home_where_it_is_set(
     assert "QueuedRunCoordinator" in (own / "dagster.yaml").read_text()
     monkeypatch.setenv("DAGSTER_HOME", str(tmp_path / "elsewhere"))
     assert dagster_home(configuration) == tmp_path / "elsewhere"
+
+
+def test_a_session_of_the_command_line_is_a_run_with_an_event_for_each_interval(
+    sample: Sample, own_home: None
+) -> None:
+    sample.apply()
+    sample.land((100, 3.25, 7), (101, 24.5, 1), until=25)
+    project = sample.project()
+    binding = bind_environment(project.services, "prod")
+    assert binding is not None
+    name = ModelName("staging", "events")
+    loaded = run_catch_up(project, binding, name)
+    assert isinstance(loaded, Evaluated)
+    assert loaded.rows == 2
+    assert isinstance(run_catch_up(project, binding, name), NothingToLoad)
+    home = dagster_home(project.configuration)
+    with dg.DagsterInstance.from_config(str(home)) as instance:
+        assert len(instance.get_runs()) == 2
+        records = instance.fetch_materializations(
+            dg.AssetKey(["staging", "events"]), limit=100
+        ).records
+        assert sorted(each.partition_key or "" for each in records) == [
+            "2024-01-01-03:00",
+            "2024-01-02-00:00",
+        ]
+
+
+def test_an_edited_filter_makes_a_new_iceberg_table_and_leaves_the_old_one(
+    sample: Sample,
+) -> None:
+    sample.apply()
+    catalog = sample.project().services.catalog
+    old = sample.plan().snapshots[DAILY_NAME].key
+    before = catalog.table(old.table)
+    text = (sample.folder / "models/mart/daily.sql").read_text("utf-8")
+    sample.write("models/mart/daily.sql", text.replace("SELECT", "select").replace("\n", "\n\n"))
+    assert sample.plan().is_empty
+    sample.write("models/mart/daily.sql", text.replace("@end_dt", "@end_dt AND id < 10"))
+    sample.apply()
+    new = sample.plan().snapshots[DAILY_NAME].key
+    assert new.table != old.table
+    assert catalog.table(old.table) == before
+    assert [row[1] for row in sample.rows("mart.daily")] == [10]
+    assert [row[1] for row in sample.rows(str(old.table))] == [24]
