@@ -201,7 +201,7 @@ def test_wrong_files_do_not_take_a_planned_environment_down(
     sample.write("models/mart/broken.sql", "SELECT FROM WHERE")
     graph = sample.definitions().resolve_asset_graph()
     assert dg.AssetKey(["mart", "daily"]) in graph.get_all_asset_keys()
-    assert [each for each in caplog.records if "cannot be read" in each.message]
+    assert [each for each in caplog.records if "cannot be read" in each.getMessage()]
 
 
 def test_dev_shows_what_production_computed(sample: "Sample", instance: dg.DagsterInstance) -> None:

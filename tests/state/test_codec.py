@@ -21,7 +21,7 @@ from vde_dagster.state.sql_state import SqlState
 
 ids = st.integers(-(2**63), 2**63 - 1)
 # Years 2 to 9998: the library makes instants in UTC only there.
-instants = st.datetimes(datetime(2, 1, 1), datetime(9998, 1, 1), timezones=st.just(UTC))  # noqa: DTZ001
+instants = st.datetimes(datetime(2, 1, 1), datetime(9998, 1, 1), timezones=st.just(UTC))
 intervals = (
     st.tuples(instants, instants)
     .filter(lambda pair: pair[0] != pair[1])

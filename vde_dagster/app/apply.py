@@ -58,8 +58,30 @@ def reserved(services: Services, plan: Plan) -> Iterator[Lease]:
                 f"{plan.environment} was changed since this plan was made (revision {revision}, "
                 f"the plan was made at {plan.base_revision}). Nothing was done; plan again."
             )
-        services.state.store_snapshots(tuple(plan.snapshots.values()), environment=plan.environment)
+        store_plan(services, plan)
         yield lease
+
+
+def store_plan(services: Services, plan: Plan) -> None:
+    """Store a plan's snapshots, before anything is written for it.
+
+    Raises:
+        Conflict: Another plan stored one of them meanwhile with another version, so what this plan
+            says does not hold any more.
+    """
+    snapshots = tuple(plan.snapshots.values())
+    services.state.store_snapshots(snapshots, environment=plan.environment)
+    stored = services.state.snapshots((each.name, each.fingerprint) for each in snapshots)
+    moved = [
+        str(each.name)
+        for each in snapshots
+        if stored[each.name, each.fingerprint.digest].version != each.version
+    ]
+    if moved:
+        raise Conflict(
+            f"another plan stored {', '.join(sorted(moved))} with another version since this plan "
+            "was made. Nothing was computed; plan again."
+        )
 
 
 def backfill(

@@ -54,8 +54,13 @@ def late_models(binding: Binding) -> tuple[ModelName, ...]:
     return tuple(node.name for node in binding.graph if node.model.late_data is not None)
 
 
-def detect(services: Services, binding: Binding, name: ModelName) -> Decision:
+def detect(
+    services: Services, binding: Binding, name: ModelName, *, reload: bool = False
+) -> Decision:
     """What a session of this model would do now. Starts no Spark and writes nothing.
+
+    With ``reload`` it is decided as if nothing was loaded yet: everything is overwritten from the
+    source as it is now, which becomes the mark.
 
     Raises:
         Refused: The model has no late data.
@@ -65,22 +70,27 @@ def detect(services: Services, binding: Binding, name: ModelName) -> Decision:
         raise Refused(f"{name} has no late_data property, so it has no sessions.")
     key = binding.key(name)
     source = node.model.late_data.sources[0]
-    mark = services.state.marks(key).get(source)
+    mark = None if reload else services.state.marks(key).get(source)
+    held_now = () if reload else _held(services, key)
     now = services.project_now()
     if now is None:
         return NothingToLoad(reason="the project's clock has no time yet: its sources are empty")
     return decide_stateless(
         mark=mark,
         history=services.catalog.history(source, mark),
-        held=held_intervals(services.state.ledger([key]).get(key, ())),
+        held=held_now,
         start=node.model.start,
         now=now,
         unit=node.model.unit,
     )
 
 
-def catch_up(services: Services, binding: Binding, name: ModelName) -> Evaluated | NothingToLoad:
+def catch_up(
+    services: Services, binding: Binding, name: ModelName, *, reload: bool = False
+) -> Evaluated | NothingToLoad:
     """Run one session: everything that is due and everything late, in one commit.
+
+    With ``reload`` everything that is due is loaded again; what the source no longer has is gone.
 
     Raises:
         Refused: What happened to the source cannot be loaded by appending; nothing was written.
@@ -91,7 +101,7 @@ def catch_up(services: Services, binding: Binding, name: ModelName) -> Evaluated
     key = binding.key(name)
     with held(services.state, version_resource(key), holder=holder(services, binding)) as lease:
         recover(services, key, lease)
-        decision = detect(services, binding, name)
+        decision = detect(services, binding, name, reload=reload)
         match decision:
             case NothingToLoad():
                 return decision

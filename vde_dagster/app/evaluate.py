@@ -23,7 +23,13 @@ from vde_dagster.core.graph import Node
 from vde_dagster.core.intervals import Interval
 from vde_dagster.core.kind import External, View
 from vde_dagster.core.late_data import HighWaterMark, Load
-from vde_dagster.core.ledger import LedgerChange, LedgerEntry, LedgerOperation
+from vde_dagster.core.ledger import (
+    LedgerChange,
+    LedgerEntry,
+    LedgerMismatch,
+    LedgerOperation,
+    apply_changes,
+)
 from vde_dagster.core.names import ModelName
 from vde_dagster.core.snapshot import VersionKey
 from vde_dagster.core.work import (
@@ -161,6 +167,7 @@ def carry_out(
         columns=staged.columns,
         mark=step.mark,
     )
+    _check_bookable(services, key, step.work_id, publication, lease=lease)
     services.state.record_staged(step.work_id, publication, lease=lease)
     services.state.renew_lease(lease, ttl=TTL)
     _publish(services, key, base, publication)
@@ -175,6 +182,27 @@ def carry_out(
         seconds=(services.clock.now() - started).total_seconds(),
         session=step.session,
     )
+
+
+def _check_bookable(
+    services: Services, key: VersionKey, work_id: str, publication: Publication, *, lease: Lease
+) -> None:
+    """Refuse before publishing what could not be booked afterwards.
+
+    The lease is ours, so the ledger is the same when it is booked.
+    """
+    try:
+        apply_changes(
+            services.state.ledger([key]).get(key, ()),
+            publication.changes,
+            columns=publication.columns,
+            work_id=work_id,
+            iceberg_snapshot_id=publication.iceberg_snapshot_id,
+        )
+    except LedgerMismatch as error:
+        services.catalog.drop_branch(key.table, work_id)
+        services.state.abandon(work_id, reason=str(error), lease=lease)
+        raise
 
 
 def recover(services: Services, key: VersionKey, lease: Lease) -> None:

@@ -2,16 +2,18 @@
 
 from __future__ import annotations
 
+import logging
 import threading
 from collections.abc import Iterator
-from contextlib import contextmanager
+from contextlib import contextmanager, suppress
 from datetime import timedelta
 
-from vde_dagster.core.errors import Conflict, OutcomeUnknown
+from vde_dagster.core.errors import Conflict
 from vde_dagster.core.snapshot import VersionKey
 from vde_dagster.ports.state import Lease, LeaseLost, State
 
 TTL = timedelta(minutes=2)
+_LOG = logging.getLogger(__name__)
 
 
 def version_resource(key: VersionKey) -> str:
@@ -45,7 +47,8 @@ def held(state: State, resource: str, *, holder: str) -> Iterator[Lease]:
     finally:
         done.set()
         renewing.join(timeout=TTL.total_seconds())
-        state.release_lease(lease)
+        with suppress(Conflict):  # the database is busy: the lease expires by itself
+            state.release_lease(lease)
 
 
 def _renew(state: State, lease: Lease, done: threading.Event) -> None:
@@ -54,5 +57,7 @@ def _renew(state: State, lease: Lease, done: threading.Event) -> None:
             state.renew_lease(lease, ttl=TTL)
         except LeaseLost:
             return
-        except (Conflict, OutcomeUnknown):
-            continue  # the database was busy; there are two more tries before it expires
+        except (
+            Exception
+        ) as error:  # the database was busy or away: two more tries before it expires
+            _LOG.warning("the lease %s could not be renewed: %s", lease.resource, error)

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Collection, Mapping
 from datetime import datetime
 
 from vde_dagster import kinds
@@ -30,9 +30,13 @@ def plan_environment(services: Services, graph: Graph, environment: str) -> Plan
     stored = services.state.snapshots((node.name, node.fingerprint) for node in graph)
     resolved = resolve_snapshots(graph, shown, stored)
     now = services.project_now()
-    horizons = _horizons(services, graph, now)
-    snapshots = {name: each.snapshot for name, each in resolved.items()}
-    missing = _missing(services, graph, environment, snapshots, horizons)
+    keys = {name: each.snapshot.key for name, each in resolved.items()}
+    ledger = services.state.ledger(keys.values())
+    owners = services.state.owners(keys.values())
+    writes = {name for name, key in keys.items() if may_write(environment, owners.get(key))}
+    held = {name: held_intervals(ledger.get(key, ())) for name, key in keys.items()}
+    horizons = _horizons(services, graph, now, capped=_capped(graph, writes, held))
+    missing = _missing(graph, writes, held, horizons)
     return make_plan(
         plan_id=services.ids.new(),
         environment=environment,
@@ -48,10 +52,9 @@ def plan_environment(services: Services, graph: Graph, environment: str) -> Plan
 
 
 def _missing(
-    services: Services,
     graph: Graph,
-    environment: str,
-    snapshots: Mapping[ModelName, ModelSnapshot],
+    writes: Collection[ModelName],
+    held: Mapping[ModelName, tuple[Interval, ...]],
     horizons: Mapping[ModelName, datetime | None],
 ) -> dict[ModelName, tuple[Interval, ...]]:
     """What each version lacks that this environment may write, and that can be made now.
@@ -59,25 +62,40 @@ def _missing(
     A model waits while something that it reads holds nothing and will hold nothing: there is no
     table to read yet.
     """
-    keys = [snapshot.key for snapshot in snapshots.values()]
-    ledger = services.state.ledger(keys)
-    owners = services.state.owners(keys)
     missing: dict[ModelName, tuple[Interval, ...]] = {}
     void: set[ModelName] = set()
     for node in graph:
-        key = snapshots[node.name].key
-        entries = ledger.get(key, ())
         waits = any(parent in void for parent in node.model.parents)
-        writes = may_write(environment, owners.get(key)) and not waits
-        held = held_intervals(entries)
-        missing[node.name] = missing_of(node, held, horizons[node.name]) if writes else ()
-        if not entries and not missing[node.name] and not isinstance(node.model.kind, External):
+        able = node.name in writes and not waits
+        missing[node.name] = missing_of(node, held[node.name], horizons[node.name]) if able else ()
+        empty = not held[node.name] and not missing[node.name]
+        if empty and not isinstance(node.model.kind, External):
             void.add(node.name)
     return missing
 
 
+def _capped(
+    graph: Graph,
+    writes: Collection[ModelName],
+    held: Mapping[ModelName, tuple[Interval, ...]],
+) -> dict[ModelName, datetime | None]:
+    """Up to where intervals are held, from the first on, that only another environment may fill."""
+    capped: dict[ModelName, datetime | None] = {}
+    for node in graph:
+        if node.name in writes or node.model.time_column is None:
+            continue
+        first = node.model.unit.ceil(node.model.start)
+        covering = [each.end for each in held[node.name] if each.start <= first < each.end]
+        capped[node.name] = covering[0] if covering else None
+    return capped
+
+
 def _horizons(
-    services: Services, graph: Graph, now: datetime | None
+    services: Services,
+    graph: Graph,
+    now: datetime | None,
+    *,
+    capped: Mapping[ModelName, datetime | None],
 ) -> dict[ModelName, datetime | None]:
     tables = {name: services.source(name) for name in sources(graph)}
     valid_to = {name: valid_to_of(table) for name, table in tables.items()}
@@ -90,6 +108,7 @@ def _horizons(
             for name, table in tables.items()
             if table is None or table.iceberg_snapshot_id is None
         },
+        capped=capped,
     )
 
 

@@ -11,8 +11,11 @@ from collections.abc import Collection
 from vde_dagster.app.leases import environment_resource, held
 from vde_dagster.app.services import Services
 from vde_dagster.core.dsha import Column
+from vde_dagster.core.errors import Refused
+from vde_dagster.core.intervals import subtract
 from vde_dagster.core.kind import External
-from vde_dagster.core.names import ModelName, environment_view
+from vde_dagster.core.ledger import held_intervals
+from vde_dagster.core.names import PRODUCTION, ModelName, environment_view
 from vde_dagster.core.plan import Plan
 from vde_dagster.core.snapshot import ModelSnapshot, VersionKey
 from vde_dagster.ports.catalog import ViewDefinition
@@ -24,29 +27,39 @@ def promote(services: Services, plan: Plan, lease: Lease) -> Environment:
     """Make an environment show a plan's snapshots.
 
     Raises:
+        Refused: A view's name is taken, or production would show less than it does; nothing was
+            changed.
         Conflict: The environment was changed since the plan was made.
         LeaseLost: The lease on the environment is not held any more.
     """
-    snapshots = tuple(plan.snapshots[node.name] for node in plan.graph)
+    before = services.state.environment(plan.environment)
+    _check_names(services, plan, before)
+    if plan.environment == PRODUCTION and before is not None:
+        _check_holds(services, plan, before)
     environment = services.state.begin_promotion(
         plan.environment,
         expected_revision=plan.base_revision,
         plan_id=plan.plan_id,
-        snapshots=snapshots,
+        snapshots=tuple(plan.snapshots[node.name] for node in plan.graph),
         lease=lease,
     )
-    return _swap(services, environment, _no_longer_shown(plan))
+    return _swap(services, environment)
 
 
 def finish_promotions(services: Services, environment: str) -> None:
-    """Finish a promotion that an earlier process began and did not finish."""
+    """Finish a promotion that an earlier process began and did not finish.
+
+    Raises:
+        Conflict: Somebody is promoting right now.
+    """
     shown = services.state.environment(environment)
     if shown is None or not shown.promoting:
         return
-    with held(services.state, environment_resource(environment), holder="recovery"):
+    holder = f"recovery {services.ids.new()[:12]}"
+    with held(services.state, environment_resource(environment), holder=holder):
         shown = services.state.environment(environment)
         if shown is not None and shown.promoting:
-            _swap(services, shown, ())
+            _swap(services, shown)
 
 
 def show(services: Services, environment: str, names: Collection[ModelName]) -> None:
@@ -67,20 +80,75 @@ def show_first(
     """
     shown = services.state.environment(environment)
     snapshot = shown.snapshots.get(key.model) if shown is not None else None
-    if snapshot is not None and snapshot.key == key:
+    if shown is not None and snapshot is not None and snapshot.key == key:
         name = environment_view(key.model, environment)
         view = ViewDefinition(name=name, target=key.table, columns=columns)
         services.catalog.swap_views([view], ())
+        _settle(services, environment, shown)
 
 
-def _swap(
-    services: Services, environment: Environment, removed: tuple[ModelName, ...]
-) -> Environment:
+def _swap(services: Services, environment: Environment) -> Environment:
+    before = services.state.environment(environment.name, revision=environment.revision - 1)
+    removed = [
+        snapshot.name
+        for snapshot in (before.snapshots.values() if before is not None else ())
+        if snapshot.name not in environment.snapshots and not _is_source(snapshot)
+    ]
     services.catalog.swap_views(
         _views(services, environment, environment.snapshots),
         [environment_view(name, environment.name) for name in removed],
     )
-    return services.state.finish_promotion(environment.name, plan_id=environment.plan_id)
+    try:
+        return services.state.finish_promotion(environment.name, plan_id=environment.plan_id)
+    finally:
+        _settle(services, environment.name, environment)
+
+
+def _settle(services: Services, name: str, swapped: Environment) -> None:
+    """Let the views follow the state where it moved on while we swapped (a process that slept)."""
+    latest = services.state.environment(name)
+    while latest is not None and latest.revision != swapped.revision:
+        services.catalog.swap_views(_views(services, latest, latest.snapshots), ())
+        swapped, latest = latest, services.state.environment(name)
+
+
+def _check_names(services: Services, plan: Plan, before: Environment | None) -> None:
+    """Refuse before anything is recorded where a view could not be made afterwards."""
+    known = before.snapshots if before is not None else {}
+    wanted = [
+        environment_view(node.name, plan.environment)
+        for node in plan.graph
+        if node.name not in known and not isinstance(node.model.kind, External)
+    ]
+    taken = services.catalog.taken(wanted)
+    if taken:
+        raise Refused(
+            f"{', '.join(sorted(map(str, taken)))} stands in the catalog already, so no view of "
+            f"{plan.environment} can be put there. Rename the model, or move what stands there "
+            "away. Nothing was changed."
+        )
+
+
+def _check_holds(services: Services, plan: Plan, before: Environment) -> None:
+    """Refuse a promotion after which production would show fewer intervals of a model."""
+    pairs = [
+        (before.snapshots[node.name].key, plan.snapshots[node.name].key, node)
+        for node in plan.graph
+        if node.name in before.snapshots and node.model.time_column is not None
+    ]
+    ledger = services.state.ledger({key for old, new, _ in pairs for key in (old, new)})
+    lacking = []
+    for old, new, node in pairs:
+        gone = subtract(held_intervals(ledger.get(old, ())), held_intervals(ledger.get(new, ())))
+        gone = tuple(each for each in gone if each.end > node.model.start)
+        if gone:
+            lacking.append(f"{node.name} ({', '.join(map(str, gone))})")
+    if lacking:
+        raise Refused(
+            f"{plan.environment} shows intervals that the new versions do not hold: "
+            f"{'; '.join(lacking)}. What they read is not complete up to there. Nothing was "
+            "changed; load their sources and plan again."
+        )
 
 
 def _views(
@@ -110,7 +178,3 @@ def _views(
 
 def _is_source(snapshot: ModelSnapshot) -> bool:
     return isinstance(read_model(snapshot.source).kind, External)
-
-
-def _no_longer_shown(plan: Plan) -> tuple[ModelName, ...]:
-    return tuple(change.name for change in plan.changes if change.version is None)

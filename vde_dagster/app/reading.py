@@ -9,11 +9,11 @@ from datetime import datetime
 from sqlglot import exp
 
 from vde_dagster.app.binding import Binding
-from vde_dagster.app.services import Services
+from vde_dagster.app.services import Services, valid_to_of
 from vde_dagster.core.errors import Refused
 from vde_dagster.core.graph import Node
-from vde_dagster.core.input_ranges import InputRange, TimeAxis, WholeTable, input_ranges
-from vde_dagster.core.intervals import Interval, subtract
+from vde_dagster.core.input_ranges import WHOLE, InputRange, TimeAxis, WholeTable, input_ranges
+from vde_dagster.core.intervals import Interval, due, format_instant, subtract
 from vde_dagster.core.kind import External, View
 from vde_dagster.core.ledger import LedgerEntry, held_intervals
 from vde_dagster.core.macros import TimeRange
@@ -21,6 +21,7 @@ from vde_dagster.core.model import PythonFunction, SeedRows
 from vde_dagster.core.names import ModelName, TableName
 from vde_dagster.core.rendering import inline, render_interval, render_whole, replace_tables
 from vde_dagster.core.work import AsOf, CsvRows, Input, PythonRows, Rows, SqlRows, TimeAxisSpec
+from vde_dagster.kinds.rules import ALWAYS
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -82,7 +83,7 @@ def read_whole(
                 interval=interval,
                 execution_time=execution_time,
             )
-            read = _python_inputs(services, binding, node, source_pins or {})
+            read = _python_inputs(services, binding, node, interval, source_pins or {})
             return Reading(
                 rows=rows,
                 inputs={str(name): each for name, each in read.items()},
@@ -175,20 +176,50 @@ def _query_inputs(
     gaps = [
         gap
         for name in sorted(models)
-        if (gap := _gap(binding.graph[name], ranges[name], ledger.get(binding.key(name), ())))
-    ]
-    if gaps:
-        raise Refused(
-            f"{node.name} cannot be evaluated for {interval}: " + "; ".join(gaps) + ". Evaluate "
-            f"what is missing first: `vde plan {binding.environment}` lists and fills it."
+        if (
+            gap := _gap(
+                binding.graph[name], ranges[name], ledger.get(binding.key(name), ()), interval.end
+            )
         )
+    ]
+    _refuse(services, binding, node, interval, ranges=ranges, gaps=gaps)
     return _pin(services, binding, ranges, source_pins)
+
+
+def _refuse(
+    services: Services,
+    binding: Binding,
+    node: Node,
+    interval: Interval,
+    *,
+    ranges: Mapping[ModelName, InputRange],
+    gaps: list[str],
+) -> None:
+    """Refuse an interval whose inputs are not whole, and name what is missing.
+
+    Raises:
+        Refused: A model lacks something, or a source says that it is complete to less.
+    """
+    incomplete = [
+        f"the source {name} is complete only to {format_instant(complete)}"
+        for name in sorted(ranges)
+        if _is_source(binding, name)
+        and (complete := valid_to_of(services.source(name))) is not None
+        and complete < interval.end != ALWAYS.end
+    ]
+    if gaps or incomplete:
+        raise Refused(
+            f"{node.name} cannot be evaluated for {interval}: {'; '.join([*gaps, *incomplete])}. "
+            "Load or evaluate what is missing first; "
+            f"`vde plan {binding.environment}` shows what can be filled."
+        )
 
 
 def _python_inputs(
     services: Services,
     binding: Binding,
     node: Node,
+    interval: Interval,
     source_pins: Mapping[ModelName, int | None],
 ) -> dict[ModelName, AsOf]:
     views = [
@@ -201,12 +232,17 @@ def _python_inputs(
             f"{node.name} is a Python model and reads the VIEW {', '.join(views)}, which cannot "
             "be pinned; read the tables below it, or make it FULL."
         )
-    whole: dict[ModelName, InputRange] = {parent: WholeTable() for parent in node.model.parents}
+    whole: dict[ModelName, InputRange] = dict.fromkeys(node.model.parents, WHOLE)
     models = [name for name in whole if not _is_source(binding, name)]
     ledger = services.state.ledger(binding.key(name) for name in models)
-    empty = [str(name) for name in sorted(models) if not ledger.get(binding.key(name))]
-    if empty:
-        raise Refused(f"{node.name} reads {', '.join(empty)}, which holds nothing yet.")
+    gaps = [
+        gap
+        for name in sorted(models)
+        if (
+            gap := _gap(binding.graph[name], WHOLE, ledger.get(binding.key(name), ()), interval.end)
+        )
+    ]
+    _refuse(services, binding, node, interval, ranges=whole, gaps=gaps)
     return _pin(services, binding, whole, source_pins)
 
 
@@ -247,10 +283,20 @@ def _input_axis(node: Node) -> TimeAxis | None:
     return TimeAxis(column=column, unit=node.model.unit) if column is not None else None
 
 
-def _gap(node: Node, wanted: InputRange, entries: tuple[LedgerEntry, ...]) -> str | None:
-    """What a parent lacks of a range, for a person; None where it holds it all."""
+def _gap(
+    node: Node, wanted: InputRange, entries: tuple[LedgerEntry, ...], until: datetime
+) -> str | None:
+    """What a parent lacks of a range, for a person; None where it holds it all.
+
+    Who reads a whole table for a time up to ``until`` needs all that is due of it by then.
+    """
+    if not entries:
+        return f"{node.name} holds nothing yet"
     if isinstance(wanted, WholeTable):
-        return None if entries else f"{node.name} holds nothing yet"
+        due_until = due(node.model.start, until, node.model.unit)
+        if node.model.time_column is None or due_until is None:
+            return None
+        wanted = (due_until,)
     held = held_intervals(entries)
     first = node.model.unit.ceil(node.model.start)
     clipped = [Interval(max(each.start, first), each.end) for each in wanted if each.end > first]

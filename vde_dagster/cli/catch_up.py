@@ -24,18 +24,31 @@ if TYPE_CHECKING:
 @click.command("catch-up", short_help="Find late rows and load them, once.")
 @click.argument("model", type=options.model, required=False, metavar="[MODEL]")
 @click.option("--explain", is_flag=True, help="Only say what a session would do, and why.")
+@click.option(
+    "--reload",
+    is_flag=True,
+    help="Load MODEL again, whole, from its source as it is now; what the source lost is lost.",
+)
 @options.ENVIRONMENT
 @options.FORMAT
 @options.PROJECT
 @options.WITH_DEBUG
 def command(
-    model: ModelName | None, *, explain: bool, environment: str, output: str, folder: Path
+    model: ModelName | None,
+    *,
+    explain: bool,
+    reload: bool,
+    environment: str,
+    output: str,
+    folder: Path,
 ) -> None:
     """Run one catch-up session of MODEL, or of every model with late data.
 
     A session finds what the source got since the last one, from Iceberg metadata, and loads it in
     one commit. Where there is nothing to load no Spark is started.
     """
+    if reload and model is None:
+        raise click.UsageError("--reload needs the MODEL that is to be loaded again.")
     from vde_dagster.app.binding import bind_environment
     from vde_dagster.app.catch_up import detect, late_models
     from vde_dagster.app.world import VdeProject
@@ -49,10 +62,10 @@ def command(
     facts: list[dict[str, object]] = []
     stopped: list[str] = []
     for name in names:
-        decision = detect(services, binding, name)
+        decision = detect(services, binding, name, reload=reload)
         loaded = None
         if isinstance(decision, Load) and not explain:
-            decision, loaded = _load(project, binding, name)
+            decision, loaded = _load(project, binding, name, reload=reload)
         if isinstance(decision, Stop):
             stopped.append(str(name))
         facts.append(_facts(name, decision, loaded))
@@ -67,12 +80,12 @@ def command(
 
 
 def _load(
-    project: VdeProject, binding: Binding, name: ModelName
+    project: VdeProject, binding: Binding, name: ModelName, *, reload: bool
 ) -> tuple[Decision, Evaluated | None]:
     """Run a session. It decides again under the lease, so another may have been first."""
     from vde_dagster.orchestration.jobs import run_catch_up
 
-    outcome = run_catch_up(project, binding, name)
+    outcome = run_catch_up(project, binding, name, reload=reload)
     if isinstance(outcome, NothingToLoad):
         return outcome, None
     assert outcome.session is not None, "a session says what it loaded"

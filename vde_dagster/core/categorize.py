@@ -12,7 +12,7 @@ from sqlglot import exp
 
 from vde_dagster.core.canonical import canonical_form
 from vde_dagster.core.graph import Node
-from vde_dagster.core.model import Query
+from vde_dagster.core.model import Model, Query
 from vde_dagster.core.snapshot import Category
 
 _MAY_CHANGE_ROWS = (
@@ -38,8 +38,9 @@ def categorize(before: Node, after: Node) -> Verdict:
     """The category of a change between two nodes of one model whose own data hashes differ."""
     if not isinstance(before.model.body, Query) or not isinstance(after.model.body, Query):
         return _breaking("its content changed")
-    if before.model.kind != after.model.kind:
-        return _breaking(f"its kind was {before.model.kind.keyword} or had other options")
+    changed = _changed_loading(before.model, after.model)
+    if changed is not None:
+        return _breaking(changed)
     assert before.canonical is not None, f"{before.name} has a query but no canonical form"
     assert after.canonical is not None, f"{after.name} has a query but no canonical form"
     added = _added_projections(before.canonical.expression, after.canonical.expression)
@@ -51,6 +52,31 @@ def categorize(before: Node, after: Node) -> Verdict:
     if any(each.find(*_MAY_CHANGE_ROWS) for each in added):
         return _breaking(f"adds {names}, which may change the rows")
     return Verdict(category=Category.NON_BREAKING, reasons=(f"adds {names}",))
+
+
+def _changed_loading(before: Model, after: Model) -> str | None:
+    if before.kind != after.kind:
+        return f"its kind was {before.kind.keyword} or had other options"
+    if before.unit != after.unit:
+        return f"its intervals were of one {before.unit.value} each"
+    if before.late_data != after.late_data:
+        return "how it loads late data changed"
+    return None
+
+
+def reads_every_column(node: Node) -> bool:
+    """Whether a model's rows may follow from columns that it does not name.
+
+    Python models are not understood; ``*`` inside a function and PIVOT mean all columns that there
+    are. COUNT(*) counts rows only.
+    """
+    if node.canonical is None:
+        return node.model.body is not None
+    query = node.canonical.expression
+    if query.find(exp.Pivot) is not None:
+        return True
+    stars = query.find_all(exp.Star)
+    return any(not (isinstance(star.parent, exp.Count)) for star in stars)
 
 
 def _breaking(reason: str) -> Verdict:

@@ -15,6 +15,7 @@ from typing import Final
 
 from vde_dagster.core.canonical import CanonicalQuery, canonical_form
 from vde_dagster.core.intervals import format_instant
+from vde_dagster.core.macros import macros_in
 from vde_dagster.core.model import Model, PythonFunction, Query, SeedRows
 from vde_dagster.core.names import TableName
 
@@ -82,6 +83,7 @@ def data_parts(model: Model, canonical: CanonicalQuery | None) -> tuple[str, ...
         f"kind={_kind_part(model)}",
         f"unit={model.unit.value if model.time_column else ''}",
         f"late_data={_late_data_part(model)}",
+        f"range={_range_part(model)}",
         *(f"column={column.name.lower()} {column.type.lower()}" for column in model.columns),
         f"body={_body_part(model, canonical)}",
     )
@@ -111,6 +113,17 @@ def _kind_part(model: Model) -> str:
         if field.name != "path"  # a seed's content counts, not the place of its file
     )
     return " ".join([model.kind.keyword, *options])
+
+
+def _range_part(model: Model) -> str:
+    """What the time macros of a model without intervals stand for: they change its rows."""
+    if model.time_column is not None:
+        return ""
+    body = model.body
+    timed = isinstance(body, PythonFunction) or (
+        isinstance(body, Query) and any(True for _ in macros_in(body.expression))
+    )
+    return f"{format_instant(model.start)} {model.unit.value}" if timed else ""
 
 
 def _late_data_part(model: Model) -> str:

@@ -11,6 +11,7 @@ from vde_dagster.core.canonical import CanonicalQuery, QueryInvalid, canonicaliz
 from vde_dagster.core.dsha import Column
 from vde_dagster.core.errors import Problem, ProjectInvalid
 from vde_dagster.core.fingerprint import Fingerprint, fingerprint
+from vde_dagster.core.intervals import IntervalUnit
 from vde_dagster.core.kind import External
 from vde_dagster.core.model import Model, Query, SeedRows
 from vde_dagster.core.names import ModelName
@@ -109,6 +110,13 @@ def _check_columns(model: Model, canonical: CanonicalQuery) -> None:
         raise QueryInvalid(f"the query returns several columns named {', '.join(twice)}")
     if model.time_column is not None and model.time_column not in names:
         raise QueryInvalid(f"the time column {model.time_column!r} is not among its columns")
+    types = {column.name.lower(): column.type for column in _columns(model, canonical)}
+    finer = model.unit not in (IntervalUnit.DAY, IntervalUnit.MONTH, IntervalUnit.YEAR)
+    if model.time_column is not None and types[model.time_column] == "date" and finer:
+        raise QueryInvalid(
+            f"the time column {model.time_column!r} is a DATE, which cannot tell one "
+            f"{model.unit.value} from another; use a timestamp, or a daily cron"
+        )
 
 
 def _columns(model: Model, canonical: CanonicalQuery | None) -> tuple[Column, ...]:

@@ -182,7 +182,7 @@ def decide_stateless(
 
 def _impossible(history: SourceHistory) -> Stop | None:
     """The named cases in which the exact new rows cannot be told."""
-    restate = "Restate the model, so that it is loaded again from the source as it is now."
+    restate = "`vde catch-up MODEL --reload` loads it again, whole, from the source as it is now."
     match history.status:
         case SourceStatus.MISSING:
             return Stop(

@@ -12,6 +12,7 @@ from enum import Enum
 from itertools import pairwise
 
 from vde_dagster.core.dsha import Column, RowSum, dsha
+from vde_dagster.core.errors import Refused
 from vde_dagster.core.intervals import Interval, merge
 
 
@@ -54,7 +55,7 @@ class LedgerChange:
     digest: str | None = None
 
 
-class LedgerMismatch(ValueError):
+class LedgerMismatch(Refused, ValueError):
     """A change does not fit what the ledger holds; applying it would lose or double rows."""
 
 

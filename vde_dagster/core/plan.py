@@ -10,7 +10,7 @@ from dataclasses import dataclass, replace
 from datetime import datetime
 from enum import Enum
 
-from vde_dagster.core.categorize import Verdict, categorize
+from vde_dagster.core.categorize import Verdict, categorize, reads_every_column
 from vde_dagster.core.fingerprint import view_version
 from vde_dagster.core.graph import Graph, Node
 from vde_dagster.core.intervals import Interval
@@ -151,13 +151,20 @@ def _difference(
             verdict = Verdict(category=Category.BREAKING, reasons=(*verdict.reasons, reason))
         return Change.DIRECT, verdict
     if old.parent_data != new.parent_data:
-        if above:
-            return Change.INDIRECT, Verdict(category=Category.INDIRECT_BREAKING, reasons=(reason,))
-        return Change.INDIRECT, Verdict(
-            category=Category.INDIRECT_NON_BREAKING,
-            reasons=("nothing that it reads changed",),
-        )
+        return Change.INDIRECT, _indirect(node, reason if above else None)
     return Change.METADATA, Verdict(category=Category.METADATA, reasons=("only metadata changed",))
+
+
+def _indirect(node: Node, above: str | None) -> Verdict:
+    """What a change of parents only means; ``above`` tells which of them change rows or columns."""
+    if above is not None:
+        return Verdict(category=Category.INDIRECT_BREAKING, reasons=(above,))
+    if reads_every_column(node):
+        reason = "may read columns that it does not name, and its parents have other ones now"
+        return Verdict(category=Category.INDIRECT_BREAKING, reasons=(reason,))
+    return Verdict(
+        category=Category.INDIRECT_NON_BREAKING, reasons=("nothing that it reads changed",)
+    )
 
 
 def _version(
@@ -192,6 +199,7 @@ def complete_to(
     *,
     valid_to: Mapping[ModelName, datetime],
     unborn: Collection[ModelName],
+    capped: Mapping[ModelName, datetime | None],
 ) -> dict[ModelName, datetime | None]:
     """Up to when all that each model reads is whole, at the project's time.
 
@@ -201,10 +209,12 @@ def complete_to(
         valid_to: The valid-to times of the sources that declare one (seed 003, VTTS).
         unborn: Sources without any Iceberg snapshot, so without anything that a high-water mark
             could name: models that load them by sessions wait for their first one.
+        capped: Up to where versions are held that this environment may not write (rule R9).
     """
     horizons: dict[ModelName, datetime | None] = {}
     for node in graph:
         own = None if _waits(node, unborn) else valid_to.get(node.name, now)
+        own = capped.get(node.name, own)
         times = [now, own, *(horizons[parent] for parent in node.model.parents)]
         known = [time for time in times if time is not None]
         horizons[node.name] = min(known) if len(known) == len(times) else None

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import sqlite3
 import time
-from collections.abc import Mapping, Sequence
+from collections.abc import Collection, Mapping, Sequence
 from pathlib import Path
 
 from pyiceberg.catalog import Catalog as PyIcebergCatalog
@@ -107,6 +107,10 @@ class IcebergCatalog:
     def view(self, name: TableName) -> ViewDefinition | None:
         """A view that `swap_views` made; None where there is none of this name."""
         return self._sql_views().view(name)
+
+    def taken(self, names: Collection[TableName]) -> Collection[TableName]:
+        """Those of these names at which something stands that `swap_views` did not make."""
+        return self._sql_views().taken(names)
 
     def swap_views(self, views: Sequence[ViewDefinition], drops: Sequence[TableName]) -> None:
         """Make all of these views, and drop the others, in one transaction; see the port.

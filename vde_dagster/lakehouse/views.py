@@ -11,7 +11,7 @@ import gzip
 import json
 import time
 import uuid
-from collections.abc import Mapping, Sequence
+from collections.abc import Collection, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any, Final, cast
 
@@ -78,20 +78,29 @@ class SqlViews:
             name=name, target=TableName(namespace, table), columns=columns_of(_schema(metadata))
         )
 
+    def taken(self, names: Collection[TableName]) -> tuple[TableName, ...]:
+        """Those of these names at which a table stands, or a view of somebody else's."""
+        entries = self._entries([*names])
+        return tuple(name for name, entry in entries.items() if not self._is_ours(entry))
+
+    def _is_ours(self, entry: _Entry) -> bool:
+        return entry.is_view and _TARGET in _current_version(self._read(entry.location))["summary"]
+
     def swap(self, views: Sequence[ViewDefinition], drops: Sequence[TableName]) -> None:
         """Make all views and drop the others in one transaction; see the port."""
         wanted = [each.name for each in views]
         entries = self._entries([*wanted, *drops, *(each.target for each in views)])
-        for name in (*wanted, *drops):
-            if name in entries and not entries[name].is_view:
+        for name in wanted:
+            if name in entries and not self._is_ours(entries[name]):
+                kind = "view of somebody else's" if entries[name].is_view else "table"
                 raise Refused(
-                    f"{name} is a table, so no view can be put there; nothing was changed. "
-                    "Rename the model, or move the table away."
+                    f"{name} is a {kind}, so no view can be put there; nothing was changed. "
+                    "Rename the model, or move what stands there away."
                 )
         writes = [write for view in views if (write := self._staged(view, entries)) is not None] + [
             _Write(name=name, before=entries[name].location, after=None)
             for name in drops
-            if name in entries and name not in wanted
+            if name in entries and name not in wanted and self._is_ours(entries[name])
         ]
         if writes:
             self._commit(writes)

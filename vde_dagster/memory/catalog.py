@@ -5,7 +5,7 @@ from __future__ import annotations
 import itertools
 import threading
 import uuid
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Collection, Iterable, Mapping, Sequence
 from dataclasses import dataclass, field
 from datetime import UTC, date, datetime, timedelta
 from typing import Final
@@ -103,18 +103,21 @@ class MemoryCatalog:
         with self.lock:
             return self._views.get(name)
 
+    def taken(self, names: Collection[TableName]) -> tuple[TableName, ...]:
+        """Those of these names at which something stands that `swap_views` did not make."""
+        with self.lock:
+            return tuple(name for name in names if name in self.tables or name in self.queries)
+
     def swap_views(self, views: Sequence[ViewDefinition], drops: Sequence[TableName]) -> None:
         """Make all of these views, and drop the others, at once; see the port."""
         with self.lock:
-            for name in (*(each.name for each in views), *drops):
-                if name in self.tables:
-                    raise Refused(
-                        f"{name} is a table, so no view can be put there; nothing was changed"
-                    )
+            for name in self.taken([each.name for each in views]):
+                raise Refused(
+                    f"{name} is a table, so no view can be put there; nothing was changed"
+                )
             made = {each.name: self._fitting(each) for each in views}
             for name in drops:
                 self._views.pop(name, None)
-                self.queries.pop(name, None)
             self._views |= made
 
     def publish(self, name: TableName, *, base: int | None, staged: int) -> None:

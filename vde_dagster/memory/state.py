@@ -63,11 +63,12 @@ class MemoryState:
                 )
                 self._held.owners.setdefault(stored.key, environment)
 
-    def environment(self, name: str) -> Environment | None:
-        """The latest revision of an environment."""
+    def environment(self, name: str, *, revision: int | None = None) -> Environment | None:
+        """The latest revision of an environment, or the given one."""
         with self._lock:
-            revisions = self._held.revisions.get(name)
-            return revisions[-1] if revisions else None
+            revisions = self._held.revisions.get(name, ())
+            found = [each for each in revisions if revision in (None, each.revision)]
+            return found[-1] if found else None
 
     def environments(self) -> Sequence[str]:
         """The names of all environments, sorted."""
@@ -137,8 +138,9 @@ class MemoryState:
                 )
             revisions[-1] = replace(begun, promoting=False)
             if name == PRODUCTION:
-                shown = begun.snapshots.values()
-                self._held.owners.update((each.key, PRODUCTION) for each in shown)
+                shown = {each.key: PRODUCTION for each in begun.snapshots.values()}
+                others = {k: v for k, v in self._held.owners.items() if v != PRODUCTION}
+                self._held.owners = {**others, **shown}
             return revisions[-1]
 
     # Leases

@@ -72,9 +72,11 @@ def run_plan(project: VdeProject, plan: Plan, report: Report) -> tuple[Evaluated
 
 
 def run_catch_up(
-    project: VdeProject, binding: Binding, name: ModelName
+    project: VdeProject, binding: Binding, name: ModelName, *, reload: bool = False
 ) -> Evaluated | NothingToLoad:
     """Run one catch-up session as a Dagster run in this process; see `run_plan`.
+
+    With ``reload`` everything is loaded again from the source as it is now.
 
     Raises:
         Refused: What happened to the source cannot be loaded by appending; nothing was written.
@@ -88,7 +90,7 @@ def run_catch_up(
     @dg.op(name=_CATCH_UP_OP, out=dg.Out(dg.Nothing))
     def run_session(context: dg.OpExecutionContext) -> Iterator[object]:
         with errors.kept():
-            outcomes.append(catch_up(project.services, binding, name))
+            outcomes.append(catch_up(project.services, binding, name, reload=reload))
         keys = _keys(binding.graph, binding.environment)
         yield from _session_events(binding, name, keys, outcomes[-1])
 

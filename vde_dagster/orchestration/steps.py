@@ -8,7 +8,7 @@ from dataclasses import dataclass, field
 from typing import Final
 
 from vde_dagster import kinds
-from vde_dagster.app.apply import evaluate_range, finish, reserved
+from vde_dagster.app.apply import evaluate_range, finish, reserved, store_plan
 from vde_dagster.app.binding import Binding, bind_environment
 from vde_dagster.app.evaluate import Evaluated
 from vde_dagster.app.leases import environment_resource, held
@@ -127,9 +127,7 @@ def store_followed(location: Location) -> None:
     """Store the snapshots of a plan that follows the files, before anything is written for it."""
     plan = _outstanding(location)
     if plan is not None:
-        location.project.services.state.store_snapshots(
-            tuple(plan.snapshots.values()), environment=location.environment
-        )
+        store_plan(location.project.services, plan)
 
 
 def show_result(location: Location, name: ModelName) -> None:

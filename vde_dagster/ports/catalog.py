@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Collection, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Protocol
 
@@ -42,14 +42,18 @@ class Catalog(Protocol):
         """A view that `swap_views` made; None where there is none of this name."""
         ...
 
+    def taken(self, names: Collection[TableName]) -> Collection[TableName]:
+        """Those of these names at which something stands that `swap_views` did not make."""
+        ...
+
     def swap_views(self, views: Sequence[ViewDefinition], drops: Sequence[TableName]) -> None:
         """Make all of these views, and drop the others, in one transaction.
 
         Doing the same again changes nothing. Missing namespaces are created. A name in ``drops``
-        that does not exist is no error.
+        that does not exist is no error; what somebody else put there stays.
 
         Raises:
-            Refused: A name is taken by a table, or a target does not exist; nothing was changed.
+            Refused: A name is taken, or a target does not exist; nothing was changed.
             Conflict: Somebody else changed one of the views meanwhile; nothing was changed.
             OutcomeUnknown: The answer was lost.
         """

@@ -66,8 +66,8 @@ class State(Protocol):
         """
         ...
 
-    def environment(self, name: str) -> Environment | None:
-        """What an environment shows; None for one that nothing was promoted to."""
+    def environment(self, name: str, *, revision: int | None = None) -> Environment | None:
+        """What an environment shows, or showed at a revision; None where there is none."""
         ...
 
     def environments(self) -> Sequence[str]:
@@ -98,7 +98,8 @@ class State(Protocol):
     def finish_promotion(self, name: str, *, plan_id: str) -> Environment:
         """Record that the views of a begun promotion are swapped. Doing it again is no error.
 
-        Production becomes the owner of every version that it shows (rule R9).
+        Production becomes the owner of every version that it shows (rule R9), and nobody owns
+        what it showed before until another plan stores it.
         """
         ...
 

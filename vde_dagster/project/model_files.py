@@ -12,7 +12,7 @@ from sqlglot.optimizer.scope import traverse_scope
 
 from vde_dagster.core.dsha import Column
 from vde_dagster.core.errors import Place, ProjectInvalid
-from vde_dagster.core.kind import External, IncrementalByTimeRange, Seed
+from vde_dagster.core.kind import External, IncrementalByTimeRange, Seed, View
 from vde_dagster.core.macros import TIME_MACROS, macros_in
 from vde_dagster.core.model import Body, Model, ModelSource, Query, SeedRows
 from vde_dagster.core.names import DEFAULT_SCHEMA, InvalidName, ModelName
@@ -227,7 +227,13 @@ def _check_query(
 ) -> None:
     place = Place(path=source.path, line=_query_line(block))
     for name, _node in macros_in(query):
-        if name not in TIME_MACROS:
+        if isinstance(properties.kind, View):
+            problems.add(
+                place,
+                f"a VIEW is read at any time, so @{name} means nothing in it",
+                "Use the kind FULL, or leave the filter to who reads the view.",
+            )
+        elif name not in TIME_MACROS:
             problems.add(place, f"unknown macro @{name}", suggestion(name, sorted(TIME_MACROS)))
     names = {_output_name(projection) for projection in query.selects}
     for projection in query.selects:

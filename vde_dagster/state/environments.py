@@ -14,7 +14,7 @@ from vde_dagster.core.snapshot import ModelSnapshot
 from vde_dagster.ports.state import Environment
 from vde_dagster.state import codec, schema
 from vde_dagster.state.database import now
-from vde_dagster.state.snapshots import decode, set_owner, stored
+from vde_dagster.state.snapshots import decode, release_others, set_owner, stored
 
 _promotions = schema.promotions
 _promoted = schema.promoted_snapshots
@@ -26,9 +26,9 @@ def names(connection: Connection) -> tuple[str, ...]:
     return tuple(sorted(found))
 
 
-def shown(connection: Connection, name: str) -> Environment | None:
-    """The latest revision of an environment."""
-    row = _latest(connection, name)
+def shown(connection: Connection, name: str, *, revision: int | None = None) -> Environment | None:
+    """The latest revision of an environment, or the given one."""
+    row = _latest(connection, name) if revision is None else _at(connection, name, revision)
     if row is None:
         return None
     snapshots = schema.snapshots
@@ -86,7 +86,7 @@ def begin(
 
 
 def finish(connection: Connection, name: str, *, plan_id: str) -> Environment:
-    """Mark a begun promotion as finished; production becomes the owner of what it shows.
+    """Finish a begun promotion; production becomes the owner of what it shows, and of no more.
 
     Raises:
         Refused: No promotion of this plan was begun.
@@ -115,8 +115,18 @@ def finish(connection: Connection, name: str, *, plan_id: str) -> Environment:
     result = shown(connection, name)
     assert result is not None
     if name == PRODUCTION and not begun.finished:
-        set_owner(connection, [each.key for each in result.snapshots.values()], PRODUCTION)
+        keys = [each.key for each in result.snapshots.values()]
+        set_owner(connection, keys, PRODUCTION)
+        release_others(connection, keys, PRODUCTION)
     return result
+
+
+def _at(connection: Connection, name: str, revision: int) -> Row[Any] | None:
+    return connection.execute(
+        select(_promotions).where(
+            _promotions.c.environment == name, _promotions.c.revision == revision
+        )
+    ).one_or_none()
 
 
 def _latest(connection: Connection, name: str, *, lock: bool = False) -> Row[Any] | None:

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterable, Mapping, Sequence
 from typing import Any
 
-from sqlalchemy import Connection, Row, select
+from sqlalchemy import Connection, Row, delete, select
 
 from vde_dagster.core.fingerprint import Fingerprint
 from vde_dagster.core.names import ModelName
@@ -73,6 +73,19 @@ def set_owner(connection: Connection, keys: Iterable[VersionKey], environment: s
         for key in dict.fromkeys(keys)
     ]
     upsert(connection, _owners, rows)
+
+
+def release_others(connection: Connection, keys: Iterable[VersionKey], environment: str) -> None:
+    """Let an environment own none but these versions."""
+    kept = {(codec.encode_model(key.model), key.version) for key in keys}
+    owned = connection.execute(
+        select(_owners.c.model, _owners.c.version).where(_owners.c.environment == environment)
+    )
+    for model, version in [(row.model, row.version) for row in owned]:
+        if (model, version) not in kept:
+            connection.execute(
+                delete(_owners).where(_owners.c.model == model, _owners.c.version == version)
+            )
 
 
 def decode(row: Row[Any]) -> ModelSnapshot:

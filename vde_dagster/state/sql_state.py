@@ -71,10 +71,10 @@ class SqlState:
         with self._database.write() as connection:
             stored_snapshots.store(connection, snapshots, environment=environment)
 
-    def environment(self, name: str) -> Environment | None:
-        """The latest revision of an environment."""
+    def environment(self, name: str, *, revision: int | None = None) -> Environment | None:
+        """The latest revision of an environment, or the given one."""
         with self._database.read() as connection:
-            return environments.shown(connection, name)
+            return environments.shown(connection, name, revision=revision)
 
     def environments(self) -> Sequence[str]:
         """The names of all environments, sorted."""
