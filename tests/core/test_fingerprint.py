@@ -73,7 +73,8 @@ def test_how_a_query_is_written_does_not_change_its_data_hash(
         ("foo(t.b) AS f", "foo(t.b) AS f, 1 AS g"),
         ("@start_dt", "@start_date"),
         ("kind FULL", "kind INCREMENTAL_BY_TIME_RANGE (time_column d)"),
-        ("kind FULL", "kind VIEW"),
+        ("cron '@daily'", "cron '@monthly'"),
+        ("grain (a)", "grain (a), start '2024-01-01'"),
         ("grain (a)", "grain (a), columns (a bigint)"),
         ("name m.x", "name m.y"),
     ],
@@ -106,10 +107,9 @@ def test_values_and_meaningful_parentheses_count(graph_of: Build, one: str, othe
     [
         ("owner 'me'", "owner 'you'"),
         ("description 'It'", "description 'That'"),
-        ("cron '@daily'", "cron '@monthly'"),
+        ("cron '@daily'", "cron '30 6 * * *'"),
         ("tags (p, q)", "tags (p)"),
         ("grain (a)", "grain (a, n)"),
-        ("grain (a)", "grain (a), start '2024-01-01'"),
         ("t.a AS a,", "t.a AS a, -- the key\n"),
         ("raw.t AS t", "raw.t AS t /* all of it */"),
     ],
@@ -122,6 +122,38 @@ def test_what_people_read_changes_the_metadata_hash_alone(
     assert after.metadata != before.metadata
     assert (after.data, after.data_version) == (before.data, before.data_version)
     assert after.digest != before.digest
+
+
+@pytest.mark.parametrize(
+    "header,new",
+    [
+        ("kind FULL, cron '@daily'", "kind FULL, cron '@monthly'"),
+        ("kind FULL, cron '@daily'", "kind FULL, cron '@daily', start '2024-01-01'"),
+        (
+            "kind INCREMENTAL_BY_TIME_RANGE (time_column ts), cron '@daily'",
+            "kind INCREMENTAL_BY_TIME_RANGE (time_column ts), cron '@daily', start '2024-01-01'",
+        ),
+    ],
+)
+def test_when_a_model_starts_and_is_due_is_metadata_where_its_rows_do_not_follow_from_it(
+    graph_of: Build, header: str, new: str
+) -> None:
+    # Nothing in this query depends on the range of its evaluation; an interval of the third model
+    # holds the same rows whenever the model starts.
+    one, two = (
+        of(graph_of, f"MODEL (name m.x, {each}); SELECT t.ts FROM raw.t AS t")
+        for each in (header, new)
+    )
+    assert one.data == two.data
+    assert one.metadata != two.metadata
+
+
+def test_another_kind_is_other_data(graph_of: Build) -> None:
+    full, view = (
+        of(graph_of, f"MODEL (name m.x, kind {each}); SELECT t.a FROM raw.t AS t")
+        for each in ("FULL", "VIEW")
+    )
+    assert full.data != view.data
 
 
 def test_the_order_of_tags_does_not_count(graph_of: Build) -> None:
@@ -196,7 +228,8 @@ def test_formatting_comments_and_docstrings_of_python_do_not_count(
     "old,new,data,metadata",
     [
         ('owner="me"', 'owner="you"', False, True),
-        ('owner="me"', 'owner="me", cron="@hourly"', False, True),
+        ('owner="me"', 'owner="me", cron="30 6 * * *"', False, True),
+        ('owner="me"', 'owner="me", cron="@hourly"', True, True),
         ('owner="me"', 'owner="me", tags=["t"]', False, True),
         ("LIMIT = 15", "LIMIT = 16", True, False),
         ("a < {LIMIT}", "a <= {LIMIT}", True, False),

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import json
+import sqlite3
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass, replace
 from datetime import UTC, datetime, timedelta
@@ -43,6 +45,7 @@ class World:
     expire: Callable[[TableName], None]
     drop: Callable[[TableName], None]
     set_property: Callable[[TableName, str, str], None]
+    create_view: Callable[[TableName], None]
 
     def mark(self) -> HighWaterMark:
         head = self.catalog.history(EVENTS, None).head
@@ -64,6 +67,7 @@ def memory_world() -> World:
         expire=catalog.expire,
         drop=catalog.drop_table,
         set_property=catalog.set_property,
+        create_view=lambda name: catalog.queries.update({name: "SELECT 1"}),
     )
 
 
@@ -120,6 +124,19 @@ def iceberg_world(tmp_path: Path) -> World:
         with load(name).transaction() as transaction:
             transaction.set_properties({key: value})
 
+    def create_view(name: TableName) -> None:
+        # As another program leaves it: a view that carries no note of ours.
+        ours = IcebergCatalog(catalog)
+        ours.swap_views([ViewDefinition(name=name, target=TABLE, columns=(ID, AT))], [])
+        with sqlite3.connect(tmp_path / "folder" / "lake.db") as connection:
+            (location,) = connection.execute(
+                "SELECT metadata_location FROM iceberg_tables WHERE table_name = ?", (name.name,)
+            ).fetchone()
+        metadata = json.loads(Path(location).read_text(encoding="utf-8"))
+        for version in metadata["versions"]:
+            version["summary"] = {}
+        Path(location).write_text(json.dumps(metadata), encoding="utf-8")
+
     return World(
         catalog=IcebergCatalog(catalog),
         create=create,
@@ -130,6 +147,7 @@ def iceberg_world(tmp_path: Path) -> World:
         expire=expire,
         drop=lambda name: catalog.drop_table((name.namespace, name.name)),
         set_property=set_property,
+        create_view=create_view,
     )
 
 
@@ -185,10 +203,21 @@ def test_a_swap_of_several_views_is_all_or_nothing(world: World) -> None:
             world.catalog.swap_views([view("a", TABLE, ID), each], [])
         with pytest.raises(Refused, match="nothing was changed"):
             world.catalog.swap_views([each], [TableName("dev", "a")])
-    with pytest.raises(Refused, match="is a table"):
-        world.catalog.swap_views([view("a", TABLE, ID)], [TABLE])
     assert world.catalog.view(TableName("dev", "a")) == view("a")
     assert world.catalog.view(TableName("dev", "x")) is None
+    assert world.catalog.table(TABLE) is not None
+
+
+def test_what_a_swap_did_not_make_is_taken_and_stays(world: World) -> None:
+    name, foreign = TableName("dev", "a"), TableName("dev", "theirs")
+    world.catalog.swap_views([view("a")], [])
+    world.create_view(foreign)
+    assert set(world.catalog.taken([name, foreign, TABLE, OTHER])) == {foreign, TABLE}
+    with pytest.raises(Refused, match="nothing was changed"):
+        world.catalog.swap_views([view("a", TABLE, ID), view("theirs")], [])
+    assert world.catalog.view(name) == view("a")
+    world.catalog.swap_views([], [foreign, TABLE])
+    assert set(world.catalog.taken([name, foreign, TABLE, OTHER])) == {foreign, TABLE}
     assert world.catalog.table(TABLE) is not None
 
 

@@ -13,7 +13,7 @@ from typing import TYPE_CHECKING
 import pytest
 
 from vde_dagster.core.dsha import Column
-from vde_dagster.core.errors import OutcomeUnknown
+from vde_dagster.core.errors import OutcomeUnknown, Refused
 from vde_dagster.core.names import TableName
 from vde_dagster.lakehouse.iceberg_catalog import IcebergCatalog, open_iceberg_catalog
 from vde_dagster.ports.catalog import ViewDefinition
@@ -98,6 +98,9 @@ def test_spark_lists_and_describes_the_views(
     assert told["Comment"][0] == "about it"
     spark.sql(f"create or replace view lake.{view.name} as select 1 as one")
     assert lake.view(view.name) is None
+    with pytest.raises(Refused, match="somebody else"):
+        lake.swap_views([view], [])
+    spark.sql(f"drop view lake.{view.name}")
     lake.swap_views([view], [])
     assert spark.table(f"lake.{view.name}").columns == ["odd name", "id"]
 
@@ -116,6 +119,22 @@ def test_a_view_may_show_a_physical_view_of_sparks(
     lake.swap_views([view], [])
     assert lake.view(view.name) == view
     assert [each.next for each in spark.table(f"lake.{view.name}").collect()] == [2]
+
+
+@pytest.mark.spark
+def test_a_view_that_somebody_made_in_spark_is_never_replaced_or_dropped(
+    spark: SparkSession, lake: IcebergCatalog, tables: tuple[TableName, TableName]
+) -> None:
+    theirs = TableName(tables[0].namespace, "theirs")
+    spark.sql(f"create view lake.{theirs} as select 7 as id")
+    assert set(lake.taken([theirs, tables[0], TableName(theirs.namespace, "free")])) == {
+        theirs,
+        tables[0],
+    }
+    with pytest.raises(Refused, match="somebody else"):
+        lake.swap_views([ViewDefinition(name=theirs, target=tables[0], columns=columns("id"))], [])
+    lake.swap_views([], [theirs])
+    assert [each.id for each in spark.table(f"lake.{theirs}").collect()] == [7]
 
 
 def test_doing_it_again_writes_no_file_and_no_row(tmp_path: Path) -> None:

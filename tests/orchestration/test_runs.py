@@ -125,7 +125,7 @@ def test_what_cannot_be_appended_is_told_and_not_run(
     answer = tick(definitions, instance)
     assert isinstance(answer, str)
     assert "staging.events cannot be loaded" in answer
-    assert "Restate the model" in answer
+    assert "`vde catch-up MODEL --reload`" in answer
 
 
 def test_only_the_owner_has_a_sensor(sample: Sample) -> None:

@@ -205,6 +205,30 @@ def test_r9_production_owns_what_it_shows_once_its_promotion_is_finished(state: 
     assert state.owners([one.key]) == {one.key: "prod"}
 
 
+def test_what_production_shows_no_more_belongs_to_who_stores_it_next(state: State) -> None:
+    one, two = snapshot(), snapshot(text="SELECT 2")
+    promote(state, "dev", 0, "p1", snapshot(OTHER))
+    promote(state, "prod", 0, "p2", one)
+    promote(state, "prod", 1, "p3", two)
+    assert state.owners([one.key, two.key]) == {two.key: "prod"}
+    state.store_snapshots([one], environment="dev")
+    assert state.owners([one.key, snapshot(OTHER).key]) == {
+        one.key: "dev",
+        snapshot(OTHER).key: "dev",
+    }
+
+
+def test_an_earlier_revision_is_told_as_it_was(state: State) -> None:
+    one, two = snapshot(), snapshot(text="SELECT 2")
+    promote(state, "dev", 0, "p1", one)
+    first = state.environment("dev")
+    promote(state, "dev", 1, "p2", two)
+    assert state.environment("dev", revision=1) == first
+    assert state.environment("dev", revision=2) == state.environment("dev")
+    assert state.environment("dev", revision=3) is None
+    assert state.environment("other", revision=1) is None
+
+
 # Leases
 def test_a_held_lease_is_a_conflict_that_names_holder_and_end(state: State, lease: Lease) -> None:
     with pytest.raises(Conflict, match=r"is held by me until \d{4}-\d\d-\d\d.* UTC"):
