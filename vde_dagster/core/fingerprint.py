@@ -100,7 +100,7 @@ def metadata_parts(model: Model, canonical: CanonicalQuery | None) -> tuple[str,
         f"cron={model.cron}",
         f"start={format_instant(model.start)}",
         *(f"tag={tag}" for tag in sorted(model.tags)),
-        *(f"grain={column}" for column in model.grain),
+        *(f"grain={', '.join(grain)}" for grain in model.grains),
         *(f"comment={column.name} {column.description}" for column in (*model.columns, *columns)),
         *(f"sql_comment={comment}" for comment in comments),
     )

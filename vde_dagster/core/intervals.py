@@ -6,10 +6,12 @@ datetime; naive instants are refused where an interval is made.
 
 from __future__ import annotations
 
+import re
 from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass
 from datetime import UTC, datetime, timedelta
 from enum import Enum
+from typing import Final
 
 EPOCH = datetime(1970, 1, 1, tzinfo=UTC)
 
@@ -174,3 +176,36 @@ def parse_instant(text: str) -> datetime:
         return instant.astimezone(UTC)
     except OverflowError as error:
         raise ValueError(f"{text!r} lies before or after every date") from error
+
+
+_UNITS: Final = {"week": 7 * 86400, "day": 86400, "hour": 3600, "minute": 60, "second": 1}
+_DURATION: Final = re.compile(r"\s*([0-9]{1,6})\s*(week|day|hour|minute|second)s?", re.ASCII)
+
+
+def parse_duration(text: str) -> timedelta:
+    """A length of time such as ``7 days``, ``1 hour`` or ``1 day 12 hours``.
+
+    Raises:
+        ValueError: ``text`` is none; months and years have no fixed length.
+    """
+    position, seconds = 0, 0
+    lowered = text.strip().lower()
+    while position < len(lowered):
+        found = _DURATION.match(lowered, position)
+        if found is None:
+            break
+        seconds += int(found[1]) * _UNITS[found[2]]
+        position = found.end()
+    if not lowered or position < len(lowered):
+        raise ValueError(f"{text!r} is no length of time; write it like '7 days' or '1 hour'")
+    return timedelta(seconds=seconds)
+
+
+def format_duration(length: timedelta) -> str:
+    """A length of time as `parse_duration` reads it."""
+    left, parts = int(length.total_seconds()), []
+    for name in ("day", "hour", "minute", "second"):
+        count, left = divmod(left, _UNITS[name])
+        if count:
+            parts.append(f"{count} {name}{'s' if count != 1 else ''}")
+    return " ".join(parts) or "0 seconds"

@@ -4,13 +4,14 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 from dataclasses import dataclass, field
-from datetime import datetime
+from datetime import datetime, timedelta
+from enum import Enum
 from pathlib import Path
 
 from sqlglot import exp
 
 from vde_dagster.core.dsha import Column
-from vde_dagster.core.errors import Place
+from vde_dagster.core.errors import Place, Problem
 from vde_dagster.core.intervals import IntervalUnit
 from vde_dagster.core.kind import IncrementalByTimeRange, Kind
 from vde_dagster.core.late_data import LateDataPolicy
@@ -34,18 +35,27 @@ class ModelSource:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Query:
-    """A SQL model's query as written: parsed in the model's dialect, time macros unresolved."""
+    """A SQL model's statements: parsed in the model's dialect, time macros unresolved.
+
+    ``before`` and ``after`` are the statements that stand in front of the query and behind it.
+    """
 
     expression: exp.Query
     dialect: str
+    before: tuple[exp.Expr, ...] = ()
+    after: tuple[exp.Expr, ...] = ()
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class PythonFunction:
-    """A Python model: the module's source, and the function in it to call with a context."""
+    """A Python model: the module's source, and the function in it to call with a context.
+
+    ``variables`` are the project's variables that the function may read.
+    """
 
     source: str
     function: str
+    variables: Mapping[str, object] = field(default_factory=dict)
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -60,11 +70,67 @@ Body = Query | PythonFunction | SeedRows | None
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
+class Window:
+    """What of a parent an interval [start, end) reads: [start - before, end + after)."""
+
+    before: timedelta = timedelta(0)
+    after: timedelta = timedelta(0)
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Call:
+    """An audit or a signal with its arguments, each as SQL in Spark's dialect, by name."""
+
+    name: str
+    arguments: tuple[tuple[str, str], ...] = ()
+
+
+class Transform(Enum):
+    """How Iceberg makes a partition of a column's value (Iceberg's specification)."""
+
+    IDENTITY = "identity"
+    YEARS = "years"
+    MONTHS = "months"
+    DAYS = "days"
+    HOURS = "hours"
+    BUCKET = "bucket"
+    TRUNCATE = "truncate"
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class PartitionField:
+    """One field of a partitioning; ``argument`` is the number of buckets or the width."""
+
+    column: str
+    transform: Transform = Transform.IDENTITY
+    argument: int | None = None
+
+    def __str__(self) -> str:
+        if self.transform is Transform.IDENTITY:
+            return self.column
+        inner = self.column if self.argument is None else f"{self.argument}, {self.column}"
+        return f"{self.transform.value}({inner})"
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Storage:
+    """How a model's table is laid out. Empty values are the catalog's own defaults."""
+
+    partitioned_by: tuple[PartitionField, ...] = ()
+    clustered_by: tuple[str, ...] = ()
+    storage_format: str = ""
+    properties: tuple[tuple[str, str], ...] = ()
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
 class Model:
     """One model of a project.
 
-    ``start`` is the first instant that the model's intervals may cover (inherited from the project
-    where the model has none). ``columns`` are the declared ones, empty where none are declared.
+    ``start`` is the first instant that the model's intervals may cover, ``end`` the last day's
+    exclusive end; where ``inherits_start``, the earliest start of its parents stands in. ``unit``
+    is the interval unit, ``cron`` (in the zone ``cron_tz``) when intervals become due.
+    ``columns`` are the declared ones, empty where none are declared. ``windows`` are those that
+    ``depends_on`` declares. ``stamp`` is a text whose change makes another version.
     """
 
     name: ModelName
@@ -73,15 +139,26 @@ class Model:
     source: ModelSource
     place: Place
     parents: tuple[ModelName, ...] = ()
+    windows: Mapping[ModelName, Window] = field(default_factory=dict)
     unit: IntervalUnit = IntervalUnit.DAY
     cron: str = "@daily"
+    cron_tz: str = "UTC"
     start: datetime
+    inherits_start: bool = False
+    end: datetime | None = None
+    allow_partials: bool = False
     columns: tuple[Column, ...] = ()
     owner: str = ""
     description: str = ""
     tags: tuple[str, ...] = ()
-    grain: tuple[str, ...] = ()
+    grains: tuple[tuple[str, ...], ...] = ()
+    references: tuple[tuple[str, ...], ...] = ()
+    storage: Storage = Storage()
+    audits: tuple[Call, ...] = ()
+    signals: tuple[Call, ...] = ()
+    stamp: str = ""
     late_data: LateDataPolicy | None = None
+    warnings: tuple[Problem, ...] = field(default=(), compare=False)
 
     @property
     def time_column(self) -> str | None:

@@ -7,24 +7,61 @@ from __future__ import annotations
 
 from typing import assert_never
 
-from vde_dagster.core.kind import External, Full, IncrementalByTimeRange, Seed, View
+from vde_dagster.core.kind import (
+    Embedded,
+    External,
+    Full,
+    IncrementalByPartition,
+    IncrementalByTimeRange,
+    IncrementalByUniqueKey,
+    IncrementalUnmanaged,
+    Managed,
+    ScdType2ByColumn,
+    ScdType2ByTime,
+    Seed,
+    View,
+)
 from vde_dagster.core.model import Model
-from vde_dagster.kinds import external, full, incremental_by_time_range, seed, view
+from vde_dagster.kinds import (
+    embedded,
+    external,
+    full,
+    incremental_by_partition,
+    incremental_by_time_range,
+    incremental_by_unique_key,
+    incremental_unmanaged,
+    managed,
+    scd_type_2,
+    seed,
+    view,
+)
 from vde_dagster.kinds.rules import KindRules
 
 
-def of(model: Model) -> KindRules:
+def of(model: Model) -> KindRules:  # noqa: PLR0911 - one line for each kind
     """The rules of a model's kind."""
     match model.kind:
         case IncrementalByTimeRange():
             return incremental_by_time_range.RULES
+        case IncrementalByUniqueKey():
+            return incremental_by_unique_key.RULES
+        case IncrementalByPartition():
+            return incremental_by_partition.RULES
+        case IncrementalUnmanaged():
+            return incremental_unmanaged.RULES
         case Full():
             return full.RULES
         case View():
             return view.RULES
+        case Embedded():
+            return embedded.RULES
         case Seed():
             return seed.RULES
+        case ScdType2ByTime() | ScdType2ByColumn():
+            return scd_type_2.RULES
         case External():
             return external.RULES
+        case Managed():
+            return managed.RULES
         case unreachable:
             assert_never(unreachable)

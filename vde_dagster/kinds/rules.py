@@ -6,6 +6,7 @@ from collections.abc import Sequence
 from datetime import UTC, datetime
 from typing import Final, Protocol
 
+from vde_dagster.core.errors import Refused
 from vde_dagster.core.intervals import EPOCH, Interval
 from vde_dagster.core.model import Model
 from vde_dagster.core.work import TimeAxisSpec, Write
@@ -39,3 +40,13 @@ class KindRules(Protocol):
         ``axis`` is how rows belong to intervals; None for kinds without intervals.
         """
         ...
+
+
+class NotEvaluated(Refused):
+    """A kind that is understood, planned and rendered, but whose tables nothing writes yet."""
+
+    def __init__(self, model: Model) -> None:
+        super().__init__(
+            f"{model.name} is of kind {model.kind.keyword}, which this version of vde_dagster "
+            "plans and renders but does not evaluate yet; nothing was written."
+        )

@@ -149,7 +149,7 @@ def _model(
         owner=properties.owner,
         description=properties.description,
         tags=properties.tags,
-        grain=properties.grain,
+        grains=(properties.grain,) if properties.grain else (),
         late_data=properties.late_data,
     )
 

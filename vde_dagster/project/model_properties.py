@@ -17,7 +17,7 @@ from vde_dagster.core.dsha import Column
 from vde_dagster.core.errors import Place, Problem
 from vde_dagster.core.intervals import IntervalUnit, parse_instant
 from vde_dagster.core.kind import External, Full, IncrementalByTimeRange, Kind, Seed, View
-from vde_dagster.core.late_data import LateDataMode, LateDataPolicy
+from vde_dagster.core.late_data import LateDataMode, LateDataPolicy, TrackedSource
 from vde_dagster.core.names import InvalidName, ModelName
 from vde_dagster.project.configuration import Defaults
 from vde_dagster.project.model_block import Value
@@ -284,4 +284,6 @@ def _late_data(value: Value | None, problems: Problems) -> LateDataPolicy | None
     if len(names) != 1:
         problems.add(value.place, "late_data in stateless mode tracks exactly one source")
         return None
-    return LateDataPolicy(mode=LateDataMode.STATELESS, sources=tuple(names))
+    return LateDataPolicy(
+        mode=LateDataMode.STATELESS, tracked=tuple(TrackedSource(name=name) for name in names)
+    )

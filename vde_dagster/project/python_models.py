@@ -158,7 +158,7 @@ def read_python_model(
         owner=header.owner,
         description=header.description,
         tags=header.tags,
-        grain=tuple(each.lower() for each in header.grain),
+        grains=(tuple(each.lower() for each in header.grain),) if header.grain else (),
     )
 
 

@@ -1,0 +1,35 @@
+"""EMBEDDED: no object, so there is never anything to do."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+from datetime import datetime
+
+from vde_dagster.core.intervals import Interval
+from vde_dagster.core.model import Model
+from vde_dagster.core.work import TimeAxisSpec, Write
+from vde_dagster.kinds.rules import NotEvaluated
+
+
+@dataclass(frozen=True, slots=True)
+class _Rules:
+    has_rows: bool = False
+    is_partitioned: bool = False
+
+    def missing(
+        self, model: Model, held: Sequence[Interval], now: datetime
+    ) -> tuple[Interval, ...]:
+        """Nothing."""
+        return ()
+
+    def write(self, model: Model, interval: Interval, axis: TimeAxisSpec | None) -> Write:
+        """Not evaluated yet.
+
+        Raises:
+            NotEvaluated: Always.
+        """
+        raise NotEvaluated(model)
+
+
+RULES = _Rules()

@@ -1,0 +1,35 @@
+"""MANAGED: the platform makes the table and keeps it fresh by itself, so it is made once."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+from datetime import datetime
+
+from vde_dagster.core.intervals import Interval
+from vde_dagster.core.model import Model
+from vde_dagster.core.work import TimeAxisSpec, Write
+from vde_dagster.kinds.rules import ALWAYS, NotEvaluated
+
+
+@dataclass(frozen=True, slots=True)
+class _Rules:
+    has_rows: bool = True
+    is_partitioned: bool = False
+
+    def missing(
+        self, model: Model, held: Sequence[Interval], now: datetime
+    ) -> tuple[Interval, ...]:
+        """Making the table, unless it was made."""
+        return () if held else (ALWAYS,)
+
+    def write(self, model: Model, interval: Interval, axis: TimeAxisSpec | None) -> Write:
+        """Not evaluated yet.
+
+        Raises:
+            NotEvaluated: Always.
+        """
+        raise NotEvaluated(model)
+
+
+RULES = _Rules()
