@@ -34,6 +34,9 @@ COMMANDS: Final = {
     "environments": Listed(
         module="vde_dagster.cli.environments", summary="List environments and what they show."
     ),
+    "lineage": Listed(
+        module="vde_dagster.cli.lineage", summary="Show what models and columns are made of."
+    ),
     "catch-up": Listed(
         module="vde_dagster.cli.catch_up", summary="Find late rows and load them, once."
     ),

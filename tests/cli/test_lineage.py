@@ -1,0 +1,137 @@
+"""`vde lineage`: models, columns, and what is said where there is no such thing."""
+
+from __future__ import annotations
+
+import json
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from tests.cli.calling import call, run_vde
+
+SCORES = """from vde_dagster import model
+
+
+@model("mart.scores", depends_on=["mart.revenue"], columns={"customer": "string"})
+def scores(context):
+    return context.table("mart.revenue").select("customer")
+"""
+
+
+def facts(project: Path, *arguments: str) -> dict[str, Any]:
+    done = call("lineage", *arguments, "--project", project, "--format", "json")
+    assert done.exit_code == 0, done.stderr
+    found = json.loads(done.stdout)
+    assert isinstance(found, dict)
+    return found
+
+
+def edges(found: dict[str, Any]) -> set[tuple[str, str]]:
+    return {(each["from"], each["to"]) for each in found["edges"]}
+
+
+def test_the_contract_of_a_column(project: Path) -> None:
+    (project / "models" / "mart" / "scores.py").write_text(SCORES)
+    found = facts(project, "mart.revenue.customer")
+    assert list(found) == ["version", "model", "column", "nodes", "edges"]
+    assert (found["version"], found["model"], found["column"]) == (1, "mart.revenue", "customer")
+    assert edges(found) == {
+        ("staging.orders.customer", "mart.revenue.customer"),
+        ("mart.revenue.customer", "mart.best_customers.customer"),
+        ("mart.revenue.customer", "mart.scores"),
+    }
+    nodes = {each["id"]: each for each in found["nodes"]}
+    assert nodes["staging.orders.customer"] == {
+        "id": "staging.orders.customer",
+        "model": "staging.orders",
+        "column": "customer",
+        "kind": "SEED",
+        "type": "string",
+        "end": "seed",
+        "columns_known": True,
+    }
+    scores = nodes["mart.scores"]
+    assert (scores["column"], scores["end"], scores["columns_known"]) == (None, None, False)
+
+
+def test_the_contract_of_models(project: Path) -> None:
+    every = facts(project)
+    assert (every["model"], every["column"]) == (None, None)
+    assert [each["id"] for each in every["nodes"]] == [
+        "staging.orders",
+        "mart.revenue",
+        "mart.best_customers",
+    ]
+    below = {
+        ("staging.orders", "mart.revenue"),
+        ("mart.revenue", "mart.best_customers"),
+    }
+    assert edges(every) == below == edges(facts(project, "staging.orders"))
+
+
+def test_trees_for_people(project: Path) -> None:
+    (project / "models" / "mart" / "scores.py").write_text(SCORES)
+    model = call("lineage", "mart.revenue", "--project", project).stdout
+    assert model.splitlines() == [
+        "mart.revenue FULL",
+        "reads",
+        "└── staging.orders SEED",
+        "read by",
+        "├── mart.best_customers VIEW",
+        "└── mart.scores FULL",
+    ]
+    column = call("lineage", "MART.REVENUE.CUSTOMER", "--project", project).stdout
+    assert column.splitlines() == [
+        "mart.revenue.customer string",
+        "made of",
+        "└── staging.orders.customer string a seed's file",
+        "used in",
+        "├── mart.best_customers.customer string",
+        "└── mart.scores FULL not known which of its columns: a Python model",
+    ]
+    every = call("lineage", "--project", project).stdout
+    assert "mart.best_customers" in every
+    assert "VIEW" in every
+
+
+def test_a_column_of_a_python_model_says_that_nothing_is_known(project: Path) -> None:
+    (project / "models" / "mart" / "scores.py").write_text(SCORES)
+    shown = call("lineage", "mart.scores.customer", "--project", project).stdout
+    assert "made of: not known: a Python model" in shown
+    assert "used in: nothing" in shown
+
+
+def test_what_is_met_twice_is_shown_once(project: Path) -> None:
+    for name, reads in (("a", "mart.revenue"), ("b", "mart.revenue"), ("c", "mart.a, mart.b")):
+        text = f"SELECT {reads.split(', ')[0]}.customer FROM {reads.replace(', ', ' CROSS JOIN ')}"
+        (project / "models" / "mart" / f"{name}.sql").write_text(text)
+    shown = call("lineage", "mart.c", "--project", project).stdout
+    assert shown.count("mart.revenue FULL\n") == 1
+    assert shown.count("mart.revenue FULL (see above)") == 1
+    assert shown.count("staging.orders") == 1
+
+
+@pytest.mark.parametrize(
+    "of, said",
+    [
+        ("mart.revenu", "this project has no model mart.revenu. Did you mean mart.revenue?"),
+        ("revenue", "this project has no model default.revenue. Did you mean mart.revenue?"),
+        ("mart.revenue.custmer", "mart.revenue has no column 'custmer'. Did you mean customer?"),
+        ("mart.revenue.zzz", "It has ordered_on, customer"),
+        ("mart.zzzzzzz.x", "Its models: staging.orders, mart.revenue, mart.best_customers."),
+        ("a b; --", "is neither `schema.model` nor `schema.model.column`"),
+        ("", "is neither `schema.model` nor `schema.model.column`"),
+    ],
+)
+def test_what_is_not_there_is_refused_with_a_suggestion(project: Path, of: str, said: str) -> None:
+    done = call("lineage", of, "--project", project)
+    assert (done.exit_code, done.stdout) == (1, "")
+    assert said in done.stderr
+    assert "unexpected" not in done.stderr
+
+
+def test_no_java_is_needed_and_nothing_is_written(project: Path, no_java: dict[str, str]) -> None:
+    done = run_vde("lineage", "mart.revenue.customer", "--project", project, **no_java)
+    assert done.returncode == 0, done.stderr
+    assert not (project / ".vde").exists()

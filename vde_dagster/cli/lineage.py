@@ -1,0 +1,185 @@
+"""`vde lineage`: what a model or a column is made of, and what is made of it."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from pathlib import Path
+from typing import TYPE_CHECKING, Final
+
+import click
+
+from vde_dagster.cli import options
+from vde_dagster.cli.model_choice import chosen, nearest, parsed
+from vde_dagster.cli.printing import console, print_json
+from vde_dagster.core.errors import Refused
+
+if TYPE_CHECKING:
+    from rich.text import Text
+    from rich.tree import Tree
+
+    from vde_dagster.core.graph import Graph, Node
+    from vde_dagster.core.lineage import Lineage, Point
+
+
+@click.command("lineage", short_help="Show what models and columns are made of.")
+@click.argument("of", required=False, metavar="[MODEL | MODEL.COLUMN]")
+@options.FORMAT
+@options.PROJECT
+@options.WITH_DEBUG
+def command(*, of: str | None, output: str, folder: Path) -> None:
+    """Show what MODEL reads and what reads it, through all models in between.
+
+    With a column, the columns that it is made of down to the sources, and the columns that are
+    made of it. Without an argument, every model and what it reads.
+    """
+    from vde_dagster.core.lineage import lineage_of_column, model_lineage, project_lineage
+    from vde_dagster.project.loading import load_project
+
+    graph = load_project(folder).graph
+    if of is None:
+        found, start = project_lineage(graph), None
+    else:
+        node, column = _asked(graph, of)
+        start = (node.name, column)
+        if column is None:
+            found = model_lineage(graph, node.name)
+        else:
+            found = lineage_of_column(graph, node.name, column)
+    if output == "json":
+        print_json(_facts(graph, found, start))
+    elif start is None:
+        _print_models(graph)
+    else:
+        _print_trees(graph, found, start)
+
+
+def _asked(graph: Graph, text: str) -> tuple[Node, str | None]:
+    """The model, or the model and its column, that a text names; a model's name wins."""
+    whole = parsed(text)
+    if whole is not None and whole in graph:
+        return graph[whole], None
+    before, dot, column = text.strip().lower().rpartition(".")
+    name = parsed(before) if dot else None
+    if name is None or name not in graph:
+        meant = name if "." in before else whole
+        if meant is None:
+            raise Refused(f"{text!r} is neither `schema.model` nor `schema.model.column`.")
+        return chosen(graph, meant, where="this project"), None
+    columns = [each.name.lower() for each in graph[name].columns]
+    if column not in columns:
+        guess = nearest(column, columns) or f"It has {', '.join(columns)}."
+        raise Refused(f"{name} has no column {column!r}. {guess}")
+    return graph[name], column
+
+
+def _facts(graph: Graph, found: Lineage, start: Point | None) -> dict[str, object]:
+    return {
+        "model": str(start[0]) if start else None,
+        "column": start[1] if start else None,
+        "nodes": [_node_facts(graph, found, point) for point in found.points],
+        "edges": [
+            {"from": _written(parent), "to": _written(child)} for parent, child in found.edges
+        ],
+    }
+
+
+def _node_facts(graph: Graph, found: Lineage, point: Point) -> dict[str, object]:
+    name, column = point
+    end = found.ends.get(point)
+    return {
+        "id": _written(point),
+        "model": str(name),
+        "column": column,
+        "kind": graph[name].model.kind.keyword,
+        "type": _type(graph, point),
+        "end": end.value if end else None,
+        "columns_known": point not in found.opaque,
+    }
+
+
+def _written(point: Point) -> str:
+    name, column = point
+    return str(name) if column is None else f"{name}.{column}"
+
+
+def _type(graph: Graph, point: Point) -> str | None:
+    name, column = point
+    types = {each.name.lower(): each.type for each in graph[name].columns}
+    return types.get(column) if column is not None else None
+
+
+def _print_models(graph: Graph) -> None:
+    from rich import box
+    from rich.table import Table
+    from rich.text import Text
+
+    table = Table(box=box.SIMPLE_HEAD)
+    for column in ("model", "kind", "reads"):
+        table.add_column(column, no_wrap=column == "model")
+    for node in graph:
+        reads = ", ".join(str(parent) for parent in node.model.parents)
+        table.add_row(Text(str(node.name), style="bold"), node.model.kind.keyword, Text(reads))
+    console().print(table)
+
+
+def _print_trees(graph: Graph, found: Lineage, start: Point) -> None:
+    made, used = ("made of", "used in") if start[1] is not None else ("reads", "read by")
+    screen = console()
+    screen.print(_label(graph, found, start, end=False))
+    sides = ((made, found.above, True), (used, found.below, False))
+    for title, following, upward in sides:
+        end = found.ends.get(start)
+        if following(start):
+            screen.print(_tree(graph, found, start, title=title, following=following))
+        else:
+            why = _ENDS[end.value] if upward and end is not None else "nothing"
+            screen.print(f"{title}: {why}", style="dim")
+
+
+def _tree(
+    graph: Graph,
+    found: Lineage,
+    start: Point,
+    *,
+    title: str,
+    following: Callable[[Point], tuple[Point, ...]],
+) -> Tree:
+    """What follows on a point; where it is met again, its own part is not repeated."""
+    from rich.text import Text
+    from rich.tree import Tree
+
+    tree = Tree(Text(title, style="dim"), guide_style="dim")
+    shown: set[Point] = set()
+    waiting: list[tuple[Point, Tree]] = [(point, tree) for point in reversed(following(start))]
+    while waiting:
+        point, branch = waiting.pop()
+        label = _label(graph, found, point, end=True)
+        if point in shown and following(point):
+            branch.add(label.append(" (see above)", style="dim"))
+            continue
+        shown.add(point)
+        mine = branch.add(label)
+        waiting += [(each, mine) for each in reversed(following(point))]
+    return tree
+
+
+def _label(graph: Graph, found: Lineage, point: Point, *, end: bool) -> Text:
+    from rich.text import Text
+
+    label = Text(_written(point), style="bold" if not end else "")
+    of_column = _type(graph, point)
+    label.append(f" {of_column or graph[point[0]].model.kind.keyword}", style="cyan")
+    if point in found.opaque:
+        label.append(" not known which of its columns: a Python model", style="yellow")
+    elif end and point in found.ends and point[1] is not None:
+        label.append(f" {_ENDS[found.ends[point].value]}", style="yellow")
+    return label
+
+
+_ENDS: Final = {
+    "source": "a source",
+    "seed": "a seed's file",
+    "python": "not known: a Python model",
+    "constant": "no column: a constant, or a count of rows",
+    "kind": "made by the kind itself",
+}

@@ -1,0 +1,56 @@
+"""Which model of a project somebody means, and what to say where there is none of that name."""
+
+from __future__ import annotations
+
+import difflib
+from collections.abc import Iterable
+from typing import TYPE_CHECKING
+
+from vde_dagster.core.errors import Refused
+from vde_dagster.core.names import InvalidName, ModelName
+
+if TYPE_CHECKING:
+    from vde_dagster.core.graph import Graph, Node
+
+
+def chosen(graph: Graph, name: ModelName, *, where: str) -> Node:
+    """The model of a name.
+
+    Args:
+        graph: The models to choose from.
+        name: What somebody wrote.
+        where: What they are the models of, such as ``this project``.
+
+    Raises:
+        Refused: There is none; the text names one of a similar name.
+    """
+    if name in graph:
+        return graph[name]
+    same = [str(node.name) for node in graph if node.name.name == name.name]
+    guess = nearest(str(name), same) or nearest(str(name), (str(node.name) for node in graph))
+    raise Refused(f"{where} has no model {name}. {guess or 'Its models: '}{_list(graph, guess)}")
+
+
+def parsed(text: str) -> ModelName | None:
+    """A model's name; None where the text is none."""
+    try:
+        return ModelName.parse(text)
+    except InvalidName:
+        return None
+
+
+def nearest(word: str, known: Iterable[str]) -> str:
+    """A question that offers what is written nearly like ``word``; empty where nothing is."""
+    close = difflib.get_close_matches(word, list(known), n=1)
+    return f"Did you mean {close[0]}?" if close else ""
+
+
+def _list(graph: Graph, guess: str) -> str:
+    if guess:
+        return ""
+    names = [str(node.name) for node in graph]
+    more = f" and {len(names) - _LISTED} more" if len(names) > _LISTED else ""
+    return f"{', '.join(names[:_LISTED])}{more}."
+
+
+_LISTED = 20
