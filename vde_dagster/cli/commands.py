@@ -34,6 +34,9 @@ COMMANDS: Final = {
     "environments": Listed(
         module="vde_dagster.cli.environments", summary="List environments and what they show."
     ),
+    "intervals": Listed(
+        module="vde_dagster.cli.intervals", summary="Show which intervals models hold and lack."
+    ),
     "lineage": Listed(
         module="vde_dagster.cli.lineage", summary="Show what models and columns are made of."
     ),

@@ -4,13 +4,26 @@ from __future__ import annotations
 
 import difflib
 from collections.abc import Iterable
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Final
 
+import click
+
+from vde_dagster.cli import options
 from vde_dagster.core.errors import Refused
 from vde_dagster.core.names import InvalidName, ModelName
 
 if TYPE_CHECKING:
     from vde_dagster.core.graph import Graph, Node
+
+ENVIRONMENT: Final = click.option(
+    "--env",
+    "--environment",
+    "environment",
+    type=options.environment,
+    default=None,
+    metavar="ENV",
+    help="The models that ENV shows; by default those of the files, as a plan for prod has them.",
+)
 
 
 def chosen(graph: Graph, name: ModelName, *, where: str) -> Node:

@@ -1,0 +1,170 @@
+"""`vde intervals`: what is held and what is missing, from the state alone."""
+
+from __future__ import annotations
+
+import json
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from tests.cli.calling import call, run_vde
+from tests.cli.landed import build_project, complete_until, make_source, write_project
+
+ALWAYS = {"start": "1970-01-01T00:00:00+00:00", "end": "9999-01-01T00:00:00+00:00"}
+EVENTS = Path("models", "staging", "events.sql")
+
+
+@pytest.fixture
+def landed(tmp_path: Path) -> Path:
+    """Built to the end of the second day; the source went on for 30 more hours."""
+    folder = write_project(tmp_path / "landed")
+    make_source(folder)
+    build_project(folder, until=48)
+    complete_until(folder, 78)
+    return folder
+
+
+def at(text: str) -> str:
+    return f"2024-01-{text}:00:00+00:00"
+
+
+def shown(folder: Path, *arguments: str) -> dict[str, Any]:
+    done = call("intervals", *arguments, "--project", folder, "--format", "json")
+    assert done.exit_code == 0, done.stderr
+    found = json.loads(done.stdout)
+    assert isinstance(found, dict)
+    return found
+
+
+def models(folder: Path, *arguments: str) -> dict[str, Any]:
+    return {each["model"]: each for each in shown(folder, *arguments)["models"]}
+
+
+def test_the_contract_of_the_json_document(landed: Path) -> None:
+    facts = shown(landed)
+    assert list(facts) == ["version", "environment", "now", "models"]
+    assert (facts["version"], facts["environment"]) == (1, "prod")
+    assert facts["now"] == at("04T06")
+    assert [each["model"] for each in facts["models"]] == [
+        "staging.events",
+        "mart.daily",
+        "mart.people",
+        "mart.totals",
+    ]
+    events = facts["models"][0]
+    assert len(events["version"]) == 32
+    assert events == {
+        "model": "staging.events",
+        "kind": "INCREMENTAL_BY_TIME_RANGE",
+        "version": events["version"],
+        "unit": "hour",
+        "cron": "@hourly",
+        "cron_tz": "UTC",
+        "start": at("01T00"),
+        "end": None,
+        "held": [{"start": at("01T00"), "end": at("03T00")}],
+        "missing": [{"start": at("03T00"), "end": at("04T06"), "intervals": 30}],
+        "complete_to": at("04T06"),
+    }
+
+
+def test_each_kind_counts_in_its_own_way(landed: Path) -> None:
+    found = models(landed)
+    day = [{"start": at("03T00"), "end": at("04T00"), "intervals": 1}]
+    assert found["mart.daily"]["missing"] == day
+    assert found["mart.people"]["held"] == [ALWAYS]
+    assert found["mart.people"]["missing"] == []
+    assert found["mart.totals"]["held"] == [{"start": at("01T00"), "end": at("03T00")}]
+    assert len(found["mart.totals"]["missing"]) == 1
+
+
+def test_start_and_end_limit_what_is_shown(landed: Path) -> None:
+    found = models(landed, "--start", "2024-01-02T20:00", "--end", "2024-01-03")
+    assert found["staging.events"]["held"] == [{"start": at("02T20"), "end": at("03T00")}]
+    assert found["staging.events"]["missing"] == [
+        {"start": at("03T00"), "end": at("04T00"), "intervals": 24}
+    ]
+    assert found["mart.people"]["held"] == [ALWAYS]
+    exclusive = models(landed, "--end", "2024-01-03T00:00")["staging.events"]
+    assert exclusive["missing"] == []
+
+
+def test_a_range_that_cuts_an_interval_shows_it_whole(landed: Path) -> None:
+    found = models(landed, "mart.daily", "--start", "2024-01-03T12:00")
+    assert found["mart.daily"]["missing"] == [
+        {"start": at("03T00"), "end": at("04T00"), "intervals": 1}
+    ]
+
+
+def test_an_edited_file_holds_nothing_yet_and_what_the_environment_shows_still_does(
+    landed: Path,
+) -> None:
+    text = (landed / EVENTS).read_text()
+    (landed / EVENTS).write_text(text.replace("amount AS amount", "amount * 2 AS amount"))
+    edited, promoted = models(landed)["staging.events"], models(landed, "--env", "prod")
+    assert edited["held"] == []
+    assert edited["missing"] == [{"start": at("01T00"), "end": at("04T06"), "intervals": 78}]
+    assert promoted["staging.events"]["held"] == [{"start": at("01T00"), "end": at("03T00")}]
+    assert promoted["staging.events"]["version"] != edited["version"]
+
+
+def test_an_environment_does_not_need_the_files(landed: Path) -> None:
+    before = shown(landed, "--env", "prod")
+    (landed / EVENTS).write_text("SELECT FROM")
+    assert shown(landed, "--environment", "PROD") == before
+    assert call("intervals", "--project", landed).exit_code == 1
+
+
+def test_a_new_environment_holds_what_it_shares_with_production(landed: Path) -> None:
+    facts = shown(landed, "--env", "Feature/ABC-12")
+    assert facts["environment"] == "feature_abc_12"
+    assert facts["models"][0]["held"] == [{"start": at("01T00"), "end": at("03T00")}]
+    assert call("environments", "--project", landed).stdout.count("feature") == 0
+
+
+def test_only_the_models_that_are_named(landed: Path) -> None:
+    assert list(models(landed, "mart.totals", "MART.PEOPLE")) == ["mart.people", "mart.totals"]
+
+
+def test_a_table_for_people(landed: Path) -> None:
+    text = call("intervals", "--project", landed).stdout
+    for word in (
+        "Intervals of prod at 2024-01-04 06:00",
+        "2024-01-01 to 2024-01-03",
+        "30 hours, 2024-01-03 to",
+        "1 day, 2024-01-03 to",
+        "made",
+    ):
+        assert word in text
+
+
+def test_what_waits_for_data_says_so(tmp_path: Path) -> None:
+    folder = write_project(tmp_path / "empty")
+    assert models(folder)["staging.events"]["complete_to"] is None
+    text = call("intervals", "--project", folder).stdout
+    assert "no time yet" in text
+    assert "waits: what it reads has no data yet" in " ".join(text.split())
+
+
+@pytest.mark.parametrize(
+    "arguments, code, said",
+    [
+        (["mart.total"], 1, "prod has no model mart.total. Did you mean mart.totals?"),
+        (["raw.events"], 1, "raw.events is a source: others write it"),
+        (["a.b.c.d"], 2, "Error:"),
+        (["--start", "soon"], 2, "'soon' is no date or time"),
+        (["--end", "9999-12-31"], 2, "is the last day of all"),
+        (["--start", "2024-01-02", "--end", "2024-01-01"], 2, "--end is not after --start"),
+        (["--env", "!!"], 2, "is no name for an environment"),
+    ],
+)
+def test_wrong_input(landed: Path, arguments: list[str], code: int, said: str) -> None:
+    done = call("intervals", *arguments, "--project", landed)
+    assert (done.exit_code, done.stdout) == (code, "")
+    assert said in " ".join(done.stderr.split())
+
+
+def test_no_java_is_needed(landed: Path, no_java: dict[str, str]) -> None:
+    done = run_vde("intervals", "--project", landed, **no_java)
+    assert done.returncode == 0, done.stderr

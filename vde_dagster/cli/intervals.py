@@ -1,0 +1,181 @@
+"""`vde intervals`: what each model holds, and what it lacks."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from datetime import datetime
+from pathlib import Path
+from typing import TYPE_CHECKING, Final
+
+import click
+
+from vde_dagster.cli import options, timing
+from vde_dagster.cli.model_choice import ENVIRONMENT, chosen
+from vde_dagster.cli.printing import console, instant, print_json
+from vde_dagster.core.errors import Refused
+
+if TYPE_CHECKING:
+    from vde_dagster.app.interval_report import ModelIntervals
+    from vde_dagster.core.graph import Node
+    from vde_dagster.core.intervals import Interval
+    from vde_dagster.core.names import ModelName
+    from vde_dagster.core.plan import Plan
+
+_RANGES: Final = 3
+
+
+@click.command("intervals", short_help="Show which intervals models hold and lack.")
+@click.argument("models", type=options.model, nargs=-1, metavar="[MODEL...]")
+@ENVIRONMENT
+@timing.START
+@timing.END
+@options.FORMAT
+@options.PROJECT
+@options.WITH_DEBUG
+def command(
+    models: tuple[ModelName, ...],
+    *,
+    environment: str | None,
+    start: datetime | None,
+    end: datetime | None,
+    output: str,
+    folder: Path,
+) -> None:
+    """Show which intervals each MODEL (all of them by default) holds, and which it lacks.
+
+    Missing is what a plan would evaluate now. Without --env, the models are those of the files,
+    for prod; with it, those that ENV shows. --start and --end limit what is shown.
+    """
+    shown = timing.any_range(start, end)
+    from vde_dagster.app.interval_report import clipped, plan_models, report_intervals
+    from vde_dagster.app.world import VdeProject
+
+    project = VdeProject.load(folder)
+    plan = plan_models(project, environment)
+    wanted = _wanted(plan, models)
+    reports = [
+        clipped(each, shown)
+        for each in report_intervals(project.services, plan)
+        if not models or each.node.name in wanted
+    ]
+    if output == "json":
+        print_json(
+            {
+                "environment": plan.environment,
+                "now": instant(plan.now) if plan.now else None,
+                "models": [_facts(each) for each in reports],
+            }
+        )
+    else:
+        _print(plan, reports)
+
+
+def _wanted(plan: Plan, models: Sequence[ModelName]) -> set[ModelName]:
+    """The models that are asked for.
+
+    Raises:
+        Refused: One of them is not there, or has no intervals of its own.
+    """
+    from vde_dagster.core.kind import Embedded, External
+
+    for name in models:
+        match chosen(plan.graph, name, where=plan.environment).model.kind:
+            case External():
+                raise Refused(f"{name} is a source: others write it, so it has no intervals here.")
+            case Embedded():
+                raise Refused(f"{name} is EMBEDDED: it has no table, so it has no intervals.")
+            case _:
+                pass
+    return set(models)
+
+
+def _facts(report: ModelIntervals) -> dict[str, object]:
+    from vde_dagster.cli.ranges import count
+
+    model = report.node.model
+    return {
+        "model": str(model.name),
+        "kind": model.kind.keyword,
+        "version": report.version,
+        "unit": model.unit.value,
+        "cron": model.cron,
+        "cron_tz": model.cron_tz,
+        "start": instant(model.start),
+        "end": instant(model.end) if model.end else None,
+        "held": [_range_facts(each) for each in report.held],
+        "missing": [
+            {**_range_facts(each), "intervals": count(report.node, [each])}
+            for each in report.missing
+        ],
+        "complete_to": instant(report.complete_to) if report.complete_to else None,
+    }
+
+
+def _range_facts(interval: Interval) -> dict[str, object]:
+    return {"start": instant(interval.start), "end": instant(interval.end)}
+
+
+def _print(plan: Plan, reports: Sequence[ModelIntervals]) -> None:
+    from rich import box
+    from rich.table import Table
+    from rich.text import Text
+
+    from vde_dagster.core.intervals import format_instant
+
+    at = format_instant(plan.now.replace(second=0, microsecond=0)) if plan.now else "no time yet"
+    table = Table(
+        title=f"Intervals of {plan.environment} at {at}",
+        title_justify="left",
+        title_style="bold",
+        box=box.SIMPLE_HEAD,
+    )
+    for column in ("model", "unit", "cron", "from", "held", "missing", "complete to"):
+        table.add_column(column, no_wrap=column in ("model", "unit"))
+    for report in reports:
+        model = report.node.model
+        until = f" to {format_instant(model.end)}" if model.end else ""
+        table.add_row(
+            Text(str(model.name)),
+            model.unit.value.replace("_", " "),
+            model.cron if model.cron_tz == "UTC" else f"{model.cron} {model.cron_tz}",
+            f"{format_instant(model.start)}{until}",
+            Text(_held(report.node, report.held), style="green"),
+            Text(_missing(report), style="yellow"),
+            _complete_to(report),
+        )
+    console().print(table)
+
+
+def _held(node: Node, held: Sequence[Interval]) -> str:
+    from vde_dagster.core.intervals import format_instant
+    from vde_dagster.core.kind import View
+    from vde_dagster.kinds.rules import ALWAYS
+
+    if ALWAYS in held:
+        return "made" if isinstance(node.model.kind, View) else "whole"
+    ranges = [f"{format_instant(each.start)} to {format_instant(each.end)}" for each in held]
+    return _shortened(ranges)
+
+
+def _missing(report: ModelIntervals) -> str:
+    from vde_dagster import kinds
+    from vde_dagster.cli.ranges import counted
+
+    if report.missing:
+        return _shortened([counted(report.node, [each]) for each in report.missing])
+    if report.complete_to is None and kinds.of(report.node.model).has_rows:
+        return "waits: what it reads has no data yet"
+    return ""
+
+
+def _shortened(ranges: Sequence[str]) -> str:
+    more = f"\nand {len(ranges) - _RANGES} more" if len(ranges) > _RANGES else ""
+    return "\n".join(ranges[:_RANGES]) + more
+
+
+def _complete_to(report: ModelIntervals) -> str:
+    from vde_dagster.core.intervals import format_instant
+
+    if report.complete_to is None:
+        return ""
+    return format_instant(report.complete_to.replace(second=0, microsecond=0))

@@ -1,0 +1,83 @@
+"""The options --start and --end: a date as an end means the whole day."""
+
+from __future__ import annotations
+
+from datetime import date, datetime, timedelta
+from typing import TYPE_CHECKING, Final
+
+import click
+
+from vde_dagster.cli.options import moment
+
+if TYPE_CHECKING:
+    from vde_dagster.core.intervals import Interval
+
+_DAY: Final = timedelta(days=1)
+
+
+def end_moment(text: str) -> datetime:
+    """The exclusive end that a text stands for: after a date's last moment, or the very time."""
+    instant = moment(text)
+    try:
+        return instant + _DAY if _is_date(text.strip()) else instant
+    except OverflowError as error:
+        raise click.BadParameter(
+            f"{text!r} is the last day of all; write an earlier one"
+        ) from error
+
+
+def _is_date(text: str) -> bool:
+    try:
+        date.fromisoformat(text)
+    except ValueError:
+        return False
+    return True
+
+
+START: Final = click.option(
+    "--start", type=moment, metavar="INSTANT", help="The first instant, in UTC: 2013-01-04."
+)
+END: Final = click.option(
+    "--end",
+    type=end_moment,
+    metavar="INSTANT",
+    help="The end, in UTC: a date means the whole day, a time is the exclusive end.",
+)
+
+
+def one_range(start: datetime | None, end: datetime | None) -> Interval:
+    """The range of an evaluation: the day of what is given alone, the epoch day without anything.
+
+    Raises:
+        click.UsageError: The end is not after the start.
+    """
+    from vde_dagster.core.intervals import EPOCH, IntervalUnit
+
+    day = IntervalUnit.DAY
+    try:
+        if start is None:
+            start = EPOCH if end is None else day.floor(end - timedelta(microseconds=1))
+        return _interval(start, end if end is not None else day.floor(start) + _DAY)
+    except OverflowError as error:
+        raise click.UsageError("the range lies before or after every date.") from error
+
+
+def any_range(start: datetime | None, end: datetime | None) -> Interval:
+    """The range between two instants, each of them for ever where it is not given.
+
+    Raises:
+        click.UsageError: The end is not after the start.
+    """
+    from datetime import UTC
+
+    first = datetime.min.replace(tzinfo=UTC)
+    last = datetime.max.replace(tzinfo=UTC)
+    return _interval(start or first, end or last)
+
+
+def _interval(start: datetime, end: datetime) -> Interval:
+    from vde_dagster.core.intervals import Interval
+
+    if end <= start:
+        raise click.UsageError("--end is not after --start.")
+    return Interval(start, end)
