@@ -1,0 +1,136 @@
+"""The entries of ``external_models.yaml``: where their text stands, and what differs in them."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+from pathlib import Path
+
+import yaml
+from sqlglot import exp
+from sqlglot.errors import SqlglotError
+
+from vde_dagster.core.dsha import Column
+from vde_dagster.core.errors import Place, Problem, ProjectInvalid
+from vde_dagster.core.names import InvalidName, ModelName
+from vde_dagster.project.yaml_document import Reader
+
+WrittenColumns = tuple[tuple[str, str], ...]
+"""Columns of an entry in order: names in lower case, types as they are written."""
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class SourceTable:
+    """A source as the catalog has it: its columns in order, and what it is, for people."""
+
+    columns: tuple[Column, ...]
+    description: str = ""
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class ColumnChange:
+    """One column that differs; no ``old`` type where it is new, no ``new`` one where it is gone."""
+
+    column: str
+    old: str | None
+    new: str | None
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class DeclaredSource:
+    """One source of the file, with the nodes that its text is made of."""
+
+    name: ModelName
+    columns: WrittenColumns
+    node: yaml.MappingNode
+    name_node: yaml.Node
+    columns_key: yaml.Node | None
+    columns_node: yaml.Node | None
+
+
+def read_root(text: str, path: Path) -> yaml.SequenceNode | None:
+    """The list of a file's text; None where there is none yet.
+
+    Raises:
+        ProjectInvalid: The text is no YAML, or no list of sources.
+    """
+    reader = Reader()
+    document = reader.document(text, path)
+    if document is None or reader.problems:
+        raise ProjectInvalid(reader.problems)
+    node = yaml.compose(text, Loader=yaml.SafeLoader)
+    if isinstance(node, yaml.SequenceNode):
+        return node
+    if node is None or (document.value is None and not document.children):
+        return None
+    raise ProjectInvalid(
+        [
+            Problem(
+                place=Place(path=path, line=node.start_mark.line + 1),
+                message="this is a list of sources, each with `name` and `columns`",
+                advice="Start each source with `- name: schema.name`.",
+            )
+        ]
+    )
+
+
+def declared_sources(root: yaml.SequenceNode | None) -> list[DeclaredSource]:
+    """The entries that have a good name; others are left to the project's loader."""
+    nodes = root.value if root is not None else []
+    found = [_declared(node) for node in nodes if isinstance(node, yaml.MappingNode)]
+    return [each for each in found if each is not None]
+
+
+def _declared(node: yaml.MappingNode) -> DeclaredSource | None:
+    keys = {key.value: (key, value) for key, value in node.value if _is_scalar(key)}
+    if "name" not in keys:
+        return None
+    key, columns = keys.get("columns", (None, None))
+    try:
+        name = ModelName.parse(str(keys["name"][1].value))
+    except InvalidName:
+        return None
+    return DeclaredSource(
+        name=name,
+        columns=_written(columns),
+        node=node,
+        name_node=keys["name"][1],
+        columns_key=key,
+        columns_node=columns,
+    )
+
+
+def _is_scalar(node: yaml.Node) -> bool:
+    return isinstance(node, yaml.ScalarNode)
+
+
+def _written(node: yaml.Node | None) -> WrittenColumns:
+    if not isinstance(node, yaml.MappingNode):
+        return ()
+    return tuple((str(key.value).lower(), str(value.value)) for key, value in node.value)
+
+
+def says_the_same(written: WrittenColumns, columns: Sequence[Column]) -> bool:
+    """Whether an entry says what the catalog does; two names of one type are the same."""
+    return [(name, canonical_type(kind)) for name, kind in written] == [
+        (each.name.lower(), canonical_type(each.type)) for each in columns
+    ]
+
+
+def canonical_type(kind: str) -> str:
+    """One spelling for all spellings of a Spark type."""
+    try:
+        return exp.DataType.build(kind.lower(), dialect="spark").sql("spark")
+    except (SqlglotError, ValueError, RecursionError):
+        return kind
+
+
+def column_changes(written: WrittenColumns, columns: Sequence[Column]) -> tuple[ColumnChange, ...]:
+    """The columns that an entry lacks, has too many, or of another type; in the catalog's order."""
+    old = dict(written)
+    new = {each.name.lower(): each.type for each in columns}
+    return tuple(
+        ColumnChange(column=name, old=old.get(name), new=new.get(name))
+        for name in dict.fromkeys((*new, *old))
+        if canonical_type(old.get(name, "")) != canonical_type(new.get(name, ""))
+    )

@@ -1,0 +1,49 @@
+"""Rewriting a user's file: whole or not at all, and never over what was written meanwhile."""
+
+from __future__ import annotations
+
+import shutil
+import uuid
+from pathlib import Path
+
+from vde_dagster.core.errors import Conflict, Refused
+
+
+def read_as_written(path: Path) -> str | None:
+    """A file's text with its own line ends and byte order mark; None where there is no file.
+
+    Raises:
+        Refused: It is no text in UTF-8, or cannot be read.
+    """
+    try:
+        return path.read_bytes().decode("utf-8")
+    except FileNotFoundError:
+        return None
+    except (OSError, UnicodeDecodeError) as error:
+        raise Refused(f"{path} cannot be read as UTF-8 text: {error}") from error
+
+
+def replace_text(path: Path, before: str | None, after: str) -> None:
+    """Put another text in a file's place, with its permissions, in one step.
+
+    Args:
+        path: The file; a symbolic link is followed.
+        before: What was read from it (`read_as_written`); None where there was no file.
+        after: What it holds then.
+
+    Raises:
+        Conflict: Somebody wrote the file meanwhile; it stays as it is.
+        Refused: The file cannot be written.
+    """
+    target = path.resolve()
+    if read_as_written(target) != before:
+        raise Conflict(f"{path} was changed meanwhile and stays as it is; run the command again.")
+    scratch = target.with_name(f".{target.name}.{uuid.uuid4().hex}")
+    try:
+        scratch.write_bytes(after.encode("utf-8"))
+        if before is not None:
+            shutil.copymode(target, scratch)
+        scratch.replace(target)
+    except OSError as error:
+        scratch.unlink(missing_ok=True)
+        raise Refused(f"{path} cannot be written: {error.strerror}") from error
