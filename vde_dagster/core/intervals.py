@@ -14,6 +14,8 @@ from enum import Enum
 from typing import Final
 
 EPOCH = datetime(1970, 1, 1, tzinfo=UTC)
+END_OF_TIME: Final = datetime(9999, 1, 1, tzinfo=UTC)
+"""The end of what has none: a border of every unit."""
 
 
 @dataclass(frozen=True, slots=True, order=True)
@@ -72,16 +74,23 @@ class IntervalUnit(Enum):
 
     def following(self, border: datetime) -> datetime:
         """The border after ``border``."""
+        return self.shifted(border, 1)
+
+    def shifted(self, border: datetime, count: int) -> datetime:
+        """The border ``count`` units after ``border``; before it where ``count`` is negative.
+
+        Raises:
+            OverflowError: It lies outside the years 1 to 9999.
+        """
         match self:
-            case IntervalUnit.YEAR:
-                return border.replace(year=border.year + 1)
-            case IntervalUnit.MONTH:
-                december = border.month == 12
-                return border.replace(
-                    year=border.year + december, month=1 if december else border.month + 1
-                )
+            case IntervalUnit.YEAR | IntervalUnit.MONTH:
+                months = count * (12 if self is IntervalUnit.YEAR else 1)
+                year, month = divmod(border.year * 12 + border.month - 1 + months, 12)
+                if not 1 <= year <= 9999:
+                    raise OverflowError(f"the year {year} is no year of a date")
+                return border.replace(year=year, month=month + 1)
             case _:
-                return border + _LENGTHS[self]
+                return border + count * _LENGTHS[self]
 
     def cells(self, interval: Interval) -> Iterator[Interval]:
         """The units of which an aligned interval consists, in order.
@@ -143,6 +152,12 @@ def subtract(intervals: Iterable[Interval], removed: Iterable[Interval]) -> tupl
     return tuple(left)
 
 
+def common(intervals: Iterable[Interval], others: Iterable[Interval]) -> tuple[Interval, ...]:
+    """The instants that are in both, merged."""
+    these = merge(intervals)
+    return subtract(these, subtract(these, others))
+
+
 def covers(held: Sequence[Interval], wanted: Interval) -> bool:
     """Whether every instant of ``wanted`` is in ``held``."""
     return not subtract([wanted], held)
@@ -150,6 +165,8 @@ def covers(held: Sequence[Interval], wanted: Interval) -> bool:
 
 def due(start: datetime, now: datetime, unit: IntervalUnit) -> Interval | None:
     """All whole units from ``start`` that have ended at ``now``; None where there are none."""
+    if now <= start:
+        return None
     first, last = unit.ceil(start), unit.floor(now)
     return Interval(first, last) if first < last else None
 

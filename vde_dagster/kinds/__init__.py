@@ -65,3 +65,11 @@ def of(model: Model) -> KindRules:  # noqa: PLR0911 - one line for each kind
             return managed.RULES
         case unreachable:
             assert_never(unreachable)
+
+
+def batch_concurrency(model: Model) -> int:
+    """How many batches of a model may be evaluated at once: one where their order counts."""
+    kind = model.kind
+    if model.name in model.parents or not isinstance(kind, IncrementalByTimeRange):
+        return 1
+    return kind.batch_concurrency or 1

@@ -15,9 +15,15 @@ from vde_dagster.core.work import TimeAxisSpec, Write
 class _Rules:
     has_rows: bool = False
     is_partitioned: bool = False
+    is_sequential: bool = False
+    restates_whole: bool = True
 
     def missing(
-        self, model: Model, held: Sequence[Interval], now: datetime
+        self,
+        model: Model,
+        held: Sequence[Interval],
+        now: datetime,
+        blocked: Sequence[Interval] = (),
     ) -> tuple[Interval, ...]:
         """Nothing."""
         return ()

@@ -6,7 +6,8 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 from datetime import datetime
 
-from vde_dagster.core.intervals import Interval, covers, due
+from vde_dagster.core import schedule
+from vde_dagster.core.intervals import Interval, covers
 from vde_dagster.core.model import Model
 from vde_dagster.core.work import ReplaceTable, TimeAxisSpec, Write
 
@@ -15,12 +16,18 @@ from vde_dagster.core.work import ReplaceTable, TimeAxisSpec, Write
 class _Rules:
     has_rows: bool = True
     is_partitioned: bool = False
+    is_sequential: bool = False
+    restates_whole: bool = True
 
     def missing(
-        self, model: Model, held: Sequence[Interval], now: datetime
+        self,
+        model: Model,
+        held: Sequence[Interval],
+        now: datetime,
+        blocked: Sequence[Interval] = (),
     ) -> tuple[Interval, ...]:
-        """Everything from the start to the last period that has ended, unless it is held."""
-        wanted = due(model.start, now, model.unit)
+        """Everything from the start to the last period that is due, unless it is held."""
+        wanted = schedule.due_at_once(model, now, blocked)
         return (wanted,) if wanted and not covers(held, wanted) else ()
 
     def write(self, model: Model, interval: Interval, axis: TimeAxisSpec | None) -> Write:

@@ -6,7 +6,8 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 from datetime import datetime
 
-from vde_dagster.core.intervals import Interval, due, subtract
+from vde_dagster.core import schedule
+from vde_dagster.core.intervals import Interval
 from vde_dagster.core.model import Model
 from vde_dagster.core.work import TimeAxisSpec, Write
 from vde_dagster.kinds.rules import NotEvaluated
@@ -16,13 +17,18 @@ from vde_dagster.kinds.rules import NotEvaluated
 class _Rules:
     has_rows: bool = True
     is_partitioned: bool = False
+    is_sequential: bool = True
+    restates_whole: bool = True
 
     def missing(
-        self, model: Model, held: Sequence[Interval], now: datetime
+        self,
+        model: Model,
+        held: Sequence[Interval],
+        now: datetime,
+        blocked: Sequence[Interval] = (),
     ) -> tuple[Interval, ...]:
-        """Every whole unit from the model's start that has ended and is not held."""
-        wanted = due(model.start, now, model.unit)
-        return subtract([wanted], held) if wanted else ()
+        """Every unit that is due and not held; see `vde_dagster.core.schedule.missing`."""
+        return schedule.missing(model, held, now, blocked)
 
     def write(self, model: Model, interval: Interval, axis: TimeAxisSpec | None) -> Write:
         """Not evaluated yet.

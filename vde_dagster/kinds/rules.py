@@ -3,15 +3,15 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from datetime import UTC, datetime
+from datetime import datetime
 from typing import Final, Protocol
 
 from vde_dagster.core.errors import Refused
-from vde_dagster.core.intervals import EPOCH, Interval
+from vde_dagster.core.intervals import END_OF_TIME, EPOCH, Interval
 from vde_dagster.core.model import Model
 from vde_dagster.core.work import TimeAxisSpec, Write
 
-ALWAYS: Final = Interval(EPOCH, datetime(9999, 1, 1, tzinfo=UTC))
+ALWAYS: Final = Interval(EPOCH, END_OF_TIME)
 """The one interval of what does not depend on time: a seed, a view."""
 
 
@@ -28,10 +28,31 @@ class KindRules(Protocol):
         """Whether intervals are evaluated one by one, and shown as partitions."""
         ...
 
+    @property
+    def is_sequential(self) -> bool:
+        """Whether a batch builds on what those before it wrote, so that order counts."""
+        ...
+
+    @property
+    def restates_whole(self) -> bool:
+        """Whether the kind can only be restated as a whole (seed 001, *only full restatements*)."""
+        ...
+
     def missing(
-        self, model: Model, held: Sequence[Interval], now: datetime
+        self,
+        model: Model,
+        held: Sequence[Interval],
+        now: datetime,
+        blocked: Sequence[Interval] = (),
     ) -> tuple[Interval, ...]:
-        """The contiguous ranges that have to be evaluated at ``now``, given what is held."""
+        """The contiguous ranges that have to be evaluated at ``now``.
+
+        Args:
+            model: The model.
+            held: What its version's table holds.
+            now: The project's clock.
+            blocked: Times for which what the model reads is not whole.
+        """
         ...
 
     def write(self, model: Model, interval: Interval, axis: TimeAxisSpec | None) -> Write:

@@ -16,9 +16,15 @@ from vde_dagster.kinds.rules import ALWAYS
 class _Rules:
     has_rows: bool = False
     is_partitioned: bool = False
+    is_sequential: bool = False
+    restates_whole: bool = True
 
     def missing(
-        self, model: Model, held: Sequence[Interval], now: datetime
+        self,
+        model: Model,
+        held: Sequence[Interval],
+        now: datetime,
+        blocked: Sequence[Interval] = (),
     ) -> tuple[Interval, ...]:
         """Making the view, unless it was made."""
         return () if held else (ALWAYS,)

@@ -1,0 +1,230 @@
+"""Which intervals of a model are due, missing, waiting for a parent, and cut into batches.
+
+Intervals are half-open, in UTC and made of whole units; a cron's zone only moves the moment at
+which they become due (seed 001, *INCREMENTAL_BY_TIME_RANGE*). Everything here is pure: ``held`` is
+what the ledger has, ``now`` the project's clock.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Sequence
+from datetime import UTC, datetime, timedelta
+from typing import Final
+
+from vde_dagster.core.cron import Cron
+from vde_dagster.core.intervals import (
+    END_OF_TIME,
+    Interval,
+    IntervalUnit,
+    common,
+    due,
+    merge,
+    subtract,
+)
+from vde_dagster.core.kind import (
+    IncrementalByTimeRange,
+    IncrementalByUniqueKey,
+    Kind,
+    ScdType2ByColumn,
+    ScdType2ByTime,
+)
+from vde_dagster.core.model import Model, Window
+
+TIME: Final = Interval(datetime.min.replace(tzinfo=UTC), END_OF_TIME)
+"""All time that intervals may lie in."""
+_MICROSECOND: Final = timedelta(microseconds=1)
+
+
+def last_tick(model: Model, now: datetime) -> datetime:
+    """The latest moment at or before ``now`` at which the model became due.
+
+    Raises:
+        CronInvalid: The model's cron is none.
+        ZoneUnknown: Its zone is none.
+    """
+    return Cron.parse(model.cron).previous(min(now, END_OF_TIME), model.cron_tz)
+
+
+def due_interval(model: Model, now: datetime) -> Interval | None:
+    """All whole units from the model's start that had ended at its last tick, up to its end.
+
+    None where there are none. A start within a unit leaves that unit out, and so does an end.
+    """
+    until = last_tick(model, now)
+    return due(model.start, until if model.end is None else min(until, model.end), model.unit)
+
+
+def due_at_once(model: Model, now: datetime, blocked: Sequence[Interval] = ()) -> Interval | None:
+    """What is due of a model that is made as a whole: up to the first time that is blocked."""
+    until = min([last_tick(model, now), *(each.start for each in blocked)])
+    return due(model.start, until if model.end is None else min(until, model.end), model.unit)
+
+
+def partial_interval(model: Model, now: datetime) -> Interval | None:
+    """What ``allow_partials`` offers: from the end of what is due to the minute that ``now`` is in.
+
+    It holds units that are not due yet, and the beginning of one that has not ended. Its data may
+    be shown, but none of it may be recorded as held: the same units are due later, whole. None
+    where the model allows no partials, has not begun or has ended, or there is nothing to offer.
+    """
+    if not model.allow_partials or now <= model.start:
+        return None
+    whole = due_interval(model, now)
+    start = whole.end if whole is not None else model.unit.ceil(model.start)
+    until = min(now, END_OF_TIME).replace(second=0, microsecond=0)
+    if model.end is not None:
+        until = min(until, model.unit.floor(model.end))
+    return Interval(start, until) if start < until else None
+
+
+def missing(
+    model: Model, held: Sequence[Interval], now: datetime, blocked: Sequence[Interval] = ()
+) -> tuple[Interval, ...]:
+    """The contiguous ranges of units that have to be evaluated at ``now``.
+
+    - New is what is due, not held, and not ``blocked``.
+    - With a ``lookback`` of N, the N units before each new range count as missing, too, as far back
+      as the model's start; where nothing is new, nothing is looked at again.
+    - After the model's end no unit is new. The last unit that would have become due stands in for
+      one as long as it lies at most N units after the end, so the last units are looked at again
+      for N more units of time, always fewer of them.
+
+    Args:
+        model: The model, of a kind that is evaluated interval by interval.
+        held: What its version's table holds.
+        now: The project's clock.
+        blocked: Times for which what the model reads is not whole.
+    """
+    wanted = due_interval(model, now)
+    if wanted is None:
+        return ()
+    unready = [model.unit.widen(each) for each in blocked]
+    new = subtract([wanted], [*held, *unready])
+    borders = [each.start for each in new] + _after_the_end(model, wanted.end, now, unready)
+    before = _units_before(model, borders, first=wanted.start)
+    return merge([*new, *subtract(common(before, [wanted]), unready)])
+
+
+def _after_the_end(
+    model: Model, end: datetime, now: datetime, unready: Sequence[Interval]
+) -> list[datetime]:
+    """The start of the last unit after the model's end that would be due; one, or none."""
+    if model.end is None:
+        return []
+    beyond = due(model.unit.floor(model.end), last_tick(model, now), model.unit)
+    ready = subtract([beyond], unready) if beyond is not None else ()
+    return [model.unit.shifted(ready[-1].end, -1)] if ready else []
+
+
+def _units_before(model: Model, borders: Iterable[datetime], *, first: datetime) -> list[Interval]:
+    """The units that are looked at again before each of these borders."""
+    count = _lookback(model.kind)
+    found: list[Interval] = []
+    for border in borders:
+        start = _shifted(model.unit, border, -count)
+        start = first if start is None else max(first, start)
+        if start < border:
+            found.append(Interval(start, border))
+    return found
+
+
+def _shifted(unit: IntervalUnit, instant: datetime, count: int) -> datetime | None:
+    """The border ``count`` units away from the unit of an instant; None outside all time."""
+    try:
+        return unit.shifted(unit.floor(instant), count)
+    except OverflowError:
+        return None
+
+
+def _lookback(kind: Kind) -> int:
+    match kind:
+        case IncrementalByTimeRange(lookback=count) | IncrementalByUniqueKey(lookback=count):
+            return count
+        case _:
+            return 0
+
+
+def batches(model: Model, ranges: Iterable[Interval]) -> tuple[Interval, ...]:
+    """Ranges cut into pieces of at most ``batch_size`` units each, in order.
+
+    A gap ends a batch. Without a batch size, each contiguous range is one.
+    """
+    size = _batch_size(model.kind)
+    if size is None:
+        return merge(ranges)
+    return tuple(batch for each in merge(ranges) for batch in _cut(each, model.unit, size))
+
+
+def _cut(interval: Interval, unit: IntervalUnit, size: int) -> list[Interval]:
+    pieces: list[Interval] = []
+    start = interval.start
+    while start < interval.end:
+        end = min(_shifted(unit, start, size) or interval.end, interval.end)
+        pieces.append(Interval(start, end))
+        start = end
+    return pieces
+
+
+def _batch_size(kind: Kind) -> int | None:
+    match kind:
+        case (
+            IncrementalByTimeRange(batch_size=size)
+            | IncrementalByUniqueKey(batch_size=size)
+            | ScdType2ByTime(batch_size=size)
+            | ScdType2ByColumn(batch_size=size)
+        ):
+            return size
+        case _:
+            return None
+
+
+def blocked_by(
+    model: Model, parent: Model, holds: Sequence[Interval], window: Window | None
+) -> tuple[Interval, ...]:
+    """The times for which a parent lacks what a model reads of it.
+
+    Where the model's units overlap them, evaluating it would be refused. Nothing is lacking before
+    the parent's start and after its end. Who reads the whole parent needs, for a time up to ``t``,
+    all of the parent's units that have ended by then.
+
+    Args:
+        model: The model that reads.
+        parent: A model whose rows belong to intervals.
+        holds: What the parent's version holds, or will hold before the model is evaluated.
+        window: What is read of the parent; None for all of it.
+    """
+    lacks = subtract(_span(parent), holds)
+    if window is not None:
+        return merge(time for each in lacks for time in readers_of(each, window))
+    if not lacks:
+        return ()
+    ended = parent.unit.following(parent.unit.floor(lacks[0].start))
+    return (Interval(model.unit.floor(ended - _MICROSECOND), END_OF_TIME),)
+
+
+def _span(model: Model) -> tuple[Interval, ...]:
+    """All units that a model will ever have: one range, or none."""
+    if model.start >= END_OF_TIME:
+        return ()
+    start = model.unit.ceil(model.start)
+    end = END_OF_TIME if model.end is None else model.unit.floor(min(model.end, END_OF_TIME))
+    return (Interval(start, end),) if start < end else ()
+
+
+def readers_of(read: Interval, window: Window) -> tuple[Interval, ...]:
+    """The times whose evaluation reads some of an interval: one range, or none.
+
+    [s, e) reads [s - before, e + after), so it meets [a, b) where s < b + before and
+    e > a - after.
+    """
+    start = _moved(read.start, -window.after)
+    end = _moved(read.end, window.before)
+    return (Interval(start, end),) if start < end else ()
+
+
+def _moved(instant: datetime, by: timedelta) -> datetime:
+    """An instant some time later, within the years that are counted."""
+    try:
+        return min(max(instant + by, TIME.start), TIME.end)
+    except OverflowError:
+        return TIME.start if by < timedelta(0) else TIME.end
