@@ -40,6 +40,9 @@ COMMANDS: Final = {
     "lineage": Listed(
         module="vde_dagster.cli.lineage", summary="Show what models and columns are made of."
     ),
+    "create-external-models": Listed(
+        module="vde_dagster.cli.external_models", summary="Declare sources as the catalog has them."
+    ),
     "catch-up": Listed(
         module="vde_dagster.cli.catch_up", summary="Find late rows and load them, once."
     ),

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 
@@ -112,17 +112,19 @@ def _written(node: yaml.Node | None) -> WrittenColumns:
 
 def says_the_same(written: WrittenColumns, columns: Sequence[Column]) -> bool:
     """Whether an entry says what the catalog does; two names of one type are the same."""
-    return [(name, canonical_type(kind)) for name, kind in written] == [
-        (each.name.lower(), canonical_type(each.type)) for each in columns
+    return [(name, canonical_type(kind) or kind) for name, kind in written] == [
+        (each.name.lower(), canonical_type(each.type) or each.type) for each in columns
     ]
 
 
-def canonical_type(kind: str) -> str:
-    """One spelling for all spellings of a Spark type."""
+def canonical_type(kind: str) -> str | None:
+    """One spelling for all spellings of a Spark type; None for what is no type."""
     try:
-        return exp.DataType.build(kind.lower(), dialect="spark").sql("spark")
+        found = exp.DataType.build(kind.lower(), dialect="spark")
     except (SqlglotError, ValueError, RecursionError):
-        return kind
+        return None
+    known = not found.is_type(exp.DataType.Type.UNKNOWN, exp.DataType.Type.USERDEFINED)
+    return found.sql() if known else None
 
 
 def column_changes(written: WrittenColumns, columns: Sequence[Column]) -> tuple[ColumnChange, ...]:
@@ -132,5 +134,10 @@ def column_changes(written: WrittenColumns, columns: Sequence[Column]) -> tuple[
     return tuple(
         ColumnChange(column=name, old=old.get(name), new=new.get(name))
         for name in dict.fromkeys((*new, *old))
-        if canonical_type(old.get(name, "")) != canonical_type(new.get(name, ""))
+        if _canonical(old, name) != _canonical(new, name)
     )
+
+
+def _canonical(types: Mapping[str, str], name: str) -> str | None:
+    """A column's type in one spelling; None where there is no such column."""
+    return canonical_type(types[name]) or types[name] if name in types else None

@@ -1,0 +1,164 @@
+"""`vde create-external-models`: from the catalog into the file, through the real entry point."""
+
+from __future__ import annotations
+
+import json
+from pathlib import Path
+from typing import Any
+
+import pytest
+from pyiceberg.schema import Schema
+from pyiceberg.types import NestedField, StringType
+
+from tests.cli.calling import call, run_vde
+from tests.cli.landed import make_source, write_project
+from vde_dagster.app.world import VdeProject
+
+DECLARED = (
+    "- name: raw.events\n"
+    "  columns:\n"
+    "    id: bigint  # Number of the event\n"
+    "    at: timestamp  # When it happened\n"
+    "    amount: bigint\n"
+    "    note: string\n"
+)
+
+
+@pytest.fixture
+def undeclared(tmp_path: Path) -> Path:
+    """A project whose source stands in the catalog, and in no file."""
+    folder = write_project(tmp_path / "shop")
+    (folder / "external_models.yaml").unlink()
+    make_source(folder)
+    return folder
+
+
+def create(folder: Path, *arguments: str) -> dict[str, Any]:
+    options = ("--project", folder, "--format", "json")
+    done = call("create-external-models", *arguments, *options)
+    assert done.exit_code == 0, done.stderr
+    facts = json.loads(done.stdout)
+    assert isinstance(facts, dict)
+    return facts
+
+
+def file_of(folder: Path) -> Path:
+    return folder / "external_models.yaml"
+
+
+def test_a_project_that_could_not_be_loaded_is_declared_and_loads(undeclared: Path) -> None:
+    refused = call("plan", "--project", undeclared)
+    assert refused.exit_code == 1
+    assert "declare it with its columns in external_models.yaml" in refused.stderr
+    facts = create(undeclared)
+    assert list(facts) == [
+        "version",
+        "file",
+        "changed",
+        "written",
+        "added",
+        "updated",
+        "missing",
+        "untyped",
+        "unread",
+    ]
+    assert (facts["changed"], facts["written"]) == (True, True)
+    assert (facts["added"], facts["missing"], facts["unread"]) == (["raw.events"], [], [])
+    assert file_of(undeclared).read_text().endswith(DECLARED)
+    assert call("plan", "--project", undeclared).exit_code == 0
+    again = create(undeclared)
+    assert (again["changed"], again["written"], again["added"]) == (False, False, [])
+
+
+def test_what_differs_is_corrected_and_what_people_wrote_stays(undeclared: Path) -> None:
+    by_hand = (
+        "# Ours\n- name: raw.events\n  description: By hand\n  columns:\n"
+        "    id: int # the key\n    gone: string\n    at: timestamp\n    amount: bigint\n"
+        "- name: old.archive\n  columns: {x: int}\n"
+    )
+    file_of(undeclared).write_text(by_hand)
+    done = call("create-external-models", "--project", undeclared)
+    assert done.exit_code == 0, done.stderr
+    assert done.stdout.splitlines() == [
+        "~ raw.events: id int -> bigint, + note string, - gone",
+        "  old.archive: read by no model; its entry stays as it is",
+        "external_models.yaml is written.",
+    ]
+    assert file_of(undeclared).read_text() == by_hand.replace("id: int #", "id: bigint #").replace(
+        "    gone: string\n", ""
+    ).replace("    amount: bigint\n", "    amount: bigint\n    note: string\n")
+
+
+def test_check_writes_nothing_and_tells_by_its_exit_code(undeclared: Path) -> None:
+    done = call("create-external-models", "--check", "--project", undeclared)
+    assert done.exit_code == 1
+    assert "+ raw.events: 4 columns" in done.stdout
+    assert "external_models.yaml would change." in done.stdout
+    assert "run the command without --check" in done.stderr
+    assert not file_of(undeclared).exists()
+    create(undeclared)
+    facts = create(undeclared, "--check")
+    assert (facts["changed"], facts["written"]) == (False, False)
+
+
+def test_a_source_that_is_nowhere_is_named_and_the_others_are_written(undeclared: Path) -> None:
+    model = undeclared / "models" / "mart" / "lost.sql"
+    model.write_text("SELECT x FROM raw.lost JOIN raw.declared USING (x)\n")
+    file_of(undeclared).write_text("- name: raw.declared\n  columns: {x: int}\n")
+    done = call("create-external-models", "--project", undeclared)
+    assert done.exit_code == 1
+    assert "models read raw.lost, which neither the catalog nor external_models.yaml" in done.stderr
+    assert "raw.declared: not in the catalog; its entry stays as it is" in done.stdout
+    assert file_of(undeclared).read_text().endswith(DECLARED)
+
+
+def test_hostile_names_and_comments_of_the_catalog_are_only_text(undeclared: Path) -> None:
+    catalog = VdeProject.load(undeclared).iceberg_catalog()
+    names = ["a: b", "# c", "{d}", "- e", "null", "'f\"", "g`; DROP TABLE x", "${HOME}", "ü b"]
+    fields = [
+        NestedField(index, name, StringType(), doc=f"${{HOME}}\n- name: x.y # {name}")
+        for index, name in enumerate(names, start=1)
+    ]
+    comment = {"comment": "all: ${NOT_SET}\n- name: evil.one"}
+    catalog.create_table(("raw", "strange"), Schema(*fields), properties=comment)
+    (undeclared / "models" / "strange.sql").write_text("SELECT * FROM raw.strange\n")
+    assert create(undeclared)["added"] == ["raw.events", "raw.strange"]
+    graph = VdeProject.load(undeclared).files.graph
+    (strange,) = [node for node in graph if str(node.name) == "raw.strange"]
+    assert [each.name for each in strange.columns] == [name.lower() for name in names]
+    assert {str(node.name) for node in graph if node.name.schema == "evil"} == set()
+
+
+def test_models_that_cannot_be_read_are_told_and_nothing_is_written(undeclared: Path) -> None:
+    (undeclared / "models" / "broken.sql").write_text("SELECT FROM\n")
+    (undeclared / "models" / "odd.sql").write_text("MODEL (name a.b, kind FUL);\nSELECT 1 AS x\n")
+    done = call("create-external-models", "--project", undeclared)
+    assert (done.exit_code, done.stdout) == (1, "")
+    assert "broken.sql:1" in done.stderr
+    assert "odd.sql:1" in done.stderr
+    assert not file_of(undeclared).exists()
+
+
+ANCHORED = "- name: raw.events\n  columns: &c {id: int}\n- name: raw.x\n  columns: *c\n"
+
+
+@pytest.mark.parametrize("text", ["a: b\n", "- [\n", ANCHORED])
+def test_a_file_that_cannot_be_edited_stays_as_it_is(undeclared: Path, text: str) -> None:
+    file_of(undeclared).write_text(text)
+    done = call("create-external-models", "--project", undeclared)
+    assert (done.exit_code, done.stdout) == (1, "")
+    assert "external_models.yaml" in done.stderr
+    assert "unexpected" not in done.stderr
+    assert file_of(undeclared).read_text() == text
+
+
+def test_a_project_without_sources_has_nothing_to_declare(project: Path) -> None:
+    done = call("create-external-models", "--project", project)
+    assert (done.exit_code, done.stdout) == (0, "external_models.yaml is as the catalog is.\n")
+    assert not file_of(project).exists()
+
+
+def test_no_java_is_needed(undeclared: Path, no_java: dict[str, str]) -> None:
+    done = run_vde("create-external-models", "--project", undeclared, **no_java)
+    assert done.returncode == 0, done.stderr
+    assert file_of(undeclared).read_text().endswith(DECLARED)
