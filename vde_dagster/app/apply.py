@@ -5,18 +5,20 @@ from __future__ import annotations
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 
+from vde_dagster import kinds
 from vde_dagster.app.binding import Binding, bind_plan
 from vde_dagster.app.catch_up import load
 from vde_dagster.app.evaluate import Evaluated, evaluate
 from vde_dagster.app.leases import environment_resource, held
-from vde_dagster.app.planning import missing_of
 from vde_dagster.app.promote import promote, show
 from vde_dagster.app.services import Services
 from vde_dagster.core.errors import Conflict
-from vde_dagster.core.intervals import Interval
+from vde_dagster.core.intervals import END_OF_TIME, Interval, common
 from vde_dagster.core.ledger import held_intervals
 from vde_dagster.core.names import ModelName
 from vde_dagster.core.plan import ModelChange, Plan
+from vde_dagster.core.schedule import batches
+from vde_dagster.kinds.rules import refuse_not_evaluated
 from vde_dagster.ports.state import Lease
 
 Report = Callable[[Evaluated], None]
@@ -28,9 +30,12 @@ def apply_plan(services: Services, plan: Plan, report: Report) -> tuple[Evaluate
     Raises:
         Conflict: The environment changed since the plan was made, or somebody else is changing it;
             nothing was written.
+        NotEvaluated: The plan has models of kinds that cannot be evaluated yet; nothing was
+            written.
         Refused: An evaluation cannot be done as things stand.
         EvaluationFailed: A query failed. What was filled before stays and is not filled again.
     """
+    _refuse_not_evaluated(plan)
     done: list[Evaluated] = []
     with reserved(services, plan) as lease:
         binding = bind_plan(plan)
@@ -87,10 +92,21 @@ def store_plan(services: Services, plan: Plan) -> None:
 def backfill(
     services: Services, binding: Binding, plan: Plan, name: ModelName
 ) -> Iterator[Evaluated]:
-    """Evaluate what a model lacks now; that may be less than when the plan was made."""
+    """Evaluate what a model lacks now, batch by batch; that may be less than when it was planned.
+
+    Raises:
+        NotEvaluated: The plan has models of kinds that cannot be evaluated yet.
+    """
+    _refuse_not_evaluated(plan)
     (change,) = (each for each in plan.changes if each.name == name)
-    while missing := _missing(services, binding, change):
-        yield from evaluate_range(services, binding, name, missing[0])
+    model = binding.node(name).model
+    for batch in batches(model, _missing(services, binding, plan, change)):
+        if common([batch], _missing(services, binding, plan, change)):
+            yield from evaluate_range(services, binding, name, batch)
+
+
+def _refuse_not_evaluated(plan: Plan) -> None:
+    refuse_not_evaluated(plan.graph[change.name].model for change in plan.backfills)
 
 
 def evaluate_range(
@@ -110,7 +126,15 @@ def finish(services: Services, plan: Plan, lease: Lease) -> None:
         show(services, plan.environment, {change.name for change in plan.backfills})
 
 
-def _missing(services: Services, binding: Binding, change: ModelChange) -> tuple[Interval, ...]:
-    key = binding.key(change.name)
-    entries = services.state.ledger([key]).get(key, ())
-    return missing_of(binding.node(change.name), held_intervals(entries), change.complete_to)
+def _missing(
+    services: Services, binding: Binding, plan: Plan, change: ModelChange
+) -> tuple[Interval, ...]:
+    """What of a plan's intervals is missing still."""
+    if not change.missing:
+        return ()
+    model, key = binding.node(change.name).model, binding.key(change.name)
+    held_now = held_intervals(services.state.ledger([key]).get(key, ()))
+    until = change.missing[-1].end
+    beyond = [Interval(until, END_OF_TIME)] if until < END_OF_TIME else []
+    found = kinds.of(model).missing(model, held_now, plan.now or model.start, beyond)
+    return common(found, change.missing)

@@ -5,12 +5,11 @@ from __future__ import annotations
 from collections.abc import Collection, Mapping
 from datetime import datetime
 
-from vde_dagster import kinds
 from vde_dagster.app.binding import stored_graph
+from vde_dagster.app.readiness import missing_intervals
 from vde_dagster.app.services import Services, valid_to_of
-from vde_dagster.core.graph import Graph, Node, sources
+from vde_dagster.core.graph import Graph, sources
 from vde_dagster.core.intervals import Interval
-from vde_dagster.core.kind import External
 from vde_dagster.core.ledger import held_intervals
 from vde_dagster.core.names import PRODUCTION, ModelName
 from vde_dagster.core.plan import Plan, Shown, complete_to, make_plan, resolve_snapshots
@@ -36,7 +35,7 @@ def plan_environment(services: Services, graph: Graph, environment: str) -> Plan
     writes = {name for name, key in keys.items() if may_write(environment, owners.get(key))}
     held = {name: held_intervals(ledger.get(key, ())) for name, key in keys.items()}
     horizons = _horizons(services, graph, now, capped=_capped(graph, writes, held))
-    missing = _missing(graph, writes, held, horizons)
+    missing = missing_intervals(graph, now=now, writes=writes, held=held, horizons=horizons)
     return make_plan(
         plan_id=services.ids.new(),
         environment=environment,
@@ -49,29 +48,6 @@ def plan_environment(services: Services, graph: Graph, environment: str) -> Plan
         horizons=horizons,
         missing=lambda node, _: missing[node.name],
     )
-
-
-def _missing(
-    graph: Graph,
-    writes: Collection[ModelName],
-    held: Mapping[ModelName, tuple[Interval, ...]],
-    horizons: Mapping[ModelName, datetime | None],
-) -> dict[ModelName, tuple[Interval, ...]]:
-    """What each version lacks that this environment may write, and that can be made now.
-
-    A model waits while something that it reads holds nothing and will hold nothing: there is no
-    table to read yet.
-    """
-    missing: dict[ModelName, tuple[Interval, ...]] = {}
-    void: set[ModelName] = set()
-    for node in graph:
-        waits = any(parent in void for parent in node.model.parents)
-        able = node.name in writes and not waits
-        missing[node.name] = missing_of(node, held[node.name], horizons[node.name]) if able else ()
-        empty = not held[node.name] and not missing[node.name]
-        if empty and not isinstance(node.model.kind, External):
-            void.add(node.name)
-    return missing
 
 
 def _capped(
@@ -110,13 +86,6 @@ def _horizons(
         },
         capped=capped,
     )
-
-
-def missing_of(
-    node: Node, held: tuple[Interval, ...], now: datetime | None
-) -> tuple[Interval, ...]:
-    """What a version lacks up to an instant; only timeless kinds where there is none."""
-    return kinds.of(node.model).missing(node.model, held, now or node.model.start)
 
 
 def may_write(environment: str, owner: str | None) -> bool:

@@ -2,12 +2,20 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Iterable, Sequence
 from datetime import datetime
 from typing import Final, Protocol
 
 from vde_dagster.core.errors import Refused
 from vde_dagster.core.intervals import END_OF_TIME, EPOCH, Interval
+from vde_dagster.core.kind import (
+    IncrementalByPartition,
+    IncrementalByUniqueKey,
+    IncrementalUnmanaged,
+    Managed,
+    ScdType2ByColumn,
+    ScdType2ByTime,
+)
 from vde_dagster.core.model import Model
 from vde_dagster.core.work import TimeAxisSpec, Write
 
@@ -64,10 +72,33 @@ class KindRules(Protocol):
 
 
 class NotEvaluated(Refused):
-    """A kind that is understood, planned and rendered, but whose tables nothing writes yet."""
+    """Kinds that are understood, planned and rendered, but whose tables nothing writes yet."""
 
-    def __init__(self, model: Model) -> None:
+    def __init__(self, *models: Model) -> None:
+        named = ", ".join(f"{each.name} ({each.kind.keyword})" for each in models)
         super().__init__(
-            f"{model.name} is of kind {model.kind.keyword}, which this version of vde_dagster "
-            "plans and renders but does not evaluate yet; nothing was written."
+            "this version of vde_dagster plans and renders models of these kinds, but does not "
+            f"evaluate them yet: {named}. Nothing was written. Give them another kind, or write "
+            "`enabled false` in their MODEL blocks."
         )
+
+
+def refuse_not_evaluated(models: Iterable[Model]) -> None:
+    """Refuse models that could be planned and not be written, all of them at once.
+
+    Raises:
+        NotEvaluated: There are such models.
+    """
+    refused = [each for each in models if isinstance(each.kind, _NOT_EVALUATED)]
+    if refused:
+        raise NotEvaluated(*refused)
+
+
+_NOT_EVALUATED: Final = (
+    IncrementalByUniqueKey,
+    IncrementalByPartition,
+    IncrementalUnmanaged,
+    ScdType2ByTime,
+    ScdType2ByColumn,
+    Managed,
+)
