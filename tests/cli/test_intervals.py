@@ -66,6 +66,8 @@ def test_the_contract_of_the_json_document(landed: Path) -> None:
         "held": [{"start": at("01T00"), "end": at("03T00")}],
         "missing": [{"start": at("03T00"), "end": at("04T06"), "intervals": 30}],
         "complete_to": at("04T06"),
+        "next_due": at("04T07"),
+        "waits": None,
     }
 
 
@@ -143,8 +145,47 @@ def test_what_waits_for_data_says_so(tmp_path: Path) -> None:
     folder = write_project(tmp_path / "empty")
     assert models(folder)["staging.events"]["complete_to"] is None
     text = call("intervals", "--project", folder).stdout
-    assert "no time yet" in text
-    assert "waits: what it reads has no data yet" in " ".join(text.split())
+    assert "Intervals of prod at no time yet" in text
+    assert models(folder)["staging.events"]["waits"] == "the project's clock has no time yet"
+    assert models(folder)["mart.people"]["waits"] is None
+
+
+def test_what_is_not_due_yet_says_when_it_will_be(tmp_path: Path) -> None:
+    folder = write_project(tmp_path / "whole")
+    make_source(folder)
+    complete_until(folder, 78)
+    build_project(folder, until=78)
+    found = models(folder)
+    due = {name: each["next_due"] for name, each in found.items()}
+    assert due == {
+        "staging.events": at("04T07"),
+        "mart.daily": at("05T00"),
+        "mart.people": None,
+        "mart.totals": at("05T00"),
+    }
+    assert all(each["missing"] == [] for each in found.values())
+    text = " ".join(call("intervals", "mart.daily", "--project", folder).stdout.split())
+    assert "nothing; next due 2024-01-05" in text
+
+
+def test_a_version_that_another_environment_fills_says_so(landed: Path) -> None:
+    facts = models(landed, "--env", "dev")
+    assert facts["staging.events"]["missing"] == []
+    assert facts["staging.events"]["waits"] == "the environment prod fills this version"
+
+
+def test_what_its_sources_hold_back_says_up_to_when_they_are_complete(tmp_path: Path) -> None:
+    folder = write_project(tmp_path / "held_back")
+    (folder / "vde.yaml").write_text("name: a\ndefaults: {start: 2024-01-01}\n")  # the wall clock
+    make_source(folder)
+    complete_until(folder, 30)
+    found = models(folder)
+    assert found["staging.events"]["missing"] == [
+        {"start": at("01T00"), "end": at("02T06"), "intervals": 30}
+    ]
+    assert found["staging.events"]["waits"] == (
+        "what it reads is complete only to 2024-01-02 06:00"
+    )
 
 
 @pytest.mark.parametrize(

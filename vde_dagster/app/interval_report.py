@@ -6,14 +6,18 @@ from collections.abc import Sequence
 from dataclasses import dataclass, replace
 from datetime import datetime
 
+from vde_dagster import kinds
 from vde_dagster.app.binding import bind_environment
-from vde_dagster.app.planning import plan_environment
+from vde_dagster.app.planning import may_write, plan_environment
 from vde_dagster.app.services import Services
 from vde_dagster.app.world import VdeProject
+from vde_dagster.core import schedule
+from vde_dagster.core.cron import Cron
 from vde_dagster.core.graph import Node
-from vde_dagster.core.intervals import Interval
-from vde_dagster.core.kind import Embedded, External
+from vde_dagster.core.intervals import END_OF_TIME, Interval, format_instant, subtract
+from vde_dagster.core.kind import Embedded, External, Seed, View
 from vde_dagster.core.ledger import held_intervals
+from vde_dagster.core.model import Model
 from vde_dagster.core.names import PRODUCTION
 from vde_dagster.core.plan import Plan
 from vde_dagster.kinds.rules import ALWAYS
@@ -24,7 +28,10 @@ class ModelIntervals:
     """One model's version: the ranges that it holds, and those that a plan would evaluate.
 
     A kind that does not depend on time has the one interval ``ALWAYS``. ``complete_to`` is up to
-    when everything that the model reads is whole; None where there is no data yet.
+    when everything that the model reads is whole; None where there is no data yet. ``next_due`` is
+    when the first interval that is not due yet becomes due, on the project's clock; None where
+    none will. ``waits`` says what intervals wait for that are due and not missing; empty where
+    there are none.
     """
 
     node: Node
@@ -32,6 +39,8 @@ class ModelIntervals:
     held: tuple[Interval, ...]
     missing: tuple[Interval, ...]
     complete_to: datetime | None
+    next_due: datetime | None
+    waits: str
 
 
 def plan_models(project: VdeProject, environment: str | None) -> Plan:
@@ -56,17 +65,67 @@ def report_intervals(services: Services, plan: Plan) -> tuple[ModelIntervals, ..
     nodes = [node for node in plan.graph if not isinstance(node.model.kind, External | Embedded)]
     keys = {node.name: plan.snapshots[node.name].key for node in nodes}
     ledger = services.state.ledger(keys.values())
-    changes = {change.name: change for change in plan.changes}
+    owners = services.state.owners(keys.values())
     return tuple(
-        ModelIntervals(
-            node=node,
-            version=keys[node.name].version,
+        _report(
+            plan,
+            node,
             held=held_intervals(ledger.get(keys[node.name], ())),
-            missing=changes[node.name].missing,
-            complete_to=changes[node.name].complete_to,
+            owner=owners.get(keys[node.name]),
         )
         for node in nodes
     )
+
+
+def _report(
+    plan: Plan, node: Node, *, held: tuple[Interval, ...], owner: str | None
+) -> ModelIntervals:
+    (change,) = (each for each in plan.changes if each.name == node.name)
+    report = ModelIntervals(
+        node=node,
+        version=plan.snapshots[node.name].version,
+        held=held,
+        missing=change.missing,
+        complete_to=change.complete_to,
+        next_due=next_due(node.model, plan.now) if plan.now is not None else None,
+        waits="",
+    )
+    return replace(report, waits=_waits(plan, report, owner))
+
+
+def next_due(model: Model, now: datetime) -> datetime | None:
+    """When the first unit that is not due at ``now`` becomes due; None where none ever will."""
+    timeless = isinstance(model.kind, External | Embedded | Seed | View)
+    if timeless or model.start >= END_OF_TIME:
+        return None
+    wanted = schedule.due_interval(model, now)
+    border = wanted.end if wanted is not None else model.unit.ceil(model.start)
+    if border >= END_OF_TIME:
+        return None
+    end = model.unit.following(border)
+    if model.end is not None and end > model.end:
+        return None
+    cron = Cron.parse(model.cron)
+    if cron.previous(end, model.cron_tz) == end:
+        return end
+    return cron.following(end, model.cron_tz)
+
+
+def _waits(plan: Plan, report: ModelIntervals, owner: str | None) -> str:
+    model = report.node.model
+    if plan.now is None:
+        timeless = isinstance(model.kind, Seed | View)
+        return "" if timeless else "the project's clock has no time yet"
+    due = kinds.of(model).missing(model, report.held, plan.now)
+    if not subtract(due, report.missing):
+        return ""
+    if not may_write(plan.environment, owner):
+        return f"the environment {owner} fills this version"
+    if report.complete_to is None:
+        return "what it reads has no data yet"
+    if report.complete_to < plan.now:
+        return f"what it reads is complete only to {format_instant(report.complete_to)}"
+    return "what it reads does not hold all of it yet"
 
 
 def clipped(report: ModelIntervals, shown: Interval) -> ModelIntervals:

@@ -108,6 +108,8 @@ def _facts(report: ModelIntervals) -> dict[str, object]:
             for each in report.missing
         ],
         "complete_to": instant(report.complete_to) if report.complete_to else None,
+        "next_due": instant(report.next_due) if report.next_due else None,
+        "waits": report.waits or None,
     }
 
 
@@ -158,14 +160,16 @@ def _held(node: Node, held: Sequence[Interval]) -> str:
 
 
 def _missing(report: ModelIntervals) -> str:
-    from vde_dagster import kinds
     from vde_dagster.cli.ranges import counted
+    from vde_dagster.core.intervals import format_instant
 
-    if report.missing:
-        return _shortened([counted(report.node, [each]) for each in report.missing])
-    if report.complete_to is None and kinds.of(report.node.model).has_rows:
-        return "waits: what it reads has no data yet"
-    return ""
+    ranges = [counted(report.node, [each]) for each in report.missing]
+    said = [_shortened(ranges)] if ranges else []
+    if report.waits:
+        said.append(f"waits: {report.waits}")
+    if not said and report.next_due is not None:
+        said.append(f"nothing; next due {format_instant(report.next_due)}")
+    return "\n".join(said)
 
 
 def _shortened(ranges: Sequence[str]) -> str:
