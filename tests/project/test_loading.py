@@ -220,7 +220,6 @@ def test_a_seed_outside_of_the_project_is_refused_clearly(tmp_path: Path, path: 
         "def broken(:",
         "x = 1",
         "(" * 5000,
-        "from vde_dagster import model\n@model('m.x', columns={'a': 'int'}, depends_on='raw.t')\ndef x(c): ...",
         "from vde_dagster import model\n@model('m.x', columns={'a': 5})\ndef x(c): ...",
         "from vde_dagster import model\n@model(5, columns={'a': 'int'})\ndef x(c): ...",
         "from vde_dagster import model\n@model('m.x', columns={'a': 'nonsense'})\ndef x(c): ...",

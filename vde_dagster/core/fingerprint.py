@@ -9,17 +9,22 @@ from __future__ import annotations
 
 import ast
 import hashlib
-from collections.abc import Iterable, Sequence
+import json
+from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, fields
 from typing import Final
 
+from sqlglot import exp
+from sqlglot.optimizer.normalize_identifiers import normalize_identifiers
+
 from vde_dagster.core.canonical import CanonicalQuery, canonical_form
 from vde_dagster.core.intervals import format_instant
+from vde_dagster.core.kind import IncrementalByTimeRange
 from vde_dagster.core.macros import macros_in
 from vde_dagster.core.model import Model, PythonFunction, Query, SeedRows
 from vde_dagster.core.names import TableName
 
-SCHEME: Final = "vde/1"
+SCHEME: Final = "vde/2"
 DIGEST_BYTES: Final = 16
 
 
@@ -84,35 +89,100 @@ def data_parts(model: Model, canonical: CanonicalQuery | None) -> tuple[str, ...
         f"unit={model.unit.value if model.time_column else ''}",
         f"late_data={_late_data_part(model)}",
         f"range={_range_part(model)}",
+        f"storage={_storage_part(model)}",
+        f"stamp={model.stamp}",
+        *(f"window={name} {each}" for name, each in sorted(model.windows.items())),
         *(f"column={column.name.lower()} {column.type.lower()}" for column in model.columns),
         f"body={_body_part(model, canonical)}",
     )
 
 
 def metadata_parts(model: Model, canonical: CanonicalQuery | None) -> tuple[str, ...]:
-    """What people read about a model, and when it is due; none of it changes a row."""
+    """What people read about a model, when it is due and how it is loaded: it changes no row."""
     columns = canonical.columns if canonical is not None else ()
-    comments = _sql_comments(model)
+    described = ((column.name, column.description) for column in (*model.columns, *columns))
     return (
         f"scheme={SCHEME}",
         f"owner={model.owner}",
         f"description={model.description}",
-        f"cron={model.cron}",
+        f"cron={model.cron} {model.cron_tz}",
         f"start={format_instant(model.start)}",
+        f"end={format_instant(model.end) if model.end is not None else ''}",
+        f"allow_partials={model.allow_partials}",
+        f"loading={_loading_part(model)}",
         *(f"tag={tag}" for tag in sorted(model.tags)),
         *(f"grain={', '.join(grain)}" for grain in model.grains),
-        *(f"comment={column.name} {column.description}" for column in (*model.columns, *columns)),
-        *(f"sql_comment={comment}" for comment in comments),
+        *(f"reference={', '.join(each)}" for each in model.references),
+        *(f"audit={each}" for each in model.audits),
+        *(f"signal={each}" for each in model.signals),
+        *(f"comment={name} {text}" for name, text in described),
+        *(f"comment={name} {text}" for name, text in sorted(model.column_descriptions.items())),
+        *(f"sql_comment={comment}" for comment in _sql_comments(model)),
     )
+
+
+_LOADING: Final = (
+    "lookback",
+    "batch_size",
+    "batch_concurrency",
+    "forward_only",
+    "disable_restatement",
+)
+"""Options of a kind that decide when and in which pieces rows are made, and not which."""
 
 
 def _kind_part(model: Model) -> str:
     options = (
-        f"{field.name}={str(getattr(model.kind, field.name)).lower()}"
-        for field in fields(model.kind)
-        if field.name != "path"  # a seed's content counts, not the place of its file
+        f"{option.name}={_option(getattr(model.kind, option.name))}"
+        for option in fields(model.kind)
+        # A seed's content counts, not the place of its file.
+        if option.name not in ("path", "partition_by_time_column", *_LOADING)
     )
     return " ".join([model.kind.keyword, *options])
+
+
+def _option(value: object) -> str:
+    match value:
+        case exp.Expr():
+            return canonical_form(value)
+        case tuple():
+            return f"[{', '.join(map(_option, value))}]"
+        case _:
+            return repr(value)
+
+
+def _loading_part(model: Model) -> str:
+    policy = model.late_data
+    late = (
+        (policy.catchup_threshold, policy.load_type.value, policy.on_source_rewrite.value)
+        if policy is not None
+        else ()
+    )
+    options = (f"{name}={getattr(model.kind, name, None)}" for name in _LOADING)
+    return " ".join([*options, *map(str, late)])
+
+
+def _storage_part(model: Model) -> str:
+    storage = model.storage
+    parts = (
+        _partition_part(model),
+        storage.clustered_by,
+        storage.storage_format,
+        storage.properties,
+    )
+    return repr(parts) if any(parts) else ""
+
+
+def _partition_part(model: Model) -> list[str]:
+    """How a table is partitioned; the time column is a part by default (seed 001, *Partitioning*).
+
+    Naming just the time column says what is so anyway.
+    """
+    kind, given = model.kind, [str(each) for each in model.storage.partitioned_by]
+    if not isinstance(kind, IncrementalByTimeRange) or given == [kind.time_column]:
+        return ["time"] if given and isinstance(kind, IncrementalByTimeRange) else given
+    covered = any(each.column == kind.time_column for each in model.storage.partitioned_by)
+    return ["time", *given] if kind.partition_by_time_column and not covered else given
 
 
 def _range_part(model: Model) -> str:
@@ -128,20 +198,39 @@ def _range_part(model: Model) -> str:
 
 def _late_data_part(model: Model) -> str:
     policy = model.late_data
-    return "" if policy is None else f"{policy.mode.value} {sorted(map(str, policy.sources))}"
+    if policy is None:
+        return ""
+    tracked = sorted(f"{each.name} {each.tracked_by}" for each in policy.tracked)
+    return f"{policy.mode.value} {tracked}"
 
 
 def _body_part(model: Model, canonical: CanonicalQuery | None) -> str:
     match model.body:
         case Query():
             assert canonical is not None, f"{model.name} has a query but no canonical form"
-            return canonical_form(canonical.expression)
-        case PythonFunction(source=source, function=function):
-            return f"{function} {_python_form(source)}"
+            return " ".join(
+                [
+                    *_statements_part(model.body.before, model.body.dialect),
+                    canonical_form(canonical.expression),
+                    *_statements_part(model.body.after, model.body.dialect),
+                ]
+            )
+        case PythonFunction(source=source, function=function, variables=variables):
+            return f"{function} {_python_form(source)} {_variables_part(variables)}"
         case SeedRows(text=text):
             return hashlib.sha256(text.encode()).hexdigest()
         case None:
             return ""
+
+
+def _statements_part(statements: Sequence[exp.Expr], dialect: str) -> list[str]:
+    return [
+        canonical_form(normalize_identifiers(each.copy(), dialect=dialect)) for each in statements
+    ]
+
+
+def _variables_part(variables: Mapping[str, object]) -> str:
+    return json.dumps(variables, sort_keys=True) if variables else ""
 
 
 def _python_form(source: str) -> str:
@@ -204,6 +293,10 @@ def _is_model_decorator(node: ast.expr) -> bool:
 def _sql_comments(model: Model) -> list[str]:
     if not isinstance(model.body, Query):
         return []
+    statements = (*model.body.before, model.body.expression, *model.body.after)
     return [
-        comment.strip() for node in model.body.expression.walk() for comment in node.comments or []
+        comment.strip()
+        for statement in statements
+        for node in statement.walk()
+        for comment in node.comments or []
     ]

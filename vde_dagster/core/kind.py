@@ -1,15 +1,17 @@
 """The kinds of models and their options (seed 001). What a kind does stands in ``kinds/``.
 
-Every option is a canonical value: names of columns in lower case, expressions as SQL in Spark's
-dialect, time formats as Python's. So two ways to write one option are equal values.
+Every option is a canonical value: names of columns in lower case, keys as SQL in Spark's dialect,
+time formats as Python's. So two ways to write one option are equal values.
 """
 
 from __future__ import annotations
 
 from dataclasses import dataclass
-from typing import ClassVar
+from typing import ClassVar, Final
 
-EVERY_COLUMN = "*"
+from sqlglot import exp
+
+EVERY_COLUMN: Final = "*"
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -36,14 +38,15 @@ class IncrementalByTimeRange:
 class IncrementalByUniqueKey:
     """New rows are inserted, and rows whose key is there already are updated.
 
-    ``when_matched`` are whole WHEN MATCHED clauses in order, ``merge_filter`` a condition; both
-    name the two sides ``source`` and ``target``. Without clauses all columns are updated.
+    ``unique_key`` are columns or expressions, ``when_matched`` WHEN MATCHED clauses in order,
+    ``merge_filter`` is a condition; the last two name their sides ``source`` and ``target``, and
+    may have time macros. Without clauses all columns are updated.
     """
 
     keyword: ClassVar[str] = "INCREMENTAL_BY_UNIQUE_KEY"
     unique_key: tuple[str, ...]
-    when_matched: tuple[str, ...] = ()
-    merge_filter: str = ""
+    when_matched: tuple[exp.When, ...] = ()
+    merge_filter: exp.Expr | None = None
     lookback: int = 0
     batch_size: int | None = None
     forward_only: bool = False

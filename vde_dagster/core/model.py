@@ -129,7 +129,8 @@ class Model:
     ``start`` is the first instant that the model's intervals may cover, ``end`` the last day's
     exclusive end; where ``inherits_start``, the earliest start of its parents stands in. ``unit``
     is the interval unit, ``cron`` (in the zone ``cron_tz``) when intervals become due.
-    ``columns`` are the declared ones, empty where none are declared. ``windows`` are those that
+    ``columns`` are the declared ones, empty where none are declared; ``column_descriptions`` are
+    by lower-case name, and win over comments. ``windows`` are those that
     ``depends_on`` declares. ``stamp`` is a text whose change makes another version.
     """
 
@@ -148,6 +149,7 @@ class Model:
     end: datetime | None = None
     allow_partials: bool = False
     columns: tuple[Column, ...] = ()
+    column_descriptions: Mapping[str, str] = field(default_factory=dict)
     owner: str = ""
     description: str = ""
     tags: tuple[str, ...] = ()
@@ -157,6 +159,7 @@ class Model:
     audits: tuple[Call, ...] = ()
     signals: tuple[Call, ...] = ()
     stamp: str = ""
+    enabled: bool = True
     late_data: LateDataPolicy | None = None
     warnings: tuple[Problem, ...] = field(default=(), compare=False)
 

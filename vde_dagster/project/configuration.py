@@ -2,9 +2,10 @@
 
 from __future__ import annotations
 
+import re
 from collections.abc import Mapping
 from dataclasses import dataclass, field
-from datetime import UTC, datetime
+from datetime import datetime
 from pathlib import Path
 from typing import Final
 
@@ -13,11 +14,30 @@ from sqlglot.dialects.dialect import Dialect
 from vde_dagster.core.cron import CronInvalid, unit_of
 from vde_dagster.core.errors import Place, Problem, ProjectInvalid
 from vde_dagster.core.intervals import parse_instant
-from vde_dagster.core.names import PRODUCTION, InvalidName, ModelName, environment_name
+from vde_dagster.core.macros import TIME_MACROS
+from vde_dagster.core.names import (
+    PRODUCTION,
+    InvalidName,
+    ModelName,
+    SuffixTarget,
+    ViewNaming,
+    environment_name,
+    why_no_suffix,
+)
 from vde_dagster.project.yaml_document import Entry, Reader
 
 FILE_NAME: Final = "vde.yaml"
-_KEYS: Final = ("catalog", "clock", "defaults", "environments", "name", "spark", "state")
+_KEYS: Final = (
+    "catalog",
+    "clock",
+    "defaults",
+    "environment_suffix_target",
+    "environments",
+    "name",
+    "spark",
+    "state",
+    "variables",
+)
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -25,19 +45,19 @@ class Defaults:
     """What a model has that says nothing itself."""
 
     dialect: str = "spark"
-    start: datetime = datetime(1970, 1, 1, tzinfo=UTC)
+    start: datetime | None = None
     cron: str = "@daily"
 
     def as_texts(self) -> dict[str, str]:
         """The defaults as they are stored beside a model's source."""
-        return {"dialect": self.dialect, "start": self.start.isoformat(), "cron": self.cron}
+        start = self.start.isoformat() if self.start is not None else ""
+        return {"dialect": self.dialect, "start": start, "cron": self.cron}
 
     @classmethod
     def from_texts(cls, texts: Mapping[str, str]) -> Defaults:
         """The defaults that were stored."""
-        return cls(
-            dialect=texts["dialect"], start=parse_instant(texts["start"]), cron=texts["cron"]
-        )
+        start = parse_instant(texts["start"]) if texts["start"] else None
+        return cls(dialect=texts["dialect"], start=start, cron=texts["cron"])
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -69,6 +89,13 @@ class Configuration:
     state_url: str | None = None
     clock_sources: tuple[ModelName, ...] = ()
     follow_files: Mapping[str, bool] = field(default_factory=dict)
+    variables: Mapping[str, object] = field(default_factory=dict)
+    suffix_target: SuffixTarget = SuffixTarget.SCHEMA
+
+    @property
+    def naming(self) -> ViewNaming:
+        """How the views of environments are named."""
+        return ViewNaming(target=self.suffix_target, catalog=self.catalog.name)
 
     @property
     def home(self) -> Path:
@@ -141,6 +168,8 @@ def _configuration(root: Entry, folder: Path, reader: Reader) -> Configuration:
         state_url=_state_url(keys.get("state"), reader),
         clock_sources=_clock(keys.get("clock"), reader),
         follow_files=_environments(keys.get("environments"), reader),
+        variables=_variables(keys.get("variables"), reader),
+        suffix_target=_suffix_target(keys, reader),
     )
 
 
@@ -237,6 +266,22 @@ def _clock(entry: Entry | None, reader: Reader) -> tuple[ModelName, ...]:
     return tuple(names)
 
 
+def _suffix_target(keys: Mapping[str, Entry], reader: Reader) -> SuffixTarget:
+    entry = keys.get("environment_suffix_target")
+    written = reader.text(entry, SuffixTarget.SCHEMA.value)
+    if entry is None or written not in (each.value for each in SuffixTarget):
+        if entry is not None:
+            message = f"environment_suffix_target is schema, table or catalog, not {written!r}"
+            reader.add(entry.place, message, "Write one of these three.")
+        return SuffixTarget.SCHEMA
+    target = SuffixTarget(written)
+    catalog = _catalog(keys.get("catalog"), Reader()).name
+    if target is SuffixTarget.CATALOG and (why := why_no_suffix(catalog)) is not None:
+        message = f"environments cannot have catalogs named after {catalog!r}: it {why}"
+        reader.add(entry.place, message, "Use schema or table, or another name of the catalog.")
+    return target
+
+
 def _environments(entry: Entry | None, reader: Reader) -> dict[str, bool]:
     follow: dict[str, bool] = {}
     if entry is not None and not entry.is_mapping:
@@ -251,3 +296,22 @@ def _environments(entry: Entry | None, reader: Reader) -> dict[str, bool]:
             continue
         follow[name] = reader.flag(child.children.get("follow_files"), default=True)
     return follow
+
+
+def _variables(entry: Entry | None, reader: Reader) -> dict[str, object]:
+    """Variables for macros and Python models: texts, numbers, flags, lists and nothing."""
+    if entry is not None and not entry.is_mapping:
+        reader.add(entry.place, "variables is a mapping of names to values", "Write `name: value`.")
+        return {}
+    found: dict[str, object] = {}
+    for key, child in (entry.children if entry else {}).items():
+        name = key.lower()
+        if not _VARIABLE.fullmatch(name) or name in TIME_MACROS:
+            message = f"{key!r} is no name of a variable"
+            reader.add(child.place, message, "Use letters, digits and _, and no time macro's name.")
+        else:
+            found[name] = reader.plain(child)
+    return found
+
+
+_VARIABLE: Final = re.compile(r"[a-z_][a-z0-9_]*")

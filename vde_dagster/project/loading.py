@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import contextlib
 import re
-from collections.abc import Iterator
+from collections.abc import Iterator, Mapping
 from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import Final
@@ -14,8 +14,11 @@ from vde_dagster.core.graph import Graph, build_graph
 from vde_dagster.core.model import Model, ModelSource
 from vde_dagster.core.names import InvalidName, ModelName
 from vde_dagster.project.configuration import Configuration, Defaults, find_configuration
+from vde_dagster.project.interim import load_user_macros
 from vde_dagster.project.model_files import external_source, read_model, seed_path
-from vde_dagster.project.model_properties import is_type
+from vde_dagster.project.model_properties import column_type
+from vde_dagster.project.settings import texts_of
+from vde_dagster.project.view_names import ambiguous_names
 from vde_dagster.project.yaml_document import Entry, Reader
 
 EXTERNAL_MODELS = "external_models.yaml"
@@ -27,6 +30,7 @@ class ProjectFiles:
 
     configuration: Configuration
     graph: Graph
+    warnings: tuple[Problem, ...] = ()
 
 
 def load_files(configuration: Configuration) -> ProjectFiles:
@@ -51,20 +55,49 @@ def load_project(folder: Path) -> ProjectFiles:
 
 def _load(configuration: Configuration, problems: list[Problem]) -> ProjectFiles:
     unread = _Unread()
+    macros = _macro_files(configuration.folder, problems)
+    functions, found = load_user_macros(macros)
+    problems += found
     models: list[Model] = []
-    for source in _sources(configuration, problems, unread):
+    for source in _sources(configuration, macros, problems, unread):
         try:
-            models.append(read_model(source))
+            models.append(read_model(source, functions=functions))
         except ProjectInvalid as error:
             problems += error.problems
             unread.add(source.path, source.text)
+    enabled = [model for model in models if model.enabled]
+    problems += ambiguous_names(enabled, configuration.naming)
     try:
-        graph = build_graph(models, unread=unread)
+        graph = build_graph(enabled, unread=unread)
     except ProjectInvalid as error:
         raise ProjectInvalid([*problems, *error.problems]) from None
     if problems:
         raise ProjectInvalid(problems)
-    return ProjectFiles(configuration=configuration, graph=graph)
+    warnings = tuple(each for model in enabled for each in model.warnings)
+    return ProjectFiles(configuration=configuration, graph=graph, warnings=warnings)
+
+
+def _macro_files(folder: Path, problems: list[Problem]) -> dict[str, str]:
+    """The files of macros, by their path in the project."""
+    found: dict[str, str] = {}
+    for path in sorted((folder / "macros").rglob("*.py")):
+        if path.name.startswith("_"):
+            continue
+        relative = path.relative_to(folder)
+        text = _text(path, relative, problems)
+        if text is not None:
+            found[relative.as_posix()] = text
+    return found
+
+
+def _text(path: Path, relative: Path, problems: list[Problem]) -> str | None:
+    try:
+        return path.read_text("utf-8-sig")
+    except (OSError, UnicodeDecodeError) as error:
+        message = f"the file cannot be read as UTF-8 text: {error}"
+        advice = "Save it as a text file in UTF-8."
+        problems.append(Problem(place=Place(path=relative), message=message, advice=advice))
+        return None
 
 
 class _Unread:
@@ -91,25 +124,26 @@ _DECLARED: Final = re.compile(
 
 
 def _sources(
-    configuration: Configuration, problems: list[Problem], unread: _Unread
+    configuration: Configuration,
+    macros: Mapping[str, str],
+    problems: list[Problem],
+    unread: _Unread,
 ) -> Iterator[ModelSource]:
     folder, defaults = configuration.folder, configuration.defaults
     yield from _externals(folder, defaults, problems, unread)
+    settings = texts_of(defaults, configuration.variables)
     models = folder / "models"
     for path in sorted((*models.rglob("*.sql"), *models.rglob("*.py"))):
         if path.name.startswith("_"):
             continue
         relative = path.relative_to(folder)
-        try:
-            text = path.read_text("utf-8-sig")
-        except (OSError, UnicodeDecodeError) as error:
-            message = f"the file cannot be read as UTF-8 text: {error}"
-            advice = "Save it as a text file in UTF-8."
-            problems.append(Problem(place=Place(path=relative), message=message, advice=advice))
+        text = _text(path, relative, problems)
+        if text is None:
             unread.add(relative, "")
             continue
-        source = ModelSource(path=relative, text=text, defaults=defaults.as_texts())
-        yield replace(source, attachments=_attachments(source, folder, problems))
+        source = ModelSource(path=relative, text=text, defaults=settings)
+        attached = {**macros, **_attachments(source, folder, problems)}
+        yield replace(source, attachments=attached)
 
 
 def _attachments(source: ModelSource, folder: Path, problems: list[Problem]) -> dict[str, str]:
@@ -169,7 +203,7 @@ def _external(
     columns = reader.mapping(entry.children.get("columns"))
     if not columns:
         reader.add(entry.place, f"the source {name} has no columns", "List them with their types.")
-    wrong = [column for column, kind in columns.items() if not is_type(kind)]
+    wrong = [column for column, kind in columns.items() if column_type(kind) is None]
     for column in wrong:
         place = entry.children["columns"].children[column].place
         message = f"{columns[column]!r} is no type of a column"

@@ -1,12 +1,14 @@
 """The MODEL block: a small grammar on sqlglot's tokenizer.
 
 ``MODEL ( key value, key value, ... );`` A value is everything up to the next comma that is in no
-parentheses or angle brackets. What a property means is decided in ``model_properties``.
+parentheses, brackets or angle brackets. What a property means is decided in ``model_properties``.
+A Python model's header is written as the same grammar, so both are read by the same code.
 """
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+import re
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from itertools import pairwise
 from pathlib import Path
@@ -18,7 +20,13 @@ from sqlglot.tokenizer_core import Token, TokenType
 
 from vde_dagster.core.errors import Place, Problem, ProjectInvalid
 
-_OPENING: Final = {TokenType.L_PAREN: TokenType.R_PAREN, TokenType.LT: TokenType.GT}
+_OPENING: Final = {
+    TokenType.L_PAREN: TokenType.R_PAREN,
+    TokenType.L_BRACKET: TokenType.R_BRACKET,
+}
+_NESTED_TYPES: Final = ("ARRAY", "MAP", "STRUCT")
+_ASSIGNING: Final = (TokenType.EQ, TokenType.COLON_EQ, TokenType.FARROW, TokenType.COLON)
+_LISTS: Final = (TokenType.L_PAREN, TokenType.L_BRACKET)
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -47,29 +55,76 @@ class Value:
         """The first word, in upper case."""
         return self.tokens[0].text.upper()
 
-    def items(self) -> tuple[Value, ...]:
-        """The comma-separated items in the value's parentheses; the value itself without any."""
-        inner = self._inner()
-        if inner is None:
-            return (self,)
-        return _split(inner, self.text, self.path)
+    @property
+    def sql(self) -> str:
+        """The value as SQL; a text that is one string stands for the SQL in it."""
+        return self.written if self.is_string else self.raw
 
-    def is_group(self) -> bool:
-        """Whether the value has parentheses."""
-        return self._inner() is not None
+    @property
+    def raw(self) -> str:
+        """The value exactly as it stands in the file."""
+        return self.text[self.tokens[0].start : self.tokens[-1].end + 1]
+
+    @property
+    def is_string(self) -> bool:
+        """Whether the value is a single string."""
+        return len(self.tokens) == 1 and self.tokens[0].token_type is TokenType.STRING
+
+    def unquoted(self) -> Value:
+        """What is in a string, as a value at the same place; the value itself if it is none."""
+        if not self.is_string or not self.written.strip():
+            return self
+        text = "\n" * (self.tokens[0].line - 1) + self.written
+        try:
+            tokens = tuple(Dialect.get_or_raise("").tokenize(text))
+        except TokenError:
+            return self
+        return Value(tokens=tokens, text=text, path=self.path) if tokens else self
+
+    def items(self) -> tuple[Value, ...]:
+        """The items of a list in parentheses or brackets; the value itself where it is no list."""
+        first, last = self.tokens[0], self.tokens[-1]
+        if first.token_type not in _LISTS or last.token_type is not _OPENING[first.token_type]:
+            return (self,)
+        if _closing(self.tokens, 0) != len(self.tokens) - 1:
+            return (self,)  # (a) + (b)
+        return _split(self.tokens[1:-1], self.text, self.path)
+
+    def group(self) -> tuple[Value, ...] | None:
+        """The items in the parentheses behind a name, as in ``NAME (a, b)``; None without any."""
+        rest = self.after_name()
+        if rest is None or rest.tokens[0].token_type is not TokenType.L_PAREN:
+            return None
+        if _closing(rest.tokens, 0) != len(rest.tokens) - 1:
+            return None
+        return _split(rest.tokens[1:-1], self.text, self.path)
+
+    @property
+    def name(self) -> str:
+        """The dotted name that a value starts with, as written."""
+        tokens = self.tokens[: self._name_length()]
+        return "".join(token.text for token in tokens)
+
+    def after_name(self) -> Value | None:
+        """What follows the dotted name that a value starts with; None where nothing does."""
+        return self._from(self._name_length())
 
     def rest(self) -> Value | None:
-        """The value without its first word; None where nothing is left."""
-        if len(self.tokens) < 2:
-            return None
-        return Value(tokens=self.tokens[1:], text=self.text, path=self.path)
+        """The value without its first word, and without a sign of assignment behind that."""
+        if len(self.tokens) > 1 and self.tokens[1].token_type in _ASSIGNING:
+            return self._from(2)
+        return self._from(1)
 
-    def _inner(self) -> tuple[Token, ...] | None:
-        for index, token in enumerate(self.tokens):
-            if token.token_type is TokenType.L_PAREN:
-                closing = self.tokens[-1].token_type is TokenType.R_PAREN
-                return self.tokens[index + 1 : -1] if closing else None
-        return None
+    def _name_length(self) -> int:
+        length = 1
+        while length + 1 < len(self.tokens) and self.tokens[length].token_type is TokenType.DOT:
+            length += 2
+        return length
+
+    def _from(self, index: int) -> Value | None:
+        if index >= len(self.tokens):
+            return None
+        return Value(tokens=self.tokens[index:], text=self.text, path=self.path)
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -121,11 +176,12 @@ def read_block(text: str, *, path: Path, dialect: str) -> Block | None:
 
 
 def _split(tokens: Sequence[Token], text: str, path: Path) -> tuple[Value, ...]:
+    """What stands between the commas that are in no parentheses, brackets or nested type."""
     values: list[Value] = []
     current: list[Token] = []
-    depth = 0
+    depth = angles = 0
     for token in tokens:
-        if token.token_type is TokenType.COMMA and depth == 0:
+        if token.token_type is TokenType.COMMA and depth == angles == 0:
             if current:
                 values.append(Value(tokens=tuple(current), text=text, path=path))
             current = []
@@ -134,22 +190,92 @@ def _split(tokens: Sequence[Token], text: str, path: Path) -> tuple[Value, ...]:
             depth += 1
         elif token.token_type in _OPENING.values():
             depth -= 1
+        elif token.token_type is TokenType.LT and current and _is_nested_type(current[-1]):
+            angles += 1
+        elif token.token_type is TokenType.GT and angles:
+            angles -= 1
         current.append(token)
     if current:
         values.append(Value(tokens=tuple(current), text=text, path=path))
     return tuple(values)
 
 
+def _is_nested_type(token: Token) -> bool:
+    return token.text.upper() in _NESTED_TYPES
+
+
 def _closing(tokens: Sequence[Token], opening: int) -> int | None:
+    """Where the parenthesis or bracket at ``opening`` is closed."""
+    kind = tokens[opening].token_type
     depth = 0
     for index in range(opening, len(tokens)):
-        if tokens[index].token_type is TokenType.L_PAREN:
+        if tokens[index].token_type is kind:
             depth += 1
-        elif tokens[index].token_type is TokenType.R_PAREN:
+        elif tokens[index].token_type is _OPENING[kind]:
             depth -= 1
             if depth == 0:
                 return index
     return None
+
+
+def written_value(key: str, value: object, *, path: Path, line: int) -> Value:
+    """A Python object as the value of a property, at a line of a file.
+
+    Lists become ``(a, b)``, mappings ``(key value, ...)``, a name with a mapping of its options
+    ``name (key value, ...)``. A text is a string, which stands for what is in it.
+
+    Raises:
+        TypeError: The object has no such form.
+    """
+    form = _item(value) if isinstance(value, tuple) else _form(value)
+    text = "\n" * (line - 1) + f"{key} {form}"
+    return Value(tokens=tuple(Dialect.get_or_raise("").tokenize(text)), text=text, path=path)
+
+
+def _form(value: object) -> str:
+    match value:
+        case bool():
+            return "true" if value else "false"
+        case int() | float():
+            return repr(value)
+        case str():
+            return "'" + value.replace("'", "''") + "'"
+        case Mapping():
+            return f"({', '.join(_pair(key, each) for key, each in value.items())})"
+        case Sequence():
+            return f"({', '.join(map(_item, value))})"
+        case _:
+            raise TypeError(f"{value!r} is no text, number, list or mapping")
+
+
+def _pair(key: object, value: object) -> str:
+    if not isinstance(key, str):
+        raise TypeError(f"{key!r} is no name of an option")
+    return _word(key) if value is None else f"{_word(key)} {_form(value)}"
+
+
+def _item(value: object) -> str:
+    """An item of a list; ``{"name": n, ...}`` and ``(n, {...})`` are a name with its options."""
+    match value:
+        case Mapping() if "name" in value:
+            options = {key: each for key, each in value.items() if key != "name"}
+            return _named(str(value["name"]), options)
+        case (str() as name, Mapping() as options):
+            return _named(name, options)
+        case _:
+            return _form(value)
+
+
+def _named(name: str, options: Mapping[str, object]) -> str:
+    """A name with its options, as in ``NAME (key value)``."""
+    return f"{_word(name)} {_form(options)}" if options else _word(name)
+
+
+def _word(text: str) -> str:
+    return text if _WORDS.fullmatch(text) else '"' + text.replace('"', '""') + '"'
+
+
+_WORDS: Final = re.compile(r"[A-Za-z_][A-Za-z0-9_]*(\.[A-Za-z_][A-Za-z0-9_]*)*")
 
 
 def _line_of(error: TokenError) -> int:

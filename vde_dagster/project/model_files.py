@@ -3,41 +3,52 @@
 from __future__ import annotations
 
 import json
+from collections.abc import Mapping
+from dataclasses import replace
 from pathlib import PurePath
 
-import sqlglot
 from sqlglot import exp
-from sqlglot.errors import ParseError, SqlglotError, TokenError
+from sqlglot.errors import SqlglotError
 from sqlglot.optimizer.scope import traverse_scope
 
 from vde_dagster.core.dsha import Column
 from vde_dagster.core.errors import Place, ProjectInvalid
-from vde_dagster.core.kind import External, IncrementalByTimeRange, Seed, View
-from vde_dagster.core.macros import TIME_MACROS, macros_in
-from vde_dagster.core.model import Body, Model, ModelSource, Query, SeedRows
+from vde_dagster.core.intervals import EPOCH
+from vde_dagster.core.kind import External, Seed
+from vde_dagster.core.model import Model, ModelSource, Query, SeedRows
 from vde_dagster.core.names import DEFAULT_SCHEMA, InvalidName, ModelName
-from vde_dagster.core.row_local import why_not_row_local
 from vde_dagster.project.configuration import Defaults
-from vde_dagster.project.model_block import Block, read_block
-from vde_dagster.project.model_properties import (
-    Problems,
-    Properties,
-    read_properties,
-    suggestion,
+from vde_dagster.project.interim import (
+    MacroScope,
+    Statements,
+    UserMacro,
+    load_user_macros,
+    read_statements,
 )
+from vde_dagster.project.kind_options import read_kind
+from vde_dagster.project.macros.expansion import first_line
+from vde_dagster.project.model_block import Block, read_block
+from vde_dagster.project.model_checks import check_query
+from vde_dagster.project.model_properties import Properties, build_model, read_properties
+from vde_dagster.project.problems import Problems
 from vde_dagster.project.python_models import read_python_model
+from vde_dagster.project.settings import Settings
 
 
-def read_model(source: ModelSource) -> Model:
+def read_model(source: ModelSource, *, functions: Mapping[str, UserMacro] | None = None) -> Model:
     """The model that a source text declares.
+
+    Args:
+        source: The text, with the project's settings and the files that belong to it.
+        functions: The project's macros by name; those of the source's attachments where None.
 
     Raises:
         ProjectInvalid: The text cannot be read as a model; all problems of the file at once.
     """
     problems = Problems()
-    defaults = Defaults.from_texts(source.defaults)
+    settings = Settings.of(source)
     try:
-        model = _read(source, defaults, problems)
+        model = _read(source, settings, functions, problems)
     except ProjectInvalid as error:
         raise ProjectInvalid([*problems.found, *error.problems]) from error
     except RecursionError:
@@ -49,37 +60,51 @@ def read_model(source: ModelSource) -> Model:
         raise ProjectInvalid(problems.found) from None
     if problems.found or model is None:
         raise ProjectInvalid(problems.found)
-    return model
+    return replace(model, warnings=tuple(problems.warnings))
 
 
 def seed_path(source: ModelSource) -> str | None:
     """The file that a SEED model's text names; None for other models, and unreadable ones."""
     if source.path.suffix != ".sql" or "seed" not in source.text.lower():
         return None
-    defaults = Defaults.from_texts(source.defaults)
+    defaults = Settings.of(source).defaults
     try:
         block = read_block(source.text, path=source.path, dialect=defaults.dialect)
-        properties = read_properties(
-            [each for each in block.properties if each[0] == "kind"] if block else (),
-            default_name=ModelName(DEFAULT_SCHEMA, "seed"),
-            defaults=defaults,
-            place=Place(path=source.path),
-            problems=Problems(),
-        )
+        written = dict(block.properties).get("kind") if block else None
+        value = written.rest() if written is not None else None
+        kind = read_kind(value, defaults.dialect, Problems())
     except (ProjectInvalid, RecursionError):
         return None
-    kind = properties.kind if properties is not None else None
     return kind.path if isinstance(kind, Seed) else None
 
 
-def _read(source: ModelSource, defaults: Defaults, problems: Problems) -> Model | None:
+def _read(
+    source: ModelSource,
+    settings: Settings,
+    functions: Mapping[str, UserMacro] | None,
+    problems: Problems,
+) -> Model | None:
     match source.path.suffix:
         case ".py":
-            return read_python_model(source, defaults=defaults, problems=problems)
+            return read_python_model(settings, problems)
         case ".sql":
-            return _read_sql(source, defaults, problems)
+            known = functions if functions is not None else _attached(source, problems)
+            return _read_sql(source, settings, known, problems)
         case _:
-            return _read_external(source, defaults)
+            return _read_external(source, settings.defaults)
+
+
+def _attached(source: ModelSource, problems: Problems) -> Mapping[str, UserMacro]:
+    """The macros in the files that are stored with a model."""
+    files = {path: text for path, text in source.attachments.items() if is_macro_file(path)}
+    functions, found = load_user_macros(files)
+    problems.found += found
+    return functions
+
+
+def is_macro_file(path: str) -> bool:
+    """Whether a path relative to the project is a file of macros."""
+    return path.startswith("macros/") and path.endswith(".py")
 
 
 def external_source(
@@ -98,67 +123,85 @@ def _read_external(source: ModelSource, defaults: Defaults) -> Model:
         body=None,
         source=source,
         place=Place(path=source.path, line=entry["line"]),
-        start=defaults.start,
+        start=defaults.start or EPOCH,
         columns=tuple(
-            Column(name=name.lower(), type=kind.lower()) for name, kind in entry["columns"].items()
+            Column(name=key.lower(), type=value.lower()) for key, value in entry["columns"].items()
         ),
     )
 
 
-def _read_sql(source: ModelSource, defaults: Defaults, problems: Problems) -> Model | None:
-    block = read_block(source.text, path=source.path, dialect=defaults.dialect)
+def _read_sql(
+    source: ModelSource,
+    settings: Settings,
+    functions: Mapping[str, UserMacro],
+    problems: Problems,
+) -> Model | None:
+    block = read_block(source.text, path=source.path, dialect=settings.defaults.dialect)
+    place = block.place if block else Place(path=source.path)
     properties = read_properties(
         block.properties if block else (),
         default_name=_name_of_path(source.path),
-        defaults=defaults,
-        place=block.place if block else Place(path=source.path),
+        defaults=settings.defaults,
+        place=place,
         problems=problems,
     )
     if properties is None:
         return None
-    place = block.place if block else Place(path=source.path)
     if isinstance(properties.kind, Seed):
-        return _seed(source, properties, place, problems)
-    query = _query(source, block, properties, problems)
-    if query is None:
-        return None
-    _check_query(query, properties, block, source, problems)
-    parents = _parents(query, Place(path=source.path, line=_query_line(block)), problems)
-    body = Query(expression=query, dialect=properties.dialect)
-    return _model(source, properties, place, body, parents)
+        return _seed(settings, properties, place, problems)
+    return _sql_model(properties, block, settings, functions, problems)
 
 
-def _model(
-    source: ModelSource,
+def _sql_model(
     properties: Properties,
-    place: Place,
-    body: Body,
-    parents: tuple[ModelName, ...],
-) -> Model:
-    return Model(
-        name=properties.name,
-        kind=properties.kind,
-        body=body,
-        source=source,
+    block: Block | None,
+    settings: Settings,
+    functions: Mapping[str, UserMacro],
+    problems: Problems,
+) -> Model | None:
+    source = settings.source
+    header = block.place if block else Place(path=source.path)
+    place = Place(path=source.path, line=block.query_line if block else 1)
+    read = read_statements(
+        source.text[block.query_offset :] if block else source.text,
+        dialect=properties.dialect,
         place=place,
-        parents=parents,
-        unit=properties.unit,
-        cron=properties.cron,
-        start=properties.start,
-        columns=properties.columns,
-        owner=properties.owner,
-        description=properties.description,
-        tags=properties.tags,
-        grains=(properties.grain,) if properties.grain else (),
-        late_data=properties.late_data,
+        scope=MacroScope(variables=settings.variables, functions=functions),
+        problems=problems,
+    )
+    body = _body(read, properties.dialect, place, problems) if read is not None else None
+    if read is None or body is None:
+        return None
+    check_query(body, properties, place, header, problems)
+    parents = {*_parents(body.expression, place, problems), *properties.depends_on}
+    kept = settings.used(read.used_variables, read.used_files)
+    return build_model(kept, properties, header, body, tuple(sorted(parents)))
+
+
+def _body(read: Statements, dialect: str, place: Place, problems: Problems) -> Query | None:
+    """The one query of a model, with the statements before and after it."""
+    queries = [index for index, each in enumerate(read.expressions) if isinstance(each, exp.Query)]
+    if len(queries) != 1:
+        what = f"{len(queries)} queries" if queries else "none"
+        message = f"a model has exactly one query; here {'are' if queries else 'is'} {what}"
+        problems.add(place, message, "Write one SELECT after the MODEL block.")
+        return None
+    at = queries[0]
+    query = read.expressions[at]
+    assert isinstance(query, exp.Query), "the index of a query"
+    return Query(
+        expression=query,
+        dialect=dialect,
+        before=read.expressions[:at],
+        after=read.expressions[at + 1 :],
     )
 
 
 def _seed(
-    source: ModelSource, properties: Properties, place: Place, problems: Problems
+    settings: Settings, properties: Properties, place: Place, problems: Problems
 ) -> Model | None:
-    assert isinstance(properties.kind, Seed)
-    text = source.attachments.get(properties.kind.path)
+    assert isinstance(properties.kind, Seed), "the model is a seed"
+    text = settings.source.attachments.get(properties.kind.path)
     if text is None:
         problems.add(
             place,
@@ -167,7 +210,8 @@ def _seed(
             "behind a symbolic link, has to be copied into it.",
         )
         return None
-    return _model(source, properties, place, SeedRows(text=text), ())
+    kept = settings.used((), (properties.kind.path,))
+    return build_model(kept, properties, place, SeedRows(text=text), ())
 
 
 def _name_of_path(path: PurePath) -> ModelName | None:
@@ -179,114 +223,12 @@ def _name_of_path(path: PurePath) -> ModelName | None:
         return None
 
 
-def _query_line(block: Block | None) -> int:
-    return block.query_line if block else 1
-
-
-def _query(
-    source: ModelSource, block: Block | None, properties: Properties, problems: Problems
-) -> exp.Query | None:
-    place = Place(path=source.path, line=_query_line(block))
-    text = source.text[block.query_offset :] if block else source.text
-    if "{{" in text or "{%" in text:
-        problems.add(
-            place,
-            "the query has Jinja in it, which models here cannot have",
-            "Use time macros such as @start_dt, and models instead of Jinja macros.",
-        )
-        return None
-    padded = "\n" * (_query_line(block) - 1) + text
-    try:
-        statements = [
-            each
-            for each in sqlglot.parse(padded, dialect=properties.dialect)
-            if each is not None and not isinstance(each, exp.Semicolon)  # that carries comments
-        ]
-    except (ParseError, TokenError) as error:
-        advice = "Check the SQL at this line against the model's dialect."
-        message = f"the query does not parse: {_first_line(error)}"
-        problems.add(_place_of(error, place), message, advice)
-        return None
-    except ValueError as error:
-        problems.add(place, str(error), "Check the model's dialect.")
-        return None
-    if len(statements) != 1 or not isinstance(statements[0], exp.Query):
-        what = f"{len(statements)} statements" if len(statements) != 1 else "no query"
-        message = f"a model has exactly one query; here is {what}"
-        problems.add(place, message, "Write one SELECT after the MODEL block.")
-        return None
-    return statements[0]
-
-
-def _check_query(
-    query: exp.Query,
-    properties: Properties,
-    block: Block | None,
-    source: ModelSource,
-    problems: Problems,
-) -> None:
-    place = Place(path=source.path, line=_query_line(block))
-    for name, _node in macros_in(query):
-        if isinstance(properties.kind, View):
-            problems.add(
-                place,
-                f"a VIEW is read at any time, so @{name} means nothing in it",
-                "Use the kind FULL, or leave the filter to who reads the view.",
-            )
-        elif name not in TIME_MACROS:
-            problems.add(place, f"unknown macro @{name}", suggestion(name, sorted(TIME_MACROS)))
-    names = {_output_name(projection) for projection in query.selects}
-    for projection in query.selects:
-        if not _output_name(projection):
-            sql = projection.sql(dialect=properties.dialect)[:60]
-            problems.add(place, f"the column `{sql}` has no name", "Write `... AS name`.")
-    column = (
-        properties.kind.time_column if isinstance(properties.kind, IncrementalByTimeRange) else None
-    )
-    if column is not None and column not in names and "*" not in names:
-        problems.add(
-            place,
-            f"the time column {column!r} is not among the columns of the query",
-            suggestion(column, sorted(name for name in names if name)),
-        )
-    _check_late_data(query, properties, block, source, problems)
-
-
-def _output_name(projection: exp.Expr) -> str:
-    """The name that a column was given; ``*`` for all columns, empty where there is none."""
-    if projection.is_star and not isinstance(projection, exp.Alias):
-        named = isinstance(projection, exp.Star | exp.Column)
-        return "*" if named else ""
-    return "" if isinstance(projection, exp.Literal) else projection.output_name.lower()
-
-
-def _check_late_data(
-    query: exp.Query,
-    properties: Properties,
-    block: Block | None,
-    source: ModelSource,
-    problems: Problems,
-) -> None:
-    if properties.late_data is None:
-        return
-    place = block.place if block else Place(path=source.path)
-    if not isinstance(properties.kind, IncrementalByTimeRange):
-        problems.add(place, "late_data needs the kind INCREMENTAL_BY_TIME_RANGE")
-    why = why_not_row_local(query, properties.late_data.sources[0])
-    if why is not None:
-        problems.add(
-            place,
-            f"late_data in stateless mode appends rows one by one, but the query has {why}",
-            "Read exactly the one source, row by row, and aggregate in a model below.",
-        )
-
-
 def _parents(query: exp.Query, place: Place, problems: Problems) -> tuple[ModelName, ...]:
     names: set[ModelName] = set()
     try:
         scopes = traverse_scope(query)
     except SqlglotError as error:
-        problems.add(place, f"the query cannot be understood: {_first_line(error)}", "Rename it.")
+        problems.add(place, f"the query cannot be understood: {first_line(error)}", "Rename it.")
         return ()
     for scope in scopes:
         for table in scope.sources.values():
@@ -298,17 +240,3 @@ def _parents(query: exp.Query, place: Place, problems: Problems) -> tuple[ModelN
             except InvalidName as error:
                 problems.add(place, str(error))
     return tuple(sorted(names))
-
-
-def _place_of(error: ParseError | TokenError, default: Place) -> Place:
-    details = getattr(error, "errors", None)
-    line = details[0].get("line") if details else None
-    return Place(path=default.path, line=line or default.line)
-
-
-def _first_line(error: Exception) -> str:
-    details = getattr(error, "errors", None)
-    if details and details[0].get("description"):
-        near = f" near `{details[0].get('highlight')}`" if details[0].get("highlight") else ""
-        return f"{details[0]['description'].rstrip('.')}{near}"
-    return str(error).split("\n", maxsplit=1)[0]

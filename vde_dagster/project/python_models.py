@@ -7,21 +7,21 @@ the fingerprint hashes (the module) is all that the function can call in the pro
 from __future__ import annotations
 
 import ast
-import traceback
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
-from pathlib import Path
 from typing import Final, TypeVar
 
-from vde_dagster.core.cron import CronInvalid, unit_of
-from vde_dagster.core.dsha import Column
+from sqlglot.errors import SqlglotError
+
 from vde_dagster.core.errors import Place
-from vde_dagster.core.intervals import parse_instant
-from vde_dagster.core.kind import Full, IncrementalByTimeRange
+from vde_dagster.core.kind import Embedded, IncrementalByTimeRange, Managed, Seed, View
+from vde_dagster.core.late_data import LateDataMode
 from vde_dagster.core.model import Model, ModelSource, PythonFunction
-from vde_dagster.core.names import InvalidName, ModelName
-from vde_dagster.project.configuration import Defaults
-from vde_dagster.project.model_properties import Problems, is_type, make_kind, suggestion
+from vde_dagster.project.model_block import Value, written_value
+from vde_dagster.project.model_properties import Properties, build_model, read_properties
+from vde_dagster.project.modules import ModuleFailed, run_module
+from vde_dagster.project.problems import Problems, suggestion
+from vde_dagster.project.settings import Settings
 
 F = TypeVar("F", bound=Callable[..., object])
 HEADER: Final = "__vde_model__"
@@ -29,197 +29,194 @@ HEADER: Final = "__vde_model__"
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Header:
-    """What the decorator was given."""
+    """What the decorator was given: the properties of a MODEL block, by name."""
 
-    name: str
-    kind: str | Mapping[str, str]
-    depends_on: tuple[str, ...]
-    columns: Mapping[str, str]
-    cron: str | None
-    start: str | None
-    owner: str
-    description: str
-    tags: tuple[str, ...]
-    grain: tuple[str, ...]
+    properties: Mapping[str, object]
 
 
 def model(
     name: str,
     *,
-    kind: str | Mapping[str, str] = "FULL",
-    depends_on: Sequence[str] = (),
     columns: Mapping[str, str],
+    kind: str | Mapping[str, object] = "FULL",
+    depends_on: Sequence[str] | Mapping[str, Mapping[str, str] | None] = (),
     cron: str | None = None,
+    cron_tz: str | None = None,
+    interval_unit: str | None = None,
     start: str | None = None,
-    owner: str = "",
-    description: str = "",
+    end: str | None = None,
+    owner: str | None = None,
+    description: str | None = None,
+    column_descriptions: Mapping[str, str] | None = None,
     tags: Sequence[str] = (),
-    grain: Sequence[str] = (),
+    grain: str | Sequence[str] = (),
+    grains: Sequence[str | Sequence[str]] = (),
+    references: Sequence[str | Sequence[str]] = (),
+    partitioned_by: str | Sequence[str] = (),
+    clustered_by: str | Sequence[str] = (),
+    storage_format: str | None = None,
+    physical_properties: Mapping[str, str | int | float | bool] | None = None,
+    audits: Sequence[str | tuple[str, Mapping[str, object]]] = (),
+    signals: Sequence[str | tuple[str, Mapping[str, object]]] = (),
+    allow_partials: bool | None = None,
+    enabled: bool | None = None,
+    stamp: str | None = None,
+    late_data: Mapping[str, object] | None = None,
+    **others: object,
 ) -> Callable[[F], F]:
     """Declare that a function makes a model's rows, as a Spark (or pandas) data frame.
 
+    The arguments are the properties of a MODEL block (docs/models.md); SQL in them is a text.
+
     Args:
         name: The model's name, ``schema.name``.
-        kind: A kind's keyword, or a mapping with ``name`` and the kind's options.
-        depends_on: The models and sources that the function may read.
         columns: Every column that it returns with its Spark type, in order.
+        kind: A kind's keyword, or a mapping with ``name`` and the kind's options.
+        depends_on: The models and sources that the function may read; as a mapping, each perhaps
+            with its window, such as ``{"staging.events": {"before": "30 days"}}``.
         cron: When it is due; the project's default where None.
+        cron_tz: The zone of ``cron``.
+        interval_unit: The grain of its intervals, where that is finer than the cron's.
         start: Its first day, as ISO-8601; the project's default where None.
+        end: Its last day.
         owner: Who answers for it.
         description: What it is, for people.
+        column_descriptions: What its columns are, for people.
         tags: Free words to select by.
         grain: The columns that identify a row.
+        grains: Several such keys.
+        references: Columns by which other models are joined.
+        partitioned_by: Columns and transforms such as ``days(ts)``.
+        clustered_by: Columns by which rows are sorted in files.
+        storage_format: Iceberg's file format.
+        physical_properties: Properties of the table.
+        audits: Audits by name, with arguments as ``(name, {argument: value})``.
+        signals: Signals, in the same form.
+        allow_partials: Whether an interval that has not ended may be evaluated.
+        enabled: Whether the model is part of the project.
+        stamp: A text whose change makes a new version.
+        late_data: The late-data policy (DESIGN.md section 5) as a mapping.
+        others: What is no property; it is told with file, line and the name that was meant.
     """
-    texts = {"name": name, "owner": owner, "description": description}
-    texts |= {
-        f"an item of {option}": each
-        for option, values in (("depends_on", depends_on), ("tags", tags), ("grain", grain))
-        for each in _listed(option, values)
-    }
-    given = {**texts, **{key: each for key, each in (("cron", cron), ("start", start)) if each}}
-    if isinstance(kind, Mapping):
-        given |= {f"the kind's {key}": each for key, each in kind.items()}
-    given |= {f"the type of {key}": each for key, each in columns.items()}
-    for option, value in given.items():
-        if not isinstance(value, str):
-            raise TypeError(f"{option} is a text, not {value!r}")
-    header = Header(
-        name=name,
-        kind=kind,
-        depends_on=tuple(depends_on),
-        columns=dict(columns),
-        cron=cron,
-        start=start,
-        owner=owner,
-        description=description,
-        tags=tuple(tags),
-        grain=tuple(grain),
-    )
+    given = {**locals()}
+    given |= given.pop("others")
+    properties = {key: value for key, value in given.items() if value is not None and value != ()}
 
     def attach(function: F) -> F:
-        setattr(function, HEADER, header)
+        setattr(function, HEADER, Header(properties=properties))
         return function
 
     return attach
 
 
-def _listed(option: str, values: Sequence[str]) -> Sequence[str]:
-    if isinstance(values, str):
-        raise TypeError(f"{option} is a list of texts, not {values!r}")
-    return values
-
-
-def read_python_model(
-    source: ModelSource, *, defaults: Defaults, problems: Problems
-) -> Model | None:
+def read_python_model(settings: Settings, problems: Problems) -> Model | None:
     """The one model that a module declares; None (and problems) where it cannot be read."""
+    source = settings.source
     found = _declared(source, problems)
     if found is None:
         return None
     function, header, line = found
     place = Place(path=source.path, line=line)
-    kind = _kind(header, place, problems)
-    name = _parsed_name(header.name, place, problems)
-    parents = [_parsed_name(each, place, problems) for each in header.depends_on]
-    cron = header.cron or defaults.cron
-    try:
-        unit = unit_of(cron)
-        start = parse_instant(header.start) if header.start else defaults.start
-    except CronInvalid as error:
-        problems.add(place, str(error))
+    written = _written(header, place, problems)
+    properties = read_properties(
+        written, default_name=None, defaults=settings.defaults, place=place, problems=problems
+    )
+    if properties is None:
         return None
-    except ValueError:
-        problems.add(place, f"start {header.start!r} is no date", "Write it like '2024-01-31'.")
-        return None
-    columns = {key.lower() for key in header.columns}
-    if isinstance(kind, IncrementalByTimeRange) and kind.time_column not in columns:
+    if not header.properties.get("columns"):
+        problems.add(place, "a Python model needs its columns", "Name every column with its type.")
+    _check_kind(properties, place, problems)
+    used = _used_variables(source.text, settings.variables, place, problems)
+    body = PythonFunction(source=source.text, function=function, variables=used)
+    kept = settings.used(used, ())
+    return build_model(kept, properties, place, body, tuple(sorted(properties.depends_on)))
+
+
+def _written(header: Header, place: Place, problems: Problems) -> list[tuple[str, Value]]:
+    """The header's arguments as values of a MODEL block."""
+    written: list[tuple[str, Value]] = []
+    for key, value in header.properties.items():
+        try:
+            form = _kind_form(value) if key == "kind" else value
+            written.append((key, written_value(key, form, path=place.path, line=place.line)))
+        except (TypeError, SqlglotError) as error:
+            message = f"the argument {key!r} cannot be used: {error}"
+            problems.add(place, message, "Give texts, numbers, lists or mappings.")
+    return written
+
+
+def _kind_form(value: object) -> object:
+    """A kind as a name with options; a bare keyword stays a text."""
+    if isinstance(value, Mapping) and isinstance(value.get("name"), str):
+        return (value["name"], {key: each for key, each in value.items() if key != "name"})
+    return value
+
+
+def _check_kind(properties: Properties, place: Place, problems: Problems) -> None:
+    kind = properties.kind
+    if isinstance(kind, View | Embedded | Seed | Managed):
+        problems.add(
+            place,
+            f"a Python model cannot be of kind {kind.keyword}",
+            "Use a kind that stores rows, or write it in SQL.",
+        )
+    columns = {column.name for column in properties.columns}
+    if isinstance(kind, IncrementalByTimeRange) and columns and kind.time_column not in columns:
         message = f"the time column {kind.time_column!r} is not among the columns"
         problems.add(place, message, suggestion(kind.time_column, sorted(columns)))
-    for key, written in header.columns.items():
-        if not is_type(written):
-            advice = "Write a Spark type, such as bigint, string or timestamp."
-            problems.add(place, f"{written!r} is no type of the column {key!r}", advice)
-    if kind is None or name is None or None in parents:
-        return None
-    return Model(
-        name=name,
-        kind=kind,
-        body=PythonFunction(source=source.text, function=function),
-        source=source,
-        place=place,
-        parents=tuple(sorted(parent for parent in parents if parent is not None)),
-        unit=unit,
-        cron=cron,
-        start=start,
-        columns=tuple(
-            Column(name=key.lower(), type=str(value).lower())
-            for key, value in header.columns.items()
-        ),
-        owner=header.owner,
-        description=header.description,
-        tags=header.tags,
-        grains=(tuple(each.lower() for each in header.grain),) if header.grain else (),
-    )
+    if properties.late_data is not None and properties.late_data.mode is LateDataMode.STATELESS:
+        problems.add(
+            place,
+            "late_data in stateless mode appends rows one by one, and what a Python function does "
+            "with them is not known",
+            "Use `mode stateful`, or write the model in SQL.",
+        )
+
+
+def _used_variables(
+    text: str, variables: Mapping[str, object], place: Place, problems: Problems
+) -> dict[str, object]:
+    """The project's variables that a module reads by ``context.var(name)``; all where unclear."""
+    used: dict[str, object] = {}
+    for node in ast.walk(ast.parse(text)):
+        if isinstance(node, ast.Attribute) and node.attr == "variables":
+            return dict(variables)
+        if not (
+            isinstance(node, ast.Call)
+            and isinstance(node.func, ast.Attribute)
+            and node.func.attr == "var"
+            and node.args
+        ):
+            continue
+        name = node.args[0]
+        if not (isinstance(name, ast.Constant) and isinstance(name.value, str)):
+            return dict(variables)
+        if name.value in variables:
+            used[name.value] = variables[name.value]
+        elif len(node.args) == 1 and not node.keywords:
+            where = Place(path=place.path, line=node.lineno)
+            message = f"the project has no variable {name.value!r}"
+            advice = suggestion(name.value, sorted(variables)) if variables else ""
+            problems.add(where, message, advice or "Declare it under `variables` in vde.yaml.")
+    return used
 
 
 def _declared(source: ModelSource, problems: Problems) -> tuple[str, Header, int] | None:
-    place = Place(path=source.path)
     try:
-        tree = ast.parse(source.text, filename=str(source.path))
-    except (SyntaxError, ValueError, MemoryError) as error:
-        line = getattr(error, "lineno", None) or 1
-        message = f"this is no Python: {error}"
-        problems.add(Place(path=source.path, line=line), message, "Check the code at this line.")
-        return None
-    lines = {node.name: node.lineno for node in tree.body if isinstance(node, ast.FunctionDef)}
-    namespace: dict[str, object] = {"__name__": Path(source.path).stem}
-    try:
-        code = compile(tree, str(source.path), "exec", dont_inherit=True)
-        exec(code, namespace)  # noqa: S102 - a user's own code
-    except (Exception, SystemExit) as error:  # whatever a user's module raises is its problem
-        message = f"the module cannot be run: {type(error).__name__}: {error}"
-        place = Place(path=source.path, line=_line_in(source.path, error))
-        problems.add(place, message, "Import it in Python to see where it fails.")
+        module = run_module(source.text, source.path)
+    except ModuleFailed as error:
+        problems.found.append(error.problem)
         return None
     found = [
-        (name, header, lines.get(name, 1))
-        for name, value in namespace.items()
+        (name, header, module.lines.get(name, 1))
+        for name, value in module.namespace.items()
         if isinstance(header := getattr(value, HEADER, None), Header)
     ]
     if len(found) != 1:
         problems.add(
-            place,
+            Place(path=source.path),
             f"{len(found)} functions of this module have the @model decorator",
             "Give each model a file of its own.",
         )
         return None
     return found[0]
-
-
-def _line_in(path: Path, error: BaseException) -> int:
-    """The last line of the user's module that an error passed; 1 where there is none."""
-    frames = traceback.extract_tb(error.__traceback__)
-    lines = [frame.lineno for frame in frames if frame.filename == str(path) and frame.lineno]
-    return lines[-1] if lines else 1
-
-
-def _kind(header: Header, place: Place, problems: Problems) -> Full | IncrementalByTimeRange | None:
-    options = dict(header.kind) if isinstance(header.kind, Mapping) else {"name": header.kind}
-    keyword = str(options.pop("name", "")).upper()
-    kind = make_kind(keyword, options, place=place, problems=problems)
-    if kind is None or isinstance(kind, Full | IncrementalByTimeRange):
-        return kind
-    problems.add(
-        place,
-        f"a Python model cannot be of kind {keyword}",
-        "Use FULL or INCREMENTAL_BY_TIME_RANGE, or write it in SQL.",
-    )
-    return None
-
-
-def _parsed_name(text: str, place: Place, problems: Problems) -> ModelName | None:
-    try:
-        return ModelName.parse(text)
-    except InvalidName as error:
-        problems.add(place, str(error))
-        return None

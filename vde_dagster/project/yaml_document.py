@@ -29,13 +29,14 @@ class Entry:
     """A mapping, a list, a scalar or nothing of a YAML file.
 
     ``place`` is that of the key where the entry is a value of a mapping. An empty value (null) is
-    like an empty mapping or list.
+    like an empty mapping or list. ``tag`` is YAML's word for a scalar's type.
     """
 
     value: object
     place: Place
     children: Mapping[str, Entry] = field(default_factory=dict)
     items: tuple[Entry, ...] = ()
+    tag: str = "str"
 
     @property
     def is_mapping(self) -> bool:
@@ -108,7 +109,8 @@ class Reader:
             )
         if node.tag == "tag:yaml.org,2002:null":
             return Entry(value=None, place=place)
-        return Entry(value=self._expanded(str(node.value), place), place=place)
+        tag = str(node.tag).rpartition(":")[2]
+        return Entry(value=self._expanded(str(node.value), place), place=place, tag=tag)
 
     def _expanded(self, text: str, place: Place) -> str:
         """``text`` with ${NAME} replaced from the environment of the process."""
@@ -172,6 +174,19 @@ class Reader:
             message = f"true or false is expected here, not {written!r}"
             self._add(entry.place, message, "Write true or false, without quotes.")
         return written == "true"
+
+    def plain(self, entry: Entry) -> object:
+        """What an entry says as YAML has it: text, number, true or false, nothing, list, mapping.
+
+        A date stays the text that was written.
+        """
+        if entry.children:
+            return {key: self.plain(child) for key, child in entry.children.items()}
+        if entry.items:
+            return [self.plain(each) for each in entry.items]
+        if entry.tag in ("int", "float", "bool"):
+            return yaml.safe_load(str(entry.value))
+        return entry.value
 
     def _add(self, place: Place, message: str, advice: str = "") -> None:
         self.problems.append(Problem(place=place, message=message, advice=advice))

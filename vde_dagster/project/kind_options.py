@@ -1,0 +1,317 @@
+"""The kinds that a model can be of, and what each option of a kind means (seed 001)."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping
+from dataclasses import dataclass
+from typing import Final
+
+from sqlglot import exp
+from sqlglot.optimizer.normalize_identifiers import normalize_identifiers
+
+from vde_dagster.core.errors import Place
+from vde_dagster.core.kind import (
+    EVERY_COLUMN,
+    Embedded,
+    Full,
+    IncrementalByPartition,
+    IncrementalByTimeRange,
+    IncrementalByUniqueKey,
+    IncrementalUnmanaged,
+    Kind,
+    Managed,
+    ScdType2ByColumn,
+    ScdType2ByTime,
+    Seed,
+    View,
+)
+from vde_dagster.core.time_formats import python_format
+from vde_dagster.project.merge_options import read_merge_filter, read_when_matched
+from vde_dagster.project.model_block import Value
+from vde_dagster.project.problems import Problems, suggestion
+from vde_dagster.project.values import (
+    check_known,
+    read_columns_of,
+    read_count,
+    read_expression,
+    read_flag,
+    read_options,
+)
+
+_MERGES: Final = ("when_matched", "merge_filter", "incremental_predicates")
+_BATCHES: Final = ("batch_size", "batch_concurrency")
+_PROTECTS: Final = ("forward_only", "disable_restatement")
+_SCD: Final = (
+    "unique_key",
+    "valid_from_name",
+    "valid_to_name",
+    "time_data_type",
+    "invalidate_hard_deletes",
+    "batch_size",
+    *_PROTECTS,
+)
+UNSUPPORTED_OPTIONS: Final = (
+    "auto_restatement_cron",
+    "auto_restatement_intervals",
+    "on_additive_change",
+    "on_destructive_change",
+)
+"""Options of incremental kinds that SQLMesh has; leaving them out changes no row."""
+
+
+@dataclass(frozen=True, slots=True)
+class _Options:
+    """The options of one kind as written, and how to read them."""
+
+    given: Mapping[str, Value]
+    dialect: str
+    problems: Problems
+
+    def flag(self, key: str, *, default: bool = False) -> bool:
+        value = self.given.get(key)
+        return default if value is None else read_flag(value, self.problems, default=default)
+
+    def count(self, key: str, *, least: int) -> int | None:
+        value = self.given.get(key)
+        return None if value is None else read_count(value, self.problems, least=least)
+
+    def column(self, key: str, default: str) -> str:
+        value = self.given.get(key)
+        names = read_columns_of(value, self.problems) if value is not None else (default,)
+        if value is not None and len(names) > 1:
+            self.problems.add(value.place, f"{key} is one column, not {len(names)}")
+        return names[0] if names else default
+
+    def key(self) -> tuple[str, ...]:
+        """``unique_key``: columns or expressions (seed 001, *Unique Key Expressions*)."""
+        value = self.given["unique_key"]
+        keys: list[str] = []
+        for item in value.items():
+            found = read_expression(item, self.dialect, self.problems)
+            if found is not None:
+                normalized = normalize_identifiers(found, dialect=self.dialect)
+                keys.append(normalized.sql(dialect="spark"))
+        return tuple(keys)
+
+
+def read_kind(value: Value | None, dialect: str, problems: Problems) -> Kind | None:
+    """A model's kind; VIEW where nothing is said (seed 001). None where it cannot be read."""
+    if value is None:
+        return View()
+    value = value.unquoted()
+    keyword = value.name.upper()
+    if keyword == "EXTERNAL":
+        message = "a model that the project writes is not EXTERNAL"
+        problems.add(value.place, message, "Declare sources in external_models.yaml.")
+        return None
+    if keyword not in _KINDS:
+        problems.add(value.place, f"unknown kind {keyword}", suggestion(keyword, sorted(_KINDS)))
+        return None
+    known, needed, maker = _KINDS[keyword]
+    written = read_options(value.group() or (), problems)
+    kept = _without_unsupported(keyword, written, problems)
+    before = len(problems.found)
+    options = check_known(kept, known, f"the kind {keyword}", problems)
+    for key in needed:
+        if key not in options:
+            _need(value.place, keyword, key, problems)
+    if len(problems.found) > before:
+        return None
+    return maker(_Options(options, dialect, problems))
+
+
+def _need(place: Place, keyword: str, key: str, problems: Problems) -> None:
+    problems.add(place, f"the kind {keyword} needs {key}", f"Write {keyword} ({key} ...).")
+
+
+def _without_unsupported(
+    keyword: str, written: list[tuple[str, Value]], problems: Problems
+) -> list[tuple[str, Value]]:
+    """Options that others read are warned of; those that would mislead are refused by reason."""
+    kept: list[tuple[str, Value]] = []
+    for key, value in written:
+        if keyword == "INCREMENTAL_UNMANAGED" and key in _BATCHES:
+            problems.add(
+                value.place,
+                f"{key} is no option of INCREMENTAL_UNMANAGED, which appends whatever its query "
+                "returns and does not manage how it is loaded",
+                "Leave it out, or use INCREMENTAL_BY_TIME_RANGE or INCREMENTAL_BY_UNIQUE_KEY.",
+            )
+        elif keyword.startswith(("INCREMENTAL", "SCD")) and key in UNSUPPORTED_OPTIONS:
+            message = f"the option {key!r} is not supported and has no effect"
+            problems.warn(value.place, message, "Take it out.")
+        else:
+            kept.append((key, value))
+    return kept
+
+
+def _time_range(options: _Options) -> Kind:
+    column, time_format = _time_column(options)
+    return IncrementalByTimeRange(
+        time_column=column,
+        time_format=time_format,
+        lookback=options.count("lookback", least=0) or 0,
+        batch_size=options.count("batch_size", least=1),
+        batch_concurrency=options.count("batch_concurrency", least=1),
+        forward_only=options.flag("forward_only"),
+        disable_restatement=options.flag("disable_restatement"),
+        partition_by_time_column=options.flag("partition_by_time_column", default=True),
+    )
+
+
+def _time_column(options: _Options) -> tuple[str, str]:
+    """``ts``, or ``(ts, 'yyyyMMdd')`` with a format in the model's dialect."""
+    value = options.given["time_column"]
+    items = value.items()
+    names = read_columns_of(items[0], options.problems) if items else ()
+    if len(items) > 2 or not names:
+        message = f"time_column {value.written} is no column with a format"
+        options.problems.add(value.place, message, "Write `time_column name`.")
+        return "", ""
+    if len(items) == 1:
+        return names[0], ""
+    try:
+        return names[0], python_format(items[1].written, options.dialect)
+    except ValueError as error:
+        options.problems.add(items[1].place, str(error), "Write it in the model's dialect.")
+        return names[0], ""
+
+
+def _unique_key(options: _Options) -> Kind:
+    _check_one_at_a_time(options)
+    return IncrementalByUniqueKey(
+        unique_key=options.key(),
+        when_matched=read_when_matched(
+            options.given.get("when_matched"), options.dialect, options.problems
+        ),
+        merge_filter=read_merge_filter(options.given, options.dialect, options.problems),
+        lookback=options.count("lookback", least=0) or 0,
+        batch_size=options.count("batch_size", least=1),
+        forward_only=options.flag("forward_only"),
+        disable_restatement=options.flag("disable_restatement"),
+    )
+
+
+def _check_one_at_a_time(options: _Options) -> None:
+    concurrency = options.count("batch_concurrency", least=1)
+    if concurrency is not None and concurrency > 1:
+        options.problems.add(
+            options.given["batch_concurrency"].place,
+            "the batches of INCREMENTAL_BY_UNIQUE_KEY follow each other, since each merges into "
+            "what the one before it left",
+            "Leave batch_concurrency out.",
+        )
+
+
+def _by_partition(options: _Options) -> Kind:
+    return IncrementalByPartition(
+        forward_only=options.flag("forward_only", default=True),
+        disable_restatement=options.flag("disable_restatement"),
+    )
+
+
+def _unmanaged(options: _Options) -> Kind:
+    return IncrementalUnmanaged(
+        forward_only=options.flag("forward_only", default=True),
+        disable_restatement=options.flag("disable_restatement"),
+    )
+
+
+def _view(options: _Options) -> Kind:
+    if options.flag("materialized"):
+        options.problems.warn(
+            options.given["materialized"].place,
+            "Spark has no materialized views, so `materialized` has no effect",
+            "Use the kind FULL to store the rows.",
+        )
+    return View()
+
+
+def _by_time(options: _Options) -> Kind:
+    return ScdType2ByTime(
+        unique_key=options.key(),
+        updated_at_name=options.column("updated_at_name", "updated_at"),
+        updated_at_as_valid_from=options.flag("updated_at_as_valid_from"),
+        valid_from_name=options.column("valid_from_name", "valid_from"),
+        valid_to_name=options.column("valid_to_name", "valid_to"),
+        time_data_type=_time_data_type(options),
+        invalidate_hard_deletes=options.flag("invalidate_hard_deletes"),
+        batch_size=options.count("batch_size", least=1),
+        forward_only=options.flag("forward_only", default=True),
+        disable_restatement=options.flag("disable_restatement", default=True),
+    )
+
+
+def _by_column(options: _Options) -> Kind:
+    columns = options.given["columns"]
+    every = columns.written == EVERY_COLUMN or [each.written for each in columns.items()] == ["*"]
+    updated_at = options.column("updated_at_name", "") or None
+    return ScdType2ByColumn(
+        unique_key=options.key(),
+        columns=(EVERY_COLUMN,) if every else read_columns_of(columns, options.problems),
+        execution_time_as_valid_from=options.flag("execution_time_as_valid_from"),
+        updated_at_name=updated_at,
+        valid_from_name=options.column("valid_from_name", "valid_from"),
+        valid_to_name=options.column("valid_to_name", "valid_to"),
+        time_data_type=_time_data_type(options),
+        invalidate_hard_deletes=options.flag("invalidate_hard_deletes"),
+        batch_size=options.count("batch_size", least=1),
+        forward_only=options.flag("forward_only", default=True),
+        disable_restatement=options.flag("disable_restatement", default=True),
+    )
+
+
+def _time_data_type(options: _Options) -> str:
+    value = options.given.get("time_data_type")
+    if value is None:
+        return "timestamp"
+    allowed = {"timestamp": "timestamp", "timestamp_ntz": "timestamp_ntz", "date": "date"}
+    try:
+        found = exp.DataType.build(value.written, dialect=options.dialect).sql("spark").lower()
+    except (ValueError, RecursionError):
+        found = ""
+    if found not in allowed:
+        options.problems.add(
+            value.place,
+            f"time_data_type {value.written!r} is no type of an instant",
+            "Use timestamp, timestamp_ntz or date.",
+        )
+        return "timestamp"
+    return allowed[found]
+
+
+def _seed(options: _Options) -> Kind:
+    return Seed(path=options.given["path"].written)
+
+
+_KINDS: Final[Mapping[str, tuple[tuple[str, ...], tuple[str, ...], Callable[[_Options], Kind]]]] = {
+    "INCREMENTAL_BY_TIME_RANGE": (
+        ("time_column", "lookback", *_BATCHES, *_PROTECTS, "partition_by_time_column"),
+        ("time_column",),
+        _time_range,
+    ),
+    "INCREMENTAL_BY_UNIQUE_KEY": (
+        ("unique_key", *_MERGES, "lookback", *_BATCHES, *_PROTECTS),
+        ("unique_key",),
+        _unique_key,
+    ),
+    "INCREMENTAL_BY_PARTITION": (_PROTECTS, (), _by_partition),
+    "INCREMENTAL_UNMANAGED": (_PROTECTS, (), _unmanaged),
+    "FULL": ((), (), lambda _: Full()),
+    "VIEW": (("materialized",), (), _view),
+    "EMBEDDED": ((), (), lambda _: Embedded()),
+    "SEED": (("path",), ("path",), _seed),
+    "SCD_TYPE_2_BY_TIME": (
+        (*_SCD, "updated_at_name", "updated_at_as_valid_from"),
+        ("unique_key",),
+        _by_time,
+    ),
+    "SCD_TYPE_2_BY_COLUMN": (
+        (*_SCD, "columns", "execution_time_as_valid_from", "updated_at_name"),
+        ("unique_key", "columns"),
+        _by_column,
+    ),
+    "MANAGED": ((), (), lambda _: Managed()),
+}
+"""By keyword: the options of a kind, those that it needs, and what makes it."""
+KEYWORDS: Final = tuple(sorted(_KINDS))

@@ -1,0 +1,125 @@
+"""The property ``late_data`` (DESIGN.md section 5): read and checked here, decided on elsewhere."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from datetime import timedelta
+from enum import Enum
+from typing import Final, TypeVar
+
+from vde_dagster.core.kind import IncrementalByTimeRange, IncrementalUnmanaged, Kind
+from vde_dagster.core.late_data import (
+    LANDING_COLUMN,
+    LateDataMode,
+    LateDataPolicy,
+    LoadType,
+    OnSourceRewrite,
+    TrackedSource,
+)
+from vde_dagster.core.names import InvalidName, ModelName
+from vde_dagster.project.model_block import Value
+from vde_dagster.project.problems import Problems
+from vde_dagster.project.values import (
+    check_known,
+    read_choice,
+    read_columns_of,
+    read_duration,
+    read_options,
+)
+
+E = TypeVar("E", bound=Enum)
+_OPTIONS: Final = ("mode", "sources", "catchup_threshold", "load_type", "on_source_rewrite")
+_TRACKING: Final = ("tracked_by", "offset", "idle_after")
+
+
+def read_late_data(value: Value | None, problems: Problems) -> LateDataPolicy | None:
+    """A policy; None where there is none, or (with problems) where it cannot be read."""
+    if value is None:
+        return None
+    written = read_options(value.items(), problems)
+    options = check_known(written, _OPTIONS, "late_data", problems)
+    mode = _choice(options, "mode", LateDataMode, None, problems)
+    sources = options.get("sources")
+    tracked = _tracked(sources, problems) if sources is not None else ()
+    lacking = [key for key in ("mode", "sources") if key not in options]
+    if lacking:
+        advice = "Write `late_data (mode stateful, sources (raw.orders))`."
+        problems.add(value.place, f"late_data needs {' and '.join(lacking)}", advice)
+    if mode is LateDataMode.STATELESS and len(tracked) > 1:
+        assert sources is not None, "the sources were read from somewhere"
+        message = "late_data in stateless mode tracks exactly one source"
+        problems.add(sources.place, message, "Use `mode stateful`, or one model for each source.")
+    if mode is None or not tracked:
+        return None
+    return LateDataPolicy(
+        mode=mode,
+        tracked=tracked,
+        catchup_threshold=_threshold(options.get("catchup_threshold"), problems),
+        load_type=_choice(options, "load_type", LoadType, LoadType.CHANGED, problems)
+        or LoadType.CHANGED,
+        on_source_rewrite=_choice(
+            options, "on_source_rewrite", OnSourceRewrite, OnSourceRewrite.OVERWRITE, problems
+        )
+        or OnSourceRewrite.OVERWRITE,
+    )
+
+
+def check_kind(kind: Kind, policy: LateDataPolicy) -> str | None:
+    """Why a kind cannot have a policy; None where it can."""
+    if isinstance(kind, IncrementalByTimeRange):
+        return None
+    if isinstance(kind, IncrementalUnmanaged) and policy.mode is LateDataMode.STATELESS:
+        return None
+    return (
+        "late_data needs the kind INCREMENTAL_BY_TIME_RANGE (or, in stateless mode, "
+        "INCREMENTAL_UNMANAGED)"
+    )
+
+
+def _choice(
+    options: Mapping[str, Value], key: str, choices: type[E], default: E | None, problems: Problems
+) -> E | None:
+    return read_choice(options[key], choices, problems) if key in options else default
+
+
+def _threshold(value: Value | None, problems: Problems) -> timedelta | None:
+    if value is None or value.written.lower() == "none":
+        return None
+    return read_duration(value, problems)
+
+
+def _tracked(value: Value, problems: Problems) -> tuple[TrackedSource, ...]:
+    tracked: list[TrackedSource] = []
+    for item in value.items():
+        found = _tracked_source(item, problems)
+        if found is not None and any(each.name == found.name for each in tracked):
+            problems.add(item.place, f"the source {found.name} is given twice", "Remove one.")
+        elif found is not None:
+            tracked.append(found)
+    return tuple(tracked)
+
+
+def _tracked_source(item: Value, problems: Problems) -> TrackedSource | None:
+    """``raw.cancels``, ``raw.cancels (tracked_by ts, ...)`` or the text 'raw.cancels|ts'."""
+    written, _, column = item.written.partition("|") if item.is_string else (item.name, "", "")
+    try:
+        name = ModelName.parse(written)
+    except InvalidName as error:
+        problems.add(item.place, str(error))
+        return None
+    if item.after_name() is not None and item.group() is None:
+        message = f"{item.written!r} is no source with its options"
+        problems.add(item.place, message, "Write `raw.orders (tracked_by column)`.")
+        return None
+    written_options = read_options(item.group() or (), problems)
+    options = check_known(written_options, _TRACKING, f"the source {name}", problems)
+    columns = (
+        read_columns_of(options["tracked_by"], problems) if "tracked_by" in options else (column,)
+    )
+    offset, idle = options.get("offset"), options.get("idle_after")
+    return TrackedSource(
+        name=name,
+        tracked_by=(columns[0] if columns else "").strip().lower() or LANDING_COLUMN,
+        offset=(read_duration(offset, problems) if offset else None) or timedelta(0),
+        idle_after=read_duration(idle, problems) if idle else None,
+    )

@@ -1,0 +1,149 @@
+"""How a model's table is laid out: partitions, order, format and properties."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from typing import Final
+
+from sqlglot import exp
+
+from vde_dagster.core.kind import IncrementalByPartition, Kind
+from vde_dagster.core.model import PartitionField, Storage, Transform
+from vde_dagster.project.model_block import Value
+from vde_dagster.project.problems import Problems
+from vde_dagster.project.values import read_columns_of, read_expression
+
+_TRANSFORMS: Final = {
+    "year": Transform.YEARS,
+    "years": Transform.YEARS,
+    "month": Transform.MONTHS,
+    "months": Transform.MONTHS,
+    "day": Transform.DAYS,
+    "days": Transform.DAYS,
+    "date": Transform.DAYS,
+    "hour": Transform.HOURS,
+    "hours": Transform.HOURS,
+    "bucket": Transform.BUCKET,
+    "truncate": Transform.TRUNCATE,
+}
+_SIZED: Final = (Transform.BUCKET, Transform.TRUNCATE)
+_TRUNCATIONS: Final = ("date_trunc", "timestamp_trunc", "datetime_trunc", "trunc")
+_FORMATS: Final = ("parquet", "orc", "avro")
+PROPERTIES: Final = (
+    "partitioned_by",
+    "clustered_by",
+    "table_format",
+    "storage_format",
+    "physical_properties",
+)
+
+
+def read_storage(values: Mapping[str, Value], problems: Problems) -> Storage:
+    """The storage that a model's properties ask for."""
+    partitioned = values.get("partitioned_by")
+    clustered = values.get("clustered_by")
+    fields = (
+        [_field(item, problems) for item in partitioned.items()] if partitioned is not None else []
+    )
+    _check_table_format(values.get("table_format"), problems)
+    return Storage(
+        partitioned_by=tuple(field for field in fields if field is not None),
+        clustered_by=read_columns_of(clustered, problems) if clustered is not None else (),
+        storage_format=_storage_format(values.get("storage_format"), problems),
+        properties=_properties(values.get("physical_properties"), problems),
+    )
+
+
+def check_partitions(kind: Kind, storage: Storage) -> str | None:
+    """What a kind lacks of its partitioning; None where nothing."""
+    if isinstance(kind, IncrementalByPartition) and not storage.partitioned_by:
+        return (
+            "INCREMENTAL_BY_PARTITION replaces the partitions that its rows belong to, "
+            "so it needs partitioned_by"
+        )
+    return None
+
+
+def _field(item: Value, problems: Problems) -> PartitionField | None:
+    """A column, a transform such as ``days(ts)`` or ``bucket(16, id)``, or DATE_TRUNC."""
+    node = read_expression(item, "", problems)
+    if node is None:
+        return None
+    if isinstance(node, exp.Column) and len(node.parts) == 1:
+        return PartitionField(column=node.name.lower())
+    found = _transformed(item, problems)
+    if found is None:
+        problems.add(
+            item.place,
+            f"{item.sql!r} is no partitioning that Iceberg has",
+            "Write a column, or years, months, days, hours(column), bucket(16, column) or "
+            "truncate(10, column).",
+        )
+    return found
+
+
+def _transformed(item: Value, problems: Problems) -> PartitionField | None:
+    name, group = item.name.lower(), item.group()
+    if item.is_string:
+        return _transformed(item.unquoted(), problems)
+    if group is None:
+        return None
+    if name in _TRUNCATIONS and len(group) == 2:
+        # Spark has the unit first, BigQuery last; whichever is a unit is one.
+        for unit, column in (group, group[::-1]):
+            if unit.written.lower() in _TRANSFORMS:
+                name, group = unit.written.lower(), (column,)
+                break
+    transform = _TRANSFORMS.get(name)
+    if transform is None:
+        return None
+    if transform not in _SIZED:
+        return _plain(transform, group[0], None) if len(group) == 1 else None
+    sizes = [each.written for each in group if each.written.isdigit()]
+    columns = [each for each in group if not each.written.isdigit()]
+    if len(sizes) != 1 or len(columns) != 1 or not 0 < int(sizes[0]) < 2**31:
+        return None
+    return _plain(transform, columns[0], int(sizes[0]))
+
+
+def _plain(transform: Transform, column: Value, argument: int | None) -> PartitionField | None:
+    node = read_expression(column, "", Problems())
+    if not isinstance(node, exp.Column) or len(node.parts) != 1:
+        return None
+    return PartitionField(column=node.name.lower(), transform=transform, argument=argument)
+
+
+def _check_table_format(value: Value | None, problems: Problems) -> None:
+    if value is not None and value.written.lower() != "iceberg":
+        message = f"the table format {value.written!r} is not supported: every table is Iceberg's"
+        problems.add(value.place, message, "Write `table_format iceberg`, or leave it out.")
+
+
+def _storage_format(value: Value | None, problems: Problems) -> str:
+    if value is None:
+        return ""
+    found = value.written.lower()
+    if found not in _FORMATS:
+        message = f"{value.written!r} is no file format of Iceberg"
+        problems.add(value.place, message, f"Use one of {', '.join(_FORMATS)}.")
+        return ""
+    return found
+
+
+def _properties(value: Value | None, problems: Problems) -> tuple[tuple[str, str], ...]:
+    if value is None:
+        return ()
+    found: dict[str, str] = {}
+    for item in value.items():
+        # Table properties have dots in their names: write.format.default = 'orc'.
+        rest = item.after_name()
+        key = item.name
+        if rest is not None and rest.tokens[0].text in ("=", ":=", ":") and len(rest.tokens) > 1:
+            rest = rest.rest()
+        if rest is None:
+            problems.add(item.place, f"the table property {item.written!r} has no value")
+        elif key in found:
+            problems.add(item.place, f"the table property {key!r} is given twice", "Remove one.")
+        else:
+            found[key] = rest.written
+    return tuple(sorted(found.items()))

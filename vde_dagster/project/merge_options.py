@@ -1,0 +1,112 @@
+"""What INCREMENTAL_BY_UNIQUE_KEY does with rows whose key is there already (seed 001)."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Iterator, Mapping
+from typing import Final, TypeVar
+
+import sqlglot
+from sqlglot import exp
+from sqlglot.errors import SqlglotError
+from sqlglot.optimizer.normalize_identifiers import normalize_identifiers
+
+from vde_dagster.project.model_block import Value
+from vde_dagster.project.problems import Problems
+from vde_dagster.project.values import read_expression
+
+T = TypeVar("T", bound=exp.Expr)
+_SIDES: Final = {
+    "source": "source",
+    "target": "target",
+    # What dbt and SQLMesh call them where they write the MERGE statement themselves.
+    "dbt_internal_source": "source",
+    "dbt_internal_dest": "target",
+    "__merge_source__": "source",
+    "__merge_target__": "target",
+}
+_CLAUSES: Final = "MERGE INTO t AS target USING s AS source ON 1 = 1 "
+
+
+def read_when_matched(
+    value: Value | None, dialect: str, problems: Problems
+) -> tuple[exp.When, ...]:
+    """The WHEN MATCHED clauses, in order (seed 001, *When Matched Expression*)."""
+    if value is None:
+        return ()
+    text = " ".join(item.sql for item in value.items()) if _is_list_of_texts(value) else value.sql
+    text = text.strip()
+    if text.startswith("(") and text.endswith(")"):
+        text = text[1:-1]
+    try:
+        merge = sqlglot.parse_one(_CLAUSES + text, dialect=dialect)
+    except (SqlglotError, ValueError, RecursionError):
+        merge = None
+    whens = merge.args.get("whens") if isinstance(merge, exp.Merge) else None
+    if whens is None or not whens.expressions:
+        message = "when_matched is no list of WHEN MATCHED clauses"
+        advice = "Write `when_matched (WHEN MATCHED THEN UPDATE SET target.a = source.a)`."
+        problems.add(value.place, message, advice)
+        return ()
+    clauses = []
+    for when in whens.expressions:
+        if not when.args.get("matched") or when.args.get("source"):
+            message = "when_matched says only what happens to rows that match"
+            problems.add(value.place, message, "Rows without a match are inserted by themselves.")
+        clauses.append(_with_sides(when, value, "when_matched", dialect, problems))
+    return tuple(clauses)
+
+
+def read_merge_filter(
+    given: Mapping[str, Value], dialect: str, problems: Problems
+) -> exp.Expr | None:
+    """The condition that bounds which rows of the target are looked at (*Merge Filter*).
+
+    dbt's ``incremental_predicates``, a list of conditions, mean the same.
+    """
+    value = given.get("merge_filter")
+    predicates = given.get("incremental_predicates")
+    if value is not None and predicates is not None:
+        message = "merge_filter and incremental_predicates mean the same"
+        problems.add(predicates.place, message, "Give one of them.")
+        return None
+    if predicates is not None:
+        return _conjunction(predicates.items(), "incremental_predicates", dialect, problems)
+    return _conjunction((value,), "merge_filter", dialect, problems) if value is not None else None
+
+
+def _conjunction(
+    items: Iterable[Value], name: str, dialect: str, problems: Problems
+) -> exp.Expr | None:
+    found = [
+        _with_sides(condition, item, name, dialect, problems)
+        for item in items
+        if (condition := read_expression(item, dialect, problems)) is not None
+    ]
+    return exp.and_(*found) if found else None
+
+
+def _is_list_of_texts(value: Value) -> bool:
+    items = value.items()
+    return items != (value,) and all(item.is_string for item in items)
+
+
+def _with_sides(node: T, value: Value, name: str, dialect: str, problems: Problems) -> T:
+    """A clause with its sides named source and target; a column that names none is a problem."""
+    normalized = normalize_identifiers(node.copy(), dialect=dialect)
+    for column in _columns(normalized):
+        side = _SIDES.get(column.table.lower())
+        if side is None:
+            problems.add(
+                value.place,
+                f"{name} has the column {column.sql()!r}, which could be either side's",
+                f"Write `source.{column.name}` or `target.{column.name}`.",
+            )
+        else:
+            column.set("table", exp.to_identifier(side))
+    return normalized
+
+
+def _columns(node: exp.Expr) -> Iterator[exp.Column]:
+    for column in list(node.find_all(exp.Column)):
+        if not isinstance(column.this, exp.Star):
+            yield column

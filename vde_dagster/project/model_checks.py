@@ -1,0 +1,138 @@
+"""What a model's query must be for its kind (seed 001)."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+
+from sqlglot import exp
+
+from vde_dagster.core.errors import Place
+from vde_dagster.core.kind import (
+    EVERY_COLUMN,
+    Embedded,
+    IncrementalByTimeRange,
+    Kind,
+    ScdType2ByColumn,
+    ScdType2ByTime,
+    View,
+)
+from vde_dagster.core.late_data import LateDataMode
+from vde_dagster.core.macros import TIME_MACROS, macros_in
+from vde_dagster.core.model import Query
+from vde_dagster.core.row_local import why_not_row_local
+from vde_dagster.core.star_macro import is_star_macro
+from vde_dagster.project.model_properties import Properties
+from vde_dagster.project.problems import Problems, suggestion
+
+
+def check_query(
+    body: Query, properties: Properties, place: Place, header: Place, problems: Problems
+) -> None:
+    """Report what is wrong with a query, given what its header says.
+
+    Args:
+        body: The query.
+        properties: The header.
+        place: Where the query starts.
+        header: Where the header stands.
+        problems: Gets what is wrong.
+    """
+    query = body.expression
+    if isinstance(properties.kind, View):
+        for name in dict.fromkeys(name for name, _ in macros_in(query) if name in TIME_MACROS):
+            problems.add(
+                place,
+                f"a VIEW is read at any time, so @{name} means nothing in it",
+                "Use the kind FULL, or leave the filter to who reads the view.",
+            )
+    if isinstance(properties.kind, View | Embedded) and (body.before or body.after):
+        message = f"a model of kind {properties.kind.keyword} has statements beside its query"
+        problems.add(place, message, "Such models are not run, so take the statements out.")
+    _check_names(body, place, problems)
+    _check_columns(query, properties.kind, place, problems)
+    if isinstance(properties.kind, IncrementalByTimeRange) and not filters_by_time(query):
+        problems.add(
+            place,
+            "INCREMENTAL_BY_TIME_RANGE needs a filter on the time of what it reads, so that an "
+            "interval reads only its own rows",
+            "Add for example `WHERE event_time BETWEEN @start_dt AND @end_dt`.",
+        )
+    _check_late_data(query, properties, header, problems)
+
+
+def filters_by_time(query: exp.Query) -> bool:
+    """Whether a query that reads anything has a condition with @start_... or @end_... in it."""
+    if query.find(exp.Table) is None:
+        return True
+    return any(
+        name.startswith(("start_", "end_"))
+        for condition in _conditions(query)
+        for name, _ in macros_in(condition)
+    )
+
+
+def _conditions(query: exp.Query) -> Iterator[exp.Expr]:
+    for node in query.find_all(exp.Where, exp.Having, exp.Qualify, exp.Join):
+        condition = node.args.get("on") if isinstance(node, exp.Join) else node.this
+        if isinstance(condition, exp.Expr):
+            yield condition
+
+
+def _check_names(body: Query, place: Place, problems: Problems) -> None:
+    for projection in body.expression.selects:
+        if not _output_name(projection):
+            sql = projection.sql(dialect=body.dialect)[:60]
+            problems.add(place, f"the column `{sql}` has no name", "Write `... AS name`.")
+
+
+def _check_columns(query: exp.Query, kind: Kind, place: Place, problems: Problems) -> None:
+    """The columns that a kind's options name must be among those that the query returns."""
+    names = {_output_name(projection) for projection in query.selects}
+    if EVERY_COLUMN in names:
+        return  # known when the graph is built
+    known = sorted(name for name in names if name)
+    for what, column in _named_columns(kind):
+        if column not in names:
+            message = f"the {what} {column!r} is not among the columns of the query"
+            problems.add(place, message, suggestion(column, known))
+
+
+def _named_columns(kind: Kind) -> Iterator[tuple[str, str]]:
+    match kind:
+        case IncrementalByTimeRange(time_column=column):
+            yield "time column", column
+        case ScdType2ByTime(updated_at_name=column):
+            yield "updated_at column", column
+        case ScdType2ByColumn(columns=columns, updated_at_name=updated_at):
+            for column in columns:
+                if column != EVERY_COLUMN:
+                    yield "compared column", column
+            if updated_at is not None:
+                yield "updated_at column", updated_at
+        case _:
+            return
+
+
+def _output_name(projection: exp.Expr) -> str:
+    """The name that a column was given; ``*`` for all columns, empty where there is none."""
+    if is_star_macro(projection):
+        return EVERY_COLUMN
+    if projection.is_star and not isinstance(projection, exp.Alias):
+        named = isinstance(projection, exp.Star | exp.Column)
+        return EVERY_COLUMN if named else ""
+    return "" if isinstance(projection, exp.Literal) else projection.output_name.lower()
+
+
+def _check_late_data(
+    query: exp.Query, properties: Properties, header: Place, problems: Problems
+) -> None:
+    policy = properties.late_data
+    if policy is None or policy.mode is not LateDataMode.STATELESS:
+        return
+    why = why_not_row_local(query, policy.sources[0])
+    if why is not None:
+        problems.add(
+            header,
+            f"late_data in stateless mode appends rows one by one, but the query has {why}",
+            "Read exactly the one source, row by row, and aggregate in a model below.",
+        )

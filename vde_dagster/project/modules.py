@@ -1,0 +1,115 @@
+"""Running the Python files of a project: models, signals.
+
+A file is run once, by itself, with nothing of the project on the import path, so that its text is
+all that there is to it.
+"""
+
+from __future__ import annotations
+
+import ast
+import inspect
+import traceback
+from collections.abc import Callable, Mapping
+from dataclasses import dataclass
+from pathlib import Path
+
+from vde_dagster.core.errors import Place, Problem
+
+
+class ModuleFailed(Exception):
+    """A file is no Python, or raised while it ran; ``problem`` tells a person."""
+
+    def __init__(self, problem: Problem) -> None:
+        super().__init__(str(problem))
+        self.problem = problem
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Module:
+    """What running a file left: its names, and the lines at which functions begin."""
+
+    namespace: Mapping[str, object]
+    lines: Mapping[str, int]
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class MarkedFunction:
+    """A function that a decorator marked, with its place."""
+
+    function: Callable[..., object]
+    place: Place
+
+    def takes(self, parameter: str) -> bool:
+        """Whether the function has a parameter of this name."""
+        return parameter in inspect.signature(self.function).parameters
+
+    def place_of(self, error: BaseException) -> Place:
+        """The last line of the function's file that an error passed."""
+        line = _line_in(self.place.path, error)
+        return Place(path=self.place.path, line=line or self.place.line)
+
+
+def run_module(text: str, path: Path) -> Module:
+    """Run a file of the project; ``path`` is relative to it.
+
+    Raises:
+        ModuleFailed: It is no Python, or it raised.
+    """
+    try:
+        tree = ast.parse(text, filename=str(path))
+    except (SyntaxError, ValueError, MemoryError) as error:
+        place = Place(path=path, line=getattr(error, "lineno", None) or 1)
+        message = f"this is no Python: {error}"
+        problem = Problem(place=place, message=message, advice="Check the code at this line.")
+        raise ModuleFailed(problem) from error
+    lines = {node.name: node.lineno for node in tree.body if isinstance(node, ast.FunctionDef)}
+    namespace: dict[str, object] = {"__name__": path.stem}
+    try:
+        exec(  # noqa: S102 - a user's own code
+            compile(tree, str(path), "exec", dont_inherit=True), namespace
+        )
+    except (Exception, SystemExit) as error:  # whatever a user's module raises is its problem
+        message = f"the module cannot be run: {type(error).__name__}: {error}"
+        place = Place(path=path, line=_line_in(path, error) or 1)
+        advice = "Import it in Python to see where it fails."
+        raise ModuleFailed(Problem(place=place, message=message, advice=advice)) from error
+    return Module(namespace=namespace, lines=lines)
+
+
+def marked_functions(
+    files: Mapping[str, str], mark: str, *, what: str
+) -> tuple[dict[str, MarkedFunction], list[Problem]]:
+    """The functions that carry a mark, by the lower-case name in it, and what is wrong.
+
+    Args:
+        files: Texts by path relative to the project.
+        mark: The attribute that the decorator sets to the name.
+        what: What such a function is called, for messages.
+    """
+    found: dict[str, MarkedFunction] = {}
+    problems: list[Problem] = []
+    for path, text in sorted(files.items()):
+        try:
+            module = run_module(text, Path(path))
+        except ModuleFailed as error:
+            problems.append(error.problem)
+            continue
+        for key, value in module.namespace.items():
+            name = getattr(value, mark, None)
+            if not isinstance(name, str) or not callable(value):
+                continue
+            place = Place(path=Path(path), line=module.lines.get(key, 1))
+            other = found.get(name.lower())
+            if other is not None:
+                message = f"the {what} {name} is declared twice, also at {other.place}"
+                problems.append(Problem(place=place, message=message, advice="Rename one."))
+            else:
+                found[name.lower()] = MarkedFunction(function=value, place=place)
+    return found, problems
+
+
+def _line_in(path: Path, error: BaseException) -> int | None:
+    """The last line of a file that an error passed."""
+    frames = traceback.extract_tb(error.__traceback__)
+    lines = [frame.lineno for frame in frames if frame.filename == str(path) and frame.lineno]
+    return lines[-1] if lines else None

@@ -1,0 +1,33 @@
+"""What is wrong with one file of a project, collected while it is read to its end."""
+
+from __future__ import annotations
+
+import difflib
+from collections.abc import Iterable
+from dataclasses import dataclass, field
+
+from vde_dagster.core.errors import Place, Problem
+
+
+@dataclass(slots=True)
+class Problems:
+    """Collects what is wrong with one file (``found``) and what is only worth a warning."""
+
+    found: list[Problem] = field(default_factory=list)
+    warnings: list[Problem] = field(default_factory=list)
+
+    def add(self, place: Place, message: str, advice: str = "") -> None:
+        """Report a problem."""
+        self.found.append(Problem(place=place, message=message, advice=advice))
+
+    def warn(self, place: Place, message: str, advice: str = "") -> None:
+        """Report what a person should know, although the file can be used."""
+        self.warnings.append(Problem(place=place, message=message, advice=advice))
+
+
+def suggestion(word: str, known: Iterable[str]) -> str:
+    """Advice for a word that is not known."""
+    every = list(known)
+    close = difflib.get_close_matches(word, every, n=1)
+    guess = f"Did you mean {close[0]}? " if close else ""
+    return f"{guess}Known: {', '.join(every)}."

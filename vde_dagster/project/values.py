@@ -1,0 +1,149 @@
+"""From the text of a property to a value of a type, each with the problem that a person reads."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable
+from datetime import datetime, timedelta
+from enum import Enum
+from typing import Final, TypeVar
+
+import sqlglot
+from sqlglot import exp
+from sqlglot.errors import SqlglotError
+
+from vde_dagster.core.intervals import parse_duration, parse_instant
+from vde_dagster.core.names import InvalidName, ModelName
+from vde_dagster.project.model_block import Value
+from vde_dagster.project.problems import Problems, suggestion
+
+E = TypeVar("E", bound=Enum)
+_FLAGS: Final = {"true": True, "false": False}
+
+
+def read_flag(value: Value, problems: Problems, *, default: bool) -> bool:
+    """``true`` or ``false``."""
+    found = _FLAGS.get(value.written.lower())
+    if found is None:
+        problems.add(value.place, f"{value.written!r} is neither true nor false", "Write one.")
+        return default
+    return found
+
+
+def read_count(value: Value, problems: Problems, *, least: int) -> int | None:
+    """A whole number of at least ``least``; None (and a problem) for everything else."""
+    text = value.written
+    if not (text.isascii() and text.isdigit() and len(text) <= 9 and int(text) >= least):
+        problems.add(value.place, f"{text!r} is no whole number of at least {least}")
+        return None
+    return int(text)
+
+
+def read_choice(value: Value, choices: type[E], problems: Problems) -> E | None:
+    """A member of an enumeration by its value."""
+    word = value.written.lower()
+    found = next((each for each in choices if each.value == word), None)
+    if found is None:
+        known = [str(each.value) for each in choices]
+        problems.add(value.place, f"{value.written!r} is not known here", suggestion(word, known))
+    return found
+
+
+def read_duration(value: Value, problems: Problems) -> timedelta | None:
+    """A length of time such as ``'7 days'``."""
+    try:
+        return parse_duration(value.written)
+    except (ValueError, OverflowError) as error:
+        problems.add(value.place, str(error), "Write it like '7 days' or '1 hour'.")
+        return None
+
+
+def read_start(value: Value, problems: Problems, *, what: str = "start") -> datetime | None:
+    """An instant; a date is its midnight in UTC."""
+    try:
+        return parse_instant(value.written)
+    except ValueError:
+        message = f"{what} {value.written!r} is no date"
+        problems.add(value.place, message, "Write it like '2024-01-31'.")
+        return None
+
+
+def read_end(value: Value, problems: Problems) -> datetime | None:
+    """An exclusive end; a date means the whole day (seed 001)."""
+    found = read_start(value, problems, what="end")
+    day = found is not None and len(value.written.strip()) <= len("2024-01-31")
+    try:
+        return found + timedelta(days=1) if found is not None and day else found
+    except OverflowError:
+        problems.add(value.place, f"end {value.written!r} lies behind every date")
+        return None
+
+
+def read_name(value: Value, problems: Problems) -> ModelName | None:
+    """The name of a model or source."""
+    try:
+        return ModelName.parse(value.written)
+    except InvalidName as error:
+        problems.add(value.place, str(error))
+        return None
+
+
+def read_words(value: Value | None) -> tuple[str, ...]:
+    """The texts of a list, or of a single word."""
+    return tuple(item.written for item in value.items()) if value is not None else ()
+
+
+def read_columns_of(value: Value, problems: Problems) -> tuple[str, ...]:
+    """Names of columns, in lower case."""
+    names: list[str] = []
+    for item in value.items():
+        column = read_expression(item, "", problems)
+        if isinstance(column, exp.Column) and len(column.parts) == 1:
+            names.append(column.name.lower())
+        elif column is not None:
+            problems.add(item.place, f"{item.written!r} is no name of a column")
+    return tuple(names)
+
+
+def read_expression(value: Value, dialect: str, problems: Problems) -> exp.Expr | None:
+    """An expression in a dialect; None (and a problem) where it does not parse."""
+    try:
+        return sqlglot.parse_one(value.sql, dialect=dialect)
+    except (SqlglotError, ValueError, RecursionError):
+        message = f"{value.sql!r} is no SQL expression"
+        problems.add(value.place, message, "Check the SQL against the model's dialect.")
+        return None
+
+
+def read_sql(value: Value, dialect: str, problems: Problems) -> str | None:
+    """An expression of a dialect, as SQL in Spark's."""
+    found = read_expression(value, dialect, problems)
+    return found.sql(dialect="spark") if found is not None else None
+
+
+def check_known(
+    given: Iterable[tuple[str, Value]], known: Iterable[str], what: str, problems: Problems
+) -> dict[str, Value]:
+    """Options by name, without those that are not known or given twice (both are problems)."""
+    options = tuple(known)
+    found: dict[str, Value] = {}
+    for key, value in given:
+        if key not in options:
+            advice = suggestion(key, options) if options else "It takes no options."
+            problems.add(value.place, f"{what} has no option {key!r}", advice)
+        elif key in found:
+            problems.add(value.place, f"the option {key!r} is given twice", "Remove one.")
+        else:
+            found[key] = value
+    return found
+
+
+def read_options(items: Iterable[Value], problems: Problems) -> list[tuple[str, Value]]:
+    """``key value`` items as pairs, the keys in lower case."""
+    pairs: list[tuple[str, Value]] = []
+    for item in items:
+        rest = item.rest()
+        if rest is None:
+            problems.add(item.place, f"the option {item.written!r} has no value")
+        else:
+            pairs.append((item.tokens[0].text.lower(), rest))
+    return pairs
