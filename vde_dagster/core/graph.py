@@ -4,7 +4,8 @@ from __future__ import annotations
 
 import difflib
 from collections.abc import Container, Iterable, Iterator, Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
+from datetime import datetime
 from graphlib import CycleError, TopologicalSorter
 
 from vde_dagster.core.canonical import CanonicalQuery, QueryInvalid, canonicalize
@@ -66,8 +67,13 @@ def build_graph(models: Iterable[Model], *, unread: Container[ModelName] = ()) -
     order, cycles = _ordered(by_name)
     problems += cycles
     nodes: dict[ModelName, Node] = {}
+    starts: dict[ModelName, datetime] = {}
     for name in order:
         model = by_name[name]
+        start = _start_of(model, starts)
+        if start is not None:
+            starts[name] = start
+            model = replace(model, start=start)
         if any(parent not in nodes for parent in model.parents):
             continue  # the problem is above, and was told there
         try:
@@ -83,6 +89,18 @@ def build_graph(models: Iterable[Model], *, unread: Container[ModelName] = ()) -
     if problems:
         raise ProjectInvalid(problems)
     return Graph(nodes)
+
+
+def _start_of(model: Model, starts: Mapping[ModelName, datetime]) -> datetime | None:
+    """A model's own start, or else the earliest of its parents; None where nobody has one.
+
+    ``starts`` are those of the models above, as far as they have one. Sources have none.
+    """
+    if isinstance(model.kind, External):
+        return None
+    if not model.inherits_start:
+        return model.start
+    return min((starts[parent] for parent in model.parents if parent in starts), default=None)
 
 
 def _node(model: Model, nodes: Mapping[ModelName, Node]) -> Node:

@@ -43,7 +43,7 @@ def is_partitioned(node: Node) -> bool:
 
 
 def partitions_of(node: Node, end: datetime | None) -> dg.TimeWindowPartitionsDefinition | None:
-    """The partitions of a model; None for kinds without intervals.
+    """The partitions of a model, from its start to its end; None for kinds without intervals.
 
     Args:
         node: The model.
@@ -54,7 +54,8 @@ def partitions_of(node: Node, end: datetime | None) -> dg.TimeWindowPartitionsDe
         return None
     unit = node.model.unit
     start = unit.ceil(node.model.start)
-    last = max(unit.floor(end), start) if end is not None else None
+    ends = [unit.floor(each) for each in (end, node.model.end) if each is not None]
+    last = max(min(ends), start) if ends else None
     match unit:
         case IntervalUnit.HOUR:
             return dg.HourlyPartitionsDefinition(start_date=start, end_date=last)
@@ -113,8 +114,9 @@ def parent_mapping(binding: Binding, node: Node, parent: Node) -> dg.PartitionMa
     if read is None:
         return dg.AllPartitionMapping()
     lacks_start = parent.model.unit.ceil(parent.model.start) > parent.model.unit.floor(read.start)
+    lacks_some = lacks_start or parent.model.end is not None
     if read == parent.model.unit.widen(cell):
-        return dg.TimeWindowPartitionMapping(allow_nonexistent_upstream_partitions=lacks_start)
+        return dg.TimeWindowPartitionMapping(allow_nonexistent_upstream_partitions=lacks_some)
     if unit is parent.model.unit:
         return dg.TimeWindowPartitionMapping(
             start_offset=_steps(unit, cell.start, read.start),
