@@ -21,6 +21,7 @@ from vde_dagster.core.errors import Refused
 from vde_dagster.core.intervals import EPOCH
 from vde_dagster.core.macros import TimeRange, resolve_time_macros
 from vde_dagster.core.names import ModelName
+from vde_dagster.core.star_macro import StarMacroInvalid, expand_star_macros
 
 UNKNOWN_TYPE = "unknown"
 
@@ -43,7 +44,7 @@ def canonicalize(
     """Qualify a query against the columns of the models that it reads.
 
     Args:
-        query: As parsed; it is not changed.
+        query: As parsed, @STAR and @UNION unresolved; it is not changed.
         dialect: The model's dialect, which decides how identifiers are normalized.
         schemas: The columns of every parent.
 
@@ -59,13 +60,12 @@ def canonicalize(
         )
     documented = _described(query)
     try:
-        qualified = qualify(
-            _without_comments(query), dialect=dialect, schema=schema, quote_identifiers=False
-        )
+        expanded = expand_star_macros(_without_comments(query), schemas=schemas)
+        qualified = qualify(expanded, dialect=dialect, schema=schema, quote_identifiers=False)
         assert isinstance(qualified, exp.Query)
         found = _columns(qualified, schema=schema, dialect=dialect, documented=documented)
         columns = tuple(found)
-    except SqlglotError as error:
+    except (SqlglotError, StarMacroInvalid) as error:
         raise QueryInvalid(str(error).split("\n", maxsplit=1)[0].strip()) from error
     return CanonicalQuery(expression=qualified, columns=columns)
 

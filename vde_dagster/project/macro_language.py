@@ -1,0 +1,198 @@
+"""The statements behind a MODEL block, with every macro but the time macros expanded.
+
+Macros are resolved while a model is read, into nodes of the syntax tree; no SQL is made from text.
+Time macros stay `exp.Parameter` nodes until a query is rendered, @STAR and @UNION stay until the
+columns of the parents are known (see `vde_dagster.core.star_macro`).
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Sequence
+from dataclasses import dataclass
+from typing import Final
+
+from sqlglot import exp
+from sqlglot.dialects.dialect import Dialect
+from sqlglot.errors import ParseError, SqlglotError
+from sqlglot.tokenizer_core import Token
+
+from vde_dagster.core.errors import Place
+from vde_dagster.core.macros import TIME_MACROS
+from vde_dagster.core.star_macro import is_star_macro
+from vde_dagster.project.macros.builtin import BUILTINS
+from vde_dagster.project.macros.expansion import MARK, Expander, first_line
+from vde_dagster.project.macros.scope import MacroScope
+from vde_dagster.project.macros.tokens import (
+    MacroError,
+    Tokens,
+    find_macros,
+    split_statements,
+)
+from vde_dagster.project.problems import Problems, suggestion
+
+__all__ = ["MacroScope", "Statements", "is_star_macro", "read_statements"]
+
+_JINJA: Final = ("{{", "{%")
+_JINJA_WORDS: Final = ("JINJA_QUERY_BEGIN", "JINJA_STATEMENT_BEGIN", "JINJA_END")
+_CHECK: Final = "Check the SQL at this line against the model's dialect."
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Statements:
+    """The statements of a model in order, and what their macros used.
+
+    ``used_variables`` holds every name that was asked for, also those that only had a default.
+    ``used_files`` are the paths of macro files.
+    """
+
+    expressions: tuple[exp.Expr, ...]
+    used_variables: frozenset[str]
+    used_files: frozenset[str]
+
+
+def read_statements(
+    text: str, *, dialect: str, place: Place, scope: MacroScope, problems: Problems
+) -> Statements | None:
+    """Parse statements in a dialect and expand their macros.
+
+    Args:
+        text: What stands behind the MODEL block; it starts at ``place.line``.
+        dialect: One of sqlglot's.
+        place: The model's file, and the line at which the text starts.
+        scope: The variables and macros of the project.
+        problems: Takes what is wrong, each at its line.
+
+    Returns:
+        None where anything is wrong.
+    """
+    padded = "\n" * (place.line - 1) + text
+    try:
+        read = Dialect.get_or_raise(dialect)
+    except ValueError as error:
+        problems.add(place, str(error), "Check the model's dialect.")
+        return None
+    try:
+        tokens = read.tokenize(padded)
+    except SqlglotError as error:
+        if not _refuse_jinja([text], place, problems):
+            problems.add(place, f"the query does not parse: {first_line(error)}", _CHECK)
+        return None
+    if _refuse_text(padded, tokens, place, problems):
+        return None
+    expander = Expander(dialect=read, text=padded, scope=scope, builtins=BUILTINS)
+    before = len(problems.found)
+    expressions = [
+        each
+        for statement in split_statements(tokens)
+        for each in _read(expander, statement, place, problems)
+    ]
+    if len(problems.found) > before:
+        return None
+    return Statements(
+        expressions=tuple(expressions),
+        used_variables=frozenset(expander.used_variables),
+        used_files=frozenset(expander.used_files),
+    )
+
+
+def _read(
+    expander: Expander, tokens: Tokens, place: Place, problems: Problems
+) -> Sequence[exp.Expr]:
+    try:
+        found = expander.statement(tokens)
+        for each in found:
+            _check_left(each, tokens, expander.dialect)
+    except MacroError as error:
+        problems.add(_place_of(error.token, place), error.message, error.advice)
+        return ()
+    except ParseError as error:
+        details = error.errors[0] if error.errors else {}
+        where = Place(path=place.path, line=details.get("line") or tokens[0].line)
+        problems.add(where, f"the query does not parse: {first_line(error)}", _CHECK)
+        return ()
+    return found
+
+
+def _place_of(token: Token | None, default: Place) -> Place:
+    if token is None:
+        return default
+    return Place(path=default.path, line=token.line, column=token.col)
+
+
+def _refuse_text(text: str, tokens: Sequence[Token], place: Place, problems: Problems) -> bool:
+    """Report what no statement may have in it; whether there is any."""
+    if MARK in text:
+        problems.add(place, "the query has a NUL character in it", "Take it out.")
+        return True
+    for word in _JINJA_WORDS:
+        for token in tokens:
+            if token.text.upper() == word:
+                _refuse(word, _place_of(token, place), problems)
+                return True
+    return _refuse_jinja(_pieces(text, tokens), place, problems)
+
+
+def _pieces(text: str, tokens: Sequence[Token]) -> Iterator[str]:
+    """The text line by line, without comments."""
+    previous: Token | None = None
+    piece = ""
+    for token in tokens:
+        written = text[token.start : token.end + 1]
+        if previous is None or previous.end + 1 == token.start:
+            piece += written
+        else:
+            yield piece
+            piece = written
+        previous = token
+    yield piece
+
+
+def _refuse_jinja(pieces: Sequence[str] | Iterator[str], place: Place, problems: Problems) -> bool:
+    for piece in pieces:
+        for sign in _JINJA:
+            if sign in piece:
+                _refuse(sign, place, problems)
+                return True
+    return False
+
+
+def _refuse(what: str, place: Place, problems: Problems) -> None:
+    problems.add(
+        place,
+        f"the query has Jinja in it ({what}), which models here cannot have",
+        "Use macros instead: time macros such as @start_dt, @VAR('name'), @IF, @EACH, and Python "
+        "functions in macros/*.py for all else.",
+    )
+
+
+def _check_left(statement: exp.Expr, tokens: Tokens, dialect: Dialect) -> None:
+    """Refuse macros in places that no macro can stand in.
+
+    Raises:
+        MacroError: Something is left that is neither SQL nor a time macro.
+    """
+    for node in statement.walk():
+        if any(isinstance(each, str) and MARK in each for each in node.args.values()):
+            advice = "Put the macro where an expression, a name or a whole statement may stand."
+            raise MacroError("a macro stands where it cannot be filled in", advice, token=tokens[0])
+        if isinstance(node, exp.Parameter) and node.name.lower() not in TIME_MACROS:
+            name = node.name.lower()
+            known = suggestion(name, sorted({*TIME_MACROS, *BUILTINS}))
+            raise MacroError(f"unknown macro @{name}", known, token=tokens[0])
+        if isinstance(node, exp.Command) and _has_macro(_text_of(node), dialect):
+            message = f"{node.this} is a statement whose text is passed on as it is, so no macro "
+            message += "in it can be filled in"
+            raise MacroError(message, "Write it without macros.", token=tokens[0])
+
+
+def _text_of(command: exp.Command) -> str:
+    text = command.args.get("expression") or ""
+    return text.name if isinstance(text, exp.Expr) else str(text)
+
+
+def _has_macro(text: str, dialect: Dialect) -> bool:
+    try:
+        found = find_macros(dialect.tokenize(text), spaced=frozenset())
+    except (SqlglotError, MacroError):
+        return "@" in text
+    return any(not isinstance(each, Token) for each in found)

@@ -1,0 +1,1 @@
+"""The macro language of SQL models: tokens in, a syntax tree without macros out."""

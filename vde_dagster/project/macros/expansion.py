@@ -1,0 +1,340 @@
+"""Expanding the macros of a text: parse around them, then put what they give into the tree.
+
+A macro becomes one token that no text can contain. The parser takes it for a name, so that any
+dialect's grammar decides where it may stand; afterwards the nodes that it became are replaced. A
+macro whose value is a literal or a name becomes that token at once, as if a person had typed it.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from dataclasses import dataclass, field, replace
+from typing import Final
+
+from sqlglot import exp
+from sqlglot.dialects.dialect import Dialect
+from sqlglot.errors import ParseError, SqlglotError
+from sqlglot.tokenizer_core import Token, TokenType
+
+from vde_dagster.core.macros import TIME_MACROS
+from vde_dagster.project.macros.placement import put, put_union
+from vde_dagster.project.macros.scope import Definition, Frame, MacroScope, Position
+from vde_dagster.project.macros.tokens import (
+    Call,
+    MacroError,
+    Name,
+    Reference,
+    Tokens,
+    find_macros,
+    moved,
+)
+from vde_dagster.project.macros.user import UserMacro
+from vde_dagster.project.macros.values import atoms_of, expression_of, is_plain, text_of
+from vde_dagster.project.problems import suggestion
+
+MARK: Final = "\0"
+"""Starts a placeholder. A text with this character is refused before."""
+_PRODUCTIONS: Final[Mapping[Position, type[exp.Expr]]] = {
+    Position.EXPRESSION: exp.Expr,
+    Position.ORDERED: exp.Ordered,
+}
+Builtin = Callable[["Expander", Call, Frame, Position], list[exp.Expr]]
+"""A macro of the language; it raises MacroError."""
+
+
+@dataclass(slots=True)
+class Expander:
+    """Expands the statements of one text. It notes which variables and files they used."""
+
+    dialect: Dialect
+    text: str
+    scope: MacroScope
+    builtins: Mapping[str, Builtin]
+    definitions: dict[str, Definition] = field(default_factory=dict)
+    used_variables: set[str] = field(default_factory=set)
+    used_files: set[str] = field(default_factory=set)
+    calls: list[Call] = field(default_factory=list)
+
+    def statement(self, tokens: Tokens) -> list[exp.Expr]:
+        """The statements that one statement of the text becomes: none, one or several.
+
+        Raises:
+            MacroError: A macro cannot be expanded.
+            ParseError: What is around the macros is no SQL of the dialect.
+        """
+        return self.expand(tokens, Frame(), Position.STATEMENT)
+
+    def expand(
+        self, tokens: Tokens, frame: Frame, position: Position = Position.EXPRESSION
+    ) -> list[exp.Expr]:
+        """What some tokens stand for: most often one expression. Raises as `statement` does."""
+        if not tokens:
+            raise MacroError("an argument is empty", "Take a comma away, or write what is missing.")
+        prepared = self._prepared(tokens, frame)
+        holder = exp.Tuple(expressions=[self._parse(prepared, position)])
+        self._bind(holder, frame)
+        for leaf in list(_placeholders(holder)):
+            if not _is_in(leaf, holder):
+                continue
+            call = self.calls[int(leaf.name[1:])]
+            try:
+                found = self.evaluate(call, frame, _position_of(leaf, holder, position))
+                if _is_call_of("union", call) and isinstance(found[0], exp.Query):
+                    put_union(leaf, found[0])
+                else:
+                    put(leaf, found)
+            except MacroError as error:
+                raise _at(error, call) from error
+        return [each.pop() for each in list(holder.expressions)]
+
+    def one(self, tokens: Tokens, frame: Frame, *, what: str) -> exp.Expr:
+        """The single expression that some tokens stand for. Raises as `statement` does."""
+        found = self.expand(tokens, frame)
+        if len(found) != 1:
+            raise MacroError(f"{what} is one expression, not {len(found)}")
+        return found[0]
+
+    def evaluate(self, call: Call, frame: Frame, position: Position) -> list[exp.Expr]:
+        """What a macro gives in a place. Raises as `statement` does."""
+        if call.arguments is None:
+            return [self._value(call, frame)]
+        if call.name in self.builtins:
+            return self.builtins[call.name](self, call, frame, position)
+        if (definition := self.definitions.get(call.name)) is not None:
+            return self._defined(definition, call, frame, position)
+        if (function := self.scope.functions.get(call.name)) is not None:
+            return self._user(function, call, frame, position)
+        if call.name in self.scope.variables or call.name in TIME_MACROS:
+            raise MacroError(f"@{call.name} takes no arguments", f"Write @{call.name}.")
+        raise self._unknown(call.name)
+
+    def variable(self, name: str) -> exp.Expr | None:
+        """A project variable's value; None where there is none of this name."""
+        self.used_variables.add(name)
+        if name not in self.scope.variables:
+            return None
+        return expression_of(self.scope.variables[name], what=f"the variable {name!r}")
+
+    def _value(self, call: Call, frame: Frame) -> exp.Expr:
+        """What ``@name`` stands for."""
+        name = call.name
+        if name in frame.bindings:
+            return self._bound(name, frame)
+        definition = self.definitions.get(name)
+        if definition is not None and definition.parameters is None:
+            inner = frame.called({}, call)
+            return self.one(definition.body, inner, what=f"what @DEF gives to @{name}")
+        if definition is not None or name in self.builtins or name in self.scope.functions:
+            message = f"@{name} is called with arguments in parentheses"
+            raise MacroError(message, f"Write @{name}(...).")
+        found = self.variable(name)
+        if found is None:
+            raise self._unknown(name)
+        return found
+
+    def _unknown(self, name: str) -> MacroError:
+        known = {*TIME_MACROS, *self.builtins, *self.definitions, *self.scope.functions}
+        advice = suggestion(name, sorted(known | set(self.scope.variables)))
+        return MacroError(f"unknown macro @{name}", advice)
+
+    def _bound(self, name: str, frame: Frame) -> exp.Expr:
+        value = frame.bindings[name]
+        text = text_of(value) if frame.as_texts and isinstance(value, exp.Column) else None
+        return value.copy() if text is None else exp.Literal.string(text)
+
+    def _defined(
+        self, definition: Definition, call: Call, frame: Frame, position: Position
+    ) -> list[exp.Expr]:
+        names = definition.parameters
+        if names is None:
+            message = f"@{call.name} takes no arguments"
+            raise MacroError(message, f"Define it as @DEF({call.name}, x -> ...).")
+        found = [each for tokens in call.arguments or () for each in self.expand(tokens, frame)]
+        if len(found) != len(names):
+            message = f"@{call.name} takes {len(names)} arguments ({', '.join(names)})"
+            raise MacroError(f"{message}, and {len(found)} are given")
+        values = dict(zip(names, found, strict=True))
+        return self.expand(definition.body, frame.called(values, call), position)
+
+    def _user(
+        self, macro: UserMacro, call: Call, frame: Frame, position: Position
+    ) -> list[exp.Expr]:
+        self.used_files.add(macro.path)
+        inner = frame.called({}, call)
+        found: list[exp.Expr] = []
+        for value in macro.call(call.arguments or (), lambda each: self.expand(each, frame)):
+            if isinstance(value, str):
+                found += self._text(value, macro, inner, position)
+            else:
+                found.append(expression_of(value, what=f"what {macro.described} returns"))
+        return found
+
+    def _text(
+        self, text: str, macro: UserMacro, frame: Frame, position: Position
+    ) -> list[exp.Expr]:
+        """SQL text from a user's macro, with the macros in it expanded."""
+        if MARK in text:
+            raise MacroError(f"{macro.described} returns a text with a NUL character")
+        try:
+            inner = replace(self, text=text)  # it shares all that is noted
+            return inner.expand(tuple(self.dialect.tokenize(text)), frame, position)
+        except MacroError as error:
+            error.token = None
+            raise
+        except SqlglotError as error:
+            message = f"{macro.described} returns what is no SQL: {first_line(error)}"
+            raise MacroError(message, "Return SQL of the model's dialect.") from error
+
+    def _prepared(self, tokens: Tokens, frame: Frame) -> list[Token]:
+        """The tokens that the parser sees."""
+        prepared: list[Token] = []
+        for item in find_macros(tokens, spaced=frozenset(self.builtins)):
+            inner = [*self._prepare(item, frame)]
+            before = prepared[-1].token_type if prepared else None
+            if _is_call_of("union", item) and before in {TokenType.FROM, TokenType.JOIN}:
+                inner.insert(0, moved(inner[0], TokenType.L_PAREN, "(", like=inner[:1]))
+                inner.append(moved(inner[0], TokenType.R_PAREN, ")", like=inner[-1:]))
+            prepared += inner
+        return prepared
+
+    def _prepare(self, item: Token | Call | Name, frame: Frame) -> Sequence[Token]:
+        """The tokens that the parser sees for an item."""
+        if isinstance(item, Token):
+            return (item,)
+        try:
+            if isinstance(item, Name):
+                return (self._name(item, frame),)
+            if item.arguments is None and item.name in TIME_MACROS:
+                return item.tokens
+            if item.arguments is None or item.name == "var":
+                (value,) = self.evaluate(item, frame, Position.EXPRESSION)
+                if (atoms := atoms_of(value, like=item.tokens)) is not None:
+                    return atoms
+        except MacroError as error:
+            raise _at(error, item) from error
+        return self._placeholder(item)
+
+    def _placeholder(self, call: Call) -> Sequence[Token]:
+        self.calls.append(call)
+        token = moved(
+            call.tokens[0], TokenType.VAR, f"{MARK}{len(self.calls) - 1}", like=call.tokens
+        )
+        token.comments = call.comments
+        if not _is_call_of("union", call):
+            return (token,)
+        return (moved(call.tokens[0], TokenType.SELECT, "SELECT", like=call.tokens[:1]), token)
+
+    def _name(self, name: Name, frame: Frame) -> Token:
+        """An identifier with its references filled in: one token, whatever the values hold."""
+        texts: list[str] = []
+        for part in name.parts:
+            if isinstance(part, Reference):
+                value = self._value(Call(name=part.name, tokens=name.tokens), frame)
+                text = text_of(value)
+                if text is None:
+                    raise MacroError(f"@{{{part.name}}} stands in a name, and its value is no text")
+                texts.append(text)
+            else:
+                texts.append(part)
+        text = "".join(texts)
+        if not text or MARK in text:
+            raise MacroError("a name is empty, or has a NUL character in it")
+        kind = TokenType.VAR if not name.quoted and self._is_name(text) else TokenType.IDENTIFIER
+        token = moved(name.tokens[0], kind, text, like=name.tokens)
+        token.comments = [each for inner in name.tokens for each in inner.comments]
+        return token
+
+    def _is_name(self, text: str) -> bool:
+        """Whether a text may stand as a name without quotes."""
+        if not is_plain(text):
+            return False
+        tokens = self.dialect.tokenize(text)
+        names = self.dialect.parser_class.ID_VAR_TOKENS
+        return len(tokens) == 1 and tokens[0].token_type in {TokenType.VAR, *names}
+
+    def _parse(self, tokens: Sequence[Token], position: Position) -> exp.Expr:
+        """One tree: as the position wants it, or, where that cannot be, as a statement."""
+        kind = _PRODUCTIONS.get(position)
+        try:
+            return self._tree(tokens, kind)
+        except ParseError as error:
+            if kind is None:
+                raise
+            try:
+                return self._tree(tokens, None)
+            except ParseError as other:
+                raise max(error, other, key=_reached) from None
+
+    def _tree(self, tokens: Sequence[Token], kind: type[exp.Expr] | None) -> exp.Expr:
+        parser = self.dialect.parser()
+        if kind is None:
+            found = parser.parse(list(tokens), self.text)
+        else:
+            found = parser.parse_into(kind, list(tokens), self.text)
+        if len(found) != 1 or found[0] is None:
+            raise ParseError("there is nothing but a comment")
+        return found[0]
+
+    def _bind(self, holder: exp.Expr, frame: Frame) -> None:
+        """Put the values of bound names where the names stand in a tree."""
+        if not frame.bindings:
+            return
+        for leaf in list(holder.find_all(exp.Identifier, exp.Var)):
+            name = leaf.name.lower()
+            if name in frame.bindings and not leaf.args.get("quoted") and not _is_own(leaf, name):
+                put(leaf, [self._bound(name, frame)])
+
+
+def first_line(error: Exception) -> str:
+    """What a parser's error says, with the text that it is about."""
+    details = getattr(error, "errors", None)
+    if details and details[0].get("description"):
+        near = f" near `{details[0].get('highlight')}`" if details[0].get("highlight") else ""
+        return f"{details[0]['description'].rstrip('.')}{near}"
+    return str(error).split("\n", maxsplit=1)[0]
+
+
+def _is_call_of(name: str, item: Token | Call | Name) -> bool:
+    return isinstance(item, Call) and item.name == name and item.arguments is not None
+
+
+def _reached(error: ParseError) -> tuple[int, int]:
+    """How far a parser came."""
+    details = error.errors[-1] if error.errors else {}
+    return details.get("line") or 0, details.get("col") or 0
+
+
+def _placeholders(holder: exp.Expr) -> Iterator[exp.Expr]:
+    for node in holder.walk(bfs=False):
+        name = node.args.get("this")
+        if isinstance(name, str) and name.startswith(MARK):
+            yield node
+
+
+def _is_in(node: exp.Expr, holder: exp.Expr) -> bool:
+    """Whether a node is still part of a tree."""
+    return node.root() is holder
+
+
+def _is_own(leaf: exp.Expr, name: str) -> bool:
+    """Whether a name belongs to a SQL lambda that has a parameter of this name."""
+    around = leaf.find_ancestor(exp.Lambda)
+    while around is not None:
+        if any(each.name.lower() == name for each in around.expressions):
+            return True
+        around = around.find_ancestor(exp.Lambda)
+    return False
+
+
+def _position_of(leaf: exp.Expr, holder: exp.Expr, position: Position) -> Position:
+    """What the grammar wants in the place of a leaf."""
+    slot = leaf.parent
+    if slot is None or slot.parent is holder:
+        return position
+    return Position.ORDERED if isinstance(slot.parent, exp.Ordered) else Position.EXPRESSION
+
+
+def _at(error: MacroError, item: Call | Name) -> MacroError:
+    """An error with the place of the macro, where it has none that is more exact."""
+    error.token = error.token or item.tokens[0]
+    return error

@@ -1,0 +1,252 @@
+"""Putting what a macro gives into the place where the macro stood in the tree."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Sequence
+from typing import Final
+
+from sqlglot import exp
+
+from vde_dagster.project.macros.tokens import MacroError
+from vde_dagster.project.macros.values import identifier_of, names_of, text_of
+
+_OPEN: Final = (
+    exp.Alias,
+    exp.Case,
+    exp.Distinct,
+    exp.Having,
+    exp.If,
+    exp.Join,
+    exp.Lambda,
+    exp.Limit,
+    exp.Offset,
+    exp.Ordered,
+    exp.Paren,
+    exp.Qualify,
+    exp.Tuple,
+    exp.Where,
+)
+"""Nodes around an expression that needs no parentheses in them."""
+_OPERATORS: Final = (exp.Binary, exp.Unary, exp.Between, exp.In, exp.AtTimeZone)
+_CLAUSES: Final = (exp.Where, exp.Having, exp.Qualify, exp.Limit, exp.Offset, exp.Group, exp.Order)
+_AROUND_QUERY: Final = ("with_", "order", "limit", "offset")
+_WORD: Final = re.compile(r"\w+")
+
+
+def put(node: exp.Expr, found: Sequence[exp.Expr]) -> None:
+    """Replace a leaf (an identifier or variable of a tree) by expressions: none, one or several.
+
+    Several go where a list stands. None takes away the projection, condition or item that the leaf
+    was. What was a name becomes a name again, quoted where it has to be.
+
+    Raises:
+        MacroError: What was found does not fit in there.
+    """
+    slot = _slot(node)
+    found = [each.copy() for each in found]
+    if found and (comments := _comments(node, slot)):
+        found[0].add_comments(comments)
+    if isinstance(slot, exp.Table):
+        _put_table(slot, found)
+    elif slot is node:
+        _put_name(node, found)
+    else:
+        _put_expression(slot, found)
+
+
+def put_union(node: exp.Expr, union: exp.Query) -> None:
+    """Replace the SELECT whose only projection a leaf is by a set operation.
+
+    Raises:
+        MacroError: The SELECT has parts that a set operation cannot have.
+    """
+    column = _slot(node)
+    select = column.parent
+    if not isinstance(select, exp.Select) or len(select.expressions) != 1:
+        raise MacroError("@UNION is a query of its own", "Write SELECT ... FROM (@UNION(a, b)).")
+    for key, value in select.args.items():
+        if value and key not in {"expressions", *_AROUND_QUERY}:
+            advice = "Write SELECT ... FROM (@UNION(a, b)) and the clause behind it."
+            raise MacroError(f"the {key.upper()} behind @UNION belongs to no SELECT", advice)
+    for key in _AROUND_QUERY:
+        union.set(key, select.args.get(key))
+    union.add_comments([*(select.comments or []), *_comments(node, column)])
+    select.replace(union)
+
+
+def _slot(node: exp.Expr) -> exp.Expr:
+    """The node that a leaf is the whole of: a column, a table, or only the leaf itself."""
+    parent = node.parent
+    if isinstance(node, exp.Identifier) and node.arg_key == "this":
+        if isinstance(parent, exp.Column) and len(parent.parts) == 1:
+            return parent
+        if isinstance(parent, exp.Table) and parent.args.get("db") is None:
+            return parent
+    return node
+
+
+def _comments(node: exp.Expr, slot: exp.Expr) -> list[str]:
+    own = [*(node.comments or [])]
+    return own if slot is node else [*own, *(slot.comments or [])]
+
+
+def _put_name(node: exp.Expr, found: Sequence[exp.Expr]) -> None:
+    text = text_of(found[0]) if len(found) == 1 else None
+    if not text:
+        raise MacroError("a name is needed here, and the macro gives something else")
+    match node:
+        case exp.Identifier():
+            new: exp.Expr = identifier_of(text)
+        case exp.Literal():
+            new = exp.Literal(this=text, is_string=node.is_string)
+        case _ if _WORD.fullmatch(text):
+            new = exp.Var(this=text.upper())
+        case _:
+            raise MacroError(f"a word is needed here, and the macro gives {text!r}")
+    new.comments = node.comments
+    node.replace(new)
+
+
+def _put_table(table: exp.Table, found: Sequence[exp.Expr]) -> None:
+    if len(found) != 1:
+        raise MacroError("one table is needed here, and the macro gives " + _count(found))
+    value = found[0].unnest()
+    if isinstance(value, exp.Query):
+        _put_query(table, value)
+        return
+    names = names_of(value)
+    if names is None or not 1 <= len(names) <= 3 or not all(names):
+        raise MacroError("a table is needed here, and the macro gives something else")
+    keys = ("this", "db", "catalog")
+    for key, name in zip(keys, reversed(names), strict=False):
+        table.set(key, identifier_of(name))
+    if isinstance(value, exp.Table) and not table.alias and value.args.get("alias"):
+        table.set("alias", value.args["alias"])
+
+
+def _put_query(table: exp.Table, query: exp.Query) -> None:
+    if isinstance(table.parent, exp.Subquery):
+        table.replace(query)
+        return
+    subquery = query.subquery(table.alias or None, copy=False)
+    alias = table.args.get("alias")
+    if alias is not None:
+        subquery.set("alias", alias)
+    for key in ("joins", "laterals", "pivots", "sample"):
+        subquery.set(key, table.args.get(key))
+    table.replace(subquery)
+
+
+def _put_expression(slot: exp.Expr, found: Sequence[exp.Expr]) -> None:
+    parent = slot.parent
+    assert parent is not None
+    if isinstance(parent, exp.In) and slot.arg_key in {"field", "expressions"}:
+        _put_members(parent, slot, found)
+    elif not found:
+        _remove(slot)
+    elif isinstance(parent, exp.Ordered):
+        _put_ordered(parent, found)
+    elif len(found) == 1:
+        _put_one(slot, parent, found[0])
+    elif isinstance(parent.args.get(slot.arg_key or ""), list):
+        slot.replace(list(found))
+    elif isinstance(parent, exp.Paren):
+        parent.replace(exp.Tuple(expressions=list(found)))
+    elif isinstance(parent, exp.Func) and "expressions" in parent.arg_types:
+        rest = [*found[1:], *parent.expressions]
+        slot.replace(found[0])
+        parent.set("expressions", rest)
+    else:
+        raise MacroError(f"one expression is needed here, and the macro gives {_count(found)}")
+
+
+def _put_one(slot: exp.Expr, parent: exp.Expr, value: exp.Expr) -> None:
+    if isinstance(value, exp.Query) and not isinstance(value, exp.Subquery):
+        if isinstance(parent, exp.Paren):
+            parent.replace(value.subquery(copy=False))
+        elif isinstance(parent, exp.CTE | exp.Exists):
+            slot.replace(value)
+        else:
+            slot.replace(value.subquery(copy=False))
+    elif isinstance(parent, exp.CTE):
+        raise MacroError("a query is needed here, and the macro gives an expression")
+    elif isinstance(parent, exp.Alias) and isinstance(value, exp.Alias):
+        raise MacroError("what the macro gives has a name, and another one is given here")
+    else:
+        slot.replace(value if _fits(value, slot) else exp.Paren(this=value))
+
+
+def _fits(value: exp.Expr, slot: exp.Expr) -> bool:
+    """Whether an expression keeps its meaning in a place without parentheses."""
+    if not isinstance(value, _OPERATORS) or isinstance(value, exp.Paren | exp.Dot):
+        return True
+    parent = slot.parent
+    if parent is None or isinstance(parent.args.get(slot.arg_key or ""), list):
+        return True
+    if isinstance(parent, exp.Interval):
+        return isinstance(value, exp.Neg)
+    operator = isinstance(parent, (*_OPERATORS, exp.Cast))
+    call = isinstance(parent, exp.Func) and not operator
+    return call or (isinstance(parent, _OPEN) and not operator) or isinstance(parent, exp.Paren)
+
+
+def _put_members(parent: exp.In, slot: exp.Expr, found: Sequence[exp.Expr]) -> None:
+    """What stands behind IN; a list is all of its items, and an empty one holds nothing."""
+    members = [
+        item
+        for each in found
+        for item in (each.expressions if isinstance(each, exp.Array | exp.Tuple) else [each])
+    ]
+    if len(members) == 1 and isinstance(members[0], exp.Query) and len(parent.expressions) < 2:
+        parent.set("field", None)
+        parent.set("expressions", None)
+        parent.set("query", members[0].unnest().subquery(copy=False))
+        return
+    if slot.arg_key == "field":
+        parent.set("field", None)
+        parent.set("expressions", members)
+    elif members:
+        slot.replace(members)
+    else:
+        slot.pop()
+    if not parent.expressions:
+        parent.replace(exp.false())
+
+
+def _put_ordered(parent: exp.Ordered, found: Sequence[exp.Expr]) -> None:
+    items: list[exp.Expr] = []
+    for each in found:
+        if isinstance(each, exp.Ordered):
+            items.append(each)
+        else:
+            ordered = parent.copy()
+            ordered.set("this", each)
+            items.append(ordered)
+    parent.replace(items if len(items) != 1 else items[0])
+
+
+def _remove(slot: exp.Expr) -> None:
+    """Take a node out, with what means nothing without it."""
+    parent = slot.parent
+    assert parent is not None
+    if isinstance(parent, exp.Connector):
+        other = parent.right if slot.arg_key == "this" else parent.left
+        parent.replace(other.copy())
+    elif isinstance(parent, exp.Alias | exp.Paren | exp.Not | exp.Ordered | exp.Neg):
+        _remove(parent)
+    elif isinstance(parent.args.get(slot.arg_key or ""), list):
+        slot.pop()
+        if not parent.args.get(slot.arg_key or "") and isinstance(parent, _CLAUSES):
+            parent.pop()
+        elif isinstance(parent, exp.Select) and not parent.expressions:
+            raise MacroError("no column is left in this SELECT", "Give @IF another branch.")
+    elif isinstance(parent, _CLAUSES):
+        parent.pop()
+    else:
+        message = "the macro gives nothing here, where something is needed"
+        raise MacroError(message, "Give @IF another branch.")
+
+
+def _count(found: Sequence[exp.Expr]) -> str:
+    return f"{len(found)} expressions" if found else "nothing"

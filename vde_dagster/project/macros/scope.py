@@ -1,0 +1,71 @@
+"""What macros may refer to, where they stand, and what is bound there."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import dataclass, field, replace
+from enum import Enum
+from typing import Final
+
+from sqlglot import exp
+
+from vde_dagster.project.macros.tokens import Call, MacroError, Tokens
+from vde_dagster.project.macros.user import UserMacro
+
+MAX_DEPTH: Final = 40
+"""Calls of macros by macros; a circle ends here, long before Python's stack does."""
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class MacroScope:
+    """What a model's macros may refer to.
+
+    ``variables`` are JSON-like values and ``functions`` the macros of the project's Python files,
+    both by lower-case name.
+    """
+
+    variables: Mapping[str, object]
+    functions: Mapping[str, UserMacro]
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Definition:
+    """What @DEF defines. ``parameters`` is None for a value, which has no parentheses."""
+
+    parameters: tuple[str, ...] | None
+    body: Tokens
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Frame:
+    """Where a text is expanded: the names that are bound around it, and how deep calls are.
+
+    ``as_texts`` tells that bound names stand for their text, as they do in a condition.
+    """
+
+    bindings: Mapping[str, exp.Expr] = field(default_factory=dict)
+    depth: int = 0
+    as_texts: bool = False
+
+    def binding(self, values: Mapping[str, exp.Expr]) -> Frame:
+        """This frame with more names bound; they win over those around it."""
+        return replace(self, bindings={**self.bindings, **values})
+
+    def called(self, values: Mapping[str, exp.Expr], call: Call) -> Frame:
+        """The frame of a definition's body, which sees nothing of what is around the call.
+
+        Raises:
+            MacroError: Calls are nested so deeply that they can only go in a circle.
+        """
+        if self.depth >= MAX_DEPTH:
+            message = f"@{call.name} calls itself, or macros are nested more than {MAX_DEPTH} deep"
+            raise MacroError(message, "Take the circle out.")
+        return Frame(bindings=values, depth=self.depth + 1)
+
+
+class Position(Enum):
+    """What the grammar wants where a macro stands."""
+
+    STATEMENT = "statement"
+    ORDERED = "ordered"
+    EXPRESSION = "expression"

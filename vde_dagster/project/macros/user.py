@@ -1,0 +1,220 @@
+"""A macro that a project's Python file defines: its arguments, and what a call of it gives."""
+
+from __future__ import annotations
+
+import inspect
+import traceback
+import types
+import typing
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from dataclasses import dataclass, field
+from decimal import Decimal, InvalidOperation
+from typing import Final
+
+from sqlglot import exp
+
+from vde_dagster.project.macros.tokens import MacroError, Tokens, keyword_of
+from vde_dagster.project.macros.values import names_of
+
+Expand = Callable[[Tokens], list[exp.Expr]]
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class UserMacro:
+    """A function of a project's macro file, by the name under which models call it.
+
+    ``types`` are the annotations of its arguments; ``path`` is relative to the project.
+    """
+
+    name: str
+    function: Callable[..., object]
+    path: str
+    line: int
+    types: Mapping[str, object] = field(default_factory=dict)
+
+    @property
+    def described(self) -> str:
+        """The macro with its place, for people."""
+        return f"the macro @{self.name} ({self.path}:{self.line})"
+
+    def call(self, arguments: Sequence[Tokens], expand: Expand) -> list[object]:
+        """What the function returns, as a flat list; NULL as a value is `exp.null()`.
+
+        Args:
+            arguments: As written, ``name := value`` for those by name.
+            expand: Makes expressions of an argument.
+
+        Raises:
+            MacroError: An argument does not fit, or the function fails.
+        """
+        bound = self._bound(arguments, expand)
+        try:
+            returned = self.function(*bound.args, **bound.kwargs)
+            return list(_flat(returned))
+        except (Exception, SystemExit) as error:  # whatever a user's function raises
+            line = line_in(self.path, error) or self.line
+            what = f"{type(error).__name__}: {error}"
+            message = f"the macro @{self.name} failed at {self.path}:{line}: {what}"
+            raise MacroError(message, "Mend the macro, or what it is called with.") from error
+
+    def _bound(self, arguments: Sequence[Tokens], expand: Expand) -> inspect.BoundArguments:
+        signature = inspect.signature(self.function)
+        positional: list[exp.Expr] = []
+        named: dict[str, exp.Expr] = {}
+        for tokens in arguments:
+            name, value = keyword_of(tokens)
+            found = expand(value)
+            if name is None:
+                positional += found
+            elif len(found) != 1:
+                raise MacroError(f"the argument {name!r} of @{self.name} is not one expression")
+            else:
+                named[name] = found[0]
+        try:
+            bound = signature.bind(*positional, **named)
+        except TypeError as error:
+            shown = f"Call it as @{self.name}{_shown(signature)}."
+            raise MacroError(f"{self.described} cannot be called so: {error}", shown) from None
+        for name, given in bound.arguments.items():
+            bound.arguments[name] = self._converted(signature.parameters[name], given)
+        return bound
+
+    def _converted(self, parameter: inspect.Parameter, given: object) -> object:
+        wanted = self.types.get(parameter.name)
+        match given:
+            case tuple() if parameter.kind is parameter.VAR_POSITIONAL:
+                return tuple(self._value(parameter.name, wanted, each) for each in given)
+            case dict() if parameter.kind is parameter.VAR_KEYWORD:
+                return {key: self._value(key, wanted, each) for key, each in given.items()}
+            case _:
+                return self._value(parameter.name, wanted, given)
+
+    def _value(self, name: str, wanted: object, given: object) -> object:
+        assert isinstance(given, exp.Expr)
+        try:
+            return convert(given, wanted)
+        except TypeError as error:
+            message = f"the argument {name!r} of @{self.name} is {error}, not {given.sql()}"
+            raise MacroError(message, f"See {self.path}:{self.line}.") from None
+
+
+def convert(given: exp.Expr, wanted: object) -> object:
+    """An argument as the type of its annotation; as it is where there is none, or another one.
+
+    Raises:
+        TypeError: It has another type; the text says which one is wanted.
+    """
+    origin = typing.get_origin(wanted)
+    if origin in {types.UnionType, typing.Union}:
+        return _any_of(given, typing.get_args(wanted))
+    if wanted is list or origin in {list, Sequence}:
+        inner = typing.get_args(wanted)
+        return [convert(each, inner[0] if inner else None) for each in items_of(given)]
+    if isinstance(wanted, type) and issubclass(wanted, exp.Expr):
+        return _node(given, wanted)
+    if isinstance(wanted, type) and wanted in _SCALARS:
+        return _SCALARS[wanted](given.unnest())
+    return given
+
+
+def items_of(given: exp.Expr) -> list[exp.Expr]:
+    """The items of an array or a tuple; a value that is neither is its own only item."""
+    match given:
+        case exp.Array() | exp.Tuple():
+            return [each.copy() for each in given.expressions]
+        case exp.Paren():
+            return [given.this.copy()]
+        case _:
+            return [given]
+
+
+def line_in(path: str, error: BaseException) -> int | None:
+    """The last line of a file that an error passed; None where it passed none."""
+    frames = traceback.extract_tb(error.__traceback__)
+    lines = [frame.lineno for frame in frames if frame.filename == path and frame.lineno]
+    return lines[-1] if lines else None
+
+
+def _any_of(given: exp.Expr, choices: Sequence[object]) -> object:
+    if isinstance(given, exp.Null) and types.NoneType in choices:
+        return None
+    wanted: list[str] = []
+    for choice in choices:
+        if choice is not types.NoneType:
+            try:
+                return convert(given, choice)
+            except TypeError as error:
+                wanted.append(str(error))
+    raise TypeError(" or ".join(wanted))
+
+
+def _node(given: exp.Expr, wanted: type[exp.Expr]) -> exp.Expr:
+    if isinstance(given, wanted):
+        return given
+    inner = given.unnest()
+    if isinstance(inner, wanted):
+        return inner
+    names = names_of(inner) if isinstance(inner, exp.Column) else None
+    if names is not None and wanted is exp.Identifier and len(names) == 1:
+        return inner.this.copy()
+    if names is not None and wanted is exp.Table and len(names) <= 3:
+        identifiers = [each.copy() for each in inner.parts]
+        keys = ("this", "db", "catalog")
+        return exp.Table(**dict(zip(keys, reversed(identifiers), strict=False)))
+    raise TypeError(f"a {wanted.__name__} of SQL")
+
+
+def _text(given: exp.Expr) -> str:
+    names = names_of(given)
+    if isinstance(given, exp.Literal) and given.is_string:
+        return given.name
+    if names is None:
+        raise TypeError("a text")
+    return ".".join(names)
+
+
+def _number(given: exp.Expr) -> Decimal:
+    sign = -1 if isinstance(given, exp.Neg) else 1
+    literal = given.this if isinstance(given, exp.Neg) else given
+    if not isinstance(literal, exp.Literal) or literal.is_string:
+        raise TypeError("a number")
+    try:
+        return sign * Decimal(literal.name)
+    except InvalidOperation:
+        raise TypeError("a number") from None
+
+
+def _whole(given: exp.Expr) -> int:
+    try:
+        number = _number(given)
+    except TypeError:
+        raise TypeError("a whole number") from None
+    if number != number.to_integral_value():
+        raise TypeError("a whole number")
+    return int(number)
+
+
+def _flag(given: exp.Expr) -> bool:
+    if not isinstance(given, exp.Boolean):
+        raise TypeError("TRUE or FALSE")
+    return bool(given.this)
+
+
+_SCALARS: Final[Mapping[type, Callable[[exp.Expr], object]]] = {
+    str: _text,
+    int: _whole,
+    float: lambda given: float(_number(given)),
+    bool: _flag,
+}
+
+
+def _flat(returned: object) -> Iterator[object]:
+    if isinstance(returned, list | tuple) or inspect.isgenerator(returned):
+        for each in returned:
+            yield from _flat(each)
+    elif returned is not None:
+        yield returned
+
+
+def _shown(signature: inspect.Signature) -> str:
+    return f"({', '.join(signature.parameters)})"

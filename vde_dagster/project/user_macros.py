@@ -1,0 +1,160 @@
+"""Macros that a project writes in Python: ``macros/*.py``, functions with the @macro decorator.
+
+Such a file is run once, and may import the standard library, sqlglot and this package, nothing of
+the project: so all that a macro gives follows from its own file.
+"""
+
+from __future__ import annotations
+
+import ast
+import sys
+import typing
+from collections.abc import Callable, Iterator, Mapping
+from functools import lru_cache
+from pathlib import Path
+from typing import Final, TypeVar
+
+from vde_dagster.core.errors import Place, Problem
+from vde_dagster.core.macros import TIME_MACROS
+from vde_dagster.project.macros.builtin import BUILTINS
+from vde_dagster.project.macros.user import UserMacro, line_in
+from vde_dagster.project.macros.values import is_plain
+from vde_dagster.project.problems import Problems
+
+__all__ = ["UserMacro", "load_user_macros", "macro"]
+
+F = TypeVar("F", bound=Callable[..., object])
+_MARK: Final = "__vde_macro__"
+_ALLOWED: Final = sys.stdlib_module_names | {"sqlglot", "vde_dagster"}
+_CACHED: Final = 256
+
+
+def macro(name: str | None = None) -> Callable[[F], F]:
+    """Declare that models may call a function as ``@name(arguments)``.
+
+    Arguments come as sqlglot expressions, or as what their annotations ask for: ``str``, ``int``,
+    ``float``, ``bool``, ``list[...]`` of these, a union with ``None``, or a class of sqlglot. The
+    function returns an expression, SQL text in the model's dialect, a number, a boolean, a date, a
+    list of these, or None where the call is to vanish.
+
+    Args:
+        name: The function's own where None.
+
+    Raises:
+        TypeError: It was written without parentheses, or the name is no text.
+    """
+    if name is not None and not isinstance(name, str):
+        raise TypeError("write @macro() or @macro('name'), with parentheses")
+
+    def attach(function: F) -> F:
+        setattr(function, _MARK, name or function.__name__)
+        return function
+
+    return attach
+
+
+def load_user_macros(
+    files: Mapping[str, str],
+) -> tuple[Mapping[str, UserMacro], tuple[Problem, ...]]:
+    """The macros of a project's files, by lower-case name, and what is wrong with them.
+
+    Args:
+        files: The text of each file by its path, relative to the project.
+    """
+    macros: dict[str, UserMacro] = {}
+    problems: list[Problem] = []
+    for path, text in sorted(files.items()):
+        found, wrong = _run(path, text)
+        problems += wrong
+        for each in found:
+            other = macros.setdefault(each.name, each)
+            if other is not each:
+                place = Place(path=Path(each.path), line=each.line)
+                message = f"the macro @{each.name} is also defined at {other.path}:{other.line}"
+                problems.append(Problem(place=place, message=message, advice="Rename one of them."))
+    return macros, tuple(problems)
+
+
+@lru_cache(maxsize=_CACHED)
+def _run(path: str, text: str) -> tuple[tuple[UserMacro, ...], tuple[Problem, ...]]:
+    """The macros of one file. The same text is run once, however many models are read."""
+    problems = Problems()
+    try:
+        tree = ast.parse(text, filename=path)
+    except (SyntaxError, ValueError, MemoryError, RecursionError) as error:
+        place = Place(path=Path(path), line=getattr(error, "lineno", None) or 1)
+        problems.add(place, f"this is no Python: {error}", "Check the code at this line.")
+        return (), tuple(problems.found)
+    _check_imports(tree, path, problems)
+    if problems.found:
+        return (), tuple(problems.found)
+    namespace: dict[str, object] = {"__name__": Path(path).stem}
+    try:
+        code = compile(tree, path, "exec", dont_inherit=True)
+        exec(code, namespace)  # noqa: S102 - a user's own code
+    except (Exception, SystemExit) as error:  # whatever a user's module raises is its problem
+        place = Place(path=Path(path), line=line_in(path, error) or 1)
+        message = f"the module cannot be run: {type(error).__name__}: {error}"
+        problems.add(place, message, "Import it in Python to see where it fails.")
+        return (), tuple(problems.found)
+    found = tuple(_declared(namespace, path, problems))
+    return found, tuple(problems.found)
+
+
+def _check_imports(tree: ast.Module, path: str, problems: Problems) -> None:
+    for node in ast.walk(tree):
+        match node:
+            case ast.Import(names=names):
+                modules = [each.name for each in names]
+            case ast.ImportFrom(module=module, level=level):
+                modules = ["." * level + (module or "")]
+            case _:
+                continue
+        for module in modules:
+            if module.split(".", maxsplit=1)[0] not in _ALLOWED:
+                place = Place(path=Path(path), line=node.lineno)
+                message = f"a macro file cannot import {module!r}"
+                advice = "It may import the standard library, sqlglot and vde_dagster."
+                problems.add(place, message, advice)
+
+
+def _declared(
+    namespace: Mapping[str, object], path: str, problems: Problems
+) -> Iterator[UserMacro]:
+    seen: dict[str, int] = {}
+    for value in namespace.values():
+        written = getattr(value, _MARK, None) if callable(value) else None
+        if not isinstance(written, str) or not callable(value):
+            continue
+        name = written.lower()
+        line = _line(value)
+        place = Place(path=Path(path), line=line)
+        if not is_plain(name):
+            advice = "Use letters, digits and underscores."
+            problems.add(place, f"{written!r} is no name for a macro", advice)
+        elif name in TIME_MACROS or name in BUILTINS:
+            message = f"@{name} is a macro of the language"
+            problems.add(place, message, "Give the function another name.")
+        elif name in seen:
+            message = f"the macro @{name} is also defined at {path}:{seen[name]}"
+            problems.add(place, message, "Rename one of them.")
+        else:
+            seen[name] = line
+            types = _types(value, place, problems)
+            yield UserMacro(name=name, function=value, path=path, line=line, types=types)
+
+
+def _line(function: Callable[..., object]) -> int:
+    code = getattr(function, "__code__", None)
+    return getattr(code, "co_firstlineno", 1)
+
+
+def _types(
+    function: Callable[..., object], place: Place, problems: Problems
+) -> Mapping[str, object]:
+    try:
+        return typing.get_type_hints(function)
+    except Exception as error:  # evaluating a user's annotations runs a user's code
+        message = f"its annotations cannot be read: {type(error).__name__}: {error}"
+        problems.add(place, message, "Import what they name, outside of `if TYPE_CHECKING:`.")
+        return {}
