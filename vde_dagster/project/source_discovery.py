@@ -11,6 +11,7 @@ from vde_dagster.core.model import Model, ModelSource
 from vde_dagster.core.names import ModelName
 from vde_dagster.project.configuration import Configuration
 from vde_dagster.project.model_files import read_model, seed_path
+from vde_dagster.project.settings import texts_of
 
 
 def sources_read(configuration: Configuration) -> tuple[ModelName, ...]:
@@ -30,8 +31,9 @@ def sources_read(configuration: Configuration) -> tuple[ModelName, ...]:
             problems += error.problems
     if problems:
         raise ProjectInvalid(problems)
-    written = {model.name for model in models}
-    return tuple(sorted({parent for model in models for parent in model.parents} - written))
+    enabled = [model for model in models if model.enabled]
+    written = {model.name for model in enabled}
+    return tuple(sorted({parent for model in enabled for parent in model.parents} - written))
 
 
 def _model_files(configuration: Configuration, problems: list[Problem]) -> Iterator[ModelSource]:
@@ -45,7 +47,7 @@ def _model_files(configuration: Configuration, problems: list[Problem]) -> Itera
         source = ModelSource(
             path=path.relative_to(folder),
             text=text,
-            defaults=configuration.defaults.as_texts(),
+            defaults=texts_of(configuration.defaults, configuration.variables),
             attachments=macros,
         )
         rows = seed_path(source)
