@@ -8,12 +8,14 @@ from datetime import datetime
 from vde_dagster.app.binding import stored_graph
 from vde_dagster.app.readiness import missing_intervals
 from vde_dagster.app.services import Services, valid_to_of
+from vde_dagster.app.view_names import are_moving
 from vde_dagster.core.graph import Graph, sources
 from vde_dagster.core.intervals import Interval
 from vde_dagster.core.ledger import held_intervals
 from vde_dagster.core.names import PRODUCTION, ModelName
 from vde_dagster.core.plan import Plan, Shown, complete_to, make_plan, resolve_snapshots
 from vde_dagster.core.snapshot import ModelSnapshot
+from vde_dagster.ports.state import Environment
 
 
 def plan_environment(services: Services, graph: Graph, environment: str) -> Plan:
@@ -43,11 +45,16 @@ def plan_environment(services: Services, graph: Graph, environment: str) -> Plan
         now=now,
         graph=graph,
         shown=shown,
-        current=own.snapshots if own and not own.promoting else {},
+        current=own.snapshots if own and _stays(services, own) else {},
         resolved=resolved,
         horizons=horizons,
         missing=lambda node, _: missing[node.name],
     )
+
+
+def _stays(services: Services, shown: Environment) -> bool:
+    """Whether the views show what the state says, under the names that the project gives them."""
+    return not shown.promoting and not are_moving(services, shown)
 
 
 def _capped(

@@ -10,12 +10,19 @@ from collections.abc import Collection
 
 from vde_dagster.app.leases import environment_resource, held
 from vde_dagster.app.services import Services
+from vde_dagster.app.view_names import are_moving, former_views, shown_naming
 from vde_dagster.core.dsha import Column
 from vde_dagster.core.errors import Refused
 from vde_dagster.core.intervals import subtract
 from vde_dagster.core.kind import External
 from vde_dagster.core.ledger import held_intervals
-from vde_dagster.core.names import PRODUCTION, ModelName, environment_view
+from vde_dagster.core.names import (
+    PRODUCTION,
+    ModelName,
+    ViewNaming,
+    environment_view,
+    model_of,
+)
 from vde_dagster.core.plan import Plan
 from vde_dagster.core.snapshot import ModelSnapshot, VersionKey
 from vde_dagster.ports.catalog import ViewDefinition
@@ -66,7 +73,7 @@ def show(services: Services, environment: str, names: Collection[ModelName]) -> 
     """Make the views of these models, where the environment shows them and they hold something."""
     shown = services.state.environment(environment)
     if shown is not None and not shown.promoting:
-        views = _views(services, shown, names)
+        views = _views(services, shown, names, shown_naming(services, shown))
         services.catalog.swap_views(views, ())
 
 
@@ -81,7 +88,7 @@ def show_first(
     shown = services.state.environment(environment)
     snapshot = shown.snapshots.get(key.model) if shown is not None else None
     if shown is not None and snapshot is not None and snapshot.key == key:
-        name = environment_view(key.model, environment)
+        name = environment_view(key.model, environment, shown_naming(services, shown))
         view = ViewDefinition(name=name, target=key.table, columns=columns)
         services.catalog.swap_views([view], ())
         _settle(services, environment, shown)
@@ -89,14 +96,11 @@ def show_first(
 
 def _swap(services: Services, environment: Environment) -> Environment:
     before = services.state.environment(environment.name, revision=environment.revision - 1)
-    removed = [
-        snapshot.name
-        for snapshot in (before.snapshots.values() if before is not None else ())
-        if snapshot.name not in environment.snapshots and not _is_source(snapshot)
-    ]
+    known = before.snapshots if before is not None else {}
+    removed = known.keys() - environment.snapshots.keys()
     services.catalog.swap_views(
-        _views(services, environment, environment.snapshots),
-        [environment_view(name, environment.name) for name in removed],
+        _views(services, environment, environment.snapshots, services.naming),
+        former_views(services, environment.name, kept=environment.snapshots, removed=removed),
     )
     try:
         return services.state.finish_promotion(environment.name, plan_id=environment.plan_id)
@@ -108,18 +112,20 @@ def _settle(services: Services, name: str, swapped: Environment) -> None:
     """Let the views follow the state where it moved on while we swapped (a process that slept)."""
     latest = services.state.environment(name)
     while latest is not None and latest.revision != swapped.revision:
-        services.catalog.swap_views(_views(services, latest, latest.snapshots), ())
+        naming = shown_naming(services, latest)
+        services.catalog.swap_views(_views(services, latest, latest.snapshots, naming), ())
         swapped, latest = latest, services.state.environment(name)
 
 
 def _check_names(services: Services, plan: Plan, before: Environment | None) -> None:
     """Refuse before anything is recorded where a view could not be made afterwards."""
-    known = before.snapshots if before is not None else {}
-    wanted = [
-        environment_view(node.name, plan.environment)
+    stays = before is not None and not are_moving(services, before)
+    known = before.snapshots if before is not None and stays else {}
+    wanted = {
+        environment_view(node.name, plan.environment, services.naming): node.name
         for node in plan.graph
         if node.name not in known and not isinstance(node.model.kind, External)
-    ]
+    }
     taken = services.catalog.taken(wanted)
     if taken:
         raise Refused(
@@ -127,6 +133,13 @@ def _check_names(services: Services, plan: Plan, before: Environment | None) -> 
             f"{plan.environment} can be put there. Rename the model, or move what stands there "
             "away. Nothing was changed."
         )
+    for name, view in services.catalog.views(wanted).items():
+        if (other := model_of(view.target)) not in (None, wanted[name]):
+            raise Refused(
+                f"{name}, where {plan.environment} would show {wanted[name]}, shows {other} in "
+                "another environment, whose views were named by another environment_suffix_target. "
+                "Plan that environment first, or rename the model. Nothing was changed."
+            )
 
 
 def _check_holds(services: Services, plan: Plan, before: Environment) -> None:
@@ -152,7 +165,10 @@ def _check_holds(services: Services, plan: Plan, before: Environment) -> None:
 
 
 def _views(
-    services: Services, environment: Environment, names: Collection[ModelName]
+    services: Services,
+    environment: Environment,
+    names: Collection[ModelName],
+    naming: ViewNaming,
 ) -> list[ViewDefinition]:
     """The views of those models that hold something; others get theirs when they are filled."""
     shown = [
@@ -168,7 +184,7 @@ def _views(
             continue
         views.append(
             ViewDefinition(
-                name=environment_view(snapshot.name, environment.name),
+                name=environment_view(snapshot.name, environment.name, naming),
                 target=snapshot.key.table,
                 columns=entries[-1].columns,
             )

@@ -2,11 +2,11 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from datetime import datetime
 
 from vde_dagster.core.intervals import parse_instant
-from vde_dagster.core.names import ModelName, TableName
+from vde_dagster.core.names import ModelName, TableName, ViewNaming
 from vde_dagster.ports.catalog import Catalog, TableState
 from vde_dagster.ports.clock import Clock
 from vde_dagster.ports.engine import Engine
@@ -22,7 +22,7 @@ class Services:
     """Adapters of all ports. ``clock`` is the machine's; the project's is `project_now`.
 
     ``clock_sources`` are the sources whose valid-to time is the project's clock; empty for the
-    wall clock.
+    wall clock. ``naming`` is how the project names the views of environments from now on.
     """
 
     state: State
@@ -31,6 +31,7 @@ class Services:
     clock: Clock
     ids: Ids
     clock_sources: tuple[ModelName, ...] = ()
+    naming: ViewNaming = field(default_factory=ViewNaming)
 
     def project_now(self) -> datetime | None:
         """The project's clock (DESIGN.md section 2): the least valid-to time of its sources.
@@ -45,7 +46,7 @@ class Services:
 
     def source(self, name: ModelName) -> TableState | None:
         """A source's table; None where it does not exist."""
-        return self.catalog.table(TableName(name.schema, name.name))
+        return self.catalog.table(TableName(name.schema, name.name, name.catalog))
 
 
 def valid_to_of(source: TableState | None) -> datetime | None:

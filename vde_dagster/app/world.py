@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Iterable
 from dataclasses import dataclass
 from functools import cached_property
 from pathlib import Path
@@ -9,6 +10,7 @@ from typing import TYPE_CHECKING
 
 from vde_dagster.app.services import Services
 from vde_dagster.core.errors import ProjectInvalid
+from vde_dagster.core.names import TableName
 from vde_dagster.project.configuration import Configuration, read_configuration
 from vde_dagster.project.loading import ProjectFiles, load_files, load_project
 from vde_dagster.project.machine import RandomIds, SystemClock
@@ -68,6 +70,7 @@ class VdeProject:
             clock=SystemClock(),
             ids=RandomIds(),
             clock_sources=self.configuration.clock_sources,
+            naming=self.configuration.naming,
         )
 
     @cached_property
@@ -84,8 +87,8 @@ class VdeProject:
         settings = self.configuration.catalog
         return open_iceberg_catalog(settings.name, settings.properties or self._embedded())
 
-    def open_spark(self) -> SparkSession:
-        """A Spark session on the project's catalog.
+    def open_spark(self, *, reading: Iterable[TableName] = ()) -> SparkSession:
+        """A Spark session on the project's catalog, and on those of these views of environments.
 
         Raises:
             SetupError: Java, Spark's jars, or the Spark that is configured cannot be had.
@@ -93,6 +96,7 @@ class VdeProject:
         from vde_dagster.lakehouse.jars import resolve_jars
         from vde_dagster.lakehouse.session import (
             SparkSettings,
+            add_catalog,
             embedded_catalog_conf,
             open_session,
         )
@@ -108,7 +112,10 @@ class VdeProject:
             master=configuration.spark.master, conf=conf, remote=configuration.spark.remote
         )
         jars = () if settings.remote else resolve_jars(conf=conf)
-        return open_session(settings, jars)
+        session = open_session(settings, jars)
+        for catalog in {view.catalog for view in reading} - {""}:
+            add_catalog(session, configuration.catalog.name, catalog)
+        return session
 
     def _embedded(self) -> dict[str, str]:
         return {

@@ -18,6 +18,7 @@ if TYPE_CHECKING:
     from rich.table import Table
 
     from vde_dagster.app.world import VdeProject
+    from vde_dagster.core.names import TableName
 
 _ROWS: Final = 50
 
@@ -78,7 +79,9 @@ def ask(project: VdeProject, sql: str, *, environment: str, limit: int) -> Answe
         Refused: The text is no query, or there is no such environment.
         EvaluationFailed: The query failed.
     """
-    bound = _on_environment(project, sql, environment)
+    bound, views = _on_environment(project, sql, environment)
+    if any(view.catalog for view in views):
+        project.open_spark(reading=views)  # the session that the engine finds, too
     columns, rows = project.engine.fetch(bound, limit=limit + 1)
     return Answer(columns=columns, rows=rows[:limit], more=len(rows) > limit)
 
@@ -105,26 +108,32 @@ def _is_number(value: object) -> bool:
     return isinstance(value, int | float | Decimal) and not isinstance(value, bool)
 
 
-def _on_environment(project: VdeProject, sql: str, environment: str) -> str:
+def _on_environment(project: VdeProject, sql: str, environment: str) -> tuple[str, list[TableName]]:
+    """A query over models as one over an environment's views, and the views that it may read."""
     import sqlglot
     from sqlglot import exp
     from sqlglot.errors import SqlglotError
 
+    from vde_dagster.app.view_names import shown_naming
     from vde_dagster.core.names import environment_view
     from vde_dagster.core.rendering import replace_tables
+    from vde_dagster.core.table_names import project_names
 
     try:
         statements = [each for each in sqlglot.parse(sql, read="spark") if each is not None]
+        if len(statements) != 1 or not isinstance(statements[0], exp.Query):
+            raise Refused("one SELECT is needed; anything else is left to Spark's own tools.")
+        query = project_names(statements[0], project.configuration.catalog.name)
     except SqlglotError as error:
         raise Refused(f"this is no query: {error}") from error
-    if len(statements) != 1 or not isinstance(statements[0], exp.Query):
-        raise Refused("one SELECT is needed; anything else is left to Spark's own tools.")
     shown = project.services.state.environment(environment)
     if shown is None:
         raise Refused(f"there is no environment {environment}; `vde environments` lists them.")
     # A source has no view: everybody reads the same one.
-    models = {name for name, each in shown.snapshots.items() if each.source.path.suffix != ".yaml"}
-    bound = replace_tables(
-        statements[0], lambda name: environment_view(name, environment) if name in models else None
-    )
-    return bound.sql(dialect="spark")
+    naming = shown_naming(project.services, shown)
+    views = {
+        name: environment_view(name, environment, naming)
+        for name, each in shown.snapshots.items()
+        if each.source.path.suffix != ".yaml"
+    }
+    return replace_tables(query, views.get).sql(dialect="spark"), [*views.values()]

@@ -61,7 +61,7 @@ def build_graph(models: Iterable[Model], *, unread: Container[ModelName] = ()) -
             do not fit the columns of their parents: all of them at once.
     """
     every = list(models)
-    problems = [*_duplicates(every)]
+    problems = [*_duplicates(every), *_elsewhere(every)]
     by_name = {model.name: model for model in every}
     problems += _missing_parents(by_name, unread)
     order, cycles = _ordered(by_name)
@@ -172,13 +172,29 @@ def _duplicates(models: Sequence[Model]) -> Iterator[Problem]:
             )
 
 
+def _elsewhere(models: Sequence[Model]) -> Iterator[Problem]:
+    """Names in other catalogs. Views, pinned reads and publishing work in the project's own."""
+    advice = (
+        "Leave the catalog out where it is the project's own (`catalog.name` in vde.yaml). Another "
+        "catalog's rows have to be loaded into a table of this one by whoever writes it."
+    )
+    for model in models:
+        if model.name.catalog:
+            message = f"{model.name} lies in another catalog, {model.name.catalog}"
+            yield Problem(place=model.place, message=message, advice=advice)
+        for parent in model.parents:
+            if parent.catalog:
+                message = f"{model.name} reads {parent} from another catalog, {parent.catalog}"
+                yield Problem(place=model.place, message=message, advice=advice)
+
+
 def _missing_parents(
     models: Mapping[ModelName, Model], unread: Container[ModelName]
 ) -> Iterator[Problem]:
     known = {str(name) for name in models}
     for model in models.values():
         for parent in model.parents:
-            if parent in models or parent in unread:
+            if parent in models or parent in unread or parent.catalog:
                 continue
             close = difflib.get_close_matches(str(parent), known, n=1)
             guess = f"Did you mean {close[0]}? If not, " if close else ""

@@ -85,16 +85,17 @@ def replace_tables(query: exp.Query, target: Callable[[ModelName], TableName | N
         found = target(name) if name is not None else None
         if found is None:
             continue
-        table.set(
-            "db", exp.to_identifier(found.namespace, quoted=True) if found.namespace else None
-        )
+        for key, part in (("catalog", found.catalog), ("db", found.namespace)):
+            table.set(key, exp.to_identifier(part, quoted=True) if part else None)
         table.set("this", exp.to_identifier(found.name, quoted=True))
     return replaced
 
 
 def model_name_of(table: exp.Table) -> ModelName | None:
     """The model that a qualified table reference names; None for a reference without a schema."""
-    return ModelName(table.db.lower(), table.name.lower()) if table.db and table.name else None
+    if not (table.db and table.name):
+        return None
+    return ModelName(table.db.lower(), table.name.lower(), table.catalog.lower())
 
 
 def inline(query: exp.Query, bodies: Mapping[ModelName, exp.Query]) -> exp.Query:

@@ -83,8 +83,10 @@ class ModelContext:
 
 
 def table_sql(catalog: str, name: TableName) -> str:
-    """The quoted name of a table for Spark."""
-    return exp.table_(name.name, db=name.namespace, catalog=catalog, quoted=True).sql("spark")
+    """The quoted name of a table for Spark; ``catalog`` is where it lies unless it says so."""
+    return exp.table_(
+        name.name, db=name.namespace, catalog=name.catalog or catalog, quoted=True
+    ).sql("spark")
 
 
 def input_frame(spark: SparkSession, catalog: str, wanted: Input) -> DataFrame:

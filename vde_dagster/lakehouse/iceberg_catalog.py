@@ -108,6 +108,10 @@ class IcebergCatalog:
         """A view that `swap_views` made; None where there is none of this name."""
         return self._sql_views().view(name)
 
+    def views(self, names: Collection[TableName]) -> Mapping[TableName, ViewDefinition]:
+        """The views among these names that `swap_views` made."""
+        return self._sql_views().views(names)
+
     def taken(self, names: Collection[TableName]) -> Collection[TableName]:
         """Those of these names at which something stands that `swap_views` did not make."""
         return self._sql_views().taken(names)
@@ -116,8 +120,8 @@ class IcebergCatalog:
         """Make all of these views, and drop the others, in one transaction; see the port.
 
         Raises:
-            Refused: A name is taken by a table, a target or a column does not exist, or the catalog
-                is no SQL catalog; nothing was changed.
+            Refused: A name is taken by a table or shows another model, a target or a column does
+                not exist, or the catalog is no SQL catalog; nothing was changed.
             Conflict: Somebody else changed one of the views meanwhile; nothing was changed.
             OutcomeUnknown: The answer was lost.
         """
@@ -133,9 +137,12 @@ class IcebergCatalog:
 
     def history(self, source: ModelName, since: HighWaterMark | None) -> SourceHistory:
         """A source's head and its changes after a mark, from metadata alone."""
-        return source_history(source, self._load(TableName(source.schema, source.name)), since)
+        name = TableName(source.schema, source.name, source.catalog)
+        return source_history(source, self._load(name), since)
 
     def _load(self, name: TableName) -> Table | None:
+        if name.catalog:
+            return None  # the catalog of an environment holds views alone
         try:
             return self._catalog.load_table((name.namespace, name.name))
         except NoSuchTableError:

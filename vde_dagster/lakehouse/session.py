@@ -122,6 +122,36 @@ def open_session(settings: SparkSettings, jars: Sequence[Path]) -> SparkSession:
     return SparkSession.builder.config(conf=conf).getOrCreate()
 
 
+def add_catalog(session: SparkSession, own: str, name: str) -> None:
+    """Let an open session read the views of an environment whose catalog has its name.
+
+    Such a catalog is the project's own under another name: another key in the same database, with
+    the same settings. Should somebody make tables there, they lie in a folder of their own.
+
+    Args:
+        session: It knows the project's catalog.
+        own: The project's catalog.
+        name: The environment's, as ``lake__dev``.
+
+    Raises:
+        SetupError: The session does not know the project's catalog.
+    """
+    prefix, other = f"spark.sql.catalog.{own}", f"spark.sql.catalog.{name}"
+    settings = {
+        key.removeprefix(prefix): value
+        for key, value in session.conf.getAll.items()
+        if key == prefix or key.startswith(f"{prefix}.")
+    }
+    if "" not in settings:
+        raise SetupError(
+            f"the Spark session does not know the catalog {own!r}; set spark.sql.catalog.{own} and "
+            "what belongs to it in `spark.conf` of vde.yaml, or on the server"
+        )
+    for key, value in settings.items():
+        folder = f"{value.rstrip('/')}/{name}" if key == ".warehouse" else value
+        session.conf.set(f"{other}{key}", folder)
+
+
 def _connect(remote: str, conf: Mapping[str, str]) -> SparkSession:
     from pyspark.sql import SparkSession
 

@@ -24,7 +24,7 @@ from sqlalchemy.exc import DBAPIError, OperationalError
 from sqlglot import exp
 
 from vde_dagster.core.errors import Conflict, OutcomeUnknown, Refused
-from vde_dagster.core.names import TableName
+from vde_dagster.core.names import TableName, is_another_models
 from vde_dagster.lakehouse.iceberg_types import columns_of
 from vde_dagster.ports.catalog import ViewDefinition
 
@@ -66,17 +66,18 @@ class SqlViews:
 
     def view(self, name: TableName) -> ViewDefinition | None:
         """A view that `swap` made; None for none, and for a view of somebody else's."""
-        entry = self._entries([name]).get(name)
-        if entry is None or not entry.is_view:
-            return None
-        metadata = self._read(entry.location)
-        target = _current_version(metadata)["summary"].get(_TARGET)
-        if target is None:
-            return None
-        namespace, _, table = target.partition(".")
-        return ViewDefinition(
-            name=name, target=TableName(namespace, table), columns=columns_of(_schema(metadata))
-        )
+        return self.views([name]).get(name)
+
+    def views(self, names: Collection[TableName]) -> dict[TableName, ViewDefinition]:
+        """The views among these names that `swap` made."""
+        found: dict[TableName, ViewDefinition] = {}
+        for name, entry in self._entries([*names]).items():
+            metadata = self._read(entry.location) if entry.is_view else {}
+            target = _target(metadata) if entry.is_view else None
+            if target is not None:
+                columns = columns_of(_schema(metadata))
+                found[name] = ViewDefinition(name=name, target=target, columns=columns)
+        return found
 
     def taken(self, names: Collection[TableName]) -> tuple[TableName, ...]:
         """Those of these names at which a table stands, or a view of somebody else's."""
@@ -84,7 +85,7 @@ class SqlViews:
         return tuple(name for name, entry in entries.items() if not self._is_ours(entry))
 
     def _is_ours(self, entry: _Entry) -> bool:
-        return entry.is_view and _TARGET in _current_version(self._read(entry.location))["summary"]
+        return entry.is_view and _target(self._read(entry.location)) is not None
 
     def swap(self, views: Sequence[ViewDefinition], drops: Sequence[TableName]) -> None:
         """Make all views and drop the others in one transaction; see the port."""
@@ -110,6 +111,9 @@ class SqlViews:
         schema, comment = self._target_schema(view, entries)
         entry = entries.get(view.name)
         before = None if entry is None else self._read(entry.location)
+        shown = None if before is None else _target(before)
+        if shown is not None and is_another_models(shown, view.target):
+            raise Refused(f"{view.name} shows {shown}, another model's; nothing was changed")
         metadata = _metadata(
             view, schema, comment, before, catalog=self._catalog.name, location=self._location(view)
         )
@@ -160,8 +164,11 @@ class SqlViews:
         try:
             with self._engine.connect() as connection:
                 self._begin(connection)
-                for namespace in sorted({each.name.namespace for each in writes if each.after}):
-                    self._ensure_namespace(connection, namespace)
+                made = {
+                    (self._key(each.name), each.name.namespace) for each in writes if each.after
+                }
+                for catalog, namespace in sorted(made):
+                    self._ensure_namespace(connection, catalog, namespace)
                 for write in writes:
                     self._apply(connection, write)
                 connection.commit()
@@ -183,8 +190,8 @@ class SqlViews:
             # The write lock from the start: waiting for it later would fail at once.
             connection.exec_driver_sql("BEGIN IMMEDIATE")
 
-    def _ensure_namespace(self, connection: Connection, namespace: str) -> None:
-        key = {"catalog": self._catalog.name, "namespace": namespace}
+    def _ensure_namespace(self, connection: Connection, catalog: str, namespace: str) -> None:
+        key = {"catalog": catalog, "namespace": namespace}
         found = connection.execute(
             text(
                 "SELECT 1 FROM iceberg_namespace_properties "
@@ -204,7 +211,7 @@ class SqlViews:
 
     def _apply(self, connection: Connection, write: _Write) -> None:
         parameters = {
-            "catalog": self._catalog.name,
+            "catalog": self._key(write.name),
             "namespace": write.name.namespace,
             "name": write.name.name,
             "before": write.before,
@@ -222,30 +229,34 @@ class SqlViews:
             )
 
     def _entries(self, names: Sequence[TableName]) -> dict[TableName, _Entry]:
-        wanted = set(names)
+        places: dict[tuple[str, str], dict[str, TableName]] = {}
+        for name in names:
+            places.setdefault((self._key(name), name.namespace), {})[name.name] = name
         statement = text(
-            "SELECT table_namespace, table_name, iceberg_type, metadata_location "
+            "SELECT table_name, iceberg_type, metadata_location "
             "FROM iceberg_tables WHERE catalog_name = :catalog AND table_namespace = :namespace"
         )
         found: dict[TableName, _Entry] = {}
         with self._engine.connect() as connection:
-            for namespace in sorted({each.namespace for each in wanted}):
-                rows = connection.execute(
-                    statement, {"catalog": self._catalog.name, "namespace": namespace}
-                )
-                for row in rows:
-                    name = TableName(row.table_namespace, row.table_name)
-                    if name in wanted:
-                        found[name] = _Entry(
+            for (catalog, namespace), wanted in sorted(places.items()):
+                key = {"catalog": catalog, "namespace": namespace}
+                for row in connection.execute(statement, key):
+                    if row.table_name in wanted:
+                        found[wanted[row.table_name]] = _Entry(
                             is_view=row.iceberg_type == _VIEW, location=row.metadata_location
                         )
         return found
+
+    def _key(self, name: TableName) -> str:
+        """The catalog of a row. An environment's own, as ``lake__dev``, shares our database."""
+        return name.catalog or self._catalog.name
 
     def _location(self, view: ViewDefinition) -> str:
         warehouse = self._catalog.properties.get("warehouse")
         if not warehouse:
             raise Refused("the catalog has no property `warehouse`, where views could be kept")
-        return f"{warehouse.rstrip('/')}/{view.name.namespace}/{view.name.name}"
+        parts = (view.name.catalog, view.name.namespace, view.name.name)
+        return "/".join([warehouse.rstrip("/"), *(part for part in parts if part)])
 
     def _io(self, location: str) -> FileIO:
         return load_file_io(properties=self._catalog.properties, location=location)
@@ -329,10 +340,16 @@ def _same(before: Json, after: Json) -> bool:
     old, new = _current_version(before), _current_version(after)
     return (
         old["representations"] == new["representations"]
-        and old["summary"].get(_TARGET) == new["summary"][_TARGET]
+        and _target(before) == _target(after)
         and _schema(before).fields == _schema(after).fields
         and before["properties"].get("comment") == after["properties"].get("comment")
     )
+
+
+def _target(metadata: Json) -> TableName | None:
+    """What a view shows; None for a view of somebody else's."""
+    written = _current_version(metadata)["summary"].get(_TARGET)
+    return None if written is None else TableName(*written.split("."))
 
 
 def _current_version(metadata: Json) -> Json:

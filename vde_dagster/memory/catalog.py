@@ -21,7 +21,7 @@ from vde_dagster.core.late_data import (
     SourceOperation,
     SourceStatus,
 )
-from vde_dagster.core.names import ModelName, TableName
+from vde_dagster.core.names import ModelName, TableName, is_another_models
 from vde_dagster.core.work import TimeAxisSpec
 from vde_dagster.ports.catalog import TableState, ViewDefinition
 
@@ -103,6 +103,11 @@ class MemoryCatalog:
         with self.lock:
             return self._views.get(name)
 
+    def views(self, names: Collection[TableName]) -> dict[TableName, ViewDefinition]:
+        """The views among these names that `swap_views` made."""
+        with self.lock:
+            return {name: self._views[name] for name in names if name in self._views}
+
     def taken(self, names: Collection[TableName]) -> tuple[TableName, ...]:
         """Those of these names at which something stands that `swap_views` did not make."""
         with self.lock:
@@ -116,6 +121,10 @@ class MemoryCatalog:
                     f"{name} is a table, so no view can be put there; nothing was changed"
                 )
             made = {each.name: self._fitting(each) for each in views}
+            for each in views:
+                before = self._views.get(each.name)
+                if before is not None and is_another_models(before.target, each.target):
+                    raise Refused(f"{each.name} shows {before.target}; nothing was changed")
             for name in drops:
                 self._views.pop(name, None)
             self._views |= made
@@ -151,7 +160,7 @@ class MemoryCatalog:
     def history(self, source: ModelName, since: HighWaterMark | None) -> SourceHistory:
         """A source's head and its changes after a mark."""
         with self.lock:
-            table = self.tables.get(TableName(source.schema, source.name))
+            table = self.tables.get(TableName(source.schema, source.name, source.catalog))
             if table is None:
                 return SourceHistory(status=SourceStatus.MISSING, head=None)
             head = _mark(source, table)

@@ -225,7 +225,8 @@ class MemoryEngine:
                 continue
             alias = table.alias_or_name
             registered = f"_catalog_{number}"
-            connection.register(registered, self._named(TableName(table.db, table.name)).arrow())
+            name = TableName(table.db, table.name, table.catalog)
+            connection.register(registered, self._named(name).arrow())
             table.replace(exp.to_table(registered).as_(alias))
 
     def _named(self, name: TableName) -> _Found:

@@ -6,6 +6,7 @@ from typing import TYPE_CHECKING
 
 import dagster as dg
 
+from vde_dagster.app.view_names import naming_of
 from vde_dagster.core.errors import Refused
 from vde_dagster.core.intervals import subtract
 from vde_dagster.core.kind import View
@@ -67,19 +68,23 @@ class VdeIcebergIOManager(dg.IOManager):
             return self._read(binding, node, keys)
 
     def _read(self, binding: Binding, node: Node, partitions: list[str]) -> DataFrame:
+        from vde_dagster.lakehouse.evaluation import table_sql
+
         project, key = self._location.project, binding.key(node.name)
         catalog = project.configuration.catalog.name
         entries = project.services.state.ledger([key]).get(key, ())
         if not entries:
             raise Refused(f"{node.name} holds nothing yet in {binding.environment}.")
-        spark = project.open_spark()
         if isinstance(node.model.kind, View):
-            return spark.table(f"{catalog}.{environment_view(node.name, binding.environment)}")
+            naming = naming_of(project.services, binding.environment)
+            view = environment_view(node.name, binding.environment, naming)
+            return project.open_spark(reading=[view]).table(table_sql(catalog, view))
+        spark = project.open_spark()
         head = project.services.state.heads([key])[key]
         frame = (
             spark.read.option("versionAsOf", str(head))
             .format("iceberg")
-            .load(f"{catalog}.{key.table}")
+            .load(table_sql(catalog, key.table))
         )
         if not (partitions and is_partitioned(node)):
             return frame

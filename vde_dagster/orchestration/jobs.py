@@ -17,10 +17,11 @@ from vde_dagster.app.apply import backfill, finish, reserved
 from vde_dagster.app.binding import Binding, bind_plan
 from vde_dagster.app.catch_up import catch_up
 from vde_dagster.app.evaluate import Evaluated
+from vde_dagster.app.view_names import naming_of
 from vde_dagster.app.world import VdeProject
 from vde_dagster.core.graph import Graph
 from vde_dagster.core.late_data import NothingToLoad
-from vde_dagster.core.names import ModelName
+from vde_dagster.core.names import ModelName, ViewNaming
 from vde_dagster.core.plan import Plan
 from vde_dagster.orchestration.failures import failures
 from vde_dagster.orchestration.home import dagster_home
@@ -91,7 +92,8 @@ def run_catch_up(
     def run_session(context: dg.OpExecutionContext) -> Iterator[object]:
         with errors.kept():
             outcomes.append(catch_up(project.services, binding, name, reload=reload))
-        keys = _keys(binding.graph, binding.environment)
+        naming = naming_of(project.services, binding.environment)
+        keys = _keys(binding.graph, binding.environment, naming)
         yield from _session_events(binding, name, keys, outcomes[-1])
 
     @dg.job(name=CATCH_UP_JOB, executor_def=dg.in_process_executor)
@@ -225,7 +227,7 @@ class _PlanRun:
 
     def _backfill_op(self, name: ModelName, *, first: bool) -> dg.OpDefinition:
         services, plan, binding = self.project.services, self.plan, bind_plan(self.plan)
-        keys = _keys(plan.graph, plan.environment)
+        keys = _keys(plan.graph, plan.environment, services.naming)
 
         def fill(context: dg.OpExecutionContext) -> Iterator[object]:
             with self.errors.kept():
@@ -272,5 +274,5 @@ def _above(plan: Plan, name: ModelName, filled: Mapping[ModelName, object]) -> S
     return sorted(found)
 
 
-def _keys(graph: Graph, environment: str) -> dict[ModelName, dg.AssetKey]:
-    return {node.name: asset_key(readable_table(node, environment)) for node in graph}
+def _keys(graph: Graph, environment: str, naming: ViewNaming) -> dict[ModelName, dg.AssetKey]:
+    return {node.name: asset_key(readable_table(node, environment, naming)) for node in graph}

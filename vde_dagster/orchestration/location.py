@@ -12,6 +12,7 @@ import dagster as dg
 
 from vde_dagster.app.binding import Binding, bind_environment, bind_plan
 from vde_dagster.app.planning import plan_environment
+from vde_dagster.app.view_names import naming_of
 from vde_dagster.app.world import VdeProject
 from vde_dagster.core.errors import ProjectInvalid
 from vde_dagster.core.names import ModelName
@@ -72,6 +73,7 @@ def open_location(
         binding, plan = held, None
     chosen = translator or VdeTranslator()
     changed = _changed(edited) if held is not None else {}
+    naming = services.naming if plan is not None else naming_of(services, environment)
     return Location(
         project=project,
         environment=environment,
@@ -86,6 +88,7 @@ def open_location(
                     snapshot=binding.snapshots[node.name],
                     folder=project.configuration.folder,
                     unplanned_change=changed.get(node.name),
+                    naming=naming,
                 )
             )
             for node in binding.graph

@@ -15,6 +15,7 @@ from vde_dagster.app.leases import environment_resource, held
 from vde_dagster.app.planning import may_write, plan_environment
 from vde_dagster.app.promote import finish_promotions, show
 from vde_dagster.app.services import Services
+from vde_dagster.app.view_names import naming_of
 from vde_dagster.core.errors import Conflict, Refused
 from vde_dagster.core.graph import Node
 from vde_dagster.core.intervals import Interval, subtract
@@ -156,7 +157,8 @@ def _show_result(location: Location, name: ModelName) -> None:
         with reserved(services, plan) as lease:
             finish(services, plan, lease)
         return
-    view = services.catalog.view(environment_view(name, environment))
+    naming = naming_of(services, environment)
+    view = services.catalog.view(environment_view(name, environment, naming))
     if view is None or view.target != location.binding.key(name).table:
         holder = f"a run's view ({services.ids.new()[:12]})"
         with held(services.state, environment_resource(environment), holder=holder):

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import re
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Final
 
@@ -13,7 +13,7 @@ from vde_dagster.core.dsha import Column
 from vde_dagster.core.graph import Node
 from vde_dagster.core.kind import External
 from vde_dagster.core.model import PythonFunction, SeedRows
-from vde_dagster.core.names import TableName, environment_view
+from vde_dagster.core.names import TableName, ViewNaming, environment_view
 from vde_dagster.core.snapshot import ModelSnapshot
 
 _OWNER: Final = re.compile(r"[A-Za-z0-9_-]+")
@@ -25,8 +25,9 @@ _TAG: Final = re.compile(r"[A-Za-z0-9_.-]{1,63}")
 class VdeTranslatorData:
     """What a translator is told of one model or source.
 
-    ``snapshot`` is the one that the environment runs. ``folder`` is the project's.
-    ``unplanned_change`` says how the model's file differs from it, None where it does not.
+    ``snapshot`` is the one that the environment runs. ``folder`` is the project's. ``naming`` is
+    how the environment's views are named. ``unplanned_change`` says how the model's file differs
+    from it, None where it does not.
     """
 
     environment: str
@@ -34,6 +35,7 @@ class VdeTranslatorData:
     snapshot: ModelSnapshot
     folder: Path
     unplanned_change: str | None = None
+    naming: ViewNaming = field(default_factory=ViewNaming)
 
     @property
     def is_source(self) -> bool:
@@ -43,7 +45,12 @@ class VdeTranslatorData:
     @property
     def table(self) -> TableName:
         """Where people read it: the environment's view, or the source itself."""
-        return readable_table(self.node, self.environment)
+        return readable_table(self.node, self.environment, self.naming)
+
+    @property
+    def group(self) -> str:
+        """The group of its asset: a schema's of one environment, whatever carries the suffix."""
+        return readable_table(self.node, self.environment, ViewNaming()).namespace
 
 
 class VdeTranslator:
@@ -67,7 +74,7 @@ class VdeTranslator:
         model = data.node.model
         return dg.AssetSpec(
             key=asset_key(data.table),
-            group_name=data.table.namespace,
+            group_name=data.group,
             description=_description(data),
             kinds=_kinds(data),
             owners=_owners(model.owner),
@@ -76,16 +83,16 @@ class VdeTranslator:
         )
 
 
-def readable_table(node: Node, environment: str) -> TableName:
+def readable_table(node: Node, environment: str, naming: ViewNaming) -> TableName:
     """Where people of an environment read a model; a source has one name for all of them."""
     if isinstance(node.model.kind, External):
-        return TableName(node.name.schema, node.name.name)
-    return environment_view(node.name, environment)
+        return TableName(node.name.schema, node.name.name, node.name.catalog)
+    return environment_view(node.name, environment, naming)
 
 
 def asset_key(table: TableName) -> dg.AssetKey:
     """The key that a table or view has unless a translator changes it."""
-    return dg.AssetKey([table.namespace, table.name])
+    return dg.AssetKey([part for part in (table.catalog, table.namespace, table.name) if part])
 
 
 def table_schema(columns: tuple[Column, ...], node: Node) -> dg.TableSchema:

@@ -42,6 +42,10 @@ class Catalog(Protocol):
         """A view that `swap_views` made; None where there is none of this name."""
         ...
 
+    def views(self, names: Collection[TableName]) -> Mapping[TableName, ViewDefinition]:
+        """The views among these names that `swap_views` made."""
+        ...
+
     def taken(self, names: Collection[TableName]) -> Collection[TableName]:
         """Those of these names at which something stands that `swap_views` did not make."""
         ...
@@ -53,7 +57,8 @@ class Catalog(Protocol):
         that does not exist is no error; what somebody else put there stays.
 
         Raises:
-            Refused: A name is taken, or a target does not exist; nothing was changed.
+            Refused: A name is taken, also by a view that shows another model's versions, or a
+                target does not exist; nothing was changed.
             Conflict: Somebody else changed one of the views meanwhile; nothing was changed.
             OutcomeUnknown: The answer was lost.
         """

@@ -39,14 +39,14 @@ def decode_instant(microseconds: int) -> datetime:
 
 
 def encode_model(name: ModelName) -> str:
-    """A model's name as ``schema.name``."""
+    """A model's name as ``schema.name``, or ``catalog.schema.name``."""
     return str(name)
 
 
 def decode_model(text: str) -> ModelName:
     """The name that was encoded; it was checked when it was made."""
-    schema, _, name = text.partition(".")
-    return ModelName(schema, name)
+    *catalog, schema, name = text.split(".")
+    return ModelName(schema, name, *catalog)
 
 
 def encode_columns(columns: tuple[Column, ...]) -> str:

@@ -1,0 +1,84 @@
+"""Where the views of an environment lie: as its last plan made them, or as the project says now.
+
+A change of ``environment_suffix_target`` reaches an environment with the next plan that is applied
+to it: one transaction makes its views at their new names and drops them at the old ones. Until then
+everything finds them where they are, because it looks. Every transaction that moves views moves all
+views of an environment, so one of them tells about the others.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Collection
+from dataclasses import replace
+
+from vde_dagster.app.services import Services
+from vde_dagster.core.names import (
+    PRODUCTION,
+    ModelName,
+    SuffixTarget,
+    TableName,
+    ViewNaming,
+    environment_view,
+    model_of,
+)
+from vde_dagster.ports.state import Environment
+
+
+def naming_of(services: Services, environment: str) -> ViewNaming:
+    """How the views of an environment are named as they stand; see `shown_naming`."""
+    shown = services.state.environment(environment)
+    return services.naming if shown is None else shown_naming(services, shown)
+
+
+def shown_naming(services: Services, environment: Environment) -> ViewNaming:
+    """How the views of an environment are named as they stand.
+
+    The project's way for production, whose views have no suffix, and where there is no view yet.
+    """
+    if environment.name == PRODUCTION:
+        return services.naming
+    ways = _every_naming(services)
+    holding = services.state.ledger(each.key for each in environment.snapshots.values())
+    for name in sorted(key.model for key in holding):
+        at = {environment_view(name, environment.name, way): way for way in ways}
+        found = services.catalog.views(at)
+        for place, way in at.items():
+            if place in found and model_of(found[place].target) == name:
+                return way
+    return services.naming
+
+
+def are_moving(services: Services, environment: Environment) -> bool:
+    """Whether the next plan of an environment has to move its views to other names."""
+    return shown_naming(services, environment) != services.naming
+
+
+def former_views(
+    services: Services,
+    environment: str,
+    *,
+    kept: Collection[ModelName],
+    removed: Collection[ModelName],
+) -> list[TableName]:
+    """The views of an environment that no model of it has any more.
+
+    Args:
+        services: How the project names views now, and what stands in its catalog.
+        environment: Its canonical name.
+        kept: Models that it shows; of these, what stands at names of another way.
+        removed: Models that it does not show any more; of these, everything.
+    """
+    now, *others = _every_naming(services)
+    at = {environment_view(name, environment, now): name for name in removed}
+    if environment != PRODUCTION:  # whose views have one name under every way
+        for way in others:
+            at |= {environment_view(name, environment, way): name for name in (*kept, *removed)}
+    found = services.catalog.views(at)
+    return [name for name, view in found.items() if model_of(view.target) == at[name]]
+
+
+def _every_naming(services: Services) -> list[ViewNaming]:
+    """The project's way first, since most environments follow it."""
+    now = services.naming
+    rest = [replace(now, target=each) for each in SuffixTarget if each is not now.target]
+    return [now, *rest]

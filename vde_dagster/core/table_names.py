@@ -1,0 +1,69 @@
+"""The tables of a query under the names that a project has for them.
+
+In the project whose catalog is ``lake``, ``lake.raw.orders`` and ``raw.orders`` are one table, and
+``orders`` alone is ``default.orders``. Queries are brought to the one form ``schema.name`` before
+anything else looks at them, so that the way in which a name is written never counts.
+"""
+
+from __future__ import annotations
+
+from sqlglot import exp
+from sqlglot.optimizer.scope import traverse_scope
+
+from vde_dagster.core.names import DEFAULT_SCHEMA, ModelName
+
+
+def name_of_table(table: exp.Table) -> ModelName:
+    """The model or source that a table reference names. A quoted part is one part, dots or not.
+
+    Raises:
+        InvalidName: It has more than three parts, or one that is no plain identifier.
+    """
+    return ModelName.of([part.name for part in table.parts])
+
+
+def project_names(query: exp.Query, catalog: str) -> exp.Query:
+    """A copy of a query with every table as ``schema.name``; other catalogs' tables keep theirs.
+
+    Args:
+        query: As parsed.
+        catalog: The project's own.
+
+    Raises:
+        SqlglotError: The query's scopes cannot be told apart.
+    """
+    named = strip_catalog(query, catalog)
+    for table in _tables(named):
+        if isinstance(table.this, exp.Identifier) and not table.db:
+            table.set("db", exp.to_identifier(DEFAULT_SCHEMA))
+    return named
+
+
+def strip_catalog(query: exp.Query, catalog: str) -> exp.Query:
+    """A copy of a query in which the project's own catalog is left out of the names of tables.
+
+    Also of columns that are written with their table's whole name. Identifiers compare without
+    regard to case, as Spark's do.
+    """
+    stripped, own = query.copy(), catalog.lower()
+    named: set[tuple[str, str]] = set()
+    for table in stripped.find_all(exp.Table):
+        if isinstance(table.this, exp.Identifier) and table.catalog.lower() == own:
+            table.set("catalog", None)
+            named.add((table.db.lower(), table.name.lower()))
+    for column in stripped.find_all(exp.Column):
+        # Nothing else: `lake.x.y.z` may also be a field of a field of a table called `lake`.
+        whole = (column.args.get("db") is not None) and column.catalog.lower() == own
+        if whole and (column.db.lower(), column.table.lower()) in named:
+            column.set("catalog", None)
+    return stripped
+
+
+def _tables(query: exp.Query) -> list[exp.Table]:
+    """The tables that a query reads; names of common table expressions are none."""
+    return [
+        source
+        for scope in traverse_scope(query)
+        for source in scope.sources.values()
+        if isinstance(source, exp.Table)
+    ]
