@@ -3,11 +3,15 @@
 from __future__ import annotations
 
 import difflib
+import re
 from datetime import UTC, datetime, timedelta, tzinfo
 from functools import lru_cache
-from zoneinfo import ZoneInfo, available_timezones
+from typing import Final
+from zoneinfo import ZoneInfo, ZoneInfoNotFoundError, available_timezones
 
 from vde_dagster.core.errors import Refused
+
+_NAME: Final = re.compile(r"[\w+-]{1,32}(/[\w+-]{1,32}){0,2}", re.ASCII)
 
 
 class ZoneUnknown(Refused, ValueError):
@@ -24,8 +28,10 @@ def zone_of(name: str) -> tzinfo:
     if name.upper() == "UTC":
         return UTC
     try:
+        if not _NAME.fullmatch(name):
+            raise ZoneInfoNotFoundError(name)
         return ZoneInfo(name)
-    except (KeyError, ValueError, OSError):  # what is found may be a folder, or no zone file
+    except (ZoneInfoNotFoundError, ValueError, OSError):  # it may be a folder, or no zone's file
         known = {each.lower(): each for each in available_timezones()}
         close = difflib.get_close_matches(name.lower(), known, n=1)
         guess = f"Did you mean {known[close[0]]!r}? " if close else ""
