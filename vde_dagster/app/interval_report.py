@@ -15,7 +15,7 @@ from vde_dagster.core import schedule
 from vde_dagster.core.cron import Cron
 from vde_dagster.core.graph import Node
 from vde_dagster.core.intervals import END_OF_TIME, Interval, format_instant, subtract
-from vde_dagster.core.kind import Embedded, External, Seed, View
+from vde_dagster.core.kind import Embedded, External, Managed, Seed, View
 from vde_dagster.core.ledger import held_intervals
 from vde_dagster.core.model import Model
 from vde_dagster.core.names import PRODUCTION
@@ -95,7 +95,7 @@ def _report(
 
 def next_due(model: Model, now: datetime) -> datetime | None:
     """When the first unit that is not due at ``now`` becomes due; None where none ever will."""
-    timeless = isinstance(model.kind, External | Embedded | Seed | View)
+    timeless = isinstance(model.kind, External | Embedded | Managed | Seed | View)
     if timeless or model.start >= END_OF_TIME:
         return None
     wanted = schedule.due_interval(model, now)
@@ -114,7 +114,7 @@ def next_due(model: Model, now: datetime) -> datetime | None:
 def _waits(plan: Plan, report: ModelIntervals, owner: str | None) -> str:
     model = report.node.model
     if plan.now is None:
-        timeless = isinstance(model.kind, Seed | View)
+        timeless = isinstance(model.kind, Managed | Seed | View)
         return "" if timeless else "the project's clock has no time yet"
     due = kinds.of(model).missing(model, report.held, plan.now)
     if not subtract(due, report.missing):

@@ -34,6 +34,9 @@ COMMANDS: Final = {
     "environments": Listed(
         module="vde_dagster.cli.environments", summary="List environments and what they show."
     ),
+    "render": Listed(
+        module="vde_dagster.cli.render", summary="Show the SQL that a model runs for a range."
+    ),
     "intervals": Listed(
         module="vde_dagster.cli.intervals", summary="Show which intervals models hold and lack."
     ),

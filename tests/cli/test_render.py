@@ -1,0 +1,266 @@
+"""`vde render`: SQL for any range and environment, without Spark."""
+
+from __future__ import annotations
+
+import json
+from pathlib import Path
+from typing import Any
+
+import pytest
+import sqlglot
+from sqlglot import exp
+
+from tests.cli.calling import call, run_vde
+from tests.cli.landed import build_project, make_source, write_project
+
+EVENTS = Path("models", "staging", "events.sql")
+SCORES = """from vde_dagster import model
+
+
+@model(
+    "mart.scores",
+    depends_on={"staging.events": {"before": "2 days"}, "raw.events": None},
+    columns={"at": "timestamp"},
+    kind={"name": "INCREMENTAL_BY_TIME_RANGE", "time_column": "at"},
+)
+def scores(context):
+    return context.table("staging.events")
+"""
+
+
+@pytest.fixture
+def landed(tmp_path: Path) -> Path:
+    """Models of every sort, built to prod."""
+    folder = write_project(tmp_path / "landed")
+    make_source(folder)
+    build_project(folder, until=48)
+    return folder
+
+
+def rendered(folder: Path, *arguments: str) -> dict[str, Any]:
+    done = call("render", *arguments, "--project", folder, "--format", "json")
+    assert done.exit_code == 0, done.stderr
+    found = json.loads(done.stdout)
+    assert isinstance(found, dict)
+    return found
+
+
+def literals(sql: str) -> set[str]:
+    return {each.name for each in sqlglot.parse_one(sql, read="spark").find_all(exp.Literal)}
+
+
+def tables(sql: str, dialect: str = "spark") -> set[str]:
+    found = sqlglot.parse_one(sql, read=dialect).find_all(exp.Table)
+    return {f"{each.db}.{each.name}" for each in found}
+
+
+def versions(folder: Path, environment: str = "prod") -> dict[str, str]:
+    done = call("environments", "--project", folder, "--format", "json")
+    shown = {each["name"]: each["models"] for each in json.loads(done.stdout)["environments"]}
+    found = shown[environment]
+    assert isinstance(found, dict)
+    return found
+
+
+def physical(name: str, version: str) -> str:
+    schema, table = name.split(".")
+    return f"vde__{schema}.{schema}__{table}__{version}"
+
+
+def test_the_contract_of_the_json_document(landed: Path) -> None:
+    facts = rendered(
+        landed,
+        "mart.daily",
+        *("--start", "2024-01-01", "--end", "2024-01-02", "--execution-time", "2024-02-01T10:00"),
+    )
+    assert list(facts) == [
+        "version",
+        "model",
+        "kind",
+        "environment",
+        "table",
+        "table_version",
+        "start",
+        "end",
+        "execution_time",
+        "dialect",
+        "sql",
+        "before",
+        "after",
+        "python",
+        "csv",
+        "inputs",
+    ]
+    made = versions(landed)
+    assert facts["version"] == 1
+    assert facts["table_version"] == made["mart.daily"]
+    assert facts["table"] == physical("mart.daily", made["mart.daily"])
+    assert (facts["start"], facts["end"]) == (
+        "2024-01-01T00:00:00+00:00",
+        "2024-01-03T00:00:00+00:00",
+    )
+    assert facts["execution_time"] == "2024-02-01T10:00:00+00:00"
+    assert (facts["before"], facts["after"], facts["python"], facts["csv"]) == ([], [], None, None)
+    assert facts["inputs"] == [
+        {
+            "model": "staging.events",
+            "table": physical("staging.events", made["staging.events"]),
+            "ranges": [{"start": "2024-01-01T00:00:00+00:00", "end": "2024-01-03T00:00:00+00:00"}],
+        }
+    ]
+    assert tables(facts["sql"]) == {facts["inputs"][0]["table"]}
+
+
+@pytest.mark.parametrize(
+    "arguments, start, last",
+    [
+        ([], "1970-01-01 00:00:00", "1970-01-01 23:59:59.999999"),
+        (["--start", "2024-01-05"], "2024-01-05 00:00:00", "2024-01-05 23:59:59.999999"),
+        (["--end", "2024-01-05"], "2024-01-05 00:00:00", "2024-01-05 23:59:59.999999"),
+        (["--end", "2024-01-05T06:00"], "2024-01-05 00:00:00", "2024-01-05 05:59:59.999999"),
+        (["--end", "2024-01-05T00:00"], "2024-01-04 00:00:00", "2024-01-04 23:59:59.999999"),
+        (
+            ["--start", "2024-01-05T06:00"],
+            "2024-01-05 06:00:00",
+            "2024-01-05 23:59:59.999999",
+        ),
+        (
+            ["--start", "2024-01-01", "--end", "2024-01-01"],
+            "2024-01-01 00:00:00",
+            "2024-01-01 23:59:59.999999",
+        ),
+        (
+            ["--start", "2024-01-01T05:00", "--end", "2024-01-01T06:00"],
+            "2024-01-01 05:00:00",
+            "2024-01-01 05:59:59.999999",
+        ),
+        (
+            ["--start", "2024-01-01T00:00:00+02:00", "--end", "2024-01-01T00:00:00Z"],
+            "2023-12-31 22:00:00",
+            "2023-12-31 23:59:59.999999",
+        ),
+    ],
+)
+def test_the_range_that_macros_stand_for(
+    landed: Path, arguments: list[str], start: str, last: str
+) -> None:
+    sql = rendered(landed, "staging.events", *arguments)["sql"]
+    texts = {each.removesuffix("+00:00") for each in literals(sql)}
+    assert {start, last} <= texts
+
+
+def test_what_is_printed_is_sql_that_reads_the_physical_tables(landed: Path) -> None:
+    done = call("render", "mart.totals", "--project", landed)
+    assert done.exit_code == 0
+    made = versions(landed)
+    assert tables(done.stdout) == {physical("mart.daily", made["mart.daily"])}
+    assert "-- mart.totals of prod for [1970-01-01, 1970-01-02)" in done.stderr
+
+
+def test_a_view_reads_its_parents_and_others_read_through_it(landed: Path) -> None:
+    (landed / "models" / "mart" / "readers.sql").write_text(
+        "MODEL (name mart.readers, kind FULL);\nSELECT MAX(amount) AS most FROM mart.people\n"
+    )
+    daily = physical("mart.daily", versions(landed)["mart.daily"])
+    assert tables(rendered(landed, "mart.people")["sql"]) == {daily}
+    assert tables(rendered(landed, "mart.readers")["sql"]) == {daily}
+
+
+def test_an_environment_that_does_not_exist_has_the_versions_of_a_plan(landed: Path) -> None:
+    made = versions(landed)
+    shared = rendered(landed, "mart.daily", "--env", "dev")
+    assert (shared["environment"], shared["table_version"]) == ("dev", made["mart.daily"])
+    text = (landed / EVENTS).read_text()
+    (landed / EVENTS).write_text(text.replace("amount AS amount", "amount * 2 AS amount"))
+    planned = call("plan", "dev", "--project", landed, "--format", "json", "--no-apply")
+    changes = {each["model"]: each["version"] for each in json.loads(planned.stdout)["changes"]}
+    edited = rendered(landed, "mart.daily", "--env", "dev")
+    assert changes["staging.events"] != made["staging.events"]
+    assert tables(edited["sql"]) == {physical("staging.events", changes["staging.events"])}
+    assert edited["table_version"] == changes["mart.daily"]
+
+
+def test_an_environment_shows_its_own_models_whatever_the_files_say(landed: Path) -> None:
+    before = rendered(landed, "staging.events", "--env", "prod")
+    (landed / EVENTS).write_text("SELECT FROM")
+    after = rendered(landed, "staging.events", "--environment", "prod")
+    assert {**after, "execution_time": None} == {**before, "execution_time": None}
+    assert call("render", "staging.events", "--project", landed).exit_code == 1
+
+
+def test_statements_stand_around_the_query(landed: Path) -> None:
+    text = (landed / EVENTS).read_text()
+    head, query = text.split(");\n", 1)
+    assert query.startswith("SELECT")
+    (landed / EVENTS).write_text(
+        f"{head});\nSET x.y = 'z';\n{query.rstrip()};\nCACHE TABLE raw.events;\n"
+    )
+    facts = rendered(landed, "staging.events")
+    assert [each.split()[0] for each in facts["before"]] == ["SET"]
+    assert [each.split()[0] for each in facts["after"]] == ["CACHE"]
+    printed = call("render", "staging.events", "--project", landed).stdout
+    order = [printed.index(word) for word in ("SET", "SELECT", "CACHE")]
+    assert order == sorted(order)
+    assert printed.count(";\n") == 3
+
+
+def test_another_dialect(landed: Path) -> None:
+    facts = rendered(landed, "staging.events", "--dialect", "duckdb")
+    assert facts["dialect"] == "duckdb"
+    assert "TIMESTAMPTZ" in facts["sql"]
+    assert tables(facts["sql"], "duckdb") == {"raw.events"}
+
+
+def test_a_python_model_says_its_function_and_what_it_reads(landed: Path) -> None:
+    (landed / "models" / "mart" / "scores.py").write_text(SCORES)
+    done = call("render", "mart.scores", "--project", landed)
+    assert done.exit_code == 0
+    assert done.stdout == (
+        "mart.scores is a Python model: `scores` in models/mart/scores.py makes its rows. "
+        "It reads raw.events, staging.events.\n"
+    )
+    facts = rendered(landed, "mart.scores", "--start", "2024-01-10")
+    assert facts["sql"] is None
+    assert facts["python"] == {"path": "models/mart/scores.py", "function": "scores"}
+    raw, staging = facts["inputs"]
+    assert (raw["model"], raw["table"], raw["ranges"]) == ("raw.events", "raw.events", None)
+    assert staging["ranges"] == [
+        {"start": "2024-01-08T00:00:00+00:00", "end": "2024-01-11T00:00:00+00:00"}
+    ]
+
+
+def test_a_seed_says_its_file(project: Path) -> None:
+    done = call("render", "staging.orders", "--project", project)
+    assert (done.exit_code, done.stdout.strip()) == (
+        0,
+        "staging.orders is a seed: its rows are those of seeds/orders.csv.",
+    )
+    facts = rendered(project, "staging.orders")
+    assert (facts["sql"], facts["csv"], facts["inputs"]) == (None, "seeds/orders.csv", [])
+
+
+@pytest.mark.parametrize(
+    "arguments, code, said",
+    [
+        (["mart.dayly"], 1, "prod has no model mart.dayly. Did you mean mart.daily?"),
+        (["raw.events"], 1, "raw.events is a source: others write it"),
+        (["raw.events", "--format", "json"], 1, "raw.events is a source: others write it"),
+        ([], 2, "Missing argument"),
+        (["mart.daily", "--dialect", "klingon"], 2, "'klingon' is no dialect"),
+        (["mart.daily", "--start", "2024-01-02", "--end", "2024-01-01"], 2, "not after --start"),
+        (["mart.daily", "--start", "2024-01-01", "--end", "2024-01-01T00:00"], 2, "not after"),
+        (["mart.daily", "--start", "9999-12-31"], 2, "before or after every date"),
+        (["mart.daily", "--end", "0001-01-01T00:00"], 2, "before or after every date"),
+        (["mart.daily", "--execution-time", "now"], 2, "'now' is no date or time"),
+    ],
+)
+def test_wrong_input(landed: Path, arguments: list[str], code: int, said: str) -> None:
+    done = call("render", *arguments, "--project", landed)
+    assert (done.exit_code, done.stdout) == (code, "")
+    assert said in " ".join(done.stderr.split())
+
+
+def test_no_java_is_needed(landed: Path, no_java: dict[str, str]) -> None:
+    done = run_vde("render", "mart.daily", "--project", landed, **no_java)
+    assert done.returncode == 0, done.stderr
+    assert tables(done.stdout)

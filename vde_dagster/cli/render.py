@@ -1,0 +1,200 @@
+"""`vde render`: the SQL that an evaluation would run."""
+
+from __future__ import annotations
+
+from datetime import datetime
+from pathlib import Path
+from typing import TYPE_CHECKING
+
+import click
+
+from vde_dagster.cli import options, timing
+from vde_dagster.cli.model_choice import ENVIRONMENT, chosen
+from vde_dagster.cli.printing import instant, note, print_json
+from vde_dagster.core.errors import Refused
+
+if TYPE_CHECKING:
+    from collections.abc import Iterable, Mapping
+
+    from sqlglot import exp
+
+    from vde_dagster.app.binding import Binding
+    from vde_dagster.app.rendering import Rendering
+    from vde_dagster.core.graph import Node
+    from vde_dagster.core.input_ranges import InputRange
+    from vde_dagster.core.intervals import Interval
+    from vde_dagster.core.names import ModelName
+
+
+def dialect_name(text: str) -> str:
+    """A dialect that sqlglot knows; wrong usage where it knows none of this name."""
+    from vde_dagster.project.configuration import is_dialect
+
+    if not is_dialect(text):
+        raise click.BadParameter(f"{text!r} is no dialect; write one such as spark or duckdb")
+    return text
+
+
+@click.command("render", short_help="Show the SQL that a model runs for a range.")
+@click.argument("model", type=options.model)
+@ENVIRONMENT
+@timing.START
+@timing.END
+@click.option(
+    "--execution-time",
+    type=options.moment,
+    metavar="INSTANT",
+    help="What @execution_* stands for, in UTC; now by default.",
+)
+@click.option(
+    "--dialect",
+    type=dialect_name,
+    default="spark",
+    show_default=True,
+    metavar="NAME",
+    help="The SQL dialect to write.",
+)
+@options.FORMAT
+@options.PROJECT
+@options.WITH_DEBUG
+def command(
+    model: ModelName,
+    *,
+    environment: str | None,
+    start: datetime | None,
+    end: datetime | None,
+    execution_time: datetime | None,
+    dialect: str,
+    output: str,
+    folder: Path,
+) -> None:
+    """Show the final SQL of MODEL for a range: macros as literals, tables as they are stored.
+
+    Without a range it is the epoch day, 1970-01-01; with one of --start and --end, that day. The
+    tables are those that ENV binds, or that a plan would give.
+    """
+    interval = timing.one_range(start, end)
+    from vde_dagster.app.rendering import bind_models, render
+    from vde_dagster.app.world import VdeProject
+
+    project = VdeProject.load(folder)
+    binding = bind_models(project, environment)
+    node = chosen(binding.graph, model, where=binding.environment)
+    at = execution_time or project.services.clock.now()
+    rendering = render(binding, node, interval, at)
+    if output == "json":
+        times = {"start": interval.start, "end": interval.end, "execution_time": at}
+        print_json(_facts(binding, node, interval, rendering, times=times, dialect=dialect))
+    elif rendering is not None:
+        note(_heading(binding, node, interval))
+        click.echo("\n\n".join(_statements(rendering, dialect)))
+    else:
+        click.echo(_without_query(node))
+
+
+def _heading(binding: Binding, node: Node, interval: Interval) -> str:
+    table = f" into {binding.table(node.name)}" if _has_table(node) else ""
+    return f"-- {node.name} of {binding.environment} for {interval}{table}"
+
+
+def _has_table(node: Node) -> bool:
+    from vde_dagster.core.kind import Embedded
+
+    return not isinstance(node.model.kind, Embedded)
+
+
+def _version(binding: Binding, node: Node) -> str:
+    return binding.key(node.name).version
+
+
+def _statements(rendering: Rendering, dialect: str) -> list[str]:
+    """Every statement as it runs; a query alone stands without a semicolon."""
+    every = (*rendering.before, rendering.query, *rendering.after)
+    texts = [_sql(each, dialect) for each in every]
+    return texts if len(texts) == 1 else [f"{text};" for text in texts]
+
+
+def _sql(expression: exp.Expr, dialect: str) -> str:
+    return expression.sql(dialect=dialect, pretty=True)
+
+
+def _without_query(node: Node) -> str:
+    """One sentence on where the rows of a model without a query come from.
+
+    Raises:
+        Refused: They are others' rows.
+    """
+    from vde_dagster.core.model import PythonFunction, SeedRows
+
+    match node.model.body:
+        case PythonFunction(function=function):
+            reads = ", ".join(str(each) for each in node.model.parents) or "no other model"
+            return (
+                f"{node.name} is a Python model: `{function}` in {node.model.source.path} makes "
+                f"its rows. It reads {reads}."
+            )
+        case SeedRows():
+            return f"{node.name} is a seed: its rows are those of {_csv(node)}."
+        case _:
+            raise Refused(f"{node.name} is a source: others write it, so nothing is run for it.")
+
+
+def _csv(node: Node) -> str | None:
+    """A seed's file, relative to the project."""
+    from os.path import normpath
+
+    from vde_dagster.core.kind import Seed
+
+    kind = node.model.kind
+    if not isinstance(kind, Seed):
+        return None
+    return Path(normpath(node.model.source.path.parent / kind.path)).as_posix()
+
+
+def _facts(
+    binding: Binding,
+    node: Node,
+    interval: Interval,
+    rendering: Rendering | None,
+    *,
+    times: Mapping[str, datetime],
+    dialect: str,
+) -> dict[str, object]:
+    from vde_dagster.app.rendering import inputs_of
+    from vde_dagster.core.model import PythonFunction
+
+    if rendering is None:
+        _without_query(node)  # a source is refused
+    body = node.model.body
+    function = body.function if isinstance(body, PythonFunction) else None
+    return {
+        "model": str(node.name),
+        "kind": node.model.kind.keyword,
+        "environment": binding.environment,
+        "table": str(binding.table(node.name)) if _has_table(node) else None,
+        "table_version": _version(binding, node) if _has_table(node) else None,
+        **{key: instant(time) for key, time in times.items()},
+        "dialect": dialect,
+        "sql": _sql(rendering.query, dialect) if rendering else None,
+        "before": [_sql(each, dialect) for each in rendering.before] if rendering else [],
+        "after": [_sql(each, dialect) for each in rendering.after] if rendering else [],
+        "python": {"path": str(node.model.source.path), "function": function} if function else None,
+        "csv": _csv(node),
+        "inputs": [
+            _input_facts(binding, name, read)
+            for name, read in sorted(inputs_of(binding, node, interval, rendering).items())
+        ],
+    }
+
+
+def _input_facts(binding: Binding, name: ModelName, read: InputRange) -> dict[str, object]:
+    from vde_dagster.core.input_ranges import WholeTable
+
+    ranges: Iterable[Interval] | None = None if isinstance(read, WholeTable) else read
+    return {
+        "model": str(name),
+        "table": str(binding.table(name)),
+        "ranges": None
+        if ranges is None
+        else [{"start": instant(each.start), "end": instant(each.end)} for each in ranges],
+    }
