@@ -12,7 +12,7 @@ from __future__ import annotations
 
 import json
 from collections.abc import Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from datetime import datetime, timedelta
 from enum import Enum
 from typing import Final
@@ -72,6 +72,11 @@ class LateDataPolicy:
     catchup_threshold: timedelta | None = None
     load_type: LoadType = LoadType.CHANGED
     on_source_rewrite: OnSourceRewrite = OnSourceRewrite.OVERWRITE
+
+    def within(self, catalog: str) -> LateDataPolicy:
+        """The policy with its sources as the project of this catalog names them."""
+        tracked = (replace(each, name=each.name.within(catalog)) for each in self.tracked)
+        return replace(self, tracked=tuple(tracked))
 
     @property
     def sources(self) -> tuple[ModelName, ...]:

@@ -33,7 +33,7 @@ def project_names(query: exp.Query, catalog: str) -> exp.Query:
         SqlglotError: The query's scopes cannot be told apart.
     """
     named = strip_catalog(query, catalog)
-    for table in _tables(named):
+    for table in tables_of(named):
         if isinstance(table.this, exp.Identifier) and not table.db:
             table.set("db", exp.to_identifier(DEFAULT_SCHEMA))
     return named
@@ -59,7 +59,7 @@ def strip_catalog(query: exp.Query, catalog: str) -> exp.Query:
     return stripped
 
 
-def _tables(query: exp.Query) -> list[exp.Table]:
+def tables_of(query: exp.Query) -> list[exp.Table]:
     """The tables that a query reads; names of common table expressions are none."""
     return [
         source

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import re
 from collections.abc import Mapping
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from datetime import datetime
 from pathlib import Path
 from typing import Final
@@ -42,22 +42,33 @@ _KEYS: Final = (
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Defaults:
-    """What a model has that says nothing itself."""
+    """What a model has that says nothing itself; ``catalog`` is the project's own."""
 
     dialect: str = "spark"
     start: datetime | None = None
     cron: str = "@daily"
+    catalog: str = "lake"
 
     def as_texts(self) -> dict[str, str]:
         """The defaults as they are stored beside a model's source."""
         start = self.start.isoformat() if self.start is not None else ""
-        return {"dialect": self.dialect, "start": start, "cron": self.cron}
+        return {
+            "dialect": self.dialect,
+            "start": start,
+            "cron": self.cron,
+            "catalog": self.catalog,
+        }
 
     @classmethod
     def from_texts(cls, texts: Mapping[str, str]) -> Defaults:
         """The defaults that were stored."""
         start = parse_instant(texts["start"]) if texts["start"] else None
-        return cls(dialect=texts["dialect"], start=start, cron=texts["cron"])
+        return cls(
+            dialect=texts["dialect"],
+            start=start,
+            cron=texts["cron"],
+            catalog=texts.get("catalog", "lake"),
+        )
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -159,11 +170,12 @@ def _configuration(root: Entry, folder: Path, reader: Reader) -> Configuration:
     name = reader.text(keys.get("name"), "")
     if not name:
         reader.add(root.place, "the project has no name", "Add a line like `name: my_project`.")
+    catalog = _catalog(keys.get("catalog"), reader)
     return Configuration(
         folder=folder.resolve(),
         name=name,
-        defaults=_defaults(keys.get("defaults"), reader),
-        catalog=_catalog(keys.get("catalog"), reader),
+        defaults=replace(_defaults(keys.get("defaults"), reader), catalog=catalog.name),
+        catalog=catalog,
         spark=_spark(keys.get("spark"), reader),
         state_url=_state_url(keys.get("state"), reader),
         clock_sources=_clock(keys.get("clock"), reader),

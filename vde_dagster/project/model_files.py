@@ -9,23 +9,17 @@ from pathlib import PurePath
 
 from sqlglot import exp
 from sqlglot.errors import SqlglotError
-from sqlglot.optimizer.scope import traverse_scope
 
 from vde_dagster.core.dsha import Column
 from vde_dagster.core.errors import Place, ProjectInvalid
 from vde_dagster.core.intervals import EPOCH
 from vde_dagster.core.kind import External, Seed
 from vde_dagster.core.model import Model, ModelSource, Query, SeedRows
-from vde_dagster.core.names import DEFAULT_SCHEMA, InvalidName, ModelName
+from vde_dagster.core.names import InvalidName, ModelName
+from vde_dagster.core.table_names import name_of_table, project_names, tables_of
 from vde_dagster.project.configuration import Defaults
-from vde_dagster.project.interim import (
-    MacroScope,
-    Statements,
-    UserMacro,
-    load_user_macros,
-    read_statements,
-)
 from vde_dagster.project.kind_options import read_kind
+from vde_dagster.project.macro_language import MacroScope, Statements, read_statements
 from vde_dagster.project.macros.expansion import first_line
 from vde_dagster.project.model_block import Block, read_block
 from vde_dagster.project.model_checks import check_query
@@ -33,6 +27,7 @@ from vde_dagster.project.model_properties import Properties, build_model, read_p
 from vde_dagster.project.problems import Problems
 from vde_dagster.project.python_models import read_python_model
 from vde_dagster.project.settings import Settings
+from vde_dagster.project.user_macros import UserMacro, load_user_macros
 
 
 def read_model(source: ModelSource, *, functions: Mapping[str, UserMacro] | None = None) -> Model:
@@ -118,7 +113,7 @@ def external_source(
 def _read_external(source: ModelSource, defaults: Defaults) -> Model:
     entry = json.loads(source.text)
     return Model(
-        name=ModelName.parse(entry["name"]),
+        name=ModelName.parse(entry["name"]).within(defaults.catalog),
         kind=External(),
         body=None,
         source=source,
@@ -169,7 +164,8 @@ def _sql_model(
         scope=MacroScope(variables=settings.variables, functions=functions),
         problems=problems,
     )
-    body = _body(read, properties.dialect, place, problems) if read is not None else None
+    catalog = settings.defaults.catalog
+    body = _body(read, properties.dialect, catalog, place, problems) if read is not None else None
     if read is None or body is None:
         return None
     check_query(body, properties, place, header, problems)
@@ -178,7 +174,9 @@ def _sql_model(
     return build_model(kept, properties, header, body, tuple(sorted(parents)))
 
 
-def _body(read: Statements, dialect: str, place: Place, problems: Problems) -> Query | None:
+def _body(
+    read: Statements, dialect: str, catalog: str, place: Place, problems: Problems
+) -> Query | None:
     """The one query of a model, with the statements before and after it."""
     queries = [index for index, each in enumerate(read.expressions) if isinstance(each, exp.Query)]
     if len(queries) != 1:
@@ -189,8 +187,13 @@ def _body(read: Statements, dialect: str, place: Place, problems: Problems) -> Q
     at = queries[0]
     query = read.expressions[at]
     assert isinstance(query, exp.Query), "the index of a query"
+    try:
+        named = project_names(query, catalog)
+    except SqlglotError as error:
+        problems.add(place, f"the query cannot be understood: {first_line(error)}", "Rename it.")
+        return None
     return Query(
-        expression=query,
+        expression=named,
         dialect=dialect,
         before=read.expressions[:at],
         after=read.expressions[at + 1 :],
@@ -225,18 +228,9 @@ def _name_of_path(path: PurePath) -> ModelName | None:
 
 def _parents(query: exp.Query, place: Place, problems: Problems) -> tuple[ModelName, ...]:
     names: set[ModelName] = set()
-    try:
-        scopes = traverse_scope(query)
-    except SqlglotError as error:
-        problems.add(place, f"the query cannot be understood: {first_line(error)}", "Rename it.")
-        return ()
-    for scope in scopes:
-        for table in scope.sources.values():
-            if not isinstance(table, exp.Table) or not table.name:
-                continue
-            written = ".".join(part.name for part in table.parts)
-            try:
-                names.add(ModelName.parse(written if table.db else f"{DEFAULT_SCHEMA}.{written}"))
-            except InvalidName as error:
-                problems.add(place, str(error))
+    for table in tables_of(query):
+        try:
+            names.add(name_of_table(table))
+        except InvalidName as error:
+            problems.add(place, str(error))
     return tuple(sorted(names))

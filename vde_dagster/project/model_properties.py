@@ -150,7 +150,7 @@ def read_properties(
     _check_kind(kind, storage, values, place, problems)
     _check_policy(kind, late_data, values, problems)
     return Properties(
-        name=name,
+        name=name.within(defaults.catalog),
         kind=kind,
         cron=cron,
         cron_tz=_zone(values.get("cron_tz"), problems),
@@ -169,11 +169,11 @@ def read_properties(
         storage=storage,
         audits=calls["audits"],
         signals=calls["signals"],
-        depends_on=depends_on,
+        depends_on={key.within(defaults.catalog): each for key, each in depends_on.items()},
         allow_partials=flags["allow_partials"],
         enabled=flags["enabled"],
         stamp=_text(values, "stamp"),
-        late_data=late_data,
+        late_data=late_data.within(defaults.catalog) if late_data is not None else None,
     )
 
 

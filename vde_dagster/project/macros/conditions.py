@@ -170,8 +170,8 @@ def _calculate(node: exp.Expr) -> Decimal | None:
         return None
     try:
         return _ARITHMETIC[type(node)](left, right)
-    except ArithmeticError:  # a division by zero, for one
-        return None
+    except ArithmeticError:
+        raise NotConstant(node, "has no result") from None
 
 
 _OTHERS: Final[dict[type[exp.Expr], Callable[[exp.Expr], Scalar]]] = {

@@ -165,8 +165,8 @@ def _put_one(slot: exp.Expr, parent: exp.Expr, value: exp.Expr) -> None:
     if isinstance(value, exp.Query) and not isinstance(value, exp.Subquery):
         if isinstance(parent, exp.Paren):
             parent.replace(value.subquery(copy=False))
-        elif isinstance(parent, exp.CTE | exp.Exists):
-            slot.replace(value)
+        elif isinstance(parent, exp.CTE | exp.Exists) or parent.parent is None:
+            slot.replace(value)  # the root is what holds a whole text
         else:
             slot.replace(value.subquery(copy=False))
     elif isinstance(parent, exp.CTE):
@@ -215,13 +215,15 @@ def _put_members(parent: exp.In, slot: exp.Expr, found: Sequence[exp.Expr]) -> N
 
 
 def _put_ordered(parent: exp.Ordered, found: Sequence[exp.Expr]) -> None:
+    """Items of ORDER BY; those that say nothing of their direction have that behind the macro."""
     items: list[exp.Expr] = []
     for each in found:
-        if isinstance(each, exp.Ordered):
+        directed = isinstance(each, exp.Ordered) and each.args.get("desc") is not None
+        if directed or (isinstance(each, exp.Ordered) and parent.args.get("desc") is None):
             items.append(each)
         else:
             ordered = parent.copy()
-            ordered.set("this", each)
+            ordered.set("this", each.this if isinstance(each, exp.Ordered) else each)
             items.append(ordered)
     parent.replace(items if len(items) != 1 else items[0])
 
@@ -237,7 +239,7 @@ def _remove(slot: exp.Expr) -> None:
         _remove(parent)
     elif isinstance(parent.args.get(slot.arg_key or ""), list):
         slot.pop()
-        if not parent.args.get(slot.arg_key or "") and isinstance(parent, _CLAUSES):
+        if isinstance(parent, _CLAUSES) and not any(parent.args.values()):
             parent.pop()
         elif isinstance(parent, exp.Select) and not parent.expressions:
             raise MacroError("no column is left in this SELECT", "Give @IF another branch.")
