@@ -14,7 +14,7 @@ from sqlglot import exp
 
 Scalar = str | bool | Decimal | None
 
-_COMPARISONS: Final[dict[type[exp.Expr], Callable[[object, object], bool]]] = {
+_COMPARISONS: Final[dict[type[exp.Expr], Callable[[int, int], bool]]] = {
     exp.EQ: operator.eq,
     exp.NEQ: operator.ne,
     exp.LT: operator.lt,
@@ -138,10 +138,22 @@ def _compare(kind: type[exp.Expr], left: exp.Expr, right: exp.Expr) -> bool | No
     first, second = evaluate(left), evaluate(right)
     if first is None or second is None:
         return None
-    if type(first) is not type(second):
+    order = _order(first, second)
+    if order is None:
         compared = kind(this=left.copy(), expression=right.copy())
         raise NotConstant(compared, "compares values of different types")
-    return _COMPARISONS[kind](first, second)
+    return _COMPARISONS[kind](order, 0)
+
+
+def _order(first: Scalar, second: Scalar) -> int | None:
+    """Below, at or above 0 as the first value is; None for values of different types."""
+    if isinstance(first, str) and isinstance(second, str):
+        return (first > second) - (first < second)
+    if isinstance(first, bool) and isinstance(second, bool):
+        return first - second
+    if isinstance(first, Decimal) and isinstance(second, Decimal):
+        return (first > second) - (first < second)
+    return None
 
 
 def _negative(node: exp.Expr) -> Decimal | None:

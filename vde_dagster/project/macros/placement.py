@@ -201,7 +201,8 @@ def _put_members(parent: exp.In, slot: exp.Expr, found: Sequence[exp.Expr]) -> N
     if len(members) == 1 and isinstance(members[0], exp.Query) and len(parent.expressions) < 2:
         parent.set("field", None)
         parent.set("expressions", None)
-        parent.set("query", members[0].unnest().subquery(copy=False))
+        query = members[0].unnest()
+        parent.set("query", exp.Subquery(this=query))
         return
     if slot.arg_key == "field":
         parent.set("field", None)

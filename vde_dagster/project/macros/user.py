@@ -154,13 +154,12 @@ def _node(given: exp.Expr, wanted: type[exp.Expr]) -> exp.Expr:
     inner = given.unnest()
     if isinstance(inner, wanted):
         return inner
-    names = names_of(inner) if isinstance(inner, exp.Column) else None
-    if names is not None and wanted is exp.Identifier and len(names) == 1:
-        return inner.this.copy()
-    if names is not None and wanted is exp.Table and len(names) <= 3:
-        identifiers = [each.copy() for each in inner.parts]
+    parts = [each.copy() for each in inner.parts] if isinstance(inner, exp.Column) else []
+    if wanted is exp.Identifier and len(parts) == 1:
+        return parts[0]
+    if wanted is exp.Table and 1 <= len(parts) <= 3:
         keys = ("this", "db", "catalog")
-        return exp.Table(**dict(zip(keys, reversed(identifiers), strict=False)))
+        return exp.Table(**dict(zip(keys, reversed(parts), strict=False)))
     raise TypeError(f"a {wanted.__name__} of SQL")
 
 

@@ -1,0 +1,410 @@
+"""Macros against what a person would have written without them."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from pathlib import Path
+
+import pytest
+import sqlglot
+from sqlglot import exp
+
+from vde_dagster.core.errors import Place
+from vde_dagster.core.macros import TIME_MACROS, macros_in
+from vde_dagster.project.macro_language import (
+    MacroScope,
+    Statements,
+    is_star_macro,
+    read_statements,
+)
+from vde_dagster.project.problems import Problems
+
+VARIABLES: Mapping[str, object] = {
+    "columns": ["a", "b"],
+    "empty": [],
+    "function": "sum",
+    "hostile": "x`; drop table y --",
+    "ids": [1, 2],
+    "minus": -2,
+    "nothing": None,
+    "number": 3,
+    "nested": {"a": 1},
+    "quote": "it's",
+    "schema": "raw",
+    "table": "orders",
+    "type": "bigint",
+    "yes": True,
+}
+SCOPE = MacroScope(variables=VARIABLES, functions={})
+PLACE = Place(path=Path("models/m.sql"), line=7)
+
+
+def read(text: str, dialect: str = "spark") -> Statements:
+    problems = Problems()
+    found = read_statements(text, dialect=dialect, place=PLACE, scope=SCOPE, problems=problems)
+    assert problems.found == []
+    assert found is not None
+    return found
+
+
+def problems_of(text: str, dialect: str = "spark") -> list[str]:
+    problems = Problems()
+    found = read_statements(text, dialect=dialect, place=PLACE, scope=SCOPE, problems=problems)
+    assert found is None
+    return [str(each) for each in problems.found]
+
+
+def sql_of(text: str, dialect: str = "spark") -> list[str]:
+    return [each.sql(dialect) for each in read(text, dialect).expressions]
+
+
+def plain(text: str, dialect: str = "spark") -> list[str]:
+    return [each.sql(dialect) for each in sqlglot.parse(text, dialect=dialect) if each is not None]
+
+
+EXPANSIONS = [
+    # variables
+    ("SELECT @VAR('number') AS x", "SELECT 3 AS x"),
+    ("SELECT @number AS x", "SELECT 3 AS x"),
+    ("SELECT @NUMBER + @var('Number') AS x", "SELECT 3 + 3 AS x"),
+    ("SELECT @VAR('missing', 5) AS x", "SELECT 5 AS x"),
+    ("SELECT @VAR('missing', 'a b') AS x", "SELECT 'a b' AS x"),
+    ("SELECT @VAR('missing', a + 1) * 2 AS x FROM t", "SELECT (a + 1) * 2 AS x FROM t"),
+    ("SELECT @VAR('number', 5) AS x", "SELECT 3 AS x"),
+    ("SELECT @quote AS x", r"SELECT 'it\'s' AS x"),
+    ("SELECT @hostile AS x", "SELECT 'x`; drop table y --' AS x"),
+    ("SELECT @yes AS x, @nothing AS y", "SELECT TRUE AS x, NULL AS y"),
+    ("SELECT a - @minus AS x FROM t", "SELECT a - (-2) AS x FROM t"),
+    ("SELECT @ids AS x", "SELECT ARRAY(1, 2) AS x"),
+    ("SELECT a FROM t WHERE a IN @ids", "SELECT a FROM t WHERE a IN (1, 2)"),
+    ("SELECT a FROM t WHERE a IN (@ids, 7)", "SELECT a FROM t WHERE a IN (1, 2, 7)"),
+    ("SELECT a FROM t WHERE a IN @VAR('columns')", "SELECT a FROM t WHERE a IN ('a', 'b')"),
+    ("SELECT a FROM t WHERE a IN @empty OR b", "SELECT a FROM t WHERE FALSE OR b"),
+    ("SELECT a FROM t LIMIT @number", "SELECT a FROM t LIMIT 3"),
+    ("SELECT a + INTERVAL @number DAY AS x FROM t", "SELECT a + INTERVAL 3 DAY AS x FROM t"),
+    ("SELECT to_date(a, @VAR('f', 'yyyy')) AS x", "SELECT to_date(a, 'yyyy') AS x"),
+    ("SELECT DATE_TRUNC(@VAR('u', 'month'), a) AS x", "SELECT DATE_TRUNC('month', a) AS x"),
+    ("SELECT a AS x FROM t WHERE a LIKE @quote", r"SELECT a AS x FROM t WHERE a LIKE 'it\'s'"),
+    # names
+    ("SELECT @{function}(a) AS @{function}_a FROM t", "SELECT sum(a) AS sum_a FROM t"),
+    ("SELECT a FROM @{schema}.orders", "SELECT a FROM raw.orders"),
+    ("SELECT a FROM raw.@{table}", "SELECT a FROM raw.orders"),
+    ("SELECT a FROM @{schema}.@{table} AS o", "SELECT a FROM raw.orders AS o"),
+    ("SELECT a FROM @{schema}.x_@{table}_@{number}", "SELECT a FROM raw.x_orders_3"),
+    ("SELECT a FROM @{ table }_1", "SELECT a FROM orders_1"),
+    ("SELECT a AS `the @{table}` FROM t", "SELECT a AS `the orders` FROM t"),
+    ("SELECT @{hostile} FROM t", "SELECT `x``; drop table y --` FROM t"),
+    ("SELECT t.@{hostile}_x AS a FROM t", "SELECT t.`x``; drop table y --_x` AS a FROM t"),
+    ("SELECT CAST(a AS @{type}) AS x", "SELECT CAST(a AS BIGINT) AS x"),
+    ("SELECT '@{table} @number' AS x", "SELECT '@{table} @number' AS x"),
+    ("SELECT a AS @VAR('table') FROM t", "SELECT a AS `orders` FROM t"),
+    # @IF
+    ("SELECT @IF(@number > 2, a, b) AS x FROM t", "SELECT a AS x FROM t"),
+    ("SELECT @IF(@number > 3, a, b) AS x FROM t", "SELECT b AS x FROM t"),
+    ("SELECT @IF (@yes, a) AS x, b FROM t", "SELECT a AS x, b FROM t"),
+    ("SELECT b, @IF(NOT @yes, a) AS x FROM t", "SELECT b FROM t"),
+    ("SELECT b, @IF(NOT @yes, a AS x) FROM t", "SELECT b FROM t"),
+    ("SELECT @IF(@nothing = 1, a, b) AS x FROM t", "SELECT b AS x FROM t"),
+    ("SELECT a FROM t WHERE @IF(FALSE, a > 1)", "SELECT a FROM t"),
+    ("SELECT a FROM t WHERE b AND @IF(FALSE, a > 1)", "SELECT a FROM t WHERE b"),
+    ("SELECT a FROM t WHERE @IF(FALSE, a > 1) AND b", "SELECT a FROM t WHERE b"),
+    ("SELECT a FROM t WHERE NOT (@IF(FALSE, a > 1)) OR b", "SELECT a FROM t WHERE b"),
+    ("SELECT a FROM t WHERE b AND @IF(TRUE, a OR b)", "SELECT a FROM t WHERE b AND (a OR b)"),
+    ("SELECT a FROM t GROUP BY @IF(FALSE, a)", "SELECT a FROM t"),
+    ("SELECT a FROM t HAVING @IF(FALSE, a)", "SELECT a FROM t"),
+    ("SELECT a FROM t ORDER BY a, @IF(FALSE, b) DESC", "SELECT a FROM t ORDER BY a"),
+    ("SELECT a FROM t LIMIT @IF(FALSE, 3)", "SELECT a FROM t"),
+    ("SELECT f(a, @IF(FALSE, b)) AS x", "SELECT f(a) AS x"),
+    ("SELECT a FROM @IF(@yes, raw.big, raw.small) AS o", "SELECT a FROM raw.big AS o"),
+    ("SELECT 1 FROM (@IF(@yes, SELECT 1 AS a)) AS q", "SELECT 1 FROM (SELECT 1 AS a) AS q"),
+    ("SELECT 1 FROM @IF(@yes, SELECT 1 AS a) AS q", "SELECT 1 FROM (SELECT 1 AS a) AS q"),
+    (
+        "WITH q AS (@IF(@yes, SELECT 1 AS a)) SELECT a FROM q",
+        "WITH q AS (SELECT 1 AS a) SELECT a FROM q",
+    ),
+    ("SELECT a = @IF(@yes, SELECT 1 AS a) AS x", "SELECT a = (SELECT 1 AS a) AS x"),
+    ("@IF(@number = 3, SELECT 1 AS a, SELECT 2 AS a)", "SELECT 1 AS a"),
+    ("@IF(FALSE, DELETE FROM t); SELECT 1 AS a", "SELECT 1 AS a"),
+    ("@IF(TRUE, DELETE FROM t); SELECT 1 AS a", "DELETE FROM t; SELECT 1 AS a"),
+    ("SELECT @IF(TRUE, @IF(FALSE, a, b), c) AS x", "SELECT b AS x"),
+    ("SELECT @IF(FALSE, @nobody_knows, 1) AS x", "SELECT 1 AS x"),
+    ("SELECT @IF(@VAR('missing', 'a') IN ('a', 'b'), 1, 2) AS x", "SELECT 1 AS x"),
+    ("SELECT @IF(@number IN @ids, 1, 2) AS x", "SELECT 2 AS x"),
+    # @EACH
+    ("SELECT @EACH([a, b], x -> x) FROM t", "SELECT a, b FROM t"),
+    ("SELECT @EACH((a, b), x -> x) FROM t", "SELECT a, b FROM t"),
+    ("SELECT @EACH(a, x -> x + 1) AS y FROM t", "SELECT a + 1 AS y FROM t"),
+    ("SELECT @EACH([], x -> x), b FROM t", "SELECT b FROM t"),
+    ("SELECT @EACH(@empty, x -> x), b FROM t", "SELECT b FROM t"),
+    ("SELECT @EACH(@columns, x -> @{x}) FROM t", "SELECT a, b FROM t"),
+    ("SELECT @EACH(@columns, x -> x AS @{x}_s)", "SELECT 'a' AS a_s, 'b' AS b_s"),
+    (
+        "SELECT @EACH([a, b], x -> SUM(x) AS sum_@{x}) FROM t GROUP BY @EACH([c, d], x -> x)",
+        "SELECT SUM(a) AS sum_a, SUM(b) AS sum_b FROM t GROUP BY c, d",
+    ),
+    ("SELECT COALESCE(@EACH([a, b], x -> x), 0) AS y", "SELECT COALESCE(a, b, 0) AS y"),
+    ("SELECT f(0, @EACH([a, b], x -> x)) AS y", "SELECT f(0, a, b) AS y"),
+    ("SELECT c IN (@EACH([1, 2], x -> x * 2)) AS y", "SELECT c IN (1 * 2, 2 * 2) AS y"),
+    ("SELECT @EACH([a + 1], x -> x * 2) AS y", "SELECT (a + 1) * 2 AS y"),
+    ("SELECT @EACH([a, b], x -> t.x) FROM t", "SELECT t.a, t.b FROM t"),
+    ("SELECT @EACH([a, b], x -> t.@{x} AS x) FROM t", "SELECT t.a AS a, t.b AS b FROM t"),
+    (
+        "SELECT a FROM t ORDER BY @EACH([a, b], x -> x) DESC",
+        "SELECT a FROM t ORDER BY a DESC, b DESC",
+    ),
+    (
+        "SELECT a FROM t ORDER BY @EACH([a, b], x -> x DESC)",
+        "SELECT a FROM t ORDER BY a DESC, b DESC",
+    ),
+    (
+        "SELECT @EACH([a, b], x -> @EACH([c, d], y -> x + y AS @{x}_@{y})) FROM t",
+        "SELECT a + c AS a_c, a + d AS a_d, b + c AS b_c, b + d AS b_d FROM t",
+    ),
+    ("SELECT @EACH([a], x -> @EACH([b], x -> x)) FROM t", "SELECT b FROM t"),
+    ("SELECT @EACH([(a, 1), (b, 2)], (x, n) -> x + n) FROM t", "SELECT a + 1, b + 2 FROM t"),
+    ("SELECT @EACH([a, b], x -> @IF(x = 'a', x, x + 1)) FROM t", "SELECT a, b + 1 FROM t"),
+    (
+        "SELECT @EACH([a], x -> transform(x, x -> x + 1)) AS y",
+        "SELECT transform(a, x -> x + 1) AS y",
+    ),
+    (
+        "SELECT @EACH([sum, avg], f -> @{f}(a) AS @{f}_a) FROM t",
+        "SELECT sum(a) AS sum_a, avg(a) AS avg_a FROM t",
+    ),
+    ("SELECT @EACH([a, b], x -> `x`) FROM t", "SELECT `x`, `x` FROM t"),
+    ("SELECT (@EACH([a, b], x -> x)) IN (SELECT 1, 2) AS y", "SELECT (a, b) IN (SELECT 1, 2) AS y"),
+    # @DEF
+    ("@DEF(rate, 2); SELECT @rate * a AS x", "SELECT 2 * a AS x"),
+    ("@DEF(sums, a + b); SELECT @sums * 2 AS x", "SELECT (a + b) * 2 AS x"),
+    ("@DEF(double, x -> x * 2); SELECT @double(a + 1) AS y", "SELECT (a + 1) * 2 AS y"),
+    ("@DEF(f, (x, y) -> x - y); SELECT @f(1, a - b) AS z", "SELECT 1 - (a - b) AS z"),
+    ("@DEF(f, x -> x + 1); @DEF(g, x -> @f(x) * 2); SELECT @g(a) AS y", "SELECT (a + 1) * 2 AS y"),
+    ("@DEF(part, b); SELECT a AS @{part}_x FROM t", "SELECT a AS b_x FROM t"),
+    ("@IF(TRUE, @DEF(k, 1)); SELECT @k AS x", "SELECT 1 AS x"),
+    ("@DEF(number, 4); SELECT @number AS x", "SELECT 4 AS x"),
+]
+
+
+@pytest.mark.parametrize("text,expected", EXPANSIONS)
+def test_a_macro_gives_what_a_person_would_have_written(text: str, expected: str) -> None:
+    assert sql_of(text) == plain(expected)
+
+
+DIALECTS = (
+    "spark",
+    "duckdb",
+    "bigquery",
+    "postgres",
+    "snowflake",
+    "tsql",
+    "mysql",
+    "oracle",
+    "trino",
+)
+
+
+@pytest.mark.parametrize("dialect", DIALECTS)
+def test_every_dialect_reads_the_same_macros(dialect: str) -> None:
+    text = (
+        "@DEF(double, v -> v * 2);\n"
+        "SELECT @EACH((a, b), x -> @double(x) AS @{x}_@{number}), @VAR('number') AS n,\n"
+        "  @IF(@yes, c, d) AS e, @IF(NOT @yes, f) AS f, '@g' AS g\n"
+        "FROM @{schema}.@{table} WHERE h BETWEEN @start_ds AND @end_ds AND i IN @ids"
+    )
+    expected = (
+        "SELECT a * 2 AS a_3, b * 2 AS b_3, 3 AS n, c AS e, '@g' AS g "
+        "FROM raw.orders WHERE h BETWEEN @start_ds AND @end_ds AND i IN (1, 2)"
+    )
+    assert sql_of(text, dialect) == plain(expected, dialect)
+
+
+@pytest.mark.parametrize("dialect", DIALECTS)
+def test_square_brackets_are_a_list_in_every_dialect(dialect: str) -> None:
+    text = "SELECT @EACH([a, b], x -> x) FROM t"
+    assert sql_of(text, dialect) == plain("SELECT a, b FROM t", dialect)
+
+
+@pytest.mark.parametrize(
+    "dialect,text",
+    [
+        ("postgres", "SELECT a @> b AS x FROM t"),
+        ("postgres", "SELECT a <@ b AS x FROM t"),
+        ("mysql", "SELECT @@version AS x"),
+        ("spark", "SELECT 'x@y.z' AS x"),
+        ("spark", 'SELECT "@number" AS x'),
+        ("duckdb", "SELECT $$ @number $$ AS x"),
+    ],
+)
+def test_other_uses_of_the_sign_stay_as_they_are(dialect: str, text: str) -> None:
+    assert sql_of(text, dialect) == plain(text, dialect)
+
+
+@pytest.mark.parametrize("name", sorted(TIME_MACROS))
+def test_time_macros_stay_for_rendering(name: str) -> None:
+    text = (
+        f"SELECT @{name} AS x, @IF(TRUE, @{name.upper()}) AS y "
+        f"FROM t WHERE @EACH([@{name}], z -> a < z)"
+    )
+    (query,) = read(text).expressions
+    assert isinstance(query, exp.Query)
+    assert [found for found, _ in macros_in(query)] == [name, name, name]
+
+
+def test_statements_keep_their_order_and_empty_ones_vanish() -> None:
+    text = ";\nSET x = @number;\n;\nSELECT 1 AS a;\n@IF(FALSE, DELETE FROM t);\nDELETE FROM u;;"
+    assert sql_of(text) == plain("SET x = 3; SELECT 1 AS a; DELETE FROM u")
+
+
+def test_comments_stay_with_what_they_stand_beside() -> None:
+    text = (
+        "SELECT @IF(@yes, a, b) AS x, -- the x\n"
+        "  @EACH([c, d], y -> y /* each */), -- both\n"
+        "  @{table}_id -- its id\n"
+        "FROM t -- the table"
+    )
+    (query,) = read(text).expressions
+    found = [each.strip() for node in query.walk() for each in node.comments or []]
+    assert sorted(found) == ["both", "each", "each", "its id", "the table", "the x"]
+
+
+def test_what_was_used_is_told() -> None:
+    text = "SELECT @number AS a, @VAR('Missing', 1) AS b, @IF(FALSE, @yes, 2) AS c, @{table}"
+    assert read(text).used_variables == {"number", "missing", "table"}
+    assert read("SELECT @start_ds AS a").used_variables == frozenset()
+    assert read(text).used_files == frozenset()
+
+
+def test_stars_wait_for_the_columns_of_the_parents() -> None:
+    text = "SELECT @STAR(raw.orders, except := [a], prefix := 'p_'), b FROM raw.orders"
+    (query,) = read(text).expressions
+    assert isinstance(query, exp.Select)
+    assert [is_star_macro(each) for each in query.selects] == [True, False]
+    assert [table.name for table in query.find_all(exp.Table)] == ["orders"]
+
+
+@pytest.mark.parametrize(
+    "text,expected",
+    [
+        ("@UNION('all', a, raw.b)", "SELECT * FROM a UNION ALL SELECT * FROM raw.b"),
+        ("@UNION(a, b)", "SELECT * FROM a UNION ALL SELECT * FROM b"),
+        ("@UNION('DISTINCT', a, b)", "SELECT * FROM a UNION SELECT * FROM b"),
+        ("@UNION(a)", "SELECT * FROM a"),
+        (
+            "@UNION(a, b) ORDER BY 1 LIMIT 2",
+            "SELECT * FROM a UNION ALL SELECT * FROM b ORDER BY 1 LIMIT 2",
+        ),
+        (
+            "WITH a AS (SELECT 1 AS x) @UNION(a, b)",
+            "WITH a AS (SELECT 1 AS x) SELECT * FROM a UNION ALL SELECT * FROM b",
+        ),
+        (
+            "WITH u AS (@UNION(a, b)) SELECT 1 AS x FROM u",
+            "WITH u AS (SELECT * FROM a UNION ALL SELECT * FROM b) SELECT 1 AS x FROM u",
+        ),
+        (
+            "SELECT 1 AS x FROM (@UNION(a, b)) AS u",
+            "SELECT 1 AS x FROM (SELECT * FROM a UNION ALL SELECT * FROM b) AS u",
+        ),
+        (
+            "SELECT 1 AS x FROM @UNION(a, b) AS u",
+            "SELECT 1 AS x FROM (SELECT * FROM a UNION ALL SELECT * FROM b) AS u",
+        ),
+        (
+            "SELECT 1 AS x FROM c JOIN @UNION(a, b) AS u ON TRUE",
+            "SELECT 1 AS x FROM c JOIN (SELECT * FROM a UNION ALL SELECT * FROM b) AS u ON TRUE",
+        ),
+        (
+            "@UNION(@EACH([a, b], x -> raw.@{x}))",
+            "SELECT * FROM raw.a UNION ALL SELECT * FROM raw.b",
+        ),
+        ("@IF(TRUE, @UNION(a, b), SELECT 1 AS x)", "SELECT * FROM a UNION ALL SELECT * FROM b"),
+    ],
+)
+def test_a_union_is_a_query_over_its_relations(text: str, expected: str) -> None:
+    (query,) = read(text).expressions
+    for node in list(query.find_all(exp.Anonymous)):
+        assert is_star_macro(node)
+        node.replace(exp.Star())
+    assert [query.sql("spark")] == plain(expected)
+
+
+PROBLEMS = [
+    ("SELECT @VAR('numbr') AS x", 7, "no variable 'numbr'", "Did you mean number?"),
+    ("SELECT a,\n@numbr AS x", 8, "unknown macro @numbr", "Did you mean number?"),
+    ("SELECT @strat_ds AS x", 7, "unknown macro @strat_ds", "start_ds"),
+    ("SELECT @EECH([a], x -> x)", 7, "unknown macro @eech", "each"),
+    ("SELECT @{nobody}_x AS a", 7, "unknown macro @nobody", "Known"),
+    ("SELECT @nested AS x", 7, "mapping", ""),
+    ("SELECT @IF(a > 1, b, c) AS x", 7, "`a` is known only when the query runs", "CASE WHEN"),
+    ("SELECT @IF(@start_ds > '2024', b) AS x", 7, "is known only when", "CASE WHEN"),
+    ("SELECT @IF(@number = '3', b) AS x", 7, "different types", ""),
+    ("SELECT @IF(@number, b) AS x", 7, "is no condition", ""),
+    ("SELECT @IF(TRUE) AS x", 7, "@IF has 1 arguments", "@IF(condition, then)"),
+    ("SELECT\n\n@IF(FALSE, a) AS x\nFROM t", 9, "no column is left", "another branch"),
+    ("SELECT a FROM t JOIN u ON @IF(FALSE, a)", 7, "gives nothing here", "another branch"),
+    ("SELECT a FROM @IF(FALSE, t)", 7, "one table is needed", ""),
+    ("SELECT @EACH([a, b], x) FROM t", 7, "is a function", "@EACH([a, b], x -> expression)"),
+    ("SELECT @EACH([a, b], x -> x) AS y FROM t", 7, "2 expressions", ""),
+    ("SELECT @EACH([a, b], x -> x) + 1 AS y FROM t", 7, "2 expressions", ""),
+    ("SELECT @EACH([a], x -> x AS y) AS z FROM t", 7, "has a name", ""),
+    ("SELECT @EACH([a, , b], x -> x) AS y FROM t", 7, "an argument is empty", ""),
+    ("SELECT @EACH([1], x -> t.@{ids}) FROM t", 7, "its value is no text", ""),
+    ("SELECT @DEF(x, 1) AS y", 7, "a statement of its own", "before the query"),
+    ("@DEF(start_ds, 1); SELECT 1 AS y", 7, "a macro of the language", "another name"),
+    ("@DEF(f, x -> @g(x)); @DEF(g, x -> @f(x)); SELECT @f(a) AS y", 7, "calls itself", "circle"),
+    ("@DEF(f, x -> x); SELECT @f(a, b) AS y", 7, "@f takes 1 arguments (x)", ""),
+    ("@DEF(f, x -> x); SELECT @f AS y", 7, "called with arguments", "@f(...)"),
+    ("@DEF(k, 1); SELECT @k(1) AS y", 7, "takes no arguments", ""),
+    ("SELECT @number(1) AS y", 7, "takes no arguments", "Write @number."),
+    ("SELECT @start_ds(1) AS y", 7, "takes no arguments", "Write @start_ds."),
+    ("SELECT @IF AS y", 7, "called with arguments", "@if(...)"),
+    ("SELECT @IF(a", 7, "never closed", ")"),
+    ("SELECT @{a b} AS x", 7, "one name", "@{name}"),
+    ("SELECT a FROM t@number", 7, "right beside a name", "name_@{variable}"),
+    ("SELECT @IF(TRUE, a)b FROM t", 7, "right beside a name", ""),
+    ("SELECT @STAR() FROM t", 7, "relation", "@STAR(relation"),
+    ("SELECT @STAR(t, u, v) FROM t", 7, "cannot be called so", "@STAR(relation"),
+    ("SELECT @STAR(t, colour := 'x') FROM t", 7, "cannot be called so", "@STAR(relation"),
+    ("SELECT @STAR(t, except := [a], exclude := [b]) FROM t", 7, "cannot be called so", ""),
+    ("SELECT @STAR(t, except := [a + 1]) FROM t", 7, "no name or text", ""),
+    ("@UNION('some', a, b)", 7, "'all' or 'distinct'", "@UNION"),
+    ("@UNION('all')", 7, "names of relations", "@UNION"),
+    ("@UNION(a, b) WHERE c", 7, "WHERE behind @UNION", "FROM (@UNION(a, b))"),
+    ("SELECT (@UNION(a, b)) + @UNION(a, b) AS c", 7, "does not parse", "dialect"),
+    ("SELECT a\nFROM t\nWHERE (a", 9, "does not parse", "dialect"),
+    ("SELECT 'a\nFROM t", 7, "does not parse", "dialect"),
+    ("SELECT @IF(TRUE, a b c) AS x", 7, "does not parse", "dialect"),
+    ("SELECT a FROM t WHERE {{ x }}", 7, "Jinja in it ({{)", "@VAR"),
+    ("SELECT a FROM t WHERE '{{ ds }}' = a", 7, "Jinja in it ({{)", "@VAR"),
+    ("{% set x = 1 %} SELECT {{ x }}", 7, "Jinja in it ({", "@VAR"),
+    ("JINJA_QUERY_BEGIN;\nSELECT 1;\nJINJA_END;", 7, "JINJA_QUERY_BEGIN", "@VAR"),
+    ("SELECT 1 AS a;\nJINJA_STATEMENT_BEGIN; x; JINJA_END;", 8, "JINJA_STATEMENT_BEGIN", "@VAR"),
+    ("SELECT `a\0b` FROM t", 7, "NUL character", ""),
+    ("MSCK REPAIR TABLE @{schema}.t; SELECT 1 AS a", 7, "passed on as it is", "without macros"),
+    ("SELECT $x AS a", 7, "unknown macro @x", ""),
+    ("SELECT a FROM t TABLESAMPLE (@{nobody} ROWS)", 7, "unknown macro @nobody", ""),
+]
+
+
+@pytest.mark.parametrize("text,line,message,advice", PROBLEMS)
+def test_what_is_wrong_is_told_with_its_line(
+    text: str, line: int, message: str, advice: str
+) -> None:
+    (problem,) = problems_of(text)
+    assert problem.startswith(f"models/m.sql:{line}: ")
+    assert message in problem
+    assert advice in problem
+
+
+def test_every_statement_tells_its_problem() -> None:
+    found = problems_of("SELECT @no1 AS a;\nSELECT @no2 AS a;\nDELETE FROM;")
+    assert [each.split(":")[1] for each in found] == ["7", "8", "9"]
+
+
+def test_jinja_in_a_comment_is_a_comment() -> None:
+    assert sql_of("SELECT 1 AS a -- {{ x }}") == plain("SELECT 1 AS a -- {{ x }}")
+
+
+def test_an_unknown_dialect_is_told() -> None:
+    (problem,) = problems_of("SELECT 1 AS a", "klingon")
+    assert "klingon" in problem

@@ -1,0 +1,273 @@
+"""Macros in Python: loading their files, and calling them from models."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+import pytest
+import sqlglot
+
+from vde_dagster.core.errors import Place
+from vde_dagster.project.macro_language import MacroScope, Statements, read_statements
+from vde_dagster.project.problems import Problems
+from vde_dagster.project.user_macros import load_user_macros, macro
+
+PATH = "macros/m.py"
+HEAD = "from sqlglot import exp\nfrom vde_dagster.project.user_macros import macro\n"
+PLACE = Place(path=Path("models/m.sql"), line=3)
+
+LIBRARY = (
+    HEAD
+    + """
+import datetime
+from decimal import Decimal
+from typing import Optional
+
+@macro()
+def add(left, right):
+    return exp.Add(this=left, expression=right)
+
+@macro("Renamed")
+def another(x: exp.Column):
+    return x.as_("renamed")
+
+@macro()
+def text(name: str, times: int = 1):
+    return f"count(*) * {times} AS {name}"
+
+@macro()
+def with_suffix(columns: list[str], *, suffix: str = "_s"):
+    return [exp.column(each).as_(each + suffix) for each in columns]
+
+@macro()
+def kinds(a: int, b: float, c: bool, d: Optional[str] = None):
+    return exp.Literal.string(f"{a!r} {b!r} {c!r} {d!r}")
+
+@macro()
+def every(*columns: str):
+    for column in columns:
+        yield exp.column(column)
+
+@macro()
+def numbers():
+    return [1, 2.5, True, Decimal("1.10"), datetime.date(2024, 2, 29)]
+
+@macro()
+def nothing():
+    return None
+
+@macro()
+def from_table(table: exp.Table):
+    return exp.select("a").from_(table)
+
+@macro()
+def nested(column):
+    return f"@add({column.sql('spark')}, @VAR('number')) + @start_hour"
+
+@macro()
+def same(x):
+    return x
+
+@macro()
+def optional(x: int | str):
+    return exp.Literal.string(type(x).__name__)
+
+@macro()
+def fails(x):
+    return helper(x)
+
+def helper(x):
+    raise ValueError("too bad")
+
+@macro()
+def leaves():
+    raise SystemExit(3)
+
+@macro()
+def odd():
+    return object()
+
+@macro()
+def broken():
+    return "SELECT FROM WHERE"
+
+@macro()
+def hostile():
+    return exp.to_identifier("x; drop table y")
+
+@macro()
+def endless():
+    return "@endless()"
+"""
+)
+
+
+def read(text: str, files: dict[str, str] | None = None) -> tuple[Statements | None, list[str]]:
+    functions, wrong = load_user_macros(files or {PATH: LIBRARY})
+    assert wrong == ()
+    problems = Problems()
+    scope = MacroScope(variables={"number": 7}, functions=functions)
+    found = read_statements(text, dialect="spark", place=PLACE, scope=scope, problems=problems)
+    return found, [str(each) for each in problems.found]
+
+
+@pytest.mark.parametrize(
+    "text,expected",
+    [
+        ("SELECT @add(a, 1) AS x", "SELECT a + 1 AS x"),
+        ("SELECT @add(a, b) * 2 AS x", "SELECT (a + b) * 2 AS x"),
+        ("SELECT @add(right := a, left := b) AS x", "SELECT b + a AS x"),
+        ("SELECT @add(@add(a, b), @VAR('number')) AS x", "SELECT a + b + 7 AS x"),
+        ("SELECT @add(@EACH([a, b], x -> x)) AS x", "SELECT a + b AS x"),
+        ("SELECT @EACH([a, b], x -> @add(x, 1)) FROM t", "SELECT a + 1, b + 1 FROM t"),
+        ("SELECT @renamed(t.a) FROM t", "SELECT t.a AS renamed FROM t"),
+        ("SELECT @text(n) FROM t", "SELECT count(*) * 1 AS n FROM t"),
+        ("SELECT @text('n', times := 3) FROM t", "SELECT count(*) * 3 AS n FROM t"),
+        ("SELECT @with_suffix([a, b]) FROM t", "SELECT a AS a_s, b AS b_s FROM t"),
+        ("SELECT @with_suffix((a, b), suffix := 'x')", "SELECT a AS ax, b AS bx"),
+        ("SELECT @with_suffix(a)", "SELECT a AS a_s"),
+        ("SELECT @kinds(-1, 2, TRUE) AS x", "SELECT '-1 2.0 True None' AS x"),
+        ("SELECT @kinds(1, 2.5, FALSE, b) AS x", "SELECT '1 2.5 False \\'b\\'' AS x"),
+        ("SELECT @kinds(1, 2, TRUE, NULL) AS x", "SELECT '1 2.0 True None' AS x"),
+        ("SELECT @every(a, 'b') FROM t", "SELECT a, b FROM t"),
+        (
+            "SELECT f(@numbers()) AS x",
+            "SELECT f(1, 2.5, TRUE, 1.10, CAST('2024-02-29' AS DATE)) AS x",
+        ),
+        ("SELECT a, @nothing() FROM t", "SELECT a FROM t"),
+        ("SELECT a FROM (@from_table(raw.t)) AS q", "SELECT a FROM (SELECT a FROM raw.t) AS q"),
+        ("@from_table(t)", "SELECT a FROM t"),
+        ("SELECT @nested(a) AS x", "SELECT (a + 7) + @start_hour AS x"),
+        ("SELECT @same('@add(a)') AS x", "SELECT '@add(a)' AS x"),
+        ("SELECT @same(raw.t) FROM @same(raw.t)", "SELECT raw.t FROM raw.t"),
+        ("SELECT @optional(1) AS x, @optional('1') AS y", "SELECT 'int' AS x, 'str' AS y"),
+        ("SELECT 1 AS @hostile()", "SELECT 1 AS `x; drop table y`"),
+    ],
+)
+def test_a_call_gives_what_the_function_returns(text: str, expected: str) -> None:
+    found, problems = read(text)
+    assert problems == []
+    assert found is not None
+    assert [each.sql("spark") for each in found.expressions] == [
+        sqlglot.parse_one(expected, read="spark").sql("spark")
+    ]
+    assert found.used_files == {PATH}
+
+
+RAISES = LIBRARY.splitlines().index('    raise ValueError("too bad")') + 1
+
+
+@pytest.mark.parametrize(
+    "text,message",
+    [
+        ("SELECT @add(a) AS x", "missing a required argument: 'right'"),
+        ("SELECT @add(a, b, c) AS x", "too many positional arguments"),
+        ("SELECT @add(a, other := 1) AS x", "missing a required argument"),
+        (
+            "SELECT @text(n, 'many') AS x",
+            "the argument 'times' of @text is a whole number, not 'many'",
+        ),
+        ("SELECT @text(n, 1.5) AS x", "'times' of @text is a whole number, not 1.5"),
+        ("SELECT @text(n, TRUE) AS x", "'times' of @text is a whole number, not TRUE"),
+        ("SELECT @text(a + 1) AS x", "'name' of @text is a text, not a + 1"),
+        ("SELECT @with_suffix([a, 1 + 2]) AS x", "'columns' of @with_suffix is a text"),
+        ("SELECT @kinds(1, 'x', TRUE) AS x", "'b' of @kinds is a number, not 'x'"),
+        ("SELECT @kinds(1, 2, 'x') AS x", "'c' of @kinds is TRUE or FALSE, not 'x'"),
+        ("SELECT @renamed(1) AS x", "'x' of @renamed is a Column of SQL, not 1"),
+        ("SELECT @optional(a + 1) AS x", "'x' of @optional is a whole number or a text"),
+        ("SELECT @add(a, x := @EACH([], y -> y)) AS x", "'x' of @add is not one expression"),
+        (
+            "SELECT @fails(a) AS x",
+            f"the macro @fails failed at {PATH}:{RAISES}: ValueError: too bad",
+        ),
+        ("SELECT @leaves() AS x", "SystemExit: 3"),
+        ("SELECT @odd() AS x", "a object, which has no form in SQL"),
+        ("SELECT @broken() AS x", "returns what is no SQL"),
+        ("SELECT @endless() AS x", "@endless calls itself"),
+        ("SELECT @fail(a) AS x", "unknown macro @fail"),
+        ("SELECT @add AS x", "@add is called with arguments"),
+    ],
+)
+def test_a_call_that_cannot_be_is_told_with_the_place_of_the_model(text: str, message: str) -> None:
+    found, problems = read(f"-- first\n{text}")
+    assert found is None
+    (problem,) = problems
+    assert problem.startswith("models/m.sql:4: ")
+    assert message in problem
+    assert "Traceback" not in problem
+
+
+def test_a_name_without_a_macro_is_answered_with_one_like_it() -> None:
+    _, (problem,) = read("SELECT @with_sufix(a)")
+    assert "Did you mean with_suffix?" in problem
+
+
+def test_only_the_files_that_were_called_are_used() -> None:
+    files = {
+        "macros/a.py": HEAD + "@macro()\ndef one():\n    return '@two()'\n",
+        "macros/b.py": HEAD + "@macro()\ndef two():\n    return 2\n",
+        "macros/c.py": HEAD + "@macro()\ndef three():\n    return 3\n",
+    }
+    found, problems = read("SELECT @one() AS x, @IF(FALSE, @three()) AS y", files)
+    assert problems == []
+    assert found is not None
+    assert found.used_files == {"macros/a.py", "macros/b.py"}
+    assert found.expressions[0].sql("spark") == "SELECT 2 AS x"
+
+
+@pytest.mark.parametrize(
+    "text,line,message",
+    [
+        ("def f(:\n", 1, "this is no Python"),
+        ("\nimport pandas\n", 2, "cannot import 'pandas'"),
+        ("from macros import other\n", 1, "cannot import 'macros'"),
+        ("from . import other\n", 1, "cannot import '.'"),
+        ("def f():\n    import os, dagster\n", 2, "cannot import 'dagster'"),
+        ("import os\n\nraise ValueError('no')\n", 3, "the module cannot be run: ValueError: no"),
+        ("raise SystemExit\n", 1, "the module cannot be run: SystemExit"),
+        (HEAD + "@macro\ndef f(): pass\n", 3, "with parentheses"),
+        (HEAD + "@macro('a b')\ndef f(): pass\n", 3, "'a b' is no name for a macro"),
+        (HEAD + "@macro('if')\ndef f(): pass\n", 3, "@if is a macro of the language"),
+        (HEAD + "@macro()\ndef start_ds(): pass\n", 3, "@start_ds is a macro of the language"),
+        (HEAD + "@macro('f')\ndef g(): pass\n@macro('F')\ndef h(): pass\n", 5, f"{PATH}:3"),
+        (HEAD + "@macro()\ndef f(x: 'Nobody'): pass\n", 3, "its annotations cannot be read"),
+    ],
+)
+def test_a_file_that_cannot_be_used_is_told_with_its_line(
+    text: str, line: int, message: str
+) -> None:
+    _, (problem,) = load_user_macros({PATH: text})
+    assert str(problem).startswith(f"{PATH}:{line}: ")
+    assert message in str(problem)
+
+
+def test_two_files_cannot_have_the_same_macro() -> None:
+    text = HEAD + "@macro()\ndef one(): return 1\n"
+    macros, (problem,) = load_user_macros({"macros/b.py": text, "macros/a.py": text})
+    assert str(problem).startswith("macros/b.py:3: the macro @one is also defined at macros/a.py:3")
+    assert macros["one"].path == "macros/a.py"
+
+
+def test_a_file_is_run_once_for_each_text(tmp_path: Path) -> None:
+    log = tmp_path / "log"
+    text = f"open({str(log)!r}, 'a').write('x')\n"
+    for _ in range(3):
+        load_user_macros({PATH: text})
+    assert log.read_text() == "x"
+    load_user_macros({PATH: text + "# another\n"})
+    assert log.read_text() == "xx"
+
+
+def test_other_names_of_a_file_are_no_macros() -> None:
+    macros, problems = load_user_macros({PATH: LIBRARY})
+    assert problems == ()
+    assert "helper" not in macros
+    assert {"add", "renamed", "text"} <= set(macros)
+
+
+def test_the_decorator_leaves_the_function_as_it_was() -> None:
+    @macro("named")
+    def double(x: int) -> int:
+        return 2 * x
+
+    assert double(4) == 8
