@@ -113,7 +113,7 @@ def evaluate_range(
     services: Services, binding: Binding, name: ModelName, interval: Interval
 ) -> tuple[Evaluated, ...]:
     """Evaluate a contiguous range of a model in the way that the model is loaded."""
-    if binding.node(name).model.late_data is not None:
+    if binding.node(name).model.stateless is not None:
         return load(services, binding, name, interval)
     return (evaluate(services, binding, name, interval),)
 

@@ -51,7 +51,7 @@ from vde_dagster.core.work import (
 
 def late_models(binding: Binding) -> tuple[ModelName, ...]:
     """The models of an environment that load late data by sessions."""
-    return tuple(node.name for node in binding.graph if node.model.late_data is not None)
+    return tuple(node.name for node in binding.graph if node.model.stateless is not None)
 
 
 def detect(
@@ -66,10 +66,10 @@ def detect(
         Refused: The model has no late data.
     """
     node = binding.node(name)
-    if node.model.late_data is None:
-        raise Refused(f"{name} has no late_data property, so it has no sessions.")
+    if node.model.stateless is None:
+        raise Refused(f"{name} has no late_data property in stateless mode, so it has no sessions.")
     key = binding.key(name)
-    source = node.model.late_data.sources[0]
+    source = node.model.stateless.sources[0]
     mark = None if reload else services.state.marks(key).get(source)
     held_now = () if reload else _held(services, key)
     now = services.project_now()
@@ -241,8 +241,8 @@ def _added(
 
 
 def _source(node: Node) -> ModelName:
-    assert node.model.late_data is not None, f"{node.name} has late data"
-    return node.model.late_data.sources[0]
+    assert node.model.stateless is not None, f"{node.name} has late data"
+    return node.model.stateless.sources[0]
 
 
 def _axis(node: Node) -> TimeAxisSpec:

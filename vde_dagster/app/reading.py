@@ -75,13 +75,14 @@ def read_whole(
     match node.model.body:
         case SeedRows(text=text):
             return Reading(rows=CsvRows(text=text), inputs={}, pinned={})
-        case PythonFunction(source=source, function=function):
+        case PythonFunction(source=source, function=function, variables=variables):
             rows = PythonRows(
                 source=source,
                 function=function,
                 path=str(node.model.source.path),
                 interval=interval,
                 execution_time=execution_time,
+                variables=variables,
             )
             read = _python_inputs(services, binding, node, interval, source_pins or {})
             return Reading(

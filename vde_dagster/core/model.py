@@ -14,7 +14,7 @@ from vde_dagster.core.dsha import Column
 from vde_dagster.core.errors import Place, Problem
 from vde_dagster.core.intervals import IntervalUnit
 from vde_dagster.core.kind import IncrementalByTimeRange, Kind
-from vde_dagster.core.late_data import LateDataPolicy
+from vde_dagster.core.late_data import LateDataMode, LateDataPolicy
 from vde_dagster.core.names import ModelName
 
 
@@ -167,3 +167,9 @@ class Model:
     def time_column(self) -> str | None:
         """The column by which rows belong to intervals; None for kinds without intervals."""
         return self.kind.time_column if isinstance(self.kind, IncrementalByTimeRange) else None
+
+    @property
+    def stateless(self) -> LateDataPolicy | None:
+        """The policy by which sessions append late rows to this model; None for all others."""
+        policy = self.late_data
+        return policy if policy is not None and policy.mode is LateDataMode.STATELESS else None

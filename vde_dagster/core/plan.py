@@ -222,7 +222,7 @@ def complete_to(
 
 
 def _waits(node: Node, unborn: Collection[ModelName]) -> bool:
-    policy = node.model.late_data
+    policy = node.model.stateless
     return policy is not None and any(source in unborn for source in policy.sources)
 
 

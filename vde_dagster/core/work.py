@@ -84,13 +84,17 @@ class SqlRows:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class PythonRows:
-    """Rows of a Python model: its module's source, and the function to call."""
+    """Rows of a Python model: its module's source, and the function to call.
+
+    ``variables`` are the project's, as far as the function reads them.
+    """
 
     source: str
     function: str
     path: str
     interval: Interval
     execution_time: datetime
+    variables: Mapping[str, object] = field(default_factory=dict)
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

@@ -21,7 +21,7 @@ from sqlglot.errors import SqlglotError
 
 from vde_dagster.core.dsha import Column
 from vde_dagster.core.errors import EvaluationFailed
-from vde_dagster.core.names import TableName
+from vde_dagster.core.names import DEFAULT_SCHEMA, TableName
 from vde_dagster.core.seed_rows import seed_columns, seed_rows
 from vde_dagster.core.work import AddedBetween, AsOf, CsvRows, Input, PythonRows, Rows, SqlRows
 
@@ -47,6 +47,7 @@ class ModelContext:
         start: The first instant of the interval.
         end: The instant after its last one.
         execution_time: When the evaluation was asked for.
+        variables: The project's variables, as far as the model reads them.
     """
 
     def __init__(
@@ -58,11 +59,13 @@ class ModelContext:
         start: datetime,
         end: datetime,
         execution_time: datetime,
+        variables: Mapping[str, object],
     ) -> None:
         self.spark = spark
         self.start = start
         self.end = end
         self.execution_time = execution_time
+        self.variables = variables
         self._model = model
         self._tables = {name.lower(): frame for name, frame in tables.items()}
 
@@ -72,7 +75,8 @@ class ModelContext:
         Raises:
             EvaluationFailed: The model does not declare the name.
         """
-        found = self._tables.get(name.strip().lower())
+        written = name.strip().lower()
+        found = self._tables.get(written if "." in written else f"{DEFAULT_SCHEMA}.{written}")
         if found is None:
             declared = ", ".join(sorted(self._tables)) or "nothing"
             raise EvaluationFailed(
@@ -80,6 +84,10 @@ class ModelContext:
                 "Add the name to depends_on."
             )
         return found
+
+    def var(self, name: str, default: object = None) -> object:
+        """A variable of the project (``variables`` in vde.yaml); the default where it has none."""
+        return self.variables.get(name.lower(), default)
 
 
 def table_sql(catalog: str, name: TableName) -> str:
@@ -272,6 +280,7 @@ def _python_frame(
         start=rows.interval.start,
         end=rows.interval.end,
         execution_time=rows.execution_time,
+        variables=rows.variables,
     )
     try:
         result = _function(rows)(context)

@@ -191,8 +191,8 @@ def _used_variables(
         name = node.args[0]
         if not (isinstance(name, ast.Constant) and isinstance(name.value, str)):
             return dict(variables)
-        if name.value in variables:
-            used[name.value] = variables[name.value]
+        if name.value.lower() in variables:
+            used[name.value.lower()] = variables[name.value.lower()]
         elif len(node.args) == 1 and not node.keywords:
             where = Place(path=place.path, line=node.lineno)
             message = f"the project has no variable {name.value!r}"
