@@ -27,18 +27,25 @@ def zone_of(name: str) -> tzinfo:
     """
     if name.upper() == "UTC":
         return UTC
+    zone = _in_database(name)
+    if zone is not None:
+        return zone
+    known = {each.lower(): each for each in available_timezones()}
+    close = difflib.get_close_matches(name.lower(), known, n=1)
+    guess = f"Did you mean {known[close[0]]!r}? " if close else ""
+    raise ZoneUnknown(
+        f"the time zone {name!r} is not known. {guess}Write a name of the IANA database, such "
+        "as 'Europe/Berlin' or 'UTC'."
+    )
+
+
+def _in_database(name: str) -> ZoneInfo | None:
+    if not _NAME.fullmatch(name):
+        return None
     try:
-        if not _NAME.fullmatch(name):
-            raise ZoneInfoNotFoundError(name)
         return ZoneInfo(name)
     except (ZoneInfoNotFoundError, ValueError, OSError):  # it may be a folder, or no zone's file
-        known = {each.lower(): each for each in available_timezones()}
-        close = difflib.get_close_matches(name.lower(), known, n=1)
-        guess = f"Did you mean {known[close[0]]!r}? " if close else ""
-        raise ZoneUnknown(
-            f"the time zone {name!r} is not known. {guess}Write a name of the IANA database, such "
-            "as 'Europe/Berlin' or 'UTC'."
-        ) from None
+        return None
 
 
 def instants_of(wall: datetime, zone: tzinfo, *, every_hour: bool) -> tuple[datetime, ...]:
