@@ -34,7 +34,7 @@ def test_what_nobody_describes_is_undeclared_and_what_nobody_reads_is_unread(
 ) -> None:
     file = tmp_path / "external_models.yaml"
     file.write_text("- {name: raw.lost, columns: {x: int}}\n- {name: old.one, columns: {x: int}}\n")
-    found = declare_sources(catalog(), file, [ORDERS, LOST, STRANGE])
+    found = declare_sources(catalog(), file, [ORDERS, LOST, STRANGE], name="lake")
     assert found.undeclared == (STRANGE,)
     assert found.unread == (ModelName("old", "one"),)
     assert found.changes
@@ -42,10 +42,10 @@ def test_what_nobody_describes_is_undeclared_and_what_nobody_reads_is_unread(
 
 def test_a_declaration_is_written_once(tmp_path: Path) -> None:
     file = tmp_path / "external_models.yaml"
-    first = declare_sources(catalog(), file, [ORDERS])
+    first = declare_sources(catalog(), file, [ORDERS], name="lake")
     assert (first.before, first.changes, file.exists()) == (None, True, False)
     write_declaration(first)
-    second = declare_sources(catalog(), file, [ORDERS])
+    second = declare_sources(catalog(), file, [ORDERS], name="lake")
     assert not second.changes
     before = file.stat().st_mtime_ns
     write_declaration(second)

@@ -95,6 +95,12 @@ def test_trees_for_people(project: Path) -> None:
     assert "VIEW" in every
 
 
+@pytest.mark.parametrize("of", ["lake.mart.revenue", "MART.`revenue`", " mart.revenue "])
+def test_every_way_to_write_a_name_is_understood(project: Path, of: str) -> None:
+    assert facts(project, of)["model"] == "mart.revenue"
+    assert facts(project, f"{of.strip()}.customer")["column"] == "customer"
+
+
 def test_a_column_of_a_python_model_says_that_nothing_is_known(project: Path) -> None:
     (project / "models" / "mart" / "scores.py").write_text(SCORES)
     shown = call("lineage", "mart.scores.customer", "--project", project).stdout

@@ -33,7 +33,7 @@ def column(written: str) -> Column:
 
 def refreshed(text: str, **tables: SourceTable) -> Refreshed:
     named = {ModelName("raw", name): each for name, each in tables.items()}
-    return refresh(text, named, path=PATH)
+    return refresh(text, named, catalog="lake", path=PATH)
 
 
 def test_a_new_file_has_every_source_with_types_and_comments() -> None:
@@ -110,6 +110,12 @@ def test_only_the_lines_of_columns_that_differ_change(
     found = refreshed(WRITTEN, orders=table(*columns))
     assert found.text == WRITTEN.replace(old, new)
     assert list(found.updated) == [ModelName("raw", "orders")]
+
+
+def test_the_projects_own_catalog_may_stand_in_a_name() -> None:
+    found = refreshed("- name: LAKE.raw.t\n  columns: {a: int}\n", t=table("a bigint"))
+    assert found.text == "- name: LAKE.raw.t\n  columns: {a: bigint}\n"
+    assert found.added == ()
 
 
 def test_what_differs_is_named_column_by_column() -> None:

@@ -57,7 +57,7 @@ def survey_sources(catalog: Catalog, names: Iterable[ModelName]) -> Survey:
     missing: list[ModelName] = []
     untyped: dict[ModelName, tuple[str, ...]] = {}
     for name in names:
-        found = catalog.table(TableName(name.schema, name.name))
+        found = catalog.table(TableName(name.schema, name.name, name.catalog))
         if found is None:
             missing.append(name)
         elif strange := _untyped(found):
@@ -69,13 +69,16 @@ def survey_sources(catalog: Catalog, names: Iterable[ModelName]) -> Survey:
     return Survey(tables=tables, missing=tuple(missing), untyped=untyped)
 
 
-def declare_sources(catalog: Catalog, path: Path, read: Iterable[ModelName]) -> Declaration:
+def declare_sources(
+    catalog: Catalog, path: Path, read: Iterable[ModelName], *, name: str
+) -> Declaration:
     """What ``external_models.yaml`` would be; nothing is written.
 
     Args:
         catalog: Where the sources are.
         path: The file, there or not.
         read: The sources that models read.
+        name: The name of the project's own catalog.
 
     Raises:
         ProjectInvalid: The file is no list of sources.
@@ -84,7 +87,7 @@ def declare_sources(catalog: Catalog, path: Path, read: Iterable[ModelName]) -> 
     names = tuple(read)
     before = read_as_written(path)
     survey = survey_sources(catalog, names)
-    refreshed = refresh(before or "", survey.tables, path=Path(path.name))
+    refreshed = refresh(before or "", survey.tables, catalog=name, path=Path(path.name))
     return Declaration(
         path=path,
         before=before,

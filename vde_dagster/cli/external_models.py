@@ -38,7 +38,8 @@ def command(*, check: bool, output: str, folder: Path) -> None:
     project = VdeProject.load(folder)
     read = sources_read(project.configuration)
     path = project.configuration.folder / EXTERNAL_MODELS
-    declaration = declare_sources(project.services.catalog, path, read)
+    own = project.configuration.catalog.name
+    declaration = declare_sources(project.services.catalog, path, read, name=own)
     if not check:
         write_declaration(declaration)
     if output == "json":

@@ -52,7 +52,7 @@ def command(
 
     project = VdeProject.load(folder)
     plan = plan_models(project, environment)
-    wanted = _wanted(plan, models)
+    wanted = _wanted(plan, models, catalog=project.configuration.catalog.name)
     reports = [
         clipped(each, shown)
         for each in report_intervals(project.services, plan)
@@ -70,7 +70,7 @@ def command(
         _print(plan, reports)
 
 
-def _wanted(plan: Plan, models: Sequence[ModelName]) -> set[ModelName]:
+def _wanted(plan: Plan, models: Sequence[ModelName], *, catalog: str) -> set[ModelName]:
     """The models that are asked for.
 
     Raises:
@@ -78,15 +78,17 @@ def _wanted(plan: Plan, models: Sequence[ModelName]) -> set[ModelName]:
     """
     from vde_dagster.core.kind import Embedded, External
 
-    for name in models:
-        match chosen(plan.graph, name, where=plan.environment).model.kind:
+    nodes = [chosen(plan.graph, name, catalog=catalog, where=plan.environment) for name in models]
+    for node in nodes:
+        name = node.name
+        match node.model.kind:
             case External():
                 raise Refused(f"{name} is a source: others write it, so it has no intervals here.")
             case Embedded():
                 raise Refused(f"{name} is EMBEDDED: it has no table, so it has no intervals.")
             case _:
                 pass
-    return set(models)
+    return {node.name for node in nodes}
 
 
 def _facts(report: ModelIntervals) -> dict[str, object]:

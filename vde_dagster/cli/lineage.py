@@ -35,11 +35,12 @@ def command(*, of: str | None, output: str, folder: Path) -> None:
     from vde_dagster.core.lineage import lineage_of_column, model_lineage, project_lineage
     from vde_dagster.project.loading import load_project
 
-    graph = load_project(folder).graph
+    files = load_project(folder)
+    graph, catalog = files.graph, files.configuration.catalog.name
     if of is None:
         found, start = project_lineage(graph), None
     else:
-        node, column = _asked(graph, of)
+        node, column = _asked(graph, of, catalog=catalog)
         start = (node.name, column)
         if column is None:
             found = model_lineage(graph, node.name)
@@ -53,18 +54,18 @@ def command(*, of: str | None, output: str, folder: Path) -> None:
         _print_trees(graph, found, start)
 
 
-def _asked(graph: Graph, text: str) -> tuple[Node, str | None]:
+def _asked(graph: Graph, text: str, *, catalog: str) -> tuple[Node, str | None]:
     """The model, or the model and its column, that a text names; a model's name wins."""
-    whole = parsed(text)
+    whole = parsed(text, catalog=catalog)
     if whole is not None and whole in graph:
         return graph[whole], None
     before, dot, column = text.strip().lower().rpartition(".")
-    name = parsed(before) if dot else None
+    name = parsed(before, catalog=catalog) if dot else None
     if name is None or name not in graph:
         meant = name if "." in before else whole
         if meant is None:
             raise Refused(f"{text!r} is neither `schema.model` nor `schema.model.column`.")
-        return chosen(graph, meant, where="this project"), None
+        return chosen(graph, meant, catalog=catalog, where="this project"), None
     columns = [each.name.lower() for each in graph[name].columns]
     if column not in columns:
         guess = nearest(column, columns) or f"It has {', '.join(columns)}."

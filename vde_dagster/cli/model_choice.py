@@ -26,17 +26,19 @@ ENVIRONMENT: Final = click.option(
 )
 
 
-def chosen(graph: Graph, name: ModelName, *, where: str) -> Node:
+def chosen(graph: Graph, name: ModelName, *, catalog: str, where: str) -> Node:
     """The model of a name.
 
     Args:
         graph: The models to choose from.
         name: What somebody wrote.
+        catalog: The project's own, which a name may leave out.
         where: What they are the models of, such as ``this project``.
 
     Raises:
         Refused: There is none; the text names one of a similar name.
     """
+    name = name.within(catalog)
     if name in graph:
         return graph[name]
     same = [str(node.name) for node in graph if node.name.name == name.name]
@@ -44,10 +46,10 @@ def chosen(graph: Graph, name: ModelName, *, where: str) -> Node:
     raise Refused(f"{where} has no model {name}. {guess or 'Its models: '}{_list(graph, guess)}")
 
 
-def parsed(text: str) -> ModelName | None:
-    """A model's name; None where the text is none."""
+def parsed(text: str, *, catalog: str) -> ModelName | None:
+    """A model's name in the project of this catalog; None where the text is none."""
     try:
-        return ModelName.parse(text)
+        return ModelName.parse(text).within(catalog)
     except InvalidName:
         return None
 

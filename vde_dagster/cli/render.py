@@ -79,7 +79,8 @@ def command(
 
     project = VdeProject.load(folder)
     binding = bind_models(project, environment)
-    node = chosen(binding.graph, model, where=binding.environment)
+    catalog = project.configuration.catalog.name
+    node = chosen(binding.graph, model, catalog=catalog, where=binding.environment)
     at = execution_time or project.services.clock.now()
     rendering = render(binding, node, interval, at)
     if output == "json":

@@ -74,20 +74,23 @@ def read_root(text: str, path: Path) -> yaml.SequenceNode | None:
     )
 
 
-def declared_sources(root: yaml.SequenceNode | None) -> list[DeclaredSource]:
-    """The entries that have a good name; others are left to the project's loader."""
+def declared_sources(root: yaml.SequenceNode | None, *, catalog: str) -> list[DeclaredSource]:
+    """The entries that have a good name; others are left to the project's loader.
+
+    ``catalog`` is the project's own, which names may leave out.
+    """
     nodes = root.value if root is not None else []
-    found = [_declared(node) for node in nodes if isinstance(node, yaml.MappingNode)]
+    found = [_declared(node, catalog) for node in nodes if isinstance(node, yaml.MappingNode)]
     return [each for each in found if each is not None]
 
 
-def _declared(node: yaml.MappingNode) -> DeclaredSource | None:
+def _declared(node: yaml.MappingNode, catalog: str) -> DeclaredSource | None:
     keys = {key.value: (key, value) for key, value in node.value if _is_scalar(key)}
     if "name" not in keys:
         return None
     key, columns = keys.get("columns", (None, None))
     try:
-        name = ModelName.parse(str(keys["name"][1].value))
+        name = ModelName.parse(str(keys["name"][1].value)).within(catalog)
     except InvalidName:
         return None
     return DeclaredSource(

@@ -54,12 +54,15 @@ class _Edit:
     text: str
 
 
-def refresh(text: str, tables: Mapping[ModelName, SourceTable], *, path: Path) -> Refreshed:
+def refresh(
+    text: str, tables: Mapping[ModelName, SourceTable], *, catalog: str, path: Path
+) -> Refreshed:
     """The file's text with these tables as the catalog has them.
 
     Args:
         text: What the file holds; empty where there is none.
         tables: The sources that models read and that the catalog has.
+        catalog: The project's own, which names may leave out.
         path: The file, for messages.
 
     Raises:
@@ -67,7 +70,7 @@ def refresh(text: str, tables: Mapping[ModelName, SourceTable], *, path: Path) -
         Refused: It is written in a way (anchors, for one) that cannot be edited line by line.
     """
     root = read_root(text, path)
-    entries = declared_sources(root)
+    entries = declared_sources(root, catalog=catalog)
     updated: dict[ModelName, tuple[ColumnChange, ...]] = {}
     edits: list[_Edit | None] = []
     for entry in entries:
@@ -79,7 +82,8 @@ def refresh(text: str, tables: Mapping[ModelName, SourceTable], *, path: Path) -
     added = tuple(sorted(name for name in tables if name not in declared))
     edits += _additions(text, root, {name: tables[name] for name in added})
     fresh = _applied(text, [each for each in edits if each is not None])
-    _check(fresh, entries, tables, path=path)
+    after = declared_sources(_list(fresh), catalog=catalog)
+    _check(after, entries, tables, path=path)
     return Refreshed(
         text=fresh,
         added=added,
@@ -235,22 +239,22 @@ def _applied(text: str, edits: Iterable[_Edit]) -> str:
 
 
 def _check(
-    text: str,
+    after: Iterable[DeclaredSource],
     before: Iterable[DeclaredSource],
     tables: Mapping[ModelName, SourceTable],
     *,
     path: Path,
 ) -> None:
-    """Read the new text again: every entry must say what is meant.
+    """Every entry of the new text, read again, must say what is meant.
 
     Raises:
         Refused: It does not.
     """
-    after = {entry.name: entry.columns for entry in declared_sources(_list(text))}
+    said = {entry.name: entry.columns for entry in after}
     others = {entry.name: entry.columns for entry in before if entry.name not in tables}
-    wrong = [name for name, columns in others.items() if after.get(name) != columns]
+    wrong = [name for name, columns in others.items() if said.get(name) != columns]
     for name, table in tables.items():
-        if not says_the_same(after.get(name, ()), table.columns):
+        if not says_the_same(said.get(name, ()), table.columns):
             wrong.append(name)
     if wrong:
         raise Refused(
