@@ -18,8 +18,7 @@ from sqlglot.schema import MappingSchema
 
 from vde_dagster.core.dsha import Column
 from vde_dagster.core.errors import Refused
-from vde_dagster.core.intervals import EPOCH
-from vde_dagster.core.macros import TimeRange, resolve_time_macros
+from vde_dagster.core.macros import EPOCH_DAY, resolve_time_macros
 from vde_dagster.core.names import ModelName
 from vde_dagster.core.star_macro import StarMacroInvalid, expand_star_macros
 
@@ -151,7 +150,7 @@ def _columns(
     qualified: exp.Query, *, schema: MappingSchema, dialect: str, documented: Mapping[str, str]
 ) -> Iterator[Column]:
     """Names and types of the result; a type that cannot be told is ``unknown``."""
-    timed = resolve_time_macros(qualified, TimeRange(start=EPOCH, end=None, execution_time=EPOCH))
+    timed = resolve_time_macros(qualified, EPOCH_DAY)
     typed = annotate_types(timed, schema=schema, dialect=dialect)
     assert isinstance(typed, exp.Query)
     for projection in typed.selects:

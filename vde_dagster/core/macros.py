@@ -14,7 +14,7 @@ from typing import Final
 
 from sqlglot import exp
 
-from vde_dagster.core.intervals import Interval
+from vde_dagster.core.intervals import EPOCH, Interval
 
 MICROSECOND: Final = timedelta(microseconds=1)
 
@@ -36,6 +36,10 @@ class TimeRange:
     def last(self) -> datetime:
         """The last microsecond of the range."""
         return (self.end or self.start + timedelta(days=1)) - MICROSECOND
+
+
+EPOCH_DAY: Final = TimeRange(start=EPOCH, end=None, execution_time=EPOCH)
+"""What the macros stand for where no range is given (seed 001, the output of ``render``)."""
 
 
 def timestamp_literal(instant: datetime) -> exp.Cast:
