@@ -16,7 +16,7 @@ from vde_dagster.core.dsha import Column
 from vde_dagster.core.errors import Conflict, Refused
 from vde_dagster.core.intervals import IntervalUnit
 from vde_dagster.core.late_data import HighWaterMark, SourceOperation, SourceStatus
-from vde_dagster.core.names import ModelName, TableName
+from vde_dagster.core.names import ModelName, TableName, physical_table
 from vde_dagster.core.work import TimeAxisSpec
 from vde_dagster.lakehouse.iceberg_catalog import IcebergCatalog, open_iceberg_catalog
 from vde_dagster.memory.catalog import MemoryCatalog
@@ -81,7 +81,8 @@ def iceberg_world(tmp_path: Path) -> World:
             "warehouse": f"{tmp_path}/warehouse",
         },
     )
-    catalog.create_namespace("raw")
+    for namespace in ("raw", "vde__s"):
+        catalog.create_namespace(namespace)
 
     def load(name: TableName):  # type: ignore[no-untyped-def]
         return catalog.load_table((name.namespace, name.name))
@@ -219,6 +220,57 @@ def test_what_a_swap_did_not_make_is_taken_and_stays(world: World) -> None:
     world.catalog.swap_views([], [foreign, TABLE])
     assert set(world.catalog.taken([name, foreign, TABLE, OTHER])) == {foreign, TABLE}
     assert world.catalog.table(TABLE) is not None
+
+
+def test_views_are_told_together_and_nothing_else_is(world: World) -> None:
+    foreign = TableName("dev", "theirs")
+    world.create_view(foreign)
+    world.catalog.swap_views([view("a"), view("b", TABLE, ID)], [])
+    asked = [TableName("dev", name) for name in ("a", "b", "c")]
+    assert world.catalog.views([*asked, foreign, TABLE, TableName("no", "a")]) == {
+        asked[0]: view("a"),
+        asked[1]: view("b", TABLE, ID),
+    }
+    assert world.catalog.views([]) == {}
+
+
+def test_an_environments_catalog_has_views_of_its_own(world: World) -> None:
+    ours = view("a")
+    theirs = replace(view("a", TABLE, ID), name=TableName("dev", "a", "lake__dev"))
+    world.catalog.swap_views([ours, theirs], [])
+    assert world.catalog.views([ours.name, theirs.name]) == {ours.name: ours, theirs.name: theirs}
+    assert list(world.catalog.taken([theirs.name, TableName("raw", "events", "lake__dev")])) == []
+    assert world.catalog.table(TableName("raw", "events", "lake__dev")) is None
+    moved = replace(theirs, columns=(ID, AT))
+    world.catalog.swap_views([moved], [ours.name])
+    assert world.catalog.views([ours.name, theirs.name]) == {theirs.name: moved}
+    world.catalog.swap_views([ours], [theirs.name])
+    assert world.catalog.views([ours.name, theirs.name]) == {ours.name: ours}
+
+
+def test_a_swap_over_several_catalogs_is_all_or_nothing(world: World) -> None:
+    ours = view("a")
+    world.catalog.swap_views([ours], [])
+    there = replace(view("a"), name=TableName("dev", "a", "lake__dev"))
+    bad = replace(view("b", OTHER), name=TableName("dev", "b", "lake__dev"))
+    with pytest.raises(Refused, match="nothing was changed"):
+        world.catalog.swap_views([there, bad], [ours.name])
+    assert world.catalog.views([ours.name, there.name]) == {ours.name: ours}
+
+
+def test_a_view_of_another_models_version_is_never_replaced(world: World) -> None:
+    one, two = (physical_table(ModelName("s", "m"), digit * 32) for digit in "01")
+    other = physical_table(ModelName("s", "m__dev"), "0" * 32)
+    for table in (one, two, other):
+        world.create(table)
+    world.catalog.swap_views([view("a", one)], [])
+    with pytest.raises(Refused, match="nothing was changed"):
+        world.catalog.swap_views([view("a", other), view("b")], [])
+    assert world.catalog.views([TableName("dev", name) for name in "ab"]) == {
+        TableName("dev", "a"): view("a", one)
+    }
+    world.catalog.swap_views([view("a", two)], [])
+    assert world.catalog.view(TableName("dev", "a")) == view("a", two)
 
 
 def test_a_view_is_no_table(world: World) -> None:

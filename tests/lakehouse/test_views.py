@@ -7,15 +7,20 @@ import subprocess
 import sys
 import threading
 import uuid
+from dataclasses import replace
 from pathlib import Path
 from typing import TYPE_CHECKING
 
 import pytest
+from hypothesis import HealthCheck, given, settings
+from hypothesis import strategies as st
+from pyspark.errors import AnalysisException
 
 from vde_dagster.core.dsha import Column
-from vde_dagster.core.errors import OutcomeUnknown, Refused
+from vde_dagster.core.errors import Conflict, OutcomeUnknown, Refused, SetupError
 from vde_dagster.core.names import TableName
 from vde_dagster.lakehouse.iceberg_catalog import IcebergCatalog, open_iceberg_catalog
+from vde_dagster.lakehouse.session import add_catalog
 from vde_dagster.ports.catalog import ViewDefinition
 
 if TYPE_CHECKING:
@@ -135,6 +140,114 @@ def test_a_view_that_somebody_made_in_spark_is_never_replaced_or_dropped(
         lake.swap_views([ViewDefinition(name=theirs, target=tables[0], columns=columns("id"))], [])
     lake.swap_views([], [theirs])
     assert [each.id for each in spark.table(f"lake.{theirs}").collect()] == [7]
+
+
+@pytest.mark.spark
+def test_an_open_session_reads_an_environments_catalog_once_it_is_told_of_it(
+    spark: SparkSession, lake: IcebergCatalog, tables: tuple[TableName, TableName]
+) -> None:
+    a, b = tables
+    catalog = f"lake__{a.namespace}"
+    shown = replace(over("one", a), name=TableName(a.namespace, "shown", catalog))
+    lake.swap_views([shown], [])
+    place = f"{catalog}.{a.namespace}.shown"
+    with pytest.raises(AnalysisException):
+        spark.table(place).collect()
+    add_catalog(spark, "lake", catalog)
+    assert [tuple(each) for each in spark.table(place).collect()] == [("x", 1)]
+    lake.swap_views([replace(shown, target=b)], [])
+    assert [tuple(each) for each in spark.table(place).collect()] == [("x", 2)]
+    moved = replace(shown, name=TableName(a.namespace, "shown__dev"))
+    lake.swap_views([moved], [shown.name])
+    assert not spark.catalog.tableExists(place)
+    assert [tuple(each) for each in spark.table(f"lake.{moved.name}").collect()] == [("x", 1)]
+
+
+@pytest.mark.spark
+def test_an_environments_catalog_has_the_views_of_that_environment_alone(
+    spark: SparkSession, lake: IcebergCatalog, tables: tuple[TableName, TableName]
+) -> None:
+    a, _ = tables
+    catalog = f"lake__{a.namespace}"
+    lake.swap_views([replace(over("one", a), name=TableName("shop", "one", catalog))], [])
+    add_catalog(spark, "lake", catalog)
+    add_catalog(spark, "lake", catalog)  # again changes nothing
+    for listed, found in [
+        (f"show namespaces in {catalog}", ["shop"]),
+        (f"show views in {catalog}.shop", ["one"]),
+        (f"show tables in {catalog}.shop", []),
+    ]:
+        rows = spark.sql(listed).collect()
+        assert [row["namespace" if "namespaces" in listed else "viewName"] for row in rows] == found
+
+
+@pytest.mark.spark
+def test_a_table_that_somebody_makes_in_an_environments_catalog_lies_in_a_folder_of_its_own(
+    spark: SparkSession, tables: tuple[TableName, TableName]
+) -> None:
+    a, _ = tables
+    catalog = f"lake__{a.namespace}"
+    add_catalog(spark, "lake", catalog)
+    spark.sql(f"create namespace {catalog}.{a.namespace}")
+    spark.sql(f"create table {catalog}.{a} (id bigint) using iceberg")
+    spark.sql(f"insert into {catalog}.{a} values (9)")
+    files = [each[0] for each in spark.sql(f"select file_path from {catalog}.{a}.files").collect()]
+    assert all(f"/{catalog}/{a.namespace}/a/" in each for each in files)
+    spark.sql(f"drop table {catalog}.{a} purge")
+    assert [each.id for each in spark.table(f"lake.{a}").collect()] == [1]
+
+
+@pytest.mark.spark
+def test_a_session_that_does_not_know_the_projects_catalog_is_told_so(spark: SparkSession) -> None:
+    with pytest.raises(SetupError, match="does not know the catalog 'elsewhere'"):
+        add_catalog(spark, "elsewhere", "elsewhere__dev")
+
+
+def test_a_swap_over_two_catalogs_that_somebody_overtakes_changes_neither(tmp_path: Path) -> None:
+    _table(tmp_path)
+    catalog = open_iceberg_catalog("lake", properties(tmp_path))
+    lake = IcebergCatalog(catalog)
+    views = [
+        ViewDefinition(
+            name=TableName("raw", f"v{number}"),
+            target=TableName("raw", "t"),
+            columns=columns("id"),
+        )
+        for number in (1, 2)
+    ]
+    lake.swap_views(views, [])
+    there = [replace(each, name=replace(each.name, catalog="lake__dev")) for each in views]
+    with sqlite3.connect(tmp_path / "deep/er/lake.db") as connection:  # it refuses one row alone
+        connection.execute(
+            "CREATE TRIGGER no_v2 BEFORE INSERT ON iceberg_tables WHEN NEW.table_name = 'v2' "
+            "BEGIN SELECT RAISE(ABORT, 'no'); END"
+        )
+    with pytest.raises(Conflict, match="nothing was changed"):
+        lake.swap_views(there, [each.name for each in views])
+    assert lake.views([each.name for each in (*views, *there)]) == {
+        each.name: each for each in views
+    }
+    with sqlite3.connect(tmp_path / "deep/er/lake.db") as connection:
+        connection.execute("DROP TRIGGER no_v2")
+    lake.swap_views(there, [each.name for each in views])
+    assert lake.views([each.name for each in (*views, *there)]) == {
+        each.name: each for each in there
+    }
+
+
+@given(name=st.text(max_size=12), namespace=st.text(max_size=12), catalog=st.text(max_size=12))
+@settings(max_examples=50, suppress_health_check=[HealthCheck.function_scoped_fixture])
+def test_a_hostile_name_finds_nothing_and_breaks_nothing(
+    tmp_path: Path, name: str, namespace: str, catalog: str
+) -> None:
+    lake = IcebergCatalog(open_iceberg_catalog("lake", properties(tmp_path)))
+    asked = [
+        TableName(namespace, name, catalog),
+        TableName("raw'; DROP TABLE iceberg_tables; --", "x' OR '1'='1", "lake' OR '1'='1"),
+    ]
+    assert lake.views(asked) == {}
+    assert list(lake.taken(asked)) == []
+    lake.swap_views([], asked)
 
 
 def test_doing_it_again_writes_no_file_and_no_row(tmp_path: Path) -> None:

@@ -30,7 +30,7 @@ intervals = (
 several = st.lists(intervals, max_size=4).map(tuple)
 texts = st.text(max_size=20)
 parts = st.from_regex(r"[a-z_][a-z0-9_]{0,9}", fullmatch=True)
-names = st.builds(ModelName, parts, parts)
+names = st.builds(ModelName, parts, parts, st.just("") | parts)
 lanes = st.one_of(st.integers(0, LANE - 1), st.just(LANE - 1))
 sums = st.builds(RowSum, rows=ids, high=lanes, low=lanes)
 columns = st.lists(st.builds(Column, name=texts, type=texts, description=texts), max_size=3).map(
@@ -112,6 +112,13 @@ def test_an_instant_comes_back_aware_and_exact(instant: datetime) -> None:
 @given(names)
 def test_a_name_comes_back(name: ModelName) -> None:
     assert codec.decode_model(codec.encode_model(name)) == name
+
+
+def test_a_name_of_two_parts_is_stored_as_it_was_before_there_were_three() -> None:
+    assert codec.encode_model(ModelName("raw", "orders")) == "raw.orders"
+    assert codec.decode_model("raw.orders") == ModelName("raw", "orders")
+    assert codec.encode_model(ModelName("raw", "orders", "other")) == "other.raw.orders"
+    assert codec.decode_model("other.raw.orders") == ModelName("raw", "orders", "other")
 
 
 @given(columns)
