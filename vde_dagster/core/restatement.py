@@ -7,7 +7,7 @@ supported*), and so is what has no intervals.
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable, Mapping, Sequence
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 
 from vde_dagster.core.errors import Refused
@@ -96,39 +96,44 @@ def restate(
     Raises:
         RestatementRefused: The model sets ``disable_restatement``.
     """
-    root = graph[name]
-    if forbids_restatement(root.model):
-        raise RestatementRefused(
-            f"{name} ({root.model.place}) sets disable_restatement, so what it holds is kept; "
-            "nothing was done. To restate it, write `disable_restatement false` among the options "
-            f"of its kind {root.model.kind.keyword}, apply a plan, and restate again."
-        )
+    _refuse_kept(graph[name].model)
     ranges: dict[ModelName, tuple[Interval, ...]] = {}
     kept: list[ModelName] = []
-    changed = _changed_first(root, wanted, reads)
+    changed: dict[ModelName, tuple[Interval, ...]] = {}
+    changed |= {each: (wanted,) for each in _below_views(graph, graph[name], reads)}
     below = {name}
     for node in graph:
         if node.name != name and below.isdisjoint(node.model.parents):
             continue
         below.add(node.name)
         times = (wanted,) if node.name == name else _read_again(reads(node), changed)
-        if _is_seen_through(node):
+        if isinstance(node.model.kind, View | Embedded | External):
             changed[node.name] = times
-        elif times and forbids_restatement(node.model):
+            continue
+        model, holds = node.model, held.get(node.name, ())
+        found = restated_ranges(model, times, holds, whole=whole(model))
+        if found and forbids_restatement(model):
             kept.append(node.name)
-        elif found := restated_ranges(
-            node.model, times, held.get(node.name, ()), whole=whole(node.model)
-        ):
+        elif found:
             ranges[node.name] = changed[node.name] = found
     return Restatement(ranges=ranges, kept=tuple(kept))
 
 
-def _changed_first(
-    root: Node, wanted: Interval, reads: Reads
-) -> dict[ModelName, tuple[Interval, ...]]:
-    """Who reads a restated view may know it by the tables below it."""
-    below = reads(root) if isinstance(root.model.kind, View | Embedded) else ()
-    return dict.fromkeys(below, (wanted,))
+def _refuse_kept(model: Model) -> None:
+    if forbids_restatement(model):
+        raise RestatementRefused(
+            f"{model.name} ({model.place}) sets disable_restatement, so what it holds is kept; "
+            "nothing was done. To restate it, write `disable_restatement false` among the options "
+            f"of its kind {model.kind.keyword}, apply a plan, and restate again."
+        )
+
+
+def _below_views(graph: Graph, node: Node, reads: Reads) -> Iterator[ModelName]:
+    """Everything that a view reads, also through others: its readers may know it by these."""
+    if isinstance(node.model.kind, View | Embedded):
+        for name in reads(node):
+            yield name
+            yield from _below_views(graph, graph[name], reads)
 
 
 def _read_again(
@@ -141,10 +146,6 @@ def _read_again(
         for each in changed.get(name, ()):
             times += [TIME] if window is None else readers_of(each, window)
     return merge(times)
-
-
-def _is_seen_through(node: Node) -> bool:
-    return isinstance(node.model.kind, View | Embedded | External)
 
 
 def forbids_restatement(model: Model) -> bool:

@@ -1,0 +1,338 @@
+"""Restatements: of one model, and of all below it (seed 001; windows of DESIGN.md section 4.1)."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Mapping
+from dataclasses import replace
+from datetime import timedelta
+
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from tests.core.scheduled_models import BY_TIME, model, span, spans, utc
+from vde_dagster.core.graph import Graph, Node, build_graph
+from vde_dagster.core.intervals import END_OF_TIME, EPOCH, Interval, IntervalUnit, common, subtract
+from vde_dagster.core.kind import (
+    Embedded,
+    External,
+    Full,
+    IncrementalByPartition,
+    IncrementalByTimeRange,
+    IncrementalByUniqueKey,
+    IncrementalUnmanaged,
+    Kind,
+    ScdType2ByColumn,
+    ScdType2ByTime,
+    Seed,
+    View,
+)
+from vde_dagster.core.model import Model, PythonFunction, Window
+from vde_dagster.core.names import ModelName
+from vde_dagster.core.restatement import (
+    Reads,
+    Restatement,
+    RestatementRefused,
+    declared_reads,
+    forbids_restatement,
+    restate,
+    restated_ranges,
+)
+
+ALWAYS = Interval(EPOCH, END_OF_TIME)
+HELD = "2024-01-01 2024-02-01"
+BODY = PythonFunction(source="def rows(context):\n    return None\n", function="rows")
+SCD = ScdType2ByTime(unique_key=("id",), disable_restatement=False)
+WHOLE = (Full, View, Seed, IncrementalByUniqueKey, IncrementalByPartition, ScdType2ByTime)
+
+
+@pytest.mark.parametrize(
+    "unit,held,wanted,expected",
+    [
+        ("day", HELD, "2024-01-10 2024-01-12", "2024-01-10 2024-01-12"),
+        ("day", HELD, "2024-01-10T05:00 2024-01-10T06:00", "2024-01-10 2024-01-11"),
+        ("day", HELD, "2024-01-10T23:59 2024-01-11T00:01", "2024-01-10 2024-01-12"),
+        ("day", HELD, "2023-12-01 2024-01-02", "2024-01-01 2024-01-02"),
+        ("day", HELD, "2024-01-31 2024-03-01", "2024-01-31 2024-02-01"),
+        ("day", HELD, "2024-02-01 2024-03-01", ""),
+        ("day", "", "2024-01-10 2024-01-12", ""),
+        (
+            "day",
+            "2024-01-01 2024-01-05,2024-01-08 2024-01-10",
+            "2024-01-04 2024-01-09",
+            "2024-01-04 2024-01-05,2024-01-08 2024-01-09",
+        ),
+        ("month", "2024-01-01 2024-04-01", "2024-02-29 2024-03-01", "2024-02-01 2024-03-01"),
+        ("year", "2020-01-01 2024-01-01", "2021-06-01 2021-06-02", "2021-01-01 2022-01-01"),
+        ("hour", HELD, "2024-01-10T05:30 2024-01-10T05:31", "2024-01-10T05:00 2024-01-10T06:00"),
+        ("day", HELD, "0001-01-01 9999-12-31", HELD),
+    ],
+)
+def test_a_range_is_widened_to_whole_units_that_are_held(
+    unit: str, held: str, wanted: str, expected: str
+) -> None:
+    found = restated_ranges(model(unit=unit), spans(wanted), spans(held), whole=False)
+    assert found == spans(expected)
+
+
+def test_what_is_restated_as_a_whole_is_everything_held_or_nothing() -> None:
+    held = spans("2024-01-01 2024-01-05,2024-01-08 2024-01-10")
+    assert restated_ranges(model(Full()), spans("2024-01-04 2024-01-09"), held, whole=True) == held
+    assert restated_ranges(model(Full()), spans("2024-02-01 2024-02-02"), held, whole=True) == ()
+    assert restated_ranges(model(View()), spans("2024-02-01 2024-02-02"), [ALWAYS], whole=True) == (
+        ALWAYS,
+    )
+
+
+@pytest.mark.parametrize(
+    "kind,forbids",
+    [
+        (BY_TIME, False),
+        (IncrementalByTimeRange(time_column="ts", disable_restatement=True), True),
+        (IncrementalByUniqueKey(unique_key=("id",)), False),
+        (IncrementalByUniqueKey(unique_key=("id",), disable_restatement=True), True),
+        (IncrementalByPartition(), False),
+        (IncrementalByPartition(disable_restatement=True), True),
+        (IncrementalUnmanaged(disable_restatement=True), True),
+        (ScdType2ByTime(unique_key=("id",)), True),  # seed 001: disabled by default
+        (ScdType2ByColumn(unique_key=("id",), columns=("*",)), True),
+        (SCD, False),
+        (Full(), False),
+        (View(), False),
+    ],
+)
+def test_which_models_forbid_a_restatement(kind: Kind, forbids: bool) -> None:
+    assert forbids_restatement(model(kind)) is forbids
+
+
+def named(name: str, kind: Kind = BY_TIME, reads: Iterable[str] = (), unit: str = "day") -> Model:
+    return replace(
+        model(kind, unit=unit),
+        name=ModelName("m", name),
+        body=None if isinstance(kind, External) else BODY,
+        parents=tuple(ModelName("m", each) for each in reads),
+    )
+
+
+def windows(given: Mapping[str, Mapping[str, Window | None]]) -> Reads:
+    """What models read by their short names; what is not given is read as a whole."""
+
+    def reads(node: Node) -> Mapping[ModelName, Window | None]:
+        found = given.get(node.name.name, {})
+        names = found or {parent.name: None for parent in node.model.parents}
+        return {ModelName("m", name): window for name, window in names.items()}
+
+    return reads
+
+
+def days(before: int, after: int = 0) -> Window:
+    return Window(before=timedelta(days=before), after=timedelta(days=after))
+
+
+def restated(
+    graph: Graph, name: str, wanted: str, reads: Reads = declared_reads, held: str = HELD
+) -> tuple[dict[str, tuple[Interval, ...]], list[str]]:
+    kinds = {
+        node.name: (ALWAYS,) if isinstance(node.model.kind, View | Seed) else spans(held)
+        for node in graph
+    }
+    done: Restatement = restate(
+        graph,
+        ModelName("m", name),
+        span(wanted),
+        kinds,
+        whole=lambda each: isinstance(each.kind, WHOLE),
+        reads=reads,
+    )
+    ranges = {each.name: found for each, found in done.ranges.items()}
+    return ranges, [each.name for each in done.kept]
+
+
+def test_children_follow_through_their_windows_and_beyond() -> None:
+    graph = build_graph(
+        [
+            named("a"),
+            named("b", reads=["a"]),
+            named("c", reads=["b"], unit="hour"),
+            named("d", reads=["c"]),
+            named("other"),
+        ]
+    )
+    reads = windows({"b": {"a": days(2)}, "c": {"b": Window()}, "d": {"c": days(0, 1)}})
+    found, kept = restated(graph, "a", "2024-01-10 2024-01-11", reads)
+    assert found == {
+        "a": spans("2024-01-10 2024-01-11"),
+        "b": spans("2024-01-10 2024-01-13"),  # the 11th and the 12th look back at the 10th
+        "c": spans("2024-01-10 2024-01-13"),
+        "d": spans("2024-01-09 2024-01-13"),  # the 9th looks ahead at the 10th
+    }
+    assert list(found) == ["a", "b", "c", "d"]
+    assert kept == []
+
+
+def test_who_reads_a_whole_parent_is_restated_as_far_as_it_is_held() -> None:
+    graph = build_graph([named("a"), named("b", reads=["a"]), named("c", reads=["b"])])
+    reads = windows({"c": {"b": Window()}})
+    found, _ = restated(graph, "a", "2024-01-10 2024-01-11", reads)
+    assert found == {"a": spans("2024-01-10 2024-01-11"), "b": spans(HELD), "c": spans(HELD)}
+
+
+@pytest.mark.parametrize(
+    "kind",
+    [
+        Full(),
+        IncrementalByUniqueKey(unique_key=("id",)),
+        IncrementalByPartition(),
+        SCD,
+    ],
+)
+def test_kinds_without_partial_restatement_are_made_anew_whole(kind: Kind) -> None:
+    graph = build_graph([named("a"), named("b", kind, ["a"]), named("c", reads=["b"])])
+    reads = windows({"b": {"a": Window()}, "c": {"b": Window()}})
+    found, _ = restated(graph, "a", "2024-01-10 2024-01-11", reads)
+    assert found == {"a": spans("2024-01-10 2024-01-11"), "b": spans(HELD), "c": spans(HELD)}
+
+
+def test_a_child_that_disables_restatement_is_kept_with_all_that_reads_only_it() -> None:
+    graph = build_graph(
+        [
+            named("a"),
+            named("history", ScdType2ByTime(unique_key=("id",)), ["a"]),
+            named("current", reads=["history"]),
+            named("both", reads=["history", "a"]),
+        ]
+    )
+    reads = windows({"both": {"history": Window(), "a": Window()}})
+    found, kept = restated(graph, "a", "2024-01-10 2024-01-11", reads)
+    assert set(found) == {"a", "both"}
+    assert kept == ["history"]
+
+
+def test_asking_for_a_model_that_disables_restatement_names_the_property() -> None:
+    graph = build_graph([named("history", ScdType2ByTime(unique_key=("id",)))])
+    with pytest.raises(
+        RestatementRefused, match=r"m\.history \(.*\) sets disable_restatement.*SCD_TYPE_2_BY_TIME"
+    ):
+        restated(graph, "history", "2024-01-10 2024-01-11")
+
+
+def test_a_source_and_a_view_hand_on_what_was_asked_for() -> None:
+    models = [
+        named("raw", External()),
+        named("view", View(), ["raw"]),
+        named("inline", Embedded(), ["view"]),
+        named("a", reads=["inline"]),
+        named("beside", reads=["raw"]),
+    ]
+    graph = build_graph(models)
+    through = windows({"a": {"raw": days(1)}, "beside": {"raw": Window()}})
+    day, two = spans("2024-01-10 2024-01-11"), spans("2024-01-10 2024-01-12")
+    assert restated(graph, "raw", "2024-01-10 2024-01-11", through)[0] == {"a": two, "beside": day}
+    for name in ("view", "inline"):
+        assert restated(graph, name, "2024-01-10 2024-01-11", through)[0] == {"a": two}
+    # The same without looking through the views: by name, so as a whole.
+    assert restated(graph, "raw", "2024-01-10 2024-01-11")[0] == {
+        "a": spans(HELD),
+        "beside": spans(HELD),
+    }
+    assert restated(graph, "view", "2024-01-10 2024-01-11")[0] == {"a": spans(HELD)}
+
+
+def test_a_python_models_declared_windows_are_used() -> None:
+    child = replace(named("b", reads=["a", "dim"]), windows={ModelName("m", "a"): days(1)})
+    graph = build_graph([named("a"), named("dim", Full()), child])
+    assert restated(graph, "a", "2024-01-10 2024-01-11")[0]["b"] == spans("2024-01-10 2024-01-12")
+    assert restated(graph, "dim", "2024-01-10 2024-01-11")[0]["b"] == spans(HELD)
+
+
+def test_what_nobody_holds_is_not_restated_and_moves_nobody() -> None:
+    graph = build_graph([named("a"), named("b", reads=["a"])])
+    assert restated(graph, "a", "2025-01-10 2025-01-11") == ({}, [])
+    assert restated(graph, "a", "2024-01-10 2024-01-11", held="") == ({}, [])
+
+
+@given(
+    st.integers(0, 30),
+    st.integers(1, 5),
+    st.integers(-3, 5),
+    st.integers(-3, 5),
+    st.sampled_from(["hour", "day", "month"]),
+)
+def test_whoever_reads_a_restated_instant_is_restated_and_nobody_else(
+    first: int, length: int, before: int, after: int, unit: str
+) -> None:
+    if before + after < 0:
+        return  # nothing is read
+    graph = build_graph([named("a"), named("b", reads=["a"], unit=unit)])
+    window = days(before, after)
+    start = utc("2024-01-01") + timedelta(days=first)
+    wanted = Interval(start, start + timedelta(days=length))
+    done = restate(
+        graph,
+        ModelName("m", "a"),
+        wanted,
+        {node.name: spans("2023-06-01 2024-06-01") for node in graph},
+        whole=lambda _: False,
+        reads=windows({"b": {"a": window}}),
+    )
+    changed = done.ranges[ModelName("m", "a")]
+    found = done.ranges.get(ModelName("m", "b"), ())
+    for cell in IntervalUnit(unit).cells(span("2023-10-01 2024-04-01")):
+        reads_from, reads_to = cell.start - window.before, cell.end + window.after
+        reads = reads_from < reads_to and bool(common(changed, [Interval(reads_from, reads_to)]))
+        assert (subtract([cell], found) == ()) is reads
+
+
+# Where neither a model nor the project gives a start, it is that of the parents.
+def undated(name: str, reads: Iterable[str] = (), kind: Kind = BY_TIME) -> Model:
+    return replace(named(name, kind, reads), start=EPOCH, inherits_start=True)
+
+
+def starting(name: str, start: str, reads: Iterable[str] = (), kind: Kind = BY_TIME) -> Model:
+    return replace(named(name, kind, reads), start=utc(start))
+
+
+@pytest.mark.parametrize(
+    "models,expected",
+    [
+        ([undated("x")], "1970-01-01"),
+        ([starting("a", "2024-03-01"), undated("x", ["a"])], "2024-03-01"),
+        (
+            [
+                starting("a", "2024-03-01"),
+                starting("b", "2023-07-01"),
+                undated("x", ["a", "b"]),
+            ],
+            "2023-07-01",
+        ),
+        (
+            [starting("a", "2024-03-01"), undated("b", ["a"]), undated("x", ["b"])],
+            "2024-03-01",
+        ),
+        (  # a parent without a start says nothing
+            [starting("a", "2024-03-01"), undated("b", kind=Seed(path="b.csv")),
+             undated("x", ["a", "b"])],
+            "2024-03-01",
+        ),
+        (  # nor does a source
+            [starting("a", "2024-03-01"), starting("raw", "2020-01-01", kind=External()),
+             undated("x", ["a", "raw"])],
+            "2024-03-01",
+        ),
+        ([starting("raw", "2020-01-01", kind=External()), undated("x", ["raw"])], "1970-01-01"),
+        (  # its own start wins
+            [starting("a", "2024-03-01"), starting("x", "2024-05-01", ["a"])],
+            "2024-05-01",
+        ),
+        ([starting("a", "2024-03-01"), starting("x", "2022-05-01", ["a"])], "2022-05-01"),
+        ([starting("a", "1970-01-01"), undated("x", ["a"])], "1970-01-01"),
+        (  # through a view
+            [starting("a", "2024-03-01"), undated("v", ["a"], View()), undated("x", ["v"])],
+            "2024-03-01",
+        ),
+    ],
+)  # fmt: skip
+def test_a_model_without_a_start_begins_with_its_parents(
+    models: list[Model], expected: str
+) -> None:
+    assert build_graph(models)[ModelName("m", "x")].model.start == utc(expected)
