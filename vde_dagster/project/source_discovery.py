@@ -24,7 +24,7 @@ def sources_read(configuration: Configuration) -> tuple[ModelName, ...]:
     """
     models: list[Model] = []
     problems: list[Problem] = []
-    for source in _model_files(configuration, problems):
+    for source in model_files(configuration, problems):
         try:
             models.append(read_model(source))
         except ProjectInvalid as error:
@@ -36,7 +36,7 @@ def sources_read(configuration: Configuration) -> tuple[ModelName, ...]:
     return tuple(sorted({parent for model in enabled for parent in model.parents} - written))
 
 
-def _model_files(configuration: Configuration, problems: list[Problem]) -> Iterator[ModelSource]:
+def model_files(configuration: Configuration, problems: list[Problem]) -> Iterator[ModelSource]:
     """Every model's text with the macros that it may use, and with a seed's rows."""
     folder = configuration.folder
     macros = {
