@@ -13,6 +13,7 @@ from vde_dagster.core.intervals import (
     EPOCH,
     Interval,
     IntervalUnit,
+    common,
     covers,
     due,
     format_instant,
@@ -75,6 +76,15 @@ def test_subtracting_is_set_difference_in_normal_form(
     assert is_normal(left)
 
 
+@given(LISTS, LISTS)
+def test_what_lists_have_in_common_is_set_intersection_in_normal_form(
+    ranges: list[tuple[int, int]], others: list[tuple[int, int]]
+) -> None:
+    found = common([between(*each) for each in ranges], [between(*each) for each in others])
+    assert hours(found) == instants(ranges) & instants(others)
+    assert is_normal(found)
+
+
 @given(LISTS, RANGES)
 def test_covering_is_being_a_subset(ranges: list[tuple[int, int]], wanted: tuple[int, int]) -> None:
     held = [between(*each) for each in ranges]
@@ -118,7 +128,7 @@ def test_months_and_years_have_their_calendar_lengths(year: int) -> None:
     months = [(each.end - each.start).days for each in IntervalUnit.MONTH.cells(whole)]
     assert months == [calendar.monthrange(year, month)[1] for month in range(1, 13)]
     assert list(IntervalUnit.YEAR.cells(whole)) == [whole]
-    assert len(list(IntervalUnit.DAY.cells(whole))) == 366 if calendar.isleap(year) else 365
+    assert len(list(IntervalUnit.DAY.cells(whole))) == (366 if calendar.isleap(year) else 365)
 
 
 @pytest.mark.parametrize(
@@ -140,6 +150,49 @@ def test_borders_around_an_instant(unit: str, instant: str, floor: str, ceil: st
     assert (which.floor(day(instant)), which.ceil(day(instant))) == (day(floor), day(ceil))
 
 
+@pytest.mark.parametrize(
+    "unit,border,count,expected",
+    [
+        ("month", "2024-01-01", 1, "2024-02-01"),
+        ("month", "2024-01-01", -1, "2023-12-01"),
+        ("month", "2023-12-01", 3, "2024-03-01"),
+        ("month", "2024-03-01", -27, "2021-12-01"),
+        ("year", "2024-01-01", -4, "2020-01-01"),
+        ("day", "2024-03-01", -1, "2024-02-29"),
+        ("day", "2023-03-01", -1, "2023-02-28"),
+        ("hour", "2024-01-01", 25, "2024-01-02T01:00"),
+        ("half_hour", "2024-01-01", -3, "2023-12-31T22:30"),
+        ("quarter_hour", "2024-01-01", 5, "2024-01-01T01:15"),
+        ("five_minute", "2024-01-01", -1, "2023-12-31T23:55"),
+        ("day", "2024-01-01", 0, "2024-01-01"),
+    ],
+)
+def test_a_border_some_units_away(unit: str, border: str, count: int, expected: str) -> None:
+    assert IntervalUnit(unit).shifted(day(border), count) == day(expected)
+
+
+@given(
+    st.sampled_from(IntervalUnit),
+    st.datetimes(datetime(1900, 1, 1), datetime(2200, 1, 1), timezones=st.just(UTC)),
+    st.integers(0, 60),
+)
+def test_shifting_is_following_so_many_times_and_back(
+    unit: IntervalUnit, instant: datetime, count: int
+) -> None:
+    border = reached = unit.floor(instant)
+    for _ in range(count):
+        reached = unit.following(reached)
+    assert unit.shifted(border, count) == reached
+    assert unit.shifted(reached, -count) == border
+
+
+@pytest.mark.parametrize("unit", IntervalUnit)
+@pytest.mark.parametrize("count", [10**8, -(10**8), 10**30])
+def test_outside_the_calendar_there_is_no_border(unit: IntervalUnit, count: int) -> None:
+    with pytest.raises(OverflowError):
+        unit.shifted(EPOCH, count * 12 * 366)
+
+
 def test_cells_of_something_not_aligned_are_refused() -> None:
     with pytest.raises(ValueError, match="whole units"):
         list(IntervalUnit.DAY.cells(between(0, 25)))
@@ -154,6 +207,7 @@ def test_cells_of_something_not_aligned_are_refused() -> None:
         ("2024-01-01", "2024-01-01T23:00", None),
         ("2024-01-01T00:00:01", "2024-01-02", None),
         ("2024-01-05", "2024-01-01", None),
+        ("9999-12-31T12:00", "2024-01-01", None),  # no day begins after it
     ],
 )
 def test_only_whole_days_that_have_ended_are_due(

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
 from datetime import UTC, datetime, timedelta
 from pathlib import Path
 
@@ -12,14 +13,31 @@ from hypothesis import strategies as st
 from vde_dagster import kinds
 from vde_dagster.core.errors import Place
 from vde_dagster.core.intervals import Interval, IntervalUnit, covers
-from vde_dagster.core.kind import External, Full, IncrementalByTimeRange, Kind, Seed, View
+from vde_dagster.core.kind import (
+    Embedded,
+    External,
+    Full,
+    IncrementalByPartition,
+    IncrementalByTimeRange,
+    IncrementalByUniqueKey,
+    IncrementalUnmanaged,
+    Kind,
+    Managed,
+    ScdType2ByColumn,
+    ScdType2ByTime,
+    Seed,
+    View,
+)
 from vde_dagster.core.model import Model, ModelSource
 from vde_dagster.core.names import ModelName
 from vde_dagster.core.work import OverwriteIntervals, ReplaceTable, TimeAxisSpec
-from vde_dagster.kinds.rules import ALWAYS
+from vde_dagster.kinds.rules import ALWAYS, NotEvaluated, refuse_not_evaluated
 
 START = datetime(2024, 2, 28, tzinfo=UTC)
 INCREMENTAL = IncrementalByTimeRange(time_column="ts")
+UNIQUE_KEY = IncrementalByUniqueKey(unique_key=("id",))
+SCD_BY_TIME = ScdType2ByTime(unique_key=("id",))
+SCD_BY_COLUMN = ScdType2ByColumn(unique_key=("id",), columns=("*",))
 AXIS = TimeAxisSpec(column="ts", type="timestamp", unit=IntervalUnit.DAY)
 
 
@@ -61,6 +79,17 @@ NOW = START + timedelta(days=3, hours=5)
         (View(), [], [ALWAYS]),
         (View(), [ALWAYS], []),
         (External(), [], []),
+        (Embedded(), [], []),
+        (Managed(), [], [ALWAYS]),
+        (Managed(), [ALWAYS], []),  # it is never due again
+        (UNIQUE_KEY, [days(0, 2)], [days(2, 3)]),
+        (IncrementalByPartition(), [days(0, 2)], [days(2, 3)]),
+        (IncrementalUnmanaged(), [days(1, 2)], [days(0, 1), days(2, 3)]),
+        (SCD_BY_TIME, [days(0, 2)], [days(2, 3)]),
+        (SCD_BY_COLUMN, [], [days(0, 3)]),
+        # Only these two look back.
+        (IncrementalByTimeRange(time_column="ts", lookback=1), [days(0, 2)], [days(1, 3)]),
+        (IncrementalByUniqueKey(unique_key=("id",), lookback=1), [days(0, 2)], [days(1, 3)]),
     ],
 )
 def test_what_a_kind_lacks(kind: Kind, held: list[Interval], expected: list[Interval]) -> None:
@@ -70,6 +99,19 @@ def test_what_a_kind_lacks(kind: Kind, held: list[Interval], expected: list[Inte
 @pytest.mark.parametrize("kind", [INCREMENTAL, Full()])
 def test_before_the_first_day_has_ended_nothing_is_missing(kind: Kind) -> None:
     assert missing(kind, [], START + timedelta(hours=23)) == ()
+
+
+def test_what_is_blocked_ends_a_whole_and_leaves_a_hole_in_intervals() -> None:
+    cases: list[tuple[Kind, tuple[Interval, ...]]] = [
+        (INCREMENTAL, (days(0, 1), days(2, 3))),
+        (Full(), (days(0, 1),)),
+        (View(), (ALWAYS,)),
+        (Seed(path="s.csv"), (ALWAYS,)),
+    ]
+    for kind, expected in cases:
+        rules = kinds.of(model(kind))
+        assert rules.missing(model(kind), [], NOW, [days(1, 2)]) == expected
+    assert kinds.of(model(Full())).missing(model(Full()), [days(0, 2)], NOW, [days(2, 3)]) == ()
 
 
 @given(st.lists(st.tuples(st.integers(0, 9), st.integers(1, 4)), max_size=5), st.integers(0, 300))
@@ -113,3 +155,74 @@ def test_which_kinds_have_rows_and_partitions(
 ) -> None:
     rules = kinds.of(model(kind))
     assert (rules.has_rows, rules.is_partitioned) == (has_rows, is_partitioned)
+
+
+# Seed 001: UNIQUE_KEY, BY_PARTITION and UNMANAGED support no partial restatement, SCD2 neither; all
+# of them build on what their table held before.
+@pytest.mark.parametrize(
+    "kind,sequential,whole",
+    [
+        (INCREMENTAL, False, False),
+        (UNIQUE_KEY, True, True),
+        (IncrementalByPartition(), True, True),
+        (IncrementalUnmanaged(), True, True),
+        (SCD_BY_TIME, True, True),
+        (SCD_BY_COLUMN, True, True),
+        (Full(), False, True),
+        (View(), False, True),
+        (Seed(path="s"), False, True),
+        (Managed(), False, True),
+    ],
+)
+def test_which_kinds_count_on_order_and_restate_whole(
+    kind: Kind, sequential: bool, whole: bool
+) -> None:
+    rules = kinds.of(model(kind))
+    assert (rules.is_sequential, rules.restates_whole) == (sequential, whole)
+
+
+@pytest.mark.parametrize(
+    "kind,parents,expected",
+    [
+        (INCREMENTAL, (), 1),
+        (IncrementalByTimeRange(time_column="ts", batch_concurrency=4), (), 4),
+        (IncrementalByTimeRange(time_column="ts", batch_concurrency=4), ("x",), 1),  # reads itself
+        (IncrementalByUniqueKey(unique_key=("id",), batch_size=1), (), 1),
+        (SCD_BY_TIME, (), 1),
+        (Full(), (), 1),
+    ],
+)
+def test_how_many_batches_may_be_evaluated_at_once(
+    kind: Kind, parents: tuple[str, ...], expected: int
+) -> None:
+    names = tuple(ModelName("m", each) for each in parents)
+    assert kinds.batch_concurrency(replace(model(kind), parents=names)) == expected
+
+
+def test_kinds_that_cannot_be_evaluated_yet_are_refused_all_at_once() -> None:
+    names = ("a", "b", "c")
+    every = [
+        replace(model(kind), name=ModelName("m", name))
+        for name, kind in zip(names, (UNIQUE_KEY, INCREMENTAL, SCD_BY_TIME), strict=True)
+    ]
+    with pytest.raises(NotEvaluated, match=r"m\.a \(INC.*KEY\), m\.c \(SCD_TYPE_2_BY_TIME\)"):
+        refuse_not_evaluated(every)
+    refuse_not_evaluated([every[1], model(Full()), model(View()), model(Seed(path="s"))])
+
+
+@pytest.mark.parametrize(
+    "kind",
+    [
+        UNIQUE_KEY,
+        IncrementalByPartition(),
+        IncrementalUnmanaged(),
+        SCD_BY_TIME,
+        SCD_BY_COLUMN,
+        Managed(),
+    ],
+)
+def test_what_cannot_be_evaluated_yet_writes_nothing(kind: Kind) -> None:
+    with pytest.raises(NotEvaluated, match=kind.keyword):
+        kinds.of(model(kind)).write(model(kind), days(0, 1), None)
+    with pytest.raises(NotEvaluated, match=kind.keyword):
+        refuse_not_evaluated([model(kind)])

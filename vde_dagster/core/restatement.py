@@ -100,7 +100,7 @@ def restate(
     ranges: dict[ModelName, tuple[Interval, ...]] = {}
     kept: list[ModelName] = []
     changed: dict[ModelName, tuple[Interval, ...]] = {}
-    changed |= {each: (wanted,) for each in _below_views(graph, graph[name], reads)}
+    changed.update(dict.fromkeys(_below_views(graph, graph[name], reads), (wanted,)))
     below = {name}
     for node in graph:
         if node.name != name and below.isdisjoint(node.model.parents):

@@ -1,0 +1,187 @@
+"""Projects of a few model texts over a few sources, read, planned and rendered without Spark."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Mapping, Sequence
+from datetime import UTC, datetime
+from pathlib import Path
+
+import duckdb
+import pytest
+import sqlglot
+
+from tests.app.memory_world import RAW_COLUMNS, MemoryWorld, bound, build, plan
+from vde_dagster.app.binding import Binding, bind_plan
+from vde_dagster.app.rendering import Rendering, render
+from vde_dagster.core.dsha import Column
+from vde_dagster.core.errors import Place, Problem, ProjectInvalid
+from vde_dagster.core.graph import Graph, Node, build_graph
+from vde_dagster.core.intervals import Interval
+from vde_dagster.core.model import Model, ModelSource
+from vde_dagster.core.names import ModelName, TableName
+from vde_dagster.core.plan import Plan
+from vde_dagster.project.configuration import Defaults
+from vde_dagster.project.model_files import external_source, read_model
+
+DEFAULTS = Defaults()
+SOURCES: Mapping[str, Mapping[str, str]] = {
+    "raw.events": RAW_COLUMNS,
+    "raw.receipts": {"id": "bigint", "event_date": "date", "receipt_date": "date"},
+    "raw.sales": {
+        "transaction_id": "string",
+        "product_id": "string",
+        "customer_id": "string",
+        "transaction_amount": "decimal(18, 2)",
+        "transaction_timestamp": "timestamp",
+        "currency": "string",
+    },
+    "raw.product_usage": {
+        "product_id": "string",
+        "customer_id": "string",
+        "last_usage_date": "timestamp",
+        "usage_count": "bigint",
+    },
+    "raw.menu": {
+        "id": "bigint",
+        "name": "string",
+        "price": "double",
+        "updated_at": "timestamp",
+        "changed_on": "timestamp",
+        "ds": "date",
+    },
+    "raw.rows": {
+        "id": "bigint",
+        "item_id": "bigint",
+        "region": "string",
+        "department": "string",
+        "event_date": "date",
+    },
+}
+
+
+def source(text: str, attachments: Mapping[str, str] | None = None) -> ModelSource:
+    """A model's file, SQL or Python."""
+    path = Path("models/m/x.py" if "@model(" in text else "models/m/x.sql")
+    return ModelSource(
+        path=path, text=text, defaults=DEFAULTS.as_texts(), attachments=attachments or {}
+    )
+
+
+def read(text: str, attachments: Mapping[str, str] | None = None) -> Model:
+    """The model of a file's text."""
+    return read_model(source(text, attachments))
+
+
+def problems(text: str) -> tuple[Problem, ...]:
+    """What is wrong with a file's text; all of it has a place in the file, and advice."""
+    with pytest.raises(ProjectInvalid) as caught:
+        read(text)
+    found = caught.value.problems
+    assert all(each.place.path.stem == "x" and each.advice for each in found)
+    return found
+
+
+def refusal(text: str) -> str:
+    """The one thing that is wrong with a file's text."""
+    (found,) = problems(text)
+    return found.message
+
+
+def graph_of(*texts: str, attachments: Mapping[str, str] | None = None) -> Graph:
+    """Models over the sources."""
+    place = Place(path=Path("external_models.yaml"))
+    declared = [
+        external_source(ModelName.parse(name), dict(columns), place=place, defaults=DEFAULTS)
+        for name, columns in SOURCES.items()
+    ]
+    written = [source(text, attachments) for text in texts]
+    return build_graph(read_model(each) for each in (*declared, *written))
+
+
+def node_of(*texts: str, attachments: Mapping[str, str] | None = None) -> Node:
+    """The last of these models in its graph."""
+    graph = graph_of(*texts, attachments=attachments)
+    return graph[read(texts[-1], attachments).name]
+
+
+def columns_of(*texts: str) -> list[tuple[str, str]]:
+    """Names and types of the last model's columns, as its readers see them."""
+    return [(each.name, each.type) for each in node_of(*texts).columns]
+
+
+def plan_of(graph: Graph, environment: str = "prod", world: MemoryWorld | None = None) -> Plan:
+    """The plan of a project; in a new world unless one is given."""
+    return plan((world or MemoryWorld()).services(), graph, environment)
+
+
+def binding_of(graph: Graph, environment: str = "prod") -> Binding:
+    """A project's models on the tables that a plan gives them."""
+    return bind_plan(plan_of(graph, environment))
+
+
+def rendering_of(*texts: str, start: str, end: str, environment: str = "prod") -> Rendering:
+    """What evaluating the last of these models for a range runs."""
+    graph = graph_of(*texts)
+    found = render(
+        binding_of(graph, environment),
+        graph[read(texts[-1]).name],
+        span(start, end),
+        instant("2024-06-01T12:00"),
+    )
+    assert found is not None
+    return found
+
+
+def sql_of(*texts: str, start: str = "2024-01-01", end: str = "2024-01-02") -> str:
+    """The query of the last of these models for a range, in Spark's dialect."""
+    return rendering_of(*texts, start=start, end=end).query.sql("spark")
+
+
+def rows_of(
+    *texts: str, start: str, end: str, data: Mapping[str, Iterable[Sequence[str]]]
+) -> list[tuple[object, ...]]:
+    """What evaluating the last of these models for a range returns, by DuckDB.
+
+    ``data`` are the rows of sources, every value as text.
+    """
+    query = rendering_of(*texts, start=start, end=end).query
+    with duckdb.connect() as connection:
+        connection.execute("SET TimeZone = 'UTC'; CREATE SCHEMA raw")
+        for name, rows in data.items():
+            columns = ", ".join(f"{key} {kind}" for key, kind in SOURCES[name].items())
+            made = sqlglot.transpile(f"CREATE TABLE {name} ({columns})", "spark", "duckdb")[0]
+            connection.execute(made)
+            places = ", ".join("?" for _ in SOURCES[name])
+            connection.executemany(f"INSERT INTO {name} VALUES ({places})", list(rows))
+        return sorted(connection.execute(query.sql("duckdb")).fetchall(), key=str)
+
+
+def instant(text: str) -> datetime:
+    """An instant in UTC."""
+    return datetime.fromisoformat(text).replace(tzinfo=UTC)
+
+
+def span(start: str, end: str) -> Interval:
+    """The range from one instant to another."""
+    return Interval(instant(start), instant(end))
+
+
+def table_of(world: MemoryWorld, name: str, environment: str = "prod") -> TableName:
+    """Where the rows of a model lie that an environment shows."""
+    return bound(world.services(), environment).key(ModelName.parse(name)).table
+
+
+def built(world: MemoryWorld, *texts: str, environment: str = "prod") -> list[tuple[str, Interval]]:
+    """What planning and applying a project evaluated: models and ranges, in order."""
+    done = build(world.services(), graph_of(*texts), environment)
+    return [(str(each.key.model), each.interval) for each in done]
+
+
+def fill(world: MemoryWorld, name: str, rows: Sequence[tuple[object, ...]]) -> None:
+    """Append rows to a source in a world, which is made if it is not there."""
+    schema, _, table = name.partition(".")
+    target = TableName(schema, table)
+    if world.catalog.table(target) is None:
+        columns = [Column(name=key, type=kind) for key, kind in SOURCES[name].items()]
+        world.catalog.create_table(target, columns)
+    world.catalog.append(target, list(rows))
