@@ -19,7 +19,7 @@ from vde_dagster.core.kind import Embedded, External, Managed, Seed, View
 from vde_dagster.core.ledger import held_intervals
 from vde_dagster.core.model import Model
 from vde_dagster.core.names import PRODUCTION
-from vde_dagster.core.plan import Plan
+from vde_dagster.core.plan import ModelChange, Plan
 from vde_dagster.kinds.rules import ALWAYS
 
 
@@ -66,10 +66,12 @@ def report_intervals(services: Services, plan: Plan) -> tuple[ModelIntervals, ..
     keys = {node.name: plan.snapshots[node.name].key for node in nodes}
     ledger = services.state.ledger(keys.values())
     owners = services.state.owners(keys.values())
+    changes = {change.name: change for change in plan.changes}
     return tuple(
         _report(
             plan,
             node,
+            changes[node.name],
             held=held_intervals(ledger.get(keys[node.name], ())),
             owner=owners.get(keys[node.name]),
         )
@@ -78,9 +80,8 @@ def report_intervals(services: Services, plan: Plan) -> tuple[ModelIntervals, ..
 
 
 def _report(
-    plan: Plan, node: Node, *, held: tuple[Interval, ...], owner: str | None
+    plan: Plan, node: Node, change: ModelChange, *, held: tuple[Interval, ...], owner: str | None
 ) -> ModelIntervals:
-    (change,) = (each for each in plan.changes if each.name == node.name)
     report = ModelIntervals(
         node=node,
         version=plan.snapshots[node.name].version,

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Mapping, Sequence
 from pathlib import Path
 from typing import TYPE_CHECKING, Final
 
@@ -127,10 +127,9 @@ def _print_trees(graph: Graph, found: Lineage, start: Point) -> None:
     made, used = ("made of", "used in") if start[1] is not None else ("reads", "read by")
     screen = console()
     screen.print(_label(graph, found, start, end=False))
-    sides = ((made, found.above, True), (used, found.below, False))
-    for title, following, upward in sides:
+    for title, following, upward in ((made, found.above(), True), (used, found.below(), False)):
         end = found.ends.get(start)
-        if following(start):
+        if start in following:
             screen.print(_tree(graph, found, start, title=title, following=following))
         else:
             why = _ENDS[end.value] if upward and end is not None else "nothing"
@@ -143,7 +142,7 @@ def _tree(
     start: Point,
     *,
     title: str,
-    following: Callable[[Point], tuple[Point, ...]],
+    following: Mapping[Point, Sequence[Point]],
 ) -> Tree:
     """What follows on a point; where it is met again, its own part is not repeated."""
     from rich.text import Text
@@ -151,16 +150,16 @@ def _tree(
 
     tree = Tree(Text(title, style="dim"), guide_style="dim")
     shown: set[Point] = set()
-    waiting: list[tuple[Point, Tree]] = [(point, tree) for point in reversed(following(start))]
+    waiting: list[tuple[Point, Tree]] = [(point, tree) for point in reversed(following[start])]
     while waiting:
         point, branch = waiting.pop()
         label = _label(graph, found, point, end=True)
-        if point in shown and following(point):
+        if point in shown and point in following:
             branch.add(label.append(" (see above)", style="dim"))
             continue
         shown.add(point)
         mine = branch.add(label)
-        waiting += [(each, mine) for each in reversed(following(point))]
+        waiting += [(each, mine) for each in reversed(following.get(point, ()))]
     return tree
 
 

@@ -52,13 +52,19 @@ class Lineage:
     ends: Mapping[Point, End]
     opaque: frozenset[Point] = frozenset()
 
-    def above(self, point: Point) -> tuple[Point, ...]:
-        """What a point reads directly."""
-        return tuple(parent for parent, child in self.edges if child == point)
+    def above(self) -> dict[Point, list[Point]]:
+        """What each point reads directly; a point that reads nothing is not in it."""
+        found: dict[Point, list[Point]] = {}
+        for parent, child in self.edges:
+            found.setdefault(child, []).append(parent)
+        return found
 
-    def below(self, point: Point) -> tuple[Point, ...]:
-        """What reads a point directly."""
-        return tuple(child for parent, child in self.edges if parent == point)
+    def below(self) -> dict[Point, list[Point]]:
+        """What reads each point directly; a point that nothing reads is not in it."""
+        found: dict[Point, list[Point]] = {}
+        for parent, child in self.edges:
+            found.setdefault(parent, []).append(child)
+        return found
 
 
 def project_lineage(graph: Graph) -> Lineage:
