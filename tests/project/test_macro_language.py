@@ -7,6 +7,8 @@ from pathlib import Path
 
 import pytest
 import sqlglot
+from hypothesis import given, settings
+from hypothesis import strategies as st
 from sqlglot import exp
 
 from vde_dagster.core.errors import Place
@@ -94,6 +96,7 @@ EXPANSIONS = [
     ("SELECT a FROM @{ table }_1", "SELECT a FROM orders_1"),
     ("SELECT a AS `the @{table}` FROM t", "SELECT a AS `the orders` FROM t"),
     ("SELECT @{hostile} FROM t", "SELECT `x``; drop table y --` FROM t"),
+    ("SELECT @{hostile}(a) AS x FROM t", "SELECT `x``; drop table y --`(a) AS x FROM t"),
     ("SELECT t.@{hostile}_x AS a FROM t", "SELECT t.`x``; drop table y --_x` AS a FROM t"),
     ("SELECT CAST(a AS @{type}) AS x", "SELECT CAST(a AS BIGINT) AS x"),
     ("SELECT '@{table} @number' AS x", "SELECT '@{table} @number' AS x"),
@@ -347,6 +350,11 @@ PROBLEMS = [
     ("SELECT @EACH([a, b], x -> x) AS y FROM t", 7, "2 expressions", ""),
     ("SELECT @EACH([a, b], x -> x) + 1 AS y FROM t", 7, "2 expressions", ""),
     ("SELECT @EACH([a], x -> x AS y) AS z FROM t", 7, "has a name", ""),
+    ("SELECT 1 + @IF(TRUE, a AS y) FROM t", 7, "has a name", ""),
+    ("SELECT COUNT(DISTINCT @IF(FALSE, a)) AS x FROM t", 7, "nothing is left here", ""),
+    ("SELECT EXTRACT(@{hostile} FROM a) AS x FROM t", 7, "where one word is needed", ""),
+    ("SELECT DATE_TRUNC(@VAR('hostile'), a) AS x FROM t", 7, "where one word is needed", ""),
+    ("SELECT CAST(a AS @{hostile}) AS x FROM t", 7, "does not parse", ""),
     ("SELECT @EACH([a, , b], x -> x) AS y FROM t", 7, "an argument is empty", ""),
     ("SELECT @EACH([1], x -> t.@{ids}) FROM t", 7, "its value is no text", ""),
     ("SELECT @DEF(x, 1) AS y", 7, "a statement of its own", "before the query"),
@@ -394,6 +402,43 @@ def test_what_is_wrong_is_told_with_its_line(
     assert problem.startswith(f"models/m.sql:{line}: ")
     assert message in problem
     assert advice in problem
+
+
+_WORDS = """
+SELECT FROM WHERE AND OR NOT a b t raw.t ( ) , . + - * 1 'x' x -> [ ] := ; { } @ @@ $ ? : :: " `
+-- /* */ @number @columns @{number} @{table} @nobody @start_ds @IF( @EACH( @DEF( @STAR( @UNION(
+@VAR( @{ GROUP BY ORDER LIMIT AS WITH IN BETWEEN CASE WHEN THEN END JOIN ON UNION ALL except TRUE NULL
+INTERVAL DAY CAST( EXISTS( OVER( DISTINCT DELETE @IF(TRUE,a) @IF(FALSE,a) @EACH([a,b],x->x+1)
+@DEF(f,x->@f(x)); @f(a) @STAR(raw.t) @UNION(raw.t,t)
+"""
+WORDS = _WORDS.split()
+
+
+@given(st.lists(st.sampled_from(WORDS), max_size=14).map(" ".join), st.sampled_from(DIALECTS))
+@settings(max_examples=400)
+def test_any_text_is_read_or_answered_with_problems(text: str, dialect: str) -> None:
+    problems = Problems()
+    found = read_statements(text, dialect=dialect, place=PLACE, scope=SCOPE, problems=problems)
+    assert (found is None) == bool(problems.found)
+
+
+@given(st.text(alphabet=st.characters(exclude_characters="\0", codec="utf-8"), min_size=1))
+def test_a_value_is_a_literal_or_a_name_whatever_it_holds(value: str) -> None:
+    scope = MacroScope(variables={"v": value}, functions={})
+    text = "SELECT @v AS x, @{v} AS y, t.@{v}_z AS @{v} FROM t AS t WHERE @v IN (@v)"
+    problems = Problems()
+    found = read_statements(text, dialect="duckdb", place=PLACE, scope=scope, problems=problems)
+    assert found is not None
+    (query,) = sqlglot.parse(found.expressions[0].sql("duckdb"), dialect="duckdb")
+    assert isinstance(query, exp.Select)
+    literal, column, qualified = query.selects
+    assert [each.name for each in query.find_all(exp.Literal)] == [value] * 3
+    assert (literal.alias, column.this.name, qualified.this.name, qualified.alias) == (
+        "x",
+        value,
+        f"{value}_z",
+        value,
+    )
 
 
 def test_every_statement_tells_its_problem() -> None:

@@ -20,7 +20,7 @@ from vde_dagster.core.errors import Place
 from vde_dagster.core.macros import TIME_MACROS
 from vde_dagster.core.star_macro import is_star_macro
 from vde_dagster.project.macros.builtin import BUILTINS
-from vde_dagster.project.macros.expansion import MARK, Expander, first_line
+from vde_dagster.project.macros.expansion import Expander, first_line
 from vde_dagster.project.macros.scope import MacroScope
 from vde_dagster.project.macros.tokens import (
     MacroError,
@@ -28,6 +28,7 @@ from vde_dagster.project.macros.tokens import (
     find_macros,
     split_statements,
 )
+from vde_dagster.project.macros.trees import MARK
 from vde_dagster.project.problems import Problems, suggestion
 
 __all__ = ["MacroScope", "Statements", "is_star_macro", "read_statements"]

@@ -7,7 +7,7 @@ macro whose value is a literal or a name becomes that token at once, as if a per
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from typing import Final
 
@@ -28,12 +28,18 @@ from vde_dagster.project.macros.tokens import (
     find_macros,
     moved,
 )
+from vde_dagster.project.macros.trees import (
+    MARK,
+    check_texts,
+    is_in,
+    is_own,
+    placeholders,
+    reached,
+)
 from vde_dagster.project.macros.user import UserMacro
 from vde_dagster.project.macros.values import atoms_of, expression_of, is_plain, text_of
 from vde_dagster.project.problems import suggestion
 
-MARK: Final = "\0"
-"""Starts a placeholder. A text with this character is refused before."""
 _PRODUCTIONS: Final[Mapping[Position, type[exp.Expr]]] = {
     Position.EXPRESSION: exp.Expr,
     Position.ORDERED: exp.Ordered,
@@ -72,9 +78,10 @@ class Expander:
             raise MacroError("an argument is empty", "Take a comma away, or write what is missing.")
         prepared = self._prepared(tokens, frame)
         holder = exp.Tuple(expressions=[self._parse(prepared, position)])
+        check_texts(holder, prepared, {id(token) for token in tokens})
         self._bind(holder, frame)
-        for leaf in list(_placeholders(holder)):
-            if not _is_in(leaf, holder):
+        for leaf in list(placeholders(holder)):
+            if not is_in(leaf, holder):
                 continue
             call = self.calls[int(leaf.name[1:])]
             try:
@@ -263,7 +270,7 @@ class Expander:
             try:
                 return self._tree(tokens, None)
             except ParseError as other:
-                raise max(error, other, key=_reached) from None
+                raise max(error, other, key=reached) from None
 
     def _tree(self, tokens: Sequence[Token], kind: type[exp.Expr] | None) -> exp.Expr:
         parser = self.dialect.parser()
@@ -281,7 +288,7 @@ class Expander:
             return
         for leaf in list(holder.find_all(exp.Identifier, exp.Var)):
             name = leaf.name.lower()
-            if name in frame.bindings and not leaf.args.get("quoted") and not _is_own(leaf, name):
+            if name in frame.bindings and not leaf.args.get("quoted") and not is_own(leaf, name):
                 put(leaf, [self._bound(name, frame)])
 
 
@@ -296,34 +303,6 @@ def first_line(error: Exception) -> str:
 
 def _is_call_of(name: str, item: Token | Call | Name) -> bool:
     return isinstance(item, Call) and item.name == name and item.arguments is not None
-
-
-def _reached(error: ParseError) -> tuple[int, int]:
-    """How far a parser came."""
-    details = error.errors[-1] if error.errors else {}
-    return details.get("line") or 0, details.get("col") or 0
-
-
-def _placeholders(holder: exp.Expr) -> Iterator[exp.Expr]:
-    for node in holder.walk(bfs=False):
-        name = node.args.get("this")
-        if isinstance(name, str) and name.startswith(MARK):
-            yield node
-
-
-def _is_in(node: exp.Expr, holder: exp.Expr) -> bool:
-    """Whether a node is still part of a tree."""
-    return node.root() is holder
-
-
-def _is_own(leaf: exp.Expr, name: str) -> bool:
-    """Whether a name belongs to a SQL lambda that has a parameter of this name."""
-    around = leaf.find_ancestor(exp.Lambda)
-    while around is not None:
-        if any(each.name.lower() == name for each in around.expressions):
-            return True
-        around = around.find_ancestor(exp.Lambda)
-    return False
 
 
 def _position_of(leaf: exp.Expr, holder: exp.Expr, position: Position) -> Position:

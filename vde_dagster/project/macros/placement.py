@@ -141,6 +141,9 @@ def _put_query(table: exp.Table, query: exp.Query) -> None:
 def _put_expression(slot: exp.Expr, found: Sequence[exp.Expr]) -> None:
     parent = slot.parent
     assert parent is not None
+    if any(isinstance(each, exp.Alias) for each in found) and not _may_be_named(slot):
+        advice = "Leave the name out of the macro, or the name behind it."
+        raise MacroError("what the macro gives has a name, which cannot stand here", advice)
     if isinstance(parent, exp.In) and slot.arg_key in {"field", "expressions"}:
         _put_members(parent, slot, found)
     elif not found:
@@ -161,6 +164,14 @@ def _put_expression(slot: exp.Expr, found: Sequence[exp.Expr]) -> None:
         raise MacroError(f"one expression is needed here, and the macro gives {_count(found)}")
 
 
+def _may_be_named(slot: exp.Expr) -> bool:
+    """Whether ``... AS name`` may stand in a place."""
+    parent = slot.parent
+    if parent is None or not isinstance(parent.args.get(slot.arg_key or ""), list):
+        return False
+    return isinstance(parent, exp.Select | exp.Func) or parent.parent is None
+
+
 def _put_one(slot: exp.Expr, parent: exp.Expr, value: exp.Expr) -> None:
     if isinstance(value, exp.Query) and not isinstance(value, exp.Subquery):
         if isinstance(parent, exp.Paren):
@@ -171,8 +182,6 @@ def _put_one(slot: exp.Expr, parent: exp.Expr, value: exp.Expr) -> None:
             slot.replace(value.subquery(copy=False))
     elif isinstance(parent, exp.CTE):
         raise MacroError("a query is needed here, and the macro gives an expression")
-    elif isinstance(parent, exp.Alias) and isinstance(value, exp.Alias):
-        raise MacroError("what the macro gives has a name, and another one is given here")
     else:
         slot.replace(value if _fits(value, slot) else exp.Paren(this=value))
 
@@ -242,13 +251,19 @@ def _remove(slot: exp.Expr) -> None:
         slot.pop()
         if isinstance(parent, _CLAUSES) and not any(parent.args.values()):
             parent.pop()
-        elif isinstance(parent, exp.Select) and not parent.expressions:
-            raise MacroError("no column is left in this SELECT", "Give @IF another branch.")
+        elif not (parent.expressions or _may_be_empty(parent)):
+            what = "no column is left in this SELECT" if isinstance(parent, exp.Select) else ""
+            raise MacroError(what or "nothing is left here", "Give @IF another branch.")
     elif isinstance(parent, _CLAUSES):
         parent.pop()
     else:
         message = "the macro gives nothing here, where something is needed"
         raise MacroError(message, "Give @IF another branch.")
+
+
+def _may_be_empty(parent: exp.Expr) -> bool:
+    """Whether a list of expressions may lose its last one; the root may, as a text may vanish."""
+    return isinstance(parent, exp.Func | exp.Group) or parent.parent is None
 
 
 def _count(found: Sequence[exp.Expr]) -> str:

@@ -1,0 +1,68 @@
+"""Trees that were parsed around macros: what became of placeholders, and what is refused."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Sequence
+from typing import Final
+
+from sqlglot import exp
+from sqlglot.errors import ParseError
+from sqlglot.tokenizer_core import Token, TokenType
+
+from vde_dagster.project.macros.tokens import MacroError
+from vde_dagster.project.macros.values import is_plain
+
+MARK: Final = "\0"
+"""Starts a placeholder. A text with this character is refused before."""
+_FREE: Final = (TokenType.IDENTIFIER, TokenType.STRING)
+"""Tokens whose text may be anything."""
+
+
+def placeholders(holder: exp.Expr) -> Iterator[exp.Expr]:
+    """The nodes that placeholders became, from left to right, outer ones first."""
+    for node in holder.walk(bfs=False):
+        name = node.args.get("this")
+        if isinstance(name, str) and name.startswith(MARK):
+            yield node
+
+
+def check_texts(holder: exp.Expr, tokens: Sequence[Token], written: set[int]) -> None:
+    """Refuse a tree in which a value's text stands where the generator would print it as it is.
+
+    Parsers take words, such as the unit of EXTRACT, from strings and quoted names as well.
+
+    Raises:
+        MacroError: A value with more than a word in it stands where only a word may.
+    """
+    texts = [
+        token.text.upper()
+        for token in tokens
+        if id(token) not in written and token.token_type in _FREE and not is_plain(token.text)
+    ]
+    for node in holder.walk() if texts else ():
+        if isinstance(node, exp.Identifier | exp.Literal | exp.JSONPathPart):
+            continue
+        for each in node.args.values():
+            if isinstance(each, str) and any(text and text in each.upper() for text in texts):
+                raise MacroError(f"{each!r} is the value of a macro where one word is needed")
+
+
+def is_in(node: exp.Expr, holder: exp.Expr) -> bool:
+    """Whether a node is still part of a tree."""
+    return node.root() is holder
+
+
+def is_own(leaf: exp.Expr, name: str) -> bool:
+    """Whether a name belongs to a SQL lambda that has a parameter of this name."""
+    around = leaf.find_ancestor(exp.Lambda)
+    while around is not None:
+        if any(each.name.lower() == name for each in around.expressions):
+            return True
+        around = around.find_ancestor(exp.Lambda)
+    return False
+
+
+def reached(error: ParseError) -> tuple[int, int]:
+    """How far a parser came."""
+    details = error.errors[-1] if error.errors else {}
+    return details.get("line") or 0, details.get("col") or 0
