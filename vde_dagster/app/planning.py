@@ -67,8 +67,11 @@ def _capped(
     for node in graph:
         if node.name in writes or node.model.time_column is None:
             continue
-        first = node.model.unit.ceil(node.model.start)
+        unit, end = node.model.unit, node.model.end
+        first = unit.ceil(node.model.start)
         covering = [each.end for each in held[node.name] if each.start <= first < each.end]
+        if end is not None and covering and covering[0] >= unit.floor(end):
+            continue  # it is whole for good
         capped[node.name] = covering[0] if covering else None
     return capped
 
