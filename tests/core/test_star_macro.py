@@ -57,6 +57,7 @@ def canonical(query: exp.Query, dialect: str = "spark") -> CanonicalQuery:
     [
         ("SELECT @STAR(raw.t) FROM raw.t", "SELECT a, b, c FROM raw.t"),
         ("SELECT @STAR(t) FROM raw.t", "SELECT a, b, c FROM raw.t"),
+        ("SELECT @STAR(lake.raw.t) FROM raw.t", "SELECT a, b, c FROM raw.t"),
         ("SELECT @STAR(T) FROM raw.t", "SELECT a, b, c FROM raw.t"),
         ("SELECT @STAR(raw.t) FROM raw.t AS x", "SELECT a, b, c FROM raw.t AS x"),
         ("SELECT @STAR(x) FROM raw.t AS x", "SELECT a, b, c FROM raw.t AS x"),

@@ -407,7 +407,8 @@ def test_what_is_wrong_is_told_with_its_line(
 _WORDS = """
 SELECT FROM WHERE AND OR NOT a b t raw.t ( ) , . + - * 1 'x' x -> [ ] := ; { } @ @@ $ ? : :: " `
 -- /* */ @number @columns @{number} @{table} @nobody @start_ds @IF( @EACH( @DEF( @STAR( @UNION(
-@VAR( @{ GROUP BY ORDER LIMIT AS WITH IN BETWEEN CASE WHEN THEN END JOIN ON UNION ALL except TRUE NULL
+@VAR( @{
+GROUP BY ORDER LIMIT AS WITH IN BETWEEN CASE WHEN THEN END JOIN ON UNION ALL except TRUE NULL
 INTERVAL DAY CAST( EXISTS( OVER( DISTINCT DELETE @IF(TRUE,a) @IF(FALSE,a) @EACH([a,b],x->x+1)
 @DEF(f,x->@f(x)); @f(a) @STAR(raw.t) @UNION(raw.t,t)
 """

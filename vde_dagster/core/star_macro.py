@@ -6,7 +6,7 @@ columns in their place.
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Iterator, Mapping, Sequence
+from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
 from enum import Enum
 from typing import Final
@@ -166,12 +166,13 @@ def _alias_in(scope: Scope, relation: Relation) -> str:
         called = [alias for alias in sources if alias.lower() == relation[0].lower()]
         if called:
             return called[0]
-    wanted = _model(relation)
-    found = [
-        alias
+    tables = {
+        alias: _model(_parts(source))
         for alias, (_node, source) in sources.items()
-        if isinstance(source, exp.Table) and _model(_parts(source)) == wanted
-    ]
+        if isinstance(source, exp.Table)
+    }
+    wanted = _known_as(_model(relation), tables.values())
+    found = [alias for alias, model in tables.items() if model == wanted]
     if len(found) == 1:
         return found[0]
     if found:
@@ -218,7 +219,7 @@ class _Columns:
         return [*renamed, *found[len(renamed) :]]
 
     def _table(self, relation: Relation) -> list[Column]:
-        found = self.schemas.get(_model(relation))
+        found = self.schemas.get(_known_as(_model(relation), self.schemas))
         if not found:
             raise StarMacroInvalid(f"the columns of {_written(relation)} are not known")
         return list(found)
@@ -304,6 +305,11 @@ def _parts(node: exp.Expr) -> Relation:
 def _model(relation: Relation) -> ModelName:
     *catalog, schema, name = (DEFAULT_SCHEMA, *relation)[-max(len(relation), 2) :]
     return ModelName(schema.lower(), name.lower(), catalog[0].lower() if catalog else "")
+
+
+def _known_as(name: ModelName, known: Collection[ModelName]) -> ModelName:
+    """A name as the others are: the project's own catalog is left out of those before."""
+    return name if name in known else replace(name, catalog="")
 
 
 def _written(relation: Relation) -> str:
