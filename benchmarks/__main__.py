@@ -4,9 +4,9 @@ from __future__ import annotations
 
 import sys
 
-from benchmarks import planning
+from benchmarks import imports, planning
 
-BENCHMARKS = {"planning": planning.main}
+BENCHMARKS = {"imports": imports.main, "planning": planning.main}
 
 
 def main(names: list[str]) -> int:
