@@ -58,7 +58,8 @@ def command(
     binding = bind_environment(services, environment)
     if binding is None:
         raise Refused(f"there is no environment {environment}; `vde environments` lists them.")
-    names = (model,) if model is not None else late_models(binding)
+    own = project.configuration.catalog.name
+    names = (model.within(own),) if model is not None else late_models(binding)
     facts: list[dict[str, object]] = []
     stopped: list[str] = []
     for name in names:

@@ -141,7 +141,7 @@ class IcebergCatalog:
         return source_history(source, self._load(name), since)
 
     def _load(self, name: TableName) -> Table | None:
-        if name.catalog:
+        if name.catalog not in ("", self._catalog.name):
             return None  # the catalog of an environment holds views alone
         try:
             return self._catalog.load_table((name.namespace, name.name))

@@ -129,8 +129,9 @@ def build_catch_up_job(location: Location) -> dg.JobDefinition:
         description="Load what is due and what is late of one model, in one commit.",
     )
     def run_session(context: dg.OpExecutionContext) -> Iterator[object]:
-        name = ModelName.parse(context.op_config["model"])
+        own = location.project.configuration.catalog.name
         with failures():
+            name = ModelName.parse(context.op_config["model"]).within(own)
             binding = current_binding(location, name)
             store_followed(location)
             loaded = catch_up(location.project.services, binding, name)

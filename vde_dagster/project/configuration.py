@@ -181,7 +181,7 @@ def _configuration(root: Entry, folder: Path, reader: Reader) -> Configuration:
         clock_sources=_clock(keys.get("clock"), reader),
         follow_files=_environments(keys.get("environments"), reader),
         variables=_variables(keys.get("variables"), reader),
-        suffix_target=_suffix_target(keys, reader),
+        suffix_target=_suffix_target(keys.get("environment_suffix_target"), catalog, reader),
     )
 
 
@@ -278,8 +278,7 @@ def _clock(entry: Entry | None, reader: Reader) -> tuple[ModelName, ...]:
     return tuple(names)
 
 
-def _suffix_target(keys: Mapping[str, Entry], reader: Reader) -> SuffixTarget:
-    entry = keys.get("environment_suffix_target")
+def _suffix_target(entry: Entry | None, catalog: CatalogSettings, reader: Reader) -> SuffixTarget:
     written = reader.text(entry, SuffixTarget.SCHEMA.value)
     if entry is None or written not in (each.value for each in SuffixTarget):
         if entry is not None:
@@ -287,9 +286,8 @@ def _suffix_target(keys: Mapping[str, Entry], reader: Reader) -> SuffixTarget:
             reader.add(entry.place, message, "Write one of these three.")
         return SuffixTarget.SCHEMA
     target = SuffixTarget(written)
-    catalog = _catalog(keys.get("catalog"), Reader()).name
-    if target is SuffixTarget.CATALOG and (why := why_no_suffix(catalog)) is not None:
-        message = f"environments cannot have catalogs named after {catalog!r}: it {why}"
+    if target is SuffixTarget.CATALOG and (why := why_no_suffix(catalog.name)) is not None:
+        message = f"environments cannot have catalogs named after {catalog.name!r}: it {why}"
         reader.add(entry.place, message, "Use schema or table, or another name of the catalog.")
     return target
 
