@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 from collections.abc import Mapping
 from datetime import timedelta
 from enum import Enum
@@ -30,6 +31,7 @@ from vde_dagster.project.values import (
 E = TypeVar("E", bound=Enum)
 _OPTIONS: Final = ("mode", "sources", "catchup_threshold", "load_type", "on_source_rewrite")
 _TRACKING: Final = ("tracked_by", "offset", "idle_after")
+_COLUMN: Final = re.compile(r"[a-z_][a-z0-9_]*")
 
 
 def read_late_data(value: Value | None, problems: Problems) -> LateDataPolicy | None:
@@ -105,21 +107,32 @@ def _tracked_source(item: Value, problems: Problems) -> TrackedSource | None:
     try:
         name = ModelName.parse(written)
     except InvalidName as error:
-        problems.add(item.place, str(error))
+        problems.refuse(item.place, error)
         return None
-    if item.after_name() is not None and item.group() is None:
-        message = f"{item.written!r} is no source with its options"
+    column = column.strip().lower() or LANDING_COLUMN
+    if not _COLUMN.fullmatch(column):
+        message = f"{item.raw} is no source with its column"
+        problems.add(item.place, message, "Write `'raw.orders|column'`.")
+    if item.after_name() is not None and item.group() is None and not item.is_string:
+        message = f"{item.raw} is no source with its options"
         problems.add(item.place, message, "Write `raw.orders (tracked_by column)`.")
         return None
     written_options = read_options(item.group() or (), problems)
     options = check_known(written_options, _TRACKING, f"the source {name}", problems)
-    columns = (
-        read_columns_of(options["tracked_by"], problems) if "tracked_by" in options else (column,)
-    )
     offset, idle = options.get("offset"), options.get("idle_after")
     return TrackedSource(
         name=name,
-        tracked_by=(columns[0] if columns else "").strip().lower() or LANDING_COLUMN,
+        tracked_by=_tracking_column(options.get("tracked_by"), column, problems),
         offset=(read_duration(offset, problems) if offset else None) or timedelta(0),
         idle_after=read_duration(idle, problems) if idle else None,
     )
+
+
+def _tracking_column(value: Value | None, default: str, problems: Problems) -> str:
+    if value is None:
+        return default
+    columns = read_columns_of(value, problems)
+    if len(columns) > 1:
+        message = f"tracked_by is one column, not {len(columns)}"
+        problems.add(value.place, message, "Give the column of event or landing time.")
+    return columns[0] if columns else default

@@ -6,6 +6,7 @@ from collections.abc import Mapping
 from typing import Final
 
 from sqlglot import exp
+from sqlglot.tokenizer_core import TokenType
 
 from vde_dagster.core.kind import IncrementalByPartition, Kind
 from vde_dagster.core.model import PartitionField, Storage, Transform
@@ -135,15 +136,18 @@ def _properties(value: Value | None, problems: Problems) -> tuple[tuple[str, str
         return ()
     found: dict[str, str] = {}
     for item in value.items():
-        # Table properties have dots in their names: write.format.default = 'orc'.
-        rest = item.after_name()
-        key = item.name
-        if rest is not None and rest.tokens[0].text in ("=", ":=", ":") and len(rest.tokens) > 1:
-            rest = rest.rest()
+        # Table properties have dots and hyphens in their names: write.format.default = 'orc'.
+        name = item.first_word()
+        key, rest = name.written, item.after(len(name.tokens))
         if rest is None:
-            problems.add(item.place, f"the table property {item.written!r} has no value")
+            message = f"the table property {item.raw} has no value"
+            problems.add(item.place, message, "Write `name = value`.")
         elif key in found:
             problems.add(item.place, f"the table property {key!r} is given twice", "Remove one.")
+        elif not rest.is_word:
+            message = f"the table property {key!r} has the value {rest.raw}"
+            problems.add(rest.place, message, "Give a text in quotes, a number, true or false.")
         else:
-            found[key] = rest.written
+            flag = rest.tokens[0].token_type in (TokenType.TRUE, TokenType.FALSE)
+            found[key] = rest.written.lower() if flag else rest.written
     return tuple(sorted(found.items()))

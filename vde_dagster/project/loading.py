@@ -13,9 +13,9 @@ from vde_dagster.core.errors import Place, Problem, ProjectInvalid
 from vde_dagster.core.graph import Graph, build_graph
 from vde_dagster.core.model import Model, ModelSource
 from vde_dagster.core.names import InvalidName, ModelName
+from vde_dagster.project.column_properties import column_type
 from vde_dagster.project.configuration import Configuration, Defaults, find_configuration
 from vde_dagster.project.model_files import external_source, read_model, seed_path
-from vde_dagster.project.model_properties import column_type
 from vde_dagster.project.settings import texts_of
 from vde_dagster.project.user_macros import load_user_macros
 from vde_dagster.project.view_names import ambiguous_names

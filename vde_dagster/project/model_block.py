@@ -9,7 +9,8 @@ from __future__ import annotations
 
 import re
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
+from datetime import date
 from itertools import pairwise
 from pathlib import Path
 from typing import Final
@@ -20,13 +21,15 @@ from sqlglot.tokenizer_core import Token, TokenType
 
 from vde_dagster.core.errors import Place, Problem, ProjectInvalid
 
-_OPENING: Final = {
+OPENING: Final = {
     TokenType.L_PAREN: TokenType.R_PAREN,
     TokenType.L_BRACKET: TokenType.R_BRACKET,
 }
 _NESTED_TYPES: Final = ("ARRAY", "MAP", "STRUCT")
-_ASSIGNING: Final = (TokenType.EQ, TokenType.COLON_EQ, TokenType.FARROW, TokenType.COLON)
+ASSIGNING: Final = (TokenType.EQ, TokenType.COLON_EQ, TokenType.FARROW, TokenType.COLON)
 _LISTS: Final = (TokenType.L_PAREN, TokenType.L_BRACKET)
+CLOSING: Final = tuple(OPENING.values())
+BRACKETS: Final = (*OPENING, *CLOSING)
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -40,15 +43,15 @@ class Value:
     @property
     def place(self) -> Place:
         """Where the value starts."""
-        first = self.tokens[0]
-        return Place(path=self.path, line=first.line, column=first.col)
+        # A token of several lines has the line of its end.
+        before = self.text[: self.tokens[0].start]
+        line, column = before.count("\n") + 1, len(before) - before.rfind("\n")
+        return Place(path=self.path, line=line, column=column)
 
     @property
     def written(self) -> str:
         """The value as it stands in the file; a single string without its quotes."""
-        if len(self.tokens) == 1:
-            return self.tokens[0].text
-        return self.text[self.tokens[0].start : self.tokens[-1].end + 1]
+        return self.tokens[0].text if len(self.tokens) == 1 else self.raw
 
     @property
     def head(self) -> str:
@@ -70,6 +73,32 @@ class Value:
         """Whether the value is a single string."""
         return len(self.tokens) == 1 and self.tokens[0].token_type is TokenType.STRING
 
+    @property
+    def is_word(self) -> bool:
+        """Whether the value is a string, or text without spaces, parentheses and brackets."""
+        whole = len(self.first_word().tokens) == len(self.tokens)
+        return whole and not any(token.token_type in BRACKETS for token in self.tokens)
+
+    @property
+    def in_python(self) -> bool:
+        """Whether the value was written in Python, where SQL is a text as all else is."""
+        return self.path.suffix == ".py"
+
+    def first_word(self) -> Value:
+        """The value up to its first space or sign of assignment."""
+        length = 1
+        while (
+            length < len(self.tokens)
+            and self.tokens[length].start == self.tokens[length - 1].end + 1
+            and self.tokens[length].token_type not in ASSIGNING
+        ):
+            length += 1
+        return self.until(length)
+
+    def until(self, index: int) -> Value:
+        """The value up to one of its tokens."""
+        return replace(self, tokens=self.tokens[:index])
+
     def unquoted(self) -> Value:
         """What is in a string, as a value at the same place; the value itself if it is none."""
         if not self.is_string or not self.written.strip():
@@ -84,7 +113,7 @@ class Value:
     def items(self) -> tuple[Value, ...]:
         """The items of a list in parentheses or brackets; the value itself where it is no list."""
         first, last = self.tokens[0], self.tokens[-1]
-        if first.token_type not in _LISTS or last.token_type is not _OPENING[first.token_type]:
+        if first.token_type not in _LISTS or last.token_type is not OPENING[first.token_type]:
             return (self,)
         if _closing(self.tokens, 0) != len(self.tokens) - 1:
             return (self,)  # (a) + (b)
@@ -93,7 +122,7 @@ class Value:
     def group(self) -> tuple[Value, ...] | None:
         """The items in the parentheses behind a name, as in ``NAME (a, b)``; None without any."""
         rest = self.after_name()
-        if rest is None or rest.tokens[0].token_type is not TokenType.L_PAREN:
+        if self.is_string or rest is None or rest.tokens[0].token_type is not TokenType.L_PAREN:
             return None
         if _closing(rest.tokens, 0) != len(rest.tokens) - 1:
             return None
@@ -111,9 +140,13 @@ class Value:
 
     def rest(self) -> Value | None:
         """The value without its first word, and without a sign of assignment behind that."""
-        if len(self.tokens) > 1 and self.tokens[1].token_type in _ASSIGNING:
-            return self._from(2)
-        return self._from(1)
+        return self.after(1)
+
+    def after(self, index: int) -> Value | None:
+        """What follows so many tokens and a sign of assignment; None where nothing does."""
+        if index < len(self.tokens) and self.tokens[index].token_type in ASSIGNING:
+            index += 1
+        return self._from(index)
 
     def _name_length(self) -> int:
         length = 1
@@ -124,7 +157,7 @@ class Value:
     def _from(self, index: int) -> Value | None:
         if index >= len(self.tokens):
             return None
-        return Value(tokens=self.tokens[index:], text=self.text, path=self.path)
+        return replace(self, tokens=self.tokens[index:])
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -186,9 +219,9 @@ def _split(tokens: Sequence[Token], text: str, path: Path) -> tuple[Value, ...]:
                 values.append(Value(tokens=tuple(current), text=text, path=path))
             current = []
             continue
-        if token.token_type in _OPENING:
+        if token.token_type in OPENING:
             depth += 1
-        elif token.token_type in _OPENING.values():
+        elif token.token_type in CLOSING:
             depth -= 1
         elif token.token_type is TokenType.LT and current and _is_nested_type(current[-1]):
             angles += 1
@@ -211,7 +244,7 @@ def _closing(tokens: Sequence[Token], opening: int) -> int | None:
     for index in range(opening, len(tokens)):
         if tokens[index].token_type is kind:
             depth += 1
-        elif tokens[index].token_type is _OPENING[kind]:
+        elif tokens[index].token_type is OPENING[kind]:
             depth -= 1
             if depth == 0:
                 return index
@@ -240,6 +273,8 @@ def _form(value: object) -> str:
             return repr(value)
         case str():
             return "'" + value.replace("'", "''") + "'"
+        case date():  # an instant, too
+            return f"'{value.isoformat()}'"
         case Mapping():
             return f"({', '.join(_pair(key, each) for key, each in value.items())})"
         case Sequence():

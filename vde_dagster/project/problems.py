@@ -3,10 +3,14 @@
 from __future__ import annotations
 
 import difflib
+import re
 from collections.abc import Iterable
 from dataclasses import dataclass, field
+from typing import Final
 
-from vde_dagster.core.errors import Place, Problem
+from vde_dagster.core.errors import Place, Problem, Refused
+
+_ADVICE: Final = re.compile(r"[;.] (?=(?:use|write|did you mean) )", re.IGNORECASE)
 
 
 @dataclass(slots=True)
@@ -19,6 +23,12 @@ class Problems:
     def add(self, place: Place, message: str, advice: str = "") -> None:
         """Report a problem."""
         self.found.append(Problem(place=place, message=message, advice=advice))
+
+    def refuse(self, place: Place, error: Refused) -> None:
+        """Report an error whose text ends with what to do."""
+        message, *advice = _ADVICE.split(str(error), maxsplit=1)
+        told = "".join(advice).rstrip(".")
+        self.add(place, message, f"{told[:1].upper()}{told[1:]}." if told else "")
 
     def warn(self, place: Place, message: str, advice: str = "") -> None:
         """Report what a person should know, although the file can be used."""

@@ -9,6 +9,7 @@ from __future__ import annotations
 import ast
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
+from datetime import date
 from typing import Final, TypeVar
 
 from sqlglot.errors import SqlglotError
@@ -43,8 +44,8 @@ def model(
     cron: str | None = None,
     cron_tz: str | None = None,
     interval_unit: str | None = None,
-    start: str | None = None,
-    end: str | None = None,
+    start: str | date | None = None,
+    end: str | date | None = None,
     owner: str | None = None,
     description: str | None = None,
     column_descriptions: Mapping[str, str] | None = None,
@@ -52,8 +53,10 @@ def model(
     grain: str | Sequence[str] = (),
     grains: Sequence[str | Sequence[str]] = (),
     references: Sequence[str | Sequence[str]] = (),
+    dialect: str | None = None,
     partitioned_by: str | Sequence[str] = (),
     clustered_by: str | Sequence[str] = (),
+    table_format: str | None = None,
     storage_format: str | None = None,
     physical_properties: Mapping[str, str | int | float | bool] | None = None,
     audits: Sequence[str | tuple[str, Mapping[str, object]]] = (),
@@ -86,12 +89,14 @@ def model(
         grain: The columns that identify a row.
         grains: Several such keys.
         references: Columns by which other models are joined.
+        dialect: The dialect of the SQL in the other arguments; the project's default where None.
         partitioned_by: Columns and transforms such as ``days(ts)``.
         clustered_by: Columns by which rows are sorted in files.
+        table_format: ``iceberg``.
         storage_format: Iceberg's file format.
         physical_properties: Properties of the table.
-        audits: Audits by name, with arguments as ``(name, {argument: value})``.
-        signals: Signals, in the same form.
+        audits: Audits by name, with arguments as ``(name, {argument: value})``; texts are SQL.
+        signals: Signals in the same form; texts are texts.
         allow_partials: Whether an interval that has not ended may be evaluated.
         enabled: Whether the model is part of the project.
         stamp: A text whose change makes a new version.
@@ -117,56 +122,92 @@ def read_python_model(settings: Settings, problems: Problems) -> Model | None:
         return None
     function, header, line = found
     place = Place(path=source.path, line=line)
-    written = _written(header, place, problems)
+    places = {
+        key: Place(path=source.path, line=at)
+        for key, at in _argument_lines(source.text, function).items()
+    }
     properties = read_properties(
-        written, default_name=None, defaults=settings.defaults, place=place, problems=problems
+        _written(header, place, places, problems),
+        default_name=None,
+        defaults=settings.defaults,
+        place=place,
+        problems=problems,
     )
     if properties is None:
         return None
     if not header.properties.get("columns"):
         problems.add(place, "a Python model needs its columns", "Name every column with its type.")
-    _check_kind(properties, place, problems)
+    _check_kind(properties, place, places, problems)
     used = _used_variables(source.text, settings.variables, place, problems)
     body = PythonFunction(source=source.text, function=function, variables=used)
     kept = settings.used(used, ())
     return build_model(kept, properties, place, body, tuple(sorted(properties.depends_on)))
 
 
-def _written(header: Header, place: Place, problems: Problems) -> list[tuple[str, Value]]:
+def _argument_lines(text: str, function: str) -> dict[str, int]:
+    """The line of each argument of the decorator, where it is written at the function."""
+    lines: dict[str, int] = {}
+    for node in ast.parse(text).body:
+        if not (isinstance(node, ast.FunctionDef) and node.name == function):
+            continue
+        for call in node.decorator_list:
+            if isinstance(call, ast.Call):
+                lines |= {each.arg: each.lineno for each in call.keywords if each.arg is not None}
+                if call.args:
+                    lines["name"] = call.args[0].lineno
+    return lines
+
+
+def _written(
+    header: Header, place: Place, places: Mapping[str, Place], problems: Problems
+) -> list[tuple[str, Value]]:
     """The header's arguments as values of a MODEL block."""
     written: list[tuple[str, Value]] = []
     for key, value in header.properties.items():
+        where = places.get(key, place)
         try:
-            form = _kind_form(value) if key == "kind" else value
-            written.append((key, written_value(key, form, path=place.path, line=place.line)))
+            form = _without_none(key, value)
+            written.append((key, written_value(key, form, path=where.path, line=where.line)))
         except (TypeError, SqlglotError) as error:
             message = f"the argument {key!r} cannot be used: {error}"
-            problems.add(place, message, "Give texts, numbers, lists or mappings.")
+            problems.add(where, message, "Give texts, numbers, lists or mappings.")
     return written
 
 
-def _kind_form(value: object) -> object:
-    """A kind as a name with options; a bare keyword stays a text."""
-    if isinstance(value, Mapping) and isinstance(value.get("name"), str):
-        return (value["name"], {key: each for key, each in value.items() if key != "name"})
-    return value
+def _without_none(key: str, value: object) -> object:
+    """A kind and a policy without the options that are None; a kind as a name with options.
+
+    Raises:
+        TypeError: A kind has no name.
+    """
+    if key not in ("kind", "late_data") or not isinstance(value, Mapping):
+        return value
+    options = {option: each for option, each in value.items() if each is not None}
+    if key == "late_data":
+        return options
+    name = options.pop("name", None)
+    if not isinstance(name, str):
+        raise TypeError("it has no `name`, such as 'FULL'")
+    return (name, options)
 
 
-def _check_kind(properties: Properties, place: Place, problems: Problems) -> None:
-    kind = properties.kind
+def _check_kind(
+    properties: Properties, place: Place, places: Mapping[str, Place], problems: Problems
+) -> None:
+    kind, where = properties.kind, places.get("kind", place)
     if isinstance(kind, View | Embedded | Seed | Managed):
         problems.add(
-            place,
+            where,
             f"a Python model cannot be of kind {kind.keyword}",
             "Use a kind that stores rows, or write it in SQL.",
         )
     columns = {column.name for column in properties.columns}
     if isinstance(kind, IncrementalByTimeRange) and columns and kind.time_column not in columns:
         message = f"the time column {kind.time_column!r} is not among the columns"
-        problems.add(place, message, suggestion(kind.time_column, sorted(columns)))
+        problems.add(where, message, suggestion(kind.time_column, sorted(columns)))
     if properties.late_data is not None and properties.late_data.mode is LateDataMode.STATELESS:
         problems.add(
-            place,
+            places.get("late_data", place),
             "late_data in stateless mode appends rows one by one, and what a Python function does "
             "with them is not known",
             "Use `mode stateful`, or write the model in SQL.",

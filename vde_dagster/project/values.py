@@ -10,10 +10,11 @@ from typing import Final, TypeVar
 import sqlglot
 from sqlglot import exp
 from sqlglot.errors import SqlglotError
+from sqlglot.tokenizer_core import TokenType
 
 from vde_dagster.core.intervals import parse_duration, parse_instant
 from vde_dagster.core.names import InvalidName, ModelName
-from vde_dagster.project.model_block import Value
+from vde_dagster.project.model_block import BRACKETS, Value
 from vde_dagster.project.problems import Problems, suggestion
 
 E = TypeVar("E", bound=Enum)
@@ -33,7 +34,8 @@ def read_count(value: Value, problems: Problems, *, least: int) -> int | None:
     """A whole number of at least ``least``; None (and a problem) for everything else."""
     text = value.written
     if not (text.isascii() and text.isdigit() and len(text) <= 9 and int(text) >= least):
-        problems.add(value.place, f"{text!r} is no whole number of at least {least}")
+        message = f"{text!r} is no whole number of at least {least}"
+        problems.add(value.place, message, f"Write for example {max(least, 1)}.")
         return None
     return int(text)
 
@@ -52,8 +54,9 @@ def read_duration(value: Value, problems: Problems) -> timedelta | None:
     """A length of time such as ``'7 days'``."""
     try:
         return parse_duration(value.written)
-    except (ValueError, OverflowError) as error:
-        problems.add(value.place, str(error), "Write it like '7 days' or '1 hour'.")
+    except (ValueError, OverflowError):
+        message = f"{value.written!r} is no length of time"
+        problems.add(value.place, message, "Write it like '7 days' or '1 hour'.")
         return None
 
 
@@ -74,7 +77,8 @@ def read_end(value: Value, problems: Problems) -> datetime | None:
     try:
         return found + timedelta(days=1) if found is not None and day else found
     except OverflowError:
-        problems.add(value.place, f"end {value.written!r} lies behind every date")
+        message = f"end {value.written!r} lies behind every date"
+        problems.add(value.place, message, "Leave it out: without an end there is none.")
         return None
 
 
@@ -83,13 +87,30 @@ def read_name(value: Value, problems: Problems) -> ModelName | None:
     try:
         return ModelName.parse(value.written)
     except InvalidName as error:
-        problems.add(value.place, str(error))
+        problems.refuse(value.place, error)
         return None
 
 
-def read_words(value: Value | None) -> tuple[str, ...]:
-    """The texts of a list, or of a single word."""
-    return tuple(item.written for item in value.items()) if value is not None else ()
+def read_text(value: Value, what: str, problems: Problems) -> str:
+    """A text in quotes, or words without any; empty (and a problem) for a list."""
+    bracketed = any(token.token_type in BRACKETS for token in value.tokens)
+    strings = [token for token in value.tokens if token.token_type is TokenType.STRING]
+    if bracketed or (strings and len(value.tokens) > 1):
+        problems.add(value.place, f"{what} is one text, not {value.raw}", "Write it in quotes.")
+        return ""
+    return value.written
+
+
+def read_words(value: Value | None, what: str, problems: Problems) -> tuple[str, ...]:
+    """The texts of a list, or a single word; each once."""
+    words: dict[str, None] = {}
+    for item in value.items() if value is not None else ():
+        if item.is_word and item.written.strip():
+            words[item.written.strip()] = None
+        else:
+            message = f"{what} {item.raw} is no word"
+            problems.add(item.place, message, "Put commas between words, and spaces in quotes.")
+    return tuple(words)
 
 
 def read_columns_of(value: Value, problems: Problems) -> tuple[str, ...]:
@@ -100,7 +121,8 @@ def read_columns_of(value: Value, problems: Problems) -> tuple[str, ...]:
         if isinstance(column, exp.Column) and len(column.parts) == 1:
             names.append(column.name.lower())
         elif column is not None:
-            problems.add(item.place, f"{item.written!r} is no name of a column")
+            message = f"{item.written!r} is no name of a column"
+            problems.add(item.place, message, "Write the name alone, such as `order_id`.")
     return tuple(names)
 
 
@@ -112,12 +134,6 @@ def read_expression(value: Value, dialect: str, problems: Problems) -> exp.Expr 
         message = f"{value.sql!r} is no SQL expression"
         problems.add(value.place, message, "Check the SQL against the model's dialect.")
         return None
-
-
-def read_sql(value: Value, dialect: str, problems: Problems) -> str | None:
-    """An expression of a dialect, as SQL in Spark's."""
-    found = read_expression(value, dialect, problems)
-    return found.sql(dialect="spark") if found is not None else None
 
 
 def check_known(
@@ -143,7 +159,8 @@ def read_options(items: Iterable[Value], problems: Problems) -> list[tuple[str, 
     for item in items:
         rest = item.rest()
         if rest is None:
-            problems.add(item.place, f"the option {item.written!r} has no value")
+            message = f"the option {item.raw} has no value"
+            problems.add(item.place, message, f"Write `{item.raw} ...`.")
         else:
             pairs.append((item.tokens[0].text.lower(), rest))
     return pairs

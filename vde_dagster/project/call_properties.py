@@ -1,0 +1,97 @@
+"""The properties that name something with arguments: audits, signals, and parents with windows."""
+
+from __future__ import annotations
+
+import re
+from typing import Final
+
+from sqlglot import exp
+from sqlglot.optimizer.normalize_identifiers import normalize_identifiers
+
+from vde_dagster.core.model import Call, Window
+from vde_dagster.core.names import InvalidName, ModelName
+from vde_dagster.project.model_block import Value
+from vde_dagster.project.problems import Problems
+from vde_dagster.project.values import check_known, read_duration, read_expression, read_options
+
+_NAME: Final = re.compile(r"[A-Za-z_][A-Za-z0-9_]*")
+
+
+def read_audits(value: Value | None, dialect: str, problems: Problems) -> tuple[Call, ...]:
+    """Audits: ``name``, or ``name (argument := SQL, ...)``. In Python their texts are SQL."""
+    return _calls(value, dialect, problems, sql_texts=True)
+
+
+def read_signals(value: Value | None, dialect: str, problems: Problems) -> tuple[Call, ...]:
+    """Signals: ``name``, or ``name (argument := value, ...)``. In Python texts are themselves."""
+    return _calls(value, dialect, problems, sql_texts=False)
+
+
+def _calls(
+    value: Value | None, dialect: str, problems: Problems, *, sql_texts: bool
+) -> tuple[Call, ...]:
+    calls: list[Call] = []
+    for item in value.items() if value is not None else ():
+        name, group = item.written if item.is_string else item.name, item.group()
+        if not _NAME.fullmatch(name) or (item.after_name() is not None and group is None):
+            message = f"{item.raw} is no name with arguments"
+            problems.add(item.place, message, "Write `name (argument := value)`.")
+            continue
+        arguments: dict[str, str] = {}
+        for each in group or ():
+            key = each.tokens[0].text.lower()
+            if key in arguments:
+                problems.add(each.place, f"the argument {key!r} is given twice", "Remove one.")
+            elif (sql := _argument_of(each, dialect, problems, sql_texts=sql_texts)) is not None:
+                arguments[key] = sql
+        calls.append(Call(name=name.lower(), arguments=tuple(sorted(arguments.items()))))
+    return tuple(calls)
+
+
+def _argument_of(item: Value, dialect: str, problems: Problems, *, sql_texts: bool) -> str | None:
+    """What stands behind an argument's name, as SQL in Spark's dialect."""
+    rest = item.rest()
+    if rest is None and not item.in_python:
+        problems.add(item.place, f"the argument {item.raw} has no value", "Write `name := value`.")
+        return None
+    found = _node(rest, dialect, problems, sql_texts=sql_texts) if rest else exp.null()
+    if found is None:
+        return None
+    return normalize_identifiers(found, dialect=dialect).sql(dialect="spark")
+
+
+def _node(value: Value, dialect: str, problems: Problems, *, sql_texts: bool) -> exp.Expr | None:
+    if value.is_string and not (value.in_python and sql_texts):
+        return exp.Literal.string(value.written)
+    items = value.items()
+    if not value.in_python or items == (value,):
+        return read_expression(value, dialect, problems)
+    nodes = [_node(each, dialect, problems, sql_texts=sql_texts) for each in items]
+    return exp.Tuple(expressions=[each for each in nodes if each is not None])
+
+
+def read_depends_on(value: Value | None, problems: Problems) -> dict[ModelName, Window | None]:
+    """Parents by hand, each perhaps with the window that it is read in (DESIGN.md section 4.1)."""
+    found: dict[ModelName, Window | None] = {}
+    for item in value.items() if value is not None else ():
+        try:
+            name = ModelName.parse(item.written if item.is_string else item.name)
+        except InvalidName as error:
+            problems.refuse(item.place, error)
+            continue
+        group = item.group()
+        if not item.is_string and item.after_name() is not None and group is None:
+            message = f"{item.raw} is no parent with a window"
+            problems.add(item.place, message, "Write `raw.orders (before '30 days')`.")
+        elif name in found:
+            problems.add(item.place, f"the parent {name} is given twice", "Remove one.")
+        else:
+            found[name] = _window(name, group, problems) if group is not None else None
+    return found
+
+
+def _window(name: ModelName, group: tuple[Value, ...], problems: Problems) -> Window:
+    pairs = read_options(group, problems)
+    options = check_known(pairs, ("before", "after"), f"the window of {name}", problems)
+    lengths = {key: read_duration(each, problems) for key, each in options.items()}
+    return Window(**{key: each for key, each in lengths.items() if each is not None})

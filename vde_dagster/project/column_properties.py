@@ -1,0 +1,97 @@
+"""The properties about columns: types, descriptions, keys."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+
+from sqlglot import exp
+from sqlglot.errors import SqlglotError
+from sqlglot.tokenizer_core import TokenType
+
+from vde_dagster.core.dsha import Column
+from vde_dagster.project.model_block import Value
+from vde_dagster.project.problems import Problems
+from vde_dagster.project.values import read_columns_of, read_options, read_text
+
+
+def read_columns(value: Value | None, dialect: str, problems: Problems) -> tuple[Column, ...]:
+    """Declared columns: ``name type``, perhaps with COMMENT 'text'."""
+    columns: dict[str, Column] = {}
+    for item in value.items() if value is not None else ():
+        column = _column(item, dialect, problems)
+        if column is not None and column.name in columns:
+            problems.add(item.place, f"the column {column.name!r} is given twice", "Remove one.")
+        elif column is not None:
+            columns[column.name] = column
+    return tuple(columns.values())
+
+
+def _column(item: Value, dialect: str, problems: Problems) -> Column | None:
+    rest = item.rest()
+    if rest is None:
+        problems.add(item.place, f"the column {item.raw} has no type", "Write `name type`.")
+        return None
+    kind, description = _commented(rest.unquoted())
+    found = column_type(kind.written, dialect)
+    if found is None:
+        advice = "Write a type of the model's dialect, such as bigint, string or timestamp."
+        problems.add(rest.place, f"{kind.written!r} is no type of a column", advice)
+        return None
+    return Column(name=item.tokens[0].text.lower(), type=found, description=description)
+
+
+def _commented(value: Value) -> tuple[Value, str]:
+    """A type without the COMMENT behind it, and what that says."""
+    tokens = value.tokens
+    if len(tokens) < 3 or tokens[-2].text.upper() != "COMMENT":
+        return value, ""
+    if tokens[-1].token_type not in (TokenType.STRING, TokenType.IDENTIFIER):
+        return value, ""
+    return value.until(len(tokens) - 2), tokens[-1].text
+
+
+def column_type(text: str, dialect: str = "spark") -> str | None:
+    """Spark's name for a type of a dialect, in lower case; None where it is none."""
+    try:
+        found = exp.DataType.build(text, dialect=dialect)
+    except (SqlglotError, ValueError, RecursionError):
+        return None
+    unknown = (exp.DataType.Type.UNKNOWN, exp.DataType.Type.USERDEFINED, exp.DataType.Type.NULL)
+    if any(each.is_type(*unknown) for each in found.find_all(exp.DataType)):
+        return None
+    return found.sql("spark").lower()
+
+
+def read_descriptions(value: Value | None, problems: Problems) -> dict[str, str]:
+    """``(column = 'text', ...)``: what columns are, for people."""
+    found: dict[str, str] = {}
+    pairs = read_options(value.items(), problems) if value is not None else []
+    for key, each in pairs:
+        if key in found:
+            problems.add(each.place, f"the column {key!r} is described twice", "Remove one.")
+        else:
+            found[key] = read_text(each, f"the description of {key!r}", problems)
+    return found
+
+
+def read_grains(values: Mapping[str, Value], problems: Problems) -> tuple[tuple[str, ...], ...]:
+    """``grain (a, b)`` is one key of two columns; ``grains (a, (b, c))`` are two keys."""
+    grains: list[tuple[str, ...]] = []
+    if "grain" in values:
+        grains.append(read_columns_of(values["grain"], problems))
+    if "grains" in values:
+        grains += [read_columns_of(item, problems) for item in values["grains"].items()]
+    return tuple(dict.fromkeys(grain for grain in grains if grain))
+
+
+def read_references(value: Value | None, problems: Problems) -> tuple[tuple[str, ...], ...]:
+    """Columns (or groups) by which other models are joined; ``a AS b`` refers to their ``b``."""
+    found: list[tuple[str, ...]] = []
+    for item in value.items() if value is not None else ():
+        unquoted = item.unquoted()
+        words = [token.text.lower() for token in unquoted.tokens]
+        if len(words) == 3 and words[1] == "as":
+            found.append((f"{words[0]} as {words[2]}",))
+        else:
+            found.append(read_columns_of(unquoted, problems))
+    return tuple(each for each in found if each)

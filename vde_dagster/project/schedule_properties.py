@@ -1,0 +1,81 @@
+"""The properties about time: when a model is due, in which units, from when and until when."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import dataclass
+from datetime import datetime
+
+from vde_dagster.core.cron import CronInvalid, unit_of
+from vde_dagster.core.errors import Place
+from vde_dagster.core.intervals import EPOCH, IntervalUnit
+from vde_dagster.core.zones import ZoneUnknown, zone_of
+from vde_dagster.project.configuration import Defaults
+from vde_dagster.project.model_block import Value
+from vde_dagster.project.problems import Problems
+from vde_dagster.project.values import read_choice, read_end, read_start
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Schedule:
+    """When a model is due, and which time it covers; see `vde_dagster.core.model.Model`."""
+
+    cron: str
+    cron_tz: str
+    unit: IntervalUnit
+    start: datetime
+    inherits_start: bool
+    end: datetime | None
+
+
+def read_schedule(
+    values: Mapping[str, Value], defaults: Defaults, place: Place, problems: Problems
+) -> Schedule:
+    """The schedule that a model's properties ask for; a default where one cannot be read."""
+    cron, unit = _cron(values, defaults.cron, place, problems)
+    start = read_start(values["start"], problems) if "start" in values else defaults.start
+    end = read_end(values["end"], problems) if "end" in values else None
+    if start is not None and end is not None and end <= start:
+        problems.add(values["end"].place, "the model ends before it starts", "Correct one of both.")
+    return Schedule(
+        cron=cron,
+        cron_tz=_zone(values.get("cron_tz"), problems),
+        unit=unit,
+        start=start or EPOCH,
+        inherits_start=start is None and "start" not in values,
+        end=end,
+    )
+
+
+def _cron(
+    values: Mapping[str, Value], default: str, place: Place, problems: Problems
+) -> tuple[str, IntervalUnit]:
+    """The cron and the interval unit: the cron's own one, or a finer one that is given."""
+    value = values.get("cron")
+    written = value.written if value is not None else default
+    cron = " ".join(written.lower().split())
+    try:
+        unit = unit_of(cron)
+    except CronInvalid as error:
+        problems.refuse(value.place if value is not None else place, error)
+        return cron, IntervalUnit.DAY
+    given = values.get("interval_unit")
+    wanted = read_choice(given, IntervalUnit, problems) if given is not None else None
+    if wanted is None or given is None:
+        return cron, unit
+    order = list(IntervalUnit)
+    if order.index(wanted) > order.index(unit):
+        message = f"the interval unit {wanted.value} is longer than the time between two ticks"
+        problems.add(given.place, message, f"Use {unit.value} or a finer one, or another cron.")
+        return cron, unit
+    return cron, wanted
+
+
+def _zone(value: Value | None, problems: Problems) -> str:
+    if value is None:
+        return "UTC"
+    try:
+        return str(zone_of(value.written.strip()))
+    except ZoneUnknown as error:
+        problems.refuse(value.place, error)
+        return "UTC"
