@@ -8,7 +8,7 @@ from dataclasses import dataclass
 from vde_dagster.app.services import Services
 from vde_dagster.core.errors import Refused
 from vde_dagster.core.graph import Graph, Node, build_graph
-from vde_dagster.core.kind import External
+from vde_dagster.core.kind import Embedded, External
 from vde_dagster.core.names import ModelName, TableName
 from vde_dagster.core.plan import Plan
 from vde_dagster.core.snapshot import ModelSnapshot, VersionKey
@@ -42,7 +42,16 @@ class Binding:
         return self.graph[name]
 
     def table(self, name: ModelName) -> TableName:
-        """Where the rows of a model or source lie."""
+        """Where the rows of a model or source lie.
+
+        Raises:
+            Refused: It is EMBEDDED, so they lie nowhere.
+        """
+        if isinstance(self.graph[name].model.kind, Embedded):
+            raise Refused(
+                f"{name} is EMBEDDED: it has no table or view, its query stands in the queries "
+                "that read it. Read one of those, or make it a VIEW."
+            )
         if isinstance(self.graph[name].model.kind, External):
             return TableName(name.schema, name.name)
         return self.key(name).table

@@ -21,7 +21,6 @@ from vde_dagster.app.reading import (
     input_name,
     read_whole,
     rendered,
-    time_axis,
     with_inputs,
 )
 from vde_dagster.app.services import Services
@@ -38,6 +37,7 @@ from vde_dagster.core.late_data import (
 )
 from vde_dagster.core.ledger import held_intervals
 from vde_dagster.core.names import ModelName, TableName
+from vde_dagster.core.render_model import time_axis
 from vde_dagster.core.snapshot import VersionKey
 from vde_dagster.core.work import (
     AddedBetween,

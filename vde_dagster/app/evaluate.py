@@ -8,20 +8,21 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from dataclasses import dataclass
-from typing import assert_never
+from typing import Final, assert_never
 
 from vde_dagster import kinds
 from vde_dagster.app.binding import Binding
 from vde_dagster.app.leases import TTL, held, version_resource
 from vde_dagster.app.planning import may_write
 from vde_dagster.app.promote import show_first
-from vde_dagster.app.reading import Reading, physical_query, read_whole, time_axis
+from vde_dagster.app.reading import Reading, physical_query, read_whole
 from vde_dagster.app.services import Services
 from vde_dagster.core.dsha import RowSum, combined_dsha
+from vde_dagster.core.embedded import embedded_above, stored_parents
 from vde_dagster.core.errors import Conflict, EvaluationFailed, Refused
 from vde_dagster.core.graph import Node
 from vde_dagster.core.intervals import Interval
-from vde_dagster.core.kind import External, View
+from vde_dagster.core.kind import Embedded, External, View
 from vde_dagster.core.late_data import HighWaterMark, Load
 from vde_dagster.core.ledger import (
     LedgerChange,
@@ -31,6 +32,7 @@ from vde_dagster.core.ledger import (
     apply_changes,
 )
 from vde_dagster.core.names import ModelName
+from vde_dagster.core.render_model import time_axis
 from vde_dagster.core.snapshot import VersionKey
 from vde_dagster.core.work import (
     AppendToIntervals,
@@ -115,11 +117,24 @@ def writable(services: Services, binding: Binding, name: ModelName) -> Node:
     """A model that this environment may write.
 
     Raises:
-        Refused: It is a source, or another environment owns its version (rule R9).
+        Refused: It is a source or EMBEDDED, its time column is of a type that no engine writes, or
+            another environment owns its version (rule R9).
     """
     node = binding.node(name)
     if isinstance(node.model.kind, External):
         raise Refused(f"{name} is a source: others write it, so it cannot be evaluated.")
+    if isinstance(node.model.kind, Embedded):
+        raise Refused(
+            f"{name} is EMBEDDED: it has no table, so it cannot be evaluated; evaluate the models "
+            "that read it."
+        )
+    axis = time_axis(node)
+    if axis is not None and axis.type not in _WRITTEN_AXES:
+        raise Refused(
+            f"the time column {axis.column!r} of {name} is a {axis.type}, which this version of "
+            "vde_dagster plans and renders but does not evaluate yet. Cast it to a DATE or "
+            "TIMESTAMP in the query. Nothing was written."
+        )
     key = binding.key(name)
     owner = services.state.owners([key]).get(key)
     if not may_write(binding.environment, owner):
@@ -128,6 +143,9 @@ def writable(services: Services, binding: Binding, name: ModelName) -> Node:
             f"{binding.environment} shows the result. Change the model to get a version of its own."
         )
     return node
+
+
+_WRITTEN_AXES: Final = ("date", "timestamp", "timestamp_ntz")
 
 
 def carry_out(
@@ -312,7 +330,8 @@ def _make_view(
     """Make the physical view. Nobody sees it before an environment's view points at it."""
     started = services.clock.now()
     key = binding.key(node.name)
-    parents = [name for name in node.model.parents if not _is_external(binding, name)]
+    stored = stored_parents(binding.graph, node.name)
+    parents = [name for name in stored if not _is_external(binding, name)]
     ledger = services.state.ledger(binding.key(name) for name in parents)
     unmade = [str(name) for name in parents if not ledger.get(binding.key(name))]
     if unmade:
@@ -335,7 +354,9 @@ def _make_view(
     except EvaluationFailed as error:
         services.state.abandon(work_id, reason=str(error), lease=lease)
         raise
-    reads = [entry.digest for name in parents for entry in ledger[binding.key(name)]]
+    embedded = embedded_above(binding.graph, node.name)
+    reads = [binding.graph[name].fingerprint.data for name in embedded]
+    reads += [entry.digest for name in parents for entry in ledger[binding.key(name)]]
     change = LedgerChange(
         operation=LedgerOperation.REPLACE_ALL,
         interval=ALWAYS,

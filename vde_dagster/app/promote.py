@@ -14,7 +14,7 @@ from vde_dagster.app.view_names import are_moving, former_views, shown_naming
 from vde_dagster.core.dsha import Column
 from vde_dagster.core.errors import Refused
 from vde_dagster.core.intervals import subtract
-from vde_dagster.core.kind import External
+from vde_dagster.core.kind import Embedded, External
 from vde_dagster.core.ledger import held_intervals
 from vde_dagster.core.names import (
     PRODUCTION,
@@ -97,11 +97,10 @@ def show_first(
 def _swap(services: Services, environment: Environment) -> Environment:
     before = services.state.environment(environment.name, revision=environment.revision - 1)
     known = before.snapshots if before is not None else {}
-    removed = known.keys() - environment.snapshots.keys()
-    services.catalog.swap_views(
-        _views(services, environment, environment.snapshots, services.naming),
-        former_views(services, environment.name, kept=environment.snapshots, removed=removed),
-    )
+    kept = {name for name, each in environment.snapshots.items() if not _is_embedded(each)}
+    views = _views(services, environment, environment.snapshots, services.naming)
+    former = former_views(services, environment.name, kept=kept, removed=known.keys() - kept)
+    services.catalog.swap_views(views, former)
     try:
         return services.state.finish_promotion(environment.name, plan_id=environment.plan_id)
     finally:
@@ -124,7 +123,8 @@ def _check_names(services: Services, plan: Plan, before: Environment | None) -> 
     wanted = {
         environment_view(node.name, plan.environment, services.naming): node.name
         for node in plan.graph
-        if node.name not in known and not isinstance(node.model.kind, External)
+        if not isinstance(node.model.kind, External | Embedded)
+        and (node.name not in known or _is_embedded(known[node.name]))
     }
     taken = services.catalog.taken(wanted)
     if taken:
@@ -194,3 +194,9 @@ def _views(
 
 def _is_source(snapshot: ModelSnapshot) -> bool:
     return isinstance(read_model(snapshot.source).kind, External)
+
+
+def _is_embedded(snapshot: ModelSnapshot) -> bool:
+    """Whether a model has no view. Most texts need not be read to know that they have one."""
+    may_be = Embedded.keyword in snapshot.source.text.upper()
+    return may_be and isinstance(read_model(snapshot.source).kind, Embedded)

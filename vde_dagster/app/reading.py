@@ -10,17 +10,20 @@ from sqlglot import exp
 
 from vde_dagster.app.binding import Binding
 from vde_dagster.app.services import Services, valid_to_of
+from vde_dagster.core.constants import Moments
+from vde_dagster.core.embedded import timed_above
 from vde_dagster.core.errors import Refused
 from vde_dagster.core.graph import Node
-from vde_dagster.core.input_ranges import WHOLE, InputRange, TimeAxis, WholeTable, input_ranges
+from vde_dagster.core.input_ranges import InputRange, WholeTable, input_ranges
 from vde_dagster.core.intervals import Interval, due, format_instant, subtract
-from vde_dagster.core.kind import External, View
+from vde_dagster.core.kind import Embedded, External, View
 from vde_dagster.core.ledger import LedgerEntry, held_intervals
 from vde_dagster.core.macros import TimeRange
 from vde_dagster.core.model import PythonFunction, SeedRows
 from vde_dagster.core.names import ModelName, TableName
-from vde_dagster.core.rendering import inline, render_interval, render_whole, replace_tables
-from vde_dagster.core.work import AsOf, CsvRows, Input, PythonRows, Rows, SqlRows, TimeAxisSpec
+from vde_dagster.core.render_model import input_axis, reads_of, render_model
+from vde_dagster.core.rendering import replace_tables
+from vde_dagster.core.work import AsOf, CsvRows, Input, PythonRows, Rows, SqlRows
 from vde_dagster.kinds.rules import ALWAYS
 
 
@@ -34,17 +37,6 @@ class Reading:
     rows: Rows
     inputs: Mapping[str, Input]
     pinned: Mapping[ModelName, int | None]
-
-
-def time_axis(node: Node) -> TimeAxisSpec | None:
-    """How a model's rows belong to intervals; None for kinds without intervals."""
-    column = node.model.time_column
-    if column is None:
-        return None
-    types = {each.name.lower(): each.type for each in node.columns}
-    known = types.get(column, "timestamp")
-    kind = known if known in ("date", "timestamp", "timestamp_ntz") else "timestamp"
-    return TimeAxisSpec(column=column, type=kind, unit=node.model.unit)
 
 
 def read_whole(
@@ -102,30 +94,31 @@ def rendered(
     binding: Binding, node: Node, interval: Interval, execution_time: datetime
 ) -> exp.Query:
     """The query of one evaluation over models' names, with views inlined down to tables."""
-    assert node.canonical is not None, f"{node.name} has a query"
     times = TimeRange.of(interval, execution_time=execution_time)
-    axis = time_axis(node)
-    if axis is None:
-        query = render_whole(node.canonical.expression, times)
-    else:
-        query = render_interval(
-            node.canonical.expression,
-            columns=tuple(column.name for column in node.columns),
-            time_column=axis.column,
-            time_type=axis.type,
-            times=times,
-        )
-    return inline(query, _view_bodies(binding, node, times))
+    return render_model(binding.graph, node.name, times, target=lambda _: None).query
 
 
 def physical_query(binding: Binding, node: Node, now: datetime) -> exp.Query:
-    """A VIEW's query over physical tables and physical views."""
-    assert node.canonical is not None, f"{node.name} has a query"
+    """A VIEW's query over physical tables and physical views.
+
+    Raises:
+        Refused: An EMBEDDED model in it has time macros.
+    """
+    timed = timed_above(binding.graph, node.name)
+    if timed:
+        raise Refused(
+            f"{node.name} is a VIEW and reads the EMBEDDED {', '.join(map(str, timed))}, which has "
+            "time macros. A view is read at any time, so they mean nothing in it; use the kind "
+            "FULL, or leave the filter to who reads the view."
+        )
     times = TimeRange(start=now, end=None, execution_time=now)
-    return replace_tables(
-        render_whole(node.canonical.expression, times),
-        lambda name: binding.table(name) if name in binding.graph else None,
-    )
+    return render_model(
+        binding.graph,
+        node.name,
+        times,
+        target=lambda name: binding.table(name) if name in binding.graph else None,
+        inline_views=False,
+    ).query
 
 
 def with_inputs(query: exp.Query, names: Mapping[ModelName, str]) -> str:
@@ -150,17 +143,6 @@ def _sql_reading(query: exp.Query, read: Mapping[ModelName, AsOf], work_id: str)
     )
 
 
-def _view_bodies(binding: Binding, node: Node, times: TimeRange) -> dict[ModelName, exp.Query]:
-    """The inlined queries of all views that a model reads, directly or through others."""
-    bodies: dict[ModelName, exp.Query] = {}
-    for parent in node.model.parents:
-        above = binding.graph[parent]
-        if isinstance(above.model.kind, View) and above.canonical is not None:
-            inner = render_whole(above.canonical.expression, times)
-            bodies[parent] = inline(inner, _view_bodies(binding, above, times))
-    return bodies
-
-
 def _query_inputs(
     services: Services,
     binding: Binding,
@@ -170,8 +152,25 @@ def _query_inputs(
     *,
     source_pins: Mapping[ModelName, int | None],
 ) -> dict[ModelName, AsOf]:
-    axes = {each.name: _input_axis(each) for each in binding.graph}
+    axes = {each.name: input_axis(each) for each in binding.graph}
     ranges = input_ranges(query, axes=axes)
+    return _pinned(services, binding, node, interval, ranges=ranges, source_pins=source_pins)
+
+
+def _pinned(
+    services: Services,
+    binding: Binding,
+    node: Node,
+    interval: Interval,
+    *,
+    ranges: Mapping[ModelName, InputRange],
+    source_pins: Mapping[ModelName, int | None],
+) -> dict[ModelName, AsOf]:
+    """The tables that hold these ranges, each at one Iceberg snapshot.
+
+    Raises:
+        Refused: A model lacks something of its range, or a source is not complete.
+    """
     models = [name for name in ranges if not _is_source(binding, name)]
     ledger = services.state.ledger(binding.key(name) for name in models)
     gaps = [
@@ -224,27 +223,17 @@ def _python_inputs(
     source_pins: Mapping[ModelName, int | None],
 ) -> dict[ModelName, AsOf]:
     views = [
-        str(parent)
+        f"{binding.graph[parent].model.kind.keyword} {parent}"
         for parent in node.model.parents
-        if isinstance(binding.graph[parent].model.kind, View)
+        if isinstance(binding.graph[parent].model.kind, View | Embedded)
     ]
     if views:
         raise Refused(
-            f"{node.name} is a Python model and reads the VIEW {', '.join(views)}, which cannot "
-            "be pinned; read the tables below it, or make it FULL."
+            f"{node.name} is a Python model and reads the {', '.join(views)}, which is no table "
+            "that can be pinned; read the tables below it, or make it FULL."
         )
-    whole: dict[ModelName, InputRange] = dict.fromkeys(node.model.parents, WHOLE)
-    models = [name for name in whole if not _is_source(binding, name)]
-    ledger = services.state.ledger(binding.key(name) for name in models)
-    gaps = [
-        gap
-        for name in sorted(models)
-        if (
-            gap := _gap(binding.graph[name], WHOLE, ledger.get(binding.key(name), ()), interval.end)
-        )
-    ]
-    _refuse(services, binding, node, interval, ranges=whole, gaps=gaps)
-    return _pin(services, binding, whole, source_pins)
+    ranges = reads_of(binding.graph, node.name).ranges(Moments.between(interval, interval))
+    return _pinned(services, binding, node, interval, ranges=ranges, source_pins=source_pins)
 
 
 def _pin(
@@ -277,11 +266,6 @@ def _pin(
 
 def _is_source(binding: Binding, name: ModelName) -> bool:
     return isinstance(binding.graph[name].model.kind, External)
-
-
-def _input_axis(node: Node) -> TimeAxis | None:
-    column = node.model.time_column
-    return TimeAxis(column=column, unit=node.model.unit) if column is not None else None
 
 
 def _gap(

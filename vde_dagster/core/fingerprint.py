@@ -75,9 +75,14 @@ def fingerprint(
     )
 
 
-def view_version(data_hash: str, reads: Sequence[TableName]) -> str:
-    """The version of a VIEW: it is made anew whenever what it reads has another name (rule R1)."""
-    return hash_parts(SCHEME, data_hash, *sorted(str(each) for each in reads))
+def view_version(
+    data_hash: str, reads: Sequence[TableName], *, embedded: Iterable[str] = ()
+) -> str:
+    """The version of a VIEW: it is made anew whenever what it reads has another name (rule R1).
+
+    ``embedded`` are the data hashes of the EMBEDDED models whose queries stand in its own.
+    """
+    return hash_parts(SCHEME, data_hash, *sorted(embedded), *sorted(str(each) for each in reads))
 
 
 def data_parts(model: Model, canonical: CanonicalQuery | None) -> tuple[str, ...]:

@@ -1,26 +1,37 @@
-"""Which instants of each parent a rendered query reads (DESIGN.md section 4.1).
+"""Which instants of each parent a query reads, and who reads what changed (DESIGN.md section 4.1).
 
-Where every scan of a parent is bounded by literals on the parent's time column, the answer is the
+Where every scan of a parent is bounded by constants on the parent's time column, the answer is the
 union of those bounds; in every other case it is the whole table. Too wide is safe, too narrow never
-is, so only conditions whose meaning is certain are used.
+is, so only conditions whose meaning is certain are used: `vde_dagster.core.scans` says which.
 """
 
 from __future__ import annotations
 
-import re
-from collections.abc import Callable, Iterable, Iterator, Mapping
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
-from datetime import UTC, datetime, timedelta
+from datetime import UTC, datetime
 from typing import Final
 
 from sqlglot import exp
-from sqlglot.optimizer.scope import Scope, traverse_scope
 
-from vde_dagster.core.intervals import Interval, IntervalUnit, merge
+from vde_dagster.core.bounds import (
+    ANYTHING,
+    Axis,
+    Formula,
+    InstantSet,
+    Reading,
+    around,
+    instants_meeting,
+    is_exact,
+)
+from vde_dagster.core.constants import Moments
+from vde_dagster.core.grains import BEGINNING, FOREVER, Grain
+from vde_dagster.core.intervals import EPOCH, Interval, IntervalUnit, merge
+from vde_dagster.core.macros import MICROSECOND
+from vde_dagster.core.model import Window
 from vde_dagster.core.names import ModelName
-from vde_dagster.core.rendering import model_name_of
-
-MICROSECOND: Final = timedelta(microseconds=1)
+from vde_dagster.core.scans import Kept, TimeColumn, scan_bounds
+from vde_dagster.core.time_formats import ISO_DATE, TimeFormat, axis_type
 
 
 @dataclass(frozen=True, slots=True)
@@ -35,23 +46,58 @@ InputRange = WholeTable | tuple[Interval, ...]
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class TimeAxis:
-    """By which column, in which units, a parent's rows belong to intervals."""
+    """By which column, in which units, a parent's rows belong to intervals.
+
+    ``type`` is the column's, as Spark writes it. ``format`` is how a text or a number writes an
+    instant, in Python's codes; empty for dates, timestamps, and texts that are ISO dates.
+    """
 
     column: str
     unit: IntervalUnit
+    type: str = "timestamp"
+    format: str = ""
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class _Bounds:
-    """Inclusive start and exclusive end; None where a scan is not bounded on that side."""
+@dataclass(frozen=True, slots=True)
+class Reads:
+    """What a query demands of each parent's rows, for any interval that it is evaluated for."""
 
-    start: datetime | None = None
-    end: datetime | None = None
+    demands: Mapping[ModelName, tuple[TimeAxis | None, Formula]]
 
-    def narrowed(self, other: _Bounds) -> _Bounds:
-        starts = [each for each in (self.start, other.start) if each is not None]
-        ends = [each for each in (self.end, other.end) if each is not None]
-        return _Bounds(start=max(starts, default=None), end=min(ends, default=None))
+    def ranges(self, moments: Moments | None = None) -> dict[ModelName, InputRange]:
+        """The range that is read of each parent.
+
+        Args:
+            moments: The interval that the time macros stand for; None where there are none.
+        """
+        return {
+            name: _widened(axis, instants_meeting(demand, moments))
+            for name, (axis, demand) in self.demands.items()
+        }
+
+
+def reads(
+    query: exp.Query,
+    *,
+    axes: Mapping[ModelName, TimeAxis | None],
+    kept: TimeAxis | None = None,
+) -> Reads:
+    """What a query reads of each table in ``axes`` that it names.
+
+    Args:
+        query: As Spark's dialect reads it, every column bound to its table; with time macros, or
+            with literals in their place.
+        axes: Each parent with its time axis; None for a parent without intervals.
+        kept: The axis of the result, where only the rows of the interval are kept of it.
+    """
+    columns = {name: _time_column(axis) for name, axis in axes.items()}
+    output = _time_column(kept)
+    bounds = scan_bounds(
+        query,
+        columns,
+        kept=None if output is None else Kept(name=output.name, format=output.axis.format),
+    )
+    return Reads({name: (axes[name], demand) for name, demand in bounds.items()})
 
 
 def input_ranges(
@@ -60,143 +106,218 @@ def input_ranges(
     """The range that a rendered query reads of each table in ``axes`` that it names.
 
     Args:
-        rendered: A qualified query with literals in place of macros.
+        rendered: A qualified query in Spark's dialect, with literals in place of macros.
         axes: Each parent with its time axis; None for a parent without intervals.
     """
-    ranges: dict[ModelName, InputRange] = {}
-    for scope in traverse_scope(rendered):
-        for alias, table in scope.sources.items():
-            name = model_name_of(table) if isinstance(table, exp.Table) else None
-            if name is None or name not in axes:
-                continue
-            ranges[name] = _union(ranges.get(name), _range_of(scope, alias, axes[name]))
-    return ranges
+    return reads(rendered, axes=axes).ranges()
 
 
-def _union(known: InputRange | None, found: InputRange) -> InputRange:
-    if known is None or isinstance(found, WholeTable):
-        return found
-    if isinstance(known, WholeTable):
-        return known
-    return merge([*known, *found])
-
-
-def _range_of(scope: Scope, alias: str, axis: TimeAxis | None) -> InputRange:
+def _time_column(axis: TimeAxis | None) -> TimeColumn | None:
     if axis is None:
+        return None
+    match axis_type(axis.type):
+        case "timestamp" | "timestamp_ntz":
+            value = Axis()
+        case "date":
+            value = Axis(steps=(Grain.DAY,))
+        case "unknown":
+            value = Axis(reading=Reading.UNCERTAIN)
+        case "string":
+            value = _formatted(Reading.TEXT, axis.format or ISO_DATE)
+        case "bigint" if axis.format:
+            value = _formatted(Reading.NUMBER, axis.format)
+        case _:
+            return None
+    return TimeColumn(name=axis.column.lower(), axis=value)
+
+
+def _formatted(reading: Reading, pattern: str) -> Axis:
+    written = TimeFormat(pattern)
+    return Axis(reading=reading, steps=(written.grain,), format=written)
+
+
+def _widened(axis: TimeAxis | None, found: InstantSet) -> InputRange:
+    if axis is None or found is None:
         return WHOLE
     try:
-        bounds = _Bounds()
-        for condition in _certain_conditions(scope, alias):
-            bounds = bounds.narrowed(_bounds_of(condition, alias, axis.column))
-        if bounds.start is None or bounds.end is None:
+        if _is_open(found):
             return WHOLE
-        if bounds.end <= bounds.start:
-            return ()
-        return (axis.unit.widen(Interval(bounds.start, bounds.end)),)
+        return merge(axis.unit.widen(each) for each in found)
     except (OverflowError, ValueError):
-        return WHOLE  # bounds at the end of time, such as 9999-12-31, have no border after them
+        return WHOLE  # the last unit of all time has no border after it
 
 
-def _certain_conditions(scope: Scope, alias: str) -> Iterator[exp.Expr]:
-    """Conjuncts that drop every row of ``alias`` for which they are not true.
+def _is_open(found: Sequence[Interval]) -> bool:
+    return any(each.start == BEGINNING or each.end == FOREVER for each in found)
 
-    WHERE does so after any join, since a comparison is not true for the NULLs of an outer join. ON
-    does so for both sides of an inner join and for the joined table of a left join.
+
+def declared_reads(
+    axes: Mapping[ModelName, TimeAxis | None], windows: Mapping[ModelName, Window]
+) -> Reads:
+    """What a Python model reads: the windows that it declares, and the whole of other parents.
+
+    Args:
+        axes: Each parent with its time axis.
+        windows: What of a parent an interval reads.
     """
-    select = scope.expression
-    if not isinstance(select, exp.Select):
-        return
-    where = select.args.get("where")
-    if where is not None:
-        yield from _conjuncts(where.this)
-    joins: Iterable[exp.Join] = select.args.get("joins") or []
-    outer = {join.side for join in joins} & {"RIGHT", "FULL"}
-    for join in joins:
-        condition = join.args.get("on")
-        if condition is None or outer:
-            continue
-        joined = join.this.alias_or_name
-        inner = not join.side and join.kind in ("", "INNER")
-        if inner or (join.side == "LEFT" and joined == alias and join.kind in ("", "OUTER")):
-            yield from _conjuncts(condition)
+    return Reads(
+        {
+            name: (axis, around(Axis(), before=windows[name].before, after=windows[name].after))
+            if name in windows
+            else (axis, ANYTHING)
+            for name, axis in axes.items()
+        }
+    )
 
 
-def _conjuncts(condition: exp.Expr) -> Iterator[exp.Expr]:
-    condition = condition.unnest()
-    if isinstance(condition, exp.And):
-        yield from _conjuncts(condition.left)
-        yield from _conjuncts(condition.right)
-    else:
-        yield condition
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Windows:
+    """What every interval of a unit reads of a parent: at most the union of these windows.
+
+    ``exact`` tells that every interval reads all of it.
+    """
+
+    parts: tuple[Window, ...]
+    exact: bool
 
 
-def _bounds_of(condition: exp.Expr, alias: str, column: str) -> _Bounds:
-    def is_axis(node: exp.Expr) -> bool:
-        return (
-            isinstance(node, exp.Column)
-            and node.table == alias
-            and node.name.lower() == column.lower()
+def windows(reads: Reads, parent: ModelName, unit: IntervalUnit) -> Windows | None:
+    """What an interval [start, end) of a unit reads of a parent, wherever it lies.
+
+    Windows are not widened to the parent's units. None where there are none, such as where a query
+    reads the whole parent, or from a fixed date on; no part where it reads nothing.
+    """
+    if parent not in reads.demands:
+        return Windows(parts=(), exact=True)
+    _, demand = reads.demands[parent]
+    found: set[tuple[Window, ...]] = set()
+    exact = True
+    for start in _ONE_OF_EACH_LENGTH.get(unit, (EPOCH,)):
+        cell = Interval(start, unit.following(start))
+        moments = Moments.anywhere(cell, _MOVES_BY[unit])
+        read = instants_meeting(demand, moments)
+        if read is None or _is_open(read):
+            return None
+        exact &= is_exact(demand, moments)
+        found.add(
+            tuple(Window(before=start - each.start, after=each.end - cell.end) for each in read)
         )
-
-    if isinstance(condition, exp.Between):
-        if not is_axis(condition.this) or condition.args.get("symmetric"):
-            return _Bounds()
-        low, high = _instant(condition.args["low"]), _instant(condition.args["high"])
-        return _Bounds(start=low, end=_after(high))
-    if isinstance(condition, exp.GT | exp.GTE | exp.LT | exp.LTE | exp.EQ):
-        return _bounds_of_comparison(condition, is_axis)
-    return _Bounds()
+    if len(found) == 1:
+        return Windows(parts=found.pop(), exact=exact)
+    parts = [part for each in found for part in each]
+    return Windows(parts=(_around_all(parts),), exact=False)
 
 
-def _bounds_of_comparison(condition: exp.Binary, is_axis: Callable[[exp.Expr], bool]) -> _Bounds:
-    left, right = condition.left, condition.right
-    operator: type[exp.Expr] = type(condition)
-    if is_axis(right):
-        left, right, operator = right, left, _MIRRORED[operator]
-    if not is_axis(left) or (value := _instant(right)) is None:
-        return _Bounds()
-    if operator is exp.EQ:
-        return _Bounds(start=value, end=_after(value))
-    if operator in (exp.GT, exp.GTE):
-        return _Bounds(start=value)
-    return _Bounds(end=value if operator is exp.LT else _after(value))
+def window(reads: Reads, parent: ModelName, unit: IntervalUnit) -> Window | None:
+    """One window that holds all that an interval of a unit reads of a parent.
+
+    None where there is none: see `windows`. Also where nothing is ever read.
+    """
+    found = windows(reads, parent, unit)
+    return _around_all(found.parts) if found is not None and found.parts else None
 
 
-_MIRRORED: Final[dict[type[exp.Expr], type[exp.Expr]]] = {
-    exp.GT: exp.LT,
-    exp.GTE: exp.LTE,
-    exp.LT: exp.GT,
-    exp.LTE: exp.GTE,
-    exp.EQ: exp.EQ,
+def _around_all(parts: Sequence[Window]) -> Window:
+    return Window(
+        before=max(each.before for each in parts), after=max(each.after for each in parts)
+    )
+
+
+_ONE_OF_EACH_LENGTH: Final[Mapping[IntervalUnit, tuple[datetime, ...]]] = {
+    IntervalUnit.MONTH: tuple(
+        datetime(year, month, 1, tzinfo=UTC)
+        for year, month in ((2024, 1), (2024, 2), (2024, 4), (2023, 2))
+    ),
+    IntervalUnit.YEAR: (datetime(2023, 1, 1, tzinfo=UTC), datetime(2024, 1, 1, tzinfo=UTC)),
 }
+_MOVES_BY: Final[Mapping[IntervalUnit, Grain]] = {
+    IntervalUnit.FIVE_MINUTE: Grain.MINUTE,
+    IntervalUnit.QUARTER_HOUR: Grain.MINUTE,
+    IntervalUnit.HALF_HOUR: Grain.MINUTE,
+    IntervalUnit.HOUR: Grain.HOUR,
+    IntervalUnit.DAY: Grain.DAY,
+    IntervalUnit.MONTH: Grain.DAY,
+    IntervalUnit.YEAR: Grain.DAY,
+}
+"""From one interval of a unit to any other it is a multiple of this grain."""
 
 
-def _after(instant: datetime | None) -> datetime | None:
-    return None if instant is None else instant + MICROSECOND
+def affected(
+    reads: Reads,
+    parent: ModelName,
+    changed: Iterable[Interval],
+    *,
+    unit: IntervalUnit,
+    within: Interval,
+) -> tuple[Interval, ...]:
+    """The intervals of a model that may read what changed of a parent.
+
+    The number of steps is linear in the number of affected units, and does not depend on it where
+    the model has fixed windows.
+
+    Args:
+        reads: What the model reads.
+        parent: The parent.
+        changed: What changed of it; widened to the parent's units.
+        unit: The model's interval unit.
+        within: Where to look; only its whole units count.
+    """
+    first, last = unit.ceil(within.start), unit.floor(within.end)
+    where = merge(changed)
+    if parent not in reads.demands or not where or first >= last:
+        return ()
+    axis, demand = reads.demands[parent]
+    every = Interval(first, last)
+    if axis is None:
+        return (every,)
+    where = merge(axis.unit.widen(each) for each in where)
+    found = windows(reads, parent, unit)
+    if found is None:
+        return merge(_reading(demand, where, unit, [every]))
+    readers = (_readers(each, part, unit) for each in where for part in found.parts)
+    inside = (each.intersection(every) for each in readers if each is not None)
+    candidates = merge(each for each in inside if each is not None)
+    return candidates if found.exact else merge(_reading(demand, where, unit, candidates))
 
 
-def _instant(node: exp.Expr) -> datetime | None:
-    """The instant that a literal stands for; None for everything else."""
-    date, zoned = False, False
-    if isinstance(node, exp.Cast) and node.to.is_type(*_TIME_TYPES):
-        date, zoned = node.to.is_type("date"), node.to.is_type("timestamptz", "timestampltz")
-        node = node.this
-    literal = isinstance(node, exp.Literal) and node.is_string
-    found = _INSTANT.fullmatch(node.name) if literal else None
-    if found is None or (date and found["time"]):
-        return None  # a date drops the time of day
+def _readers(changed: Interval, window: Window, unit: IntervalUnit) -> Interval | None:
+    """All intervals [s, e) with s - before < changed.end and e + after > changed.start."""
     try:
-        instant = datetime.fromisoformat(node.name)
-    except ValueError:
-        return None
-    if instant.tzinfo is None:
-        return instant.replace(tzinfo=UTC)
-    # What an offset means for a type without a zone differs between engines.
-    return instant.astimezone(UTC) if zoned or not instant.utcoffset() else None
+        first = unit.floor(changed.start - window.after)
+        last = unit.ceil(changed.end + window.before)
+    except (OverflowError, ValueError):
+        return Interval(BEGINNING, FOREVER)
+    return Interval(first, last) if first < last else None
 
 
-_TIME_TYPES: Final = ("date", "timestamp", "timestamptz", "timestampntz", "timestampltz")
-_INSTANT: Final = re.compile(
-    r"[0-9]{4}-[0-9]{2}-[0-9]{2}"
-    r"(?P<time>[ T][0-9]{2}:[0-9]{2}(:[0-9]{2}(\.[0-9]{1,6})?)?(Z|[+-][0-9]{2}:[0-9]{2})?)?"
-)
+def _reading(
+    demand: Formula,
+    changed: Sequence[Interval],
+    unit: IntervalUnit,
+    candidates: Sequence[Interval],
+) -> Iterator[Interval]:
+    """Ranges of units, each halved until it certainly reads nothing, or cannot be halved."""
+    waiting = [*candidates]
+    while waiting:
+        block = waiting.pop()
+        first = Interval(block.start, unit.following(block.start))
+        last = Interval(unit.floor(block.end - MICROSECOND), block.end)
+        read = instants_meeting(demand, Moments.between(first, last))
+        if read is None or (first == last and _overlap(read, changed)):
+            yield block
+        elif first != last and _overlap(read, changed):
+            middle = max(unit.floor(block.start + (block.end - block.start) / 2), first.end)
+            waiting += [Interval(block.start, middle), Interval(middle, block.end)]
+
+
+def _overlap(one: Sequence[Interval], other: Sequence[Interval]) -> bool:
+    """Whether two sorted lists of disjoint intervals have an instant in common."""
+    first, second = 0, 0
+    while first < len(one) and second < len(other):
+        if one[first].intersection(other[second]) is not None:
+            return True
+        if one[first].end < other[second].end:
+            first += 1
+        else:
+            second += 1
+    return False

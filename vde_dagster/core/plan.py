@@ -11,6 +11,7 @@ from datetime import datetime
 from enum import Enum
 
 from vde_dagster.core.categorize import Verdict, categorize, reads_every_column
+from vde_dagster.core.embedded import embedded_above, stored_parents
 from vde_dagster.core.fingerprint import view_version
 from vde_dagster.core.graph import Graph, Node
 from vde_dagster.core.intervals import Interval
@@ -176,10 +177,10 @@ def _version(
     graph: Graph,
 ) -> str:
     if isinstance(node.model.kind, View):
-        reads = [
-            _physical(graph[parent], resolved[parent].snapshot) for parent in node.model.parents
-        ]
-        return view_version(node.fingerprint.data, reads)
+        stored = stored_parents(graph, node.name)
+        reads = [_physical(graph[parent], resolved[parent].snapshot) for parent in stored]
+        inside = [graph[each].fingerprint.data for each in embedded_above(graph, node.name)]
+        return view_version(node.fingerprint.data, reads, embedded=inside)
     keeps = (Category.INDIRECT_NON_BREAKING, Category.METADATA)
     if before is not None and verdict is not None and verdict.category in keeps:
         return before.version

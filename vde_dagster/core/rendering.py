@@ -3,10 +3,14 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Mapping
+from datetime import datetime
 
-from sqlglot import exp
+from sqlglot import exp, parse_one
+from sqlglot.errors import SqlglotError
 
-from vde_dagster.core.intervals import Interval, IntervalUnit
+from vde_dagster.core.errors import Refused
+from vde_dagster.core.grains import Grain
+from vde_dagster.core.intervals import Interval
 from vde_dagster.core.macros import (
     TimeRange,
     date_literal,
@@ -15,6 +19,7 @@ from vde_dagster.core.macros import (
     timestamp_ntz_literal,
 )
 from vde_dagster.core.names import ModelName, TableName
+from vde_dagster.core.time_formats import ISO_DATE, TimeFormat
 
 
 def render_interval(
@@ -24,22 +29,29 @@ def render_interval(
     time_column: str,
     time_type: str,
     times: TimeRange,
+    time_format: str = "",
 ) -> exp.Select:
     """The rows of an interval: macros as literals, and no row outside the interval.
 
     The output filter is appended around the query, since the filter that a user writes bounds what
     is read, not what is returned (seed 001, *Time column*).
+
+    Args:
+        query: The canonical query.
+        columns: Its columns in order.
+        time_column: The one by which rows belong to intervals.
+        time_type: Its type, see `vde_dagster.core.time_formats.axis_type`.
+        times: The interval.
+        time_format: How a text or a number writes an instant; empty for ISO dates.
     """
     if times.end is None:
         raise ValueError("an interval has an end")
     interval = Interval(times.start, times.end)
     inner = resolve_time_macros(query, times).subquery("_rows", copy=False)
     names = [exp.column(_quoted(name), table="_rows").as_(_quoted(name)) for name in columns]
-    return (
-        exp.select(*names)
-        .from_(inner)
-        .where(within(_axis(time_column), interval, time_type=time_type))
-    )
+    axis = exp.column(_quoted(time_column), table="_rows")
+    inside = within(axis, interval, time_type=time_type, time_format=time_format)
+    return exp.select(*names).from_(inner).where(inside)
 
 
 def _quoted(name: str) -> exp.Identifier:
@@ -47,31 +59,43 @@ def _quoted(name: str) -> exp.Identifier:
     return exp.to_identifier(name, quoted=True)
 
 
-def _axis(time_column: str) -> exp.Column:
-    return exp.column(_quoted(time_column), table="_rows")
-
-
 def render_whole(query: exp.Query, times: TimeRange) -> exp.Query:
     """A query whose result does not belong to one interval."""
     return resolve_time_macros(query, times)
 
 
-def within(column: exp.Column, interval: Interval, *, time_type: str) -> exp.Expr:
+def within(
+    column: exp.Column, interval: Interval, *, time_type: str, time_format: str = ""
+) -> exp.Expr:
     """The condition that a time column lies in an interval, in the column's own type.
 
-    A DATE column stands for the midnight that starts the day, so within a day no date lies.
+    A DATE stands for the midnight that starts the day, so within a day no date lies; so does a text
+    or a number for the start of the smallest unit that its format writes.
     """
-    if time_type.lower() == "date":
-        start, end = IntervalUnit.DAY.ceil(interval.start), IntervalUnit.DAY.ceil(interval.end)
-    else:
-        start, end = interval.start, interval.end
-    literal = {"date": date_literal, "timestamp_ntz": timestamp_ntz_literal}.get(
-        time_type.lower(), timestamp_literal
+    low, high = (
+        _border(each, time_type.lower(), time_format or ISO_DATE)
+        for each in (interval.start, interval.end)
     )
     return exp.and_(
-        exp.GTE(this=column.copy(), expression=literal(start)),
-        exp.LT(this=column.copy(), expression=literal(end)),
+        exp.GTE(this=column.copy(), expression=low),
+        exp.LT(this=column.copy(), expression=high),
     )
+
+
+def _border(instant: datetime, time_type: str, time_format: str) -> exp.Expr:
+    """The first value of a type that does not lie before an instant, as a literal."""
+    match time_type:
+        case "date":
+            return date_literal(Grain.DAY.ceil(instant))
+        case "timestamp_ntz":
+            return timestamp_ntz_literal(instant)
+        case "string" | "bigint":
+            written = TimeFormat(time_format)
+            text = written.write(written.grain.ceil(instant))
+            is_text = time_type == "string"
+            return exp.Literal.string(text) if is_text else exp.Literal.number(int(text))
+        case _:
+            return timestamp_literal(instant)
 
 
 def replace_tables(query: exp.Query, target: Callable[[ModelName], TableName | None]) -> exp.Query:
@@ -102,13 +126,46 @@ def inline(query: exp.Query, bodies: Mapping[ModelName, exp.Query]) -> exp.Query
     """A copy of a query with views replaced by their own queries, as sub-queries.
 
     ``bodies`` maps the name of a view to its query, in which its own views are inlined already.
+
+    Raises:
+        Refused: A view is read in a way that only a table can be read in.
     """
     inlined = query.copy()
     for table in list(inlined.find_all(exp.Table)):
         name = model_name_of(table)
-        if name is not None and name in bodies:
+        is_read = isinstance(table.parent, exp.From | exp.Join | exp.Subquery)
+        if is_read and name is not None and name in bodies:
+            _refuse_time_travel(table, name)
             subquery = bodies[name].copy().subquery(table.alias_or_name, copy=False)
+            if table.alias_column_names:
+                subquery.set("alias", table.args["alias"].copy())
             for key in ("joins", "laterals", "pivots", "sample"):
                 subquery.set(key, table.args.get(key))
             table.replace(subquery)
     return inlined
+
+
+def _refuse_time_travel(table: exp.Table, name: ModelName) -> None:
+    if any(table.args.get(key) for key in ("version", "when", "system_time")):
+        raise Refused(
+            f"{name} is read as of a version or a time, but it is no table: its query stands in "
+            "the queries that read it. Read the tables below it so."
+        )
+
+
+def spark_form(query: exp.Query) -> exp.Query:
+    """A query as Spark's dialect reads it: what is looked at is what runs.
+
+    Every identifier is quoted, so that no name of a column is taken for a keyword.
+
+    Raises:
+        Refused: It cannot be written in Spark's SQL.
+    """
+    text = query.sql(dialect="spark", identify=True)
+    try:
+        parsed = parse_one(text, dialect="spark")
+    except SqlglotError as error:
+        reason = str(error).split("\n", maxsplit=1)[0].rstrip(".")
+        raise Refused(f"the query cannot be written in Spark's SQL: {reason}.") from error
+    assert isinstance(parsed, exp.Query), "what is written from a query is one"
+    return parsed

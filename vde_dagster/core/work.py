@@ -42,11 +42,17 @@ Input = AsOf | AddedBetween
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class TimeAxisSpec:
-    """How rows belong to intervals: the time column, its Spark type, and the unit."""
+    """How rows belong to intervals: the time column, how it compares, and the unit.
+
+    ``type`` is one of ``date, timestamp, timestamp_ntz, string, bigint``. ``format`` is how a text
+    or a number writes an instant, in the codes of Python's ``strftime``; empty for other types,
+    and for texts that are ISO dates.
+    """
 
     column: str
     type: str
     unit: IntervalUnit
+    format: str = ""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

@@ -101,8 +101,8 @@ class VdeIcebergIOManager(dg.IOManager):
 def _condition(node: Node, wanted: object) -> str:
     from sqlglot import exp
 
-    from vde_dagster.app.reading import time_axis
     from vde_dagster.core.intervals import Interval
+    from vde_dagster.core.render_model import time_axis
 
     axis = time_axis(node)
     assert axis is not None, f"{node.name} has intervals"
