@@ -204,6 +204,31 @@ def test_statements_stand_around_the_query(landed: Path) -> None:
     assert printed.count(";\n") == 3
 
 
+def test_statements_have_literals_and_physical_tables_too(landed: Path) -> None:
+    (landed / "models" / "mart" / "swept.sql").write_text(
+        "MODEL (name mart.swept, kind FULL);\n"
+        "DELETE FROM mart.daily WHERE day < @start_date;\n"
+        "SELECT COUNT(*) AS days FROM mart.daily;\n"
+    )
+    (before,) = rendered(landed, "mart.swept", "--start", "2024-01-05")["before"]
+    assert "2024-01-05" in literals(before)
+    assert tables(before) == {physical("mart.daily", versions(landed)["mart.daily"])}
+
+
+def test_an_embedded_model_stands_in_its_readers_and_has_no_table(landed: Path) -> None:
+    (landed / "models" / "mart" / "days.sql").write_text(
+        "MODEL (name mart.days, kind EMBEDDED);\nSELECT day FROM mart.daily\n"
+    )
+    (landed / "models" / "mart" / "latest.sql").write_text(
+        "MODEL (name mart.latest, kind VIEW);\nSELECT MAX(day) AS last FROM mart.days\n"
+    )
+    daily = {physical("mart.daily", versions(landed)["mart.daily"])}
+    assert tables(rendered(landed, "mart.latest")["sql"]) == daily
+    days = rendered(landed, "mart.days")
+    assert tables(days["sql"]) == daily
+    assert (days["table"], days["table_version"]) == (None, None)
+
+
 def test_another_dialect(landed: Path) -> None:
     facts = rendered(landed, "staging.events", "--dialect", "duckdb")
     assert facts["dialect"] == "duckdb"

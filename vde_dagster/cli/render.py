@@ -19,11 +19,11 @@ if TYPE_CHECKING:
     from sqlglot import exp
 
     from vde_dagster.app.binding import Binding
-    from vde_dagster.app.rendering import Rendering
     from vde_dagster.core.graph import Node
     from vde_dagster.core.input_ranges import InputRange
     from vde_dagster.core.intervals import Interval
     from vde_dagster.core.names import ModelName
+    from vde_dagster.core.render_model import RenderedModel
 
 
 def dialect_name(text: str) -> str:
@@ -108,7 +108,7 @@ def _version(binding: Binding, node: Node) -> str:
     return binding.key(node.name).version
 
 
-def _statements(rendering: Rendering, dialect: str) -> list[str]:
+def _statements(rendering: RenderedModel, dialect: str) -> list[str]:
     """Every statement as it runs; a query alone stands without a semicolon."""
     every = (*rendering.before, rendering.query, *rendering.after)
     texts = [_sql(each, dialect) for each in every]
@@ -156,7 +156,7 @@ def _facts(
     binding: Binding,
     node: Node,
     interval: Interval,
-    rendering: Rendering | None,
+    rendering: RenderedModel | None,
     *,
     times: Mapping[str, datetime],
     dialect: str,
@@ -183,7 +183,7 @@ def _facts(
         "csv": _csv(node),
         "inputs": [
             _input_facts(binding, name, read)
-            for name, read in sorted(inputs_of(binding, node, interval, rendering).items())
+            for name, read in sorted(inputs_of(binding, node, interval).items())
         ],
     }
 
