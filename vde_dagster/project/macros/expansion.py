@@ -253,10 +253,10 @@ class Expander:
 
     def _is_name(self, text: str) -> bool:
         """Whether a text may stand as a name without quotes."""
-        if not is_plain(text):
+        parser = self.dialect.parser_class
+        if not is_plain(text) or text.upper() in parser.NO_PAREN_FUNCTION_PARSERS:
             return False
-        tokens = self.dialect.tokenize(text)
-        names = self.dialect.parser_class.ID_VAR_TOKENS
+        tokens, names = self.dialect.tokenize(text), parser.ID_VAR_TOKENS
         return len(tokens) == 1 and tokens[0].token_type in {TokenType.VAR, *names}
 
     def _parse(self, tokens: Sequence[Token], position: Position) -> exp.Expr:

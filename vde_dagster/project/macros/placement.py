@@ -97,7 +97,7 @@ def _put_name(node: exp.Expr, found: Sequence[exp.Expr]) -> None:
         raise MacroError("a name is needed here, and the macro gives something else")
     match node:
         case exp.Identifier():
-            new: exp.Expr = identifier_of(text)
+            new: exp.Expr = _identifier(found[0], text)
         case exp.Literal():
             new = exp.Literal(this=text, is_string=node.is_string)
         case _ if _WORD.fullmatch(text):
@@ -106,6 +106,12 @@ def _put_name(node: exp.Expr, found: Sequence[exp.Expr]) -> None:
             raise MacroError(f"a word is needed here, and the macro gives {text!r}")
     new.comments = node.comments
     node.replace(new)
+
+
+def _identifier(value: exp.Expr, text: str) -> exp.Identifier:
+    """A name as it was written, or one of a text."""
+    written = value.this if isinstance(value, exp.Column) else value
+    return written.copy() if isinstance(written, exp.Identifier) else identifier_of(text)
 
 
 def _put_table(table: exp.Table, found: Sequence[exp.Expr]) -> None:

@@ -11,6 +11,7 @@ from typing import Final
 
 from sqlglot import exp
 from sqlglot.tokenizer_core import Token, TokenType
+from sqlglot.tokens import Tokenizer
 
 from vde_dagster.project.macros.tokens import MacroError, moved
 
@@ -72,8 +73,9 @@ def names_of(expression: exp.Expr) -> tuple[str, ...] | None:
 
 
 def identifier_of(text: str) -> exp.Identifier:
-    """An identifier of any text; all but plain names are quoted."""
-    return exp.to_identifier(text, quoted=not is_plain(text))
+    """An identifier of any text; all but plain names that are no keywords are quoted."""
+    plain = is_plain(text) and text.upper() not in Tokenizer.KEYWORDS
+    return exp.to_identifier(text, quoted=not plain)
 
 
 def is_plain(text: str) -> bool:
