@@ -10,6 +10,7 @@ from __future__ import annotations
 
 from collections.abc import Collection
 from dataclasses import replace
+from typing import Final
 
 from vde_dagster.app.services import Services
 from vde_dagster.core.names import (
@@ -22,6 +23,9 @@ from vde_dagster.core.names import (
     model_of,
 )
 from vde_dagster.ports.state import Environment
+
+_AT_ONCE: Final = 20
+"""Usually the first model that is looked for has a view; those that hold nothing have none."""
 
 
 def naming_of(services: Services, environment: str) -> ViewNaming:
@@ -38,12 +42,20 @@ def shown_naming(services: Services, environment: Environment) -> ViewNaming:
     if environment.name == PRODUCTION:
         return services.naming
     ways = _every_naming(services)
-    holding = services.state.ledger(each.key for each in environment.snapshots.values())
-    for name in sorted(key.model for key in holding):
-        at = {environment_view(name, environment.name, way): way for way in ways}
-        found = services.catalog.views(at)
-        for place, way in at.items():
-            if place in found and model_of(found[place].target) == name:
+    names = sorted(
+        name
+        for name, each in environment.snapshots.items()
+        if each.source.path.suffix != ".yaml"  # a source has no view
+    )
+    for first in range(0, len(names), _AT_ONCE):
+        at = {
+            environment_view(name, environment.name, way): (name, way)
+            for name in names[first : first + _AT_ONCE]
+            for way in ways
+        }
+        for place, view in services.catalog.views(at).items():
+            name, way = at[place]
+            if model_of(view.target) == name:
                 return way
     return services.naming
 
