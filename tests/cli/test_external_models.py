@@ -154,7 +154,7 @@ def test_a_file_that_cannot_be_edited_stays_as_it_is(undeclared: Path, text: str
 
 def test_a_project_without_sources_has_nothing_to_declare(project: Path) -> None:
     done = call("create-external-models", "--project", project)
-    assert (done.exit_code, done.stdout) == (0, "external_models.yaml is as the catalog is.\n")
+    assert (done.exit_code, done.stdout) == (0, "external_models.yaml stays as it is.\n")
     assert not file_of(project).exists()
 
 

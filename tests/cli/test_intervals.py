@@ -145,7 +145,7 @@ def test_what_waits_for_data_says_so(tmp_path: Path) -> None:
     folder = write_project(tmp_path / "empty")
     assert models(folder)["staging.events"]["complete_to"] is None
     text = call("intervals", "--project", folder).stdout
-    assert "Intervals of prod at no time yet" in text
+    assert "Intervals of prod (the project's clock has no time yet)" in text
     assert models(folder)["staging.events"]["waits"] == "the project's clock has no time yet"
     assert models(folder)["mart.people"]["waits"] is None
 

@@ -76,7 +76,7 @@ def _lines(declaration: Declaration, *, check: bool) -> Iterator[str]:
     for each in declaration.unread:
         yield f"  {each}: read by no model; its entry stays as it is"
     if not declaration.changes:
-        yield f"{name} is as the catalog is."
+        yield f"{name} stays as it is."
     else:
         yield f"{name} would change." if check else f"{name} is written."
 

@@ -126,9 +126,10 @@ def _print(plan: Plan, reports: Sequence[ModelIntervals]) -> None:
 
     from vde_dagster.core.intervals import format_instant
 
-    at = format_instant(plan.now.replace(second=0, microsecond=0)) if plan.now else "no time yet"
+    now = plan.now.replace(second=0, microsecond=0) if plan.now else None
+    at = f"at {format_instant(now)}" if now else "(the project's clock has no time yet)"
     table = Table(
-        title=f"Intervals of {plan.environment} at {at}",
+        title=f"Intervals of {plan.environment} {at}",
         title_justify="left",
         title_style="bold",
         box=box.SIMPLE_HEAD,
