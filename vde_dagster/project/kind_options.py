@@ -7,7 +7,6 @@ from dataclasses import dataclass
 from typing import Final
 
 from sqlglot import exp
-from sqlglot.optimizer.normalize_identifiers import normalize_identifiers
 
 from vde_dagster.core.errors import Place
 from vde_dagster.core.kind import (
@@ -26,14 +25,17 @@ from vde_dagster.core.kind import (
     View,
 )
 from vde_dagster.core.time_formats import python_format
-from vde_dagster.project.merge_options import read_merge_filter, read_when_matched
+from vde_dagster.project.merge_options import (
+    read_merge_filter,
+    read_unique_key,
+    read_when_matched,
+)
 from vde_dagster.project.model_block import Value
 from vde_dagster.project.problems import Problems, suggestion
 from vde_dagster.project.values import (
     check_known,
     read_columns_of,
     read_count,
-    read_expression,
     read_flag,
     read_options,
 )
@@ -41,10 +43,10 @@ from vde_dagster.project.values import (
 _MERGES: Final = ("when_matched", "merge_filter", "incremental_predicates")
 _BATCHES: Final = ("batch_size", "batch_concurrency")
 _PROTECTS: Final = ("forward_only", "disable_restatement")
+_PERIOD: Final = ("valid_from_name", "valid_to_name")
 _SCD: Final = (
     "unique_key",
-    "valid_from_name",
-    "valid_to_name",
+    *_PERIOD,
     "time_data_type",
     "invalidate_hard_deletes",
     "batch_size",
@@ -83,15 +85,16 @@ class _Options:
         return names[0] if names else default
 
     def key(self) -> tuple[str, ...]:
-        """``unique_key``: columns or expressions (seed 001, *Unique Key Expressions*)."""
-        value = self.given["unique_key"]
-        keys: list[str] = []
-        for item in value.items():
-            found = read_expression(item, self.dialect, self.problems)
-            if found is not None:
-                normalized = normalize_identifiers(found, dialect=self.dialect)
-                keys.append(normalized.sql(dialect="spark"))
-        return tuple(keys)
+        return read_unique_key(self.given["unique_key"], self.dialect, self.problems)
+
+    def period(self) -> tuple[str, str]:
+        """The names of the columns that tell from when and up to when a row is valid."""
+        valid_from, valid_to = (self.column(each, each.removesuffix("_name")) for each in _PERIOD)
+        if valid_from == valid_to:
+            place = next(self.given[key].place for key in _PERIOD if key in self.given)
+            message = f"{' and '.join(_PERIOD)} are both {valid_from!r}"
+            self.problems.add(place, message, "Give them two names.")
+        return valid_from, valid_to
 
 
 def read_kind(value: Value | None, dialect: str, problems: Problems) -> Kind | None:
@@ -228,12 +231,13 @@ def _view(options: _Options) -> Kind:
 
 
 def _by_time(options: _Options) -> Kind:
+    valid_from, valid_to = options.period()
     return ScdType2ByTime(
         unique_key=options.key(),
         updated_at_name=options.column("updated_at_name", "updated_at"),
         updated_at_as_valid_from=options.flag("updated_at_as_valid_from"),
-        valid_from_name=options.column("valid_from_name", "valid_from"),
-        valid_to_name=options.column("valid_to_name", "valid_to"),
+        valid_from_name=valid_from,
+        valid_to_name=valid_to,
         time_data_type=_time_data_type(options),
         invalidate_hard_deletes=options.flag("invalidate_hard_deletes"),
         batch_size=options.count("batch_size", least=1),
@@ -246,13 +250,14 @@ def _by_column(options: _Options) -> Kind:
     columns = options.given["columns"]
     every = columns.written == EVERY_COLUMN or [each.written for each in columns.items()] == ["*"]
     updated_at = options.column("updated_at_name", "") or None
+    valid_from, valid_to = options.period()
     return ScdType2ByColumn(
         unique_key=options.key(),
         columns=(EVERY_COLUMN,) if every else read_columns_of(columns, options.problems),
         execution_time_as_valid_from=options.flag("execution_time_as_valid_from"),
         updated_at_name=updated_at,
-        valid_from_name=options.column("valid_from_name", "valid_from"),
-        valid_to_name=options.column("valid_to_name", "valid_to"),
+        valid_from_name=valid_from,
+        valid_to_name=valid_to,
         time_data_type=_time_data_type(options),
         invalidate_hard_deletes=options.flag("invalidate_hard_deletes"),
         batch_size=options.count("batch_size", least=1),

@@ -1,4 +1,4 @@
-"""What INCREMENTAL_BY_UNIQUE_KEY does with rows whose key is there already (seed 001)."""
+"""Keys of rows, and what happens to rows whose key is there already (seed 001)."""
 
 from __future__ import annotations
 
@@ -10,8 +10,9 @@ from sqlglot import exp
 from sqlglot.errors import SqlglotError
 from sqlglot.optimizer.normalize_identifiers import normalize_identifiers
 
+from vde_dagster.core.macros import TIME_MACROS, macros_in
 from vde_dagster.project.model_block import Value
-from vde_dagster.project.problems import Problems
+from vde_dagster.project.problems import Problems, suggestion
 from vde_dagster.project.values import read_expression
 
 T = TypeVar("T", bound=exp.Expr)
@@ -25,6 +26,36 @@ _SIDES: Final = {
     "__merge_target__": "target",
 }
 _CLAUSES: Final = "MERGE INTO t AS target USING s AS source ON 1 = 1 "
+
+
+def read_unique_key(value: Value, dialect: str, problems: Problems) -> tuple[str, ...]:
+    """Columns or expressions, as SQL in Spark's dialect (seed 001, *Unique Key Expressions*)."""
+    keys: list[str] = []
+    for item in value.items():
+        found = read_expression(item, dialect, problems)
+        if found is None:
+            continue
+        if found.find(exp.Column) is None:
+            message = f"the unique_key {item.raw} has no column in it"
+            problems.add(item.place, message, "Name the columns that tell rows apart.")
+        keys.append(_without_quotes(normalize_identifiers(found, dialect=dialect)).sql("spark"))
+    return tuple(keys)
+
+
+def _without_quotes(expression: exp.Expr) -> exp.Expr:
+    """Names without quotes where they need none, so that `id` and "id" are one key."""
+    for each in expression.find_all(exp.Identifier):
+        each.set("quoted", not _is_bare(each.name))
+    return expression
+
+
+def _is_bare(name: str) -> bool:
+    """Whether a text is read as the name of a column without quotes."""
+    try:
+        found = sqlglot.parse_one(name, dialect="spark")
+    except SqlglotError:
+        return False
+    return isinstance(found, exp.Column) and found.sql("spark") == name
 
 
 def read_when_matched(
@@ -103,6 +134,10 @@ def _with_sides(node: T, value: Value, name: str, dialect: str, problems: Proble
             )
         else:
             column.set("table", exp.to_identifier(side))
+    for macro, _ in macros_in(normalized):
+        if macro not in TIME_MACROS:
+            message = f"{name} has the macro @{macro}, which is none that has a meaning there"
+            problems.add(value.place, message, suggestion(macro, sorted(TIME_MACROS)))
     return normalized
 
 

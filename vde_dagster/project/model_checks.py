@@ -2,8 +2,10 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Iterable, Iterator
+from typing import Final
 
+import sqlglot
 from sqlglot import exp
 
 from vde_dagster.core.errors import Place
@@ -11,6 +13,7 @@ from vde_dagster.core.kind import (
     EVERY_COLUMN,
     Embedded,
     IncrementalByTimeRange,
+    IncrementalByUniqueKey,
     Kind,
     ScdType2ByColumn,
     ScdType2ByTime,
@@ -18,7 +21,7 @@ from vde_dagster.core.kind import (
 )
 from vde_dagster.core.late_data import LateDataMode
 from vde_dagster.core.macros import TIME_MACROS, macros_in
-from vde_dagster.core.model import Query
+from vde_dagster.core.model import Query, Storage
 from vde_dagster.core.row_local import why_not_row_local
 from vde_dagster.core.star_macro import is_star_macro
 from vde_dagster.project.model_properties import Properties
@@ -49,7 +52,7 @@ def check_query(
         message = f"a model of kind {properties.kind.keyword} has statements beside its query"
         problems.add(place, message, "Such models are not run, so take the statements out.")
     _check_names(body, place, problems)
-    _check_columns(query, properties.kind, place, problems)
+    _check_columns(query, properties, place, problems)
     if isinstance(properties.kind, IncrementalByTimeRange) and not filters_by_time(query):
         problems.add(
             place,
@@ -85,25 +88,55 @@ def _check_names(body: Query, place: Place, problems: Problems) -> None:
             problems.add(place, f"the column `{sql}` has no name", "Write `... AS name`.")
 
 
-def _check_columns(query: exp.Query, kind: Kind, place: Place, problems: Problems) -> None:
-    """The columns that a kind's options name must be among those that the query returns."""
+def _check_columns(
+    query: exp.Query, properties: Properties, place: Place, problems: Problems
+) -> None:
+    """The columns that a header names must be among those that the table will have."""
     names = {_output_name(projection) for projection in query.selects}
+    added = _added_columns(properties.kind)
+    for column, option in added.items():
+        if column in names:
+            message = f"the query returns {column!r}, which {properties.kind.keyword} adds itself"
+            problems.add(place, message, f"Rename that column, or set {option}.")
     if EVERY_COLUMN in names:
         return  # known when the graph is built
     known = sorted(name for name in names if name)
-    for what, column in _named_columns(kind):
-        if column not in names:
+    for what, column in (*_named_columns(properties.kind), *_laid_out_by(properties.storage)):
+        if column not in names and (column not in added or what not in _LAYOUT):
             message = f"the {what} {column!r} is not among the columns of the query"
             problems.add(place, message, suggestion(column, known))
+
+
+def _added_columns(kind: Kind) -> dict[str, str]:
+    """Columns that a kind adds to those of the query, with the options that name them."""
+    match kind:
+        case ScdType2ByTime() | ScdType2ByColumn():
+            return {kind.valid_from_name: "valid_from_name", kind.valid_to_name: "valid_to_name"}
+        case _:
+            return {}
+
+
+_LAYOUT: Final = ("partitioned_by column", "clustered_by column")
+
+
+def _laid_out_by(storage: Storage) -> Iterator[tuple[str, str]]:
+    for field in storage.partitioned_by:
+        yield _LAYOUT[0], field.column
+    for column in storage.clustered_by:
+        yield _LAYOUT[1], column
 
 
 def _named_columns(kind: Kind) -> Iterator[tuple[str, str]]:
     match kind:
         case IncrementalByTimeRange(time_column=column):
             yield "time column", column
-        case ScdType2ByTime(updated_at_name=column):
+        case IncrementalByUniqueKey(unique_key=keys):
+            yield from _columns_of_key(keys)
+        case ScdType2ByTime(unique_key=keys, updated_at_name=column):
+            yield from _columns_of_key(keys)
             yield "updated_at column", column
-        case ScdType2ByColumn(columns=columns, updated_at_name=updated_at):
+        case ScdType2ByColumn(unique_key=keys, columns=columns, updated_at_name=updated_at):
+            yield from _columns_of_key(keys)
             for column in columns:
                 if column != EVERY_COLUMN:
                     yield "compared column", column
@@ -111,6 +144,13 @@ def _named_columns(kind: Kind) -> Iterator[tuple[str, str]]:
                 yield "updated_at column", updated_at
         case _:
             return
+
+
+def _columns_of_key(keys: Iterable[str]) -> Iterator[tuple[str, str]]:
+    """The columns of keys in Spark's dialect, each key a column or an expression."""
+    for key in keys:
+        for column in sqlglot.parse_one(key, dialect="spark").find_all(exp.Column):
+            yield "unique_key column", column.parts[0].name.lower()  # its field may follow
 
 
 def _output_name(projection: exp.Expr) -> str:

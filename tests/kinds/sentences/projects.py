@@ -9,17 +9,21 @@ from pathlib import Path
 import duckdb
 import pytest
 import sqlglot
+from sqlglot import exp
 
 from tests.app.memory_world import RAW_COLUMNS, MemoryWorld, bound, build, plan
 from vde_dagster.app.binding import Binding, bind_plan
-from vde_dagster.app.rendering import Rendering, render
+from vde_dagster.core.constants import Moments
 from vde_dagster.core.dsha import Column
 from vde_dagster.core.errors import Place, Problem, ProjectInvalid
 from vde_dagster.core.graph import Graph, Node, build_graph
+from vde_dagster.core.input_ranges import InputRange
 from vde_dagster.core.intervals import Interval
+from vde_dagster.core.macros import TimeRange
 from vde_dagster.core.model import Model, ModelSource
 from vde_dagster.core.names import ModelName, TableName
 from vde_dagster.core.plan import Plan
+from vde_dagster.core.render_model import reads_of, render_model
 from vde_dagster.project.configuration import Defaults
 from vde_dagster.project.model_files import external_source, read_model
 
@@ -119,22 +123,22 @@ def binding_of(graph: Graph, environment: str = "prod") -> Binding:
     return bind_plan(plan_of(graph, environment))
 
 
-def rendering_of(*texts: str, start: str, end: str, environment: str = "prod") -> Rendering:
-    """What evaluating the last of these models for a range runs."""
-    graph = graph_of(*texts)
-    found = render(
-        binding_of(graph, environment),
-        graph[read(texts[-1]).name],
-        span(start, end),
-        instant("2024-06-01T12:00"),
-    )
-    assert found is not None
-    return found
+def query_of(*texts: str, start: str, end: str) -> exp.Query:
+    """What evaluating the last of these models for a range runs, over models' names."""
+    times = TimeRange.of(span(start, end), execution_time=instant("2024-06-01T12:00"))
+    return render_model(graph_of(*texts), read(texts[-1]).name, times, target=lambda _: None).query
+
+
+def inputs_of(*texts: str, start: str, end: str) -> Mapping[ModelName, InputRange]:
+    """What evaluating the last of these models for a range reads of what is above it."""
+    interval = span(start, end)
+    reads = reads_of(graph_of(*texts), read(texts[-1]).name)
+    return reads.ranges(Moments.between(interval, interval))
 
 
 def sql_of(*texts: str, start: str = "2024-01-01", end: str = "2024-01-02") -> str:
     """The query of the last of these models for a range, in Spark's dialect."""
-    return rendering_of(*texts, start=start, end=end).query.sql("spark")
+    return query_of(*texts, start=start, end=end).sql("spark")
 
 
 def rows_of(
@@ -144,7 +148,7 @@ def rows_of(
 
     ``data`` are the rows of sources, every value as text.
     """
-    query = rendering_of(*texts, start=start, end=end).query
+    query = query_of(*texts, start=start, end=end)
     with duckdb.connect() as connection:
         connection.execute("SET TimeZone = 'UTC'; CREATE SCHEMA raw")
         for name, rows in data.items():

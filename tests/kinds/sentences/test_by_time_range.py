@@ -1,0 +1,306 @@
+"""INCREMENTAL_BY_TIME_RANGE: the rules, and the sequence of the example, sentence by sentence."""
+
+from __future__ import annotations
+
+from datetime import date, timedelta
+
+import pytest
+
+from tests.app.memory_world import RAW, MemoryWorld, bound, hour_of
+from tests.kinds.sentences.projects import (
+    binding_of,
+    built,
+    graph_of,
+    inputs_of,
+    instant,
+    node_of,
+    problems,
+    read,
+    refusal,
+    rows_of,
+    span,
+    sql_of,
+)
+from vde_dagster.app.apply import evaluate_range
+from vde_dagster.core.errors import ProjectInvalid
+from vde_dagster.core.intervals import Interval
+from vde_dagster.core.model import Call
+from vde_dagster.core.names import ModelName
+from vde_dagster.core.schedule import due_interval, last_tick, missing, partial_interval
+
+DEMO = """MODEL (
+  name demo.incrementals_demo,
+  kind INCREMENTAL_BY_TIME_RANGE (
+    -- Handle late-arriving events for the past 2 (2*1) days based on cron interval.
+    time_column transaction_date,
+    lookback 2,
+  ),
+  -- Don't backfill data before this date
+  start '2024-10-25',
+  cron '@daily',
+  grain transaction_id,
+  audits (
+    UNIQUE_VALUES(columns = (transaction_id)),
+    NOT_NULL(columns = (transaction_id))
+  )
+);
+WITH sales_data AS (
+  SELECT transaction_id, product_id, customer_id, transaction_amount, transaction_timestamp
+  FROM raw.sales -- Source A: sales data
+  WHERE transaction_timestamp BETWEEN @start_dt AND @end_dt
+),
+product_usage AS (
+  SELECT product_id, customer_id, last_usage_date, usage_count
+  FROM staging.product_usage -- Source B
+  -- Include usage data from the 30 days before the interval
+  WHERE last_usage_date BETWEEN DATE_SUB(@start_dt, 30) AND @end_dt
+)
+SELECT
+  s.transaction_id,
+  s.transaction_amount,
+  -- Extract the date to partition by day
+  DATE(s.transaction_timestamp) as transaction_date,
+  p.usage_count,
+  CASE WHEN p.usage_count > 100 THEN 'Power User' ELSE 'Light User' END as user_type -- Derived
+FROM sales_data s
+LEFT JOIN product_usage p ON s.product_id = p.product_id AND s.customer_id = p.customer_id
+"""
+DEMO_NAME = ModelName("demo", "incrementals_demo")
+USAGE = """MODEL (
+  name staging.product_usage,
+  kind INCREMENTAL_BY_TIME_RANGE (time_column last_usage_date),
+  start '2024-01-01'
+);
+SELECT product_id, customer_id, last_usage_date, usage_count FROM raw.product_usage
+WHERE last_usage_date BETWEEN @start_dt AND @end_dt
+"""
+DAILY = """MODEL (
+  name demo.daily,
+  kind INCREMENTAL_BY_TIME_RANGE (time_column day),
+  start '2024-01-01'
+);
+SELECT CAST(at AS DATE) AS day, SUM(amount) AS amount FROM raw.events
+WHERE at BETWEEN @start_dt AND @end_dt GROUP BY CAST(at AS DATE)
+"""
+
+
+def days(first: str, count: int) -> Interval:
+    return Interval(instant(first), instant(first) + timedelta(days=count))
+
+
+# What an evaluation does
+
+
+def test_an_evaluation_replaces_the_rows_of_its_range_and_no_others() -> None:
+    world = MemoryWorld()
+    world.land((1, 10), (25, 20), until=48)
+    built(world, DAILY)
+    world.land((2, 1), (26, 2), until=48)  # one more event on each of the two days
+    services = world.services()
+    name = ModelName("demo", "daily")
+    evaluate_range(services, bound(services), name, Interval(hour_of(24), hour_of(48)))
+    assert world.rows("demo.daily") == [(date(2024, 1, 1), 10), (date(2024, 1, 2), 22)]
+
+
+def test_rows_of_its_range_that_the_query_no_longer_returns_are_deleted() -> None:
+    world = MemoryWorld()
+    world.land((1, 10), (25, 20), until=48)
+    built(world, DAILY)
+    world.catalog.delete(RAW, [])
+    services = world.services()
+    name = ModelName("demo", "daily")
+    evaluate_range(services, bound(services), name, Interval(hour_of(24), hour_of(48)))
+    assert world.rows("demo.daily") == [(date(2024, 1, 1), 10)]
+
+
+def test_only_missing_intervals_are_evaluated() -> None:
+    world = MemoryWorld()
+    world.land((1, 10), (25, 20), until=48)
+    assert built(world, DAILY) == [("demo.daily", days("2024-01-01", 2))]
+    world.land((50, 7), until=72)
+    assert built(world, DAILY) == [("demo.daily", days("2024-01-03", 1))]
+    assert built(world, DAILY) == []
+
+
+# What it needs
+
+
+def test_it_needs_a_time_column() -> None:
+    text = DAILY.replace("(time_column day)", "(lookback 1)")
+    assert refusal(text) == "the kind INCREMENTAL_BY_TIME_RANGE needs time_column"
+
+
+@pytest.mark.parametrize(
+    "query",
+    [
+        "SELECT event_date FROM raw.rows",
+        "SELECT event_date FROM raw.rows WHERE id > 1",
+        "SELECT event_date FROM raw.rows WHERE event_date < @execution_date",
+        "SELECT event_date, @start_ds AS ds FROM raw.rows WHERE id > 1",
+        "SELECT event_date FROM raw.rows ORDER BY event_date > @start_date",
+    ],
+)
+def test_it_needs_a_filter_on_the_time_of_what_it_reads(query: str) -> None:
+    text = f"MODEL (name m.x, kind INCREMENTAL_BY_TIME_RANGE (time_column event_date)); {query}"
+    (found,) = problems(text)
+    assert "needs a filter on the time of what it reads" in found.message
+    assert "WHERE event_time BETWEEN @start_dt AND @end_dt" in found.advice
+
+
+@pytest.mark.parametrize(
+    "query",
+    [
+        "SELECT event_date FROM raw.rows WHERE event_date BETWEEN @start_date AND @end_date",
+        "SELECT event_date FROM raw.rows WHERE id > 1 AND (event_date >= @START_DS)",
+        "WITH r AS (SELECT event_date AS d FROM raw.rows WHERE event_date = @end_date) "  # noqa: ISC004 - one query
+        "SELECT d AS event_date FROM r",
+        "SELECT r.event_date FROM raw.menu AS m JOIN raw.rows AS r ON r.event_date = @start_date",
+        "SELECT DATE '2024-01-01' AS event_date",
+    ],
+)
+def test_the_filter_may_stand_wherever_something_is_read(query: str) -> None:
+    text = f"MODEL (name m.x, kind INCREMENTAL_BY_TIME_RANGE (time_column event_date)); {query}"
+    assert read(text).warnings == ()
+
+
+def test_the_time_column_is_named_in_the_kind() -> None:
+    text = (
+        "MODEL (name m.x, kind INCREMENTAL_BY_TIME_RANGE (time_column event_date)); "
+        "SELECT event_date FROM raw.rows WHERE event_date BETWEEN @start_date AND @end_date"
+    )
+    assert read(text).time_column == "event_date"
+
+
+@pytest.mark.parametrize(
+    "condition",
+    [
+        "event_date BETWEEN @start_date AND @end_date",
+        "CAST(event_date AS STRING) BETWEEN @start_ds AND @end_ds",
+        "CAST(event_date AS TIMESTAMP) BETWEEN @start_dt AND @end_dt",
+    ],
+)
+def test_the_macros_stand_for_the_first_and_the_last_day_of_the_range(condition: str) -> None:
+    # A FULL model has no output filter, so these conditions alone choose the rows.
+    text = f"MODEL (name m.x, kind FULL); SELECT id FROM raw.rows WHERE {condition}"
+    data = [[str(day), "0", "", "", f"2024-01-0{day}"] for day in range(1, 7)]
+    found = rows_of(text, start="2024-01-02", end="2024-01-05", data={"raw.rows": data})
+    assert found == [(2,), (3,), (4,)]
+
+
+# The header of the example
+
+
+def test_a_lookback_of_two_days_also_evaluates_the_two_days_before() -> None:
+    held = [days("2024-10-25", 10)]  # to the end of 3 November
+    found = missing(read(DEMO), held, instant("2024-11-05"))
+    assert found == (span("2024-11-02", "2024-11-05"),)
+
+
+def test_nothing_before_the_start_is_evaluated() -> None:
+    assert due_interval(read(DEMO), instant("2024-11-05")) == span("2024-10-25", "2024-11-05")
+    assert due_interval(read(DEMO), instant("2024-10-25T23:59")) is None
+    again = missing(read(DEMO), [days("2024-10-25", 1)], instant("2024-10-27"))
+    assert again == (span("2024-10-25", "2024-10-27"),)  # the lookback ends there, too
+
+
+def test_daily_is_midnight_in_utc() -> None:
+    for now, tick in (
+        ("2024-11-04T23:59:59", "2024-11-04"),
+        ("2024-11-05T00:00:00", "2024-11-05"),
+        ("2024-11-05T00:00:01", "2024-11-05"),
+    ):
+        assert last_tick(read(DEMO), instant(now)) == instant(tick)
+
+
+def test_a_grain_names_the_key_of_the_rows() -> None:
+    assert read(DEMO).grains == (("transaction_id",),)
+
+
+def test_audits_name_their_columns() -> None:
+    arguments = (("columns", "(transaction_id)"),)
+    assert read(DEMO).audits == (
+        Call(name="unique_values", arguments=arguments),
+        Call(name="not_null", arguments=arguments),
+    )
+
+
+# The sequence of the example
+
+
+@pytest.mark.parametrize(
+    "dialect,bound",
+    [
+        ("spark", "DATE_SUB(@start_dt, 30)"),
+        ("spark", "@start_dt - INTERVAL 30 DAYS"),
+        ("bigquery", "DATE_SUB(@start_dt, INTERVAL 30 DAY)"),
+    ],
+)
+def test_a_parent_may_be_read_in_a_wider_range_than_the_interval(dialect: str, bound: str) -> None:
+    text = DEMO.replace("DATE_SUB(@start_dt, 30)", bound)
+    text = text.replace("cron '@daily'", f"cron '@daily', dialect {dialect}")
+    found = inputs_of(USAGE, text, start="2024-10-25", end="2024-11-05")
+    usage = ModelName("staging", "product_usage")
+    assert found[usage] == (span("2024-09-25", "2024-11-05"),)
+
+
+def test_the_table_of_a_version_has_the_version_in_its_name() -> None:
+    graph = graph_of(USAGE, DEMO)
+    version = graph[DEMO_NAME].fingerprint.data_version
+    table = binding_of(graph).table(DEMO_NAME)
+    assert str(table) == f"vde__demo.demo__incrementals_demo__{version}"
+
+
+def test_comments_beside_projections_describe_the_columns() -> None:
+    described = {each.name: each.description for each in node_of(USAGE, DEMO).columns}
+    assert described["transaction_date"] == "Extract the date to partition by day"
+    assert described["user_type"] == "Derived"
+    assert described["transaction_id"] == ""
+
+
+def test_columns_have_the_types_that_follow_from_the_query() -> None:
+    types = {each.name: each.type for each in node_of(USAGE, DEMO).columns}
+    assert types == {
+        "transaction_id": "string",
+        "transaction_amount": "decimal(18, 2)",
+        "transaction_date": "date",
+        "usage_count": "bigint",
+        "user_type": "string",
+    }
+
+
+def test_a_query_that_does_not_fit_what_it_reads_is_refused_before_any_data_is() -> None:
+    with pytest.raises(ProjectInvalid, match="amonut"):
+        graph_of(DAILY.replace("SUM(amount)", "SUM(amonut)"))
+
+
+def test_the_end_of_the_range_is_its_last_microsecond() -> None:
+    found = sql_of(USAGE, DEMO, start="2024-10-25", end="2024-11-05")
+    assert (
+        "transaction_timestamp` BETWEEN CAST('2024-10-25 00:00:00+00:00' AS TIMESTAMP) "
+        "AND CAST('2024-11-04 23:59:59.999999+00:00' AS TIMESTAMP)"
+    ) in found
+
+
+# Zones
+
+
+def test_the_borders_of_intervals_are_utc_whatever_the_zone_of_the_cron() -> None:
+    model = read(DAILY.replace("start '2024", "cron_tz 'America/Los_Angeles', start '2024"))
+    now = instant("2024-07-01T07:00")  # midnight there
+    assert last_tick(model, now) == now
+    assert due_interval(model, now) == span("2024-01-01", "2024-07-01")
+    assert due_interval(model, now - timedelta(seconds=1)) == span("2024-01-01", "2024-06-30")
+
+
+def test_a_cron_with_an_offset_moves_when_a_day_is_due_and_not_the_day() -> None:
+    model = read(DAILY.replace("start '2024", "cron '0 8 * * *', start '2024"))
+    before, at = instant("2024-01-03T07:59"), instant("2024-01-03T08:00")
+    assert due_interval(model, before) == span("2024-01-01", "2024-01-02")
+    assert due_interval(model, at) == span("2024-01-01", "2024-01-03")
+
+
+def test_with_allow_partials_the_day_that_has_not_ended_is_offered() -> None:
+    model = read(DAILY.replace("start '2024", "allow_partials true, start '2024"))
+    now = instant("2024-01-03T08:30")
+    assert partial_interval(model, now) == Interval(instant("2024-01-03"), now)
+    assert partial_interval(read(DAILY), now) is None

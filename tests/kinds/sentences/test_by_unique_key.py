@@ -1,0 +1,236 @@
+"""INCREMENTAL_BY_UNIQUE_KEY: what a model may say, sentence by sentence.
+
+What happens to rows is tested when the kind is evaluated.
+"""
+
+from __future__ import annotations
+
+import pytest
+from sqlglot import exp
+
+from tests.kinds.sentences.projects import (
+    graph_of,
+    node_of,
+    problems,
+    read,
+    refusal,
+    rows_of,
+    span,
+    sql_of,
+)
+from vde_dagster import kinds
+from vde_dagster.core.kind import IncrementalByUniqueKey
+from vde_dagster.core.names import ModelName
+from vde_dagster.core.restatement import restate
+
+EXAMPLE = """MODEL (
+  name demo.incremental_by_unique_key_example,
+  kind INCREMENTAL_BY_UNIQUE_KEY (
+    unique_key id
+  ),
+  start '2020-01-01',
+  cron '@daily',
+);
+SELECT id, item_id, event_date FROM raw.rows
+WHERE event_date BETWEEN @start_date AND @end_date
+"""
+NAME = ModelName("demo", "incremental_by_unique_key_example")
+
+
+def kind_of(options: str) -> IncrementalByUniqueKey:
+    kind = read(EXAMPLE.replace("unique_key id", options)).kind
+    assert isinstance(kind, IncrementalByUniqueKey)
+    return kind
+
+
+def with_options(options: str) -> str:
+    return EXAMPLE.replace("unique_key id", f"unique_key id, {options}")
+
+
+def clauses(options: str) -> list[str]:
+    return [each.sql("spark") for each in kind_of(f"unique_key id, {options}").when_matched]
+
+
+def condition(options: str) -> str:
+    found = kind_of(f"unique_key id, {options}").merge_filter
+    assert found is not None
+    return found.sql("spark")
+
+
+# The key
+
+
+def test_it_needs_a_unique_key() -> None:
+    text = EXAMPLE.replace("unique_key id", "lookback 1")
+    assert refusal(text) == "the kind INCREMENTAL_BY_UNIQUE_KEY needs unique_key"
+
+
+@pytest.mark.parametrize("written", ["id", "(id)", "[id]", "'id'", "ID", "`id`"])
+def test_the_key_is_named_in_the_kind(written: str) -> None:
+    assert kind_of(f"unique_key {written}").unique_key == ("id",)
+
+
+def test_a_key_may_have_several_columns() -> None:
+    assert kind_of("unique_key (id, item_id)").unique_key == ("id", "item_id")
+
+
+def test_a_key_may_be_an_expression() -> None:
+    alone = kind_of("unique_key COALESCE(id, item_id)")
+    assert alone.unique_key == ("COALESCE(id, item_id)",)
+    mixed = kind_of("unique_key (COALESCE(`id`, 0), YEAR(event_date))")
+    assert mixed.unique_key == ("COALESCE(id, 0)", "YEAR(event_date)")
+
+
+def test_a_key_of_what_the_query_does_not_return_is_refused() -> None:
+    (found,) = problems(EXAMPLE.replace("unique_key id", "unique_key (id, COALESCE(nr, 0))"))
+    assert found.message == "the unique_key column 'nr' is not among the columns of the query"
+    assert "no column" in refusal(EXAMPLE.replace("unique_key id", "unique_key (id, 1)"))
+
+
+# Time
+
+
+def test_it_may_filter_what_it_reads_by_time() -> None:
+    data = [[str(day), "0", "", "", f"2024-10-{day:02}"] for day in range(1, 8)]
+    found = rows_of(EXAMPLE, start="2024-10-02", end="2024-10-05", data={"raw.rows": data})
+    assert [row[0] for row in found] == [2, 3, 4]
+
+
+def test_it_needs_no_filter_by_time() -> None:
+    query, _, _ = EXAMPLE.partition("WHERE")
+    assert read(query).warnings == ()
+
+
+def test_the_first_load_of_the_example_reads_from_its_start_to_the_last_day() -> None:
+    found = sql_of(EXAMPLE, start="2020-01-01", end="2024-10-31")
+    assert "BETWEEN CAST('2020-01-01' AS DATE) AND CAST('2024-10-30' AS DATE)" in found
+    assert found.count("WHERE") == 1  # rows belong to no interval, so nothing is filtered behind
+
+
+# When a key is there already
+
+
+def test_without_when_matched_no_clause_is_written() -> None:
+    assert kind_of("unique_key id").when_matched == ()
+
+
+def test_when_matched_says_what_happens_to_rows_that_match() -> None:
+    found = clauses(
+        "when_matched (WHEN MATCHED THEN UPDATE SET target.item_id = "
+        "COALESCE(source.item_id, target.item_id))"
+    )
+    assert found == [
+        "WHEN MATCHED THEN UPDATE SET target.item_id = COALESCE(source.item_id, target.item_id)"
+    ]
+
+
+def test_there_may_be_several_clauses_which_keep_their_order() -> None:
+    found = clauses(
+        "when_matched (WHEN MATCHED AND source.item_id IS NULL THEN DELETE "
+        "WHEN MATCHED THEN UPDATE SET target.item_id = source.item_id)"
+    )
+    assert found == [
+        "WHEN MATCHED AND source.item_id IS NULL THEN DELETE",
+        "WHEN MATCHED THEN UPDATE SET target.item_id = source.item_id",
+    ]
+
+
+@pytest.mark.parametrize(
+    "clause,column",
+    [
+        ("WHEN MATCHED THEN UPDATE SET item_id = source.item_id", "item_id"),
+        ("WHEN MATCHED THEN UPDATE SET target.item_id = item_id", "item_id"),
+        ("WHEN MATCHED AND event_date IS NULL THEN DELETE", "event_date"),
+        ("WHEN MATCHED THEN UPDATE SET target.item_id = other.item_id", "other.item_id"),
+    ],
+)
+def test_every_column_of_when_matched_names_its_side(clause: str, column: str) -> None:
+    found = refusal(with_options(f"when_matched ({clause})"))
+    assert f"the column {column!r}, which could be either side's" in found
+
+
+@pytest.mark.parametrize(
+    "clause",
+    [
+        "WHEN NOT MATCHED THEN INSERT *",
+        "WHEN NOT MATCHED BY SOURCE THEN DELETE",
+        "UPDATE SET target.item_id = source.item_id",
+        "DELETE",
+    ],
+)
+def test_when_matched_says_nothing_else(clause: str) -> None:
+    assert "when_matched" in refusal(with_options(f"when_matched ({clause})"))
+
+
+# The merge filter
+
+
+def test_a_merge_filter_is_one_condition_or_several() -> None:
+    one = condition("merge_filter source._operation IS NULL")
+    assert one == "source._operation IS NULL"
+    several = condition(
+        "merge_filter source._operation IS NULL AND target.event_date > DATE_SUB(@start_date, 7)"
+    )
+    assert "source._operation IS NULL AND target.event_date >" in several
+
+
+def test_a_merge_filter_keeps_its_time_macros() -> None:
+    found = kind_of("unique_key id, merge_filter target.event_date >= @start_date").merge_filter
+    assert found is not None
+    assert [each.name for each in found.find_all(exp.Parameter)] == ["start_date"]
+
+
+def test_every_column_of_a_merge_filter_names_its_side() -> None:
+    found = refusal(with_options("merge_filter event_date > @start_date"))
+    assert "merge_filter has the column 'event_date', which could be either side's" in found
+
+
+@pytest.mark.parametrize(
+    "option",
+    [
+        "merge_filter target.event_date >= @strat_date",
+        "when_matched (WHEN MATCHED AND source.event_date > @strat_date THEN DELETE)",
+    ],
+)
+def test_a_macro_that_nobody_knows_is_refused_there_too(option: str) -> None:
+    (found,) = problems(with_options(option))
+    assert "@strat_date" in found.message
+    assert "start_date" in found.advice
+
+
+def test_incremental_predicates_of_dbt_are_a_merge_filter() -> None:
+    predicates = (
+        "incremental_predicates ('DBT_INTERNAL_DEST.event_date > DBT_INTERNAL_SOURCE.event_date', "
+        "'DBT_INTERNAL_SOURCE.id > 0')"
+    )
+    native = "merge_filter target.event_date > source.event_date AND source.id > 0"
+    assert condition(predicates) == condition(native)
+    assert "mean the same" in refusal(with_options(f"{predicates}, {native}"))
+
+
+# Restatement
+
+
+def test_it_is_restated_whole() -> None:
+    held = {NAME: [span("2020-01-01", "2024-10-31")]}
+    found = restate(
+        graph_of(EXAMPLE),
+        NAME,
+        span("2024-10-01", "2024-10-02"),
+        held,
+        whole=lambda model: kinds.of(model).restates_whole,
+    )
+    assert found.ranges == {NAME: (span("2020-01-01", "2024-10-31"),)}
+
+
+def test_another_key_clause_or_filter_is_another_version() -> None:
+    versions = {
+        node_of(text).fingerprint.data
+        for text in (
+            EXAMPLE,
+            EXAMPLE.replace("unique_key id", "unique_key (id, item_id)"),
+            with_options("merge_filter target.event_date >= @start_date"),
+            with_options("when_matched (WHEN MATCHED THEN DELETE)"),
+        )
+    }
+    assert len(versions) == 4

@@ -1,0 +1,59 @@
+"""FULL: the whole table is made anew, sentence by sentence."""
+
+from __future__ import annotations
+
+import pytest
+
+from tests.app.memory_world import RAW, MemoryWorld
+from tests.kinds.sentences.projects import built, fill, problems, read, rows_of, span, sql_of
+from vde_dagster.core.kind import Full
+
+EXAMPLE = """MODEL (
+  name demo.full_model_example,
+  kind FULL,
+  start '2024-01-01',
+  cron '@daily',
+  grain item_id,
+);
+SELECT item_id, COUNT(DISTINCT id) AS num_orders FROM raw.rows GROUP BY item_id
+"""
+SUMS = "MODEL (name demo.sums, kind FULL, start '2024-01-01'); SELECT id, amount FROM raw.events"
+
+
+def test_every_evaluation_makes_the_whole_table_anew() -> None:
+    world = MemoryWorld()
+    world.land((1, 10), (2, 20), until=24)
+    assert built(world, SUMS) == [("demo.sums", span("2024-01-01", "2024-01-02"))]
+    assert world.rows("demo.sums") == [(1, 10), (2, 20)]
+    world.catalog.delete(RAW, [])  # what is gone from the source is gone from the table
+    world.land((25, 30), until=48)
+    assert built(world, SUMS) == [("demo.sums", span("2024-01-01", "2024-01-03"))]
+    assert world.rows("demo.sums") == [(3, 30)]
+
+
+@pytest.mark.parametrize("option", ["lookback 1", "batch_size 2", "time_column day"])
+def test_it_has_no_options(option: str) -> None:
+    name = option.split(maxsplit=1)[0]
+    (found,) = problems(EXAMPLE.replace("kind FULL", f"kind FULL ({option})"))
+    assert found.message == f"the kind FULL has no option {name!r}"
+    assert found.advice == "It takes no options."
+
+
+def test_its_query_needs_nothing_special() -> None:
+    assert read(EXAMPLE).kind == Full()
+    assert read(EXAMPLE).warnings == ()
+
+
+def test_its_query_runs_as_it_is_written() -> None:
+    data = [[str(n), str(item), "", "", "2024-01-01"] for n, item in ((1, 7), (2, 7), (2, 8))]
+    found = rows_of(EXAMPLE, start="2024-01-01", end="2024-01-02", data={"raw.rows": data})
+    assert found == [(7, 2), (8, 1)]
+    assert "WHERE" not in sql_of(EXAMPLE)  # nothing is filtered behind it
+
+
+def test_a_model_of_the_example_is_built() -> None:
+    world = MemoryWorld()
+    world.land(until=24)
+    fill(world, "raw.rows", [(1, 7, "n", "d", None), (2, 7, "n", "d", None)])
+    built(world, EXAMPLE)
+    assert world.rows("demo.full_model_example") == [(7, 2)]
