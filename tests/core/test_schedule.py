@@ -2,8 +2,6 @@
 
 from __future__ import annotations
 
-from datetime import timedelta
-
 import pytest
 
 from tests.core.scheduled_models import BY_TIME, model, span, spans, utc
@@ -17,15 +15,14 @@ from vde_dagster.core.kind import (
     ScdType2ByColumn,
     ScdType2ByTime,
 )
-from vde_dagster.core.model import Window
 from vde_dagster.core.schedule import (
     batches,
-    blocked_by,
+    blocked_for_whole,
     due_at_once,
     due_interval,
+    lacking,
     missing,
     partial_interval,
-    readers_of,
 )
 
 
@@ -412,69 +409,50 @@ def test_batches_have_at_most_so_many_units(
     assert batches(model(kind, unit=unit), spans(ranges)) == spans(expected)
 
 
-# [s, e) reads [s - before, e + after). Changed is the day 2024-01-10.
 @pytest.mark.parametrize(
-    "before,after,expected",
+    "start,end,holds,expected",
     [
-        (0, 0, "2024-01-10 2024-01-11"),
-        (24, 0, "2024-01-10 2024-01-12"),  # who looks back a day reads it the day after
-        (0, 24, "2024-01-09 2024-01-11"),  # who looks ahead reads it the day before
-        (1, 0, "2024-01-10 2024-01-11T01:00"),
-        (24, -24, "2024-01-11 2024-01-12"),  # who reads yesterday only
-        (-24, 24, "2024-01-09 2024-01-10"),
-        (-24, -24, ""),
-        (24 * 10**6, 0, "2024-01-10 4761-12-08"),
-        (24 * 10**8, 0, "2024-01-10 9999-01-01"),
-    ],
-)
-def test_who_reads_a_day(before: int, after: int, expected: str) -> None:
-    window = Window(before=timedelta(hours=before), after=timedelta(hours=after))
-    assert readers_of(span("2024-01-10 2024-01-11"), window) == spans(expected)
-
-
-DAY = Window()
-LOOKS_BACK = Window(before=timedelta(days=2))
-LOOKS_AHEAD = Window(after=timedelta(days=1))
-
-
-# The parent is daily from 2024-01-01.
-@pytest.mark.parametrize(
-    "unit,window,parent_end,holds,expected",
-    [
-        ("day", DAY, "", "2024-01-01 2024-01-05", "2024-01-05 9999-01-01"),
-        ("day", DAY, "2024-01-05", "2024-01-01 2024-01-05", ""),
-        ("day", None, "2024-01-05", "2024-01-01 2024-01-05", ""),
+        ("2024-01-01", "", "2024-01-01 2024-01-05", "2024-01-05 9999-01-01"),
+        ("2024-01-01", "", "", "2024-01-01 9999-01-01"),
+        ("2024-01-01T01:00", "", "", "2024-01-02 9999-01-01"),
+        ("2024-01-01", "2024-01-05", "2024-01-01 2024-01-05", ""),
+        ("2024-01-01", "2024-01-05T12:00", "2024-01-01 2024-01-05", ""),
         (
-            "day",
-            LOOKS_BACK,
-            "",
-            "2024-01-01 2024-01-03,2024-01-04 2024-01-09",
-            "2024-01-03 2024-01-06,2024-01-09 9999-01-01",
+            "2024-01-01",
+            "2024-01-09",
+            "2024-01-02 2024-01-05",
+            "2024-01-01 2024-01-02,2024-01-05 2024-01-09",
         ),
-        ("day", LOOKS_AHEAD, "", "2024-01-01 2024-01-05", "2024-01-04 9999-01-01"),
-        ("hour", DAY, "", "2024-01-01 2024-01-05", "2024-01-05 9999-01-01"),
-        # Who reads the whole parent for a time up to t needs all of its days that ended by then.
-        ("day", None, "", "2024-01-01 2024-01-05", "2024-01-05 9999-01-01"),
-        ("hour", None, "", "2024-01-01 2024-01-05", "2024-01-05T23:00 9999-01-01"),
-        ("month", None, "", "2024-01-01 2024-02-05", "2024-02-01 9999-01-01"),
-        ("day", None, "", "2024-01-01 2024-01-03,2024-01-04 2024-01-09", "2024-01-03 9999-01-01"),
-        ("day", DAY, "", "", "2024-01-01 9999-01-01"),
+        ("9999-06-01", "", "", ""),
+        ("2024-01-01", "2023-01-01", "", ""),
     ],
 )
-def test_a_model_waits_for_what_a_parent_lacks(
-    unit: str, window: Window | None, parent_end: str, holds: str, expected: str
+def test_what_a_model_will_hold_one_day_and_does_not_hold_yet(
+    start: str, end: str, holds: str, expected: str
 ) -> None:
-    found = blocked_by(model(unit=unit), model(end=parent_end), spans(holds), window)
-    assert found == spans(expected)
+    assert lacking(model(start=start, end=end), spans(holds)) == spans(expected)
+
+
+# Who reads all of a daily parent for a time up to t needs all of its days that ended by then.
+@pytest.mark.parametrize(
+    "unit,lacks,expected",
+    [
+        ("day", "", ""),
+        ("day", "2024-01-05 9999-01-01", "2024-01-05 9999-01-01"),
+        ("day", "2024-01-03 2024-01-04,2024-01-09 9999-01-01", "2024-01-03 9999-01-01"),
+        ("hour", "2024-01-05 9999-01-01", "2024-01-05T23:00 9999-01-01"),  # the day ends with it
+        ("month", "2024-02-05 9999-01-01", "2024-02-01 9999-01-01"),
+        ("year", "2024-02-05 9999-01-01", "2024-01-01 9999-01-01"),
+    ],
+)
+def test_a_reader_of_a_whole_parent_waits_for_the_first_day_that_it_lacks(
+    unit: str, lacks: str, expected: str
+) -> None:
+    assert blocked_for_whole(model(unit=unit), model(), spans(lacks)) == spans(expected)
 
 
 def test_a_daily_reader_of_a_whole_monthly_parent_goes_on_within_the_month() -> None:
     parent = model(unit="month", cron="@monthly")
-    found = blocked_by(model(), parent, spans("2024-01-01 2024-02-01"), None)
-    assert found == spans("2024-02-29 9999-01-01")  # that day ends when February does
-
-
-def test_a_parent_that_never_begins_holds_nobody_back() -> None:
-    for parent in (model(start="9999-06-01"), model(end="2023-01-01")):
-        assert blocked_by(model(), parent, (), DAY) == ()
-        assert blocked_by(model(), parent, (), None) == ()
+    lacks = lacking(parent, spans("2024-01-01 2024-02-01"))
+    blocked = blocked_for_whole(model(), parent, lacks)
+    assert blocked == spans("2024-02-29 9999-01-01")  # that day ends when February does

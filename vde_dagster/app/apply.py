@@ -135,6 +135,7 @@ def _missing(
     model, key = binding.node(change.name).model, binding.key(change.name)
     held_now = held_intervals(services.state.ledger([key]).get(key, ()))
     until = change.missing[-1].end
-    beyond = [Interval(until, END_OF_TIME)] if until < END_OF_TIME else []
+    ended = until == END_OF_TIME or (model.end is not None and until >= model.unit.floor(model.end))
+    beyond = [] if ended else [Interval(until, END_OF_TIME)]
     found = kinds.of(model).missing(model, held_now, plan.now or model.start, beyond)
     return common(found, change.missing)

@@ -6,20 +6,18 @@ What a child would have to wait for is no part of a plan; evaluating it would be
 
 from __future__ import annotations
 
-from collections.abc import Collection, Mapping
-from datetime import datetime, timedelta
+from collections.abc import Collection, Iterator, Mapping
+from datetime import datetime
 
 from vde_dagster import kinds
-from vde_dagster.app.binding import Binding
-from vde_dagster.app.reading import rendered
-from vde_dagster.core import schedule
+from vde_dagster.core.constants import Moments
 from vde_dagster.core.graph import Graph, Node
-from vde_dagster.core.input_ranges import InputRange, TimeAxis, WholeTable, input_ranges
-from vde_dagster.core.intervals import END_OF_TIME, Interval, IntervalUnit
+from vde_dagster.core.input_ranges import WholeTable, affected
+from vde_dagster.core.intervals import END_OF_TIME, Interval
 from vde_dagster.core.kind import Embedded, External, Full
-from vde_dagster.core.model import Window
 from vde_dagster.core.names import ModelName
-from vde_dagster.core.restatement import declared_reads
+from vde_dagster.core.render_model import reads_of
+from vde_dagster.core.schedule import blocked_for_whole, lacking
 from vde_dagster.kinds.rules import ALWAYS
 
 
@@ -43,7 +41,6 @@ def missing_intervals(
         held: What each version holds.
         horizons: Up to when all that each model reads is complete.
     """
-    axes = _fine_axes(graph)
     missing: dict[ModelName, tuple[Interval, ...]] = {}
     there: dict[ModelName, tuple[Interval, ...]] = {}
     void: set[ModelName] = set()
@@ -52,7 +49,7 @@ def missing_intervals(
         missing[name] = ()
         if name in writes and not waits:
             missing[name] = _missing(
-                graph, node, held[name], there, axes=axes, now=now, horizon=horizons[name]
+                graph, node, held[name], there, now=now, horizon=horizons[name]
             )
         there[name] = (*held[name], *missing[name])
         has_table = not isinstance(node.model.kind, Embedded | External)
@@ -67,7 +64,6 @@ def _missing(
     held: tuple[Interval, ...],
     there: Mapping[ModelName, tuple[Interval, ...]],
     *,
-    axes: Mapping[ModelName, TimeAxis | None],
     now: datetime | None,
     horizon: datetime | None,
 ) -> tuple[Interval, ...]:
@@ -78,37 +74,24 @@ def _missing(
     found = rules.missing(model, held, now, blocked)
     if found in ((), (ALWAYS,)):
         return found
-    for name, window in _reads(graph, node, found[-1].end, axes).items():
-        parent = graph[name].model
-        if parent.time_column is not None:
-            blocked += schedule.blocked_by(model, parent, there[name], window)
+    blocked += _blocked(graph, node, found, there)
     return rules.missing(model, held, now, blocked)
 
 
-def _reads(
-    graph: Graph, node: Node, until: datetime, axes: Mapping[ModelName, TimeAxis | None]
-) -> Mapping[ModelName, Window | None]:
-    """What the last unit before ``until`` reads of each table; None for all of it."""
-    if node.canonical is None:
-        return declared_reads(node)
-    cell = Interval(node.model.unit.floor(until - timedelta(microseconds=1)), until)
-    binding = Binding(environment="", revision=0, graph=graph, snapshots={})
-    found = input_ranges(rendered(binding, node, cell, cell.end), axes=axes)
-    if isinstance(node.model.kind, Full):
-        return dict.fromkeys(found, None)
-    return {name: _window(cell, read) for name, read in found.items()}
-
-
-def _fine_axes(graph: Graph) -> dict[ModelName, TimeAxis | None]:
-    """Time axes of the finest unit, so that no window is widened to the units of a parent."""
-    columns = {node.name: node.model.time_column for node in graph}
-    return {
-        name: TimeAxis(column=column, unit=IntervalUnit.FIVE_MINUTE) if column is not None else None
-        for name, column in columns.items()
-    }
-
-
-def _window(cell: Interval, read: InputRange) -> Window | None:
-    if isinstance(read, WholeTable) or not read:
-        return None
-    return Window(before=cell.start - read[0].start, after=read[-1].end - cell.end)
+def _blocked(
+    graph: Graph,
+    node: Node,
+    missing: tuple[Interval, ...],
+    there: Mapping[ModelName, tuple[Interval, ...]],
+) -> Iterator[Interval]:
+    """The times for which a parent will lack what a model reads of it to make what is missing."""
+    reads = reads_of(graph, node.name)
+    read = reads.ranges(Moments.between(missing[-1], missing[-1]))
+    within = Interval(missing[0].start, missing[-1].end)
+    for name, found in read.items():
+        parent = graph[name].model
+        lacks = lacking(parent, there[name]) if parent.time_column is not None else ()
+        if isinstance(found, WholeTable) or isinstance(node.model.kind, Full):
+            yield from blocked_for_whole(node.model, parent, lacks)
+        else:
+            yield from affected(reads, name, lacks, unit=node.model.unit, within=within)

@@ -9,10 +9,13 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
+from datetime import UTC, datetime
+from typing import Final
 
 from vde_dagster.core.errors import Refused
 from vde_dagster.core.graph import Graph, Node
-from vde_dagster.core.intervals import Interval, common, merge
+from vde_dagster.core.input_ranges import affected
+from vde_dagster.core.intervals import END_OF_TIME, Interval, common, merge
 from vde_dagster.core.kind import (
     Embedded,
     External,
@@ -24,15 +27,11 @@ from vde_dagster.core.kind import (
     ScdType2ByTime,
     View,
 )
-from vde_dagster.core.model import Model, Window
+from vde_dagster.core.model import Model
 from vde_dagster.core.names import ModelName
-from vde_dagster.core.schedule import TIME, readers_of
+from vde_dagster.core.render_model import reads_of
 
-Reads = Callable[[Node], Mapping[ModelName, Window | None]]
-"""What evaluating a model reads of which table; None for all of it.
-
-Tables below a VIEW or EMBEDDED parent may stand beside its name or in its place. A window that is
-too wide restates too much; one that is too narrow leaves wrong rows."""
+_TIME: Final = Interval(datetime.min.replace(tzinfo=UTC), END_OF_TIME)
 
 
 class RestatementRefused(Refused):
@@ -51,11 +50,6 @@ class Restatement:
     kept: tuple[ModelName, ...] = ()
 
 
-def declared_reads(node: Node) -> Mapping[ModelName, Window | None]:
-    """The windows that ``depends_on`` declares; all of every other parent."""
-    return {parent: node.model.windows.get(parent) for parent in node.model.parents}
-
-
 def restated_ranges(
     model: Model, wanted: Iterable[Interval], held: Sequence[Interval], *, whole: bool
 ) -> tuple[Interval, ...]:
@@ -67,7 +61,7 @@ def restated_ranges(
         held: What its version's table holds.
         whole: Whether the model's kind can only be made anew from its start.
     """
-    bounded = common(wanted, [TIME])
+    bounded = common(wanted, [_TIME])
     touched = common(held, [model.unit.widen(each) for each in bounded])
     return merge(held) if whole and touched else touched
 
@@ -79,11 +73,11 @@ def restate(
     held: Mapping[ModelName, Sequence[Interval]],
     *,
     whole: Callable[[Model], bool],
-    reads: Reads = declared_reads,
 ) -> Restatement:
     """What restating a model (or a source, or a view) over some time evaluates again.
 
-    A source and a view have no rows of ours: their readers are restated.
+    A model below is evaluated again where it reads what is (DESIGN.md section 4.1). A source and a
+    view have no rows of ours: their readers are restated, as far as they read the tables below.
 
     Args:
         graph: The models.
@@ -91,7 +85,6 @@ def restate(
         wanted: The time that was asked for.
         held: What each version holds; nothing where a model is not in it.
         whole: Whether a model can only be restated as a whole.
-        reads: What each model reads.
 
     Raises:
         RestatementRefused: The model sets ``disable_restatement``.
@@ -100,17 +93,16 @@ def restate(
     ranges: dict[ModelName, tuple[Interval, ...]] = {}
     kept: list[ModelName] = []
     changed: dict[ModelName, tuple[Interval, ...]] = {}
-    changed.update(dict.fromkeys(_below_views(graph, graph[name], reads), (wanted,)))
-    below = {name}
+    changed.update(dict.fromkeys(_others_tables(graph, name), (wanted,)))
+    reached = {name}
     for node in graph:
-        if node.name != name and below.isdisjoint(node.model.parents):
+        if node.name != name and reached.isdisjoint(node.model.parents):
             continue
-        below.add(node.name)
-        times = (wanted,) if node.name == name else _read_again(reads(node), changed)
-        if isinstance(node.model.kind, View | Embedded | External):
-            changed[node.name] = times
-            continue
+        reached.add(node.name)
         model, holds = node.model, held.get(node.name, ())
+        if isinstance(model.kind, View | Embedded | External) or not holds:
+            continue  # its readers are known to read what lies below it
+        times = (wanted,) if node.name == name else _read_again(graph, node, changed, holds)
         found = restated_ranges(model, times, holds, whole=whole(model))
         if found and forbids_restatement(model):
             kept.append(node.name)
@@ -128,24 +120,31 @@ def _refuse_kept(model: Model) -> None:
         )
 
 
-def _below_views(graph: Graph, node: Node, reads: Reads) -> Iterator[ModelName]:
-    """Everything that a view reads, also through others: its readers may know it by these."""
-    if isinstance(node.model.kind, View | Embedded):
-        for name in reads(node):
-            yield name
-            yield from _below_views(graph, graph[name], reads)
+def _others_tables(graph: Graph, name: ModelName) -> Iterator[ModelName]:
+    """A source; or all that a view reads, also through others. Nothing of a model with rows."""
+    model = graph[name].model
+    if isinstance(model.kind, External):
+        yield name
+    elif isinstance(model.kind, View | Embedded):
+        for parent in model.parents:
+            yield parent
+            yield from _others_tables(graph, parent)
 
 
 def _read_again(
-    read: Mapping[ModelName, Window | None],
+    graph: Graph,
+    node: Node,
     changed: Mapping[ModelName, tuple[Interval, ...]],
+    held: Sequence[Interval],
 ) -> tuple[Interval, ...]:
-    """The times whose evaluation reads something that changed; all time for who reads a whole."""
-    times: list[Interval] = []
-    for name, window in read.items():
-        for each in changed.get(name, ()):
-            times += [TIME] if window is None else readers_of(each, window)
-    return merge(times)
+    """The units of what a model holds that read something that changed."""
+    reads, unit = reads_of(graph, node.name), node.model.unit
+    within = Interval(held[0].start, held[-1].end)
+    return merge(
+        time
+        for name, times in changed.items()
+        for time in affected(reads, name, times, unit=unit, within=within)
+    )
 
 
 def forbids_restatement(model: Model) -> bool:

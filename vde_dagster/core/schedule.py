@@ -8,7 +8,7 @@ what the ledger has, ``now`` the project's clock.
 from __future__ import annotations
 
 from collections.abc import Iterable, Sequence
-from datetime import UTC, datetime, timedelta
+from datetime import datetime, timedelta
 from typing import Final
 
 from vde_dagster.core.cron import Cron
@@ -28,10 +28,8 @@ from vde_dagster.core.kind import (
     ScdType2ByColumn,
     ScdType2ByTime,
 )
-from vde_dagster.core.model import Model, Window
+from vde_dagster.core.model import Model
 
-TIME: Final = Interval(datetime.min.replace(tzinfo=UTC), END_OF_TIME)
-"""All time that intervals may lie in."""
 _MICROSECOND: Final = timedelta(microseconds=1)
 
 
@@ -178,53 +176,32 @@ def _batch_size(kind: Kind) -> int | None:
             return None
 
 
-def blocked_by(
-    model: Model, parent: Model, holds: Sequence[Interval], window: Window | None
-) -> tuple[Interval, ...]:
-    """The times for which a parent lacks what a model reads of it.
+def lacking(model: Model, holds: Sequence[Interval]) -> tuple[Interval, ...]:
+    """What a model's intervals will hold one day, and do not hold yet: all before its end.
 
-    Where the model's units overlap them, evaluating it would be refused. Nothing is lacking before
-    the parent's start and after its end. Who reads the whole parent needs, for a time up to ``t``,
-    all of the parent's units that have ended by then.
-
-    Args:
-        model: The model that reads.
-        parent: A model whose rows belong to intervals.
-        holds: What the parent's version holds, or will hold before the model is evaluated.
-        window: What is read of the parent; None for all of it.
+    Nothing is lacking before its start and after its end.
     """
-    lacks = subtract(_span(parent), holds)
-    if window is not None:
-        return merge(time for each in lacks for time in readers_of(each, window))
-    if not lacks:
-        return ()
-    ended = parent.unit.following(parent.unit.floor(lacks[0].start))
-    return (Interval(model.unit.floor(ended - _MICROSECOND), END_OF_TIME),)
-
-
-def _span(model: Model) -> tuple[Interval, ...]:
-    """All units that a model will ever have: one range, or none."""
     if model.start >= END_OF_TIME:
         return ()
     start = model.unit.ceil(model.start)
     end = END_OF_TIME if model.end is None else model.unit.floor(min(model.end, END_OF_TIME))
-    return (Interval(start, end),) if start < end else ()
+    return subtract([Interval(start, end)], holds) if start < end else ()
 
 
-def readers_of(read: Interval, window: Window) -> tuple[Interval, ...]:
-    """The times whose evaluation reads some of an interval: one range, or none.
+def blocked_for_whole(
+    model: Model, parent: Model, lacks: Sequence[Interval]
+) -> tuple[Interval, ...]:
+    """The times for which a parent is not whole enough for who reads all of it.
 
-    [s, e) reads [s - before, e + after), so it meets [a, b) where s < b + before and
-    e > a - after.
+    Evaluating a time up to ``t`` needs all of the parent's units that have ended by ``t``, so that
+    nothing is held that was made without them. What is blocked is so for good: one range, or none.
+
+    Args:
+        model: The model that reads.
+        parent: A model whose rows belong to intervals.
+        lacks: What it lacks, see `lacking`.
     """
-    start = _moved(read.start, -window.after)
-    end = _moved(read.end, window.before)
-    return (Interval(start, end),) if start < end else ()
-
-
-def _moved(instant: datetime, by: timedelta) -> datetime:
-    """An instant some time later, within the years that are counted."""
-    try:
-        return min(max(instant + by, TIME.start), TIME.end)
-    except OverflowError:
-        return TIME.start if by < timedelta(0) else TIME.end
+    if not lacks:
+        return ()
+    ended = parent.unit.following(parent.unit.floor(lacks[0].start))
+    return (Interval(model.unit.floor(ended - _MICROSECOND), END_OF_TIME),)
