@@ -129,6 +129,31 @@ def test_hostile_names_and_comments_of_the_catalog_are_only_text(undeclared: Pat
     assert {str(node.name) for node in graph if node.name.schema == "evil"} == set()
 
 
+def test_sources_behind_variables_and_macros_are_found_and_disabled_models_read_none(
+    undeclared: Path,
+) -> None:
+    for name in ("first", "second", "third"):
+        catalog = VdeProject.load(undeclared).iceberg_catalog()
+        catalog.create_table(("raw", name), Schema(NestedField(1, "x", StringType())))
+    with (undeclared / "vde.yaml").open("a") as file:
+        file.write("variables: {which: first}\n")
+    (undeclared / "macros").mkdir()
+    (undeclared / "macros" / "shop.py").write_text(
+        "from vde_dagster.project.user_macros import macro\n"
+        "@macro()\n"
+        "def all_of_second():\n"
+        "    return '(SELECT x FROM raw.second)'\n"
+    )
+    models = undeclared / "models" / "mart"
+    (models / "one.sql").write_text("SELECT x FROM raw.@{which}\n")
+    (models / "two.sql").write_text("SELECT @all_of_second() AS x FROM raw.first\n")
+    (models / "three.sql").write_text(
+        "MODEL (name mart.three, kind FULL, enabled false);\nSELECT x FROM raw.third\n"
+    )
+    assert create(undeclared)["added"] == ["raw.events", "raw.first", "raw.second"]
+    assert call("plan", "--project", undeclared).exit_code == 0
+
+
 def test_models_that_cannot_be_read_are_told_and_nothing_is_written(undeclared: Path) -> None:
     (undeclared / "models" / "broken.sql").write_text("SELECT FROM\n")
     (undeclared / "models" / "odd.sql").write_text("MODEL (name a.b, kind FUL);\nSELECT 1 AS x\n")
