@@ -3,6 +3,9 @@
 from __future__ import annotations
 
 import json
+import os
+import subprocess
+import sys
 from pathlib import Path
 from typing import Any
 
@@ -141,3 +144,19 @@ def test_no_java_is_needed_and_nothing_is_written(project: Path, no_java: dict[s
     done = run_vde("lineage", "mart.revenue.customer", "--project", project, **no_java)
     assert done.returncode == 0, done.stderr
     assert not (project / ".vde").exists()
+
+
+def test_a_reader_that_stops_reading_is_no_bug(project: Path) -> None:
+    code = "from vde_dagster.cli import main; main()"
+    reader, writer = os.pipe()
+    os.close(reader)
+    done = subprocess.run(
+        [sys.executable, "-c", code, "lineage", "--project", str(project)],
+        stdout=writer,
+        stderr=subprocess.PIPE,
+        text=True,
+        check=False,
+        timeout=60,
+    )
+    os.close(writer)
+    assert (done.returncode, done.stderr) == (1, "")

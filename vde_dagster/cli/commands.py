@@ -43,6 +43,9 @@ COMMANDS: Final = {
     "lineage": Listed(
         module="vde_dagster.cli.lineage", summary="Show what models and columns are made of."
     ),
+    "format": Listed(
+        module="vde_dagster.cli.format", summary="Format SQL models; none becomes another model."
+    ),
     "create-external-models": Listed(
         module="vde_dagster.cli.external_models", summary="Declare sources as the catalog has them."
     ),
@@ -79,8 +82,8 @@ class LazyGroup(click.Group):
         """Run a command. Exit code 1 with a message where it is refused or fails."""
         try:
             return super().invoke(ctx)
-        except (click.ClickException, click.exceptions.Exit, click.Abort):
-            raise
+        except (click.ClickException, click.exceptions.Exit, click.Abort, BrokenPipeError):
+            raise  # click knows them; the last is `vde ... | head`
         except Exception as error:  # the outermost edge: a message, not a traceback
             failures.tell(ctx, error)
             ctx.exit(1)
