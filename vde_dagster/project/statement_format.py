@@ -1,0 +1,250 @@
+"""The layout of statements: sqlglot's, with macros and comments exactly as they are written.
+
+A statement is laid out without its macros and comments. Macros come back in the place of names that
+stood for them, comments to the token at which they stood. Where the new text does not read as the
+same tree with the same comments, the statement stays as it is.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Sequence
+from dataclasses import dataclass
+from difflib import SequenceMatcher
+from itertools import pairwise
+
+from sqlglot import exp
+from sqlglot.dialects.dialect import Dialect
+from sqlglot.errors import SqlglotError, UnsupportedError
+from sqlglot.tokenizer_core import Token, TokenType
+
+from vde_dagster.core.canonical import canonical_form
+from vde_dagster.project.comments import (
+    as_inline,
+    comments_between,
+    ends_with_line,
+)
+from vde_dagster.project.macros.tokens import MacroError
+from vde_dagster.project.statement_pieces import (
+    NotReadable,
+    Piece,
+    parse_pieces,
+    plain_name,
+    read_pieces,
+    unused_prefix,
+)
+
+
+def format_statements(text: str, *, dialect: str) -> str:
+    """The statements of a text in one layout, a blank line between each two.
+
+    Raises:
+        NotReadable: The text is no SQL of the dialect, apart from its macros.
+    """
+    read = Dialect.get_or_raise(dialect)
+    nested = read.tokenizer_class.NESTED_COMMENTS
+    prefix = unused_prefix(text)
+    try:
+        pieces = read_pieces(text, read, prefix)
+    except (SqlglotError, MacroError) as error:
+        raise NotReadable(str(error)) from error
+    if not pieces:
+        return "\n".join(comments_between(text, after_token=False, nested=nested).every)
+    written: list[str] = []
+    current: list[Piece] = []
+    for piece in pieces:
+        if piece.token.token_type is not TokenType.SEMICOLON:
+            current.append(piece)
+            continue
+        if current:
+            glue = "\n" if ends_with_line(current[-1].comments) else ""
+            written.append(f"{_statement(text, current, read, prefix)}{glue};")
+        current = []
+        written = _behind(written, piece)
+    if current:
+        written.append(_statement(text, current, read, prefix))
+    return "\n\n".join(each.strip("\n") for each in written)
+
+
+def _behind(written: list[str], semicolon: Piece) -> list[str]:
+    """Statements with the comments of a semicolon behind the last one."""
+    beside = "".join(f" {each}" for each in _inline((*semicolon.leading, *semicolon.trailing)))
+    below = "".join(f"\n{each}" for each in semicolon.below)
+    if not written:  # a semicolon without a statement before it
+        return [f";{beside}{below}"] if beside or below else []
+    return [*written[:-1], f"{written[-1]}{beside}{below}"]
+
+
+def _statement(text: str, pieces: list[Piece], dialect: Dialect, prefix: str) -> str:
+    """One statement laid out, its comments before and behind it included."""
+    tree = parse_pieces(pieces, dialect, text)
+    first, last = pieces[0], pieces[-1]
+    if tree.find(exp.Command) is None:
+        for written in _laid_out(text, pieces, tree, dialect):
+            if _is_same(written, pieces, text, dialect, prefix):
+                return written
+    verbatim = "\n".join([*first.leading, text[first.start : last.end].rstrip()])
+    behind = "".join(f" {each}" for each in _inline(last.trailing))
+    return "\n".join([f"{verbatim}{behind}", *last.below])
+
+
+def _laid_out(text: str, pieces: list[Piece], tree: exp.Expr, dialect: Dialect) -> Iterator[str]:
+    """The new texts that a statement may have, the best one first; none where it cannot be."""
+    try:
+        sql = tree.sql(dialect=dialect, pretty=True, comments=False, normalize_functions=False)
+        tokens = dialect.tokenize(sql)
+    except (SqlglotError, UnsupportedError, ValueError):
+        return
+    macros = {piece.token.text.upper(): piece for piece in pieces if piece.macro is not None}
+    seen = [token.text.upper() for token in tokens if token.token_type is TokenType.VAR]
+    if any(seen.count(name) != 1 for name in macros):
+        return  # one became part of something else
+    words = [_Word(sql, token, macros.get(token.text.upper())) for token in tokens]
+    gaps = _gaps(sql, tokens)
+    _drop_select(words, gaps)
+    _attach(text, pieces, words)
+    beside = _joined(words, gaps)
+    _move_behind_commas(words)
+    yield from dict.fromkeys((_joined(words, gaps), beside))
+
+
+@dataclass(slots=True)
+class _Word:
+    """A token of the new text, or the macro in its place, with the comments that come to it."""
+
+    sql: str
+    token: Token
+    piece: Piece | None
+    leading: tuple[str, ...] = ()
+    trailing: tuple[str, ...] = ()
+    below: tuple[str, ...] = ()
+
+    @property
+    def written(self) -> str:
+        if self.piece is not None and self.piece.macro is not None:
+            return self.piece.macro
+        return self.sql[self.token.start : self.token.end + 1]
+
+    @property
+    def key(self) -> str:
+        return self.piece.token.text if self.piece is not None else self.written.upper()
+
+
+def _gaps(sql: str, tokens: Sequence[Token]) -> list[str]:
+    """The white space before each token."""
+    inner = [sql[before.end + 1 : after.start] for before, after in pairwise(tokens)]
+    return ["", *inner]
+
+
+def _drop_select(words: list[_Word], gaps: list[str]) -> None:
+    """Take the SELECT out that was written before each macro that is a query."""
+    for at in range(len(words) - 1, 0, -1):
+        piece = words[at].piece
+        if piece is not None and piece.is_query and words[at - 1].key == "SELECT":
+            del words[at - 1]
+            del gaps[at]
+
+
+def _attach(text: str, pieces: Sequence[Piece], words: list[_Word]) -> None:
+    """Give the comments of each piece to the word that it became, or to the one before that."""
+    if not any(piece.comments for piece in pieces):
+        return
+    before = [_key(text, piece) for piece in pieces]
+    matcher = SequenceMatcher(None, before, [word.key for word in words], autojunk=False)
+    places: dict[int, int] = {}
+    for start, other, size in matcher.get_matching_blocks():
+        places |= {start + step: other + step for step in range(size)}
+    last = 0
+    for at, piece in enumerate(pieces):
+        last = places.get(at, last)
+        word = words[last]
+        if at in places:
+            word.leading += piece.leading
+            word.trailing += piece.trailing
+            word.below += piece.below
+        else:
+            word.trailing += piece.comments
+
+
+def _key(text: str, piece: Piece) -> str:
+    return piece.token.text if piece.macro is not None else text[piece.start : piece.end].upper()
+
+
+def _move_behind_commas(words: Sequence[_Word]) -> None:
+    """Let a comment to the end of a line stand behind the comma that would follow it."""
+    for word, following in pairwise(words):
+        if following.key == "," and not following.leading and ends_with_line(word.trailing):
+            following.trailing = (*word.trailing, *following.trailing)
+            word.trailing = ()
+
+
+def _joined(words: Sequence[_Word], gaps: Sequence[str]) -> str:
+    """The words with their gaps and comments; a comment may break a line, and never ends before."""
+    written = ""
+    for at, (word, gap) in enumerate(zip(words, gaps, strict=True)):
+        breaks = at and "\n" not in gap and (word.leading or _must_break(words[at - 1]))
+        written += f"\n{_indent(written)}" if breaks else gap
+        indent = _indent(written)
+        written += "".join(f"{each}\n{indent}" for each in word.leading) + word.written
+        written += "".join(f" {each}" for each in _inline(word.trailing))
+        written += "".join(f"\n{each}" for each in word.below)
+    return written
+
+
+def _must_break(word: _Word) -> bool:
+    return ends_with_line((*word.trailing, *word.below))
+
+
+def _indent(written: str) -> str:
+    """The spaces at the start of the last line."""
+    line = written.rsplit("\n", maxsplit=1)[-1]
+    return line[: len(line) - len(line.lstrip())]
+
+
+def _is_same(
+    written: str,
+    pieces: Sequence[Piece],
+    text: str,
+    dialect: Dialect,
+    prefix: str,
+) -> bool:
+    """Whether a new text reads as the same tree, macros and comments."""
+    try:
+        again = read_pieces(written, dialect, prefix)
+        other = parse_pieces(again, dialect, written, comments=True)
+        documented = parse_pieces(pieces, dialect, text, comments=True)
+    except (SqlglotError, MacroError, NotReadable):
+        return False
+    names = {
+        plain_name(piece.token.text): piece.macro for piece in pieces if piece.macro is not None
+    }
+    others = {
+        plain_name(piece.token.text): piece.macro for piece in again if piece.macro is not None
+    }
+    if list(names.values()) != list(others.values()):
+        return False
+    renamed = dict(zip(others, names, strict=True))
+    return _form(documented, {}) == _form(other, renamed)
+
+
+def _form(tree: exp.Expr, renamed: dict[str, str]) -> tuple[object, ...]:
+    """A tree as values that can be compared: its meaning, and its comments with their places."""
+    copy = tree.copy()
+    for node in copy.walk():
+        name = node.args.get("this")
+        if isinstance(name, str):
+            node.set("this", renamed.get(plain_name(name), plain_name(name)))
+    found = [(_owner(node), each.strip()) for node in copy.walk() for each in node.comments or []]
+    return canonical_form(copy), [each for _, each in found], sorted(found)
+
+
+def _owner(node: exp.Expr) -> str:
+    """The kind and the name of what a comment on a node is about."""
+    while isinstance(node, exp.Identifier) and node.parent is not None:
+        node = node.parent
+    return f"{type(node).__name__} {node.alias_or_name}"
+
+
+def _inline(comments: Sequence[str]) -> list[str]:
+    """Comments behind each other, of which only the last one may go to the end of its line."""
+    inline = [as_inline(each) or each for each in comments[:-1]]
+    return [*inline, *comments[-1:]]

@@ -1,0 +1,148 @@
+"""Statements as tokens, each macro as one, with the comments that belong to each."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass, replace
+from typing import Final
+
+from sqlglot import exp
+from sqlglot.dialects.dialect import Dialect
+from sqlglot.errors import ParseError
+from sqlglot.tokenizer_core import Token, TokenType
+
+from vde_dagster.project.comments import Between, comments_between, ends_line
+from vde_dagster.project.macros.builtin import BUILTINS
+from vde_dagster.project.macros.tokens import Call, Name, find_macros, moved
+
+_PREFIX: Final = "vde_macro_"
+
+
+class NotReadable(Exception):
+    """A statement is no SQL of the dialect, so that it has no layout."""
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Piece:
+    """A token, or a macro in the place of one, and the comments that belong to it.
+
+    ``leading`` stand before it, ``trailing`` behind it on its line, ``below`` on lines of their own
+    behind it, where a statement ends. ``end`` is where its text ends, exclusively. ``macro`` is the
+    macro's text as written.
+    """
+
+    token: Token
+    start: int
+    end: int
+    leading: tuple[str, ...] = ()
+    trailing: tuple[str, ...] = ()
+    below: tuple[str, ...] = ()
+    macro: str | None = None
+    is_query: bool = False
+
+    @property
+    def comments(self) -> tuple[str, ...]:
+        """All of its comments."""
+        return (*self.leading, *self.trailing, *self.below)
+
+
+def read_pieces(text: str, dialect: Dialect, prefix: str) -> list[Piece]:
+    """The tokens of a text, each macro as one, with the comments that belong to each.
+
+    Raises:
+        TokenError: A quote or comment is never closed.
+        MacroError: A macro is never closed, or glued to a name.
+    """
+    tokens = dialect.tokenize(text)
+    nested = dialect.tokenizer_class.NESTED_COMMENTS
+    found = [_piece(text, each, at, prefix) for at, each in enumerate(_items(tokens))]
+    edges = [0, *(edge for piece in found for edge in (piece.start, piece.end)), len(text)]
+    gaps = [
+        comments_between(text[start:end], after_token=at > 0, nested=nested)
+        for at, (start, end) in enumerate(zip(edges[::2], edges[1::2], strict=True))
+    ]
+    return [_with_comments(piece, at, found, gaps) for at, piece in enumerate(found)]
+
+
+def _items(tokens: Sequence[Token]) -> list[Token | Call | Name]:
+    return find_macros(tokens, spaced=frozenset(BUILTINS))
+
+
+def _piece(text: str, item: Token | Call | Name, at: int, prefix: str) -> Piece:
+    if isinstance(item, Token):
+        bare = Token(item.token_type, item.text, item.line, item.col, item.start, item.end)
+        return Piece(token=bare, start=item.start, end=item.end + 1)
+    first, last = item.tokens[0], item.tokens[-1]
+    if isinstance(item, Name) and item.quoted:
+        bare = Token(first.token_type, first.text, first.line, first.col, first.start, first.end)
+        return Piece(token=bare, start=first.start, end=first.end + 1)
+    macro = text[first.start : last.end + 1]
+    name = f"{prefix}{at}".ljust(min(len(macro), 40), "_")
+    token = moved(first, TokenType.VAR, name, like=item.tokens)
+    token.comments = []
+    query = isinstance(item, Call) and item.name == "union" and item.arguments is not None
+    return Piece(token=token, start=first.start, end=last.end + 1, macro=macro, is_query=query)
+
+
+def _with_comments(piece: Piece, at: int, found: list[Piece], gaps: list[Between]) -> Piece:
+    """A piece with the comments around it; those before a semicolon belong to what it ends."""
+    leading, trailing = gaps[at].leading, gaps[at + 1].trailing
+    following = found[at + 1] if at + 1 < len(found) else None
+    if at and piece.token.token_type is TokenType.SEMICOLON:
+        leading = ()
+    ends = following is None or following.token.token_type is TokenType.SEMICOLON
+    below = gaps[at + 1].leading if ends else ()
+    return replace(piece, leading=leading, trailing=trailing, below=below)
+
+
+def parse_pieces(
+    pieces: Sequence[Piece], dialect: Dialect, text: str, *, comments: bool = False
+) -> exp.Expr:
+    """The tree of one statement, its macros as names.
+
+    Raises:
+        NotReadable: It is no SQL of the dialect.
+    """
+    tokens: list[Token] = []
+    before: TokenType | None = None
+    for piece in pieces:
+        token = piece.token
+        given = [_text_of(each) for each in piece.comments] if comments else []
+        copy = Token(
+            token.token_type, token.text, token.line, token.col, token.start, token.end, given
+        )
+        if not piece.is_query:
+            tokens.append(copy)
+        elif before in {TokenType.FROM, TokenType.JOIN}:
+            kinds = ((TokenType.L_PAREN, "("), (TokenType.SELECT, "SELECT"))
+            tokens += [moved(token, kind, name, like=(token,)) for kind, name in kinds]
+            tokens += [copy, moved(token, TokenType.R_PAREN, ")", like=(token,))]
+        else:
+            tokens += [moved(token, TokenType.SELECT, "SELECT", like=(token,)), copy]
+        before = token.token_type
+    try:
+        found = dialect.parser().parse(tokens, text)
+    except ParseError as error:
+        raise NotReadable(str(error)) from error
+    if len(found) != 1 or found[0] is None:
+        raise NotReadable("no statement")
+    return found[0]
+
+
+def unused_prefix(text: str) -> str:
+    """What no name in a text starts with."""
+    prefix = _PREFIX
+    while prefix in text.lower():
+        prefix += "x"
+    return prefix
+
+
+def plain_name(name: str) -> str:
+    """A name without what only makes it as long as its macro."""
+    return name.rstrip("_").lower() if name.lower().startswith(_PREFIX) else name
+
+
+def _text_of(comment: str) -> str:
+    """What a comment says."""
+    inline = comment[2:] if comment.startswith(("--", "//", "/*", "{#")) else comment[1:]
+    return inline if ends_line(comment) else inline[:-2]
