@@ -42,6 +42,12 @@ from vde_dagster.project.values import (
 
 _MERGES: Final = ("when_matched", "merge_filter", "incremental_predicates")
 _BATCHES: Final = ("batch_size", "batch_concurrency")
+_UNBATCHED: Final = {
+    "INCREMENTAL_UNMANAGED": "which appends whatever its query returns and does not manage how it "
+    "is loaded",
+    "INCREMENTAL_BY_PARTITION": "whose batches would replace the partitions that those before them "
+    "filled",
+}
 _PROTECTS: Final = ("forward_only", "disable_restatement")
 _PERIOD: Final = ("valid_from_name", "valid_to_name")
 _SCD: Final = (
@@ -81,7 +87,8 @@ class _Options:
         value = self.given.get(key)
         names = read_columns_of(value, self.problems) if value is not None else (default,)
         if value is not None and len(names) > 1:
-            self.problems.add(value.place, f"{key} is one column, not {len(names)}")
+            message = f"{key} is one column, not {len(names)}"
+            self.problems.add(value.place, message, f"Write `{key} column`.")
         return names[0] if names else default
 
     def key(self) -> tuple[str, ...]:
@@ -115,6 +122,8 @@ def read_kind(value: Value | None, dialect: str, problems: Problems) -> Kind | N
     kept = _without_unsupported(keyword, written, problems)
     before = len(problems.found)
     options = check_known(kept, known, f"the kind {keyword}", problems)
+    if len(problems.found) > before:
+        return None  # what seems to be lacking may be what is misspelled
     for key in needed:
         if key not in options:
             _need(value.place, keyword, key, problems)
@@ -133,11 +142,10 @@ def _without_unsupported(
     """Options that others read are warned of; those that would mislead are refused by reason."""
     kept: list[tuple[str, Value]] = []
     for key, value in written:
-        if keyword == "INCREMENTAL_UNMANAGED" and key in _BATCHES:
+        if key in _BATCHES and keyword in _UNBATCHED:
             problems.add(
                 value.place,
-                f"{key} is no option of INCREMENTAL_UNMANAGED, which appends whatever its query "
-                "returns and does not manage how it is loaded",
+                f"{key} is no option of {keyword}, {_UNBATCHED[keyword]}",
                 "Leave it out, or use INCREMENTAL_BY_TIME_RANGE or INCREMENTAL_BY_UNIQUE_KEY.",
             )
         elif keyword.startswith(("INCREMENTAL", "SCD")) and key in UNSUPPORTED_OPTIONS:
@@ -166,8 +174,11 @@ def _time_column(options: _Options) -> tuple[str, str]:
     """``ts``, or ``(ts, 'yyyyMMdd')`` with a format in the model's dialect."""
     value = options.given["time_column"]
     items = value.items()
+    before = len(options.problems.found)
     names = read_columns_of(items[0], options.problems) if items else ()
-    if len(items) > 2 or not names:
+    if len(options.problems.found) > before:
+        return "", ""
+    if len(items) > 2 or len(names) != 1:
         message = f"time_column {value.written} is no column with a format"
         options.problems.add(value.place, message, "Write `time_column name`.")
         return "", ""

@@ -1,0 +1,203 @@
+"""What holds for several kinds: what is read, options that change no row, environments."""
+
+from __future__ import annotations
+
+from datetime import timedelta
+
+import pytest
+
+from tests.app.memory_world import MemoryWorld
+from tests.kinds.sentences.projects import (
+    built,
+    instant,
+    node_of,
+    problems,
+    read,
+    refusal,
+    span,
+    table_of,
+)
+from vde_dagster import kinds
+from vde_dagster.core.intervals import Interval
+from vde_dagster.core.names import TableName
+from vde_dagster.core.schedule import batches, missing
+from vde_dagster.kinds.rules import NotEvaluated
+
+KINDS = {
+    "INCREMENTAL_BY_TIME_RANGE": "time_column event_date",
+    "INCREMENTAL_BY_UNIQUE_KEY": "unique_key id",
+    "INCREMENTAL_BY_PARTITION": "",
+    "INCREMENTAL_UNMANAGED": "",
+    "FULL": "",
+    "VIEW": "",
+    "EMBEDDED": "",
+    "SCD_TYPE_2_BY_TIME": "unique_key id, updated_at_name event_date",
+    "SCD_TYPE_2_BY_COLUMN": "unique_key id, columns *",
+    "MANAGED": "",
+}
+NOT_EVALUATED = (
+    "INCREMENTAL_BY_UNIQUE_KEY",
+    "INCREMENTAL_BY_PARTITION",
+    "INCREMENTAL_UNMANAGED",
+    "SCD_TYPE_2_BY_TIME",
+    "SCD_TYPE_2_BY_COLUMN",
+    "MANAGED",
+)
+BATCHED = ("lookback 3", "batch_size 7", "forward_only true", "disable_restatement true")
+
+
+def text_of(keyword: str, option: str = "") -> str:
+    options = ", ".join(each for each in (KINDS[keyword], option) if each)
+    partitions = ", partitioned_by (region)" if keyword == "INCREMENTAL_BY_PARTITION" else ""
+    condition = (
+        "WHERE event_date BETWEEN @start_date AND @end_date"
+        if keyword == "INCREMENTAL_BY_TIME_RANGE"
+        else ""
+    )
+    return (
+        f"MODEL (name demo.x, kind {keyword}{f' ({options})' if options else ''}{partitions}, "
+        f"start '2024-01-01'); SELECT id, region, event_date FROM raw.rows {condition}"
+    )
+
+
+@pytest.mark.parametrize("keyword", KINDS)
+def test_a_kind_says_how_a_model_is_loaded(keyword: str) -> None:
+    model = read(text_of(keyword))
+    assert model.kind.keyword == keyword
+    assert model.warnings == ()
+    assert read(text_of(keyword).replace(keyword, keyword.lower())).kind == model.kind
+
+
+def test_a_kind_that_nobody_knows_is_refused_with_the_one_that_was_meant() -> None:
+    (found,) = problems(text_of("FULL").replace("FULL", "INCREMENTAL_BY_TIME"))
+    assert found.message == "unknown kind INCREMENTAL_BY_TIME"
+    assert "Did you mean INCREMENTAL_BY_TIME_RANGE?" in found.advice
+
+
+@pytest.mark.parametrize("keyword", KINDS)
+def test_an_option_that_a_kind_does_not_have_is_refused(keyword: str) -> None:
+    assert refusal(text_of(keyword, "lokback 2")) == f"the kind {keyword} has no option 'lokback'"
+
+
+# Options that change no row
+
+
+@pytest.mark.parametrize(
+    "keyword,option",
+    [
+        *(("INCREMENTAL_BY_TIME_RANGE", each) for each in (*BATCHED, "batch_concurrency 4")),
+        *(("INCREMENTAL_BY_UNIQUE_KEY", each) for each in BATCHED),
+        ("INCREMENTAL_BY_PARTITION", "forward_only false"),
+        ("INCREMENTAL_BY_PARTITION", "disable_restatement true"),
+        ("INCREMENTAL_UNMANAGED", "forward_only false"),
+        ("INCREMENTAL_UNMANAGED", "disable_restatement true"),
+        ("SCD_TYPE_2_BY_TIME", "forward_only false"),
+        ("SCD_TYPE_2_BY_TIME", "disable_restatement false"),
+        ("SCD_TYPE_2_BY_COLUMN", "batch_size 1"),
+    ],
+)
+def test_how_rows_are_loaded_is_metadata(keyword: str, option: str) -> None:
+    before = node_of(text_of(keyword)).fingerprint
+    after = node_of(text_of(keyword, option)).fingerprint
+    assert after.data_version == before.data_version
+    assert after.metadata != before.metadata
+
+
+@pytest.mark.parametrize(
+    "keyword,forward_only,disable_restatement",
+    [
+        ("INCREMENTAL_BY_TIME_RANGE", False, False),
+        ("INCREMENTAL_BY_UNIQUE_KEY", False, False),
+        ("INCREMENTAL_BY_PARTITION", True, False),
+        ("INCREMENTAL_UNMANAGED", True, False),
+        ("SCD_TYPE_2_BY_TIME", True, True),
+        ("SCD_TYPE_2_BY_COLUMN", True, True),
+    ],
+)
+def test_history_that_cannot_be_made_again_is_protected(
+    keyword: str, forward_only: bool, disable_restatement: bool
+) -> None:
+    defaults = {"forward_only": forward_only, "disable_restatement": disable_restatement}
+    for option, default in defaults.items():
+        kind = read(text_of(keyword)).kind
+        assert getattr(kind, option) is default
+        other = read(text_of(keyword, f"{option} {str(not default).lower()}")).kind
+        assert getattr(other, option) is not default
+
+
+# Batches
+
+
+def test_a_batch_has_at_most_the_units_of_the_batch_size() -> None:
+    model = read(text_of("INCREMENTAL_BY_TIME_RANGE", "batch_size 2"))
+    held = [span("2024-01-04", "2024-01-05")]
+    found = batches(model, missing(model, held, instant("2024-01-07")))
+    first = instant("2024-01-01")
+    expected = [(0, 2), (2, 3), (4, 6)]  # a gap ends a batch
+    assert found == tuple(
+        Interval(first + timedelta(days=start), first + timedelta(days=end))
+        for start, end in expected
+    )
+
+
+@pytest.mark.parametrize(
+    "keyword,option,count",
+    [
+        ("INCREMENTAL_BY_TIME_RANGE", "", 1),
+        ("INCREMENTAL_BY_TIME_RANGE", "batch_concurrency 4", 4),
+        ("INCREMENTAL_BY_UNIQUE_KEY", "batch_concurrency 1", 1),
+        ("INCREMENTAL_BY_PARTITION", "", 1),
+        ("INCREMENTAL_UNMANAGED", "", 1),
+        ("SCD_TYPE_2_BY_TIME", "", 1),
+    ],
+)
+def test_batches_run_at_once_only_where_their_order_does_not_count(
+    keyword: str, option: str, count: int
+) -> None:
+    assert kinds.batch_concurrency(read(text_of(keyword, option))) == count
+
+
+def test_batches_that_build_on_each_other_are_never_run_at_once() -> None:
+    found = refusal(text_of("INCREMENTAL_BY_UNIQUE_KEY", "batch_concurrency 2"))
+    assert "follow each other" in found
+    found = refusal(text_of("INCREMENTAL_BY_PARTITION", "batch_size 2"))
+    assert "replace the partitions that those before them filled" in found
+
+
+# Environments
+
+EVENTS = """MODEL (
+  name demo.events,
+  kind INCREMENTAL_BY_TIME_RANGE (time_column at),
+  start '2024-01-01'
+);
+SELECT id, at, amount FROM raw.events WHERE at BETWEEN @start_dt AND @end_dt"""
+SUMS = """MODEL (name demo.sums, kind FULL, start '2024-01-01');
+SELECT SUM(amount) AS amount FROM demo.events"""
+LARGE = "MODEL (name demo.large, kind VIEW); SELECT id FROM demo.events WHERE amount > 10"
+
+
+@pytest.mark.parametrize("environment,schema", [("prod", "demo"), ("dev", "demo__dev")])
+def test_each_environment_has_a_view_of_the_versioned_table(environment: str, schema: str) -> None:
+    world = MemoryWorld()
+    world.land((1, 5), (2, 20), until=24)
+    built(world, EVENTS, SUMS, LARGE, environment=environment)
+    for name in ("events", "sums", "large"):
+        view = world.catalog.view(TableName(schema, name))
+        assert view is not None
+        assert view.target == table_of(world, f"demo.{name}", environment)
+    assert world.rows(f"{schema}.sums") == [(25,)]
+
+
+# What this version does not evaluate
+
+
+@pytest.mark.parametrize("keyword", NOT_EVALUATED)
+def test_a_kind_that_is_not_evaluated_is_refused_before_anything_is_written(keyword: str) -> None:
+    world = MemoryWorld()
+    world.land((1, 5), until=48)
+    with pytest.raises(NotEvaluated, match=keyword) as caught:
+        built(world, SUMS.replace("demo.events", "raw.events"), text_of(keyword))
+    assert "Nothing was written" in str(caught.value)
+    assert [str(name) for name in world.catalog.tables] == ["raw.events"]
+    assert not world.catalog.queries

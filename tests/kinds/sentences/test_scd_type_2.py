@@ -1,0 +1,264 @@
+"""SCD_TYPE_2_BY_TIME and SCD_TYPE_2_BY_COLUMN: what a model may say, sentence by sentence.
+
+What happens to rows is tested when these kinds are evaluated.
+"""
+
+from __future__ import annotations
+
+from datetime import timedelta
+
+import pytest
+
+from tests.kinds.sentences.projects import (
+    graph_of,
+    instant,
+    node_of,
+    problems,
+    read,
+    refusal,
+    span,
+)
+from vde_dagster import kinds
+from vde_dagster.core.intervals import Interval
+from vde_dagster.core.kind import ScdType2, ScdType2ByColumn, ScdType2ByTime
+from vde_dagster.core.model import Model
+from vde_dagster.core.names import ModelName
+from vde_dagster.core.restatement import Restatement, RestatementRefused, restate
+from vde_dagster.core.schedule import batches, missing
+
+BY_TIME = """MODEL (
+  name db.menu_items,
+  kind SCD_TYPE_2_BY_TIME (
+    unique_key id
+  ),
+  start '2024-01-01'
+);
+SELECT id, name, price, updated_at, ds FROM raw.menu
+"""
+BY_COLUMN = """MODEL (
+  name db.menu_items,
+  kind SCD_TYPE_2_BY_COLUMN (
+    unique_key id,
+    columns [name, price]
+  ),
+  start '2024-01-01'
+);
+SELECT id, name, price, ds FROM raw.menu
+"""
+NAME = ModelName("db", "menu_items")
+BOTH = pytest.mark.parametrize("text", [BY_TIME, BY_COLUMN], ids=["by_time", "by_column"])
+
+
+def kind_of(text: str) -> ScdType2:
+    kind = read(text).kind
+    assert isinstance(kind, ScdType2ByTime | ScdType2ByColumn)
+    return kind
+
+
+def by_time(text: str) -> ScdType2ByTime:
+    kind = read(text).kind
+    assert isinstance(kind, ScdType2ByTime)
+    return kind
+
+
+def by_column(text: str) -> ScdType2ByColumn:
+    kind = read(text).kind
+    assert isinstance(kind, ScdType2ByColumn)
+    return kind
+
+
+def with_option(text: str, option: str) -> str:
+    return text.replace("unique_key id", f"unique_key id, {option}")
+
+
+def whole(model: Model) -> bool:
+    return kinds.of(model).restates_whole
+
+
+def restated(text: str) -> Restatement:
+    held = {NAME: [span("2024-01-01", "2024-03-01")]}
+    return restate(graph_of(text), NAME, span("2024-02-01", "2024-02-02"), held, whole=whole)
+
+
+# The two ways
+
+
+def test_changes_are_tracked_by_time_or_by_column() -> None:
+    assert kind_of(BY_TIME) == ScdType2ByTime(unique_key=("id",))
+    assert kind_of(BY_COLUMN) == ScdType2ByColumn(unique_key=("id",), columns=("name", "price"))
+
+
+def test_by_time_reads_when_a_row_was_last_updated() -> None:
+    (found,) = problems(BY_TIME.replace(" updated_at,", ""))
+    assert found.message == (
+        "the updated_at column 'updated_at' is not among the columns of the query"
+    )
+
+
+def test_the_column_of_the_last_update_may_have_another_name() -> None:
+    text = with_option(BY_TIME, "updated_at_name changed_on")
+    assert "'changed_on' is not among" in refusal(text)
+    assert by_time(text.replace("updated_at, ds", "changed_on, ds")).updated_at_name == "changed_on"
+
+
+def test_by_column_needs_no_time_of_the_last_update() -> None:
+    assert "updated_at" not in BY_COLUMN
+    assert by_column(BY_COLUMN).updated_at_name is None
+
+
+def test_by_column_compares_the_columns_that_it_names() -> None:
+    assert by_column(BY_COLUMN).columns == ("name", "price")
+    assert by_column(BY_COLUMN.replace("[name, price]", "name")).columns == ("name",)
+    assert by_column(BY_COLUMN.replace("[name, price]", "(price)")).columns == ("price",)
+    found = refusal(BY_COLUMN.replace("[name, price]", "[name, prize]"))
+    assert found == "the compared column 'prize' is not among the columns of the query"
+
+
+def test_by_column_must_say_which_columns_it_compares() -> None:
+    found = refusal(BY_COLUMN.replace(",\n    columns [name, price]", ""))
+    assert found == "the kind SCD_TYPE_2_BY_COLUMN needs columns"
+
+
+@pytest.mark.parametrize("written", ["*", "[*]", "(*)", "'*'"])
+def test_a_star_compares_every_column(written: str) -> None:
+    assert by_column(BY_COLUMN.replace("[name, price]", written)).columns == ("*",)
+
+
+# The key
+
+
+@BOTH
+def test_they_need_a_unique_key(text: str) -> None:
+    found = refusal(text.replace("unique_key id", "invalidate_hard_deletes true"))
+    assert found.endswith("needs unique_key")
+
+
+@BOTH
+@pytest.mark.parametrize(
+    "written,expected",
+    [("id", ("id",)), ("'id'", ("id",)), ("(id, name)", ("id", "name")), ("[id]", ("id",))],
+)
+def test_the_key_is_one_column_or_a_list(
+    text: str, written: str, expected: tuple[str, ...]
+) -> None:
+    assert kind_of(text.replace("unique_key id", f"unique_key {written}")).unique_key == expected
+
+
+# When a row was valid
+
+
+@BOTH
+def test_the_columns_that_are_added_are_valid_from_and_valid_to(text: str) -> None:
+    kind = kind_of(text)
+    assert (kind.valid_from_name, kind.valid_to_name) == ("valid_from", "valid_to")
+
+
+@BOTH
+def test_the_columns_that_are_added_may_have_other_names(text: str) -> None:
+    kind = kind_of(with_option(text, "valid_from_name my_valid_from, valid_to_name my_valid_to"))
+    assert (kind.valid_from_name, kind.valid_to_name) == ("my_valid_from", "my_valid_to")
+    assert "are both 'v'" in refusal(with_option(text, "valid_from_name v, valid_to_name V"))
+
+
+@BOTH
+def test_a_query_does_not_return_the_columns_that_are_added(text: str) -> None:
+    (found,) = problems(text.replace("SELECT id", "SELECT ds AS valid_to, id"))
+    assert "'valid_to'" in found.message
+    assert "valid_to_name" in found.advice
+    renamed = with_option(text, "valid_to_name ended")
+    assert read(renamed.replace("SELECT id", "SELECT ds AS valid_to, id")).warnings == ()
+
+
+@BOTH
+def test_the_columns_that_are_added_are_timestamps_unless_a_type_is_given(text: str) -> None:
+    assert kind_of(text).time_data_type == "timestamp"
+    assert kind_of(with_option(text, "time_data_type DATE")).time_data_type == "date"
+    assert "no type of an instant" in refusal(with_option(text, "time_data_type int"))
+
+
+# Options
+
+
+@BOTH
+def test_rows_that_are_gone_stay_valid_unless_the_model_says_otherwise(text: str) -> None:
+    assert kind_of(text).invalidate_hard_deletes is False
+    assert kind_of(with_option(text, "invalidate_hard_deletes true")).invalidate_hard_deletes
+
+
+def test_the_first_row_of_a_key_is_valid_from_1970_unless_its_last_update_is_asked_for() -> None:
+    assert by_time(BY_TIME).updated_at_as_valid_from is False
+    asked = with_option(BY_TIME, "updated_at_as_valid_from true")
+    assert by_time(asked).updated_at_as_valid_from is True
+    assert node_of(asked).fingerprint.data != node_of(BY_TIME).fingerprint.data
+
+
+def test_the_execution_time_may_be_asked_for_on_the_first_load_too() -> None:
+    assert by_column(BY_COLUMN).execution_time_as_valid_from is False
+    asked = with_option(BY_COLUMN, "execution_time_as_valid_from true")
+    assert by_column(asked).execution_time_as_valid_from is True
+    assert node_of(asked).fingerprint.data != node_of(BY_COLUMN).fingerprint.data
+
+
+def test_by_column_may_take_valid_from_from_a_column() -> None:
+    assert by_column(BY_COLUMN).updated_at_name is None
+    assert by_column(with_option(BY_COLUMN, "updated_at_name ds")).updated_at_name == "ds"
+    assert "'nowhere' is not among" in refusal(with_option(BY_COLUMN, "updated_at_name nowhere"))
+
+
+@pytest.mark.parametrize(
+    "text,option",
+    [
+        (BY_TIME, "columns [name]"),
+        (BY_TIME, "execution_time_as_valid_from true"),
+        (BY_COLUMN, "updated_at_as_valid_from true"),
+    ],
+)
+def test_an_option_of_the_other_way_is_refused(text: str, option: str) -> None:
+    assert f"has no option {option.split(maxsplit=1)[0]!r}" in refusal(with_option(text, option))
+
+
+# Batches
+
+
+@BOTH
+def test_all_intervals_are_one_batch_unless_a_batch_size_is_given(text: str) -> None:
+    model = read(text)
+    found = missing(model, (), instant("2024-01-04"))
+    assert batches(model, found) == (span("2024-01-01", "2024-01-04"),)
+
+
+@BOTH
+def test_with_a_batch_size_of_one_each_day_follows_the_one_before(text: str) -> None:
+    model = read(with_option(text, "batch_size 1"))
+    found = batches(model, missing(model, (), instant("2024-01-04")))
+    first = instant("2024-01-01")
+    days = [first + timedelta(days=each) for each in range(3)]
+    assert found == tuple(Interval(each, each + timedelta(days=1)) for each in days)
+    assert kinds.of(model).is_sequential
+    assert kinds.batch_concurrency(model) == 1
+
+
+# Restatement
+
+
+@BOTH
+def test_what_they_hold_is_not_restated_unless_the_model_allows_it(text: str) -> None:
+    assert kind_of(text).disable_restatement is True
+    with pytest.raises(RestatementRefused, match="disable_restatement false"):
+        restated(text)
+
+
+@BOTH
+def test_where_it_is_allowed_the_whole_history_is_restated(text: str) -> None:
+    allowed = with_option(text, "disable_restatement false")
+    assert restated(allowed).ranges == {NAME: (span("2024-01-01", "2024-03-01"),)}
+
+
+@BOTH
+def test_allowing_restatement_and_forbidding_it_again_keeps_the_history(text: str) -> None:
+    allowed = with_option(text, "disable_restatement false")
+    before, during = node_of(text).fingerprint, node_of(allowed).fingerprint
+    assert before.data_version == during.data_version
+    assert before.metadata != during.metadata
+    with pytest.raises(RestatementRefused):
+        restated(allowed.replace(", disable_restatement false", ""))
