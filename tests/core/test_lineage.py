@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import textwrap
 from collections.abc import Callable, Mapping
+from dataclasses import replace
 
 import pytest
 from sqlglot import parse_one
@@ -235,3 +236,12 @@ def test_a_project_has_every_model_after_what_it_reads(shop: Graph) -> None:
     assert len(place) == 7
     assert all(place[parent] < place[child] for parent, child in found.edges)
     assert {written(point) for point in found.ends} == {"raw.t", "raw.u"}
+
+
+def test_a_column_that_the_query_does_not_return_is_made_by_the_kind(shop: Graph) -> None:
+    name = ModelName("shop", "sums")
+    node = shop[name]
+    kept = replace(node, columns=(*node.columns, Column(name="valid_from", type="timestamp")))
+    graph = Graph({**shop.nodes, name: kept})
+    found = lineage_of_column(graph, name, "valid_from")
+    assert dict(found.ends) == {(name, "valid_from"): End.KIND}
