@@ -14,7 +14,7 @@ from vde_dagster.core.constants import Moments
 from vde_dagster.core.graph import Graph, Node
 from vde_dagster.core.input_ranges import WholeTable, affected
 from vde_dagster.core.intervals import END_OF_TIME, Interval
-from vde_dagster.core.kind import Embedded, External, Full
+from vde_dagster.core.kind import Embedded, External, Full, View
 from vde_dagster.core.names import ModelName
 from vde_dagster.core.render_model import reads_of
 from vde_dagster.core.schedule import blocked_for_whole, lacking
@@ -74,8 +74,15 @@ def _missing(
     found = rules.missing(model, held, now, blocked)
     if found in ((), (ALWAYS,)):
         return found
+    if not any(_may_block(graph[parent]) for parent in model.parents):
+        return found
     blocked += _blocked(graph, node, found, there)
     return rules.missing(model, held, now, blocked)
+
+
+def _may_block(parent: Node) -> bool:
+    """Whether a parent has intervals, or reads what may have some in place of its readers."""
+    return parent.model.time_column is not None or isinstance(parent.model.kind, View | Embedded)
 
 
 def _blocked(
