@@ -35,7 +35,7 @@ def apply_plan(services: Services, plan: Plan, report: Report) -> tuple[Evaluate
         Refused: An evaluation cannot be done as things stand.
         EvaluationFailed: A query failed. What was filled before stays and is not filled again.
     """
-    _refuse_not_evaluated(plan)
+    check_plan(plan)
     done: list[Evaluated] = []
     with reserved(services, plan) as lease:
         binding = bind_plan(plan)
@@ -97,7 +97,7 @@ def backfill(
     Raises:
         NotEvaluated: The plan has models of kinds that cannot be evaluated yet.
     """
-    _refuse_not_evaluated(plan)
+    check_plan(plan)
     (change,) = (each for each in plan.changes if each.name == name)
     model = binding.node(name).model
     for batch in batches(model, _missing(services, binding, plan, change)):
@@ -105,7 +105,12 @@ def backfill(
             yield from evaluate_range(services, binding, name, batch)
 
 
-def _refuse_not_evaluated(plan: Plan) -> None:
+def check_plan(plan: Plan) -> None:
+    """Refuse a plan that cannot be carried out, before anything is written for it.
+
+    Raises:
+        NotEvaluated: It has models of kinds that cannot be evaluated yet; it names all of them.
+    """
     refuse_not_evaluated(plan.graph[change.name].model for change in plan.backfills)
 
 
