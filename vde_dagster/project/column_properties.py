@@ -3,7 +3,10 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
+from functools import lru_cache
+from typing import Final
 
+import sqlglot
 from sqlglot import exp
 from sqlglot.errors import SqlglotError
 from sqlglot.tokenizer_core import TokenType
@@ -50,16 +53,43 @@ def _commented(value: Value) -> tuple[Value, str]:
     return value.until(len(tokens) - 2), tokens[-1].text
 
 
+@lru_cache(maxsize=1024)
 def column_type(text: str, dialect: str = "spark") -> str | None:
-    """Spark's name for a type of a dialect, in lower case; None where it is none."""
+    """Spark's name for a type of a dialect, in lower case; None where Spark has no such type."""
     try:
-        found = exp.DataType.build(text, dialect=dialect)
+        written = sqlglot.parse_one(text, dialect=dialect, into=exp.DataType).sql("spark")
+        found = sqlglot.parse_one(written, dialect="spark", into=exp.DataType)
     except (SqlglotError, ValueError, RecursionError):
         return None
-    unknown = (exp.DataType.Type.UNKNOWN, exp.DataType.Type.USERDEFINED, exp.DataType.Type.NULL)
-    if any(each.is_type(*unknown) for each in found.find_all(exp.DataType)):
+    if any(each.this not in _TYPES for each in found.find_all(exp.DataType)):
         return None
     return found.sql("spark").lower()
+
+
+_TYPES: Final = {
+    exp.DataType.Type.ARRAY,
+    exp.DataType.Type.BIGINT,
+    exp.DataType.Type.BINARY,
+    exp.DataType.Type.BOOLEAN,
+    exp.DataType.Type.CHAR,
+    exp.DataType.Type.DATE,
+    exp.DataType.Type.DECIMAL,
+    exp.DataType.Type.DOUBLE,
+    exp.DataType.Type.FLOAT,
+    exp.DataType.Type.INT,
+    exp.DataType.Type.MAP,
+    exp.DataType.Type.SMALLINT,
+    exp.DataType.Type.STRUCT,
+    exp.DataType.Type.TEXT,
+    exp.DataType.Type.TIMESTAMP,
+    exp.DataType.Type.TIMESTAMPLTZ,
+    exp.DataType.Type.TIMESTAMPNTZ,
+    exp.DataType.Type.TIMESTAMPTZ,
+    exp.DataType.Type.TINYINT,
+    exp.DataType.Type.VARCHAR,
+    exp.DataType.Type.VARIANT,
+}
+"""What Spark's types are in sqlglot; its TIMESTAMP is TIMESTAMPTZ there."""
 
 
 def read_descriptions(value: Value | None, problems: Problems) -> dict[str, str]:

@@ -118,9 +118,9 @@ def read_kind(value: Value | None, dialect: str, problems: Problems) -> Kind | N
         problems.add(value.place, f"unknown kind {keyword}", suggestion(keyword, sorted(_KINDS)))
         return None
     known, needed, maker = _KINDS[keyword]
+    before = len(problems.found)
     written = read_options(value.group() or (), problems)
     kept = _without_unsupported(keyword, written, problems)
-    before = len(problems.found)
     options = check_known(kept, known, f"the kind {keyword}", problems)
     if len(problems.found) > before:
         return None  # what seems to be lacking may be what is misspelled

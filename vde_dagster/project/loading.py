@@ -203,7 +203,8 @@ def _external(
     columns = reader.mapping(entry.children.get("columns"))
     if not columns:
         reader.add(entry.place, f"the source {name} has no columns", "List them with their types.")
-    wrong = [column for column, kind in columns.items() if column_type(kind) is None]
+    types = {column: column_type(written) for column, written in columns.items()}
+    wrong = [column for column, kind in types.items() if kind is None]
     for column in wrong:
         place = entry.children["columns"].children[column].place
         message = f"{columns[column]!r} is no type of a column"
@@ -211,4 +212,5 @@ def _external(
     if wrong or not columns:
         unread.names.add(name)
         return None
-    return external_source(name, columns, place=entry.place, defaults=defaults)
+    known = {column: kind for column, kind in types.items() if kind is not None}
+    return external_source(name, known, place=entry.place, defaults=defaults)

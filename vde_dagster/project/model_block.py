@@ -7,6 +7,7 @@ A Python model's header is written as the same grammar, so both are read by the 
 
 from __future__ import annotations
 
+import math
 import re
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, replace
@@ -162,12 +163,16 @@ class Value:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Block:
-    """A file's MODEL block and where the query starts: at which character, on which line."""
+    """A file's MODEL block, and where the query starts: at which character, on which line.
+
+    ``has_rest`` tells whether anything but comments stands there.
+    """
 
     properties: tuple[tuple[str, Value], ...]
     place: Place
     query_offset: int
     query_line: int
+    has_rest: bool
 
 
 def read_block(text: str, *, path: Path, dialect: str) -> Block | None:
@@ -177,7 +182,7 @@ def read_block(text: str, *, path: Path, dialect: str) -> Block | None:
         ProjectInvalid: The block cannot be read.
     """
     try:
-        tokens = Dialect.get_or_raise(dialect).tokenize(text)
+        tokens = _with_quotes(Dialect.get_or_raise(dialect).tokenize(text), text)
     except TokenError as error:
         problem = Problem(
             place=Place(path=path, line=_line_of(error)),
@@ -205,7 +210,28 @@ def read_block(text: str, *, path: Path, dialect: str) -> Block | None:
         place=place,
         query_offset=last.end + 1,
         query_line=last.line,
+        has_rest=any(
+            token.start > last.end and token.token_type is not TokenType.SEMICOLON
+            for token in tokens
+        ),
     )
+
+
+def _with_quotes(tokens: Sequence[Token], text: str) -> list[Token]:
+    """Tokens in which ``'it''s'`` is one string, also where a dialect would read two."""
+    found: list[Token] = []
+    for token in tokens:
+        last = found[-1] if found else token
+        both_strings = last.token_type is token.token_type is TokenType.STRING
+        touching = both_strings and last.end + 1 == token.start
+        if touching and text[last.end] == text[token.start]:
+            joined = f"{last.text}{text[token.start]}{token.text}"
+            found[-1] = Token(
+                TokenType.STRING, joined, token.line, token.col, last.start, token.end, []
+            )
+        else:
+            found.append(token)
+    return found
 
 
 def _split(tokens: Sequence[Token], text: str, path: Path) -> tuple[Value, ...]:
@@ -265,11 +291,13 @@ def written_value(key: str, value: object, *, path: Path, line: int) -> Value:
     return Value(tokens=tuple(Dialect.get_or_raise("").tokenize(text)), text=text, path=path)
 
 
-def _form(value: object) -> str:
+def _form(value: object) -> str:  # noqa: PLR0911 - one line for each form
     match value:
         case bool():
             return "true" if value else "false"
-        case int() | float():
+        case int():
+            return repr(value)
+        case float() if math.isfinite(value):
             return repr(value)
         case str():
             return "'" + value.replace("'", "''") + "'"

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Iterator
+from collections.abc import Collection, Iterable, Iterator
 from typing import Final
 
 import sqlglot
@@ -28,16 +28,13 @@ from vde_dagster.project.model_properties import Properties
 from vde_dagster.project.problems import Problems, suggestion
 
 
-def check_query(
-    body: Query, properties: Properties, place: Place, header: Place, problems: Problems
-) -> None:
+def check_query(body: Query, properties: Properties, place: Place, problems: Problems) -> None:
     """Report what is wrong with a query, given what its header says.
 
     Args:
         body: The query.
         properties: The header.
         place: Where the query starts.
-        header: Where the header stands.
         problems: Gets what is wrong.
     """
     query = body.expression
@@ -60,7 +57,7 @@ def check_query(
             "interval reads only its own rows",
             "Add for example `WHERE event_time BETWEEN @start_dt AND @end_dt`.",
         )
-    _check_late_data(query, properties, header, problems)
+    _check_late_data(query, properties, problems)
 
 
 def filters_by_time(query: exp.Query) -> bool:
@@ -98,13 +95,28 @@ def _check_columns(
         if column in names:
             message = f"the query returns {column!r}, which {properties.kind.keyword} adds itself"
             problems.add(place, message, f"Rename that column, or set {option}.")
-    if EVERY_COLUMN in names:
-        return  # known when the graph is built
-    known = sorted(name for name in names if name)
-    for what, column in (*_named_columns(properties.kind), *_laid_out_by(properties.storage)):
-        if column not in names and (column not in added or what not in _LAYOUT):
-            message = f"the {what} {column!r} is not among the columns of the query"
-            problems.add(place, message, suggestion(column, known))
+    if EVERY_COLUMN not in names:  # else they are known when the graph is built
+        check_named_columns(properties, names, place, problems)
+
+
+def check_named_columns(
+    properties: Properties, names: Collection[str], place: Place, problems: Problems
+) -> None:
+    """Report the columns that a header names and that the model does not have.
+
+    Args:
+        properties: The header.
+        names: The columns that the query returns; of a Python model, those that it declares.
+        place: Stands in where the place of a property is not known.
+        problems: Gets what is wrong.
+    """
+    known, added = sorted(name for name in names if name), _added_columns(properties.kind)
+    in_table = (*_laid_out_by(properties.storage), *_described_by(properties))
+    for what, column in (*_named_columns(properties.kind), *in_table):
+        if column not in names and (column not in added or what not in _PROPERTY):
+            message = f"the {what} {column!r} is not among the columns"
+            where = properties.places.get(_PROPERTY.get(what, "kind"), place)
+            problems.add(where, message, suggestion(column, known))
 
 
 def _added_columns(kind: Kind) -> dict[str, str]:
@@ -116,20 +128,39 @@ def _added_columns(kind: Kind) -> dict[str, str]:
             return {}
 
 
-_LAYOUT: Final = ("partitioned_by column", "clustered_by column")
+_PROPERTY: Final = {
+    "partitioned_by column": "partitioned_by",
+    "clustered_by column": "clustered_by",
+    "declared column": "columns",
+    "described column": "column_descriptions",
+    "grain column": "grain",
+    "grains column": "grains",
+}
+"""The property that names a column of the table, for what is no option of the kind."""
 
 
 def _laid_out_by(storage: Storage) -> Iterator[tuple[str, str]]:
     for field in storage.partitioned_by:
-        yield _LAYOUT[0], field.column
+        yield "partitioned_by column", field.column
     for column in storage.clustered_by:
-        yield _LAYOUT[1], column
+        yield "clustered_by column", column
+
+
+def _described_by(properties: Properties) -> Iterator[tuple[str, str]]:
+    for declared in properties.columns:
+        yield "declared column", declared.name
+    for name in properties.column_descriptions:
+        yield "described column", name
+    what = "grain column" if "grain" in properties.places else "grains column"
+    for column in dict.fromkeys(each for key in properties.grains for each in key):
+        yield what, column
 
 
 def _named_columns(kind: Kind) -> Iterator[tuple[str, str]]:
     match kind:
         case IncrementalByTimeRange(time_column=column):
-            yield "time column", column
+            if column:  # none could be read
+                yield "time column", column
         case IncrementalByUniqueKey(unique_key=keys):
             yield from _columns_of_key(keys)
         case ScdType2ByTime(unique_key=keys, updated_at_name=column):
@@ -163,16 +194,14 @@ def _output_name(projection: exp.Expr) -> str:
     return "" if isinstance(projection, exp.Literal) else projection.output_name.lower()
 
 
-def _check_late_data(
-    query: exp.Query, properties: Properties, header: Place, problems: Problems
-) -> None:
+def _check_late_data(query: exp.Query, properties: Properties, problems: Problems) -> None:
     policy = properties.late_data
     if policy is None or policy.mode is not LateDataMode.STATELESS:
         return
     why = why_not_row_local(query, policy.sources[0])
     if why is not None:
         problems.add(
-            header,
+            properties.places["late_data"],
             f"late_data in stateless mode appends rows one by one, but the query has {why}",
             "Read exactly the one source, row by row, and aggregate in a model below.",
         )

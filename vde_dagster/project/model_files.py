@@ -140,9 +140,11 @@ def _read_sql(
         place=place,
         problems=problems,
     )
-    if properties is None:
-        return None
     if isinstance(properties.kind, Seed):
+        if block is not None and block.has_rest:
+            message = "a SEED has the rows of its file, and no query or other statement"
+            where = Place(path=source.path, line=block.query_line)
+            problems.add(where, message, "Take out what stands behind the MODEL block.")
         return _seed(settings, properties, place, problems)
     return _sql_model(properties, block, settings, functions, problems)
 
@@ -164,11 +166,12 @@ def _sql_model(
         scope=MacroScope(variables=settings.variables, functions=functions),
         problems=problems,
     )
-    catalog = settings.defaults.catalog
-    body = _body(read, properties.dialect, catalog, place, problems) if read is not None else None
-    if read is None or body is None:
+    if read is None or not properties.is_known:
         return None
-    check_query(body, properties, place, header, problems)
+    body = _body(read, properties.dialect, settings.defaults.catalog, place, problems)
+    if body is None:
+        return None
+    check_query(body, properties, place, problems)
     parents = {*_parents(body.expression, place, problems), *properties.depends_on}
     kept = settings.used(read.used_variables, read.used_files)
     return build_model(kept, properties, header, body, tuple(sorted(parents)))

@@ -79,8 +79,14 @@ UNSUPPORTED: Final = (
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Properties:
-    """A model's properties as values; see `vde_dagster.core.model.Model`."""
+    """A model's properties as values; see `vde_dagster.core.model.Model`.
 
+    ``places`` tells where each stands. Where ``is_known`` is false, name and kind stand in for ones
+    that could not be read.
+    """
+
+    is_known: bool
+    places: Mapping[str, Place]
     name: ModelName
     kind: Kind
     schedule: Schedule
@@ -109,8 +115,8 @@ def read_properties(
     defaults: Defaults,
     place: Place,
     problems: Problems,
-) -> Properties | None:
-    """The properties of a block. None (and problems) where one that matters cannot be read."""
+) -> Properties:
+    """The properties of a block, with a default where one cannot be read (which is a problem)."""
     values = _known(written, problems)
     name = _name(values.get("name"), default_name, place, problems)
     dialect = _dialect(values.get("dialect"), defaults.dialect, problems)
@@ -121,7 +127,9 @@ def read_properties(
     if kind is not None:
         _check_kind(kind, storage, values, place, problems)
         _check_policy(kind, policy, values, problems)
-    read = Properties(
+    return Properties(
+        is_known=name is not None and kind is not None,
+        places={key: value.place for key, value in values.items()},
         name=(name or _NAMELESS).within(defaults.catalog),
         kind=kind or View(),
         schedule=read_schedule(values, defaults, place, problems),
@@ -142,7 +150,6 @@ def read_properties(
         stamp=_text(values, "stamp", problems),
         late_data=policy.within(defaults.catalog) if policy is not None else None,
     )
-    return read if name is not None and kind is not None else None
 
 
 _NAMELESS: Final = ModelName("default", "nameless")

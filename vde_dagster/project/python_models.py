@@ -15,10 +15,11 @@ from typing import Final, TypeVar
 from sqlglot.errors import SqlglotError
 
 from vde_dagster.core.errors import Place
-from vde_dagster.core.kind import Embedded, IncrementalByTimeRange, Managed, Seed, View
+from vde_dagster.core.kind import Embedded, Managed, Seed, View
 from vde_dagster.core.late_data import LateDataMode
 from vde_dagster.core.model import Model, ModelSource, PythonFunction
 from vde_dagster.project.model_block import Value, written_value
+from vde_dagster.project.model_checks import check_named_columns
 from vde_dagster.project.model_properties import Properties, build_model, read_properties
 from vde_dagster.project.modules import ModuleFailed, run_module
 from vde_dagster.project.problems import Problems, suggestion
@@ -133,11 +134,10 @@ def read_python_model(settings: Settings, problems: Problems) -> Model | None:
         place=place,
         problems=problems,
     )
-    if properties is None:
-        return None
     if not header.properties.get("columns"):
         problems.add(place, "a Python model needs its columns", "Name every column with its type.")
-    _check_kind(properties, place, places, problems)
+    if properties.is_known and "kind" in properties.places:
+        _check_kind(properties, problems)
     used = _used_variables(source.text, settings.variables, place, problems)
     body = PythonFunction(source=source.text, function=function, variables=used)
     kept = settings.used(used, ())
@@ -191,10 +191,8 @@ def _without_none(key: str, value: object) -> object:
     return (name, options)
 
 
-def _check_kind(
-    properties: Properties, place: Place, places: Mapping[str, Place], problems: Problems
-) -> None:
-    kind, where = properties.kind, places.get("kind", place)
+def _check_kind(properties: Properties, problems: Problems) -> None:
+    kind, where = properties.kind, properties.places["kind"]
     if isinstance(kind, View | Embedded | Seed | Managed):
         problems.add(
             where,
@@ -202,12 +200,11 @@ def _check_kind(
             "Use a kind that stores rows, or write it in SQL.",
         )
     columns = {column.name for column in properties.columns}
-    if isinstance(kind, IncrementalByTimeRange) and columns and kind.time_column not in columns:
-        message = f"the time column {kind.time_column!r} is not among the columns"
-        problems.add(where, message, suggestion(kind.time_column, sorted(columns)))
+    if columns:
+        check_named_columns(properties, columns, where, problems)
     if properties.late_data is not None and properties.late_data.mode is LateDataMode.STATELESS:
         problems.add(
-            places.get("late_data", place),
+            properties.places["late_data"],
             "late_data in stateless mode appends rows one by one, and what a Python function does "
             "with them is not known",
             "Use `mode stateful`, or write the model in SQL.",

@@ -1,0 +1,579 @@
+# ruff: noqa: E501 - rows of tables stay on one line
+"""Every property of docs/models.md, in SQL and in Python, and what is told where it is wrong."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Mapping
+from dataclasses import replace
+from datetime import UTC, date, datetime, timedelta
+from pathlib import Path
+
+import pytest
+import sqlglot
+from sqlglot import exp
+
+from tests.project.headers import (
+    COLUMNS,
+    PYTHON,
+    QUERY,
+    header_of,
+    python_model,
+    python_text,
+    read,
+    refused,
+    sql_model,
+)
+from vde_dagster.core.dsha import Column
+from vde_dagster.core.graph import build_graph
+from vde_dagster.core.intervals import EPOCH, IntervalUnit
+from vde_dagster.core.kind import (
+    Embedded,
+    Full,
+    IncrementalByPartition,
+    IncrementalByTimeRange,
+    IncrementalByUniqueKey,
+    IncrementalUnmanaged,
+    Kind,
+    Managed,
+    ScdType2ByColumn,
+    ScdType2ByTime,
+    Seed,
+    View,
+)
+from vde_dagster.core.model import Call, PartitionField, Storage, Transform, Window
+from vde_dagster.core.names import ModelName
+from vde_dagster.project.configuration import Defaults
+from vde_dagster.project.model_properties import PROPERTIES, UNSUPPORTED
+
+DOCUMENT = Path(__file__).parents[2] / "docs/models.md"
+ORDERS = ModelName("raw", "orders")
+DAY = timedelta(days=1)
+
+
+def utc(*parts: int) -> datetime:
+    return datetime(*parts, tzinfo=UTC)  # type: ignore[misc, arg-type]
+
+
+def test_every_property_that_is_read_is_in_the_documentation_and_the_other_way_round() -> None:
+    table = DOCUMENT.read_text().split("## Properties")[1].split("Properties of other tools")[0]
+    first = [line.split("|")[1] for line in table.splitlines() if line.startswith("| `")]
+    named = {word for cell in first for word in re.findall(r"`([a-z_]+)", cell)}
+    assert named == set(PROPERTIES)
+
+
+# Each row: the property in SQL, the argument of the decorator, the fields of the model.
+SAME: list[tuple[str, Mapping[str, object], Mapping[str, object]]] = [
+    ("", {}, {"name": ModelName("m", "x"), "kind": Full(), "owner": "", "tags": (), "enabled": True, "allow_partials": False, "cron": "@daily", "cron_tz": "UTC", "unit": IntervalUnit.DAY, "start": EPOCH, "inherits_start": True, "end": None, "stamp": "", "late_data": None, "storage": Storage(), "warnings": ()}),
+    # people
+    ("owner 'me'", {"owner": "me"}, {"owner": "me"}),
+    ("owner data.team", {"owner": "data.team"}, {"owner": "data.team"}),
+    ("owner me@example.com", {"owner": "me@example.com"}, {"owner": "me@example.com"}),
+    ("OWNER = 'me'", {"owner": "me"}, {"owner": "me"}),
+    ("owner := 'me'", {"owner": "me"}, {"owner": "me"}),
+    ("description 'It''s, (one) row a day'", {"description": "It's, (one) row a day"}, {"description": "It's, (one) row a day"}),
+    (r"description 'It\'s'", {"description": "It's"}, {"description": "It's"}),
+    ("description 'two\nlines'", {"description": "two\nlines"}, {"description": "two\nlines"}),
+    ("tags (a, 'b c')", {"tags": ["a", "b c"]}, {"tags": ("a", "b c")}),
+    ("tags [a, team-b]", {"tags": ("a", "team-b")}, {"tags": ("a", "team-b")}),
+    ("tags a", {"tags": ["a"]}, {"tags": ("a",)}),
+    ("tags (a, a,)", {"tags": ["a", "a"]}, {"tags": ("a",)}),
+    ("stamp 'v2'", {"stamp": "v2"}, {"stamp": "v2"}),
+    ("stamp 2", {"stamp": "2"}, {"stamp": "2"}),
+    # when
+    ("cron '@hourly'", {"cron": "@hourly"}, {"cron": "@hourly", "unit": IntervalUnit.HOUR}),
+    ("cron @hourly", {"cron": "@hourly"}, {"cron": "@hourly", "unit": IntervalUnit.HOUR}),
+    ("cron '30  6 * * MON-FRI'", {"cron": "30 6 * * mon-fri"}, {"cron": "30 6 * * mon-fri", "unit": IntervalUnit.DAY}),
+    ("cron '*/15 * * * *'", {"cron": "*/15 * * * *"}, {"unit": IntervalUnit.QUARTER_HOUR}),
+    ("cron '@monthly'", {"cron": "@monthly"}, {"unit": IntervalUnit.MONTH}),
+    ("cron_tz 'Europe/Berlin'", {"cron_tz": "Europe/Berlin"}, {"cron_tz": "Europe/Berlin", "cron": "@daily"}),
+    ("cron_tz Europe/Berlin", {"cron_tz": "Europe/Berlin"}, {"cron_tz": "Europe/Berlin"}),
+    ("cron_tz utc", {"cron_tz": "UTC"}, {"cron_tz": "UTC"}),
+    ("interval_unit 'hour'", {"interval_unit": "hour"}, {"unit": IntervalUnit.HOUR, "cron": "@daily"}),
+    ("interval_unit five_minute", {"interval_unit": "five_minute"}, {"unit": IntervalUnit.FIVE_MINUTE}),
+    ("cron '@yearly', interval_unit MONTH", {"cron": "@yearly", "interval_unit": "month"}, {"unit": IntervalUnit.MONTH}),
+    ("start '2024-01-31'", {"start": "2024-01-31"}, {"start": utc(2024, 1, 31), "inherits_start": False}),
+    ("start 2024-01-31", {"start": date(2024, 1, 31)}, {"start": utc(2024, 1, 31), "inherits_start": False}),
+    ("start '2024-01-31 06:30'", {"start": datetime(2024, 1, 31, 6, 30)}, {"start": utc(2024, 1, 31, 6, 30)}),
+    ("start '2024-01-31T06:30:00+02:00'", {"start": "2024-01-31T06:30:00+02:00"}, {"start": utc(2024, 1, 31, 4, 30)}),
+    ("end '2024-01-31'", {"end": "2024-01-31"}, {"end": utc(2024, 2, 1)}),
+    ("end 2024-01-31", {"end": date(2024, 1, 31)}, {"end": utc(2024, 2, 1)}),
+    ("end '2024-12-31'", {"end": "2024-12-31"}, {"end": utc(2025, 1, 1)}),
+    ("end '2024-01-31 00:00'", {"end": "2024-01-31 00:00"}, {"end": utc(2024, 1, 31)}),
+    ("end '2024-01-31 06:30:15'", {"end": "2024-01-31 06:30:15"}, {"end": utc(2024, 1, 31, 6, 30, 15)}),
+    ("start '2024-01-31', end '2024-01-31'", {"start": "2024-01-31", "end": "2024-01-31"}, {"start": utc(2024, 1, 31), "end": utc(2024, 2, 1)}),
+    ("allow_partials true", {"allow_partials": True}, {"allow_partials": True}),
+    ("allow_partials FALSE", {"allow_partials": False}, {"allow_partials": False}),
+    ("enabled false", {"enabled": False}, {"enabled": False}),
+    ("enabled 'true'", {"enabled": True}, {"enabled": True}),
+    # columns and keys
+    ("grain id", {"grain": "id"}, {"grains": (("id",),)}),
+    ("grain (id, Shop)", {"grain": ["id", "shop"]}, {"grains": (("id", "shop"),)}),
+    ("grains (id, (shop, day))", {"grains": ["id", ["shop", "day"]]}, {"grains": (("id",), ("shop", "day"))}),
+    ("grain (id), grains (id, shop)", {"grain": ["id"], "grains": ["id", "shop"]}, {"grains": (("id",), ("shop",))}),
+    ("references (shop_id, seller AS shop_id)", {"references": ["shop_id", "seller AS shop_id"]}, {"references": (("shop_id",), ("seller as shop_id",))}),
+    ("references ((a, b))", {"references": [["a", "b"]]}, {"references": (("a", "b"),)}),
+    ("column_descriptions (id = 'the key', shop 'where')", {"column_descriptions": {"id": "the key", "shop": "where"}}, {"column_descriptions": {"id": "the key", "shop": "where"}}),
+    ("column_descriptions (ID := 'a = b, (c)')", {"column_descriptions": {"ID": "a = b, (c)"}}, {"column_descriptions": {"id": "a = b, (c)"}}),
+    # storage
+    ("partitioned_by day", {"partitioned_by": "day"}, {"storage": Storage(partitioned_by=(PartitionField(column="day"),))}),
+    ("partitioned_by (Shop, days(ts))", {"partitioned_by": ["shop", "days(ts)"]}, {"storage": Storage(partitioned_by=(PartitionField(column="shop"), PartitionField(column="ts", transform=Transform.DAYS)))}),
+    ("partitioned_by (years(day))", {"partitioned_by": ["years(day)"]}, {"storage": Storage(partitioned_by=(PartitionField(column="day", transform=Transform.YEARS),))}),
+    ("partitioned_by month(day)", {"partitioned_by": "month(day)"}, {"storage": Storage(partitioned_by=(PartitionField(column="day", transform=Transform.MONTHS),))}),
+    ("partitioned_by (hour(ts))", {"partitioned_by": ["HOURS(ts)"]}, {"storage": Storage(partitioned_by=(PartitionField(column="ts", transform=Transform.HOURS),))}),
+    ("partitioned_by (bucket(16, id), truncate(10, shop))", {"partitioned_by": ["bucket(16, id)", "truncate(10, shop)"]}, {"storage": Storage(partitioned_by=(PartitionField(column="id", transform=Transform.BUCKET, argument=16), PartitionField(column="shop", transform=Transform.TRUNCATE, argument=10)))}),
+    ("partitioned_by (truncate(shop, 10))", {"partitioned_by": ["truncate(shop, 10)"]}, {"storage": Storage(partitioned_by=(PartitionField(column="shop", transform=Transform.TRUNCATE, argument=10),))}),
+    ("partitioned_by (DATE_TRUNC('month', day))", {"partitioned_by": ["date_trunc('month', day)"]}, {"storage": Storage(partitioned_by=(PartitionField(column="day", transform=Transform.MONTHS),))}),
+    ("partitioned_by TIMESTAMP_TRUNC(ts, HOUR)", {"partitioned_by": "timestamp_trunc(ts, hour)"}, {"storage": Storage(partitioned_by=(PartitionField(column="ts", transform=Transform.HOURS),))}),
+    ("clustered_by (shop, ID)", {"clustered_by": ["shop", "id"]}, {"storage": Storage(clustered_by=("shop", "id"))}),
+    ("clustered_by shop", {"clustered_by": "shop"}, {"storage": Storage(clustered_by=("shop",))}),
+    ("table_format iceberg", {"table_format": "ICEBERG"}, {"storage": Storage()}),
+    ("storage_format ORC", {"storage_format": "orc"}, {"storage": Storage(storage_format="orc")}),
+    ("physical_properties (write.target-file-size-bytes = 134217728)", {"physical_properties": {"write.target-file-size-bytes": 134217728}}, {"storage": Storage(properties=(("write.target-file-size-bytes", "134217728"),))}),
+    ("physical_properties ('write.a' = 'x', b TRUE, c.d := -1.5)", {"physical_properties": {"write.a": "x", "b": True, "c.d": -1.5}}, {"storage": Storage(properties=(("b", "true"), ("c.d", "-1.5"), ("write.a", "x")))}),
+    # audits and signals
+    ("audits (Not_Null (columns := (id, shop)), plain)", {"audits": [("not_null", {"columns": ["id", "shop"]}), "plain"]}, {"audits": (Call(name="not_null", arguments=(("columns", "(id, shop)"),)), Call(name="plain"))}),
+    ("audits plain", {"audits": ["plain"]}, {"audits": (Call(name="plain"),)}),
+    ("audits (in_range (column := amount, min := 0, max = -1 + 2))", {"audits": [("in_range", {"max": "-1 + 2", "min": 0, "column": "amount"})]}, {"audits": (Call(name="in_range", arguments=(("column", "amount"), ("max", "-1 + 2"), ("min", "0"))),)}),
+    ("audits (one_of (column shop, allowed ('x', 'y')))", {"audits": [{"name": "one_of", "column": "shop", "allowed": ["'x'", "'y'"]}]}, {"audits": (Call(name="one_of", arguments=(("allowed", "('x', 'y')"), ("column", "shop"))),)}),
+    ("audits (a (x := 1), a (x := 2))", {"audits": [("a", {"x": 1}), ("a", {"x": 2})]}, {"audits": (Call(name="a", arguments=(("x", "1"),)), Call(name="a", arguments=(("x", "2"),)))}),
+    ("signals (file_arrived (path := 's3://b/c', tries := 3, strict := true))", {"signals": [("file_arrived", {"path": "s3://b/c", "tries": 3, "strict": True})]}, {"signals": (Call(name="file_arrived", arguments=(("path", "'s3://b/c'"), ("strict", "TRUE"), ("tries", "3"))),)}),
+    ("signals (a (of := ('x', 'y'), none := null), b)", {"signals": [("a", {"of": ["x", "y"], "none": None}), "b"]}, {"signals": (Call(name="a", arguments=(("none", "NULL"), ("of", "('x', 'y')"))), Call(name="b"))}),
+    (r"signals (a (path := 'it\'s'))", {"signals": [("a", {"path": "it's"})]}, {"signals": (Call(name="a", arguments=(("path", r"'it\'s'"),)),)}),
+    # parents
+    ("depends_on (raw.orders, Raw.Other)", {"depends_on": ["raw.orders", "raw.other"]}, {"parents": (ORDERS, ModelName("raw", "other")), "windows": {}}),
+    ("depends_on raw.orders", {"depends_on": ["raw.orders"]}, {"parents": (ORDERS,)}),
+    ("depends_on (lake.raw.orders)", {"depends_on": ["lake.raw.orders"]}, {"parents": (ORDERS,)}),
+    ("depends_on (raw.orders (before '30 days'))", {"depends_on": {"raw.orders": {"before": "30 days"}}}, {"parents": (ORDERS,), "windows": {ORDERS: Window(before=30 * DAY)}}),
+    ("depends_on (raw.orders (before = '1 day 12 hours', after '1 week'), raw.other)", {"depends_on": {"raw.orders": {"before": "36 hours", "after": "7 days"}, "raw.other": None}}, {"parents": (ORDERS, ModelName("raw", "other")), "windows": {ORDERS: Window(before=1.5 * DAY, after=7 * DAY)}}),
+    ("depends_on (raw.orders ())", {"depends_on": {"raw.orders": {}}}, {"windows": {ORDERS: Window()}}),
+]  # fmt: skip
+
+
+@pytest.mark.parametrize("sql,arguments,expected", SAME, ids=[row[0] for row in SAME])
+def test_a_property_means_the_same_in_sql_and_in_python(
+    sql: str, arguments: Mapping[str, object], expected: Mapping[str, object]
+) -> None:
+    in_sql, in_python = sql_model(sql), python_model(arguments)
+    for key, value in expected.items():
+        assert getattr(in_sql, key) == value, key
+    columns = tuple(Column(name=name, type=kind) for name, kind in COLUMNS.items())
+    assert header_of(replace(in_sql, columns=columns)) == header_of(in_python)
+
+
+SCD = "unique_key id"
+WHENS = "WHEN MATCHED AND source.amount > 0 THEN UPDATE SET target.amount = source.amount"
+
+
+def whens(text: str) -> tuple[exp.When, ...]:
+    merge = sqlglot.parse_one(
+        f"MERGE INTO t AS target USING s AS source ON 1 = 1 {text}", dialect="spark"
+    )
+    found = merge.args["whens"].expressions
+    assert all(isinstance(each, exp.When) for each in found)
+    return tuple(found)
+
+
+def condition(text: str) -> exp.Expr:
+    return sqlglot.parse_one(text, dialect="spark")
+
+
+KINDS: list[tuple[str, object, Kind]] = [
+    ("FULL", "FULL", Full()),
+    ("full", {"name": "full"}, Full()),
+    ("INCREMENTAL_BY_TIME_RANGE (time_column ts)", {"name": "INCREMENTAL_BY_TIME_RANGE", "time_column": "ts"}, IncrementalByTimeRange(time_column="ts")),
+    ("INCREMENTAL_BY_TIME_RANGE (time_column TS)", "INCREMENTAL_BY_TIME_RANGE (time_column ts)", IncrementalByTimeRange(time_column="ts")),
+    ("INCREMENTAL_BY_TIME_RANGE (time_column (shop, 'yyyyMMdd'))", {"name": "INCREMENTAL_BY_TIME_RANGE", "time_column": ["shop", "yyyyMMdd"]}, IncrementalByTimeRange(time_column="shop", time_format="%Y%m%d")),
+    ("incremental_by_time_range (time_column ts, lookback 2, batch_size 30, batch_concurrency 4, forward_only true, disable_restatement true, partition_by_time_column false)",
+     {"name": "INCREMENTAL_BY_TIME_RANGE", "time_column": "ts", "lookback": 2, "batch_size": 30, "batch_concurrency": 4, "forward_only": True, "disable_restatement": True, "partition_by_time_column": False},
+     IncrementalByTimeRange(time_column="ts", lookback=2, batch_size=30, batch_concurrency=4, forward_only=True, disable_restatement=True, partition_by_time_column=False)),
+    ("INCREMENTAL_BY_TIME_RANGE (time_column ts, lookback 0)", {"name": "INCREMENTAL_BY_TIME_RANGE", "time_column": "ts", "lookback": None, "batch_size": None}, IncrementalByTimeRange(time_column="ts")),
+    ("INCREMENTAL_BY_UNIQUE_KEY (unique_key id)", {"name": "INCREMENTAL_BY_UNIQUE_KEY", "unique_key": "id"}, IncrementalByUniqueKey(unique_key=("id",))),
+    ("INCREMENTAL_BY_UNIQUE_KEY (unique_key (Id, coalesce(shop,'')), lookback 1, batch_size 5, batch_concurrency 1, forward_only true, disable_restatement true)",
+     {"name": "INCREMENTAL_BY_UNIQUE_KEY", "unique_key": ["id", "COALESCE(shop, '')"], "lookback": 1, "batch_size": 5, "batch_concurrency": 1, "forward_only": True, "disable_restatement": True},
+     IncrementalByUniqueKey(unique_key=("id", "COALESCE(shop, '')"), lookback=1, batch_size=5, forward_only=True, disable_restatement=True)),
+    (f"INCREMENTAL_BY_UNIQUE_KEY (unique_key id, when_matched ({WHENS}))", {"name": "INCREMENTAL_BY_UNIQUE_KEY", "unique_key": "id", "when_matched": WHENS}, IncrementalByUniqueKey(unique_key=("id",), when_matched=whens(WHENS))),
+    (f"INCREMENTAL_BY_UNIQUE_KEY (unique_key id, when_matched ({WHENS} WHEN MATCHED THEN DELETE))", {"name": "INCREMENTAL_BY_UNIQUE_KEY", "unique_key": "id", "when_matched": [WHENS, "WHEN MATCHED THEN DELETE"]}, IncrementalByUniqueKey(unique_key=("id",), when_matched=whens(f"{WHENS} WHEN MATCHED THEN DELETE"))),
+    ("INCREMENTAL_BY_UNIQUE_KEY (unique_key id, merge_filter source.day > target.day)", {"name": "INCREMENTAL_BY_UNIQUE_KEY", "unique_key": "id", "merge_filter": "source.day > target.day"}, IncrementalByUniqueKey(unique_key=("id",), merge_filter=condition("source.day > target.day"))),
+    ("INCREMENTAL_BY_UNIQUE_KEY (unique_key id, merge_filter source.day > target.day AND target.id = 1)", {"name": "INCREMENTAL_BY_UNIQUE_KEY", "unique_key": "id", "incremental_predicates": ["dbt_internal_source.day > dbt_internal_dest.day", "dbt_internal_dest.id = 1"]}, IncrementalByUniqueKey(unique_key=("id",), merge_filter=condition("source.day > target.day AND target.id = 1"))),
+    ("INCREMENTAL_BY_PARTITION", "INCREMENTAL_BY_PARTITION", IncrementalByPartition()),
+    ("INCREMENTAL_BY_PARTITION (forward_only false, disable_restatement true)", {"name": "INCREMENTAL_BY_PARTITION", "forward_only": False, "disable_restatement": True}, IncrementalByPartition(forward_only=False, disable_restatement=True)),
+    ("INCREMENTAL_UNMANAGED", "INCREMENTAL_UNMANAGED", IncrementalUnmanaged()),
+    ("INCREMENTAL_UNMANAGED (forward_only false, disable_restatement true)", {"name": "INCREMENTAL_UNMANAGED", "forward_only": False, "disable_restatement": True}, IncrementalUnmanaged(forward_only=False, disable_restatement=True)),
+    ("SCD_TYPE_2_BY_TIME (unique_key id, updated_at_name ts)", {"name": "SCD_TYPE_2_BY_TIME", "unique_key": "id", "updated_at_name": "ts"}, ScdType2ByTime(unique_key=("id",), updated_at_name="ts", updated_at_as_valid_from=False, valid_from_name="valid_from", valid_to_name="valid_to", time_data_type="timestamp", invalidate_hard_deletes=False, batch_size=None, forward_only=True, disable_restatement=True)),
+    ("SCD_TYPE_2_BY_TIME (unique_key (id, shop), updated_at_name ts, updated_at_as_valid_from true, valid_from_name VF, valid_to_name vt, time_data_type DATE, invalidate_hard_deletes true, batch_size 1, forward_only false, disable_restatement false)",
+     {"name": "SCD_TYPE_2_BY_TIME", "unique_key": ["id", "shop"], "updated_at_name": "ts", "updated_at_as_valid_from": True, "valid_from_name": "vf", "valid_to_name": "vt", "time_data_type": "date", "invalidate_hard_deletes": True, "batch_size": 1, "forward_only": False, "disable_restatement": False},
+     ScdType2ByTime(unique_key=("id", "shop"), updated_at_name="ts", updated_at_as_valid_from=True, valid_from_name="vf", valid_to_name="vt", time_data_type="date", invalidate_hard_deletes=True, batch_size=1, forward_only=False, disable_restatement=False)),
+    ("SCD_TYPE_2_BY_COLUMN (unique_key id, columns (shop, Amount))", {"name": "SCD_TYPE_2_BY_COLUMN", "unique_key": "id", "columns": ["shop", "amount"]}, ScdType2ByColumn(unique_key=("id",), columns=("shop", "amount"), execution_time_as_valid_from=False, updated_at_name=None, forward_only=True, disable_restatement=True)),
+    ("SCD_TYPE_2_BY_COLUMN (unique_key id, columns *)", {"name": "SCD_TYPE_2_BY_COLUMN", "unique_key": "id", "columns": "*"}, ScdType2ByColumn(unique_key=("id",), columns=("*",))),
+    ("SCD_TYPE_2_BY_COLUMN (unique_key id, columns [*])", {"name": "SCD_TYPE_2_BY_COLUMN", "unique_key": "id", "columns": ["*"]}, ScdType2ByColumn(unique_key=("id",), columns=("*",))),
+    ("SCD_TYPE_2_BY_COLUMN (unique_key id, columns shop, execution_time_as_valid_from true, updated_at_name day, time_data_type timestamp_ntz, valid_from_name a, valid_to_name b, invalidate_hard_deletes true, batch_size 1, forward_only false, disable_restatement false)",
+     {"name": "SCD_TYPE_2_BY_COLUMN", "unique_key": "id", "columns": "shop", "execution_time_as_valid_from": True, "updated_at_name": "day", "time_data_type": "timestamp_ntz", "valid_from_name": "a", "valid_to_name": "b", "invalidate_hard_deletes": True, "batch_size": 1, "forward_only": False, "disable_restatement": False},
+     ScdType2ByColumn(unique_key=("id",), columns=("shop",), execution_time_as_valid_from=True, updated_at_name="day", time_data_type="timestamp_ntz", valid_from_name="a", valid_to_name="b", invalidate_hard_deletes=True, batch_size=1, forward_only=False, disable_restatement=False)),
+]  # fmt: skip
+
+
+@pytest.mark.parametrize("sql,python,expected", KINDS, ids=[row[0] for row in KINDS])
+def test_a_kind_means_the_same_in_sql_and_in_python(
+    sql: str, python: object, expected: Kind
+) -> None:
+    partitioned = ", partitioned_by (day)" if isinstance(expected, IncrementalByPartition) else ""
+    arguments = {"kind": python, **({"partitioned_by": "day"} if partitioned else {})}
+    assert sql_model(f"kind {sql}{partitioned}").kind == expected
+    assert python_model(arguments).kind == expected
+
+
+@pytest.mark.parametrize(
+    "kind,expected",
+    [
+        ("", View()),
+        ("kind VIEW", View()),
+        ("kind view ()", View()),
+        ("kind VIEW (materialized false)", View()),
+        ("kind EMBEDDED", Embedded()),
+        ("kind MANAGED", Managed()),
+        ("kind SEED (path '../seeds/a.csv')", Seed(path="../seeds/a.csv")),
+    ],
+)
+def test_kinds_that_only_sql_has(kind: str, expected: Kind) -> None:
+    query = "" if "SEED" in kind else "SELECT 1 AS id"
+    found = read(f"MODEL (name m.x{f', {kind}' if kind else ''}); {query}", attachments={"../seeds/a.csv": "id\n1\n"})  # fmt: skip
+    assert found.kind == expected
+    assert found.warnings == ()
+
+
+@pytest.mark.parametrize(
+    "dialect,header,expected",
+    [
+        ("bigquery", "time_column (day, '%Y%m%d')", "%Y%m%d"),
+        ("postgres", "time_column (day, 'YYYYMMDD')", "%Y%m%d"),
+        ("snowflake", "time_column (day, 'yyyy-mm-dd')", "%Y-%m-%d"),
+        ("spark", "time_column (day, 'yyyy-MM')", "%Y-%m"),
+        ("spark", "time_column (day, '%Y%m')", "%Y%m"),
+    ],
+)
+def test_a_time_format_is_in_the_models_dialect(dialect: str, header: str, expected: str) -> None:
+    kind = f"kind INCREMENTAL_BY_TIME_RANGE ({header}), dialect {dialect}"
+    found = sql_model(kind, "SELECT day FROM raw.orders WHERE day BETWEEN @start_ds AND @end_ds")
+    assert found.kind == IncrementalByTimeRange(time_column="day", time_format=expected)
+
+
+TYPES = [
+    ("spark", "BIGINT", "bigint"),
+    ("spark", "long", "bigint"),
+    ("spark", "integer", "int"),
+    ("spark", "decimal( 10 , 2 )", "decimal(10, 2)"),
+    ("spark", "timestamp", "timestamp"),
+    ("spark", "TIMESTAMP_NTZ", "timestamp_ntz"),
+    ("spark", "array<map<string,struct<a:int,b:array<date>>>>", "array<map<string, struct<a: int, b: array<date>>>>"),
+    ("duckdb", "VARCHAR", "string"),
+    ("duckdb", "UTINYINT", "smallint"),
+    ("duckdb", "timestamp", "timestamp_ntz"),
+    ("duckdb", "INT[]", "array<int>"),
+    ("postgres", "timestamptz", "timestamp"),
+    ("postgres", "double precision", "double"),
+    ("bigquery", "INT64", "bigint"),
+    ("bigquery", "STRUCT<a STRING, b ARRAY<INT64>>", "struct<a: string, b: array<bigint>>"),
+    ("snowflake", "varchar(12)", "varchar(12)"),
+]  # fmt: skip
+
+
+@pytest.mark.parametrize("dialect,written,expected", TYPES)
+def test_types_of_columns_become_sparks(dialect: str, written: str, expected: str) -> None:
+    header = f"dialect {dialect}, columns (id {written} COMMENT 'the, key', shop {written})"
+    columns = (
+        Column(name="id", type=expected, description="the, key"),
+        Column(name="shop", type=expected),
+    )
+    assert sql_model(header).columns == columns
+    arguments = {"dialect": dialect, "columns": {"ID": f"{written} COMMENT 'the, key'", "shop": written}}  # fmt: skip
+    assert python_model(arguments).columns == columns
+
+
+def test_declared_types_win_over_inferred_ones_and_the_others_stay() -> None:
+    found = sql_model("kind FULL, columns (n string)", "SELECT 1 AS n, 2 AS m")
+    (node,) = build_graph([found])
+    assert [(each.name, each.type) for each in node.columns] == [("n", "string"), ("m", "int")]
+
+
+@pytest.mark.parametrize(
+    "header,query,expected",
+    [
+        ("", "SELECT 1 AS n -- beside\n", "beside"),
+        ("columns (n int COMMENT 'declared')", "SELECT 1 AS n", "declared"),
+        ("columns (n int COMMENT 'declared')", "SELECT 1 AS n -- beside\n", "declared"),
+        ("columns (n int)", "SELECT 1 AS n -- beside\n", "beside"),
+        ("column_descriptions (n = 'described')", "SELECT 1 AS n -- beside\n", "described"),
+        ("columns (n int COMMENT 'declared'), column_descriptions (n = 'described')", "SELECT 1 AS n -- beside\n", "described"),
+        ("column_descriptions (N = 'described')", "SELECT 1 AS n", "described"),
+    ],
+)  # fmt: skip
+def test_what_a_column_is_comes_from_its_description_then_its_declaration_then_its_comment(
+    header: str, query: str, expected: str
+) -> None:
+    (node,) = build_graph([sql_model(header, query)])
+    assert [each.description for each in node.columns] == [expected]
+
+
+def test_a_projects_defaults_stand_in_for_what_a_model_does_not_say() -> None:
+    defaults = Defaults(dialect="duckdb", start=utc(2024, 5, 1), cron="@hourly")
+    for model in (
+        sql_model("columns (id INT8)", defaults=defaults),
+        python_model({"columns": {"id": "INT8"}}, defaults=defaults),
+    ):
+        assert (model.cron, model.unit) == ("@hourly", IntervalUnit.HOUR)
+        assert (model.start, model.inherits_start) == (utc(2024, 5, 1), False)
+        assert model.columns == (Column(name="id", type="bigint"),)
+    own = sql_model("dialect spark, cron '@daily', start '2024-06-01'", defaults=defaults)
+    assert (own.cron, own.start) == ("@daily", utc(2024, 6, 1))
+
+
+@pytest.mark.parametrize("path,expected", [("models/mart/revenue.sql", "mart.revenue"), ("models/a/b/c.sql", "b.c"), ("models/orders.sql", "default.orders")])  # fmt: skip
+def test_a_path_names_a_model_that_has_no_name(path: str, expected: str) -> None:
+    for text in ("SELECT 1 AS a", "MODEL (owner 'me'); SELECT 1 AS a"):
+        assert str(read(text, Path(path)).name) == expected
+
+
+# Bad input. The property stands on line 3; the problem is told there.
+WRONG: list[tuple[str, str, str]] = [
+    ("ownr 'me'", "unknown property 'ownr'", "Did you mean owner?"),
+    ("kinds FULL", "unknown property 'kinds'", "Did you mean kind?"),
+    ("name m.y", "the property 'name' is given twice", "Remove one."),
+    ("owner", "the property 'owner' has no value", "Write `owner ...`."),
+    ("owner 'me' cron '@daily'", "cron '@daily' does not belong to the property 'owner'", "Put a comma"),
+    ("owner me cron '@daily'", "cron '@daily' does not belong to the property 'owner'", "Put a comma"),
+    ("tags (a) grain id", "grain id does not belong to the property 'tags'", "Put a comma"),
+    ("owner 'me' 'you'", "'you' does not belong to the property 'owner'", "Put a comma"),
+    ("owner (me, you)", "owner is one text, not (me, you)", "in quotes"),
+    ("description me and 'you'", "description is one text", "in quotes"),
+    ("stamp (1)", "stamp is one text", "in quotes"),
+    ("tags (a b)", "the tag a b is no word", "commas"),
+    ("tags (a, '')", "the tag '' is no word", "commas"),
+    ("tags ((a, b))", "the tag (a, b) is no word", "commas"),
+    ("cron 'often'", "the cron 'often' is not understood", "five fields"),
+    ("cron '* * * * *'", "every 5 minutes", "five fields"),
+    ("cron_tz 'Europe/Berlim'", "'Europe/Berlim' is not known", "Did you mean 'Europe/Berlin'?"),
+    ("interval_unit 'week'", "'week' is not known here", "Known: five_minute"),
+    ("interval_unit 'month'", "the interval unit month is longer than the time between two ticks", "Use day or a finer one"),
+    ("start 'soon'", "start 'soon' is no date", "'2024-01-31'"),
+    ("start '2024-02-30'", "start '2024-02-30' is no date", "'2024-01-31'"),
+    ("end 'never'", "end 'never' is no date", "'2024-01-31'"),
+    ("end '9999-12-31'", "lies behind every date", "Leave it out"),
+    ("end '2024-01-01', start '2024-01-02'", "the model ends before it starts", "Correct one"),
+    ("allow_partials yes", "'yes' is neither true nor false", "Write one."),
+    ("enabled 1", "'1' is neither true nor false", "Write one."),
+    ("grain (id + 1)", "'id + 1' is no name of a column", "name alone"),
+    ("grain (a.id)", "'a.id' is no name of a column", "name alone"),
+    ("references (lower(id))", "is no name of a column", "name alone"),
+    ("columns (id)", "the column id has no type", "Write `name type`."),
+    ("columns (id nonsense)", "'nonsense' is no type of a column", "such as bigint"),
+    ("columns (id array<nonsense>)", "'array<nonsense>' is no type of a column", "such as bigint"),
+    ("columns (id int shop string)", "'int shop string' is no type of a column", "such as bigint"),
+    ("columns (id int COMMENT)", "'int COMMENT' is no type of a column", "such as bigint"),
+    ("columns (id interval year)", "is no type of a column", "such as bigint"),
+    ("columns (id int, nope int)", "the declared column 'nope' is not among the columns", "Known: amount"),
+    ("column_descriptions (idd = 'a')", "the described column 'idd' is not among the columns", "Did you mean id?"),
+    ("partitioned_by (days(tss))", "the partitioned_by column 'tss' is not among the columns", "Did you mean ts?"),
+    ("clustered_by (idd)", "the clustered_by column 'idd' is not among the columns", "Did you mean id?"),
+    ("grain (id, tss)", "the grain column 'tss' is not among the columns", "Did you mean ts?"),
+    ("grains (id, (id, tss))", "the grains column 'tss' is not among the columns", "Did you mean ts?"),
+    ("columns (id int, ID string)", "the column 'id' is given twice", "Remove one."),
+    ("column_descriptions (id)", "the option id has no value", "Write `id ...`."),
+    ("column_descriptions (id = 'a', id = 'b')", "the column 'id' is described twice", "Remove one."),
+    ("column_descriptions (id = ('a'))", "the description of 'id' is one text", "in quotes"),
+    ("dialect klingon", "unknown dialect 'klingon'", "such as spark"),
+    ("partitioned_by (id + 1)", "'id + 1' is no partitioning that Iceberg has", "bucket(16, column)"),
+    ("partitioned_by (bucket(id))", "is no partitioning that Iceberg has", "bucket(16, column)"),
+    ("partitioned_by (bucket(0, id))", "is no partitioning that Iceberg has", "bucket(16, column)"),
+    ("partitioned_by (weeks(ts))", "is no partitioning that Iceberg has", "bucket(16, column)"),
+    ("partitioned_by (date_trunc('week', ts))", "is no partitioning that Iceberg has", "bucket(16, column)"),
+    ("clustered_by (id, lower(shop))", "is no name of a column", "name alone"),
+    ("table_format delta", "the table format 'delta' is not supported", "iceberg"),
+    ("storage_format csv", "'csv' is no file format of Iceberg", "parquet, orc, avro"),
+    ("physical_properties (a)", "the table property a has no value", "name = value"),
+    ("physical_properties (a = 1, a = 2)", "the table property 'a' is given twice", "Remove one."),
+    ("physical_properties (a = 1 b = 2)", "the table property 'a' has the value 1 b = 2", "in quotes"),
+    ("physical_properties (a = (1, 2))", "the table property 'a' has the value (1, 2)", "in quotes"),
+    ("audits (5)", "5 is no name with arguments", "name (argument := value)"),
+    ("audits (not_null id)", "not_null id is no name with arguments", "name (argument := value)"),
+    ("audits (not_null (id))", "the argument id has no value", "name := value"),
+    ("audits (a (x := 1, X := 2))", "the argument 'x' is given twice", "Remove one."),
+    ("audits (a (x := 1 +))", "is no SQL expression", "dialect"),
+    ("signals (a (x := )", "the parenthesis of MODEL is never closed", "Close it"),
+    ("signals ((a))", "(a) is no name with arguments", "name (argument := value)"),
+    ("depends_on (a.b.c.d)", "has 4 parts", "Write name, schema.name"),
+    ("depends_on (raw.orders, raw.orders)", "the parent raw.orders is given twice", "Remove one."),
+    ("depends_on (raw.orders before '1 day')", "is no parent with a window", "before '30 days'"),
+    ("depends_on (raw.orders (befor '1 day'))", "the window of raw.orders has no option 'befor'", "Did you mean before?"),
+    ("depends_on (raw.orders (before 'long'))", "'long' is no length of time", "'7 days'"),
+    ("depends_on (raw.orders (before '1 month'))", "'1 month' is no length of time", "'7 days'"),
+    ("depends_on (raw.orders (before '1 day', before '2 days'))", "the option 'before' is given twice", "Remove one."),
+]  # fmt: skip
+
+
+@pytest.mark.parametrize("header,words,advice", WRONG, ids=[row[0] for row in WRONG])
+def test_a_wrong_property_is_told_once_at_its_line_with_advice(
+    header: str, words: str, advice: str
+) -> None:
+    (problem,) = refused(f"MODEL (name m.x, kind FULL,\n\n{header}\n);\n{QUERY}")
+    assert words in problem.message
+    assert advice in problem.advice
+    assert problem.place.line == (1 if "never closed" in words else 3)
+
+
+WRONG_KINDS: list[tuple[str, str, str]] = [
+    ("kind FULLL", "unknown kind FULLL", "Did you mean FULL?"),
+    ("kind FULL (lookback 1)", "the kind FULL has no option 'lookback'", "It takes no options."),
+    ("kind 5", "unknown kind 5", "Known:"),
+    ("kind FULL cron '@daily'", "cron '@daily' does not belong to the property 'kind'", "Put a comma"),
+    ("kind FULL VIEW", "VIEW does not belong to the property 'kind'", "Put a comma"),
+    ("kind EXTERNAL", "is not EXTERNAL", "external_models.yaml"),
+    ("kind INCREMENTAL_BY_TIME_RANGE", "the kind INCREMENTAL_BY_TIME_RANGE needs time_column", "(time_column ...)"),
+    ("kind INCREMENTAL_BY_TIME_RANGE (time_colum ts)", "has no option 'time_colum'", "Did you mean time_column?"),
+    ("kind INCREMENTAL_BY_TIME_RANGE (time_column ts, time_column day)", "the option 'time_column' is given twice", "Remove one."),
+    ("kind INCREMENTAL_BY_TIME_RANGE (time_column)", "the option time_column has no value", "Write `time_column ...`."),
+    ("kind INCREMENTAL_BY_TIME_RANGE (time_column (day, 'dd.MM.yyyy'))", "not ordered like time", "dialect"),
+    ("kind INCREMENTAL_BY_TIME_RANGE (time_column nope)", "the time column 'nope' is not among the columns", "Known: amount, day"),
+    ("kind INCREMENTAL_BY_TIME_RANGE (time_column ts, lookback -1)", "'-1' is no whole number of at least 0", "for example 1"),
+    ("kind INCREMENTAL_BY_TIME_RANGE (time_column ts, lookback 1.5)", "'1.5' is no whole number of at least 0", "for example 1"),
+    ("kind INCREMENTAL_BY_TIME_RANGE (time_column ts, batch_size 0)", "'0' is no whole number of at least 1", "for example 1"),
+    ("kind INCREMENTAL_BY_TIME_RANGE (time_column ts, batch_concurrency none)", "'none' is no whole number", "for example 1"),
+    ("kind INCREMENTAL_BY_TIME_RANGE (time_column ts, forward_only maybe)", "'maybe' is neither true nor false", "Write one."),
+    ("kind INCREMENTAL_BY_TIME_RANGE (time_column ts lookback 2)", "is no SQL expression", "dialect"),
+    ("kind INCREMENTAL_BY_UNIQUE_KEY (unique_key (id, shopp))", "the unique_key column 'shopp' is not among the columns", "Did you mean shop?"),
+    ("kind INCREMENTAL_BY_UNIQUE_KEY", "needs unique_key", "(unique_key ...)"),
+    ("kind INCREMENTAL_BY_UNIQUE_KEY (unique_key id, batch_concurrency 2)", "follow each other", "Leave batch_concurrency out."),
+    ("kind INCREMENTAL_BY_UNIQUE_KEY (unique_key id, when_matched (WHEN MATCHED THEN UPDATE SET amount = source.amount))", "could be either side's", "`source.amount` or `target.amount`"),
+    ("kind INCREMENTAL_BY_UNIQUE_KEY (unique_key id, when_matched (WHEN NOT MATCHED THEN INSERT *))", "rows that match", "inserted by themselves"),
+    ("kind INCREMENTAL_BY_UNIQUE_KEY (unique_key id, when_matched (nonsense))", "is no list of WHEN MATCHED clauses", "WHEN MATCHED THEN UPDATE"),
+    ("kind INCREMENTAL_BY_UNIQUE_KEY (unique_key id, merge_filter day > 1)", "merge_filter has the column", "`source.day` or `target.day`"),
+    ("kind INCREMENTAL_BY_UNIQUE_KEY (unique_key id, merge_filter source.day > 1, incremental_predicates ['source.day > 1'])", "mean the same", "Give one of them."),
+    ("kind INCREMENTAL_BY_PARTITION", "needs partitioned_by", "partitioned_by (column)"),
+    ("kind INCREMENTAL_UNMANAGED (batch_size 2)", "batch_size is no option of INCREMENTAL_UNMANAGED", "Leave it out"),
+    ("kind INCREMENTAL_UNMANAGED (batch_concurrency 2)", "batch_concurrency is no option of INCREMENTAL_UNMANAGED", "Leave it out"),
+    ("kind SCD_TYPE_2_BY_TIME", "needs unique_key", "(unique_key ...)"),
+    ("kind SCD_TYPE_2_BY_TIME (unique_key id)", "the updated_at column 'updated_at' is not among the columns", "Known:"),
+    ("kind SCD_TYPE_2_BY_TIME (unique_key id, updated_at_name ts, time_data_type bigint)", "is no type of an instant", "timestamp_ntz"),
+    ("kind SCD_TYPE_2_BY_TIME (unique_key id, updated_at_name (ts, day))", "updated_at_name is one column, not 2", "`updated_at_name column`"),
+    ("kind SCD_TYPE_2_BY_COLUMN (unique_key id)", "needs columns", "(columns ...)"),
+    ("kind SCD_TYPE_2_BY_COLUMN (unique_key id, columns (shop, nope))", "the compared column 'nope' is not among the columns", "Known:"),
+    ("kind SCD_TYPE_2_BY_COLUMN (unique_key id, columns shop, updated_at_as_valid_from true)", "has no option 'updated_at_as_valid_from'", "Did you mean updated_at_name?"),
+    ("kind SEED", "the kind SEED needs path", "(path ...)"),
+]  # fmt: skip
+
+
+@pytest.mark.parametrize("kind,words,advice", WRONG_KINDS, ids=[row[0] for row in WRONG_KINDS])
+def test_a_wrong_kind_is_told_once_with_line_and_advice(kind: str, words: str, advice: str) -> None:
+    (problem,) = refused(f"MODEL (name m.x,\n\n{kind}\n);\n{QUERY}")
+    assert words in problem.message
+    assert advice in problem.advice
+    assert problem.place.line == 3
+
+
+@pytest.mark.parametrize("keyword", ["VIEW", "EMBEDDED", "MANAGED", "SEED (path 'a.csv')"])
+def test_python_models_of_some_kinds_are_refused(keyword: str) -> None:
+    (problem,) = refused(python_text({"kind": keyword}), PYTHON)
+    assert f"a Python model cannot be of kind {keyword.split(maxsplit=1)[0]}" in problem.message
+    assert "write it in SQL" in problem.advice
+    assert problem.place.line == 7
+
+
+WRONG_PYTHON: list[tuple[dict[str, object], str, str]] = [
+    ({"ownr": "me"}, "unknown property 'ownr'", "Did you mean owner?"),
+    ({"owner": ["me"]}, "owner is one text", "in quotes"),
+    ({"cron": "often"}, "'often' is not understood", "five fields"),
+    ({"start": 5}, "start '5' is no date", "2024-01-31"),
+    ({"end": "2024-13-01"}, "is no date", "2024-01-31"),
+    ({"kind": {"time_column": "ts"}}, "the argument 'kind' cannot be used: it has no `name`", "mappings"),
+    ({"kind": {"name": "INCREMENTAL_BY_TIME_RANGE", "time_column": "nope"}}, "the time column 'nope' is not among the columns", "Known: amount"),
+    ({"kind": {"name": "INCREMENTAL_BY_TIME_RANGE", "time_column": "ts", "lookbak": 1}}, "has no option 'lookbak'", "Did you mean lookback?"),
+    ({"kind": {"name": "INCREMENTAL_UNMANAGED", "batch_size": 1}}, "batch_size is no option", "Leave it out"),
+    ({"kind": "INCREMENTAL_BY_PARTITION"}, "needs partitioned_by", "partitioned_by"),
+    ({"grain": [1]}, "is no name of a column", "name alone"),
+    ({"grain": ["nope"]}, "the grain column 'nope' is not among the columns", "Known: amount"),
+    ({"column_descriptions": {"nope": "x"}}, "the described column 'nope' is not among the columns", "Known: amount"),
+    ({"partitioned_by": "nope"}, "the partitioned_by column 'nope' is not among the columns", "Known: amount"),
+    ({"tags": [["a"]]}, "is no word", "commas"),
+    ({"columns": {"id": 5}}, "'5' is no type of a column", "such as bigint"),
+    ({"columns": {"id": "int", "ID": "int"}}, "the column 'id' is given twice", "Remove one."),
+    ({"columns": {}}, "a Python model needs its columns", "Name every column"),
+    ({"audits": [("not_null", {"columns": "a b c"})]}, "is no SQL expression", "dialect"),
+    ({"audits": [{"columns": "a"}]}, "is no name with arguments", "name (argument"),
+    ({"depends_on": {"raw.orders": {"befor": "1 day"}}}, "has no option 'befor'", "Did you mean before?"),
+    ({"depends_on": {"raw.orders": "1 day"}}, "is no parent with a window", "before '30 days'"),
+    ({"physical_properties": {"a": [1]}}, "the table property 'a' has the value", "in quotes"),
+    ({"physical_properties": {"a": float("nan")}}, "the argument 'physical_properties' cannot be used", "texts, numbers"),
+    ({"enabled": "perhaps"}, "neither true nor false", "Write one."),
+]  # fmt: skip
+
+
+@pytest.mark.parametrize("arguments,words,advice", WRONG_PYTHON, ids=[str(row[0]) for row in WRONG_PYTHON])  # fmt: skip
+def test_a_wrong_argument_is_told_once_at_its_line(
+    arguments: dict[str, object], words: str, advice: str
+) -> None:
+    text = python_text({**arguments, "tail": None}).replace("nan", "float('nan')")
+    (problem,) = refused(text, PYTHON)
+    assert words in problem.message
+    assert advice in problem.advice
+    (key,) = arguments
+    line = next(
+        at for at, line in enumerate(text.splitlines(), 1) if line.startswith(f"    {key}=")
+    )
+    assert problem.place.line in (line, text.count("\n") - 1)  # without columns: at the function
+
+
+def test_a_seed_with_a_query_is_told_that_it_has_none() -> None:
+    text = "MODEL (name m.x, kind SEED (path 'a.csv'));\nSELECT 1 AS id"
+    (problem,) = refused(text, attachments={"a.csv": "id\n1\n"})
+    assert "no query or other statement" in problem.message
+    bare = text.replace("SELECT 1 AS id", ";-- end")
+    assert read(bare, attachments={"a.csv": "id\n1\n"}).kind == Seed(path="a.csv")
+
+
+def test_all_problems_of_a_header_are_told_at_once() -> None:
+    header = [
+        "ownr 'me'",
+        "cron 'often'",
+        "start 'soon'",
+        "tags (a b)",
+        "audits (a b)",
+        "dialect x",
+    ]
+    found = refused("MODEL (name m.x, kind FULL,\n" + ",\n".join(header) + "\n);\nSELECT 1 AS a")
+    assert [each.place.line for each in found] == [2, 3, 4, 5, 6, 7]
+
+
+def test_a_wrong_kind_or_name_does_not_hide_what_is_wrong_with_the_query() -> None:
+    found = refused("MODEL (name m.x.y.z.u,\nkind FULLL\n);\nSELECT a FROM\nWHERE a >")
+    assert [each.place.line for each in found] == [1, 2, 5]
+
+
+def test_the_property_after_a_forgotten_comma_does_not_hide_the_problems_of_others() -> None:
+    found = refused("MODEL (name m.x\nkind FULL,\nstart 'soon'\n); SELECT 1 AS a")
+    assert [each.place.line for each in found] == [2, 3]
+
+
+@pytest.mark.parametrize("key", UNSUPPORTED)
+def test_properties_of_others_that_have_no_effect_are_warned_of_by_name(key: str) -> None:
+    sql = read(f"MODEL (name m.x, kind FULL,\n\n{key} (a = 1)); SELECT 1 AS a")
+    python = python_model({key: {"a": 1}})
+    for model, line in ((sql, 3), (python, 7)):
+        (warning,) = model.warnings
+        assert f"{key!r} is not supported and has no effect" in warning.message
+        assert (warning.place.line, warning.advice) == (line, "Take it out.")
+
+
+@pytest.mark.parametrize(
+    "kind,words",
+    [
+        ("VIEW (materialized true)", "no materialized views"),
+        ("INCREMENTAL_BY_TIME_RANGE (time_column ts, on_destructive_change 'warn')", "'on_destructive_change' is not supported"),
+        ("INCREMENTAL_UNMANAGED (auto_restatement_cron '@weekly')", "'auto_restatement_cron' is not supported"),
+        ("SCD_TYPE_2_BY_COLUMN (unique_key id, columns *, on_additive_change 'allow')", "'on_additive_change' is not supported"),
+    ],
+)  # fmt: skip
+def test_options_of_others_that_change_no_row_are_warned_of_by_name(kind: str, words: str) -> None:
+    query = "SELECT id FROM raw.orders" if kind.startswith("VIEW") else QUERY
+    (warning,) = sql_model(f"kind {kind}", query).warnings
+    assert words in warning.message
+    assert warning.advice
