@@ -124,3 +124,27 @@ def test_a_query_that_does_not_fit_is_refused(graph_of: Build, text: str, words:
 def test_a_very_long_chain_of_operators_is_refused_and_no_crash(graph_of: Build) -> None:
     (found,) = problems(graph_of, {"m.x": "SELECT " + " + ".join(["1"] * 5000) + " AS a"})
     assert "nested too deeply" in found
+
+
+def test_readers_see_the_two_columns_that_scd_type_2_adds(graph_of: Build) -> None:
+    history = (
+        "MODEL (kind SCD_TYPE_2_BY_TIME (unique_key a, updated_at_name ts, valid_to_name gone,"
+        " time_data_type timestamp_ntz)); SELECT a, ts FROM raw.t"
+    )
+    graph = graph_of({"m.history": history, "m.now": "SELECT * FROM m.history WHERE gone IS NULL"})
+    columns = {each.name: each.type for each in graph[ModelName("m", "now")].columns}
+    assert columns == {
+        "a": "int",
+        "ts": "timestamp",
+        "valid_from": "timestamp_ntz",
+        "gone": "timestamp_ntz",
+    }
+
+
+def test_a_description_in_the_header_wins_over_a_comment(graph_of: Build) -> None:
+    text = (
+        "MODEL (column_descriptions (a = 'from the header'));\n"
+        "SELECT a, -- from the query\n b -- from the query\n FROM raw.t"
+    )
+    columns = graph_of({"m.x": text})[ModelName("m", "x")].columns
+    assert [each.description for each in columns] == ["from the header", "from the query"]

@@ -13,7 +13,7 @@ from vde_dagster.core.dsha import Column
 from vde_dagster.core.errors import Problem, ProjectInvalid
 from vde_dagster.core.fingerprint import Fingerprint, fingerprint
 from vde_dagster.core.intervals import IntervalUnit
-from vde_dagster.core.kind import External
+from vde_dagster.core.kind import External, ScdType2ByColumn, ScdType2ByTime
 from vde_dagster.core.model import Model, Query, SeedRows
 from vde_dagster.core.names import ModelName
 
@@ -139,24 +139,32 @@ def _check_columns(model: Model, canonical: CanonicalQuery) -> None:
 
 def _columns(model: Model, canonical: CanonicalQuery | None) -> tuple[Column, ...]:
     """Declared columns win over inferred types; a seed without any reads every column as text."""
-    if canonical is None:
-        if isinstance(model.body, SeedRows) and not model.columns:
-            header = model.body.text.split("\n", maxsplit=1)[0].strip()
-            return tuple(Column(name=name.strip(), type="string") for name in header.split(","))
-        return model.columns
     declared = {column.name.lower(): column for column in model.columns}
-    return tuple(
-        Column(
-            name=column.name,
-            type=declared[column.name.lower()].type
-            if column.name.lower() in declared
-            else column.type,
-            description=column.description
-            or (
-                declared[column.name.lower()].description if column.name.lower() in declared else ""
-            ),
-        )
-        for column in canonical.columns
+    own = canonical.columns if canonical is not None else model.columns
+    if isinstance(model.body, SeedRows) and not model.columns:
+        header = model.body.text.split("\n", maxsplit=1)[0].strip()
+        own = tuple(Column(name=name.strip(), type="string") for name in header.split(","))
+    added = [each for each in _validity(model) if each.name not in declared]
+    return tuple(_column(each, declared.get(each.name.lower()), model) for each in (*own, *added))
+
+
+def _validity(model: Model) -> tuple[Column, ...]:
+    """The two columns that SCD_TYPE_2 adds to those of the query (seed 001, *SCD Type 2*)."""
+    kind = model.kind
+    if not isinstance(kind, ScdType2ByTime | ScdType2ByColumn):
+        return ()
+    names = (kind.valid_from_name, kind.valid_to_name)
+    return tuple(Column(name=name, type=kind.time_data_type) for name in names)
+
+
+def _column(found: Column, declared: Column | None, model: Model) -> Column:
+    """A query's column, with the type that was declared for it and the description for people."""
+    given = model.column_descriptions.get(found.name.lower(), "")
+    stated = declared.description if declared is not None else ""
+    return Column(
+        name=found.name,
+        type=declared.type if declared is not None else found.type,
+        description=given or stated or found.description,
     )
 
 
