@@ -30,7 +30,7 @@ def test_help_lists_every_command_without_loading_any() -> None:
         ["plan", "--format", "xml"],
         ["query"],
         ["query", "SELECT 1", "--limit", "0"],
-        ["catch-up", "a.b.c"],
+        ["catch-up", "a.b.c.d"],
         ["demo", "--until", "yesterday"],
         ["ui", "--port", "0"],
     ],
