@@ -30,7 +30,7 @@ _EXPANDED: Final = (
     "physical_properties",
     "signals",
 )
-"""Properties whose items are names with values, each on a line of its own."""
+"""Properties whose items are names with values, each on a line of its own if there are several."""
 _VERBATIM: Final = ("incremental_predicates", "merge_filter", "when_matched")
 """Options whose value is SQL, in which commas separate no items."""
 
@@ -90,7 +90,7 @@ class _Layout:
             head = head.upper()
         if listed is None or key in _VERBATIM:
             return head if listed is None else value.raw
-        named = kind or (top and key in _EXPANDED)
+        named = (kind or (top and key in _EXPANDED)) and len(_items(listed)) > 1
         flat = self.flat(listed)
         fits = flat is not None and len(INDENT) * indent + len(head) + len(flat) <= WIDTH
         if flat is not None and (fits or not _items(listed)) and not named:

@@ -41,7 +41,8 @@ def format_model(text: str, *, path: Path, dialect: str) -> str:
         return text
     if block is not None and not _same_block(text, head, block, dialect):
         return text
-    return "\n\n".join(part for part in (head, statements) if part) + "\n"
+    written = "\n\n".join(part for part in (head, statements) if part)
+    return f"{written}\n" if written else text
 
 
 def _dialect_of(block: Block | None, default: str) -> str:

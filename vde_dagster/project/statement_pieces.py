@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, replace
 from typing import Final
 
@@ -15,6 +15,15 @@ from vde_dagster.project.comments import Between, comments_between, ends_line
 from vde_dagster.project.macros.builtin import BUILTINS
 from vde_dagster.project.macros.tokens import Call, Name, find_macros, moved
 
+_TYPES: Final = (
+    TokenType.DATE,
+    TokenType.DATETIME,
+    TokenType.TIME,
+    TokenType.TIMESTAMP,
+    TokenType.TIMESTAMPLTZ,
+    TokenType.TIMESTAMPNTZ,
+    TokenType.TIMESTAMPTZ,
+)
 _PREFIX: Final = "vde_macro_"
 
 
@@ -28,7 +37,7 @@ class Piece:
 
     ``leading`` stand before it, ``trailing`` behind it on its line, ``below`` on lines of their own
     behind it, where a statement ends. ``end`` is where its text ends, exclusively. ``macro`` is the
-    macro's text as written.
+    text of a macro, or of a literal, that stays as it is written.
     """
 
     token: Token
@@ -55,7 +64,7 @@ def read_pieces(text: str, dialect: Dialect, prefix: str) -> list[Piece]:
     """
     tokens = dialect.tokenize(text)
     nested = dialect.tokenizer_class.NESTED_COMMENTS
-    found = [_piece(text, each, at, prefix) for at, each in enumerate(_items(tokens))]
+    found = list(_pieces(text, find_macros(tokens, spaced=frozenset(BUILTINS)), prefix))
     edges = [0, *(edge for piece in found for edge in (piece.start, piece.end)), len(text)]
     gaps = [
         comments_between(text[start:end], after_token=at > 0, nested=nested)
@@ -64,24 +73,57 @@ def read_pieces(text: str, dialect: Dialect, prefix: str) -> list[Piece]:
     return [_with_comments(piece, at, found, gaps) for at, piece in enumerate(found)]
 
 
-def _items(tokens: Sequence[Token]) -> list[Token | Call | Name]:
-    return find_macros(tokens, spaced=frozenset(BUILTINS))
+def _pieces(text: str, items: Sequence[Token | Call | Name], prefix: str) -> Iterator[Piece]:
+    """Each item as a piece; literals such as ``DATE '2024-01-01'`` are one, and stay literals.
+
+    sqlglot would write a cast, which reads as another tree in dialects whose casts are not strict.
+    """
+    taken = False
+    for at, item in enumerate(items):
+        following = items[at + 1] if at + 1 < len(items) else None
+        if taken:
+            taken = False
+        elif _is_literal(text, item, following):
+            assert isinstance(item, Token)
+            assert isinstance(following, Token)
+            piece = _stand_in(text, (item, following), at, prefix)
+            string = text[following.start : following.end + 1]
+            yield replace(piece, macro=f"{item.text.upper()} {string}")
+            taken = True
+        else:
+            yield _piece(text, item, at, prefix)
+
+
+def _is_literal(text: str, item: object, following: object) -> bool:
+    if not (isinstance(item, Token) and isinstance(following, Token)):
+        return False
+    string = item.token_type in _TYPES and following.token_type is TokenType.STRING
+    return string and not text[item.end + 1 : following.start].strip()
 
 
 def _piece(text: str, item: Token | Call | Name, at: int, prefix: str) -> Piece:
     if isinstance(item, Token):
         bare = Token(item.token_type, item.text, item.line, item.col, item.start, item.end)
+        if item.token_type is TokenType.HINT:
+            bare.comments = [text[item.start + 3 : item.end - 1]]  # where the parser looks for it
         return Piece(token=bare, start=item.start, end=item.end + 1)
-    first, last = item.tokens[0], item.tokens[-1]
+    first = item.tokens[0]
     if isinstance(item, Name) and item.quoted:
         bare = Token(first.token_type, first.text, first.line, first.col, first.start, first.end)
         return Piece(token=bare, start=first.start, end=first.end + 1)
-    macro = text[first.start : last.end + 1]
-    name = f"{prefix}{at}".ljust(min(len(macro), 40), "_")
-    token = moved(first, TokenType.VAR, name, like=item.tokens)
-    token.comments = []
     query = isinstance(item, Call) and item.name == "union" and item.arguments is not None
-    return Piece(token=token, start=first.start, end=last.end + 1, macro=macro, is_query=query)
+    return _stand_in(text, item.tokens, at, prefix, is_query=query)
+
+
+def _stand_in(
+    text: str, tokens: Sequence[Token], at: int, prefix: str, *, is_query: bool = False
+) -> Piece:
+    """A name in the place of some tokens, about as long as they are."""
+    start, end = tokens[0].start, tokens[-1].end + 1
+    name = f"{prefix}{at}".ljust(min(end - start, 40), "_")
+    token = moved(tokens[0], TokenType.VAR, name, like=tokens)
+    token.comments = []
+    return Piece(token=token, start=start, end=end, macro=text[start:end], is_query=is_query)
 
 
 def _with_comments(piece: Piece, at: int, found: list[Piece], gaps: list[Between]) -> Piece:
@@ -107,7 +149,7 @@ def parse_pieces(
     before: TokenType | None = None
     for piece in pieces:
         token = piece.token
-        given = [_text_of(each) for each in piece.comments] if comments else []
+        given = [*token.comments, *(map(_text_of, piece.comments) if comments else ())]
         copy = Token(
             token.token_type, token.text, token.line, token.col, token.start, token.end, given
         )
