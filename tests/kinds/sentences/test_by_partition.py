@@ -87,7 +87,7 @@ def test_a_key_that_iceberg_cannot_have_is_refused(written: str) -> None:
 
 def test_a_key_of_what_the_query_does_not_return_is_refused() -> None:
     found = refusal(REGION.replace("partitioned_by region", "partitioned_by (regoin)"))
-    assert found == "the partitioned_by column 'regoin' is not among the columns of the query"
+    assert found == "the partitioned_by column 'regoin' is not among the columns"
 
 
 @pytest.mark.parametrize(

@@ -83,7 +83,7 @@ def test_a_key_may_be_an_expression() -> None:
 
 def test_a_key_of_what_the_query_does_not_return_is_refused() -> None:
     (found,) = problems(EXAMPLE.replace("unique_key id", "unique_key (id, COALESCE(nr, 0))"))
-    assert found.message == "the unique_key column 'nr' is not among the columns of the query"
+    assert found.message == "the unique_key column 'nr' is not among the columns"
     assert "no column" in refusal(EXAMPLE.replace("unique_key id", "unique_key (id, 1)"))
 
 

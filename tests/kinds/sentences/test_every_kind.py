@@ -114,7 +114,7 @@ def test_how_rows_are_loaded_is_metadata(keyword: str, option: str) -> None:
         ("SCD_TYPE_2_BY_COLUMN", True, True),
     ],
 )
-def test_history_that_cannot_be_made_again_is_protected(
+def test_forward_only_and_disable_restatement_have_the_defaults_of_their_kind(
     keyword: str, forward_only: bool, disable_restatement: bool
 ) -> None:
     defaults = {"forward_only": forward_only, "disable_restatement": disable_restatement}

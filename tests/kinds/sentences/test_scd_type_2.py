@@ -10,6 +10,7 @@ from datetime import timedelta
 import pytest
 
 from tests.kinds.sentences.projects import (
+    columns_of,
     graph_of,
     instant,
     node_of,
@@ -90,9 +91,7 @@ def test_changes_are_tracked_by_time_or_by_column() -> None:
 
 def test_by_time_reads_when_a_row_was_last_updated() -> None:
     (found,) = problems(BY_TIME.replace(" updated_at,", ""))
-    assert found.message == (
-        "the updated_at column 'updated_at' is not among the columns of the query"
-    )
+    assert found.message == ("the updated_at column 'updated_at' is not among the columns")
 
 
 def test_the_column_of_the_last_update_may_have_another_name() -> None:
@@ -111,7 +110,7 @@ def test_by_column_compares_the_columns_that_it_names() -> None:
     assert by_column(BY_COLUMN.replace("[name, price]", "name")).columns == ("name",)
     assert by_column(BY_COLUMN.replace("[name, price]", "(price)")).columns == ("price",)
     found = refusal(BY_COLUMN.replace("[name, price]", "[name, prize]"))
-    assert found == "the compared column 'prize' is not among the columns of the query"
+    assert found == "the compared column 'prize' is not among the columns"
 
 
 def test_by_column_must_say_which_columns_it_compares() -> None:
@@ -148,7 +147,21 @@ def test_the_key_is_one_column_or_a_list(
 
 
 @BOTH
-def test_the_columns_that_are_added_are_valid_from_and_valid_to(text: str) -> None:
+def test_two_columns_are_added_to_those_of_the_query(text: str) -> None:
+    own = {"id": "bigint", "name": "string", "price": "double", "ds": "date"}
+    if text == BY_TIME:
+        own["updated_at"] = "timestamp"
+    found = columns_of(text)
+    assert dict(found) == own | {"valid_from": "timestamp", "valid_to": "timestamp"}
+    assert [name for name, _ in found[-2:]] == ["valid_from", "valid_to"]
+    reader = (
+        "MODEL (name db.current, kind FULL); SELECT id FROM db.menu_items WHERE valid_to IS NULL"
+    )
+    assert columns_of(text, reader) == [("id", "bigint")]
+
+
+@BOTH
+def test_the_columns_that_are_added_are_named_valid_from_and_valid_to(text: str) -> None:
     kind = kind_of(text)
     assert (kind.valid_from_name, kind.valid_to_name) == ("valid_from", "valid_to")
 
@@ -170,7 +183,7 @@ def test_a_query_does_not_return_the_columns_that_are_added(text: str) -> None:
 
 
 @BOTH
-def test_the_columns_that_are_added_are_timestamps_unless_a_type_is_given(text: str) -> None:
+def test_the_type_of_the_columns_that_are_added_is_timestamp_unless_one_is_given(text: str) -> None:
     assert kind_of(text).time_data_type == "timestamp"
     assert kind_of(with_option(text, "time_data_type DATE")).time_data_type == "date"
     assert "no type of an instant" in refusal(with_option(text, "time_data_type int"))
@@ -180,26 +193,26 @@ def test_the_columns_that_are_added_are_timestamps_unless_a_type_is_given(text: 
 
 
 @BOTH
-def test_rows_that_are_gone_stay_valid_unless_the_model_says_otherwise(text: str) -> None:
+def test_invalidate_hard_deletes_is_false_unless_the_model_sets_it(text: str) -> None:
     assert kind_of(text).invalidate_hard_deletes is False
     assert kind_of(with_option(text, "invalidate_hard_deletes true")).invalidate_hard_deletes
 
 
-def test_the_first_row_of_a_key_is_valid_from_1970_unless_its_last_update_is_asked_for() -> None:
+def test_updated_at_as_valid_from_is_false_unless_the_model_sets_it() -> None:
     assert by_time(BY_TIME).updated_at_as_valid_from is False
     asked = with_option(BY_TIME, "updated_at_as_valid_from true")
     assert by_time(asked).updated_at_as_valid_from is True
     assert node_of(asked).fingerprint.data != node_of(BY_TIME).fingerprint.data
 
 
-def test_the_execution_time_may_be_asked_for_on_the_first_load_too() -> None:
+def test_execution_time_as_valid_from_is_false_unless_the_model_sets_it() -> None:
     assert by_column(BY_COLUMN).execution_time_as_valid_from is False
     asked = with_option(BY_COLUMN, "execution_time_as_valid_from true")
     assert by_column(asked).execution_time_as_valid_from is True
     assert node_of(asked).fingerprint.data != node_of(BY_COLUMN).fingerprint.data
 
 
-def test_by_column_may_take_valid_from_from_a_column() -> None:
+def test_by_column_may_name_a_column_to_take_valid_from_from() -> None:
     assert by_column(BY_COLUMN).updated_at_name is None
     assert by_column(with_option(BY_COLUMN, "updated_at_name ds")).updated_at_name == "ds"
     assert "'nowhere' is not among" in refusal(with_option(BY_COLUMN, "updated_at_name nowhere"))
