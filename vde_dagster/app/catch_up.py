@@ -80,7 +80,7 @@ def detect(
         history=services.catalog.history(source, mark),
         held=held_now,
         start=node.model.start,
-        now=now,
+        now=now if node.model.end is None else min(now, node.model.end),
         unit=node.model.unit,
     )
 

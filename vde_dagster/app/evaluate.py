@@ -47,7 +47,7 @@ from vde_dagster.core.work import (
     WorkState,
     Write,
 )
-from vde_dagster.kinds.rules import ALWAYS
+from vde_dagster.kinds.rules import ALWAYS, refuse_not_evaluated
 from vde_dagster.ports.state import Lease
 
 
@@ -117,6 +117,7 @@ def writable(services: Services, binding: Binding, name: ModelName) -> Node:
     """A model that this environment may write.
 
     Raises:
+        NotEvaluated: This version does not evaluate such models.
         Refused: It is a source or EMBEDDED, its time column is of a type that no engine writes, or
             another environment owns its version (rule R9).
     """
@@ -128,6 +129,7 @@ def writable(services: Services, binding: Binding, name: ModelName) -> Node:
             f"{name} is EMBEDDED: it has no table, so it cannot be evaluated; evaluate the models "
             "that read it."
         )
+    refuse_not_evaluated([node.model])
     axis = time_axis(node)
     if axis is not None and axis.type not in _WRITTEN_AXES:
         raise Refused(

@@ -15,14 +15,15 @@ from vde_dagster.core.embedded import timed_above
 from vde_dagster.core.errors import Refused
 from vde_dagster.core.graph import Node
 from vde_dagster.core.input_ranges import InputRange, WholeTable, input_ranges
-from vde_dagster.core.intervals import Interval, due, format_instant, subtract
+from vde_dagster.core.intervals import Interval, common, due, format_instant
 from vde_dagster.core.kind import Embedded, External, View
 from vde_dagster.core.ledger import LedgerEntry, held_intervals
 from vde_dagster.core.macros import TimeRange
 from vde_dagster.core.model import PythonFunction, SeedRows
 from vde_dagster.core.names import ModelName, TableName
-from vde_dagster.core.render_model import input_axis, reads_of, render_model
+from vde_dagster.core.render_model import axes_of, reads_of, render_model
 from vde_dagster.core.rendering import replace_tables
+from vde_dagster.core.schedule import lacking
 from vde_dagster.core.work import AsOf, CsvRows, Input, PythonRows, Rows, SqlRows
 from vde_dagster.kinds.rules import ALWAYS
 
@@ -152,8 +153,7 @@ def _query_inputs(
     *,
     source_pins: Mapping[ModelName, int | None],
 ) -> dict[ModelName, AsOf]:
-    axes = {each.name: input_axis(each) for each in binding.graph}
-    ranges = input_ranges(query, axes=axes)
+    ranges = input_ranges(query, axes=axes_of(binding.graph, query))
     return _pinned(services, binding, node, interval, ranges=ranges, source_pins=source_pins)
 
 
@@ -282,10 +282,7 @@ def _gap(
         if node.model.time_column is None or due_until is None:
             return None
         wanted = (due_until,)
-    held = held_intervals(entries)
-    first = node.model.unit.ceil(node.model.start)
-    clipped = [Interval(max(each.start, first), each.end) for each in wanted if each.end > first]
-    missing = subtract(clipped, held)
+    missing = common(wanted, lacking(node.model, held_intervals(entries)))
     if not missing:
         return None
     return f"{node.name} does not hold {', '.join(str(each) for each in missing)}"

@@ -144,7 +144,8 @@ def _columns(model: Model, canonical: CanonicalQuery | None) -> tuple[Column, ..
     if isinstance(model.body, SeedRows) and not model.columns:
         header = model.body.text.split("\n", maxsplit=1)[0].strip()
         own = tuple(Column(name=name.strip(), type="string") for name in header.split(","))
-    added = [each for each in _validity(model) if each.name not in declared]
+    names = {each.name.lower() for each in own}
+    added = [each for each in _validity(model) if each.name not in names]
     return tuple(_column(each, declared.get(each.name.lower()), model) for each in (*own, *added))
 
 

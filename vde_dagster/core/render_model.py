@@ -22,6 +22,7 @@ from vde_dagster.core.model import Query
 from vde_dagster.core.names import ModelName, TableName
 from vde_dagster.core.rendering import (
     inline,
+    model_name_of,
     render_interval,
     replace_tables,
     spark_form,
@@ -105,11 +106,8 @@ def reads_of(graph: Graph, name: ModelName) -> Reads:
         parents = {parent: input_axis(graph[parent]) for parent in node.model.parents}
         return declared_reads(parents, node.model.windows if _has_intervals(node) else {})
     bodies = _bodies(graph, node, None, inline_views=True)
-    return reads(
-        spark_form(inline(node.canonical.expression, bodies)),
-        axes={each.name: input_axis(each) for each in graph},
-        kept=input_axis(node),
-    )
+    query = spark_form(inline(node.canonical.expression, bodies))
+    return reads(query, axes=axes_of(graph, query), kept=input_axis(node))
 
 
 def time_axis(node: Node) -> TimeAxisSpec | None:
@@ -127,6 +125,12 @@ def time_axis(node: Node) -> TimeAxisSpec | None:
         unit=node.model.unit,
         format=kind.time_format,
     )
+
+
+def axes_of(graph: Graph, query: exp.Query) -> dict[ModelName, TimeAxis | None]:
+    """The time axes of the models and sources that a query names."""
+    names = {model_name_of(table) for table in query.find_all(exp.Table)}
+    return {name: input_axis(graph[name]) for name in names if name is not None and name in graph}
 
 
 def input_axis(node: Node) -> TimeAxis | None:

@@ -16,7 +16,7 @@ from vde_dagster.core.kind import (
     ScdType2ByColumn,
     ScdType2ByTime,
 )
-from vde_dagster.core.model import Model
+from vde_dagster.core.model import Model, PartitionField, Query, Storage
 from vde_dagster.core.work import TimeAxisSpec, Write
 
 ALWAYS: Final = Interval(EPOCH, END_OF_TIME)
@@ -72,14 +72,14 @@ class KindRules(Protocol):
 
 
 class NotEvaluated(Refused):
-    """Kinds that are understood, planned and rendered, but whose tables nothing writes yet."""
+    """Models that are understood, planned and rendered, but whose tables nothing writes yet."""
 
     def __init__(self, *models: Model) -> None:
-        named = ", ".join(f"{each.name} ({each.kind.keyword})" for each in models)
+        named = "; ".join(f"{each.name} ({_not_evaluated(each)})" for each in models)
         super().__init__(
-            "this version of vde_dagster plans and renders models of these kinds, but does not "
-            f"evaluate them yet: {named}. Nothing was written. Give them another kind, or write "
-            "`enabled false` in their MODEL blocks."
+            "this version of vde_dagster plans and renders these models, but does not evaluate "
+            f"them yet: {named}. Nothing was written. Change them, or write `enabled false` in "
+            "their MODEL blocks."
         )
 
 
@@ -89,9 +89,26 @@ def refuse_not_evaluated(models: Iterable[Model]) -> None:
     Raises:
         NotEvaluated: There are such models.
     """
-    refused = [each for each in models if isinstance(each.kind, _NOT_EVALUATED)]
+    refused = [each for each in models if _not_evaluated(each)]
     if refused:
         raise NotEvaluated(*refused)
+
+
+def _not_evaluated(model: Model) -> str:
+    """What of a model is not evaluated yet; empty where all of it is."""
+    if isinstance(model.kind, _NOT_EVALUATED):
+        return f"kind {model.kind.keyword}"
+    if isinstance(model.body, Query) and (model.body.before or model.body.after):
+        return "statements beside its query"
+    if model.storage != Storage(partitioned_by=_by_time(model)):
+        return "a storage layout of its own"
+    return ""
+
+
+def _by_time(model: Model) -> tuple[PartitionField, ...]:
+    """The partitioning that says what is so by default: by the time column."""
+    by_time = tuple(PartitionField(column=each) for each in [model.time_column] if each)
+    return by_time if model.storage.partitioned_by == by_time else ()
 
 
 _NOT_EVALUATED: Final = (

@@ -13,7 +13,7 @@ from typing import Final
 
 import dagster as dg
 
-from vde_dagster.app.apply import backfill, finish, reserved
+from vde_dagster.app.apply import backfill, check_plan, finish, reserved
 from vde_dagster.app.binding import Binding, bind_plan
 from vde_dagster.app.catch_up import catch_up
 from vde_dagster.app.evaluate import Evaluated
@@ -65,6 +65,7 @@ def run_plan(project: VdeProject, plan: Plan, report: Report) -> tuple[Evaluated
     """
     if plan.is_empty:
         return ()
+    check_plan(plan)
     with reserved(project.services, plan) as lease:
         run = _PlanRun(project=project, plan=plan, lease=lease, report=report)
         tags = {ENVIRONMENT: plan.environment, PLAN: plan.plan_id}

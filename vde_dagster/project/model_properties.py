@@ -11,7 +11,7 @@ from sqlglot.tokenizer_core import TokenType
 from vde_dagster.core.dsha import Column
 from vde_dagster.core.errors import Place
 from vde_dagster.core.kind import Kind, View
-from vde_dagster.core.late_data import LateDataPolicy
+from vde_dagster.core.late_data import LateDataMode, LateDataPolicy
 from vde_dagster.core.model import Body, Call, Model, ModelSource, Storage, Window
 from vde_dagster.core.names import ModelName
 from vde_dagster.project import layout
@@ -267,6 +267,22 @@ def _check_policy(
     wrong = check_kind(kind, policy) if policy is not None else None
     if wrong is not None:
         problems.add(values["late_data"].place, wrong, "Use that kind, or leave late_data out.")
+
+
+def _warn_of_what_waits(
+    values: Mapping[str, Value], late_data: LateDataPolicy | None, problems: Problems
+) -> None:
+    """What is read and checked, and not carried out by this version, is told by name."""
+    if "audits" in values:
+        message = "audits are read and checked, but this version does not run them"
+        problems.warn(values["audits"].place, message)
+    if "allow_partials" in values and values["allow_partials"].written.lower() == "true":
+        message = "allow_partials is read, but this version evaluates whole intervals only"
+        problems.warn(values["allow_partials"].place, message)
+    if late_data is not None and late_data.mode is LateDataMode.STATEFUL:
+        message = "late_data in stateful mode is read and checked, but has no sessions yet"
+        advice = "Until then a restatement loads late rows."
+        problems.warn(values["late_data"].place, message, advice)
 
 
 def build_model(
