@@ -116,19 +116,22 @@ TEXTS = [
     "MODEL (\n name mart.m, -- its name\n -- how\n kind FULL\n -- the end\n);\nSELECT a FROM raw.t",
     (
         "MODEL (name mart.m, kind FULL, columns (a int, b decimal(10,2), m map<string, int>, -- m\n"
-        "s struct<x: int, y: array<string>>), description 'two\n lines, -- no');"
-        " SELECT a, 1.5 AS b, map('x', 1) AS m, named_struct('x', 1, 'y', array('z')) AS s FROM raw.t"
+        "s struct<x: int, y: array<string>>), description 'two\n lines, -- no'); SELECT a,"
+        " 1.5 AS b, map('x', 1) AS m, named_struct('x', 1, 'y', array('z')) AS s FROM raw.t"
     ),
     (
         "MODEL (name mart.m, kind INCREMENTAL_BY_UNIQUE_KEY (unique_key (a, b), when_matched (\n"
-        " WHEN MATCHED AND source.a > 1\n   THEN UPDATE SET target.b = source.b, target.a = source.a"
-        ")), start '2024-01-01', tags [x, y]); SELECT a, b FROM raw.t"
+        " WHEN MATCHED AND source.a > 1\n   THEN UPDATE SET target.b = source.b,\n target.a ="
+        " source.a)), start '2024-01-01', tags [x, y]); SELECT a, b FROM raw.t"
     ),
     (
         "MODEL (name mart.m, kind FULL, audits (not_null (columns := (a, b)), unique_values"
-        "(columns := (a))), physical_properties (x = 'y', 'write.format' = 'orc'), grains ((a, b), a),"
+        " (columns := (a))), physical_properties (x = 'y', 'write.format' = 'orc'),"
+        " grains ((a, b), a), depends_on (raw.u, raw.t), signals (s (p := 1), q (p := 'x')),"
         " partitioned_by (days(ts), bucket(8, a))); SELECT a, b, ts FROM raw.t"
     ),
+    "MODEL (name mart.m, kind /* a */ FULL -- b\n); SELECT a FROM -- c\n@UNION(raw.t, raw.u)",
+    HEADER + "SELECT f(INTERVAL a DAY, (b)) AS x, (a IN (1)) AS y FROM -- z\n@UNION(raw.t, raw.u);",
     "MODEL (name mart.m, dialect duckdb, kind FULL); SELECT a, list_value(1, 2) AS l FROM raw.t",
 ]
 
@@ -231,6 +234,20 @@ def test_a_file_looks_like_this() -> None:
         "  ts BETWEEN @start_dt AND @end_dt -- bounds\n"
         "  AND a <> @k;\n"
     )
+
+
+_WORDS = """
+SELECT FROM raw.t WHERE a > 1 AND b , ( ) ; -- /* */ ' " ` @IF(TRUE,a) @start_ds @{name} [ ] CASE
+@UNION(raw.t) MODEL ( ); kind FULL name mart.m tags (x,y) columns (a int) audits := = < array > WHEN
+"""
+WORDS = [*_WORDS.split(), "\n"]
+
+
+@given(st.lists(st.sampled_from(WORDS), max_size=20).map(" ".join))
+def test_any_text_has_a_layout_that_stays(text: str) -> None:
+    once = formatted(text)
+    assert formatted(once) == once
+    assert formatted(f"{HEADER}{once}") == formatted(formatted(f"{HEADER}{once}"))
 
 
 @pytest.mark.parametrize(

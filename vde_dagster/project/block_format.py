@@ -86,10 +86,12 @@ class _Layout:
         """A value on one line where it fits, otherwise with one item of its list on each."""
         listed = _list_of(value)
         head = _head(value, listed)
+        if listed is not None and any(self._gaps(_until(value, listed))):
+            return value.raw
         if kind and not value.is_string:
             head = head.upper()
-        if listed is None or key in _VERBATIM:
-            return head if listed is None else value.raw
+        if listed is None:
+            return head
         named = (kind or (top and key in _EXPANDED)) and len(_items(listed)) > 1
         flat = self.flat(listed)
         fits = flat is not None and len(INDENT) * indent + len(head) + len(flat) <= WIDTH
@@ -141,12 +143,17 @@ class _Layout:
     def _item(self, item: Value, indent: int, *, top: bool) -> str:
         if top:
             return self.property(item, indent)
-        rest = item.rest()
+        rest, key = item.rest(), item.tokens[0]
+        if key.text.lower() in _VERBATIM:
+            return item.raw
         if rest is None or _list_of(item) is not None or item.is_string:
             return self.value(item, indent)
-        key = item.tokens[0].text.lower()
-        written = self.value(rest, indent, key=key)
-        return self.text[item.tokens[0].start : rest.tokens[0].start].rstrip() + " " + written
+        gap = self.text[key.end + 1 : rest.tokens[0].start]
+        if not gap or self.between(key.end + 1, rest.tokens[0].start).every:
+            return self.value(item, indent)
+        written = self.value(rest, indent)
+        between = " ".join(["", *gap.split(), ""]) if "\n" in gap else gap
+        return self.text[key.start : key.end + 1] + between + written
 
 
 def _behind(lines: list[str], comments: tuple[str, ...], pad: str) -> list[str]:
@@ -176,6 +183,11 @@ def _head(value: Value, listed: Value | None) -> str:
         return value.raw
     head = value.text[value.tokens[0].start : listed.tokens[0].start]
     return f"{head.rstrip()} " if head != head.rstrip() else head
+
+
+def _until(value: Value, listed: Value) -> tuple[Token, ...]:
+    """The tokens of a value up to the start of its list."""
+    return value.tokens[: len(value.tokens) - len(listed.tokens) + 1]
 
 
 def _joined(tokens: Sequence[Token], text: str) -> Iterator[str]:

@@ -11,6 +11,7 @@ from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 from difflib import SequenceMatcher
 from itertools import pairwise
+from typing import Final
 
 from sqlglot import exp
 from sqlglot.dialects.dialect import Dialect
@@ -32,6 +33,9 @@ from vde_dagster.project.statement_pieces import (
     read_pieces,
     unused_prefix,
 )
+
+_ROUNDS: Final = 4
+"""sqlglot puts parentheses around some values, which makes other lines of them the next time."""
 
 
 def format_statements(text: str, *, dialect: str) -> str:
@@ -56,8 +60,10 @@ def format_statements(text: str, *, dialect: str) -> str:
             current.append(piece)
             continue
         if current:
-            glue = "\n" if ends_with_line(current[-1].comments) else ""
-            written.append(f"{_statement(text, current, read, prefix)}{glue};")
+            statement = _statement(text, current, read, prefix)
+            last = read_pieces(statement, read, prefix)[-1]
+            glue = "\n" if ends_with_line((*last.trailing, *last.below)) else ""
+            written.append(f"{statement}{glue};")
         current = []
         written = _behind(written, piece)
     if current:
@@ -76,15 +82,28 @@ def _behind(written: list[str], semicolon: Piece) -> list[str]:
 
 def _statement(text: str, pieces: list[Piece], dialect: Dialect, prefix: str) -> str:
     """One statement laid out, its comments before and behind it included."""
-    tree = parse_pieces(pieces, dialect, text)
     first, last = pieces[0], pieces[-1]
-    if tree.find(exp.Command) is None:
-        for written in _laid_out(text, pieces, tree, dialect):
-            if _is_same(written, pieces, text, dialect, prefix):
-                return written
+    written = _settled(text, pieces, dialect, prefix)
+    if written is not None:
+        return written
     verbatim = "\n".join([*first.leading, text[first.start : last.end].rstrip()])
     behind = "".join(f" {each}" for each in _inline(last.trailing))
     return "\n".join([f"{verbatim}{behind}", *last.below])
+
+
+def _settled(text: str, pieces: list[Piece], dialect: Dialect, prefix: str) -> str | None:
+    """The layout of a statement that stays when it is laid out again; None where none does."""
+    for _ in range(_ROUNDS):
+        tree = parse_pieces(pieces, dialect, text)
+        if tree.find(exp.Command) is not None:
+            return None
+        candidates = _laid_out(text, pieces, tree, dialect)
+        same = (each for each in candidates if _is_same(each, pieces, text, dialect, prefix))
+        written = next(same, None)
+        if written is None or written == text:
+            return written
+        text, pieces = written, read_pieces(written, dialect, prefix)
+    return None
 
 
 def _laid_out(text: str, pieces: list[Piece], tree: exp.Expr, dialect: Dialect) -> Iterator[str]:

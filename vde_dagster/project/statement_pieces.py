@@ -13,7 +13,7 @@ from sqlglot.tokenizer_core import Token, TokenType
 
 from vde_dagster.project.comments import Between, comments_between, ends_line
 from vde_dagster.project.macros.builtin import BUILTINS
-from vde_dagster.project.macros.tokens import Call, Name, find_macros, moved
+from vde_dagster.project.macros.tokens import Call, Name, find_macros, in_place_of
 
 _TYPES: Final = (
     TokenType.DATE,
@@ -121,7 +121,7 @@ def _stand_in(
     """A name in the place of some tokens, about as long as they are."""
     start, end = tokens[0].start, tokens[-1].end + 1
     name = f"{prefix}{at}".ljust(min(end - start, 40), "_")
-    token = moved(tokens[0], TokenType.VAR, name, like=tokens)
+    token = in_place_of(tokens, TokenType.VAR, name)
     token.comments = []
     return Piece(token=token, start=start, end=end, macro=text[start:end], is_query=is_query)
 
@@ -157,10 +157,10 @@ def parse_pieces(
             tokens.append(copy)
         elif before in {TokenType.FROM, TokenType.JOIN}:
             kinds = ((TokenType.L_PAREN, "("), (TokenType.SELECT, "SELECT"))
-            tokens += [moved(token, kind, name, like=(token,)) for kind, name in kinds]
-            tokens += [copy, moved(token, TokenType.R_PAREN, ")", like=(token,))]
+            tokens += [in_place_of((token,), kind, name) for kind, name in kinds]
+            tokens += [copy, in_place_of((token,), TokenType.R_PAREN, ")")]
         else:
-            tokens += [moved(token, TokenType.SELECT, "SELECT", like=(token,)), copy]
+            tokens += [in_place_of((token,), TokenType.SELECT, "SELECT"), copy]
         before = token.token_type
     try:
         found = dialect.parser().parse(tokens, text)

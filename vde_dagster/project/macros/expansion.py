@@ -26,7 +26,7 @@ from vde_dagster.project.macros.tokens import (
     Reference,
     Tokens,
     find_macros,
-    moved,
+    in_place_of,
 )
 from vde_dagster.project.macros.trees import (
     MARK,
@@ -199,8 +199,8 @@ class Expander:
             inner = [*self._prepare(item, frame)]
             before = prepared[-1].token_type if prepared else None
             if _is_call_of("union", item) and before in {TokenType.FROM, TokenType.JOIN}:
-                inner.insert(0, moved(inner[0], TokenType.L_PAREN, "(", like=inner[:1]))
-                inner.append(moved(inner[0], TokenType.R_PAREN, ")", like=inner[-1:]))
+                inner.insert(0, in_place_of(inner[:1], TokenType.L_PAREN, "("))
+                inner.append(in_place_of(inner[-1:], TokenType.R_PAREN, ")"))
             prepared += inner
         return prepared
 
@@ -223,13 +223,11 @@ class Expander:
 
     def _placeholder(self, call: Call) -> Sequence[Token]:
         self.calls.append(call)
-        token = moved(
-            call.tokens[0], TokenType.VAR, f"{MARK}{len(self.calls) - 1}", like=call.tokens
-        )
+        token = in_place_of(call.tokens, TokenType.VAR, f"{MARK}{len(self.calls) - 1}")
         token.comments = call.comments
         if not _is_call_of("union", call):
             return (token,)
-        return (moved(call.tokens[0], TokenType.SELECT, "SELECT", like=call.tokens[:1]), token)
+        return (in_place_of(call.tokens[:1], TokenType.SELECT, "SELECT"), token)
 
     def _name(self, name: Name, frame: Frame) -> Token:
         """An identifier with its references filled in: one token, whatever the values hold."""
@@ -247,7 +245,7 @@ class Expander:
         if not text or MARK in text:
             raise MacroError("a name is empty, or has a NUL character in it")
         kind = TokenType.VAR if not name.quoted and self._is_name(text) else TokenType.IDENTIFIER
-        token = moved(name.tokens[0], kind, text, like=name.tokens)
+        token = in_place_of(name.tokens, kind, text)
         token.comments = [each for inner in name.tokens for each in inner.comments]
         return token
 

@@ -220,11 +220,10 @@ def word_of(tokens: Tokens) -> str | None:
     return tokens[0].text.lower() if len(tokens) == 1 and _is_word(tokens[0]) else None
 
 
-def moved(token: Token, token_type: TokenType, text: str, *, like: Sequence[Token]) -> Token:
-    """A token of another kind and text in the place of some tokens, with the comments of one."""
+def in_place_of(like: Sequence[Token], token_type: TokenType, text: str) -> Token:
+    """A token of another kind and text in the place of some tokens, without their comments."""
     first, last = like[0], like[-1]
-    comments = list(token.comments)
-    return Token(token_type, text, first.line, first.col, first.start, last.end, comments)
+    return Token(token_type, text, first.line, first.col, first.start, last.end)
 
 
 def _split_names(tokens: Sequence[Token]) -> list[Token]:

@@ -13,7 +13,7 @@ from sqlglot import exp
 from sqlglot.tokenizer_core import Token, TokenType
 from sqlglot.tokens import Tokenizer
 
-from vde_dagster.project.macros.tokens import MacroError, moved
+from vde_dagster.project.macros.tokens import MacroError, in_place_of
 
 _PLAIN: Final = re.compile(r"[A-Za-z_]\w*", re.ASCII)
 
@@ -91,12 +91,12 @@ def atoms_of(expression: exp.Expr, *, like: Sequence[Token]) -> list[Token] | No
     match expression:
         case exp.Literal():
             kind = TokenType.STRING if expression.is_string else TokenType.NUMBER
-            return [_with_comments(moved(like[0], kind, expression.name, like=like), like)]
+            return [_with_comments(in_place_of(like, kind, expression.name), like)]
         case exp.Boolean():
             kind, text = (TokenType.TRUE, "true") if expression.this else (TokenType.FALSE, "false")
-            return [_with_comments(moved(like[0], kind, text, like=like), like)]
+            return [_with_comments(in_place_of(like, kind, text), like)]
         case exp.Null():
-            return [_with_comments(moved(like[0], TokenType.NULL, "null", like=like), like)]
+            return [_with_comments(in_place_of(like, TokenType.NULL, "null"), like)]
         case exp.Column(this=exp.Identifier()) if len(expression.parts) == 1:
             return [name_token(expression.name, like=like, quoted=expression.this.quoted)]
         case _:
@@ -106,7 +106,7 @@ def atoms_of(expression: exp.Expr, *, like: Sequence[Token]) -> list[Token] | No
 def name_token(text: str, *, like: Sequence[Token], quoted: bool) -> Token:
     """A name as one token: a plain one reads as a name, also where it is a keyword."""
     kind = TokenType.IDENTIFIER if quoted or not is_plain(text) else TokenType.VAR
-    return _with_comments(moved(like[0], kind, text, like=like), like)
+    return _with_comments(in_place_of(like, kind, text), like)
 
 
 def _with_comments(token: Token, like: Sequence[Token]) -> Token:
