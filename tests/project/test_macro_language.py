@@ -442,6 +442,11 @@ def test_a_value_is_a_literal_or_a_name_whatever_it_holds(value: str) -> None:
     )
 
 
+def test_lists_that_a_dialect_takes_for_quotes_are_answered_where_they_are_nested() -> None:
+    (problem,) = problems_of("SELECT @EACH([(a, 'b), [c, d]], x -> x) FROM t", "tsql")
+    assert problem.startswith("models/m.sql:7: the query does not parse")
+
+
 def test_every_statement_tells_its_problem() -> None:
     found = problems_of("SELECT @no1 AS a;\nSELECT @no2 AS a;\nDELETE FROM;")
     assert [each.split(":")[1] for each in found] == ["7", "8", "9"]

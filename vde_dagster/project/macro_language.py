@@ -106,9 +106,10 @@ def _read(
     except MacroError as error:
         problems.add(_place_of(error.token, place), error.message, error.advice)
         return ()
-    except ParseError as error:
-        details = error.errors[0] if error.errors else {}
-        where = Place(path=place.path, line=details.get("line") or tokens[0].line)
+    except SqlglotError as error:
+        details = error.errors if isinstance(error, ParseError) else ()
+        line = details[0].get("line") if details else None
+        where = Place(path=place.path, line=line or tokens[0].line)
         problems.add(where, f"the query does not parse: {first_line(error)}", _CHECK)
         return ()
     return found
