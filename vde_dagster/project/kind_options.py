@@ -6,8 +6,6 @@ from collections.abc import Callable, Mapping
 from dataclasses import dataclass
 from typing import Final
 
-from sqlglot import exp
-
 from vde_dagster.core.errors import Place
 from vde_dagster.core.kind import (
     EVERY_COLUMN,
@@ -25,6 +23,7 @@ from vde_dagster.core.kind import (
     View,
 )
 from vde_dagster.core.time_formats import python_format
+from vde_dagster.project.column_properties import column_type
 from vde_dagster.project.merge_options import (
     read_merge_filter,
     read_unique_key,
@@ -280,20 +279,19 @@ def _by_column(options: _Options) -> Kind:
 def _time_data_type(options: _Options) -> str:
     value = options.given.get("time_data_type")
     if value is None:
-        return "timestamp"
-    allowed = {"timestamp": "timestamp", "timestamp_ntz": "timestamp_ntz", "date": "date"}
-    try:
-        found = exp.DataType.build(value.written, dialect=options.dialect).sql("spark").lower()
-    except (ValueError, RecursionError):
-        found = ""
-    if found not in allowed:
+        return _INSTANTS[0]
+    found = column_type(value.written, options.dialect)
+    if found not in _INSTANTS:
         options.problems.add(
             value.place,
-            f"time_data_type {value.written!r} is no type of an instant",
-            "Use timestamp, timestamp_ntz or date.",
+            f"time_data_type {value.raw} is no type of an instant",
+            f"Use {', '.join(_INSTANTS[:-1])} or {_INSTANTS[-1]}.",
         )
-        return "timestamp"
-    return allowed[found]
+        return _INSTANTS[0]
+    return found
+
+
+_INSTANTS: Final = ("timestamp", "timestamp_ntz", "date")
 
 
 def _seed(options: _Options) -> Kind:

@@ -35,11 +35,24 @@ def read_unique_key(value: Value, dialect: str, problems: Problems) -> tuple[str
         found = read_expression(item, dialect, problems)
         if found is None:
             continue
+        key = _without_quotes(normalize_identifiers(found, dialect=dialect)).sql("spark")
         if found.find(exp.Column) is None:
             message = f"the unique_key {item.raw} has no column in it"
             problems.add(item.place, message, "Name the columns that tell rows apart.")
-        keys.append(_without_quotes(normalize_identifiers(found, dialect=dialect)).sql("spark"))
+        elif not _is_spark(key):
+            message = f"the unique_key {item.raw} cannot be written in Spark's SQL"
+            problems.add(item.place, message, "Check its types and functions.")
+        else:
+            keys.append(key)
     return tuple(keys)
+
+
+def _is_spark(text: str) -> bool:
+    try:
+        sqlglot.parse_one(text, dialect="spark")
+    except SqlglotError:
+        return False
+    return True
 
 
 def _without_quotes(expression: exp.Expr) -> exp.Expr:

@@ -2,9 +2,13 @@
 
 from __future__ import annotations
 
+import re
+from contextlib import suppress
 from datetime import timedelta
 
 import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
 
 from tests.app.memory_world import MemoryWorld
 from tests.kinds.sentences.projects import (
@@ -18,6 +22,7 @@ from tests.kinds.sentences.projects import (
     table_of,
 )
 from vde_dagster import kinds
+from vde_dagster.core.errors import ProjectInvalid
 from vde_dagster.core.intervals import Interval
 from vde_dagster.core.names import TableName
 from vde_dagster.core.schedule import batches, missing
@@ -77,6 +82,76 @@ def test_a_kind_that_nobody_knows_is_refused_with_the_one_that_was_meant() -> No
 @pytest.mark.parametrize("keyword", KINDS)
 def test_an_option_that_a_kind_does_not_have_is_refused(keyword: str) -> None:
     assert refusal(text_of(keyword, "lokback 2")) == f"the kind {keyword} has no option 'lokback'"
+
+
+FRAGMENTS = (
+    *(
+        "(",
+        ")",
+        "[",
+        "]",
+        ",",
+        "'",
+        '"',
+        "`",
+        "@",
+        "*",
+        ":",
+        "::",
+        "->",
+        "$$",
+        "--",
+        "/*",
+        "{",
+        "}",
+    ),
+    *("WHEN MATCHED", "NULL", "0", "source.", "SELECT 1", "INTERVAL '1' DAY", "x", "\x00", "é"),
+)
+OPTIONS = (
+    """INCREMENTAL_BY_UNIQUE_KEY (
+      unique_key (id, id::text || 'x'),
+      when_matched (
+        WHEN MATCHED AND source.id IS NULL THEN DELETE
+        WHEN MATCHED THEN UPDATE SET target.id = source.id
+      ),
+      merge_filter target.event_date > @start_date,
+      batch_size 3
+    )""",
+    """INCREMENTAL_BY_UNIQUE_KEY (
+      unique_key [id],
+      incremental_predicates ['DBT_INTERNAL_DEST.a > 1']
+    )""",
+    """SCD_TYPE_2_BY_COLUMN (
+      unique_key id,
+      columns [id, region],
+      valid_from_name a,
+      time_data_type date,
+      invalidate_hard_deletes true
+    )""",
+    """INCREMENTAL_BY_TIME_RANGE (time_column (event_date, 'yyyyMMdd'), lookback 2),
+    partitioned_by (DATE_TRUNC('month', event_date), bucket(16, id))""",
+)
+
+
+@settings(max_examples=400, derandomize=True, deadline=None)
+@given(
+    written=st.sampled_from(OPTIONS).map(lambda text: re.findall(r"\w+|\s+|.", text)),
+    dialect=st.sampled_from(["spark", "postgres", "bigquery"]),
+    edits=st.lists(
+        st.tuples(st.integers(0, 90), st.sampled_from(FRAGMENTS)), min_size=1, max_size=3
+    ),
+)
+def test_any_text_among_the_options_is_read_or_told(
+    written: list[str], dialect: str, edits: list[tuple[int, str]]
+) -> None:
+    for where, fragment in edits:
+        written[where % len(written)] = f" {fragment} "
+    text = (
+        f"MODEL (name demo.x, kind {''.join(written)}, dialect {dialect}); SELECT id, region, "
+        "event_date FROM raw.rows WHERE event_date BETWEEN @start_date AND @end_date"
+    )
+    with suppress(ProjectInvalid):  # any other error is one too many
+        read(text)
 
 
 # Options that change no row

@@ -186,7 +186,8 @@ def test_a_query_does_not_return_the_columns_that_are_added(text: str) -> None:
 def test_the_type_of_the_columns_that_are_added_is_timestamp_unless_one_is_given(text: str) -> None:
     assert kind_of(text).time_data_type == "timestamp"
     assert kind_of(with_option(text, "time_data_type DATE")).time_data_type == "date"
-    assert "no type of an instant" in refusal(with_option(text, "time_data_type int"))
+    for other in ("int", "soon", "'WHEN'"):
+        assert "no type of an instant" in refusal(with_option(text, f"time_data_type {other}"))
 
 
 # Options

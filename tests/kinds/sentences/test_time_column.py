@@ -116,9 +116,10 @@ def test_a_format_that_does_not_order_like_time_is_refused(time_format: str) -> 
 
 
 def test_the_filter_of_the_query_bounds_what_is_read() -> None:
+    # The parent's time column is the filtered one alone; the child's own says nothing about it.
     child = (
-        "MODEL (name demo.child, kind INCREMENTAL_BY_TIME_RANGE (time_column event_date)); "
-        "SELECT event_date FROM demo.receipts WHERE event_date BETWEEN @start_date AND @end_date"
+        "MODEL (name demo.child, kind INCREMENTAL_BY_TIME_RANGE (time_column receipt_date)); "
+        "SELECT receipt_date FROM demo.receipts WHERE event_date BETWEEN @start_date AND @end_date"
     )
     found = inputs_of(RECEIPTS, child, start="2024-01-03", end="2024-01-05")
     assert found == {NAME: (span("2024-01-03", "2024-01-05"),)}
