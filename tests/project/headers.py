@@ -36,7 +36,7 @@ def read(
 
 def sql_model(properties: str, query: str = QUERY, *, defaults: Defaults | None = None) -> Model:
     """m.x with these properties; it is FULL unless they say something else."""
-    kind = "" if "kind " in properties else "kind FULL, "
+    kind = "" if "kind " in properties.lower() else "kind FULL, "
     listed = f", {properties}" if properties else ""
     return read(f"MODEL ({kind}name m.x{listed});\n{query}", defaults=defaults)
 

@@ -439,7 +439,7 @@ WRONG_KINDS: list[tuple[str, str, str]] = [
     ("kind INCREMENTAL_BY_TIME_RANGE (time_column ts, batch_size 0)", "'0' is no whole number of at least 1", "for example 1"),
     ("kind INCREMENTAL_BY_TIME_RANGE (time_column ts, batch_concurrency none)", "'none' is no whole number", "for example 1"),
     ("kind INCREMENTAL_BY_TIME_RANGE (time_column ts, forward_only maybe)", "'maybe' is neither true nor false", "Write one."),
-    ("kind INCREMENTAL_BY_TIME_RANGE (time_column ts lookback 2)", "is no SQL expression", "dialect"),
+    ("kind INCREMENTAL_BY_TIME_RANGE (time_column ts lookback 2)", "'ts lookback 2' is no name of a column", "name alone"),
     ("kind INCREMENTAL_BY_UNIQUE_KEY (unique_key (id, shopp))", "the unique_key column 'shopp' is not among the columns", "Did you mean shop?"),
     ("kind INCREMENTAL_BY_UNIQUE_KEY", "needs unique_key", "(unique_key ...)"),
     ("kind INCREMENTAL_BY_UNIQUE_KEY (unique_key id, batch_concurrency 2)", "follow each other", "Leave batch_concurrency out."),

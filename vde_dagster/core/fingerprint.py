@@ -19,7 +19,15 @@ from sqlglot.optimizer.normalize_identifiers import normalize_identifiers
 
 from vde_dagster.core.canonical import CanonicalQuery, canonical_form
 from vde_dagster.core.intervals import format_instant
-from vde_dagster.core.kind import IncrementalByTimeRange
+from vde_dagster.core.kind import (
+    Embedded,
+    External,
+    Full,
+    IncrementalByTimeRange,
+    Managed,
+    Seed,
+    View,
+)
 from vde_dagster.core.macros import macros_in
 from vde_dagster.core.model import Model, PythonFunction, Query, SeedRows
 from vde_dagster.core.names import TableName
@@ -91,7 +99,7 @@ def data_parts(model: Model, canonical: CanonicalQuery | None) -> tuple[str, ...
         f"scheme={SCHEME}",
         f"name={model.name}",
         f"kind={_kind_part(model)}",
-        f"unit={model.unit.value if model.time_column else ''}",
+        f"unit={model.unit.value if _is_incremental(model) else ''}",
         f"late_data={_late_data_part(model)}",
         f"range={_range_part(model)}",
         f"storage={_storage_part(model)}",
@@ -111,6 +119,7 @@ def metadata_parts(model: Model, canonical: CanonicalQuery | None) -> tuple[str,
         f"owner={model.owner}",
         f"description={model.description}",
         f"cron={model.cron} {model.cron_tz}",
+        f"unit={model.unit.value if not _is_incremental(model) else ''}",
         f"start={format_instant(model.start)}",
         f"end={format_instant(model.end) if model.end is not None else ''}",
         f"allow_partials={model.allow_partials}",
@@ -120,7 +129,7 @@ def metadata_parts(model: Model, canonical: CanonicalQuery | None) -> tuple[str,
         *(f"reference={', '.join(each)}" for each in model.references),
         *(f"audit={each}" for each in model.audits),
         *(f"signal={each}" for each in model.signals),
-        *(f"comment={name} {text}" for name, text in described),
+        *(f"comment={name.lower()} {text}" for name, text in described if text),
         *(f"comment={name} {text}" for name, text in sorted(model.column_descriptions.items())),
         *(f"sql_comment={comment}" for comment in _sql_comments(model)),
     )
@@ -159,7 +168,12 @@ def _option(value: object) -> str:
 def _loading_part(model: Model) -> str:
     policy = model.late_data
     late = (
-        (policy.catchup_threshold, policy.load_type.value, policy.on_source_rewrite.value)
+        (
+            policy.catchup_threshold,
+            policy.load_type.value,
+            policy.on_source_rewrite.value,
+            *sorted(f"{each.name} {each.offset} {each.idle_after}" for each in policy.tracked),
+        )
         if policy is not None
         else ()
     )
@@ -183,16 +197,22 @@ def _partition_part(model: Model) -> list[str]:
 
     Naming just the time column says what is so anyway.
     """
-    kind, given = model.kind, [str(each) for each in model.storage.partitioned_by]
-    if not isinstance(kind, IncrementalByTimeRange) or given == [kind.time_column]:
-        return ["time"] if given and isinstance(kind, IncrementalByTimeRange) else given
-    covered = any(each.column == kind.time_column for each in model.storage.partitioned_by)
+    kind, fields = model.kind, model.storage.partitioned_by
+    if not isinstance(kind, IncrementalByTimeRange):
+        return [str(each) for each in fields]
+    given = ["time" if str(each) == kind.time_column else str(each) for each in fields]
+    covered = any(each.column == kind.time_column for each in fields)
     return ["time", *given] if kind.partition_by_time_column and not covered else given
+
+
+def _is_incremental(model: Model) -> bool:
+    """Whether a model is evaluated in pieces: each has its rows whenever the model starts."""
+    return not isinstance(model.kind, External | Full | View | Embedded | Seed | Managed)
 
 
 def _range_part(model: Model) -> str:
     """What the time macros of a model without intervals stand for: they change its rows."""
-    if model.time_column is not None:
+    if _is_incremental(model):
         return ""
     body = model.body
     timed = isinstance(body, PythonFunction) or (

@@ -57,7 +57,10 @@ def _argument_of(item: Value, dialect: str, problems: Problems, *, sql_texts: bo
     found = _node(rest, dialect, problems, sql_texts=sql_texts) if rest else exp.null()
     if found is None:
         return None
-    return normalize_identifiers(found, dialect=dialect).sql(dialect="spark")
+    normalized = normalize_identifiers(found, dialect=dialect)
+    for identifier in normalized.find_all(exp.Identifier):
+        identifier.set("quoted", not _NAME.fullmatch(identifier.name))
+    return normalized.sql(dialect="spark")
 
 
 def _node(value: Value, dialect: str, problems: Problems, *, sql_texts: bool) -> exp.Expr | None:

@@ -5,14 +5,13 @@ from __future__ import annotations
 from collections.abc import Mapping
 from typing import Final
 
-from sqlglot import exp
 from sqlglot.tokenizer_core import TokenType
 
 from vde_dagster.core.kind import IncrementalByPartition, Kind
 from vde_dagster.core.model import PartitionField, Storage, Transform
 from vde_dagster.project.model_block import Value
 from vde_dagster.project.problems import Problems
-from vde_dagster.project.values import read_columns_of, read_expression
+from vde_dagster.project.values import column_name, read_columns_of
 
 _TRANSFORMS: Final = {
     "year": Transform.YEARS,
@@ -67,12 +66,10 @@ def check_partitions(kind: Kind, storage: Storage) -> str | None:
 
 def _field(item: Value, problems: Problems) -> PartitionField | None:
     """A column, a transform such as ``days(ts)`` or ``bucket(16, id)``, or DATE_TRUNC."""
-    node = read_expression(item, "", problems)
-    if node is None:
-        return None
-    if isinstance(node, exp.Column) and len(node.parts) == 1:
-        return PartitionField(column=node.name.lower())
-    found = _transformed(item, problems)
+    name = column_name(item)
+    if name is not None:
+        return PartitionField(column=name)
+    found = _transformed(item.unquoted())
     if found is None:
         problems.add(
             item.place,
@@ -83,10 +80,8 @@ def _field(item: Value, problems: Problems) -> PartitionField | None:
     return found
 
 
-def _transformed(item: Value, problems: Problems) -> PartitionField | None:
+def _transformed(item: Value) -> PartitionField | None:
     name, group = item.name.lower(), item.group()
-    if item.is_string:
-        return _transformed(item.unquoted(), problems)
     if group is None:
         return None
     if name in _TRUNCATIONS and len(group) == 2:
@@ -108,10 +103,10 @@ def _transformed(item: Value, problems: Problems) -> PartitionField | None:
 
 
 def _plain(transform: Transform, column: Value, argument: int | None) -> PartitionField | None:
-    node = read_expression(column, "", Problems())
-    if not isinstance(node, exp.Column) or len(node.parts) != 1:
+    name = column_name(column)
+    if name is None:
         return None
-    return PartitionField(column=node.name.lower(), transform=transform, argument=argument)
+    return PartitionField(column=name, transform=transform, argument=argument)
 
 
 def _check_table_format(value: Value | None, problems: Problems) -> None:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 from collections.abc import Iterable
 from datetime import datetime, timedelta
 from enum import Enum
@@ -19,6 +20,7 @@ from vde_dagster.project.problems import Problems, suggestion
 
 E = TypeVar("E", bound=Enum)
 _FLAGS: Final = {"true": True, "false": False}
+_WORD: Final = re.compile(r"[^\W\d]\w*")
 
 
 def read_flag(value: Value, problems: Problems, *, default: bool) -> bool:
@@ -117,13 +119,22 @@ def read_columns_of(value: Value, problems: Problems) -> tuple[str, ...]:
     """Names of columns, in lower case."""
     names: list[str] = []
     for item in value.items():
-        column = read_expression(item, "", problems)
-        if isinstance(column, exp.Column) and len(column.parts) == 1:
-            names.append(column.name.lower())
-        elif column is not None:
+        name = column_name(item)
+        if name is not None:
+            names.append(name)
+        else:
             message = f"{item.written!r} is no name of a column"
             problems.add(item.place, message, "Write the name alone, such as `order_id`.")
     return tuple(names)
+
+
+def column_name(value: Value) -> str | None:
+    """The name of a column, in lower case; None for everything else."""
+    tokens = value.unquoted().tokens
+    if len(tokens) != 1:
+        return None
+    named = tokens[0].token_type is TokenType.IDENTIFIER or _WORD.fullmatch(tokens[0].text)
+    return tokens[0].text.lower() if named else None
 
 
 def read_expression(value: Value, dialect: str, problems: Problems) -> exp.Expr | None:
