@@ -161,6 +161,12 @@ def test_two_columns_are_added_to_those_of_the_query(text: str) -> None:
 
 
 @BOTH
+def test_their_types_may_be_declared_in_the_header(text: str) -> None:
+    declared = text.replace("start '2024", "columns (valid_from date, valid_to date), start '2024")
+    assert dict(columns_of(declared)).items() >= {"valid_from": "date", "valid_to": "date"}.items()
+
+
+@BOTH
 def test_the_columns_that_are_added_are_named_valid_from_and_valid_to(text: str) -> None:
     kind = kind_of(text)
     assert (kind.valid_from_name, kind.valid_to_name) == ("valid_from", "valid_to")

@@ -168,6 +168,8 @@ def test_naming_the_time_column_as_the_partition_changes_nothing() -> None:
 def test_the_time_column_joins_other_partitions_unless_the_model_opts_out() -> None:
     joined, out = (_partitioned("bucket(16, id)", opts_out=each) for each in (False, True))
     assert joined.fingerprint.data != out.fingerprint.data
+    explicit = _partitioned("event_date, bucket(16, id)", opts_out=False)
+    assert joined.fingerprint.data == explicit.fingerprint.data
     # A transform of the time column is a partition of it already.
     joined, out = (_partitioned("months(event_date)", opts_out=each) for each in (False, True))
     assert joined.fingerprint.data == out.fingerprint.data
