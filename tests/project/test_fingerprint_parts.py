@@ -91,6 +91,9 @@ DATA: list[tuple[str, str]] = [
     (LATE, f"{RANGE}, late_data (mode stateful, sources 'raw.orders|ts')"),
     # what the macros of a query that is run as a whole stand for
     ("kind FULL", "kind FULL, start '2024-01-01'"),
+    # an earlier piece would be merged over the later ones
+    (KEY, f"{KEY}, start '2024-01-01'"),
+    (PARTS, f"{PARTS}, start '2024-01-01'"),
     ("", "depends_on (raw.orders (before '1 day'))"),
     ("depends_on (raw.orders (before '1 day'))", "depends_on (raw.orders (before '2 days'))"),
 ]  # fmt: skip
@@ -104,8 +107,6 @@ METADATA: list[tuple[str, str]] = [
     (f"{RANGE}, cron '@daily'", f"{RANGE}, cron '@weekly'"),
     ("", "cron_tz 'Europe/Berlin'"),
     (RANGE, f"{RANGE}, start '2024-01-01'"),
-    (KEY, f"{KEY}, start '2024-01-01'"),
-    (PARTS, f"{PARTS}, start '2024-01-01'"),
     (UNMANAGED, f"{UNMANAGED}, start '2024-01-01'"),
     (TIME, f"{TIME}, start '2024-01-01'"),
     (COLUMN, f"{COLUMN}, start '2024-01-01'"),

@@ -24,6 +24,7 @@ from vde_dagster.core.kind import (
     External,
     Full,
     IncrementalByTimeRange,
+    IncrementalUnmanaged,
     Managed,
     Seed,
     View,
@@ -206,13 +207,17 @@ def _partition_part(model: Model) -> list[str]:
 
 
 def _is_incremental(model: Model) -> bool:
-    """Whether a model is evaluated in pieces: each has its rows whenever the model starts."""
+    """Whether a model is evaluated in pieces of its interval unit."""
     return not isinstance(model.kind, External | Full | View | Embedded | Seed | Managed)
 
 
 def _range_part(model: Model) -> str:
-    """What the time macros of a model without intervals stand for: they change its rows."""
-    if _is_incremental(model):
+    """What the time macros stand for where rows follow from it.
+
+    A piece of a time range, or what is appended for it, has its rows whenever the model starts. The
+    other kinds are evaluated as a whole, or merge each piece into what the ones before it left.
+    """
+    if isinstance(model.kind, IncrementalByTimeRange | IncrementalUnmanaged):
         return ""
     body = model.body
     timed = isinstance(body, PythonFunction) or (
