@@ -9,21 +9,41 @@ MODEL (
 
 WITH departures AS (
   SELECT
-    scheduled_departure, scheduled_hour, carrier, flight, tailnum, origin, dest, distance_miles,
-    actual_departure, departure_delay_minutes, cancelled
+    scheduled_departure,
+    scheduled_hour,
+    carrier,
+    flight,
+    tailnum,
+    origin,
+    dest,
+    distance_miles,
+    actual_departure,
+    departure_delay_minutes,
+    cancelled
   FROM staging.departures
   WHERE
     scheduled_departure BETWEEN @start_dt AND @end_dt
 ), arrivals AS (
   SELECT
-    scheduled_departure, carrier, flight, origin, dest, actual_arrival, air_time_minutes,
+    scheduled_departure,
+    carrier,
+    flight,
+    origin,
+    dest,
+    actual_arrival,
+    air_time_minutes,
     arrival_delay_minutes
   FROM staging.arrivals
   WHERE
     scheduled_departure BETWEEN @start_dt AND @end_dt
 ), weather AS (
   SELECT
-    origin, observed_at, temperature_f, wind_speed_mph, precipitation_inches, visibility_miles
+    origin,
+    observed_at,
+    temperature_f,
+    wind_speed_mph,
+    precipitation_inches,
+    visibility_miles
   FROM staging.weather
   WHERE
     observed_at BETWEEN @start_dt AND @end_dt

@@ -14,13 +14,10 @@ SELECT
   COUNT_IF(cancelled) AS cancelled, -- Of them cancelled
   COUNT(actual_departure) AS departed, -- Of them departed
   COALESCE(SUM(departure_delay_minutes), 0) AS total_departure_delay_minutes, -- Early is negative
-  CAST(SUM(departure_delay_minutes) AS DOUBLE)
-    / NULLIF(COUNT(departure_delay_minutes), 0) AS mean_departure_delay_minutes, -- Null if none
+  CAST(SUM(departure_delay_minutes) AS DOUBLE) / NULLIF(COUNT(departure_delay_minutes), 0) AS mean_departure_delay_minutes, -- Null if none
   COUNT(wind_speed_mph) AS flights_with_wind, -- Flights whose hour has a wind report
-  CAST(CAST(SUM(wind_speed_mph) AS DECIMAL(18, 5)) AS DOUBLE)
-    / NULLIF(COUNT(wind_speed_mph), 0) AS mean_wind_speed_mph, -- From an exact decimal sum
-  CAST(CAST(SUM(visibility_miles) AS DECIMAL(18, 2)) AS DOUBLE)
-    / NULLIF(COUNT(visibility_miles), 0) AS mean_visibility_miles -- From an exact decimal sum
+  CAST(CAST(SUM(wind_speed_mph) AS DECIMAL(18, 5)) AS DOUBLE) / NULLIF(COUNT(wind_speed_mph), 0) AS mean_wind_speed_mph, -- From an exact decimal sum
+  CAST(CAST(SUM(visibility_miles) AS DECIMAL(18, 2)) AS DOUBLE) / NULLIF(COUNT(visibility_miles), 0) AS mean_visibility_miles -- From an exact decimal sum
 FROM core.flights
 WHERE
   scheduled_departure BETWEEN @start_dt AND @end_dt

@@ -17,12 +17,9 @@ SELECT
   COALESCE(SUM(departure_delay_minutes), 0) AS total_departure_delay_minutes, -- Early is negative
   COALESCE(SUM(arrival_delay_minutes), 0) AS total_arrival_delay_minutes, -- Early is negative
   COUNT_IF(departure_delay_minutes > 15) AS departed_over_15_late, -- By more than 15 minutes
-  CAST(SUM(departure_delay_minutes) AS DOUBLE)
-    / NULLIF(COUNT(departure_delay_minutes), 0) AS mean_departure_delay_minutes, -- Null if none
-  CAST(SUM(arrival_delay_minutes) AS DOUBLE)
-    / NULLIF(COUNT(arrival_delay_minutes), 0) AS mean_arrival_delay_minutes, -- Null if none
-  CAST(COUNT_IF(departure_delay_minutes > 15) AS DOUBLE)
-    / NULLIF(COUNT(departure_delay_minutes), 0) AS share_over_15_late -- Of the departed, 0 to 1
+  CAST(SUM(departure_delay_minutes) AS DOUBLE) / NULLIF(COUNT(departure_delay_minutes), 0) AS mean_departure_delay_minutes, -- Null if none
+  CAST(SUM(arrival_delay_minutes) AS DOUBLE) / NULLIF(COUNT(arrival_delay_minutes), 0) AS mean_arrival_delay_minutes, -- Null if none
+  CAST(COUNT_IF(departure_delay_minutes > 15) AS DOUBLE) / NULLIF(COUNT(departure_delay_minutes), 0) AS share_over_15_late -- Of the departed, 0 to 1
 FROM core.flights
 WHERE
   scheduled_departure BETWEEN @start_dt AND @end_dt

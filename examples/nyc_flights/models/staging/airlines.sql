@@ -4,5 +4,8 @@ MODEL (
   owner 'flights',
   description 'Names of the airlines, one row per carrier code',
   grain carrier,
-  columns (carrier string, name string)
+  columns (
+    carrier string,
+    name string
+  )
 );

@@ -5,7 +5,10 @@ MODEL (
   owner 'flights',
   description 'One row per flight that arrived, by scheduled departure',
   grain (scheduled_departure, carrier, flight, origin, dest),
-  late_data (mode stateless, sources (raw.arrivals))
+  late_data (
+    mode stateless,
+    sources (raw.arrivals)
+  )
 );
 
 SELECT

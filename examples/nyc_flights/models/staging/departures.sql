@@ -5,7 +5,10 @@ MODEL (
   owner 'flights',
   description 'One row per flight that left or was cancelled, by scheduled departure',
   grain (scheduled_departure, carrier, flight, origin, dest),
-  late_data (mode stateless, sources (raw.departures))
+  late_data (
+    mode stateless,
+    sources (raw.departures)
+  )
 );
 
 SELECT
