@@ -149,3 +149,47 @@ def test_a_description_in_the_header_wins_over_a_comment(graph_of: Build) -> Non
     )
     columns = graph_of({"m.x": text})[ModelName("m", "x")].columns
     assert [each.description for each in columns] == ["from the header", "from the query"]
+
+
+@pytest.mark.parametrize(
+    "column,cron,projection,words",
+    [
+        ("d", "@daily", "a > 1 AS d", "which holds no time"),
+        ("d", "@daily", "a AS d", "is a number"),
+        ("(d, 'yyyyMMdd')", "@hourly", "DATE_FORMAT(ts, 'yyyyMMdd') AS d", "one hour from another"),
+        ("d", "@hourly", "CAST(ts AS DATE) AS d", "is a DATE"),
+    ],
+)
+def test_a_time_column_that_cannot_tell_intervals_apart_is_refused(
+    graph_of: Build, column: str, cron: str, projection: str, words: str
+) -> None:
+    text = (
+        f"MODEL (kind INCREMENTAL_BY_TIME_RANGE (time_column {column}), cron '{cron}'); "
+        f"SELECT {projection} FROM raw.t WHERE ts BETWEEN @start_dt AND @end_dt"
+    )
+    (found,) = problems(graph_of, {"m.x": text})
+    assert words in found
+
+
+@pytest.mark.parametrize(
+    "header",
+    [
+        "kind INCREMENTAL_BY_UNIQUE_KEY (unique_key nope)",
+        "kind SCD_TYPE_2_BY_TIME (unique_key a, updated_at_name nope)",
+        "kind SCD_TYPE_2_BY_COLUMN (unique_key a, columns (b, nope))",
+        "kind FULL, partitioned_by nope",
+    ],
+)
+def test_a_column_that_a_header_names_is_looked_for_behind_a_star(
+    graph_of: Build, header: str
+) -> None:
+    (found,) = problems(graph_of, {"m.x": f"MODEL ({header}); SELECT * FROM raw.t"})
+    assert "'nope' is not among its columns" in found
+
+
+def test_a_view_over_an_embedded_model_with_time_macros_is_refused(graph_of: Build) -> None:
+    embedded = "MODEL (kind EMBEDDED); SELECT a FROM raw.t WHERE ts > @start_dt"
+    (found,) = problems(graph_of, {"m.e": embedded, "m.v": "SELECT a FROM m.e"})
+    assert "a VIEW is read at any time" in found
+    full = "MODEL (kind FULL); SELECT a FROM m.e"
+    assert ModelName("m", "f") in graph_of({"m.e": embedded, "m.f": full})

@@ -218,7 +218,17 @@ def test_every_dialect_reads_the_same_macros(dialect: str) -> None:
         "SELECT a * 2 AS a_3, b * 2 AS b_3, 3 AS n, c AS e, '@g' AS g "
         "FROM raw.orders WHERE h BETWEEN @start_ds AND @end_ds AND i IN (1, 2)"
     )
+    if dialect == "duckdb":  # in its own SQL @a is ABS(a), and a parameter is $a
+        expected = expected.replace("@start", "$start").replace("@end", "$end")
     assert sql_of(text, dialect) == plain(expected, dialect)
+
+
+@pytest.mark.parametrize("dialect", DIALECTS)
+def test_time_macros_are_parameters_in_every_dialect(dialect: str) -> None:
+    text = "SELECT a FROM t WHERE a >= @start_ds AND b < DATE(@end_dt)"
+    (query,) = read(text, dialect).expressions
+    assert [each.name for each in query.find_all(exp.Parameter)] == ["start_ds", "end_dt"]
+    assert query.find(exp.Abs) is None
 
 
 @pytest.mark.parametrize("dialect", DIALECTS)

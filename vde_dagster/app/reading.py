@@ -11,7 +11,6 @@ from sqlglot import exp
 from vde_dagster.app.binding import Binding
 from vde_dagster.app.services import Services, valid_to_of
 from vde_dagster.core.constants import Moments
-from vde_dagster.core.embedded import timed_above
 from vde_dagster.core.errors import Refused
 from vde_dagster.core.graph import Node
 from vde_dagster.core.input_ranges import InputRange, WholeTable, input_ranges
@@ -100,18 +99,7 @@ def rendered(
 
 
 def physical_query(binding: Binding, node: Node, now: datetime) -> exp.Query:
-    """A VIEW's query over physical tables and physical views.
-
-    Raises:
-        Refused: An EMBEDDED model in it has time macros.
-    """
-    timed = timed_above(binding.graph, node.name)
-    if timed:
-        raise Refused(
-            f"{node.name} is a VIEW and reads the EMBEDDED {', '.join(map(str, timed))}, which has "
-            "time macros. A view is read at any time, so they mean nothing in it; use the kind "
-            "FULL, or leave the filter to who reads the view."
-        )
+    """A VIEW's query over physical tables and physical views."""
     times = TimeRange(start=now, end=None, execution_time=now)
     return render_model(
         binding.graph,

@@ -190,7 +190,7 @@ def _macro(node: exp.Expr, moments: Moments | None) -> Constant | None:
         case "date":
             return _dated(exact)
         case "ds":
-            return _as_text(_dated(exact))
+            return _as_text(_dated(exact), certain=True)
         case "ts" | "tstz":
             texts = (each.isoformat(sep=" ") for each in known[moment])
             low, high = (each if form == "tstz" else each.removesuffix("+00:00") for each in texts)
@@ -208,7 +208,7 @@ def _cast(node: exp.Expr, moments: Moments | None) -> Constant | None:
     if to.is_type("date"):
         return _dated(instants_of(value))
     if to.is_type("text", "varchar") and not to.expressions:
-        return _as_text(value)
+        return _as_text(value, certain=isinstance(node.this.unnest(), _DATES))
     return _as_number(value) if to.is_type("int", "bigint") else None
 
 
@@ -221,18 +221,26 @@ def _as_timestamp(value: Constant | None, *, zoned: bool) -> Instants | None:
     return None if found is None else replace(found, is_date=False)
 
 
-def _as_text(value: Constant | None) -> Texts | None:
-    """What CAST makes of it; how a timestamp is written differs between engines."""
+def _as_text(value: Constant | None, *, certain: bool) -> Texts | None:
+    """What CAST makes of it; how a timestamp is written differs between engines.
+
+    ``certain`` tells that every engine has a date here. What is added to one is still a date for
+    Spark; others make a timestamp of it, whose text begins with the date's.
+    """
     if not isinstance(value, Instants):
         return value if isinstance(value, Texts) else None
     bounds = (value.low, value.high)
     if value.is_date and all(Grain.DAY.floor(each) == each for each in bounds):
         low, high = (each.date().isoformat() for each in bounds)
+        high = high if certain else f"{high} 00:00:00"
     elif value.is_date and value.free is not None:
         low, high = (each.isoformat(sep=" ") for each in bounds)
     else:
         return None
     return Texts(low=low, high=high, free=value.free)
+
+
+_DATES: Final = (exp.Cast, exp.TsOrDsToDate, exp.Parameter)
 
 
 def _as_number(value: Constant | None) -> Number | None:

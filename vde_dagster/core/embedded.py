@@ -8,7 +8,6 @@ from __future__ import annotations
 
 from vde_dagster.core.graph import Graph
 from vde_dagster.core.kind import Embedded
-from vde_dagster.core.macros import macros_in
 from vde_dagster.core.names import ModelName
 
 
@@ -30,15 +29,3 @@ def stored_parents(graph: Graph, name: ModelName) -> tuple[ModelName, ...]:
     every = {parent for reader in readers for parent in graph[reader].model.parents}
     return tuple(sorted(each for each in every if not isinstance(graph[each].model.kind, Embedded)))
 
-
-def timed_above(graph: Graph, name: ModelName) -> tuple[ModelName, ...]:
-    """The EMBEDDED models in a model's query that have time macros.
-
-    A VIEW may have none: it is read at any time, so they mean nothing in it.
-    """
-    return tuple(
-        each
-        for each in embedded_above(graph, name)
-        if (canonical := graph[each].canonical) is not None
-        and any(True for _ in macros_in(canonical.expression))
-    )

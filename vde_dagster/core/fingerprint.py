@@ -30,7 +30,7 @@ from vde_dagster.core.kind import (
     View,
 )
 from vde_dagster.core.macros import macros_in
-from vde_dagster.core.model import Model, PythonFunction, Query, SeedRows
+from vde_dagster.core.model import SIGNALS_FOLDER, Model, PythonFunction, Query, SeedRows
 from vde_dagster.core.names import TableName
 
 SCHEME: Final = "vde/2"
@@ -130,6 +130,7 @@ def metadata_parts(model: Model, canonical: CanonicalQuery | None) -> tuple[str,
         *(f"reference={', '.join(each)}" for each in model.references),
         *(f"audit={each}" for each in model.audits),
         *(f"signal={each}" for each in model.signals),
+        *(f"signal_code={each}" for each in _signal_code(model)),
         *(f"comment={name.lower()} {text}" for name, text in described if text),
         *(f"comment={name} {text}" for name, text in sorted(model.column_descriptions.items())),
         *(f"sql_comment={comment}" for comment in _sql_comments(model)),
@@ -318,6 +319,15 @@ def _is_model_decorator(node: ast.expr) -> bool:
     called = node.func if isinstance(node, ast.Call) else node
     name = called.attr if isinstance(called, ast.Attribute) else getattr(called, "id", "")
     return name == "model"
+
+
+def _signal_code(model: Model) -> list[str]:
+    """The predicates that hold intervals back: an environment asks those that it was planned with.
+
+    They decide when rows are made, and not which.
+    """
+    files = sorted(model.source.attachments.items())
+    return [_python_form(text) for path, text in files if path.startswith(SIGNALS_FOLDER)]
 
 
 def _sql_comments(model: Model) -> list[str]:

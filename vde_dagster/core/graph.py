@@ -12,10 +12,19 @@ from vde_dagster.core.canonical import CanonicalQuery, QueryInvalid, canonicaliz
 from vde_dagster.core.dsha import Column
 from vde_dagster.core.errors import Problem, ProjectInvalid
 from vde_dagster.core.fingerprint import Fingerprint, fingerprint
-from vde_dagster.core.intervals import IntervalUnit
-from vde_dagster.core.kind import External, ScdType2ByColumn, ScdType2ByTime
+from vde_dagster.core.kind import (
+    Embedded,
+    External,
+    IncrementalByTimeRange,
+    ScdType2ByColumn,
+    ScdType2ByTime,
+    View,
+)
+from vde_dagster.core.macros import macros_in
 from vde_dagster.core.model import Model, Query, SeedRows
+from vde_dagster.core.named_columns import added_columns, columns_named
 from vde_dagster.core.names import ModelName
+from vde_dagster.core.time_formats import why_no_axis
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -49,12 +58,18 @@ class Graph:
         return name in self.nodes
 
 
-def build_graph(models: Iterable[Model], *, unread: Container[ModelName] = ()) -> Graph:
+def build_graph(
+    models: Iterable[Model],
+    *,
+    unread: Container[ModelName] = (),
+    disabled: Container[ModelName] = (),
+) -> Graph:
     """Check how models fit together, and resolve each against its parents.
 
     Args:
         models: All of them, in any order.
         unread: Models whose files could not be read. That others read them is no further problem.
+        disabled: Models that the project has and that are switched off.
 
     Raises:
         ProjectInvalid: Names given twice, parents that nothing declares, cycles, and queries that
@@ -63,7 +78,7 @@ def build_graph(models: Iterable[Model], *, unread: Container[ModelName] = ()) -
     every = list(models)
     problems = [*_duplicates(every), *_elsewhere(every)]
     by_name = {model.name: model for model in every}
-    problems += _missing_parents(by_name, unread)
+    problems += _missing_parents(by_name, unread, disabled)
     order, cycles = _ordered(by_name)
     problems += cycles
     nodes: dict[ModelName, Node] = {}
@@ -113,6 +128,7 @@ def _node(model: Model, nodes: Mapping[ModelName, Node]) -> Node:
             schemas={parent.name: parent.columns for parent in parents},
         )
         _check_columns(model, canonical)
+        _check_view(model, nodes)
     return Node(
         model=model,
         canonical=canonical,
@@ -126,15 +142,31 @@ def _check_columns(model: Model, canonical: CanonicalQuery) -> None:
     twice = sorted({name for name in names if names.count(name) > 1})
     if twice:
         raise QueryInvalid(f"the query returns several columns named {', '.join(twice)}")
-    if model.time_column is not None and model.time_column not in names:
-        raise QueryInvalid(f"the time column {model.time_column!r} is not among its columns")
+    known = {*names, *added_columns(model.kind)}
+    for what, column in columns_named(model.kind, model.storage):
+        if column not in known:
+            raise QueryInvalid(f"the {what} {column!r} is not among its columns")
     types = {column.name.lower(): column.type for column in _columns(model, canonical)}
-    finer = model.unit not in (IntervalUnit.DAY, IntervalUnit.MONTH, IntervalUnit.YEAR)
-    if model.time_column is not None and types[model.time_column] == "date" and finer:
-        raise QueryInvalid(
-            f"the time column {model.time_column!r} is a DATE, which cannot tell one "
-            f"{model.unit.value} from another; use a timestamp, or a daily cron"
-        )
+    if isinstance(model.kind, IncrementalByTimeRange):
+        column = model.kind.time_column
+        why = why_no_axis(types[column], model.kind.time_format, model.unit)
+        if why is not None:
+            raise QueryInvalid(f"the time column {column!r} {why}")
+
+
+def _check_view(model: Model, nodes: Mapping[ModelName, Node]) -> None:
+    """A VIEW is read at any time, so no time macro may come into its query with another's."""
+    waiting = list(model.parents) if isinstance(model.kind, View) else []
+    while waiting:
+        parent = nodes[waiting.pop()]
+        if not isinstance(parent.model.kind, Embedded) or parent.canonical is None:
+            continue
+        if any(True for _ in macros_in(parent.canonical.expression)):
+            raise QueryInvalid(
+                f"a VIEW is read at any time, so the time macros of the EMBEDDED {parent.name}, "
+                "which stands in its query, mean nothing"
+            )
+        waiting += parent.model.parents
 
 
 def _columns(model: Model, canonical: CanonicalQuery | None) -> tuple[Column, ...]:
@@ -198,12 +230,21 @@ def _elsewhere(models: Sequence[Model]) -> Iterator[Problem]:
 
 
 def _missing_parents(
-    models: Mapping[ModelName, Model], unread: Container[ModelName]
+    models: Mapping[ModelName, Model],
+    unread: Container[ModelName],
+    disabled: Container[ModelName],
 ) -> Iterator[Problem]:
     known = {str(name) for name in models}
     for model in models.values():
         for parent in model.parents:
             if parent in models or parent in unread or parent.catalog:
+                continue
+            if parent in disabled:
+                yield Problem(
+                    place=model.place,
+                    message=f"{model.name} reads {parent}, which is disabled",
+                    advice=f"Take `enabled false` out of {parent}, or disable {model.name}, too.",
+                )
                 continue
             close = difflib.get_close_matches(str(parent), known, n=1)
             guess = f"Did you mean {close[0]}? If not, " if close else ""

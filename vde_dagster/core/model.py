@@ -7,6 +7,7 @@ from dataclasses import dataclass, field
 from datetime import datetime, timedelta
 from enum import Enum
 from pathlib import Path
+from typing import Final
 
 from sqlglot import exp
 
@@ -16,6 +17,9 @@ from vde_dagster.core.intervals import IntervalUnit
 from vde_dagster.core.kind import IncrementalByTimeRange, Kind
 from vde_dagster.core.late_data import LateDataMode, LateDataPolicy
 from vde_dagster.core.names import ModelName
+
+SIGNALS_FOLDER: Final = "signals/"
+"""Where the files of signals lie in a project, and among the attachments of a model."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

@@ -2,10 +2,9 @@
 
 from __future__ import annotations
 
-from collections.abc import Collection, Iterable, Iterator
+from collections.abc import Collection, Iterator
 from typing import Final
 
-import sqlglot
 from sqlglot import exp
 
 from vde_dagster.core.errors import Place
@@ -13,15 +12,12 @@ from vde_dagster.core.kind import (
     EVERY_COLUMN,
     Embedded,
     IncrementalByTimeRange,
-    IncrementalByUniqueKey,
-    Kind,
-    ScdType2ByColumn,
-    ScdType2ByTime,
     View,
 )
 from vde_dagster.core.late_data import LateDataMode
 from vde_dagster.core.macros import TIME_MACROS, macros_in
-from vde_dagster.core.model import Query, Storage
+from vde_dagster.core.model import Query
+from vde_dagster.core.named_columns import added_columns, columns_named
 from vde_dagster.core.row_local import why_not_row_local
 from vde_dagster.core.star_macro import is_star_macro
 from vde_dagster.project.model_properties import Properties
@@ -90,7 +86,7 @@ def _check_columns(
 ) -> None:
     """The columns that a header names must be among those that the table will have."""
     names = {_output_name(projection) for projection in query.selects}
-    added = _added_columns(properties.kind)
+    added = added_columns(properties.kind)
     for column, option in added.items():
         if column in names:
             message = f"the query returns {column!r}, which {properties.kind.keyword} adds itself"
@@ -110,22 +106,13 @@ def check_named_columns(
         place: Stands in where the place of a property is not known.
         problems: Gets what is wrong.
     """
-    known, added = sorted(name for name in names if name), _added_columns(properties.kind)
-    in_table = (*_laid_out_by(properties.storage), *_described_by(properties))
-    for what, column in (*_named_columns(properties.kind), *in_table):
+    known, added = sorted(name for name in names if name), added_columns(properties.kind)
+    named = (*columns_named(properties.kind, properties.storage), *_described_by(properties))
+    for what, column in named:
         if column not in names and (column not in added or what not in _PROPERTY):
             message = f"the {what} {column!r} is not among the columns"
             where = properties.places.get(_PROPERTY.get(what, "kind"), place)
             problems.add(where, message, suggestion(column, known))
-
-
-def _added_columns(kind: Kind) -> dict[str, str]:
-    """Columns that a kind adds to those of the query, with the options that name them."""
-    match kind:
-        case ScdType2ByTime() | ScdType2ByColumn():
-            return {kind.valid_from_name: "valid_from_name", kind.valid_to_name: "valid_to_name"}
-        case _:
-            return {}
 
 
 _PROPERTY: Final = {
@@ -139,13 +126,6 @@ _PROPERTY: Final = {
 """The property that names a column of the table, for what is no option of the kind."""
 
 
-def _laid_out_by(storage: Storage) -> Iterator[tuple[str, str]]:
-    for field in storage.partitioned_by:
-        yield "partitioned_by column", field.column
-    for column in storage.clustered_by:
-        yield "clustered_by column", column
-
-
 def _described_by(properties: Properties) -> Iterator[tuple[str, str]]:
     for declared in properties.columns:
         yield "declared column", declared.name
@@ -154,34 +134,6 @@ def _described_by(properties: Properties) -> Iterator[tuple[str, str]]:
     what = "grain column" if "grain" in properties.places else "grains column"
     for column in dict.fromkeys(each for key in properties.grains for each in key):
         yield what, column
-
-
-def _named_columns(kind: Kind) -> Iterator[tuple[str, str]]:
-    match kind:
-        case IncrementalByTimeRange(time_column=column):
-            if column:  # none could be read
-                yield "time column", column
-        case IncrementalByUniqueKey(unique_key=keys):
-            yield from _columns_of_key(keys)
-        case ScdType2ByTime(unique_key=keys, updated_at_name=column):
-            yield from _columns_of_key(keys)
-            yield "updated_at column", column
-        case ScdType2ByColumn(unique_key=keys, columns=columns, updated_at_name=updated_at):
-            yield from _columns_of_key(keys)
-            for column in columns:
-                if column != EVERY_COLUMN:
-                    yield "compared column", column
-            if updated_at is not None:
-                yield "updated_at column", updated_at
-        case _:
-            return
-
-
-def _columns_of_key(keys: Iterable[str]) -> Iterator[tuple[str, str]]:
-    """The columns of keys in Spark's dialect, each key a column or an expression."""
-    for key in keys:
-        for column in sqlglot.parse_one(key, dialect="spark").find_all(exp.Column):
-            yield "unique_key column", column.parts[0].name.lower()  # its field may follow
 
 
 def _output_name(projection: exp.Expr) -> str:

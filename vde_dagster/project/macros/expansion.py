@@ -9,8 +9,10 @@ from __future__ import annotations
 
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field, replace
+from functools import cache
 from typing import Final
 
+import sqlglot
 from sqlglot import exp
 from sqlglot.dialects.dialect import Dialect
 from sqlglot.errors import ParseError, SqlglotError
@@ -125,6 +127,8 @@ class Expander:
     def _value(self, call: Call, frame: Frame) -> exp.Expr:
         """What ``@name`` stands for."""
         name = call.name
+        if name in TIME_MACROS:
+            return exp.Parameter(this=exp.var(name))
         if name in frame.bindings:
             return self._bound(name, frame)
         definition = self.definitions.get(name)
@@ -211,9 +215,10 @@ class Expander:
         try:
             if isinstance(item, Name):
                 return (self._name(item, frame),)
-            if item.arguments is None and item.name in TIME_MACROS:
+            timed = item.arguments is None and item.name in TIME_MACROS
+            if timed and _reads_parameters(type(self.dialect)):
                 return item.tokens
-            if item.arguments is None or item.name == "var":
+            if not timed and (item.arguments is None or item.name == "var"):
                 (value,) = self.evaluate(item, frame, Position.EXPRESSION)
                 if (atoms := atoms_of(value, like=item.tokens)) is not None:
                     return atoms
@@ -288,6 +293,15 @@ class Expander:
             name = leaf.name.lower()
             if name in frame.bindings and not leaf.args.get("quoted") and not is_own(leaf, name):
                 put(leaf, [self._bound(name, frame)])
+
+
+@cache
+def _reads_parameters(dialect: type[Dialect]) -> bool:
+    """Whether a dialect's parser reads ``@name`` as a parameter; for DuckDB ``@`` is ABS."""
+    try:
+        return isinstance(sqlglot.parse_one("@a", dialect=dialect), exp.Parameter)
+    except SqlglotError:
+        return False
 
 
 def first_line(error: Exception) -> str:
