@@ -11,7 +11,6 @@ from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
 
 from sqlglot import exp
-from sqlglot.errors import SqlglotError
 from sqlglot.optimizer.annotate_types import annotate_types
 from sqlglot.optimizer.qualify import qualify
 from sqlglot.schema import MappingSchema
@@ -20,6 +19,7 @@ from vde_dagster.core.dsha import Column
 from vde_dagster.core.errors import Refused
 from vde_dagster.core.macros import EPOCH_DAY, resolve_time_macros
 from vde_dagster.core.names import ModelName
+from vde_dagster.core.sql_errors import SQL_ERRORS, first_line
 from vde_dagster.core.star_macro import StarMacroInvalid, expand_star_macros
 
 UNKNOWN_TYPE = "unknown"
@@ -64,8 +64,10 @@ def canonicalize(
         assert isinstance(qualified, exp.Query)
         found = _columns(qualified, schema=schema, dialect=dialect, documented=documented)
         columns = tuple(found)
-    except (SqlglotError, StarMacroInvalid) as error:
-        raise QueryInvalid(str(error).split("\n", maxsplit=1)[0].strip()) from error
+    except StarMacroInvalid as error:
+        raise QueryInvalid(str(error)) from error
+    except SQL_ERRORS as error:
+        raise QueryInvalid(first_line(error)) from error
     return CanonicalQuery(expression=qualified, columns=columns)
 
 

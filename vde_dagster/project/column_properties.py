@@ -8,10 +8,10 @@ from typing import Final
 
 import sqlglot
 from sqlglot import exp
-from sqlglot.errors import SqlglotError
 from sqlglot.tokenizer_core import TokenType
 
 from vde_dagster.core.dsha import Column
+from vde_dagster.core.sql_errors import SQL_ERRORS
 from vde_dagster.project.model_block import Value
 from vde_dagster.project.problems import Problems
 from vde_dagster.project.values import read_columns_of, read_options, read_text
@@ -59,7 +59,7 @@ def column_type(text: str, dialect: str = "spark") -> str | None:
     try:
         written = sqlglot.parse_one(text, dialect=dialect, into=exp.DataType).sql("spark")
         found = sqlglot.parse_one(written, dialect="spark", into=exp.DataType)
-    except (SqlglotError, ValueError, RecursionError):
+    except (*SQL_ERRORS, RecursionError):
         return None
     if any(each.this not in _TYPES for each in found.find_all(exp.DataType)):
         return None

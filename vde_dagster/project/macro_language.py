@@ -13,14 +13,15 @@ from typing import Final
 
 from sqlglot import exp
 from sqlglot.dialects.dialect import Dialect
-from sqlglot.errors import ParseError, SqlglotError
+from sqlglot.errors import ParseError
 from sqlglot.tokenizer_core import Token
 
 from vde_dagster.core.errors import Place
 from vde_dagster.core.macros import TIME_MACROS
+from vde_dagster.core.sql_errors import SQL_ERRORS, first_line
 from vde_dagster.core.star_macro import is_star_macro
 from vde_dagster.project.macros.builtin import BUILTINS
-from vde_dagster.project.macros.expansion import Expander, first_line
+from vde_dagster.project.macros.expansion import Expander
 from vde_dagster.project.macros.scope import MacroScope
 from vde_dagster.project.macros.tokens import (
     MacroError,
@@ -74,7 +75,7 @@ def read_statements(
         return None
     try:
         tokens = read.tokenize(padded)
-    except SqlglotError as error:
+    except SQL_ERRORS as error:
         if not _refuse_jinja([text], place, problems):
             problems.add(place, f"the query does not parse: {first_line(error)}", _CHECK)
         return None
@@ -106,7 +107,7 @@ def _read(
     except MacroError as error:
         problems.add(_place_of(error.token, place), error.message, error.advice)
         return ()
-    except SqlglotError as error:
+    except SQL_ERRORS as error:
         details = error.errors if isinstance(error, ParseError) else ()
         line = details[0].get("line") if details else None
         where = Place(path=place.path, line=line or tokens[0].line)
@@ -195,6 +196,6 @@ def _text_of(command: exp.Command) -> str:
 def _has_macro(text: str, dialect: Dialect) -> bool:
     try:
         found = find_macros(dialect.tokenize(text), spaced=frozenset())
-    except (SqlglotError, MacroError):
+    except (*SQL_ERRORS, MacroError):
         return "@" in text
     return any(not isinstance(each, Token) for each in found)

@@ -7,10 +7,10 @@ from typing import Final, TypeVar
 
 import sqlglot
 from sqlglot import exp
-from sqlglot.errors import SqlglotError
 from sqlglot.optimizer.normalize_identifiers import normalize_identifiers
 
 from vde_dagster.core.macros import TIME_MACROS, macros_in
+from vde_dagster.core.sql_errors import SQL_ERRORS
 from vde_dagster.project.model_block import Value
 from vde_dagster.project.problems import Problems, suggestion
 from vde_dagster.project.values import read_expression
@@ -50,7 +50,7 @@ def read_unique_key(value: Value, dialect: str, problems: Problems) -> tuple[str
 def _is_spark(text: str) -> bool:
     try:
         sqlglot.parse_one(text, dialect="spark")
-    except SqlglotError:
+    except SQL_ERRORS:
         return False
     return True
 
@@ -66,7 +66,7 @@ def _is_bare(name: str) -> bool:
     """Whether a text is read as the name of a column without quotes."""
     try:
         found = sqlglot.parse_one(name, dialect="spark")
-    except SqlglotError:
+    except SQL_ERRORS:
         return False
     return isinstance(found, exp.Column) and found.sql("spark") == name
 
@@ -83,7 +83,7 @@ def read_when_matched(
         text = text[1:-1]
     try:
         merge = sqlglot.parse_one(_CLAUSES + text, dialect=dialect)
-    except (SqlglotError, ValueError, RecursionError):
+    except (*SQL_ERRORS, RecursionError):
         merge = None
     whens = merge.args.get("whens") if isinstance(merge, exp.Merge) else None
     if whens is None or not whens.expressions:

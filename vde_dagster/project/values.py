@@ -10,11 +10,11 @@ from typing import Final, TypeVar
 
 import sqlglot
 from sqlglot import exp
-from sqlglot.errors import SqlglotError
 from sqlglot.tokenizer_core import TokenType
 
 from vde_dagster.core.intervals import parse_duration, parse_instant
 from vde_dagster.core.names import InvalidName, ModelName
+from vde_dagster.core.sql_errors import SQL_ERRORS
 from vde_dagster.project.model_block import BRACKETS, Value
 from vde_dagster.project.problems import Problems, suggestion
 
@@ -141,7 +141,7 @@ def read_expression(value: Value, dialect: str, problems: Problems) -> exp.Expr 
     """An expression in a dialect; None (and a problem) where it does not parse."""
     try:
         return sqlglot.parse_one(value.sql, dialect=dialect)
-    except (SqlglotError, ValueError, RecursionError):
+    except (*SQL_ERRORS, RecursionError):
         message = f"{value.sql!r} is no SQL expression"
         problems.add(value.place, message, "Check the SQL against the model's dialect.")
         return None

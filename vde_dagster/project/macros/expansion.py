@@ -15,10 +15,11 @@ from typing import Final
 import sqlglot
 from sqlglot import exp
 from sqlglot.dialects.dialect import Dialect
-from sqlglot.errors import ParseError, SqlglotError
+from sqlglot.errors import ParseError
 from sqlglot.tokenizer_core import Token, TokenType
 
 from vde_dagster.core.macros import TIME_MACROS
+from vde_dagster.core.sql_errors import SQL_ERRORS, first_line
 from vde_dagster.project.macros.placement import put, put_union
 from vde_dagster.project.macros.scope import Definition, Frame, MacroScope, Position
 from vde_dagster.project.macros.tokens import (
@@ -192,7 +193,7 @@ class Expander:
         except MacroError as error:
             error.token = None
             raise
-        except SqlglotError as error:
+        except SQL_ERRORS as error:
             message = f"{macro.described} returns what is no SQL: {first_line(error)}"
             raise MacroError(message, "Return SQL of the model's dialect.") from error
 
@@ -300,17 +301,8 @@ def _reads_parameters(dialect: type[Dialect]) -> bool:
     """Whether a dialect's parser reads ``@name`` as a parameter; for DuckDB ``@`` is ABS."""
     try:
         return isinstance(sqlglot.parse_one("@a", dialect=dialect), exp.Parameter)
-    except SqlglotError:
+    except SQL_ERRORS:
         return False
-
-
-def first_line(error: Exception) -> str:
-    """What a parser's error says, with the text that it is about."""
-    details = getattr(error, "errors", None)
-    if details and details[0].get("description"):
-        near = f" near `{details[0].get('highlight')}`" if details[0].get("highlight") else ""
-        return f"{details[0]['description'].rstrip('.')}{near}"
-    return str(error).split("\n", maxsplit=1)[0]
 
 
 def _is_call_of(name: str, item: Token | Call | Name) -> bool:

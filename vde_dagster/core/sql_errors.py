@@ -1,0 +1,30 @@
+"""What sqlglot raises for texts that it does not understand.
+
+Besides its own errors, its parsers and its optimizer end in plain Python errors on some texts.
+"""
+
+from __future__ import annotations
+
+from typing import Final
+
+from sqlglot.errors import SqlglotError
+
+SQL_ERRORS: Final = (
+    SqlglotError,
+    AssertionError,
+    AttributeError,
+    LookupError,
+    TypeError,
+    ValueError,
+)
+
+
+def first_line(error: Exception) -> str:
+    """What is wrong, in one line for a person."""
+    if not isinstance(error, SqlglotError):
+        return "the parser cannot make sense of it"
+    details = getattr(error, "errors", None)
+    if details and details[0].get("description"):
+        near = f" near `{details[0].get('highlight')}`" if details[0].get("highlight") else ""
+        return f"{details[0]['description'].rstrip('.')}{near}"
+    return str(error).split("\n", maxsplit=1)[0].strip()
