@@ -2,9 +2,13 @@
 
 from __future__ import annotations
 
+import logging
+
 
 def main() -> None:
     """Run `vde` with the arguments of this process; never returns."""
     from vde_dagster.cli.commands import vde
 
+    # What sqlglot warns of is told with file and line by whoever asked it.
+    logging.getLogger("sqlglot").setLevel(logging.ERROR)
     vde(prog_name="vde")
