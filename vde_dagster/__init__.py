@@ -18,6 +18,8 @@ if TYPE_CHECKING:
     from vde_dagster.orchestration.io_manager import VdeIcebergIOManager
     from vde_dagster.orchestration.translator import VdeTranslator
     from vde_dagster.project.python_models import model
+    from vde_dagster.project.signals import signal
+    from vde_dagster.project.user_macros import macro
 
 _HOMES = {
     "ModelContext": "vde_dagster.lakehouse.evaluation",
@@ -25,7 +27,9 @@ _HOMES = {
     "VdeProject": "vde_dagster.app.world",
     "VdeTranslator": "vde_dagster.orchestration.translator",
     "build_definitions": "vde_dagster.orchestration.definitions",
+    "macro": "vde_dagster.project.user_macros",
     "model": "vde_dagster.project.python_models",
+    "signal": "vde_dagster.project.signals",
 }
 
 __all__ = [
@@ -35,7 +39,9 @@ __all__ = [
     "VdeTranslator",
     "__version__",
     "build_definitions",
+    "macro",
     "model",
+    "signal",
 ]
 
 

@@ -74,7 +74,7 @@ def read(suffix: str, text: str) -> Model:
 @pytest.mark.parametrize("suffix,text", examples())
 def test_every_example_is_a_model_without_problems(suffix: str, text: str) -> None:
     model = read(suffix, text)
-    assert model.warnings == ()
+    assert [each for each in model.warnings if "this version" not in each.message] == []
     assert str(model.name) in text
 
 

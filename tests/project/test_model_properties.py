@@ -564,6 +564,20 @@ def test_properties_of_others_that_have_no_effect_are_warned_of_by_name(key: str
 
 
 @pytest.mark.parametrize(
+    "header,words",
+    [
+        ("audits (not_null (columns := (id)))", "audits are read and checked, but this version does not run them"),
+        ("allow_partials true", "this version evaluates whole intervals only"),
+        ("kind INCREMENTAL_BY_TIME_RANGE (time_column ts), late_data (mode stateful, sources raw.orders)", "has no sessions yet"),
+    ],
+)  # fmt: skip
+def test_what_is_read_and_not_carried_out_yet_is_told(header: str, words: str) -> None:
+    (warning,) = sql_model(header).warnings
+    assert words in warning.message
+    assert warning.advice.startswith("Until then")
+
+
+@pytest.mark.parametrize(
     "kind,words",
     [
         ("VIEW (materialized true)", "no materialized views"),

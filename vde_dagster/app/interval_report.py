@@ -126,6 +126,9 @@ def _waits(plan: Plan, report: ModelIntervals, owner: str | None) -> str:
         return "what it reads has no data yet"
     if report.complete_to < plan.now:
         return f"what it reads is complete only to {format_instant(report.complete_to)}"
+    if model.signals:
+        names = ", ".join(dict.fromkeys(call.name for call in model.signals))
+        return f"a signal ({names}) holds it back, or what it reads does not hold all of it yet"
     return "what it reads does not hold all of it yet"
 
 

@@ -16,6 +16,7 @@ from vde_dagster.core.names import PRODUCTION, ModelName
 from vde_dagster.core.plan import Plan, Shown, complete_to, make_plan, resolve_snapshots
 from vde_dagster.core.snapshot import ModelSnapshot
 from vde_dagster.ports.state import Environment
+from vde_dagster.project.signals import ready_intervals
 
 
 def plan_environment(services: Services, graph: Graph, environment: str) -> Plan:
@@ -37,7 +38,16 @@ def plan_environment(services: Services, graph: Graph, environment: str) -> Plan
     writes = {name for name, key in keys.items() if may_write(environment, owners.get(key))}
     held = {name: held_intervals(ledger.get(key, ())) for name, key in keys.items()}
     horizons = _horizons(services, graph, now, capped=_capped(graph, writes, held))
-    missing = missing_intervals(graph, now=now, writes=writes, held=held, horizons=horizons)
+    missing = missing_intervals(
+        graph,
+        now=now,
+        writes=writes,
+        held=held,
+        horizons=horizons,
+        ready=lambda model, units: ready_intervals(
+            model, units, execution_time=services.clock.now()
+        ),
+    )
     return make_plan(
         plan_id=services.ids.new(),
         environment=environment,

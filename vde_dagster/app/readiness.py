@@ -6,19 +6,22 @@ What a child would have to wait for is no part of a plan; evaluating it would be
 
 from __future__ import annotations
 
-from collections.abc import Collection, Iterator, Mapping
+from collections.abc import Callable, Collection, Iterable, Iterator, Mapping, Sequence
 from datetime import datetime
 
 from vde_dagster import kinds
 from vde_dagster.core.constants import Moments
 from vde_dagster.core.graph import Graph, Node
 from vde_dagster.core.input_ranges import WholeTable, affected
-from vde_dagster.core.intervals import END_OF_TIME, Interval
+from vde_dagster.core.intervals import END_OF_TIME, Interval, subtract
 from vde_dagster.core.kind import Embedded, External, Full, View
+from vde_dagster.core.model import Model
 from vde_dagster.core.names import ModelName
 from vde_dagster.core.render_model import reads_of
 from vde_dagster.core.schedule import blocked_for_whole, lacking
 from vde_dagster.kinds.rules import ALWAYS
+
+Ready = Callable[[Model, Sequence[Interval]], tuple[Interval, ...]]
 
 
 def missing_intervals(
@@ -28,6 +31,7 @@ def missing_intervals(
     writes: Collection[ModelName],
     held: Mapping[ModelName, tuple[Interval, ...]],
     horizons: Mapping[ModelName, datetime | None],
+    ready: Ready,
 ) -> dict[ModelName, tuple[Interval, ...]]:
     """What each version lacks that may be written, and that can be made now.
 
@@ -40,6 +44,7 @@ def missing_intervals(
         writes: The models whose versions may be written.
         held: What each version holds.
         horizons: Up to when all that each model reads is complete.
+        ready: What a model's signals let pass of some consecutive units.
     """
     missing: dict[ModelName, tuple[Interval, ...]] = {}
     there: dict[ModelName, tuple[Interval, ...]] = {}
@@ -49,7 +54,7 @@ def missing_intervals(
         missing[name] = ()
         if name in writes and not waits:
             missing[name] = _missing(
-                graph, node, held[name], there, now=now, horizon=horizons[name]
+                graph, node, held[name], there, now=now, horizon=horizons[name], ready=ready
             )
         there[name] = (*held[name], *missing[name])
         has_table = not isinstance(node.model.kind, Embedded | External)
@@ -66,6 +71,7 @@ def _missing(
     *,
     now: datetime | None,
     horizon: datetime | None,
+    ready: Ready,
 ) -> tuple[Interval, ...]:
     model, rules = node.model, kinds.of(node.model)
     if now is None or horizon is None:
@@ -74,10 +80,25 @@ def _missing(
     found = rules.missing(model, held, now, blocked)
     if found in ((), (ALWAYS,)):
         return found
-    if not any(_may_block(graph[parent]) for parent in model.parents):
+    if any(_may_block(graph[parent]) for parent in model.parents):
+        blocked += _blocked(graph, node, found, there)
+        found = rules.missing(model, held, now, blocked)
+    if not (found and model.signals):
         return found
-    blocked += _blocked(graph, node, found, there)
+    blocked += _held_back(model, subtract(found, held), ready)
     return rules.missing(model, held, now, blocked)
+
+
+def _held_back(model: Model, lacking: Iterable[Interval], ready: Ready) -> tuple[Interval, ...]:
+    """What of some new intervals the signals of a model hold back.
+
+    What is looked at again, since there is something new, was let pass when it was new.
+    """
+    return tuple(
+        waiting
+        for each in lacking
+        for waiting in subtract([each], ready(model, tuple(model.unit.cells(each))))
+    )
 
 
 def _may_block(parent: Node) -> bool:

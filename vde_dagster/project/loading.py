@@ -17,6 +17,7 @@ from vde_dagster.project.column_properties import column_type
 from vde_dagster.project.configuration import Configuration, Defaults, find_configuration
 from vde_dagster.project.model_files import external_source, read_model, seed_path
 from vde_dagster.project.settings import texts_of
+from vde_dagster.project.signals import load_signals
 from vde_dagster.project.user_macros import load_user_macros
 from vde_dagster.project.view_names import ambiguous_names
 from vde_dagster.project.yaml_document import Entry, Reader
@@ -55,20 +56,22 @@ def load_project(folder: Path) -> ProjectFiles:
 
 def _load(configuration: Configuration, problems: list[Problem]) -> ProjectFiles:
     unread = _Unread()
-    macros = _macro_files(configuration.folder, problems)
+    macros, gates = (_python_files(configuration.folder, each, problems) for each in _PYTHON)
     functions, found = load_user_macros(macros)
-    problems += found
+    signals = load_signals(gates)
+    problems += (*found, *signals.problems)
     models: list[Model] = []
-    for source in _sources(configuration, macros, problems, unread):
+    for source in _sources(configuration, {**macros, **gates}, problems, unread):
         try:
-            models.append(read_model(source, functions=functions))
+            models.append(read_model(source, functions=functions, signals=signals))
         except ProjectInvalid as error:
             problems += error.problems
             unread.add(source.path, source.text)
     enabled = [model for model in models if model.enabled]
+    disabled = {model.name for model in models if not model.enabled}
     problems += ambiguous_names(enabled, configuration.naming)
     try:
-        graph = build_graph(enabled, unread=unread)
+        graph = build_graph(enabled, unread=unread, disabled=disabled)
     except ProjectInvalid as error:
         raise ProjectInvalid([*problems, *error.problems]) from None
     if problems:
@@ -77,10 +80,13 @@ def _load(configuration: Configuration, problems: list[Problem]) -> ProjectFiles
     return ProjectFiles(configuration=configuration, graph=graph, warnings=warnings)
 
 
-def _macro_files(folder: Path, problems: list[Problem]) -> dict[str, str]:
-    """The files of macros, by their path in the project."""
+_PYTHON: Final = ("macros", "signals")
+
+
+def _python_files(folder: Path, kind: str, problems: list[Problem]) -> dict[str, str]:
+    """The files of macros or signals, by their path in the project."""
     found: dict[str, str] = {}
-    for path in sorted((folder / "macros").rglob("*.py")):
+    for path in sorted((folder / kind).rglob("*.py")):
         if path.name.startswith("_"):
             continue
         relative = path.relative_to(folder)
@@ -125,7 +131,7 @@ _DECLARED: Final = re.compile(
 
 def _sources(
     configuration: Configuration,
-    macros: Mapping[str, str],
+    python: Mapping[str, str],
     problems: list[Problem],
     unread: _Unread,
 ) -> Iterator[ModelSource]:
@@ -142,7 +148,7 @@ def _sources(
             unread.add(relative, "")
             continue
         source = ModelSource(path=relative, text=text, defaults=settings)
-        attached = {**macros, **_attachments(source, folder, problems)}
+        attached = {**python, **_attachments(source, folder, problems)}
         yield replace(source, attachments=attached)
 
 

@@ -3,12 +3,11 @@
 from __future__ import annotations
 
 import json
-from collections.abc import Mapping
+from collections.abc import Collection, Mapping
 from dataclasses import replace
 from pathlib import PurePath
 
 from sqlglot import exp
-from sqlglot.errors import SqlglotError
 
 from vde_dagster.core.dsha import Column
 from vde_dagster.core.errors import Place, ProjectInvalid
@@ -16,32 +15,39 @@ from vde_dagster.core.intervals import EPOCH
 from vde_dagster.core.kind import External, Seed
 from vde_dagster.core.model import Model, ModelSource, Query, SeedRows
 from vde_dagster.core.names import InvalidName, ModelName
+from vde_dagster.core.sql_errors import SQL_ERRORS, first_line
 from vde_dagster.core.table_names import name_of_table, project_names, tables_of
 from vde_dagster.project.configuration import Defaults
 from vde_dagster.project.kind_options import read_kind
 from vde_dagster.project.macro_language import MacroScope, Statements, read_statements
-from vde_dagster.project.macros.expansion import first_line
 from vde_dagster.project.model_block import Block, read_block
 from vde_dagster.project.model_checks import check_query
 from vde_dagster.project.model_properties import Properties, build_model, read_properties
 from vde_dagster.project.problems import Problems
 from vde_dagster.project.python_models import read_python_model
 from vde_dagster.project.settings import Settings
+from vde_dagster.project.signals import Signals
 from vde_dagster.project.user_macros import UserMacro, load_user_macros
 
 
-def read_model(source: ModelSource, *, functions: Mapping[str, UserMacro] | None = None) -> Model:
+def read_model(
+    source: ModelSource,
+    *,
+    functions: Mapping[str, UserMacro] | None = None,
+    signals: Signals | None = None,
+) -> Model:
     """The model that a source text declares.
 
     Args:
         source: The text, with the project's settings and the files that belong to it.
         functions: The project's macros by name; those of the source's attachments where None.
+        signals: The project's signals; those of the source's attachments where None.
 
     Raises:
         ProjectInvalid: The text cannot be read as a model; all problems of the file at once.
     """
     problems = Problems()
-    settings = Settings.of(source)
+    settings = Settings.of(source, signals=signals)
     try:
         model = _read(source, settings, functions, problems)
     except ProjectInvalid as error:
@@ -173,8 +179,16 @@ def _sql_model(
         return None
     check_query(body, properties, place, problems)
     parents = {*_parents(body.expression, place, problems), *properties.depends_on}
-    kept = settings.used(read.used_variables, read.used_files)
+    gates = _signal_files(settings, properties, header, problems)
+    kept = settings.used(read.used_variables, {*read.used_files, *gates})
     return build_model(kept, properties, header, body, tuple(sorted(parents)))
+
+
+def _signal_files(
+    settings: Settings, properties: Properties, header: Place, problems: Problems
+) -> Collection[str]:
+    place = properties.places.get("signals", header)
+    return settings.signal_files(properties.signals, place, problems)
 
 
 def _body(
@@ -192,7 +206,7 @@ def _body(
     assert isinstance(query, exp.Query), "the index of a query"
     try:
         named = project_names(query, catalog)
-    except SqlglotError as error:
+    except SQL_ERRORS as error:
         problems.add(place, f"the query cannot be understood: {first_line(error)}", "Rename it.")
         return None
     return Query(
@@ -216,7 +230,8 @@ def _seed(
             "behind a symbolic link, has to be copied into it.",
         )
         return None
-    kept = settings.used((), (properties.kind.path,))
+    gates = _signal_files(settings, properties, place, problems)
+    kept = settings.used((), {properties.kind.path, *gates})
     return build_model(kept, properties, place, SeedRows(text=text), ())
 
 

@@ -127,6 +127,7 @@ def read_properties(
     if kind is not None:
         _check_kind(kind, storage, values, place, problems)
         _check_policy(kind, policy, values, problems)
+    _warn_of_what_waits(values, policy, problems)
     return Properties(
         is_known=name is not None and kind is not None,
         places={key: value.place for key, value in values.items()},
@@ -275,10 +276,12 @@ def _warn_of_what_waits(
     """What is read and checked, and not carried out by this version, is told by name."""
     if "audits" in values:
         message = "audits are read and checked, but this version does not run them"
-        problems.warn(values["audits"].place, message)
+        advice = "Until then bad rows are published like all others."
+        problems.warn(values["audits"].place, message, advice)
     if "allow_partials" in values and values["allow_partials"].written.lower() == "true":
         message = "allow_partials is read, but this version evaluates whole intervals only"
-        problems.warn(values["allow_partials"].place, message)
+        advice = "Until then an interval is evaluated once it has ended."
+        problems.warn(values["allow_partials"].place, message, advice)
     if late_data is not None and late_data.mode is LateDataMode.STATEFUL:
         message = "late_data in stateful mode is read and checked, but has no sessions yet"
         advice = "Until then a restatement loads late rows."

@@ -8,10 +8,13 @@ from __future__ import annotations
 
 import ast
 import inspect
+import sys
 import traceback
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Iterator, Mapping
+from contextlib import contextmanager
 from dataclasses import dataclass
 from pathlib import Path
+from types import ModuleType
 
 from vde_dagster.core.errors import Place, Problem
 
@@ -57,23 +60,41 @@ def run_module(text: str, path: Path) -> Module:
     """
     try:
         tree = ast.parse(text, filename=str(path))
-    except (SyntaxError, ValueError, MemoryError) as error:
+    except (SyntaxError, ValueError, MemoryError, RecursionError) as error:
         place = Place(path=path, line=getattr(error, "lineno", None) or 1)
         message = f"this is no Python: {error}"
         problem = Problem(place=place, message=message, advice="Check the code at this line.")
         raise ModuleFailed(problem) from error
     lines = {node.name: node.lineno for node in tree.body if isinstance(node, ast.FunctionDef)}
-    namespace: dict[str, object] = {"__name__": path.stem}
+    module = ModuleType(path.stem)
     try:
-        exec(  # noqa: S102 - a user's own code
-            compile(tree, str(path), "exec", dont_inherit=True), namespace
-        )
+        with _known(module):
+            exec(  # noqa: S102 - a user's own code
+                compile(tree, str(path), "exec", dont_inherit=True), module.__dict__
+            )
     except (Exception, SystemExit) as error:  # whatever a user's module raises is its problem
         message = f"the module cannot be run: {type(error).__name__}: {error}"
         place = Place(path=path, line=_line_in(path, error) or 1)
         advice = "Import it in Python to see where it fails."
         raise ModuleFailed(Problem(place=place, message=message, advice=advice)) from error
-    return Module(namespace=namespace, lines=lines)
+    return Module(namespace=module.__dict__, lines=lines)
+
+
+@contextmanager
+def _known(module: ModuleType) -> Iterator[None]:
+    """Make a module known to Python while it runs, as dataclasses in it need.
+
+    Afterwards nobody can import it, so that its functions travel to Spark's workers by value.
+    """
+    name = module.__name__
+    is_free = name not in sys.modules
+    if is_free:
+        sys.modules[name] = module
+    try:
+        yield
+    finally:
+        if is_free:
+            sys.modules.pop(name, None)
 
 
 def marked_functions(
@@ -95,12 +116,18 @@ def marked_functions(
             problems.append(error.problem)
             continue
         for key, value in module.namespace.items():
-            name = getattr(value, mark, None)
+            name = inspect.getattr_static(value, mark, None)
             if not isinstance(name, str) or not callable(value):
                 continue
             place = Place(path=Path(path), line=module.lines.get(key, 1))
             other = found.get(name.lower())
-            if other is not None:
+            if other is not None and other.function is value:
+                continue  # a second name for it in its file
+            if not (name.isascii() and name.isidentifier()):
+                message = f"{name!r} is no name of a {what}"
+                advice = "Use letters, digits and underscores."
+                problems.append(Problem(place=place, message=message, advice=advice))
+            elif other is not None:
                 message = f"the {what} {name} is declared twice, also at {other.place}"
                 problems.append(Problem(place=place, message=message, advice="Rename one."))
             else:

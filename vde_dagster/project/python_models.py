@@ -7,6 +7,7 @@ the fingerprint hashes (the module) is all that the function can call in the pro
 from __future__ import annotations
 
 import ast
+import inspect
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
 from datetime import date
@@ -140,7 +141,10 @@ def read_python_model(settings: Settings, problems: Problems) -> Model | None:
         _check_kind(properties, problems)
     used = _used_variables(source.text, settings.variables, place, problems)
     body = PythonFunction(source=source.text, function=function, variables=used)
-    kept = settings.used(used, ())
+    gates = settings.signal_files(
+        properties.signals, properties.places.get("signals", place), problems
+    )
+    kept = settings.used(used, gates)
     return build_model(kept, properties, place, body, tuple(sorted(properties.depends_on)))
 
 
@@ -248,7 +252,7 @@ def _declared(source: ModelSource, problems: Problems) -> tuple[str, Header, int
     found = [
         (name, header, module.lines.get(name, 1))
         for name, value in module.namespace.items()
-        if isinstance(header := getattr(value, HEADER, None), Header)
+        if isinstance(header := inspect.getattr_static(value, HEADER, None), Header)
     ]
     if len(found) != 1:
         problems.add(

@@ -7,8 +7,11 @@ from collections.abc import Collection, Mapping
 from dataclasses import dataclass, replace
 from typing import Final
 
-from vde_dagster.core.model import ModelSource
+from vde_dagster.core.errors import Place
+from vde_dagster.core.model import Call, ModelSource
 from vde_dagster.project.configuration import Defaults
+from vde_dagster.project.problems import Problems
+from vde_dagster.project.signals import FOLDER, Signals
 
 _VARIABLES: Final = "variables"
 
@@ -18,20 +21,32 @@ class Settings:
     """A model's source with its settings: what a model has that says nothing itself, and variables.
 
     Only the variables and files that a model uses are stored with it, so that another model's
-    setting is no part of it.
+    setting is no part of it. ``signals`` are the project's, None where only those files are known.
     """
 
     source: ModelSource
     defaults: Defaults
     variables: Mapping[str, object]
+    signals: Signals | None = None
 
     @classmethod
-    def of(cls, source: ModelSource) -> Settings:
+    def of(cls, source: ModelSource, *, signals: Signals | None = None) -> Settings:
         """The settings in a source."""
         found = json.loads(source.defaults.get(_VARIABLES, "{}"))
         return cls(
-            source=source, defaults=Defaults.from_texts(source.defaults), variables=dict(found)
+            source=source,
+            defaults=Defaults.from_texts(source.defaults),
+            variables=dict(found),
+            signals=signals,
         )
+
+    def signal_files(
+        self, calls: Collection[Call], place: Place, problems: Problems
+    ) -> Collection[str]:
+        """The attached files of the signals that a model names at a place."""
+        if self.signals is not None:
+            return self.signals.files_of(calls, place, problems)
+        return {path for path in self.source.attachments if calls and path.startswith(FOLDER)}
 
     def used(self, variables: Collection[str], files: Collection[str]) -> ModelSource:
         """The source with no more than these variables and attached files."""

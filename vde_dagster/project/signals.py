@@ -7,8 +7,8 @@ returns True for all of them, False for none, or those pairs of the batch that a
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable, Mapping, Sequence
-from dataclasses import dataclass
+from collections.abc import Callable, Collection, Iterable, Mapping, Sequence
+from dataclasses import dataclass, field
 from datetime import datetime
 from decimal import Decimal
 from typing import Final, TypeVar
@@ -16,19 +16,31 @@ from typing import Final, TypeVar
 import sqlglot
 from sqlglot import exp
 
-from vde_dagster.core.errors import EvaluationFailed, Problem, Refused
+from vde_dagster.core.errors import EvaluationFailed, Place, Problem, Refused
 from vde_dagster.core.intervals import Interval, merge
-from vde_dagster.core.model import Call, Model
+from vde_dagster.core.model import SIGNALS_FOLDER, Call, Model
 from vde_dagster.project.modules import MarkedFunction, marked_functions
-from vde_dagster.project.problems import suggestion
+from vde_dagster.project.problems import Problems, suggestion
 
 F = TypeVar("F", bound=Callable[..., object])
-FOLDER: Final = "signals/"
+FOLDER: Final = SIGNALS_FOLDER
 _MARK: Final = "__vde_signal__"
 
 
 def signal(name: str | None = None) -> Callable[[F], F]:
-    """Declare a function as a signal, under its own name or the given one."""
+    """Declare a function as a signal.
+
+    It is called with a batch, a list of (start, end) pairs, and by name with the arguments that a
+    model gives, and ``execution_time`` where it has such a parameter.
+
+    Args:
+        name: The function's own where None.
+
+    Raises:
+        TypeError: It was written without parentheses, or the name is no text.
+    """
+    if name is not None and not isinstance(name, str):
+        raise TypeError("write @signal() or @signal('name'), with parentheses")
 
     def attach(function: F) -> F:
         setattr(function, _MARK, name or function.__name__)
@@ -37,16 +49,36 @@ def signal(name: str | None = None) -> Callable[[F], F]:
     return attach
 
 
-def load_signals(files: Mapping[str, str]) -> tuple[Mapping[str, MarkedFunction], list[Problem]]:
-    """The signals in some files, by lower-case name, and what is wrong with the files."""
-    return marked_functions(files, _MARK, what="signal")
-
-
 @dataclass(frozen=True, slots=True, kw_only=True)
-class SignalAnswer:
-    """What a model's signals say about a batch: the units that are ready, merged."""
+class Signals:
+    """The signals of some files, by lower-case name, and what is wrong with the files."""
 
-    ready: tuple[Interval, ...]
+    functions: Mapping[str, MarkedFunction] = field(default_factory=dict)
+    problems: tuple[Problem, ...] = ()
+
+    def files_of(self, calls: Iterable[Call], place: Place, problems: Problems) -> Collection[str]:
+        """The files of the signals that a model names; unknown ones are problems at its place."""
+        files: set[str] = set()
+        for call in calls:
+            function = self.functions.get(call.name)
+            if function is not None:
+                files.add(function.place.path.as_posix())
+            elif not self.problems:  # it may be declared in a file that cannot be read
+                known = sorted(self.functions)
+                advice = suggestion(call.name, known) if known else f"Declare it in {FOLDER}."
+                problems.add(place, f"no file in {FOLDER} declares the signal {call.name}", advice)
+        return files
+
+
+def load_signals(files: Mapping[str, str]) -> Signals:
+    """The signals that files declare.
+
+    Args:
+        files: Texts by path, relative to the project; others than signals do not count.
+    """
+    own = {path: text for path, text in files.items() if path.startswith(FOLDER)}
+    functions, problems = marked_functions(own, _MARK, what="signal")
+    return Signals(functions=functions, problems=tuple(problems))
 
 
 def ready_intervals(
@@ -64,19 +96,16 @@ def ready_intervals(
     """
     if not model.signals or not units:
         return merge(units)
-    files = {
-        path: text for path, text in model.source.attachments.items() if path.startswith(FOLDER)
-    }
-    functions, problems = load_signals(files)
-    if problems:
-        raise Refused("\n".join(map(str, problems)))
+    loaded = load_signals(model.source.attachments)
+    if loaded.problems:
+        raise Refused("\n".join(map(str, loaded.problems)))
     ready = list(units)
     for call in model.signals:
-        function = functions.get(call.name)
+        function = loaded.functions.get(call.name)
         if function is None:
             raise Refused(
                 f"{model.name} names the signal {call.name}, which no file in {FOLDER} declares. "
-                f"{suggestion(call.name, sorted(functions))}"
+                f"{suggestion(call.name, sorted(loaded.functions))}"
             )
         if ready:
             ready = _answer(model, call, function, ready, execution_time)
