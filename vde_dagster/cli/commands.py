@@ -81,7 +81,8 @@ class LazyGroup(click.Group):
     def invoke(self, ctx: click.Context) -> Any:  # noqa: ANN401 - click's own signature
         """Run a command. Exit code 1 with a message where it is refused or fails."""
         try:
-            return super().invoke(ctx)
+            with failures.warnings_told(ctx):
+                return super().invoke(ctx)
         except (click.ClickException, click.exceptions.Exit, click.Abort, BrokenPipeError):
             raise  # click knows them; the last is `vde ... | head`
         except Exception as error:  # the outermost edge: a message, not a traceback

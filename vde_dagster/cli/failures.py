@@ -1,8 +1,13 @@
-"""How a failure is told: a message for what we raise on purpose, a short one for a bug."""
+"""How failures are told: a message for what we raise on purpose, a short one for a bug.
+
+Warnings about a project's files are told in the same form.
+"""
 
 from __future__ import annotations
 
+import logging
 import traceback
+from contextlib import contextmanager
 from pathlib import Path
 from typing import TYPE_CHECKING
 
@@ -10,9 +15,36 @@ import click
 
 from vde_dagster.cli.options import DEBUG, FOLDER
 from vde_dagster.core.errors import Problem, ProjectInvalid, VdeError
+from vde_dagster.project.problems import WARNINGS
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
+
+
+class _Warnings(logging.Handler):
+    """Prints what a project's files warn of on standard error."""
+
+    def __init__(self, ctx: click.Context) -> None:
+        super().__init__(logging.WARNING)
+        self._ctx = ctx
+
+    def emit(self, record: logging.LogRecord) -> None:
+        """Print a warning."""
+        folder = self._ctx.meta.get(FOLDER, Path())
+        for problem in record.args or ():
+            if isinstance(problem, Problem):
+                click.echo("\n".join(_lines(problem, folder, "warning: ")), err=True)
+
+
+@contextmanager
+def warnings_told(ctx: click.Context) -> Iterator[None]:
+    """Print the warnings of project files that are logged meanwhile on standard error."""
+    logger, handler = logging.getLogger(WARNINGS), _Warnings(ctx)
+    logger.addHandler(handler)
+    try:
+        yield
+    finally:
+        logger.removeHandler(handler)
 
 
 def tell(ctx: click.Context, error: Exception) -> None:
@@ -30,10 +62,14 @@ def tell(ctx: click.Context, error: Exception) -> None:
 def _problems(error: ProjectInvalid, folder: Path) -> Iterator[str]:
     count = len(error.problems)
     for problem in error.problems:
-        yield f"{_path(problem, folder)}:{problem.place.line}: {problem.message}"
-        if problem.advice:
-            yield f"    {problem.advice}"
+        yield from _lines(problem, folder)
     yield f"{count} problem{'s' if count != 1 else ''}; nothing was changed."
+
+
+def _lines(problem: Problem, folder: Path, what: str = "") -> Iterator[str]:
+    yield f"{_path(problem, folder)}:{problem.place.line}: {what}{problem.message}"
+    if problem.advice:
+        yield f"    {problem.advice}"
 
 
 def _path(problem: Problem, folder: Path) -> Path:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import contextlib
+import logging
 import re
 from collections.abc import Iterator, Mapping
 from dataclasses import dataclass, replace
@@ -16,6 +17,7 @@ from vde_dagster.core.names import InvalidName, ModelName
 from vde_dagster.project.column_properties import column_type
 from vde_dagster.project.configuration import Configuration, Defaults, find_configuration
 from vde_dagster.project.model_files import external_source, read_model, seed_path
+from vde_dagster.project.problems import WARNINGS
 from vde_dagster.project.settings import texts_of
 from vde_dagster.project.signals import load_signals
 from vde_dagster.project.user_macros import load_user_macros
@@ -23,6 +25,7 @@ from vde_dagster.project.view_names import ambiguous_names
 from vde_dagster.project.yaml_document import Entry, Reader
 
 EXTERNAL_MODELS = "external_models.yaml"
+_LOG: Final = logging.getLogger(WARNINGS)
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -35,7 +38,7 @@ class ProjectFiles:
 
 
 def load_files(configuration: Configuration) -> ProjectFiles:
-    """Read all models of a project.
+    """Read all models of a project. What they warn of is logged, too.
 
     Raises:
         ProjectInvalid: Something is wrong in any file, or the models do not fit together. The
@@ -77,6 +80,8 @@ def _load(configuration: Configuration, problems: list[Problem]) -> ProjectFiles
     if problems:
         raise ProjectInvalid(problems)
     warnings = tuple(each for model in enabled for each in model.warnings)
+    for warning in warnings:
+        _LOG.warning("%s", warning)
     return ProjectFiles(configuration=configuration, graph=graph, warnings=warnings)
 
 

@@ -10,6 +10,8 @@ from typing import Final
 
 from vde_dagster.core.errors import Place, Problem, Refused
 
+WARNINGS: Final = "vde_dagster.files"
+"""The logger of warnings about a project's files; the one argument of each record is a Problem."""
 _ADVICE: Final = re.compile(r"[;.] (?=(?:use|write|did you mean) )", re.IGNORECASE)
 
 

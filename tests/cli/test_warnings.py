@@ -1,0 +1,60 @@
+"""What files warn of reaches people: on standard error of `vde`, in the log of a code location."""
+
+from __future__ import annotations
+
+import json
+import logging
+from pathlib import Path
+
+import pytest
+
+from tests.cli.calling import call, run_vde
+from vde_dagster.app.world import VdeProject
+from vde_dagster.orchestration.location import open_location
+
+MODEL = "MODEL (\n  name shop.a,\n  kind FULL,\n  gateway 'local'\n);\nSELECT 1 AS x"
+MESSAGE = "the property 'gateway' is not supported and has no effect"
+
+
+@pytest.fixture
+def warned(project: Path) -> Path:
+    (project / "models" / "a.sql").write_text(MODEL)
+    return project
+
+
+@pytest.mark.parametrize(
+    "command",
+    [["plan", "--no-apply"], ["intervals"], ["lineage"], ["render", "shop.a"]],
+    ids=lambda command: command[0],
+)
+def test_every_command_that_reads_the_files_prints_their_warnings(
+    warned: Path, command: list[str]
+) -> None:
+    done = call(*command, "--project", warned)
+    assert done.exit_code == 0, done.output
+    expected = f"{warned / 'models' / 'a.sql'}:4: warning: {MESSAGE}\n    Take it out.\n"
+    assert done.stderr.count(expected) == 1
+    assert "warning" not in done.stdout
+
+
+def test_json_on_standard_output_stays_json(warned: Path) -> None:
+    done = run_vde("plan", "--no-apply", "--format", "json", "--project", warned)
+    assert done.returncode == 0, done.stderr
+    assert json.loads(done.stdout)["version"] == 1
+    assert f":4: warning: {MESSAGE}" in done.stderr
+
+
+def test_files_without_warnings_print_none(project: Path) -> None:
+    assert "warning" not in call("plan", "--no-apply", "--project", project).stderr
+
+
+def test_a_disabled_models_warnings_are_not_told(warned: Path) -> None:
+    (warned / "models" / "a.sql").write_text(MODEL.replace("kind FULL", "enabled false"))
+    assert "warning" not in call("plan", "--no-apply", "--project", warned).stderr
+
+
+def test_a_code_location_logs_them(warned: Path, caplog: pytest.LogCaptureFixture) -> None:
+    with caplog.at_level(logging.WARNING):
+        open_location(VdeProject.load(warned), "prod")
+    found = [each.getMessage() for each in caplog.records if MESSAGE in each.getMessage()]
+    assert found == [f"models/a.sql:4: {MESSAGE}\n    Take it out."]
