@@ -112,7 +112,9 @@ def next_due(model: Model, now: datetime) -> datetime | None:
     return cron.following(end, model.cron_tz)
 
 
-def _waits(plan: Plan, report: ModelIntervals, owner: str | None) -> str:
+def _waits(  # noqa: PLR0911 - one line for each reason
+    plan: Plan, report: ModelIntervals, owner: str | None
+) -> str:
     model = report.node.model
     if plan.now is None:
         timeless = isinstance(model.kind, Managed | Seed | View)
