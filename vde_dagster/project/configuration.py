@@ -319,6 +319,8 @@ def _variables(entry: Entry | None, reader: Reader) -> dict[str, object]:
         if not _VARIABLE.fullmatch(name) or name in TIME_MACROS:
             message = f"{key!r} is no name of a variable"
             reader.add(child.place, message, "Use letters, digits and _, and no time macro's name.")
+        elif name in found:
+            reader.add(child.place, f"the variable {name!r} is given twice", "Remove one of them.")
         else:
             found[name] = reader.plain(child)
     return found

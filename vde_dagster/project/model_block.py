@@ -305,7 +305,7 @@ def _form(value: object) -> str:  # noqa: PLR0911 - one line for each form
             return f"'{value.isoformat()}'"
         case Mapping():
             return f"({', '.join(_pair(key, each) for key, each in value.items())})"
-        case Sequence():
+        case Sequence() if not isinstance(value, bytes | bytearray):
             return f"({', '.join(map(_item, value))})"
         case _:
             raise TypeError(f"{value!r} is no text, number, list or mapping")

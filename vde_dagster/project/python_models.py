@@ -139,7 +139,7 @@ def read_python_model(settings: Settings, problems: Problems) -> Model | None:
         problems.add(place, "a Python model needs its columns", "Name every column with its type.")
     if properties.is_known and "kind" in properties.places:
         _check_kind(properties, problems)
-    used = _used_variables(source.text, settings.variables, place, problems)
+    used = _used_variables(source.text, function, settings.variables, place, problems)
     body = PythonFunction(source=source.text, function=function, variables=used)
     gates = settings.signal_files(
         properties.signals, properties.places.get("signals", place), problems
@@ -216,11 +216,16 @@ def _check_kind(properties: Properties, problems: Problems) -> None:
 
 
 def _used_variables(
-    text: str, variables: Mapping[str, object], place: Place, problems: Problems
+    text: str,
+    function: str,
+    variables: Mapping[str, object],
+    place: Place,
+    problems: Problems,
 ) -> dict[str, object]:
     """The project's variables that a module reads by ``context.var(name)``; all where unclear."""
-    used: dict[str, object] = {}
-    for node in ast.walk(ast.parse(text)):
+    tree, used = ast.parse(text), dict[str, object]()
+    context = _first_parameter(tree, function)
+    for node in ast.walk(tree):
         if isinstance(node, ast.Attribute) and node.attr == "variables":
             return dict(variables)
         if not (
@@ -233,14 +238,24 @@ def _used_variables(
         name = node.args[0]
         if not (isinstance(name, ast.Constant) and isinstance(name.value, str)):
             return dict(variables)
-        if name.value.lower() in variables:
-            used[name.value.lower()] = variables[name.value.lower()]
-        elif len(node.args) == 1 and not node.keywords:
+        key = name.value.lower()
+        of_context = isinstance(node.func.value, ast.Name) and node.func.value.id == context
+        if key in variables:
+            used[key] = variables[key]
+        elif of_context and len(node.args) == 1 and not node.keywords:
             where = Place(path=place.path, line=node.lineno)
             message = f"the project has no variable {name.value!r}"
-            advice = suggestion(name.value, sorted(variables)) if variables else ""
+            advice = suggestion(key, sorted(variables)) if variables else ""
             problems.add(where, message, advice or "Declare it under `variables` in vde.yaml.")
     return used
+
+
+def _first_parameter(tree: ast.Module, function: str) -> str:
+    """What the function calls its context."""
+    for node in tree.body:
+        if isinstance(node, ast.FunctionDef) and node.name == function and node.args.args:
+            return node.args.args[0].arg
+    return "context"
 
 
 def _declared(source: ModelSource, problems: Problems) -> tuple[str, Header, int] | None:

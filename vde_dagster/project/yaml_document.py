@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import difflib
+import math
 import os
 import re
 from collections.abc import Iterable, Mapping
@@ -29,7 +30,7 @@ class Entry:
     """A mapping, a list, a scalar or nothing of a YAML file.
 
     ``place`` is that of the key where the entry is a value of a mapping. An empty value (null) is
-    like an empty mapping or list. ``tag`` is YAML's word for a scalar's type.
+    like an empty mapping or list. ``tag`` is YAML's word for its type, such as ``str`` or ``seq``.
     """
 
     value: object
@@ -100,15 +101,16 @@ class Reader:
                 if key in children:
                     self._add(at, f"the key {key!r} is given twice", "Remove one of them.")
                 children[key] = replace(self._entry(value_node, path), place=at)
-            return Entry(value=None, place=place, children=children)
+            return Entry(value=None, place=place, children=children, tag="map")
         if isinstance(node, yaml.SequenceNode):
             return Entry(
                 value=None,
                 place=place,
                 items=tuple(self._entry(each, path) for each in node.value),
+                tag="seq",
             )
         if node.tag == "tag:yaml.org,2002:null":
-            return Entry(value=None, place=place)
+            return Entry(value=None, place=place, tag="null")
         tag = str(node.tag).rpartition(":")[2]
         return Entry(value=self._expanded(str(node.value), place), place=place, tag=tag)
 
@@ -180,13 +182,28 @@ class Reader:
 
         A date stays the text that was written.
         """
-        if entry.children:
-            return {key: self.plain(child) for key, child in entry.children.items()}
-        if entry.items:
-            return [self.plain(each) for each in entry.items]
-        if entry.tag in ("int", "float", "bool"):
-            return yaml.safe_load(str(entry.value))
-        return entry.value
+        match entry.tag:
+            case "map":
+                return {key: self.plain(child) for key, child in entry.children.items()}
+            case "seq":
+                return [self.plain(each) for each in entry.items]
+            case "int" | "float" | "bool":
+                return self._scalar(entry)
+            case _:
+                return entry.value
+
+    def _scalar(self, entry: Entry) -> object:
+        try:
+            found = yaml.safe_load(str(entry.value))
+        except (yaml.YAMLError, ValueError):
+            found = None
+        if isinstance(found, bool | int) or (isinstance(found, float) and math.isfinite(found)):
+            return found
+        message = f"{entry.value!r} is no {entry.tag} that can be used"
+        self._add(
+            entry.place, message, "Write a finite number, true or false, or a text in quotes."
+        )
+        return None
 
     def _add(self, place: Place, message: str, advice: str = "") -> None:
         self.problems.append(Problem(place=place, message=message, advice=advice))

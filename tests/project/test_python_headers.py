@@ -1,0 +1,266 @@
+# ruff: noqa: E501 - rows of tables stay on one line
+"""Python models: what the decorator takes, where its problems are told, which variables are kept."""
+
+from __future__ import annotations
+
+import inspect
+import json
+import sys
+from collections.abc import Mapping
+from dataclasses import replace
+from datetime import UTC, date, datetime
+from pathlib import Path
+
+import pytest
+
+import vde_dagster
+from tests.project.headers import PYTHON, python_model, python_text, read, refused
+from tests.project.test_loading import write
+from vde_dagster.core.errors import ProjectInvalid
+from vde_dagster.core.graph import Graph
+from vde_dagster.core.model import Model, PythonFunction
+from vde_dagster.core.names import ModelName
+from vde_dagster.project.loading import load_project
+from vde_dagster.project.model_files import read_model
+from vde_dagster.project.model_properties import PROPERTIES
+from vde_dagster.project.python_models import HEADER, Header, model
+from vde_dagster.project.signals import value_of
+from vde_dagster.state.codec import decode_source, encode_source
+
+ORDERS = "- name: raw.orders\n  columns: {id: bigint, ts: timestamp}\n"
+X = ModelName("m", "x")
+
+
+def test_the_decorator_has_every_property_as_an_argument() -> None:
+    parameters = set(inspect.signature(model).parameters)
+    assert parameters == {*PROPERTIES, "others"}
+
+
+def test_the_decorator_returns_the_function_itself_with_what_was_given() -> None:
+    def x(context: object) -> None: ...
+
+    assert model("m.x", columns={"id": "int"}, tags=["a"])(x) is x
+    header = getattr(x, HEADER)
+    assert isinstance(header, Header)
+    assert header.properties == {
+        "name": "m.x",
+        "columns": {"id": "int"},
+        "kind": "FULL",
+        "tags": ["a"],
+    }
+    assert vde_dagster.model is model
+
+
+def test_what_is_none_or_empty_is_as_if_it_were_not_given() -> None:
+    given = dict.fromkeys(
+        ("cron", "cron_tz", "start", "end", "owner", "late_data", "enabled", "physical_properties")
+    )
+    empty = dict.fromkeys(("tags", "grain", "grains", "references", "audits", "signals"), ())
+    bare, full = python_model({}), python_model({**given, **empty})
+    assert full.owner == full.description == ""
+    assert (full.tags, full.audits, full.start, full.end) == ((), (), bare.start, None)
+    assert full.enabled
+
+
+@pytest.mark.parametrize(
+    "one,other",
+    [
+        ({"tags": ["a", "b"]}, {"tags": ("a", "b")}),
+        ({"grain": "id"}, {"grain": ["id"]}),
+        ({"partitioned_by": "day"}, {"partitioned_by": ["day"]}),
+        ({"kind": "INCREMENTAL_UNMANAGED"}, {"kind": {"name": "INCREMENTAL_UNMANAGED"}}),
+        ({"kind": "INCREMENTAL_UNMANAGED (forward_only false)"}, {"kind": {"name": "INCREMENTAL_UNMANAGED", "forward_only": False}}),
+        ({"audits": [("a", {"x": 1})]}, {"audits": [{"name": "a", "x": 1}]}),
+        ({"audits": [("a", {"x": "1"})]}, {"audits": [("a", {"x": 1})]}),
+        ({"signals": ["a", "b"]}, {"signals": [("a", {}), {"name": "b"}]}),
+        ({"start": "2024-01-31"}, {"start": date(2024, 1, 31)}),
+        ({"start": "2024-01-31 06:30"}, {"start": datetime(2024, 1, 31, 6, 30, tzinfo=UTC)}),
+        ({"columns": {"id": "long"}}, {"columns": {"ID": "BIGINT"}}),
+        ({"physical_properties": {"a": 1}}, {"physical_properties": {"a": "1"}}),
+        ({"depends_on": ["raw.orders"]}, {"depends_on": {"raw.orders": None}}),
+    ],
+    ids=str,
+)  # fmt: skip
+def test_two_forms_of_one_argument_are_one_value(
+    one: Mapping[str, object], other: Mapping[str, object]
+) -> None:
+    first, second = python_model(one), python_model(other)
+    assert replace(second, source=first.source, body=first.body, place=first.place) == first
+
+
+HOSTILE: list[tuple[str, int, str]] = [
+    ("model = 5", 1, "0 functions of this module have the @model decorator"),
+    ("from vde_dagster import model\nfor n in 'ab':\n    model('m.' + n, columns={'a': 'int'})(lambda c: None)", 1, "0 functions"),
+    (python_text({}) + python_text({}).replace("def x", "def y"), 1, "2 functions of this module"),
+    ("from vde_dagster import model\n@model\ndef x(c): ...", 2, "missing 1 required keyword-only argument: 'columns'"),
+    ("from vde_dagster import model\n@model('m.x')\ndef x(c): ...", 2, "missing 1 required keyword-only argument: 'columns'"),
+    ("from vde_dagster import model\n@model('m.x', 'FULL', columns={})\ndef x(c): ...", 2, "positional argument"),
+    ("from vde_dagster import model\n@model('m x', columns={'a': 'int'})\ndef x(c): ...", 2, "'m x' in the name 'm x' is no plain identifier"),
+    ("from vde_dagster import model\n@model('a__b.x', columns={'a': 'int'})\ndef x(c): ...", 2, "double underscore"),
+    ("from vde_dagster import model\n@model('m.x', columns=['a'])\ndef x(c): ...", 2, "the column 'a' has no type"),
+    ("from vde_dagster import model\n@model('m.x', columns={'a': None})\ndef x(c): ...", 2, "the column a has no type"),
+    ("from vde_dagster import model\n@model('m.x', columns={1: 'int'})\ndef x(c): ...", 2, "1 is no name of an option"),
+    ("from vde_dagster import model\n@model('m.x', columns={'a': 'int'},\n  owner=object())\ndef x(c): ...", 3, "the argument 'owner' cannot be used"),
+    ("from vde_dagster import model\n@model('m.x', columns={'a': 'int'},\n  tags={1, 2})\ndef x(c): ...", 3, "the argument 'tags' cannot be used"),
+    ("from vde_dagster import model\n@model('m.x', columns={'a': 'int'},\n  owner=b'me')\ndef x(c): ...", 3, "the argument 'owner' cannot be used"),
+    ("from vde_dagster import model\n@model('m.x', columns={'a': 'int'},\n  **{'ownr': 1})\ndef x(c): ...", 4, "unknown property 'ownr'"),
+    ("from vde_dagster import model\nd = model('m.x', columns={'a': 'int'}, ownr=1)\n@d\ndef x(c): ...", 4, "unknown property 'ownr'"),
+    ("import nothing_of_this_name\n", 1, "No module named 'nothing_of_this_name'"),
+    ("from my_project.models import other\n", 1, "No module named 'my_project'"),
+    ("x = 1\n\nraise KeyboardInterrupt if False else ValueError('told')\n", 3, "ValueError: told"),
+]  # fmt: skip
+
+
+@pytest.mark.parametrize("text,line,words", HOSTILE, ids=[row[0][-60:] for row in HOSTILE])
+def test_a_wrong_module_is_one_problem_at_its_line(text: str, line: int, words: str) -> None:
+    (problem,) = refused(text, PYTHON)
+    assert words in problem.message
+    assert problem.place.line == line
+
+
+def test_lists_without_end_and_values_that_hold_themselves_are_told() -> None:
+    own = "from vde_dagster import model\na = []\na.append(a)\n@model('m.x', columns={'a': 'int'}, tags=a)\ndef x(c): ..."
+    (problem,) = refused(own, PYTHON)
+    assert "nested too deeply" in problem.message
+
+
+def test_several_problems_of_a_header_are_told_at_once_each_at_its_line() -> None:
+    found = refused(
+        python_text({"ownr": 1, "cron": "often", "start": "soon", "kind": "FULLL"}), PYTHON
+    )
+    assert [each.place.line for each in found] == [7, 8, 9, 10]
+
+
+def test_a_text_that_looks_like_a_header_stays_a_text() -> None:
+    words = "a), owner 'you', description ('b'"
+    found = python_model({"owner": words, "tags": [words], "column_descriptions": {"id": words}})
+    assert found.owner == words
+    assert found.tags == (words,)
+    assert found.column_descriptions == {"id": words}
+    assert found.description == ""
+
+
+@pytest.mark.parametrize(
+    "text",
+    ["it's", "''", "a\\'b", "-- no comment", "/* none */", "{{ jinja }}", "a\nb", "ünï", "\t"],
+)
+def test_any_text_is_the_text_that_it_is(text: str) -> None:
+    found = python_model({"owner": text, "signals": [("s", {"path": text})]})
+    assert found.owner == text
+    (call,) = found.signals
+    assert value_of(dict(call.arguments)["path"]) == text
+
+
+# Variables
+
+
+def graph_with(folder: Path, text: str, variables: str) -> Graph:
+    files: dict[str, str | bytes] = {
+        "vde.yaml": f"name: shop\nvariables: {variables}\n",
+        "external_models.yaml": ORDERS,
+        "models/m/x.py": text,
+    }
+    return load_project(write(folder, files)).graph
+
+
+def variables_of(found: Model) -> dict[str, object]:
+    assert isinstance(found.body, PythonFunction)
+    return dict(found.body.variables)
+
+
+def module(body: str, parameter: str = "context") -> str:
+    return (
+        "from vde_dagster import model\n\n"
+        "@model('m.x', columns={'id': 'bigint'}, depends_on=['raw.orders'])\n"
+        f"def x({parameter}):\n    {body}\n    return {parameter}.table('raw.orders')\n"
+    )
+
+
+VARIABLES = "{a: 1, b: [x, 2, null], c: {d: 1.5}, e: 'yes', F: true, g: []}"
+EVERY = {"a": 1, "b": ["x", 2, None], "c": {"d": 1.5}, "e": "yes", "f": True, "g": []}
+
+
+@pytest.mark.parametrize(
+    "body,used",
+    [
+        ("pass", ()),
+        ("context.var('a')", ("a",)),
+        ("context.var('A')", ("a",)),
+        ("context.var('f') or context.var('g')", ("f", "g")),
+        ("context.var('a', 5), context.var('zz', 5)", ("a",)),
+        ("context.var('zz', default=5)", ()),
+        ("name = 'a'; context.var(name)", tuple(EVERY)),
+        ("context.variables['a']", tuple(EVERY)),
+        ("[1].var('zz') if False else 0", ()),
+        ("(lambda c: c.var('b'))(context)", ("b",)),
+    ],
+)
+def test_a_model_is_stored_with_the_variables_that_it_reads(
+    tmp_path: Path, body: str, used: tuple[str, ...]
+) -> None:
+    found = graph_with(tmp_path, module(body), VARIABLES)[X].model
+    assert variables_of(found) == {key: EVERY[key] for key in used}
+    stored = json.loads(found.source.defaults.get("variables", "{}"))
+    assert stored == variables_of(found)
+    again = read_model(decode_source(encode_source(found.source)))
+    assert again == found
+
+
+def test_a_variable_counts_in_the_data_of_models_that_read_it_alone(tmp_path: Path) -> None:
+    prints = {}
+    for variables in ("{a: 1, b: 1}", "{a: 2, b: 1}", "{a: 1, b: 2}"):
+        folder = tmp_path / variables[4:5] / variables[10:11]
+        prints[variables] = graph_with(folder, module("context.var('a')"), variables)[X].fingerprint
+    assert prints["{a: 1, b: 1}"] == prints["{a: 1, b: 2}"]
+    assert prints["{a: 1, b: 1}"].data != prints["{a: 2, b: 1}"].data
+
+
+@pytest.mark.parametrize("parameter", ["context", "ctx"])
+def test_a_variable_that_the_project_lacks_is_told_at_its_line(
+    tmp_path: Path, parameter: str
+) -> None:
+    for variables, advice in (
+        ("{minimum: 1}", "Did you mean minimum?"),
+        ("{}", "Declare it under"),
+    ):
+        with pytest.raises(ProjectInvalid) as caught:
+            graph_with(
+                tmp_path / variables, module(f"{parameter}.var('minimun')", parameter), variables
+            )
+        (problem,) = caught.value.problems
+        assert problem.message == "the project has no variable 'minimun'"
+        assert (str(problem.place), advice in problem.advice) == ("models/m/x.py:5", True)
+
+
+# Stored and read again
+
+
+def test_a_python_model_is_read_back_as_it_was() -> None:
+    found = python_model(
+        {
+            "kind": {"name": "INCREMENTAL_BY_TIME_RANGE", "time_column": "ts", "lookback": 2},
+            "depends_on": {"raw.orders": {"before": "1 day"}},
+            "audits": [("not_null", {"columns": ["id"]})],
+            "start": "2024-01-31",
+        }
+    )
+    assert read_model(found.source) == found
+    assert read_model(decode_source(encode_source(found.source))) == found
+
+
+def test_the_header_is_no_part_of_the_code(tmp_path: Path) -> None:
+    one = graph_with(tmp_path / "a", module("pass"), "{}")[X].fingerprint
+    other = graph_with(tmp_path / "b", module("pass").replace("@model('m.x', ", "@model('m.x',\n    owner='me', "), "{}")[X].fingerprint  # fmt: skip
+    assert one.data == other.data
+    assert one.metadata != other.metadata
+
+
+def test_a_module_may_have_dataclasses_and_leaves_nothing_behind() -> None:
+    text = (
+        "from __future__ import annotations\nfrom dataclasses import dataclass\n"
+        "from vde_dagster import model\n@dataclass\nclass A:\n    b: int\n"
+        "@model('m.x', columns={'id': 'int'})\ndef x(context):\n    return A(1)\n"
+    )
+    path = Path("models/m/ranking_of_shops.py")
+    assert read(text, path).name == X
+    assert "ranking_of_shops" not in sys.modules
