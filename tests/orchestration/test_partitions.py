@@ -92,17 +92,69 @@ def test_a_run_has_one_contiguous_range(keys: list[str]) -> None:
         contiguous(IntervalUnit.DAY, keys)
 
 
+def offsets(start: int, end: int) -> dg.TimeWindowPartitionMapping:
+    return dg.TimeWindowPartitionMapping(
+        start_offset=start, end_offset=end, allow_nonexistent_upstream_partitions=True
+    )
+
+
+SAME = dg.TimeWindowPartitionMapping()
+ALL = dg.AllPartitionMapping()
+NOW = "SELECT @start_dt AS at, x FROM a.parent WHERE"
+"""A child whose own filter says nothing about its parent."""
+
+
 @pytest.mark.parametrize(
-    "cron, where, expected",
+    "cron, parent, query, expected",
     [
-        ("@hourly", "at BETWEEN @start_dt AND @end_dt", dg.TimeWindowPartitionMapping()),
-        ("@daily", "at BETWEEN @start_dt AND @end_dt", dg.TimeWindowPartitionMapping()),
-        ("@hourly", "at > '2020-01-01'", dg.AllPartitionMapping()),
-        ("@hourly", "x = 1", dg.AllPartitionMapping()),
+        ("@hourly", "@hourly", f"{NOW} at BETWEEN @start_dt AND @end_dt", SAME),
+        ("@daily", "@hourly", f"{NOW} at BETWEEN @start_dt AND @end_dt", SAME),
+        ("@hourly", "@daily", f"{NOW} at BETWEEN @start_dt AND @end_dt", SAME),
+        ("@hourly", "@hourly", "SELECT at, x FROM a.parent WHERE at <= @end_dt", SAME),
+        (
+            "@hourly",
+            "@hourly",
+            f"{NOW} at BETWEEN @start_dt - INTERVAL 3 HOURS AND @end_dt",
+            offsets(-3, 0),
+        ),
+        (
+            "@daily",
+            "@daily",
+            f"{NOW} at BETWEEN DATE_SUB(@start_date, 7) AND @end_dt - INTERVAL 6 DAYS",
+            offsets(-7, -6),
+        ),
+        (
+            "@daily",
+            "@daily",
+            f"{NOW} at BETWEEN @start_dt - INTERVAL 30 HOURS AND @end_dt + INTERVAL 1 HOUR",
+            offsets(-2, 1),
+        ),
+        # A day begins less than 31 days after the first of its month.
+        (
+            "@daily",
+            "@daily",
+            f"{NOW} at BETWEEN DATE_TRUNC('month', @start_dt) AND @end_dt",
+            offsets(-31, 0),
+        ),
+        # A month ago is up to 31 days ago, which may be more than the month before is long.
+        (
+            "@monthly",
+            "@monthly",
+            f"{NOW} at BETWEEN @start_dt - INTERVAL 1 MONTH AND @end_dt",
+            offsets(-2, 0),
+        ),
+        ("@daily", "@hourly", f"{NOW} at BETWEEN @start_dt - INTERVAL 3 HOURS AND @end_dt", ALL),
+        ("@hourly", "@hourly", f"{NOW} at <= @end_dt", ALL),
+        (
+            "@hourly",
+            "@hourly",
+            f"{NOW} at BETWEEN '2024-01-01' AND '2024-02-01' OR at = @start_dt",
+            ALL,
+        ),
     ],
 )
 @pytest.mark.filterwarnings("ignore::dagster.BetaWarning")
 def test_a_partition_depends_on_what_its_query_reads(
-    cron: str, where: str, expected: dg.PartitionMapping
+    cron: str, parent: str, query: str, expected: dg.PartitionMapping
 ) -> None:
-    assert mapping(cron, f"SELECT at, x FROM a.parent WHERE {where}") == expected
+    assert mapping(cron, query, parent=parent) == expected

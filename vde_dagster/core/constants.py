@@ -152,7 +152,8 @@ def _shifted(value: Instants, by: Duration) -> Instants:
     """Months first, then what has a fixed length, as SQL does."""
     months, length = by
     if value.free is not None:
-        low, high = (value.low + each for each in lengths_of_months(months))
+        shortest, longest = lengths_of_months(months)
+        low, high = value.low + shortest, value.high + longest
     else:
         low, high = add_months(value.low, months), add_months(value.high, months)
     whole_days = length % timedelta(days=1) == timedelta(0)

@@ -28,4 +28,3 @@ def stored_parents(graph: Graph, name: ModelName) -> tuple[ModelName, ...]:
     readers = (name, *embedded_above(graph, name))
     every = {parent for reader in readers for parent in graph[reader].model.parents}
     return tuple(sorted(each for each in every if not isinstance(graph[each].model.kind, Embedded)))
-

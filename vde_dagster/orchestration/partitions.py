@@ -3,20 +3,19 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from datetime import UTC, datetime
+from datetime import UTC, datetime, timedelta
 from typing import Final
 
 import dagster as dg
 
 from vde_dagster import kinds
 from vde_dagster.app.binding import Binding
-from vde_dagster.app.reading import rendered
 from vde_dagster.core.errors import Refused
 from vde_dagster.core.graph import Node
-from vde_dagster.core.input_ranges import TimeAxis, WholeTable, input_ranges
+from vde_dagster.core.input_ranges import window
 from vde_dagster.core.intervals import Interval, IntervalUnit, merge
-from vde_dagster.core.model import Query
-from vde_dagster.core.names import ModelName
+from vde_dagster.core.model import Window
+from vde_dagster.core.render_model import reads_of
 
 _DAYS: Final = "%Y-%m-%d"
 _MINUTES: Final = "%Y-%m-%d-%H:%M"
@@ -100,51 +99,46 @@ def contiguous(unit: IntervalUnit, keys: Sequence[str]) -> Interval:
 def parent_mapping(binding: Binding, node: Node, parent: Node) -> dg.PartitionMapping | None:
     """Which partitions of a parent a model's partition reads; None leaves it to Dagster.
 
-    It is taken from what the rendered query reads of the parent for the model's first interval:
-    the same windows shifted by whole units, or else all of it.
+    It is taken from a window that holds what every interval of the model reads of the parent: the
+    same number of units before and after it for each, or else all of the parent.
     """
     if not (is_partitioned(node) and is_partitioned(parent)):
         return None
-    if not isinstance(node.model.body, Query):
-        return dg.AllPartitionMapping()
     unit = node.model.unit
-    start = unit.ceil(node.model.start)
-    cell = Interval(start, unit.following(start))
-    read = _read_of(binding, node, parent, cell)
+    read = window(reads_of(binding.graph, node.name), parent.name, unit)
     if read is None:
         return dg.AllPartitionMapping()
-    lacks_start = parent.model.unit.ceil(parent.model.start) > parent.model.unit.floor(read.start)
-    lacks_some = lacks_start or parent.model.end is not None
-    if read == parent.model.unit.widen(cell):
-        return dg.TimeWindowPartitionMapping(allow_nonexistent_upstream_partitions=lacks_some)
+    if read == Window():
+        grain = parent.model.unit
+        begins = grain.floor(unit.ceil(node.model.start)) < grain.ceil(parent.model.start)
+        return dg.TimeWindowPartitionMapping(
+            allow_nonexistent_upstream_partitions=begins or parent.model.end is not None
+        )
     if unit is parent.model.unit:
         return dg.TimeWindowPartitionMapping(
-            start_offset=_steps(unit, cell.start, read.start),
-            end_offset=_steps(unit, cell.end, read.end),
+            start_offset=-_units(unit, read.before),
+            end_offset=_units(unit, read.after),
             allow_nonexistent_upstream_partitions=True,
         )
     return dg.AllPartitionMapping()
 
 
-def _read_of(binding: Binding, node: Node, parent: Node, cell: Interval) -> Interval | None:
-    """The one range of a parent that is read for an interval; None for all of it, or several."""
-    query = rendered(binding, node, cell, cell.end)
-    axes: dict[ModelName, TimeAxis | None] = {parent.name: _axis(parent)}
-    found = input_ranges(query, axes=axes).get(parent.name)
-    if found is None or isinstance(found, WholeTable) or len(found) != 1:
-        return None
-    return found[0]
+def _units(unit: IntervalUnit, length: timedelta) -> int:
+    """The least number of whole units that are certainly not shorter than a length of time.
+
+    It is negative where the length is: then so many units are certainly not longer.
+    """
+    shortest, longest = _LENGTHS[unit]
+    return -((-length) // (shortest if length > timedelta(0) else longest))
 
 
-def _axis(node: Node) -> TimeAxis | None:
-    column = node.model.time_column
-    return TimeAxis(column=column, unit=node.model.unit) if column is not None else None
-
-
-def _steps(unit: IntervalUnit, border: datetime, other: datetime) -> int:
-    """How many units ``other`` lies after ``border``; negative where it lies before."""
-    if other == border:
-        return 0
-    low, high = min(border, other), max(border, other)
-    count = sum(1 for _ in unit.cells(Interval(low, high)))
-    return count if other > border else -count
+_LENGTHS: Final = {
+    IntervalUnit.FIVE_MINUTE: (timedelta(minutes=5), timedelta(minutes=5)),
+    IntervalUnit.QUARTER_HOUR: (timedelta(minutes=15), timedelta(minutes=15)),
+    IntervalUnit.HALF_HOUR: (timedelta(minutes=30), timedelta(minutes=30)),
+    IntervalUnit.HOUR: (timedelta(hours=1), timedelta(hours=1)),
+    IntervalUnit.DAY: (timedelta(days=1), timedelta(days=1)),
+    IntervalUnit.MONTH: (timedelta(days=28), timedelta(days=31)),
+    IntervalUnit.YEAR: (timedelta(days=365), timedelta(days=366)),
+}
+"""The lengths of the shortest and of the longest interval of each unit."""
