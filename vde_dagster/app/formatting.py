@@ -20,7 +20,12 @@ from vde_dagster.project.file_writing import read_as_written, replace_text
 from vde_dagster.project.formatting import format_model
 from vde_dagster.project.loading import load_files
 from vde_dagster.project.model_files import read_model
-from vde_dagster.project.source_discovery import model_files
+from vde_dagster.project.source_files import (
+    PythonFiles,
+    Unread,
+    model_sources,
+    read_python_files,
+)
 
 _BOM = "\ufeff"
 
@@ -84,14 +89,16 @@ def format_files(
         ProjectInvalid: A file cannot be read as a model; all problems of all files at once.
     """
     problems: list[Problem] = []
-    sources = [each for each in model_files(configuration, problems) if each.path.suffix == ".sql"]
+    python = read_python_files(configuration.folder, problems)
+    every = model_sources(configuration, python, problems, Unread())
+    sources = [each for each in every if each.path.suffix == ".sql"]
     if wanted is not None:
         sources = _chosen(configuration.folder, sources, wanted)
     graph = _graph(configuration)
     done: list[Formatted] = []
     for source in sources:
         try:
-            done.append(_formatted(configuration, source, graph, formatter))
+            done.append(_formatted(configuration, source, python, graph, formatter))
         except ProjectInvalid as error:
             problems += error.problems
     if problems:
@@ -135,13 +142,17 @@ def _graph(configuration: Configuration) -> Graph | None:
 
 
 def _formatted(
-    configuration: Configuration, found: ModelSource, graph: Graph | None, formatter: Formatter
+    configuration: Configuration,
+    found: ModelSource,
+    python: PythonFiles,
+    graph: Graph | None,
+    formatter: Formatter,
 ) -> Formatted:
     before = read_as_written(configuration.folder / found.path) or ""
     # What is compared with the file when it is written is what was formatted.
     plain = before.removeprefix(_BOM).replace("\r\n", "\n").replace("\r", "\n")
     source = replace(found, text=plain)
-    model = read_model(source)
+    model = read_model(source, functions=python.functions, signals=python.signals)
     text = formatter(plain, path=source.path, dialect=configuration.defaults.dialect)
     newline = "\r\n" if "\r\n" in before else "\n"
     changed = replace(source, text=text)
@@ -149,14 +160,16 @@ def _formatted(
         path=source.path,
         before=before,
         after=(_BOM if before.startswith(_BOM) else "") + text.replace("\n", newline),
-        differs=tuple(_differences(model, changed, graph)) if text != plain else (),
+        differs=tuple(_differences(model, changed, python, graph)) if text != plain else (),
     )
 
 
-def _differences(model: Model, formatted: ModelSource, graph: Graph | None) -> Iterator[str]:
+def _differences(
+    model: Model, formatted: ModelSource, python: PythonFiles, graph: Graph | None
+) -> Iterator[str]:
     """In what the model of a formatted text is another than the one before."""
     try:
-        again = read_model(formatted)
+        again = read_model(formatted, functions=python.functions, signals=python.signals)
     except ProjectInvalid as error:
         yield f"it could not be read any more ({error.problems[0].message})"
         return

@@ -32,7 +32,7 @@ def command(*, check: bool, output: str, folder: Path) -> None:
     """
     from vde_dagster.app.external_models import declare_sources, write_declaration
     from vde_dagster.app.world import VdeProject
-    from vde_dagster.project.loading import EXTERNAL_MODELS
+    from vde_dagster.project.declared_sources import EXTERNAL_MODELS
     from vde_dagster.project.source_discovery import sources_read
 
     project = VdeProject.load(folder)

@@ -1,4 +1,4 @@
-"""Running the Python files of a project: models, signals.
+"""Running the Python files of a project: models, macros, signals.
 
 A file is run once, by itself, with nothing of the project on the import path, so that its text is
 all that there is to it.
@@ -48,23 +48,31 @@ class MarkedFunction:
 
     def place_of(self, error: BaseException) -> Place:
         """The last line of the function's file that an error passed."""
-        line = _line_in(self.place.path, error)
+        line = line_in(self.place.path, error)
         return Place(path=self.place.path, line=line or self.place.line)
 
 
-def run_module(text: str, path: Path) -> Module:
-    """Run a file of the project; ``path`` is relative to it.
+def parse_module(text: str, path: Path) -> ast.Module:
+    """The code of a file of the project; ``path`` is relative to it.
 
     Raises:
-        ModuleFailed: It is no Python, or it raised.
+        ModuleFailed: It is no Python.
     """
     try:
-        tree = ast.parse(text, filename=str(path))
+        return ast.parse(text, filename=str(path))
     except (SyntaxError, ValueError, MemoryError, RecursionError) as error:
         place = Place(path=path, line=getattr(error, "lineno", None) or 1)
         message = f"this is no Python: {error}"
         problem = Problem(place=place, message=message, advice="Check the code at this line.")
         raise ModuleFailed(problem) from error
+
+
+def run_module(tree: ast.Module, path: Path) -> Module:
+    """Run the code of a file; ``path`` is relative to the project.
+
+    Raises:
+        ModuleFailed: It raised.
+    """
     lines = {node.name: node.lineno for node in tree.body if isinstance(node, ast.FunctionDef)}
     module = ModuleType(path.stem)
     try:
@@ -74,7 +82,7 @@ def run_module(text: str, path: Path) -> Module:
             )
     except (Exception, SystemExit) as error:  # whatever a user's module raises is its problem
         message = f"the module cannot be run: {type(error).__name__}: {error}"
-        place = Place(path=path, line=_line_in(path, error) or 1)
+        place = Place(path=path, line=line_in(path, error) or 1)
         advice = "Import it in Python to see where it fails."
         raise ModuleFailed(Problem(place=place, message=message, advice=advice)) from error
     return Module(namespace=module.__dict__, lines=lines)
@@ -111,7 +119,7 @@ def marked_functions(
     problems: list[Problem] = []
     for path, text in sorted(files.items()):
         try:
-            module = run_module(text, Path(path))
+            module = run_module(parse_module(text, Path(path)), Path(path))
         except ModuleFailed as error:
             problems.append(error.problem)
             continue
@@ -135,8 +143,8 @@ def marked_functions(
     return found, problems
 
 
-def _line_in(path: Path, error: BaseException) -> int | None:
-    """The last line of a file that an error passed."""
+def line_in(path: Path, error: BaseException) -> int | None:
+    """The last line of a file that an error passed; None where it passed none."""
     frames = traceback.extract_tb(error.__traceback__)
     lines = [frame.lineno for frame in frames if frame.filename == str(path) and frame.lineno]
     return lines[-1] if lines else None

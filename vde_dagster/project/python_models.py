@@ -22,7 +22,7 @@ from vde_dagster.core.model import Model, ModelSource, PythonFunction
 from vde_dagster.project.model_block import Value, written_value
 from vde_dagster.project.model_checks import check_named_columns
 from vde_dagster.project.model_properties import Properties, build_model, read_properties
-from vde_dagster.project.modules import ModuleFailed, run_module
+from vde_dagster.project.modules import ModuleFailed, parse_module, run_module
 from vde_dagster.project.problems import Problems, suggestion
 from vde_dagster.project.settings import Settings
 
@@ -260,7 +260,7 @@ def _first_parameter(tree: ast.Module, function: str) -> str:
 
 def _declared(source: ModelSource, problems: Problems) -> tuple[str, Header, int] | None:
     try:
-        module = run_module(source.text, source.path)
+        module = run_module(parse_module(source.text, source.path), source.path)
     except ModuleFailed as error:
         problems.found.append(error.problem)
         return None

@@ -17,8 +17,9 @@ from typing import Final, TypeVar
 from vde_dagster.core.errors import Place, Problem
 from vde_dagster.core.macros import TIME_MACROS
 from vde_dagster.project.macros.builtin import BUILTINS
-from vde_dagster.project.macros.user import UserMacro, line_in
+from vde_dagster.project.macros.user import UserMacro
 from vde_dagster.project.macros.values import is_plain
+from vde_dagster.project.modules import ModuleFailed, parse_module, run_module
 from vde_dagster.project.problems import Problems
 
 __all__ = ["UserMacro", "load_user_macros", "macro"]
@@ -80,24 +81,14 @@ def _run(path: str, text: str) -> tuple[tuple[UserMacro, ...], tuple[Problem, ..
     """The macros of one file. The same text is run once, however many models are read."""
     problems = Problems()
     try:
-        tree = ast.parse(text, filename=path)
-    except (SyntaxError, ValueError, MemoryError, RecursionError) as error:
-        place = Place(path=Path(path), line=getattr(error, "lineno", None) or 1)
-        problems.add(place, f"this is no Python: {error}", "Check the code at this line.")
-        return (), tuple(problems.found)
-    _check_imports(tree, path, problems)
-    if problems.found:
-        return (), tuple(problems.found)
-    namespace: dict[str, object] = {"__name__": Path(path).stem}
-    try:
-        code = compile(tree, path, "exec", dont_inherit=True)
-        exec(code, namespace)  # noqa: S102 - a user's own code
-    except (Exception, SystemExit) as error:  # whatever a user's module raises is its problem
-        place = Place(path=Path(path), line=line_in(path, error) or 1)
-        message = f"the module cannot be run: {type(error).__name__}: {error}"
-        problems.add(place, message, "Import it in Python to see where it fails.")
-        return (), tuple(problems.found)
-    found = tuple(_declared(namespace, path, problems))
+        tree = parse_module(text, Path(path))
+        _check_imports(tree, path, problems)
+        if problems.found:
+            return (), tuple(problems.found)
+        module = run_module(tree, Path(path))
+    except ModuleFailed as error:
+        return (), (error.problem,)
+    found = tuple(_declared(module.namespace, path, problems))
     return found, tuple(problems.found)
 
 

@@ -3,18 +3,19 @@
 from __future__ import annotations
 
 import inspect
-import traceback
 import types
 import typing
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 from decimal import Decimal, InvalidOperation
+from pathlib import Path
 from typing import Final
 
 from sqlglot import exp
 
 from vde_dagster.project.macros.tokens import MacroError, Tokens, keyword_of
 from vde_dagster.project.macros.values import names_of
+from vde_dagster.project.modules import line_in
 
 Expand = Callable[[Tokens], list[exp.Expr]]
 
@@ -52,7 +53,7 @@ class UserMacro:
             returned = self.function(*bound.args, **bound.kwargs)
             return list(_flat(returned))
         except (Exception, SystemExit) as error:  # whatever a user's function raises
-            line = line_in(self.path, error) or self.line
+            line = line_in(Path(self.path), error) or self.line
             what = f"{type(error).__name__}: {error}"
             message = f"the macro @{self.name} failed at {self.path}:{line}: {what}"
             raise MacroError(message, "Mend the macro, or what it is called with.") from error
@@ -126,13 +127,6 @@ def items_of(given: exp.Expr) -> list[exp.Expr]:
             return [given.this.copy()]
         case _:
             return [given]
-
-
-def line_in(path: str, error: BaseException) -> int | None:
-    """The last line of a file that an error passed; None where it passed none."""
-    frames = traceback.extract_tb(error.__traceback__)
-    lines = [frame.lineno for frame in frames if frame.filename == path and frame.lineno]
-    return lines[-1] if lines else None
 
 
 def _any_of(given: exp.Expr, choices: Sequence[object]) -> object:

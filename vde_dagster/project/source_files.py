@@ -1,0 +1,144 @@
+"""The texts of a project's folder: its models with all that belongs to them.
+
+Whatever reads models reads them here, so that a model means the same to every command.
+"""
+
+from __future__ import annotations
+
+import contextlib
+import re
+from collections.abc import Iterable, Iterator, Mapping
+from dataclasses import dataclass, replace
+from pathlib import Path
+from typing import Final
+
+from vde_dagster.core.errors import Place, Problem, ProjectInvalid
+from vde_dagster.core.model import Model, ModelSource
+from vde_dagster.core.names import InvalidName, ModelName
+from vde_dagster.project.configuration import Configuration
+from vde_dagster.project.macros.user import UserMacro
+from vde_dagster.project.model_files import read_model, seed_path
+from vde_dagster.project.settings import texts_of
+from vde_dagster.project.signals import Signals, load_signals
+from vde_dagster.project.user_macros import load_user_macros
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class PythonFiles:
+    """The macros and signals of a project, and the texts that they stand in."""
+
+    texts: Mapping[str, str]
+    functions: Mapping[str, UserMacro]
+    signals: Signals
+
+
+def read_python_files(folder: Path, problems: list[Problem]) -> PythonFiles:
+    """Run the files of macros and of signals; what is wrong in them is added to ``problems``."""
+    macros, gates = (_python_texts(folder, each, problems) for each in ("macros", "signals"))
+    functions, found = load_user_macros(macros)
+    signals = load_signals(gates)
+    problems += (*found, *signals.problems)
+    return PythonFiles(texts={**macros, **gates}, functions=functions, signals=signals)
+
+
+def _python_texts(folder: Path, kind: str, problems: list[Problem]) -> dict[str, str]:
+    """The files of macros or signals, by their path in the project."""
+    found: dict[str, str] = {}
+    for path in sorted((folder / kind).rglob("*.py")):
+        if path.name.startswith("_"):
+            continue
+        relative = path.relative_to(folder)
+        text = _text(path, relative, problems)
+        if text is not None:
+            found[relative.as_posix()] = text
+    return found
+
+
+def _text(path: Path, relative: Path, problems: list[Problem]) -> str | None:
+    try:
+        return path.read_text("utf-8-sig")
+    except (OSError, UnicodeDecodeError) as error:
+        message = f"the file cannot be read as UTF-8 text: {error}"
+        advice = "Save it as a text file in UTF-8."
+        problems.append(Problem(place=Place(path=relative), message=message, advice=advice))
+        return None
+
+
+class Unread:
+    """Which models may stand in the files that could not be read, as well as can be told."""
+
+    def __init__(self) -> None:
+        self.names: set[ModelName] = set()
+        self.every = False
+
+    def add(self, path: Path, text: str) -> None:
+        """A file: the name that its path gives, and those that its text seems to declare."""
+        parts = path.with_suffix("").parts[1:]
+        for written in (".".join(parts[-2:]), *_DECLARED.findall(text)):
+            with contextlib.suppress(InvalidName):
+                self.names.add(ModelName.parse(written))
+
+    def __contains__(self, name: object) -> bool:
+        return self.every or name in self.names
+
+
+_DECLARED: Final = re.compile(
+    r"""(?:\bname\s+|\bmodel\s*\(\s*|\bname\s*=\s*)["'`]?([\w.]+)""", re.IGNORECASE
+)
+
+
+def model_sources(
+    configuration: Configuration, python: PythonFiles, problems: list[Problem], unread: Unread
+) -> Iterator[ModelSource]:
+    """Every model's text with its settings, macros, signals and seed.
+
+    Files that cannot be read are told in ``problems``, and noted in ``unread``.
+    """
+    folder, models = configuration.folder, configuration.folder / "models"
+    settings = texts_of(configuration.defaults, configuration.variables)
+    for path in sorted((*models.rglob("*.sql"), *models.rglob("*.py"))):
+        if path.name.startswith("_"):
+            continue
+        relative = path.relative_to(folder)
+        text = _text(path, relative, problems)
+        if text is None:
+            unread.add(relative, "")
+            continue
+        source = ModelSource(path=relative, text=text, defaults=settings)
+        attached = {**python.texts, **_attachments(source, folder, problems)}
+        yield replace(source, attachments=attached)
+
+
+def _attachments(source: ModelSource, folder: Path, problems: list[Problem]) -> dict[str, str]:
+    """The file that a SEED model names, where it lies in the project, links followed."""
+    written = seed_path(source)
+    if written is None:
+        return {}
+    try:
+        target = (folder / source.path.parent / written).resolve()
+        if not target.is_relative_to(folder) or not target.is_file():
+            return {}
+        return {written: target.read_text("utf-8-sig")}
+    except UnicodeDecodeError as error:
+        message = f"the seed {written!r} cannot be read as UTF-8 text: {error}"
+    except (OSError, ValueError, RuntimeError) as error:
+        message = f"the seed {written!r} cannot be read: {error}"
+    advice = "Save it as a CSV file in UTF-8."
+    problems.append(Problem(place=Place(path=source.path), message=message, advice=advice))
+    return {written: ""}
+
+
+def read_models(
+    sources: Iterable[ModelSource], python: PythonFiles, problems: list[Problem], unread: Unread
+) -> list[Model]:
+    """The models of texts; those that cannot be read are told, and noted in ``unread``."""
+    models: list[Model] = []
+    for source in sources:
+        try:
+            model = read_model(source, functions=python.functions, signals=python.signals)
+        except ProjectInvalid as error:
+            problems += error.problems
+            unread.add(source.path, source.text)
+        else:
+            models.append(model)
+    return models
