@@ -26,6 +26,7 @@ from vde_dagster.core.rendering import (
     render_interval,
     replace_tables,
     spark_form,
+    with_own_names,
 )
 from vde_dagster.core.time_formats import axis_type
 from vde_dagster.core.work import TimeAxisSpec
@@ -89,7 +90,7 @@ def render_model(
         return _statement(each, node, whole, bodies=bodies, target=target)
 
     return RenderedModel(
-        query=spark_form(replace_tables(inline(query, bodies), target)),
+        query=_in_spark(node, replace_tables(inline(query, bodies), target)),
         before=tuple(map(statement, body.before)),
         after=tuple(map(statement, body.after)),
     )
@@ -106,7 +107,7 @@ def reads_of(graph: Graph, name: ModelName) -> Reads:
         parents = {parent: input_axis(graph[parent]) for parent in node.model.parents}
         return declared_reads(parents, node.model.windows if _has_intervals(node) else {})
     bodies = _bodies(graph, node, None, inline_views=True)
-    query = spark_form(inline(node.canonical.expression, bodies))
+    query = _in_spark(node, inline(node.canonical.expression, bodies))
     return reads(query, axes=axes_of(graph, query), kept=input_axis(node))
 
 
@@ -151,6 +152,13 @@ def _query_of(node: Node) -> tuple[Query, CanonicalQuery]:
         what = f"of kind {node.model.kind.keyword}" if node.model.body is None else "no SQL model"
         raise Refused(f"{node.name} is {what}, so it has no query to render.")
     return node.model.body, node.canonical
+
+
+def _in_spark(node: Node, query: exp.Query) -> exp.Query:
+    try:
+        return spark_form(query)
+    except Refused as error:
+        raise Refused(f"{node.name}: {error}") from error
 
 
 def _has_intervals(node: Node) -> bool:
@@ -205,10 +213,11 @@ def _statement(
     # Both functions rewrite a tree of any kind, and keep its root.
     resolved = resolve_time_macros(cast("exp.Query", written), times)
     _name_tables(resolved)
-    return replace_tables(inline(resolved, bodies), target)
+    return with_own_names(replace_tables(inline(resolved, bodies), target))
 
 
 _MACRO: Final = re.compile(r"@(\w+)")
+_CAN_HAVE_ALIAS: Final = (exp.From, exp.Join, exp.Delete, exp.Update, exp.Merge)
 
 
 def _name_tables(statement: exp.Expr) -> None:
@@ -219,7 +228,7 @@ def _name_tables(statement: exp.Expr) -> None:
     named: set[tuple[str, str]] = set()
     for table in statement.find_all(exp.Table):
         named.add((table.db.lower(), table.name.lower()))
-        can_have = isinstance(table.parent, exp.From | exp.Join | exp.Delete | exp.Update)
+        can_have = isinstance(table.parent, _CAN_HAVE_ALIAS)
         if can_have and table.db and not table.alias:
             table.set("alias", exp.TableAlias(this=exp.to_identifier(table.name)))
     for column in statement.find_all(exp.Column):

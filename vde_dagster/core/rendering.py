@@ -2,10 +2,11 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Iterator, Mapping
 from datetime import datetime
+from itertools import count
 
-from sqlglot import exp, parse_one
+from sqlglot import ErrorLevel, exp, parse_one
 from sqlglot.errors import SqlglotError
 
 from vde_dagster.core.errors import Refused
@@ -153,19 +154,74 @@ def _refuse_time_travel(table: exp.Table, name: ModelName) -> None:
         )
 
 
+def with_own_names(statement: exp.Expr) -> exp.Expr:
+    """A copy in which no two common table expressions have one name; outer ones keep theirs.
+
+    They are all written in front of the statement, since older Sparks take no other place. The
+    names of queries that were written apart and now stand in one another may meet there.
+    """
+    named = statement.copy()
+    meant = [(each, _meant_by(each)) for each in named.find_all(exp.Table) if not each.db]
+    every = list(named.find_all(exp.CTE))
+    taken = {each.name.lower() for each, _ in meant} | {each.alias.lower() for each in every}
+    seen: set[str] = set()
+    for cte in every:
+        name = cte.alias.lower()
+        if name in seen:
+            name = next(each for each in _numbered(name) if each not in taken)
+            cte.args["alias"].set("this", _quoted(name))
+            for table in (each for each, found in meant if found is cte):
+                if not table.alias:
+                    table.set("alias", exp.TableAlias(this=table.this))
+                table.set("this", _quoted(name))
+        seen.add(name)
+        taken.add(name)
+    return named
+
+
+def _numbered(name: str) -> Iterator[str]:
+    return (f"{name}_{number}" for number in count(2))
+
+
+def _meant_by(table: exp.Table) -> exp.Expr | None:
+    """The common table expression that a name without a schema stands for, by SQL's scopes."""
+    inside: exp.Expr = table
+    while (around := inside.parent) is not None:
+        for cte in reversed(_defined(around, inside)):
+            if cte.alias.lower() == table.name.lower():
+                return cte
+        inside = around
+    return None
+
+
+def _defined(around: exp.Expr, inside: exp.Expr) -> list[exp.Expr]:
+    """The common table expressions that a node adds to those that a part of it can name."""
+    if isinstance(around, exp.With):  # those before it; itself, too, where it is recursive
+        at = next(index for index, cte in enumerate(around.expressions) if cte is inside)
+        return around.expressions[: at + 1 if around.recursive else at]
+    found = around.args.get("with_")
+    return [] if found is None or found is inside else found.expressions
+
+
 def spark_form(query: exp.Query) -> exp.Query:
     """A query as Spark's dialect reads it: what is looked at is what runs.
 
-    Every identifier is quoted, so that no name of a column is taken for a keyword.
+    Every identifier is quoted, so that no name of a column is taken for a keyword. What sqlglot
+    would leave out, such as the format of a function, is refused: the rows would be other ones.
 
     Raises:
         Refused: It cannot be written in Spark's SQL.
     """
-    text = query.sql(dialect="spark", identify=True)
     try:
+        text = with_own_names(query).sql(
+            dialect="spark", identify=True, unsupported_level=ErrorLevel.RAISE
+        )
         parsed = parse_one(text, dialect="spark")
     except SqlglotError as error:
         reason = str(error).split("\n", maxsplit=1)[0].rstrip(".")
-        raise Refused(f"the query cannot be written in Spark's SQL: {reason}.") from error
+        raise Refused(
+            f"the query cannot be written in Spark's SQL: {reason}. Write that part in another "
+            "way, such as with a function that Spark has, too."
+        ) from error
     assert isinstance(parsed, exp.Query), "what is written from a query is one"
     return parsed
