@@ -24,6 +24,7 @@ from vde_dagster.core.names import (
     environment_name,
     why_no_suffix,
 )
+from vde_dagster.project.problems import told_apart
 from vde_dagster.project.yaml_document import Entry, Reader
 
 FILE_NAME: Final = "vde.yaml"
@@ -226,7 +227,8 @@ def _cron(entry: Entry | None, standard: str, reader: Reader) -> str:
     try:
         unit_of(written)
     except CronInvalid as error:
-        reader.add(entry.place if entry else Place(path=Path(FILE_NAME)), str(error))
+        where = entry.place if entry is not None else Place(path=Path(FILE_NAME))
+        reader.add(where, *told_apart(error))
         return standard
     return written
 
@@ -274,7 +276,7 @@ def _clock(entry: Entry | None, reader: Reader) -> tuple[ModelName, ...]:
         try:
             names.append(ModelName.parse(text))
         except InvalidName as error:
-            reader.add(entry.place, str(error))
+            reader.add(entry.place, *told_apart(error))
     return tuple(names)
 
 
@@ -302,7 +304,7 @@ def _environments(entry: Entry | None, reader: Reader) -> dict[str, bool]:
         try:
             name = environment_name(key)
         except InvalidName as error:
-            reader.add(child.place, str(error))
+            reader.add(child.place, *told_apart(error))
             continue
         follow[name] = reader.flag(child.children.get("follow_files"), default=True)
     return follow

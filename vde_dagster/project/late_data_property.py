@@ -29,40 +29,47 @@ from vde_dagster.project.values import (
 )
 
 E = TypeVar("E", bound=Enum)
-_OPTIONS: Final = ("mode", "sources", "catchup_threshold", "load_type", "on_source_rewrite")
+OPTIONS: Final = ("mode", "sources", "catchup_threshold", "load_type", "on_source_rewrite")
 _TRACKING: Final = ("tracked_by", "offset", "idle_after")
 _COLUMN: Final = re.compile(r"[a-z_][a-z0-9_]*")
 
 
-def read_late_data(value: Value | None, problems: Problems) -> LateDataPolicy | None:
-    """A policy; None where there is none, or (with problems) where it cannot be read."""
+def read_late_data(
+    value: Value | None, problems: Problems, *, catalog: str
+) -> LateDataPolicy | None:
+    """A policy; None where there is none, or (with problems) where it cannot be read.
+
+    ``catalog`` is the project's own, which the names of sources may leave out.
+    """
     if value is None:
         return None
     written = read_options(value.items(), problems)
-    options = check_known(written, _OPTIONS, "late_data", problems)
+    options = check_known(written, OPTIONS, "late_data", problems)
     mode = _choice(options, "mode", LateDataMode, None, problems)
     sources = options.get("sources")
-    tracked = _tracked(sources, problems) if sources is not None else ()
+    tracked = _tracked(sources, problems, catalog) if sources is not None else ()
     lacking = [key for key in ("mode", "sources") if key not in options]
-    if lacking:
+    misspelled = any(key not in OPTIONS for key, _ in written)  # perhaps what is lacking
+    if lacking and not misspelled:
         advice = "Write `late_data (mode stateful, sources (raw.orders))`."
         problems.add(value.place, f"late_data needs {' and '.join(lacking)}", advice)
     if mode is LateDataMode.STATELESS and len(tracked) > 1:
         assert sources is not None, "the sources were read from somewhere"
         message = "late_data in stateless mode tracks exactly one source"
         problems.add(sources.place, message, "Use `mode stateful`, or one model for each source.")
-    if mode is None or not tracked:
+    threshold = _threshold(options.get("catchup_threshold"), problems)
+    load_type = _choice(options, "load_type", LoadType, LoadType.CHANGED, problems)
+    rewrite = _choice(
+        options, "on_source_rewrite", OnSourceRewrite, OnSourceRewrite.OVERWRITE, problems
+    )
+    if mode is None or load_type is None or rewrite is None or not tracked:
         return None
     return LateDataPolicy(
         mode=mode,
         tracked=tracked,
-        catchup_threshold=_threshold(options.get("catchup_threshold"), problems),
-        load_type=_choice(options, "load_type", LoadType, LoadType.CHANGED, problems)
-        or LoadType.CHANGED,
-        on_source_rewrite=_choice(
-            options, "on_source_rewrite", OnSourceRewrite, OnSourceRewrite.OVERWRITE, problems
-        )
-        or OnSourceRewrite.OVERWRITE,
+        catchup_threshold=threshold,
+        load_type=load_type,
+        on_source_rewrite=rewrite,
     )
 
 
@@ -90,26 +97,30 @@ def _threshold(value: Value | None, problems: Problems) -> timedelta | None:
     return read_duration(value, problems)
 
 
-def _tracked(value: Value, problems: Problems) -> tuple[TrackedSource, ...]:
-    tracked: list[TrackedSource] = []
-    for item in value.items():
+def _tracked(value: Value, problems: Problems, catalog: str) -> tuple[TrackedSource, ...]:
+    tracked: dict[ModelName, TrackedSource] = {}
+    items = value.items()
+    if not items:
+        problems.add(value.place, "late_data tracks no source", "Write `sources (raw.orders)`.")
+    for item in items:
         found = _tracked_source(item, problems)
-        if found is not None and any(each.name == found.name for each in tracked):
-            problems.add(item.place, f"the source {found.name} is given twice", "Remove one.")
-        elif found is not None:
-            tracked.append(found)
-    return tuple(tracked)
+        name = found.name.within(catalog) if found is not None else None
+        if name in tracked:
+            problems.add(item.place, f"the source {name} is given twice", "Remove one.")
+        elif found is not None and name is not None:
+            tracked[name] = found
+    return tuple(tracked.values())
 
 
 def _tracked_source(item: Value, problems: Problems) -> TrackedSource | None:
     """``raw.cancels``, ``raw.cancels (tracked_by ts, ...)`` or the text 'raw.cancels|ts'."""
-    written, _, column = item.written.partition("|") if item.is_string else (item.name, "", "")
+    written, bar, column = item.written.partition("|") if item.is_string else (item.name, "", "")
     try:
         name = ModelName.parse(written)
     except InvalidName as error:
         problems.refuse(item.place, error)
         return None
-    column = column.strip().lower() or LANDING_COLUMN
+    column = column.strip().lower() if bar else LANDING_COLUMN
     if not _COLUMN.fullmatch(column):
         message = f"{item.raw} is no source with its column"
         problems.add(item.place, message, "Write `'raw.orders|column'`.")
@@ -131,8 +142,9 @@ def _tracked_source(item: Value, problems: Problems) -> TrackedSource | None:
 def _tracking_column(value: Value | None, default: str, problems: Problems) -> str:
     if value is None:
         return default
+    count = len(value.items())
     columns = read_columns_of(value, problems)
-    if len(columns) > 1:
-        message = f"tracked_by is one column, not {len(columns)}"
+    if count != 1:
+        message = f"tracked_by is one column, not {count}"
         problems.add(value.place, message, "Give the column of event or landing time.")
     return columns[0] if columns else default

@@ -2,16 +2,14 @@
 
 ``MODEL ( key value, key value, ... );`` A value is everything up to the next comma that is in no
 parentheses, brackets or angle brackets. What a property means is decided in ``model_properties``.
-A Python model's header is written as the same grammar, so both are read by the same code.
+A Python model's header is written as the same grammar (`python_values`), so both are read by the
+same code.
 """
 
 from __future__ import annotations
 
-import math
-import re
-from collections.abc import Mapping, Sequence
+from collections.abc import Sequence
 from dataclasses import dataclass, replace
-from datetime import date
 from itertools import pairwise
 from pathlib import Path
 from typing import Final
@@ -275,70 +273,6 @@ def _closing(tokens: Sequence[Token], opening: int) -> int | None:
             if depth == 0:
                 return index
     return None
-
-
-def written_value(key: str, value: object, *, path: Path, line: int) -> Value:
-    """A Python object as the value of a property, at a line of a file.
-
-    Lists become ``(a, b)``, mappings ``(key value, ...)``, a name with a mapping of its options
-    ``name (key value, ...)``. A text is a string, which stands for what is in it.
-
-    Raises:
-        TypeError: The object has no such form.
-    """
-    form = _item(value) if isinstance(value, tuple) else _form(value)
-    text = "\n" * (line - 1) + f"{key} {form}"
-    return Value(tokens=tuple(Dialect.get_or_raise("").tokenize(text)), text=text, path=path)
-
-
-def _form(value: object) -> str:  # noqa: PLR0911 - one line for each form
-    match value:
-        case bool():
-            return "true" if value else "false"
-        case int():
-            return repr(value)
-        case float() if math.isfinite(value):
-            return repr(value)
-        case str():
-            return "'" + value.replace("'", "''") + "'"
-        case date():  # an instant, too
-            return f"'{value.isoformat()}'"
-        case Mapping():
-            return f"({', '.join(_pair(key, each) for key, each in value.items())})"
-        case Sequence() if not isinstance(value, bytes | bytearray):
-            return f"({', '.join(map(_item, value))})"
-        case _:
-            raise TypeError(f"{value!r} is no text, number, list or mapping")
-
-
-def _pair(key: object, value: object) -> str:
-    if not isinstance(key, str):
-        raise TypeError(f"{key!r} is no name of an option")
-    return _word(key) if value is None else f"{_word(key)} {_form(value)}"
-
-
-def _item(value: object) -> str:
-    """An item of a list; ``{"name": n, ...}`` and ``(n, {...})`` are a name with its options."""
-    match value:
-        case Mapping() if "name" in value:
-            options = {key: each for key, each in value.items() if key != "name"}
-            return _named(str(value["name"]), options)
-        case (str() as name, Mapping() as options):
-            return _named(name, options)
-        case _:
-            return _form(value)
-
-
-def _named(name: str, options: Mapping[str, object]) -> str:
-    """A name with its options, as in ``NAME (key value)``."""
-    return f"{_word(name)} {_form(options)}" if options else _word(name)
-
-
-def _word(text: str) -> str:
-    return text if _WORDS.fullmatch(text) else '"' + text.replace('"', '""') + '"'
-
-
-_WORDS: Final = re.compile(r"[A-Za-z_][A-Za-z0-9_]*(\.[A-Za-z_][A-Za-z0-9_]*)*")
 
 
 def _line_of(error: TokenError) -> int:

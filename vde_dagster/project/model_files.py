@@ -250,5 +250,5 @@ def _parents(query: exp.Query, place: Place, problems: Problems) -> tuple[ModelN
         try:
             names.add(name_of_table(table))
         except InvalidName as error:
-            problems.add(place, str(error))
+            problems.refuse(place, error)
     return tuple(sorted(names))

@@ -121,7 +121,7 @@ def read_properties(
     name = _name(values.get("name"), default_name, place, problems)
     dialect = _dialect(values.get("dialect"), defaults.dialect, problems)
     kind = read_kind(values.get("kind"), dialect, problems)
-    policy = read_late_data(values.get("late_data"), problems)
+    policy = read_late_data(values.get("late_data"), problems, catalog=defaults.catalog)
     storage = layout.read_storage(values, problems)
     parents = read_depends_on(values.get("depends_on"), problems)
     if kind is not None:

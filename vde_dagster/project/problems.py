@@ -22,19 +22,25 @@ class Problems:
     found: list[Problem] = field(default_factory=list)
     warnings: list[Problem] = field(default_factory=list)
 
-    def add(self, place: Place, message: str, advice: str = "") -> None:
-        """Report a problem."""
+    def add(self, place: Place, message: str, advice: str) -> None:
+        """Report a problem; the advice says what to do about it."""
         self.found.append(Problem(place=place, message=message, advice=advice))
 
     def refuse(self, place: Place, error: Refused) -> None:
         """Report an error whose text ends with what to do."""
-        message, *advice = _ADVICE.split(str(error), maxsplit=1)
-        told = "".join(advice).rstrip(".")
-        self.add(place, message, f"{told[:1].upper()}{told[1:]}." if told else "")
+        message, advice = told_apart(error)
+        self.add(place, message, advice)
 
-    def warn(self, place: Place, message: str, advice: str = "") -> None:
+    def warn(self, place: Place, message: str, advice: str) -> None:
         """Report what a person should know, although the file can be used."""
         self.warnings.append(Problem(place=place, message=message, advice=advice))
+
+
+def told_apart(error: Refused) -> tuple[str, str]:
+    """What happened, and what to do, of an error whose text ends with that."""
+    message, *advice = _ADVICE.split(str(error), maxsplit=1)
+    told = "".join(advice).rstrip(".")
+    return message, f"{told[:1].upper()}{told[1:]}." if told else ""
 
 
 def suggestion(word: str, known: Iterable[str]) -> str:

@@ -205,9 +205,9 @@ class Reader:
         )
         return None
 
-    def _add(self, place: Place, message: str, advice: str = "") -> None:
+    def _add(self, place: Place, message: str, advice: str) -> None:
         self.problems.append(Problem(place=place, message=message, advice=advice))
 
-    def add(self, place: Place, message: str, advice: str = "") -> None:
-        """Report a problem."""
+    def add(self, place: Place, message: str, advice: str) -> None:
+        """Report a problem; the advice says what to do about it."""
         self._add(place, message, advice)

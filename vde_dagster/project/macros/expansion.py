@@ -101,7 +101,8 @@ class Expander:
         """The single expression that some tokens stand for. Raises as `statement` does."""
         found = self.expand(tokens, frame)
         if len(found) != 1:
-            raise MacroError(f"{what} is one expression, not {len(found)}")
+            message = f"{what} is one expression, not {len(found)}"
+            raise MacroError(message, "Write one expression in its place.")
         return found[0]
 
     def evaluate(self, call: Call, frame: Frame, position: Position) -> list[exp.Expr]:
@@ -163,8 +164,9 @@ class Expander:
             raise MacroError(message, f"Define it as @DEF({call.name}, x -> ...).")
         found = [each for tokens in call.arguments or () for each in self.expand(tokens, frame)]
         if len(found) != len(names):
-            message = f"@{call.name} takes {len(names)} arguments ({', '.join(names)})"
-            raise MacroError(f"{message}, and {len(found)} are given")
+            shown = ", ".join(names)
+            message = f"@{call.name} takes {len(names)} arguments ({shown}), and {len(found)} are"
+            raise MacroError(f"{message} given", f"Write @{call.name}({shown}).")
         values = dict(zip(names, found, strict=True))
         return self.expand(definition.body, frame.called(values, call), position)
 
@@ -186,7 +188,8 @@ class Expander:
     ) -> list[exp.Expr]:
         """SQL text from a user's macro, with the macros in it expanded."""
         if MARK in text:
-            raise MacroError(f"{macro.described} returns a text with a NUL character")
+            message = f"{macro.described} returns a text with a NUL character"
+            raise MacroError(message, "Take the character out in the macro.")
         try:
             inner = replace(self, text=text)  # it shares all that is noted
             return inner.expand(tuple(self.dialect.tokenize(text)), frame, position)
@@ -243,13 +246,15 @@ class Expander:
                 value = self._value(Call(name=part.name, tokens=name.tokens), frame)
                 text = text_of(value)
                 if text is None:
-                    raise MacroError(f"@{{{part.name}}} stands in a name, and its value is no text")
+                    message = f"@{{{part.name}}} stands in a name, and its value is no text"
+                    raise MacroError(message, "Give the variable a text or a single name.")
                 texts.append(text)
             else:
                 texts.append(part)
         text = "".join(texts)
         if not text or MARK in text:
-            raise MacroError("a name is empty, or has a NUL character in it")
+            message = "a name is empty, or has a NUL character in it"
+            raise MacroError(message, "Give the variables in the name other texts.")
         kind = TokenType.VAR if not name.quoted and self._is_name(text) else TokenType.IDENTIFIER
         token = in_place_of(name.tokens, kind, text)
         token.comments = [each for inner in name.tokens for each in inner.comments]

@@ -32,6 +32,7 @@ _OPERATORS: Final = (exp.Binary, exp.Unary, exp.Between, exp.In, exp.AtTimeZone)
 _CLAUSES: Final = (exp.Where, exp.Having, exp.Qualify, exp.Limit, exp.Offset, exp.Group, exp.Order)
 _AROUND_QUERY: Final = ("with_", "order", "limit", "offset")
 _WORD: Final = re.compile(r"\w+")
+_TABLE_ADVICE: Final = "Let it give the name of one model or source, or a query."
 
 
 def put(node: exp.Expr, found: Sequence[exp.Expr]) -> None:
@@ -94,7 +95,8 @@ def _comments(node: exp.Expr, slot: exp.Expr) -> list[str]:
 def _put_name(node: exp.Expr, found: Sequence[exp.Expr]) -> None:
     text = text_of(found[0]) if len(found) == 1 else None
     if not text:
-        raise MacroError("a name is needed here, and the macro gives something else")
+        message = "a name is needed here, and the macro gives something else"
+        raise MacroError(message, "Let it give a name, or a text to make one of.")
     match node:
         case exp.Identifier():
             new: exp.Expr = _identifier(found[0], text)
@@ -103,7 +105,8 @@ def _put_name(node: exp.Expr, found: Sequence[exp.Expr]) -> None:
         case _ if _WORD.fullmatch(text):
             new = exp.Var(this=text.upper())
         case _:
-            raise MacroError(f"a word is needed here, and the macro gives {text!r}")
+            message = f"a word is needed here, and the macro gives {text!r}"
+            raise MacroError(message, "Let it give a single word.")
     new.comments = node.comments
     node.replace(new)
 
@@ -116,14 +119,16 @@ def _identifier(value: exp.Expr, text: str) -> exp.Identifier:
 
 def _put_table(table: exp.Table, found: Sequence[exp.Expr]) -> None:
     if len(found) != 1:
-        raise MacroError("one table is needed here, and the macro gives " + _count(found))
+        message = f"one table is needed here, and the macro gives {_count(found)}"
+        raise MacroError(message, _TABLE_ADVICE)
     value = found[0].unnest()
     if isinstance(value, exp.Query):
         _put_query(table, value)
         return
     names = names_of(value)
     if names is None or not 1 <= len(names) <= 3 or not all(names):
-        raise MacroError("a table is needed here, and the macro gives something else")
+        message = "a table is needed here, and the macro gives something else"
+        raise MacroError(message, _TABLE_ADVICE)
     keys = ("this", "db", "catalog")
     for key, name in zip(keys, reversed(names), strict=False):
         table.set(key, identifier_of(name))
@@ -167,7 +172,8 @@ def _put_expression(slot: exp.Expr, found: Sequence[exp.Expr]) -> None:
         slot.replace(found[0])
         parent.set("expressions", rest)
     else:
-        raise MacroError(f"one expression is needed here, and the macro gives {_count(found)}")
+        message = f"one expression is needed here, and the macro gives {_count(found)}"
+        raise MacroError(message, "Let it give one, or put it where a list stands.")
 
 
 def _may_be_named(slot: exp.Expr) -> bool:
@@ -187,7 +193,8 @@ def _put_one(slot: exp.Expr, parent: exp.Expr, value: exp.Expr) -> None:
         else:
             slot.replace(value.subquery(copy=False))
     elif isinstance(parent, exp.CTE):
-        raise MacroError("a query is needed here, and the macro gives an expression")
+        message = "a query is needed here, and the macro gives an expression"
+        raise MacroError(message, "Let it give a SELECT.")
     else:
         slot.replace(value if _fits(value, slot) else exp.Paren(this=value))
 

@@ -29,7 +29,7 @@ _REFERENCE: Final = re.compile(r"@\{\s*([^\W\d]\w*)\s*\}")
 class MacroError(Exception):
     """A macro cannot be expanded: why, what to do, and the token that it is about."""
 
-    def __init__(self, message: str, advice: str = "", *, token: Token | None = None) -> None:
+    def __init__(self, message: str, advice: str, *, token: Token | None = None) -> None:
         self.message, self.advice, self.token = message, advice, token
         super().__init__(message)
 

@@ -44,7 +44,8 @@ def check_texts(holder: exp.Expr, tokens: Sequence[Token], written: set[int]) ->
             continue
         for each in node.args.values():
             if isinstance(each, str) and any(text and text in each.upper() for text in texts):
-                raise MacroError(f"{each!r} is the value of a macro where one word is needed")
+                message = f"{each!r} is the value of a macro where one word is needed"
+                raise MacroError(message, "Give the macro a value of one word.")
 
 
 def is_in(node: exp.Expr, holder: exp.Expr) -> bool:

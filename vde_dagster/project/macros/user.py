@@ -68,7 +68,8 @@ class UserMacro:
             if name is None:
                 positional += found
             elif len(found) != 1:
-                raise MacroError(f"the argument {name!r} of @{self.name} is not one expression")
+                message = f"the argument {name!r} of @{self.name} is not one expression"
+                raise MacroError(message, f"Write `{name} := value`.")
             else:
                 named[name] = found[0]
         try:

@@ -30,7 +30,7 @@ def expression_of(value: object, *, what: str) -> exp.Expr:
         case list() | tuple():
             return exp.Array(expressions=[expression_of(each, what=what) for each in value])
         case float() | Decimal() if not math.isfinite(value):
-            raise MacroError(f"{what} is {value}, which is no number in SQL")
+            raise MacroError(f"{what} is {value}, which is no number in SQL", "Use a finite one.")
         case None | bool() | str() | int() | float() | Decimal() | date():
             converted = exp.convert(value)
             assert isinstance(converted, exp.Expr)
@@ -38,7 +38,8 @@ def expression_of(value: object, *, what: str) -> exp.Expr:
         case Mapping():
             raise MacroError(f"{what} is a mapping, which has no form in SQL", "Use its parts.")
         case _:
-            raise MacroError(f"{what} is a {type(value).__name__}, which has no form in SQL")
+            message = f"{what} is a {type(value).__name__}, which has no form in SQL"
+            raise MacroError(message, "Use a text, a number, a boolean, a date or a list of these.")
 
 
 def text_of(expression: exp.Expr) -> str | None:
