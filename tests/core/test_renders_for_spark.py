@@ -105,6 +105,12 @@ def test_what_would_be_left_out_is_refused(dialect: str) -> None:
         render(text)
 
 
+def test_what_would_be_left_out_of_a_statement_is_refused_too() -> None:
+    text = full("DELETE FROM raw.t WHERE TO_CHAR(day, 'yyyyMM') = '202401';\nSELECT 1 AS x")
+    with pytest.raises(Refused, match=r"m\.x: the delete statement cannot be written in Spark's"):
+        render(text)
+
+
 def version(name: ModelName) -> TableName:
     return physical_table(name, "0123456789abcdef0123456789abcdef")
 

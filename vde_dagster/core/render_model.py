@@ -6,7 +6,8 @@ What `vde render` shows, what an evaluation runs and what is told of its inputs 
 from __future__ import annotations
 
 import re
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Iterator, Mapping
+from contextlib import contextmanager
 from dataclasses import dataclass
 from typing import Final, cast
 
@@ -26,6 +27,7 @@ from vde_dagster.core.rendering import (
     render_interval,
     replace_tables,
     spark_form,
+    spark_text,
     with_own_names,
 )
 from vde_dagster.core.time_formats import axis_type
@@ -155,8 +157,15 @@ def _query_of(node: Node) -> tuple[Query, CanonicalQuery]:
 
 
 def _in_spark(node: Node, query: exp.Query) -> exp.Query:
-    try:
+    with _told_of(node):
         return spark_form(query)
+
+
+@contextmanager
+def _told_of(node: Node) -> Iterator[None]:
+    """A refusal begins with the name of the model."""
+    try:
+        yield
     except Refused as error:
         raise Refused(f"{node.name}: {error}") from error
 
@@ -213,7 +222,10 @@ def _statement(
     # Both functions rewrite a tree of any kind, and keep its root.
     resolved = resolve_time_macros(cast("exp.Query", written), times)
     _name_tables(resolved)
-    return with_own_names(replace_tables(inline(resolved, bodies), target))
+    rendered = with_own_names(replace_tables(inline(resolved, bodies), target))
+    with _told_of(node):
+        spark_text(rendered)  # refuses what has no form there
+    return rendered
 
 
 _MACRO: Final = re.compile(r"@(\w+)")

@@ -212,16 +212,31 @@ def spark_form(query: exp.Query) -> exp.Query:
     Raises:
         Refused: It cannot be written in Spark's SQL.
     """
+    text = spark_text(with_own_names(query))
     try:
-        text = with_own_names(query).sql(
-            dialect="spark", identify=True, unsupported_level=ErrorLevel.RAISE
-        )
         parsed = parse_one(text, dialect="spark")
     except SqlglotError as error:
-        reason = str(error).split("\n", maxsplit=1)[0].rstrip(".")
-        raise Refused(
-            f"the query cannot be written in Spark's SQL: {reason}. Write that part in another "
-            "way, such as with a function that Spark has, too."
-        ) from error
+        raise _unwritable("query", error) from error
     assert isinstance(parsed, exp.Query), "what is written from a query is one"
     return parsed
+
+
+def spark_text(statement: exp.Expr) -> str:
+    """A statement in Spark's SQL, every identifier quoted.
+
+    Raises:
+        Refused: A part of it has no form there.
+    """
+    try:
+        return statement.sql(dialect="spark", identify=True, unsupported_level=ErrorLevel.RAISE)
+    except SqlglotError as error:
+        what = "query" if isinstance(statement, exp.Query) else f"{statement.key} statement"
+        raise _unwritable(what, error) from error
+
+
+def _unwritable(what: str, error: SqlglotError) -> Refused:
+    reason = str(error).split("\n", maxsplit=1)[0].rstrip(".")
+    return Refused(
+        f"the {what} cannot be written in Spark's SQL: {reason}. Write that part in another way, "
+        "such as with a function that Spark has, too."
+    )
