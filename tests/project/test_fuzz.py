@@ -215,6 +215,7 @@ FOUND: list[tuple[Files, str, str, str]] = [
     (sql("@DEF(f, x -> x); SELECT @f() AS x FROM raw.orders"), SQL, "@f takes 1 arguments (x), and 0 are given", "Write @f(x)."),
     (sql("SELECT @given(what := @nothing()) AS y FROM raw.orders"), SQL, "the argument 'what' of @given is not one", "Write `what := value`."),
     (sql("WITH c AS (@given(1 + 1)) SELECT * FROM c"), SQL, "a query is needed here", "Let it give a SELECT."),
+    (sql("SELECT " + "STRUCT(" * 40 + "1" + ")" * 40 + " AS a"), SQL, "more than 12 STRUCT(...) stand in each other", "a model above"),
     ({"vde.yaml": b"name: x\ndefaults: {cron: often}\n"}, "vde.yaml:2", "the cron 'often' is not understood", "Use one of"),
     ({"vde.yaml": b"name: x\nenvironments: {'//': {}}\n"}, "vde.yaml:2", "no name for an environment", "Use 1 to"),
     ({"vde.yaml": b"name: x\nclock: {valid_to: a.b.c.d}\n"}, "vde.yaml:2", "has 4 parts", "Write name, schema.name"),
@@ -232,3 +233,10 @@ def test_what_was_found_is_told_with_advice(
         str(each.place).startswith(place) and words in each.message and advice in each.advice
         for each in caught.value.problems
     ), caught.value
+
+
+def test_a_text_whose_parsing_would_never_end_has_no_other_layout() -> None:
+    text = "SELECT   " + "STRUCT(" * 40 + "1" + ")" * 40 + " AS a"
+    assert format_model(text, path=Path(SQL), dialect="spark") == text
+    fine = "SELECT   " + "STRUCT(" * 10 + "1" + ")" * 10 + " AS a"
+    assert format_model(fine, path=Path(SQL), dialect="spark") != fine

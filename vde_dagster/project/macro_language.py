@@ -24,10 +24,12 @@ from vde_dagster.project.macros.builtin import BUILTINS
 from vde_dagster.project.macros.expansion import Expander
 from vde_dagster.project.macros.scope import MacroScope
 from vde_dagster.project.macros.tokens import (
+    MOST_STRUCTS,
     MacroError,
     Tokens,
     find_macros,
     split_statements,
+    too_deep,
 )
 from vde_dagster.project.macros.trees import MARK
 from vde_dagster.project.problems import Problems, suggestion
@@ -126,6 +128,12 @@ def _refuse_text(text: str, tokens: Sequence[Token], place: Place, problems: Pro
     """Report what no statement may have in it; whether there is any."""
     if MARK in text:
         problems.add(place, "the query has a NUL character in it", "Take it out.")
+        return True
+    if (deep := too_deep(tokens)) is not None:
+        message = f"more than {MOST_STRUCTS} STRUCT(...) stand in each other"
+        problems.add(
+            _place_of(deep, place), message, "Make the inner ones columns of a model above."
+        )
         return True
     for word in _JINJA_WORDS:
         for token in tokens:

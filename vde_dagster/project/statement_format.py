@@ -24,7 +24,7 @@ from vde_dagster.project.comments import (
     comments_between,
     ends_with_line,
 )
-from vde_dagster.project.macros.tokens import MacroError
+from vde_dagster.project.macros.tokens import MacroError, too_deep
 from vde_dagster.project.statement_pieces import (
     NotReadable,
     Piece,
@@ -48,6 +48,8 @@ def format_statements(text: str, *, dialect: str) -> str:
     nested = read.tokenizer_class.NESTED_COMMENTS
     prefix = unused_prefix(text)
     try:
+        if too_deep(read.tokenize(text)) is not None:
+            raise NotReadable("its structs are nested too deeply")
         pieces = read_pieces(text, read, prefix)
     except (SqlglotError, MacroError) as error:
         raise NotReadable(str(error)) from error

@@ -9,6 +9,7 @@ from __future__ import annotations
 import re
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
+from itertools import pairwise
 from typing import Final
 
 from sqlglot.tokenizer_core import Token, TokenType
@@ -22,6 +23,7 @@ _PAIRS: Final = {
 }
 _CLOSING: Final = frozenset(_PAIRS.values())
 _WORD: Final = re.compile(r"[^\W\d]\w*")
+MOST_STRUCTS: Final = 12
 _PART: Final = re.compile(r"[\w$]+")
 _REFERENCE: Final = re.compile(r"@\{\s*([^\W\d]\w*)\s*\}")
 
@@ -172,6 +174,22 @@ def split_commas(tokens: Sequence[Token]) -> tuple[Tokens, ...]:
 def split_statements(tokens: Sequence[Token]) -> tuple[Tokens, ...]:
     """The statements of a text, without the semicolons between them, and without empty ones."""
     return tuple(each for each in _split(tokens, TokenType.SEMICOLON, nested=True) if each)
+
+
+def too_deep(tokens: Sequence[Token]) -> Token | None:
+    """The STRUCT( that stands in too many others; None where there is none.
+
+    sqlglot tries a type first, which takes twice as long or more for each STRUCT( around another.
+    """
+    structs: list[bool] = []
+    for before, token in pairwise(tokens):
+        if token.token_type is TokenType.L_PAREN:
+            structs.append(before.token_type is TokenType.STRUCT)
+            if sum(structs) > MOST_STRUCTS:
+                return before
+        elif token.token_type is TokenType.R_PAREN and structs:
+            structs.pop()
+    return None
 
 
 def _split(
