@@ -256,18 +256,12 @@ def test_the_zone_of_the_cron_changes_no_literal(zone: str) -> None:
     assert text_of(zoned.query) == text_of(render(by_time(query)).query)
 
 
-NAMES_OF_SNOWFLAKE = "names of a dialect that folds them to upper case do not meet the sources"
-TYPES = "the canonical query has no types, which division of another dialect depends on"
-
-
-@pytest.mark.xfail(strict=True, raises=ProjectInvalid, reason=NAMES_OF_SNOWFLAKE)
 @pytest.mark.parametrize("dialect", ["snowflake", "oracle"])
 def test_names_meet_whatever_case_a_dialect_prefers(dialect: str) -> None:
     rendered = render(full("SELECT T.I, k AS kk FROM RAW.t AS T", f"dialect {dialect}")).query
     assert plain(rendered) == plain("SELECT t.i AS i, t.k AS kk FROM raw.t AS t")
 
 
-@pytest.mark.xfail(strict=True, raises=AssertionError, reason=TYPES)
 @pytest.mark.parametrize("dialect", ["postgres", "trino", "tsql", "redshift"])
 def test_whole_numbers_are_divided_as_the_dialect_does(dialect: str) -> None:
     rendered = render(full("SELECT i / 2 AS half FROM raw.u", f"dialect {dialect}")).query

@@ -10,7 +10,12 @@ from vde_dagster.core.canonical import canonical_form, canonicalize
 from vde_dagster.core.dsha import Column
 from vde_dagster.core.names import InvalidName, ModelName, TableName
 from vde_dagster.core.rendering import model_name_of, replace_tables
-from vde_dagster.core.table_names import name_of_table, project_names, strip_catalog
+from vde_dagster.core.table_names import (
+    name_of_table,
+    project_names,
+    project_names_of_statement,
+    strip_catalog,
+)
 
 ORDERS = ModelName("raw", "orders")
 COLUMNS = [Column(name="id", type="bigint"), Column(name="info", type="struct<z:int>")]
@@ -127,3 +132,33 @@ def test_a_replaced_table_has_the_catalog_of_what_it_is_replaced_with() -> None:
     given = query("SELECT 1 FROM raw.orders")
     replaced = replace_tables(given, {ORDERS: TableName("raw", "orders", "lake__dev")}.get)
     assert replaced.sql("spark") == "SELECT 1 FROM `lake__dev`.`raw`.`orders`"
+
+
+@pytest.mark.parametrize(
+    "written,named",
+    [
+        ("DELETE FROM lake.m.y", "DELETE FROM m.y"),
+        ("DELETE FROM y WHERE id = 1", "DELETE FROM default.y WHERE id = 1"),
+        ("DELETE FROM other.m.y", "DELETE FROM other.m.y"),
+        ("INSERT INTO y SELECT id FROM z", "INSERT INTO default.y SELECT id FROM default.z"),
+        (
+            "INSERT INTO y WITH y AS (SELECT 1 AS id) SELECT id FROM y",
+            "WITH y AS (SELECT 1 AS id) INSERT INTO default.y SELECT id FROM y",
+        ),
+        ("UPDATE y SET id = 2", "UPDATE default.y SET id = 2"),
+        ("TRUNCATE TABLE y", "TRUNCATE TABLE default.y"),
+        ("DROP TABLE IF EXISTS lake.m.y", "DROP TABLE IF EXISTS m.y"),
+        (
+            "CREATE TABLE y AS SELECT id FROM z",
+            "CREATE TABLE default.y AS SELECT id FROM default.z",
+        ),
+        ("DROP FUNCTION f", "DROP FUNCTION f"),
+        ("USE lake", "USE lake"),
+        ("SET x.y = 'z'", "SET x.y = 'z'"),
+        ("SELECT COUNT(*) FROM y", "SELECT COUNT(*) FROM default.y"),
+    ],
+)
+def test_statements_name_tables_as_queries_do(written: str, named: str) -> None:
+    given = sqlglot.parse_one(written, read="spark")
+    assert project_names_of_statement(given, "lake").sql("spark") == named
+    assert given == sqlglot.parse_one(written, read="spark"), "what was given is not changed"

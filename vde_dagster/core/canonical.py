@@ -11,6 +11,8 @@ from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
 
 from sqlglot import exp
+from sqlglot.dialects import Hive
+from sqlglot.dialects.dialect import Dialect
 from sqlglot.optimizer.annotate_types import annotate_types
 from sqlglot.optimizer.qualify import qualify
 from sqlglot.schema import MappingSchema
@@ -50,6 +52,8 @@ def canonicalize(
     Raises:
         QueryInvalid: A column or table is not known, or a name is ambiguous.
     """
+    # What is read lies in Spark's catalog, where the case of a name never counts.
+    dialect = f"{dialect}, normalization_strategy = case_insensitive"
     schema = MappingSchema(dialect=dialect)
     for name, columns in schemas.items():
         schema.add_table(
@@ -62,6 +66,9 @@ def canonicalize(
         expanded = expand_star_macros(_without_comments(query), schemas=schemas)
         qualified = qualify(expanded, dialect=dialect, schema=schema, quote_identifiers=False)
         assert isinstance(qualified, exp.Query)
+        if not isinstance(Dialect.get_or_raise(dialect), Hive):
+            # What is written for Spark depends on types: `/` of two whole numbers, for one.
+            annotate_types(qualified, schema=schema, dialect=dialect)
         found = _columns(qualified, schema=schema, dialect=dialect, documented=documented)
         columns = tuple(found)
     except StarMacroInvalid as error:

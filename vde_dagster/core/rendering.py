@@ -20,6 +20,7 @@ from vde_dagster.core.macros import (
     timestamp_ntz_literal,
 )
 from vde_dagster.core.names import ModelName, TableName
+from vde_dagster.core.table_names import meaning_of_name
 from vde_dagster.core.time_formats import ISO_DATE, TimeFormat
 
 
@@ -161,7 +162,7 @@ def with_own_names(statement: exp.Expr) -> exp.Expr:
     names of queries that were written apart and now stand in one another may meet there.
     """
     named = statement.copy()
-    meant = [(each, _meant_by(each)) for each in named.find_all(exp.Table) if not each.db]
+    meant = [(each, meaning_of_name(each)) for each in named.find_all(exp.Table) if not each.db]
     every = list(named.find_all(exp.CTE))
     taken = {each.name.lower() for each, _ in meant} | {each.alias.lower() for each in every}
     seen: set[str] = set()
@@ -181,26 +182,6 @@ def with_own_names(statement: exp.Expr) -> exp.Expr:
 
 def _numbered(name: str) -> Iterator[str]:
     return (f"{name}_{number}" for number in count(2))
-
-
-def _meant_by(table: exp.Table) -> exp.Expr | None:
-    """The common table expression that a name without a schema stands for, by SQL's scopes."""
-    inside: exp.Expr = table
-    while (around := inside.parent) is not None:
-        for cte in reversed(_defined(around, inside)):
-            if cte.alias.lower() == table.name.lower():
-                return cte
-        inside = around
-    return None
-
-
-def _defined(around: exp.Expr, inside: exp.Expr) -> list[exp.Expr]:
-    """The common table expressions that a node adds to those that a part of it can name."""
-    if isinstance(around, exp.With):  # those before it; itself, too, where it is recursive
-        at = next(index for index, cte in enumerate(around.expressions) if cte is inside)
-        return around.expressions[: at + 1 if around.recursive else at]
-    found = around.args.get("with_")
-    return [] if found is None or found is inside else found.expressions
 
 
 def spark_form(query: exp.Query) -> exp.Query:

@@ -7,10 +7,14 @@ anything else looks at them, so that the way in which a name is written never co
 
 from __future__ import annotations
 
+from typing import TypeVar
+
 from sqlglot import exp
 from sqlglot.optimizer.scope import traverse_scope
 
 from vde_dagster.core.names import DEFAULT_SCHEMA, ModelName
+
+ExprT = TypeVar("ExprT", bound=exp.Expr)
 
 
 def name_of_table(table: exp.Table) -> ModelName:
@@ -39,8 +43,30 @@ def project_names(query: exp.Query, catalog: str) -> exp.Query:
     return named
 
 
-def strip_catalog(query: exp.Query, catalog: str) -> exp.Query:
-    """A copy of a query in which the project's own catalog is left out of the names of tables.
+def project_names_of_statement(statement: exp.Expr, catalog: str) -> exp.Expr:
+    """A copy of a statement beside a query, its tables named as `project_names` names them.
+
+    In statements about other things than tables a name alone may be a function's or a schema's; it
+    stays.
+    """
+    named = strip_catalog(statement, catalog)
+    if not _is_about_tables(named):
+        return named
+    for table in list(named.find_all(exp.Table)):
+        alone = isinstance(table.this, exp.Identifier) and not table.db
+        if alone and meaning_of_name(table) is None:
+            table.set("db", exp.to_identifier(DEFAULT_SCHEMA))
+    return named
+
+
+def _is_about_tables(statement: exp.Expr) -> bool:
+    if isinstance(statement, exp.Create | exp.Drop | exp.Alter):
+        return str(statement.args.get("kind")).upper() in ("TABLE", "VIEW")
+    return isinstance(statement, exp.Query | exp.DML | exp.Merge | exp.TruncateTable)
+
+
+def strip_catalog(query: ExprT, catalog: str) -> ExprT:
+    """A copy of a query or statement without the project's own catalog in the names of tables.
 
     Also of columns that are written with their table's whole name. Identifiers compare without
     regard to case, as Spark's do.
@@ -67,3 +93,26 @@ def tables_of(query: exp.Query) -> list[exp.Table]:
         for source in scope.sources.values()
         if isinstance(source, exp.Table)
     ]
+
+
+def meaning_of_name(table: exp.Table) -> exp.Expr | None:
+    """The common table expression that a name without a schema stands for, by SQL's scopes.
+
+    None where it names a table.
+    """
+    inside: exp.Expr = table
+    while (around := inside.parent) is not None:
+        for cte in reversed(_defined(around, inside)):
+            if cte.alias.lower() == table.name.lower():
+                return cte
+        inside = around
+    return None
+
+
+def _defined(around: exp.Expr, inside: exp.Expr) -> list[exp.Expr]:
+    """The common table expressions that a node adds to those that a part of it can name."""
+    if isinstance(around, exp.With):  # those before it; itself, too, where it is recursive
+        at = next(index for index, cte in enumerate(around.expressions) if cte is inside)
+        return around.expressions[: at + 1 if around.recursive else at]
+    found = around.args.get("with_")
+    return [] if found is None or found is inside else found.expressions

@@ -16,7 +16,12 @@ from vde_dagster.core.kind import External, Seed
 from vde_dagster.core.model import Model, ModelSource, Query, SeedRows
 from vde_dagster.core.names import InvalidName, ModelName
 from vde_dagster.core.sql_errors import SQL_ERRORS, first_line
-from vde_dagster.core.table_names import name_of_table, project_names, tables_of
+from vde_dagster.core.table_names import (
+    name_of_table,
+    project_names,
+    project_names_of_statement,
+    tables_of,
+)
 from vde_dagster.project.configuration import Defaults
 from vde_dagster.project.kind_options import read_kind
 from vde_dagster.project.macro_language import MacroScope, Statements, read_statements
@@ -206,15 +211,14 @@ def _body(
     assert isinstance(query, exp.Query), "the index of a query"
     try:
         named = project_names(query, catalog)
+        before, after = (
+            tuple(project_names_of_statement(each, catalog) for each in statements)
+            for statements in (read.expressions[:at], read.expressions[at + 1 :])
+        )
     except SQL_ERRORS as error:
         problems.add(place, f"the query cannot be understood: {first_line(error)}", "Rename it.")
         return None
-    return Query(
-        expression=named,
-        dialect=dialect,
-        before=read.expressions[:at],
-        after=read.expressions[at + 1 :],
-    )
+    return Query(expression=named, dialect=dialect, before=before, after=after)
 
 
 def _seed(
