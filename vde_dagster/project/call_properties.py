@@ -96,5 +96,5 @@ def read_depends_on(value: Value | None, problems: Problems) -> dict[ModelName, 
 def _window(name: ModelName, group: tuple[Value, ...], problems: Problems) -> Window:
     pairs = read_options(group, problems)
     options = check_known(pairs, ("before", "after"), f"the window of {name}", problems)
-    lengths = {key: read_duration(each, problems) for key, each in options.items()}
+    lengths = {key: read_duration(each, key, problems) for key, each in options.items()}
     return Window(**{key: each for key, each in lengths.items() if each is not None})

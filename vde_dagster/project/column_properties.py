@@ -108,9 +108,9 @@ def read_grains(values: Mapping[str, Value], problems: Problems) -> tuple[tuple[
     """``grain (a, b)`` is one key of two columns; ``grains (a, (b, c))`` are two keys."""
     grains: list[tuple[str, ...]] = []
     if "grain" in values:
-        grains.append(read_columns_of(values["grain"], problems))
+        grains.append(read_columns_of(values["grain"], "grain", problems))
     if "grains" in values:
-        grains += [read_columns_of(item, problems) for item in values["grains"].items()]
+        grains += [read_columns_of(item, "grains", problems) for item in values["grains"].items()]
     return tuple(dict.fromkeys(grain for grain in grains if grain))
 
 
@@ -123,5 +123,5 @@ def read_references(value: Value | None, problems: Problems) -> tuple[tuple[str,
         if len(words) == 3 and words[1] == "as":
             found.append((f"{words[0]} as {words[2]}",))
         else:
-            found.append(read_columns_of(unquoted, problems))
+            found.append(read_columns_of(unquoted, "references", problems))
     return tuple(each for each in found if each)

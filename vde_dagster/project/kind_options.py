@@ -76,15 +76,15 @@ class _Options:
 
     def flag(self, key: str, *, default: bool = False) -> bool:
         value = self.given.get(key)
-        return default if value is None else read_flag(value, self.problems, default=default)
+        return default if value is None else read_flag(value, key, self.problems, default=default)
 
     def count(self, key: str, *, least: int) -> int | None:
         value = self.given.get(key)
-        return None if value is None else read_count(value, self.problems, least=least)
+        return None if value is None else read_count(value, key, self.problems, least=least)
 
     def column(self, key: str, default: str) -> str:
         value = self.given.get(key)
-        names = read_columns_of(value, self.problems) if value is not None else (default,)
+        names = read_columns_of(value, key, self.problems) if value is not None else (default,)
         if value is not None and len(names) > 1:
             message = f"{key} is one column, not {len(names)}"
             self.problems.add(value.place, message, f"Write `{key} column`.")
@@ -157,9 +157,11 @@ def _without_unsupported(
 
 def _time_range(options: _Options) -> Kind:
     column, time_format = _time_column(options)
+    written = options.given["time_column"].items()
     return IncrementalByTimeRange(
         time_column=column,
         time_format=time_format,
+        written_format=written[1].written if time_format else "",
         lookback=options.count("lookback", least=0) or 0,
         batch_size=options.count("batch_size", least=1),
         batch_concurrency=options.count("batch_concurrency", least=1),
@@ -174,7 +176,7 @@ def _time_column(options: _Options) -> tuple[str, str]:
     value = options.given["time_column"]
     items = value.items()
     before = len(options.problems.found)
-    names = read_columns_of(items[0], options.problems) if items else ()
+    names = read_columns_of(items[0], "time_column", options.problems) if items else ()
     if len(options.problems.found) > before:
         return "", ""
     if len(items) > 2 or len(names) != 1:
@@ -263,7 +265,7 @@ def _by_column(options: _Options) -> Kind:
     valid_from, valid_to = options.period()
     return ScdType2ByColumn(
         unique_key=options.key(),
-        columns=(EVERY_COLUMN,) if every else read_columns_of(columns, options.problems),
+        columns=(EVERY_COLUMN,) if every else read_columns_of(columns, "columns", options.problems),
         execution_time_as_valid_from=options.flag("execution_time_as_valid_from"),
         updated_at_name=updated_at,
         valid_from_name=valid_from,

@@ -88,13 +88,13 @@ def check_kind(kind: Kind, policy: LateDataPolicy) -> str | None:
 def _choice(
     options: Mapping[str, Value], key: str, choices: type[E], default: E | None, problems: Problems
 ) -> E | None:
-    return read_choice(options[key], choices, problems) if key in options else default
+    return read_choice(options[key], key, choices, problems) if key in options else default
 
 
 def _threshold(value: Value | None, problems: Problems) -> timedelta | None:
     if value is None or value.written.lower() == "none":
         return None
-    return read_duration(value, problems)
+    return read_duration(value, "catchup_threshold", problems)
 
 
 def _tracked(value: Value, problems: Problems, catalog: str) -> tuple[TrackedSource, ...]:
@@ -134,8 +134,8 @@ def _tracked_source(item: Value, problems: Problems) -> TrackedSource | None:
     return TrackedSource(
         name=name,
         tracked_by=_tracking_column(options.get("tracked_by"), column, problems),
-        offset=(read_duration(offset, problems) if offset else None) or timedelta(0),
-        idle_after=read_duration(idle, problems) if idle else None,
+        offset=(read_duration(offset, "offset", problems) if offset else None) or timedelta(0),
+        idle_after=read_duration(idle, "idle_after", problems) if idle else None,
     )
 
 
@@ -143,7 +143,7 @@ def _tracking_column(value: Value | None, default: str, problems: Problems) -> s
     if value is None:
         return default
     count = len(value.items())
-    columns = read_columns_of(value, problems)
+    columns = read_columns_of(value, "tracked_by", problems)
     if count != 1:
         message = f"tracked_by is one column, not {count}"
         problems.add(value.place, message, "Give the column of event or landing time.")

@@ -48,7 +48,9 @@ def read_storage(values: Mapping[str, Value], problems: Problems) -> Storage:
     _check_table_format(values.get("table_format"), problems)
     return Storage(
         partitioned_by=tuple(field for field in fields if field is not None),
-        clustered_by=read_columns_of(clustered, problems) if clustered is not None else (),
+        clustered_by=read_columns_of(clustered, "clustered_by", problems)
+        if clustered is not None
+        else (),
         storage_format=_storage_format(values.get("storage_format"), problems),
         properties=_properties(values.get("physical_properties"), problems),
     )

@@ -228,7 +228,7 @@ def _text(values: Mapping[str, Value], key: str, problems: Problems) -> str:
 
 
 def _flag(values: Mapping[str, Value], key: str, problems: Problems, *, default: bool) -> bool:
-    return read_flag(values[key], problems, default=default) if key in values else default
+    return read_flag(values[key], key, problems, default=default) if key in values else default
 
 
 def _name(

@@ -60,7 +60,9 @@ def _cron(
         problems.refuse(value.place if value is not None else place, error)
         return cron, IntervalUnit.DAY
     given = values.get("interval_unit")
-    wanted = read_choice(given, IntervalUnit, problems) if given is not None else None
+    wanted = (
+        read_choice(given, "interval_unit", IntervalUnit, problems) if given is not None else None
+    )
     if wanted is None or given is None:
         return cron, unit
     order = list(IntervalUnit)

@@ -23,41 +23,43 @@ _FLAGS: Final = {"true": True, "false": False}
 _WORD: Final = re.compile(r"[^\W\d]\w*")
 
 
-def read_flag(value: Value, problems: Problems, *, default: bool) -> bool:
-    """``true`` or ``false``."""
+def read_flag(value: Value, what: str, problems: Problems, *, default: bool) -> bool:
+    """``true`` or ``false``. ``what`` is the property or option, here and below."""
     found = _FLAGS.get(value.written.lower())
     if found is None:
-        problems.add(value.place, f"{value.written!r} is neither true nor false", "Write one.")
+        message = f"{what} {value.written!r} is neither true nor false"
+        problems.add(value.place, message, "Write one.")
         return default
     return found
 
 
-def read_count(value: Value, problems: Problems, *, least: int) -> int | None:
+def read_count(value: Value, what: str, problems: Problems, *, least: int) -> int | None:
     """A whole number of at least ``least``; None (and a problem) for everything else."""
     text = value.written
     if not (text.isascii() and text.isdigit() and len(text) <= 9 and int(text) >= least):
-        message = f"{text!r} is no whole number of at least {least}"
+        message = f"{what} {text!r} is no whole number of at least {least}"
         problems.add(value.place, message, f"Write for example {max(least, 1)}.")
         return None
     return int(text)
 
 
-def read_choice(value: Value, choices: type[E], problems: Problems) -> E | None:
+def read_choice(value: Value, what: str, choices: type[E], problems: Problems) -> E | None:
     """A member of an enumeration by its value."""
     word = value.written.lower()
     found = next((each for each in choices if each.value == word), None)
     if found is None:
         known = [str(each.value) for each in choices]
-        problems.add(value.place, f"{value.written!r} is not known here", suggestion(word, known))
+        message = f"{what} {value.written!r} is not known here"
+        problems.add(value.place, message, suggestion(word, known))
     return found
 
 
-def read_duration(value: Value, problems: Problems) -> timedelta | None:
+def read_duration(value: Value, what: str, problems: Problems) -> timedelta | None:
     """A length of time such as ``'7 days'``."""
     try:
         return parse_duration(value.written)
     except (ValueError, OverflowError):
-        message = f"{value.written!r} is no length of time"
+        message = f"{what} {value.written!r} is no length of time"
         problems.add(value.place, message, "Write it like '7 days' or '1 hour'.")
         return None
 
@@ -115,7 +117,7 @@ def read_words(value: Value | None, what: str, problems: Problems) -> tuple[str,
     return tuple(words)
 
 
-def read_columns_of(value: Value, problems: Problems) -> tuple[str, ...]:
+def read_columns_of(value: Value, what: str, problems: Problems) -> tuple[str, ...]:
     """Names of columns, in lower case."""
     names: list[str] = []
     for item in value.items():
@@ -123,7 +125,7 @@ def read_columns_of(value: Value, problems: Problems) -> tuple[str, ...]:
         if name is not None:
             names.append(name)
         else:
-            message = f"{item.written!r} is no name of a column"
+            message = f"{what} {item.written!r} is no name of a column"
             problems.add(item.place, message, "Write the name alone, such as `order_id`.")
     return tuple(names)
 
