@@ -218,11 +218,14 @@ def test_the_report_of_intervals_names_the_signals(world: MemoryWorld) -> None:
     services = world.services()
     graph = graph_with(events("all_but (hour := 6), until (hours := 48)"), DAILY)
     waits = {
-        str(each.node.name): each.waits
+        str(each.node.name): [str(wait) for wait in each.waits]
         for each in report_intervals(services, plan(services, graph))
     }
-    assert waits["staging.events"].startswith("a signal (all_but, until) holds it back")
-    assert waits["mart.daily"] == "what it reads does not hold all of it yet"
+    held_back = "2024-01-01 06:00 to 2024-01-01 07:00"
+    assert waits["staging.events"] == [
+        f"the signal {name} may hold back {held_back}" for name in ("all_but", "until")
+    ]
+    assert waits["mart.daily"] == [f"staging.events lacks {held_back}"]
 
 
 def test_units_of_a_plan_are_those_that_were_let_pass(world: MemoryWorld) -> None:

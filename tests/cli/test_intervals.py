@@ -68,6 +68,7 @@ def test_the_contract_of_the_json_document(landed: Path) -> None:
         "complete_to": at("04T06"),
         "next_due": at("04T07"),
         "waits": None,
+        "waits_for": [],
     }
 
 
@@ -79,6 +80,47 @@ def test_each_kind_counts_in_its_own_way(landed: Path) -> None:
     assert found["mart.people"]["missing"] == []
     assert found["mart.totals"]["held"] == [{"start": at("01T00"), "end": at("03T00")}]
     assert len(found["mart.totals"]["missing"]) == 1
+
+
+INCREMENTAL = {
+    "by_key": "INCREMENTAL_BY_UNIQUE_KEY (unique_key id)",
+    "by_partition": "INCREMENTAL_BY_PARTITION, partitioned_by (id)",
+    "unmanaged": "INCREMENTAL_UNMANAGED",
+    "by_updates": "SCD_TYPE_2_BY_TIME (unique_key id, updated_at_name at)",
+    "by_columns": "SCD_TYPE_2_BY_COLUMN (unique_key id, columns (amount))",
+}
+
+
+def test_every_incremental_kind_is_counted_by_interval_as_a_plan_counts_it(tmp_path: Path) -> None:
+    folder = write_project(tmp_path / "kinds")
+    for name, kind in INCREMENTAL.items():
+        (folder / "models" / f"{name}.sql").write_text(
+            f"MODEL (name mart.{name}, kind {kind}, cron '@daily');\n"
+            "SELECT id, at, amount FROM raw.events\n"
+        )
+    make_source(folder)
+    complete_until(folder, 16 * 24)
+    sixteen_days = [{"start": at("01T00"), "end": at("17T00"), "intervals": 16}]
+    planned = json.loads(call("plan", "--no-apply", "--project", folder, "--format", "json").stdout)
+    to_compute = {each["model"]: each["missing"] for each in planned["changes"]}
+    reported = models(folder)
+    for name in INCREMENTAL:
+        assert reported[f"mart.{name}"]["missing"] == sixteen_days
+        assert to_compute[f"mart.{name}"] == sixteen_days
+        for command in ("intervals", "plan"):
+            text = call(command, "--project", folder).stdout
+            (line,) = (each for each in text.splitlines() if f"mart.{name} " in each)
+            assert "16 days, 2024-01-01 to" in line
+    # A FULL table is made at once, and so is one interval.
+    assert reported["mart.totals"]["missing"] == [{**sixteen_days[0], "intervals": 1}]
+
+
+def test_what_is_made_at_once_is_shown_whole_where_a_range_overlaps_it(landed: Path) -> None:
+    totals = models(landed, "--start", "2024-01-02", "--end", "2024-01-02")["mart.totals"]
+    assert totals["held"] == [{"start": at("01T00"), "end": at("03T00")}]
+    assert totals["missing"] == [{"start": at("01T00"), "end": at("04T00"), "intervals": 1}]
+    later = models(landed, "--start", "2024-01-04", "--end", "2024-01-05")["mart.totals"]
+    assert (later["held"], later["missing"]) == ([], [])
 
 
 def test_start_and_end_limit_what_is_shown(landed: Path) -> None:
@@ -97,6 +139,13 @@ def test_a_range_that_cuts_an_interval_shows_it_whole(landed: Path) -> None:
     assert found["mart.daily"]["missing"] == [
         {"start": at("03T00"), "end": at("04T00"), "intervals": 1}
     ]
+    noon_to_noon = ("--start", "2024-01-02T12:00", "--end", "2024-01-03T12:00")
+    daily = models(landed, "mart.daily", *noon_to_noon)["mart.daily"]
+    assert daily["held"] == [{"start": at("02T00"), "end": at("03T00")}]
+    assert daily["missing"] == [{"start": at("03T00"), "end": at("04T00"), "intervals": 1}]
+    # A range ends before its end: what starts there does not overlap it.
+    before = ("--start", "2024-01-02T12:00", "--end", "2024-01-03T00:00")
+    assert models(landed, "mart.daily", *before)["mart.daily"]["missing"] == []
 
 
 def test_an_edited_file_holds_nothing_yet_and_what_the_environment_shows_still_does(
@@ -146,8 +195,18 @@ def test_what_waits_for_data_says_so(tmp_path: Path) -> None:
     assert models(folder)["staging.events"]["complete_to"] is None
     text = call("intervals", "--project", folder).stdout
     assert "Intervals of prod (the project's clock has no time yet)" in text
-    assert models(folder)["staging.events"]["waits"] == "the project's clock has no time yet"
-    assert models(folder)["mart.people"]["waits"] is None
+    found = models(folder)
+    assert found["staging.events"]["waits"] == (
+        "the project's clock has no time yet: raw.events says none"
+    )
+    assert found["staging.events"]["waits_for"] == [
+        {"reason": "clock", "name": "raw.events", "start": None, "end": None}
+    ]
+    assert found["mart.people"]["waits"] == "mart.daily lacks 2024-01-01 to 2024-01-02"
+    assert found["mart.people"]["waits_for"] == [
+        {"reason": "model", "name": "mart.daily", "start": at("01T00"), "end": at("02T00")}
+    ]
+    assert "waits: mart.daily lacks 2024-01-01 to" in text
 
 
 def test_what_is_not_due_yet_says_when_it_will_be(tmp_path: Path) -> None:
@@ -172,6 +231,7 @@ def test_a_version_that_another_environment_fills_says_so(landed: Path) -> None:
     facts = models(landed, "--env", "dev")
     assert facts["staging.events"]["missing"] == []
     assert facts["staging.events"]["waits"] == "the environment prod fills this version"
+    assert [each["name"] for each in facts["staging.events"]["waits_for"]] == ["prod"]
 
 
 def test_what_its_sources_hold_back_says_up_to_when_they_are_complete(tmp_path: Path) -> None:
@@ -183,9 +243,11 @@ def test_what_its_sources_hold_back_says_up_to_when_they_are_complete(tmp_path: 
     assert found["staging.events"]["missing"] == [
         {"start": at("01T00"), "end": at("02T06"), "intervals": 30}
     ]
-    assert found["staging.events"]["waits"] == (
-        "what it reads is complete only to 2024-01-02 06:00"
-    )
+    for waiting in ("staging.events", "mart.daily", "mart.totals"):
+        assert found[waiting]["waits"] == "raw.events is complete only to 2024-01-02 06:00"
+        assert found[waiting]["waits_for"] == [
+            {"reason": "source", "name": "raw.events", "start": at("02T06"), "end": None}
+        ]
 
 
 @pytest.mark.parametrize(

@@ -2,24 +2,25 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, replace
 from datetime import datetime
 
 from vde_dagster import kinds
 from vde_dagster.app.binding import bind_environment
-from vde_dagster.app.planning import may_write, plan_environment
+from vde_dagster.app.planning import plan_environment
 from vde_dagster.app.services import Services
+from vde_dagster.app.waiting import Wait, waits_of
 from vde_dagster.app.world import VdeProject
 from vde_dagster.core import schedule
 from vde_dagster.core.cron import Cron
 from vde_dagster.core.graph import Node
-from vde_dagster.core.intervals import END_OF_TIME, Interval, format_instant, subtract
+from vde_dagster.core.intervals import END_OF_TIME, Interval
 from vde_dagster.core.kind import Embedded, External, Managed, Seed, View
 from vde_dagster.core.ledger import held_intervals
 from vde_dagster.core.model import Model
 from vde_dagster.core.names import PRODUCTION
-from vde_dagster.core.plan import ModelChange, Plan
+from vde_dagster.core.plan import Plan
 from vde_dagster.kinds.rules import ALWAYS
 
 
@@ -30,7 +31,7 @@ class ModelIntervals:
     A kind that does not depend on time has the one interval ``ALWAYS``. ``complete_to`` is up to
     when everything that the model reads is whole; None where there is no data yet. ``next_due`` is
     when the first interval that is not due yet becomes due, on the project's clock; None where
-    none will. ``waits`` says what intervals wait for that are due and not missing; empty where
+    none will. ``waits`` are what intervals wait for that are due and not missing; empty where
     there are none.
     """
 
@@ -40,7 +41,7 @@ class ModelIntervals:
     missing: tuple[Interval, ...]
     complete_to: datetime | None
     next_due: datetime | None
-    waits: str
+    waits: tuple[Wait, ...]
 
 
 def plan_models(project: VdeProject, environment: str | None) -> Plan:
@@ -67,31 +68,22 @@ def report_intervals(services: Services, plan: Plan) -> tuple[ModelIntervals, ..
     ledger = services.state.ledger(keys.values())
     owners = services.state.owners(keys.values())
     changes = {change.name: change for change in plan.changes}
+    held = {name: held_intervals(ledger.get(key, ())) for name, key in keys.items()}
+    there = {name: (*held[name], *changes[name].missing) for name in keys}
     return tuple(
-        _report(
-            plan,
-            node,
-            changes[node.name],
-            held=held_intervals(ledger.get(keys[node.name], ())),
-            owner=owners.get(keys[node.name]),
+        ModelIntervals(
+            node=node,
+            version=plan.snapshots[node.name].version,
+            held=held[node.name],
+            missing=changes[node.name].missing,
+            complete_to=changes[node.name].complete_to,
+            next_due=next_due(node.model, plan.now) if plan.now is not None else None,
+            waits=waits_of(
+                services, plan, node, there, held=held[node.name], owner=owners.get(keys[node.name])
+            ),
         )
         for node in nodes
     )
-
-
-def _report(
-    plan: Plan, node: Node, change: ModelChange, *, held: tuple[Interval, ...], owner: str | None
-) -> ModelIntervals:
-    report = ModelIntervals(
-        node=node,
-        version=plan.snapshots[node.name].version,
-        held=held,
-        missing=change.missing,
-        complete_to=change.complete_to,
-        next_due=next_due(node.model, plan.now) if plan.now is not None else None,
-        waits="",
-    )
-    return replace(report, waits=_waits(plan, report, owner))
 
 
 def next_due(model: Model, now: datetime) -> datetime | None:
@@ -112,36 +104,19 @@ def next_due(model: Model, now: datetime) -> datetime | None:
     return cron.following(end, model.cron_tz)
 
 
-def _waits(  # noqa: PLR0911 - one line for each reason
-    plan: Plan, report: ModelIntervals, owner: str | None
-) -> str:
-    model = report.node.model
-    if plan.now is None:
-        timeless = isinstance(model.kind, Managed | Seed | View)
-        return "" if timeless else "the project's clock has no time yet"
-    due = kinds.of(model).missing(model, report.held, plan.now)
-    if not subtract(due, report.missing):
-        return ""
-    if not may_write(plan.environment, owner):
-        return f"the environment {owner} fills this version"
-    if report.complete_to is None:
-        return "what it reads has no data yet"
-    if report.complete_to < plan.now:
-        return f"what it reads is complete only to {format_instant(report.complete_to)}"
-    if model.signals:
-        names = ", ".join(dict.fromkeys(call.name for call in model.signals))
-        return f"a signal ({names}) holds it back, or what it reads does not hold all of it yet"
-    return "what it reads does not hold all of it yet"
-
-
 def clipped(report: ModelIntervals, shown: Interval) -> ModelIntervals:
-    """The whole units of a report that ``shown`` touches; what is timeless stays as it is."""
+    """The intervals of a report that overlap ``shown``, whole.
 
-    def inside(intervals: Sequence[Interval]) -> tuple[Interval, ...]:
-        parts = [each if each == ALWAYS else each.intersection(shown) for each in intervals]
-        unit = report.node.model.unit
-        return tuple(
-            each if each == ALWAYS else unit.widen(each) for each in parts if each is not None
-        )
+    What is made at once is one interval, however long; what is timeless is always shown.
+    """
+    unit, by_interval = report.node.model.unit, kinds.is_by_interval(report.node.model)
 
-    return replace(report, held=inside(report.held), missing=inside(report.missing))
+    def inside(intervals: Sequence[Interval]) -> Iterator[Interval]:
+        for each in intervals:
+            part = each.intersection(shown)
+            if each == ALWAYS or (part is not None and not by_interval):
+                yield each
+            elif part is not None:
+                yield unit.widen(part)
+
+    return replace(report, held=tuple(inside(report.held)), missing=tuple(inside(report.missing)))

@@ -6,7 +6,7 @@ What a child would have to wait for is no part of a plan; evaluating it would be
 
 from __future__ import annotations
 
-from collections.abc import Callable, Collection, Iterable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Collection, Iterable, Mapping, Sequence
 from datetime import datetime
 
 from vde_dagster import kinds
@@ -81,7 +81,8 @@ def _missing(
     if found in ((), (ALWAYS,)):
         return found
     if any(_may_block(graph[parent]) for parent in model.parents):
-        blocked += _blocked(graph, node, found, there)
+        by_parent = blocked_by_parents(graph, node, found, there)
+        blocked += [each for times in by_parent.values() for each in times]
         found = rules.missing(model, held, now, blocked)
     if not (found and model.signals):
         return found
@@ -106,20 +107,29 @@ def _may_block(parent: Node) -> bool:
     return parent.model.time_column is not None or isinstance(parent.model.kind, View | Embedded)
 
 
-def _blocked(
+def blocked_by_parents(
     graph: Graph,
     node: Node,
-    missing: tuple[Interval, ...],
-    there: Mapping[ModelName, tuple[Interval, ...]],
-) -> Iterator[Interval]:
-    """The times for which a parent will lack what a model reads of it to make what is missing."""
+    missing: Sequence[Interval],
+    there: Mapping[ModelName, Sequence[Interval]],
+) -> dict[ModelName, tuple[Interval, ...]]:
+    """The times for which each parent will lack what a model reads of it.
+
+    Args:
+        graph: The models.
+        node: The one that reads.
+        missing: What of it is to be made, in order; at least one interval.
+        there: What each version will hold.
+    """
     reads = reads_of(graph, node.name)
     read = reads.ranges(Moments.between(missing[-1], missing[-1]))
     within = Interval(missing[0].start, missing[-1].end)
+    blocked: dict[ModelName, tuple[Interval, ...]] = {}
     for name, found in read.items():
         parent = graph[name].model
         lacks = lacking(parent, there[name]) if parent.time_column is not None else ()
         if isinstance(found, WholeTable) or isinstance(node.model.kind, Full):
-            yield from blocked_for_whole(node.model, parent, lacks)
+            blocked[name] = blocked_for_whole(node.model, parent, lacks)
         else:
-            yield from affected(reads, name, lacks, unit=node.model.unit, within=within)
+            blocked[name] = affected(reads, name, lacks, unit=node.model.unit, within=within)
+    return blocked

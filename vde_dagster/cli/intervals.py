@@ -44,7 +44,8 @@ def command(
     """Show which intervals each MODEL (all of them by default) holds, and which it lacks.
 
     Missing is what a plan would evaluate now. Without --env, the models are those of the files,
-    for prod; with it, those that ENV shows. --start and --end limit what is shown.
+    for prod; with it, those that ENV shows. With --start or --end only the intervals are shown that
+    overlap this range, each of them whole.
     """
     shown = timing.any_range(start, end)
     from vde_dagster.app.interval_report import clipped, plan_models, report_intervals
@@ -111,7 +112,16 @@ def _facts(report: ModelIntervals) -> dict[str, object]:
         ],
         "complete_to": instant(report.complete_to) if report.complete_to else None,
         "next_due": instant(report.next_due) if report.next_due else None,
-        "waits": report.waits or None,
+        "waits": "; ".join(map(str, report.waits)) or None,
+        "waits_for": [
+            {
+                "reason": each.reason.value,
+                "name": each.name,
+                "start": instant(each.start) if each.start else None,
+                "end": instant(each.end) if each.end else None,
+            }
+            for each in report.waits
+        ],
     }
 
 
@@ -168,8 +178,7 @@ def _missing(report: ModelIntervals) -> str:
 
     ranges = [counted(report.node, [each]) for each in report.missing]
     said = [_shortened(ranges)] if ranges else []
-    if report.waits:
-        said.append(f"waits: {report.waits}")
+    said += [f"waits: {each}" for each in report.waits]
     if not said and report.next_due is not None:
         said.append(f"nothing; next due {format_instant(report.next_due)}")
     return "\n".join(said)

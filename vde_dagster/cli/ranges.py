@@ -22,8 +22,8 @@ _NOUNS: Final = {
 
 
 def count(node: Node, missing: Sequence[Interval]) -> int:
-    """How many intervals these ranges are; a kind without intervals has one."""
-    if not kinds.of(node.model).is_partitioned:
+    """How many intervals these ranges are; what is made at once is one."""
+    if not kinds.is_by_interval(node.model):
         return len(missing)
     return sum(1 for each in missing for _ in node.model.unit.cells(each))
 
@@ -32,7 +32,7 @@ def counted(node: Node, missing: Sequence[Interval]) -> str:
     """What has to be evaluated, for people; empty where that is nothing."""
     if not missing:
         return ""
-    if not kinds.of(node.model).is_partitioned:
+    if not kinds.is_by_interval(node.model):
         return "make the view" if isinstance(node.model.kind, View) else "the whole table"
     return "; ".join(_range(node.model.unit, each) for each in missing)
 

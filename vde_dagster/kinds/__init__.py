@@ -67,6 +67,15 @@ def of(model: Model) -> KindRules:  # noqa: PLR0911 - one line for each kind
             assert_never(unreachable)
 
 
+def is_by_interval(model: Model) -> bool:
+    """Whether a model is loaded interval by interval, so that its intervals are counted.
+
+    So are all incremental kinds. A FULL table, a view and a seed are made at once.
+    """
+    rules = of(model)
+    return rules.is_partitioned or rules.is_sequential
+
+
 def batch_concurrency(model: Model) -> int:
     """How many batches of a model may be evaluated at once: one where their order counts."""
     kind = model.kind
