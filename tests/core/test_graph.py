@@ -5,7 +5,7 @@ from collections.abc import Callable, Mapping
 
 import pytest
 
-from vde_dagster.core.errors import ProjectInvalid
+from vde_dagster.core.errors import Problem, ProjectInvalid
 from vde_dagster.core.graph import Graph, build_graph, sources
 from vde_dagster.core.model import Model
 from vde_dagster.core.names import ModelName
@@ -14,11 +14,15 @@ Build = Callable[[Mapping[str, str]], Graph]
 Read = Callable[..., Model]
 
 
-def problems(graph_of: Build, texts: Mapping[str, str]) -> list[str]:
+def told(graph_of: Build, texts: Mapping[str, str]) -> tuple[Problem, ...]:
     with pytest.raises(ProjectInvalid) as caught:
         graph_of(texts)
     assert all(each.advice for each in caught.value.problems)
-    return [each.message for each in caught.value.problems]
+    return caught.value.problems
+
+
+def problems(graph_of: Build, texts: Mapping[str, str]) -> list[str]:
+    return [each.message for each in told(graph_of, texts)]
 
 
 def test_parents_come_before_their_children_in_an_order_of_their_own(graph_of: Build) -> None:
@@ -50,7 +54,7 @@ def test_columns_have_names_types_and_comments(graph_of: Build) -> None:
     assert graph[ModelName("m", "a")].columns[0].description == "the key"
 
 
-@pytest.mark.parametrize("members", [["m.a"], ["m.a", "m.b"], ["m.a", "m.b", "m.c", "m.d"]])
+@pytest.mark.parametrize("members", [["m.a", "m.b"], ["m.a", "m.b", "m.c", "m.d"]])
 def test_a_cycle_is_told_once_with_its_way(graph_of: Build, members: list[str]) -> None:
     after = [*members[1:], members[0]]
     texts = {one: f"SELECT a FROM {other}" for one, other in zip(members, after, strict=True)}
@@ -59,6 +63,14 @@ def test_a_cycle_is_told_once_with_its_way(graph_of: Build, members: list[str]) 
     assert way[0] == way[-1]
     assert sorted(way[1:]) == members
     assert all(texts[one].endswith(other) for one, other in itertools.pairwise(way))
+
+
+def test_a_model_that_reads_itself_is_told_as_such(graph_of: Build) -> None:
+    texts = {"m.a": "SELECT a FROM m.a", "m.b": "SELECT a FROM m.a"}
+    (found,) = told(graph_of, texts)
+    assert found.message.startswith("m.a reads itself, and this version does not evaluate")
+    assert "circle" not in found.message
+    assert "models above" in found.advice
 
 
 def test_two_cycles_are_both_told(graph_of: Build) -> None:
@@ -106,7 +118,7 @@ def test_a_missing_parent_comes_with_the_closest_name(graph_of: Build) -> None:
     [
         ("SELECT a, a FROM raw.t", "several columns named a"),
         ("SELECT t.*, u.a FROM raw.t AS t, raw.u AS u", "several columns named a"),
-        ("SELECT a FROM raw.t AS t, raw.u AS u", "'a' could not"),
+        ("SELECT a FROM raw.t AS t, raw.u AS u", "column 'a' is ambiguous"),
         ("SELECT a FROM raw.t AS t, raw.u AS t", "lias"),
         (
             (
@@ -120,6 +132,110 @@ def test_a_missing_parent_comes_with_the_closest_name(graph_of: Build) -> None:
 def test_a_query_that_does_not_fit_is_refused(graph_of: Build, text: str, words: str) -> None:
     (found,) = problems(graph_of, {"m.x": text})
     assert words in found
+
+
+COLUMNS = "raw.t has a, b, c, ts, day, e."
+
+
+@pytest.mark.parametrize(
+    "text,expected",
+    [
+        (
+            "MODEL (name m.x);\n\nSELECT\n  zz,\n  UPPER(bb) AS q,\n  t.dai\nFROM raw.t",
+            [
+                (4, "there is no column 'zz' in what is read", COLUMNS),
+                (5, "there is no column 'bb' in what is read", f"Did you mean b? {COLUMNS}"),
+                (6, "there is no column 'dai' in raw.t", f"Did you mean day? {COLUMNS}"),
+            ],
+        ),
+        (
+            "SELECT\n a FROM raw.t AS x\n JOIN raw.u AS y ON x.b = y.b",
+            [
+                (
+                    2,
+                    "the column 'a' is ambiguous, since each of raw.t AS x, raw.u AS y has it",
+                    "Say `x.a` or `y.a`.",
+                )
+            ],
+        ),
+        (
+            "SELECT\n x.a\nFROM raw.t AS t",
+            [(2, "nothing that is read here is called 'x', which `x.a` names", "Known here: t.")],
+        ),
+        (
+            "WITH r AS (\n SELECT a, zz FROM raw.t)\nSELECT zz,\n r.b FROM r",
+            [
+                (2, "there is no column 'zz' in what is read", COLUMNS),
+                (4, "there is no column 'b' in r", "r has a, zz."),
+            ],
+        ),
+        (
+            "SELECT a FROM raw.t AS t WHERE EXISTS (\n SELECT 1 FROM raw.u AS u\n"
+            " WHERE u.a = t.a AND zz = 1)",
+            [
+                (
+                    3,
+                    "there is no column 'zz' in what is read",
+                    "raw.u has a, b, c, ts, day, e; raw.t has a, b, c, ts, day, e.",
+                )
+            ],
+        ),
+        (
+            "SELECT a FROM raw.t\nUNION ALL\nSELECT zz FROM raw.t",
+            [(3, "there is no column 'zz' in what is read", COLUMNS)],
+        ),
+        (
+            "SELECT a FROM raw.t\nJOIN raw.u USING (a,\n zz)",
+            [
+                (
+                    3,
+                    "Cannot automatically join: zz",
+                    "A column of USING has to be in both tables; else write ON.",
+                )
+            ],
+        ),
+        (
+            "SELECT b,\n a, c AS b FROM raw.t",
+            [
+                (
+                    2,
+                    "the query returns several columns named b",
+                    "Leave all but one of them out, or give each a name of its own with AS.",
+                )
+            ],
+        ),
+    ],
+)
+def test_each_column_that_does_not_fit_is_told_at_its_line_with_what_there_is(
+    graph_of: Build, text: str, expected: list[tuple[int, str, str]]
+) -> None:
+    found = told(graph_of, {"m.x": text})
+    assert [(each.place.line, each.message, each.advice) for each in found] == [
+        (line, f"m.x: {message}", advice) for line, message, advice in expected
+    ]
+
+
+def test_a_long_list_of_columns_is_cut_short(graph_of: Build) -> None:
+    wide = ", ".join(f"1 AS x{index:03}" for index in range(100))
+    (found,) = told(graph_of, {"m.a": f"SELECT {wide}", "m.b": "SELECT other FROM m.a"})
+    assert found.advice.endswith("x029 and 70 more.")
+
+
+def test_everything_that_keeps_a_query_from_its_kind_is_told_at_once(graph_of: Build) -> None:
+    kind = "SCD_TYPE_2_BY_COLUMN (unique_key nope, columns (b, dai), valid_from_name ts)"
+    found = told(graph_of, {"m.x": f"MODEL (kind {kind}); SELECT * FROM raw.t"})
+    returned = "The query returns a, b, c, ts, day, e."
+    assert [(each.message, each.advice) for each in found] == [
+        (
+            "m.x: the query returns 'ts', which SCD_TYPE_2_BY_COLUMN adds itself",
+            "Rename that column, or set valid_from_name.",
+        ),
+        ("m.x: the unique_key column 'nope' is not among its columns", returned),
+        (
+            "m.x: the compared column 'dai' is not among its columns",
+            f"Did you mean day? {returned}",
+        ),
+    ]
 
 
 def test_a_very_long_chain_of_operators_is_refused_and_no_crash(graph_of: Build) -> None:
@@ -152,23 +268,37 @@ def test_a_description_in_the_header_wins_over_a_comment(graph_of: Build) -> Non
 
 
 @pytest.mark.parametrize(
-    "column,cron,projection,words",
+    "column,cron,projection,words,advice",
     [
-        ("d", "@daily", "a > 1 AS d", "which holds no time"),
-        ("d", "@daily", "a AS d", "is a number"),
-        ("(d, 'yyyyMMdd')", "@hourly", "DATE_FORMAT(ts, 'yyyyMMdd') AS d", "one hour from another"),
-        ("d", "@hourly", "CAST(ts AS DATE) AS d", "is a DATE"),
+        ("d", "@daily", "a > 1 AS d", "which holds no time", "type DATE or TIMESTAMP"),
+        ("d", "@daily", "a AS d", "is a number", "Say how it writes a date"),
+        (
+            "(d, 'yyyyMMdd')",
+            "@hourly",
+            "DATE_FORMAT(ts, 'yyyyMMdd') AS d",
+            "is written as 'yyyyMMdd', which cannot tell one hour from another",
+            "Use a timestamp, or a coarser cron.",
+        ),
+        (
+            "(d, '%Y%m')",
+            "@daily",
+            "DATE_FORMAT(ts, 'yyyyMM') AS d",
+            "is written as '%Y%m', which cannot tell one day from another",
+            "Use a timestamp, or a coarser cron.",
+        ),
+        ("d", "@hourly", "CAST(ts AS DATE) AS d", "is a DATE", "Use a timestamp"),
     ],
 )
 def test_a_time_column_that_cannot_tell_intervals_apart_is_refused(
-    graph_of: Build, column: str, cron: str, projection: str, words: str
+    graph_of: Build, column: str, cron: str, projection: str, words: str, advice: str
 ) -> None:
     text = (
         f"MODEL (kind INCREMENTAL_BY_TIME_RANGE (time_column {column}), cron '{cron}'); "
         f"SELECT {projection} FROM raw.t WHERE ts BETWEEN @start_dt AND @end_dt"
     )
-    (found,) = problems(graph_of, {"m.x": text})
-    assert words in found
+    (found,) = told(graph_of, {"m.x": text})
+    assert words in found.message
+    assert advice in found.advice
 
 
 @pytest.mark.parametrize(

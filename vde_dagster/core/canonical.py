@@ -7,8 +7,10 @@ in which a column is spelled do not count (seed 000, *Fingerprinting*).
 
 from __future__ import annotations
 
+import re
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
+from typing import Final
 
 from sqlglot import exp
 from sqlglot.dialects import Hive
@@ -18,17 +20,26 @@ from sqlglot.optimizer.qualify import qualify
 from sqlglot.schema import MappingSchema
 
 from vde_dagster.core.dsha import Column
-from vde_dagster.core.errors import Refused
+from vde_dagster.core.errors import Finding, Refused
 from vde_dagster.core.macros import EPOCH_DAY, resolve_time_macros
 from vde_dagster.core.names import ModelName
 from vde_dagster.core.sql_errors import SQL_ERRORS, first_line
-from vde_dagster.core.star_macro import StarMacroInvalid, expand_star_macros
+from vde_dagster.core.star_macro import expand_star_macros
+from vde_dagster.core.unresolved import line_of, unresolved_columns
 
 UNKNOWN_TYPE = "unknown"
 
 
 class QueryInvalid(Refused):
-    """A query cannot be understood against the known schemas; the text names the column."""
+    """A query cannot be understood against the known schemas, or does not fit its model.
+
+    Args:
+        findings: Everything that is wrong with it, each with its line where that is known.
+    """
+
+    def __init__(self, *findings: Finding) -> None:
+        self.findings = findings
+        super().__init__("\n".join(f"{each.message}. {each.advice}" for each in findings))
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -50,7 +61,7 @@ def canonicalize(
         schemas: The columns of every parent.
 
     Raises:
-        QueryInvalid: A column or table is not known, or a name is ambiguous.
+        QueryInvalid: Columns or tables are not known, or names are ambiguous: all of them.
     """
     # What is read lies in Spark's catalog, where the case of a name never counts.
     dialect = f"{dialect}, normalization_strategy = case_insensitive"
@@ -71,11 +82,48 @@ def canonicalize(
             annotate_types(qualified, schema=schema, dialect=dialect)
         found = _columns(qualified, schema=schema, dialect=dialect, documented=documented)
         columns = tuple(found)
-    except StarMacroInvalid as error:
-        raise QueryInvalid(str(error)) from error
+    except Refused as error:
+        raise QueryInvalid(_told_apart(error)) from error
     except SQL_ERRORS as error:
-        raise QueryInvalid(first_line(error)) from error
+        expanded = expand_star_macros(_without_comments(query), schemas=schemas)
+        findings = _unresolved(expanded, schema=schema, dialect=dialect)
+        raise QueryInvalid(*(findings or [_misunderstood(error, query)])) from error
     return CanonicalQuery(expression=qualified, columns=columns)
+
+
+def _unresolved(query: exp.Query, *, schema: MappingSchema, dialect: str) -> list[Finding]:
+    """The columns that cannot be bound; none where something else hides them."""
+    try:
+        return list(unresolved_columns(query, schema=schema, dialect=dialect))
+    except SQL_ERRORS:
+        return []
+
+
+def _told_apart(error: Refused) -> Finding:
+    """An error whose text says what happened, and mostly ends with what to do."""
+    message, *rest = re.split(r"; |\. (?=[A-Z])", str(error), maxsplit=1)
+    advice = rest[0].rstrip(".") if rest else "Name what the SELECT reads as it is called there"
+    return Finding(message=message, advice=f"{advice[:1].upper()}{advice[1:]}.")
+
+
+def _misunderstood(error: Exception, query: exp.Query) -> Finding:
+    """What the optimizer says in one line, whose last word is mostly a name of the query."""
+    message = first_line(error)
+    word = message.rstrip(".").rsplit(maxsplit=1)[-1].strip("'`\"").lower()
+    named = [each for each in query.find_all(exp.Identifier) if each.name.lower() == word]
+    lines = [line for each in named if (line := line_of(each)) is not None]
+    advice = next((told for start, told in _ADVICE.items() if message.startswith(start)), _CHECK)
+    return Finding(message=message, advice=advice, line=max(lines, default=None))
+
+
+_CHECK: Final = "Check the names in the query against the columns of what it reads."
+_ADVICE: Final = {
+    "Alias already used": "Give each table of a SELECT an alias of its own.",
+    "Unknown table": "Write an alias that stands in FROM or JOIN of the same SELECT.",
+    "Cannot automatically join": "A column of USING has to be in both tables; else write ON.",
+    "Unknown output column": "Numbers in ORDER BY and GROUP BY count the columns from 1.",
+}
+"""What to do, by how a message of sqlglot's optimizer begins."""
 
 
 def canonical_form(expression: exp.Expr) -> str:

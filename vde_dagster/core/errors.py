@@ -61,6 +61,15 @@ class Problem:
         return f"{self.place}: {self.message}{advice}"
 
 
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Finding:
+    """One thing that is wrong with a model: what, what to do, and the line of its file if known."""
+
+    message: str
+    advice: str
+    line: int | None = None
+
+
 class ProjectInvalid(Refused):
     """A project cannot be loaded. Carries every problem that was found, sorted by place.
 

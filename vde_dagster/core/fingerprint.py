@@ -152,7 +152,7 @@ def _kind_part(model: Model) -> str:
         f"{option.name}={_option(getattr(model.kind, option.name))}"
         for option in fields(model.kind)
         # A seed's content counts, not the place of its file.
-        if option.name not in ("path", "partition_by_time_column", *_LOADING)
+        if option.compare and option.name not in ("path", "partition_by_time_column", *_LOADING)
     )
     return " ".join([model.kind.keyword, *options])
 

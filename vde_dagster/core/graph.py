@@ -2,15 +2,16 @@
 
 from __future__ import annotations
 
-import difflib
 from collections.abc import Container, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
 from datetime import datetime
 from graphlib import CycleError, TopologicalSorter
 
+from sqlglot import exp
+
 from vde_dagster.core.canonical import CanonicalQuery, QueryInvalid, canonicalize
 from vde_dagster.core.dsha import Column
-from vde_dagster.core.errors import Problem, ProjectInvalid
+from vde_dagster.core.errors import Finding, Place, Problem, ProjectInvalid
 from vde_dagster.core.fingerprint import Fingerprint, fingerprint
 from vde_dagster.core.kind import (
     Embedded,
@@ -22,9 +23,10 @@ from vde_dagster.core.kind import (
 )
 from vde_dagster.core.macros import macros_in
 from vde_dagster.core.model import Model, Query, SeedRows
-from vde_dagster.core.named_columns import added_columns, columns_named
+from vde_dagster.core.named_columns import clashing_columns, missing_columns
 from vde_dagster.core.names import ModelName
 from vde_dagster.core.time_formats import why_no_axis
+from vde_dagster.core.unresolved import guess, line_of
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -94,9 +96,7 @@ def build_graph(
         try:
             nodes[name] = _node(model, nodes)
         except QueryInvalid as error:
-            advice = "Check the name against the columns of the models and sources that are read."
-            message = f"{name}: {error}"
-            problems.append(Problem(place=model.place, message=message, advice=advice))
+            problems += [_problem(model, finding) for finding in error.findings]
         except RecursionError:
             message = f"{name}: its query or code is nested too deeply"
             advice = "Split it in several models, or a long chain of operators in several columns."
@@ -104,6 +104,14 @@ def build_graph(
     if problems:
         raise ProjectInvalid(problems)
     return Graph(nodes)
+
+
+def _problem(model: Model, finding: Finding) -> Problem:
+    """A finding at its place; lines that a macro's function made up are none of the file."""
+    lines = range(model.place.line, model.source.text.count("\n") + 2)
+    line = finding.line if finding.line in lines else None
+    place = Place(path=model.place.path, line=line) if line is not None else model.place
+    return Problem(place=place, message=f"{model.name}: {finding.message}", advice=finding.advice)
 
 
 def _start_of(model: Model, starts: Mapping[ModelName, datetime]) -> datetime | None:
@@ -127,8 +135,9 @@ def _node(model: Model, nodes: Mapping[ModelName, Node]) -> Node:
             dialect=model.body.dialect,
             schemas={parent.name: parent.columns for parent in parents},
         )
-        _check_columns(model, canonical)
-        _check_view(model, nodes)
+        findings = list(_check(model, canonical, nodes))
+        if findings:
+            raise QueryInvalid(*findings)
     return Node(
         model=model,
         canonical=canonical,
@@ -137,36 +146,81 @@ def _node(model: Model, nodes: Mapping[ModelName, Node]) -> Node:
     )
 
 
-def _check_columns(model: Model, canonical: CanonicalQuery) -> None:
+def _check(
+    model: Model, canonical: CanonicalQuery, nodes: Mapping[ModelName, Node]
+) -> Iterator[Finding]:
+    """What keeps a query from being that of its model."""
     names = [column.name.lower() for column in canonical.columns]
+    yield from _repeated(names, canonical)
+    yield from clashing_columns(model.kind, names)
+    for what, column in missing_columns(model.kind, model.storage, names):
+        yield Finding(
+            message=f"the {what} {column!r} is not among its columns",
+            advice=f"{guess(column, names)}The query returns {', '.join(names)}.",
+        )
+    yield from _without_axis(model, canonical)
+    yield from _timed_view(model, nodes)
+
+
+def _repeated(names: Sequence[str], canonical: CanonicalQuery) -> Iterator[Finding]:
     twice = sorted({name for name in names if names.count(name) > 1})
     if twice:
-        raise QueryInvalid(f"the query returns several columns named {', '.join(twice)}")
-    known = {*names, *added_columns(model.kind)}
-    for what, column in columns_named(model.kind, model.storage):
-        if column not in known:
-            raise QueryInvalid(f"the {what} {column!r} is not among its columns")
-    types = {column.name.lower(): column.type for column in _columns(model, canonical)}
-    if isinstance(model.kind, IncrementalByTimeRange):
-        column = model.kind.time_column
-        why = why_no_axis(types[column], model.kind.time_format, model.unit)
-        if why is not None:
-            raise QueryInvalid(f"the time column {column!r} {why}")
+        projections = canonical.expression.selects
+        again = [index for index, name in enumerate(names) if name in names[:index]]
+        yield Finding(
+            message=f"the query returns several columns named {', '.join(twice)}",
+            advice="Leave all but one of them out, or give each a name of its own with AS.",
+            line=line_of(projections[again[0]]),
+        )
 
 
-def _check_view(model: Model, nodes: Mapping[ModelName, Node]) -> None:
-    """A VIEW is read at any time, so no time macro may come into its query with another's."""
-    waiting = list(model.parents) if isinstance(model.kind, View) else []
-    while waiting:
-        parent = nodes[waiting.pop()]
-        if not isinstance(parent.model.kind, Embedded) or parent.canonical is None:
+def _without_axis(model: Model, canonical: CanonicalQuery) -> Iterator[Finding]:
+    """A time column by which rows cannot be put into intervals."""
+    kind = model.kind
+    if not isinstance(kind, IncrementalByTimeRange):
+        return
+    for column in _columns(model, canonical):
+        if column.name.lower() != kind.time_column:
             continue
-        if any(True for _ in macros_in(parent.canonical.expression)):
-            raise QueryInvalid(
-                f"a VIEW is read at any time, so the time macros of the EMBEDDED {parent.name}, "
-                "which stands in its query, mean nothing"
+        why = why_no_axis(column.type, kind.time_format, model.unit, written=kind.written_format)
+        if why is not None:
+            message, _, advice = why.partition("; ")
+            yield Finding(
+                message=f"the time column {kind.time_column!r} {message}",
+                advice=f"{advice[:1].upper()}{advice[1:]}."
+                if advice
+                else "Choose a column of type DATE or TIMESTAMP, or CAST it in the query.",
             )
+
+
+def _timed_view(model: Model, nodes: Mapping[ModelName, Node]) -> Iterator[Finding]:
+    """A VIEW is read at any time, so no time macro may come into its query with another's."""
+    if not isinstance(model.kind, View):
+        return
+    for name, query in _embedded(model, nodes):
+        if any(True for _ in macros_in(query)):
+            yield Finding(
+                message=f"a VIEW is read at any time, so the time macros of the EMBEDDED {name}, "
+                "which stands in its query, mean nothing",
+                advice="Make it FULL or INCREMENTAL_BY_TIME_RANGE, or take the time macros out of "
+                f"{name}.",
+            )
+
+
+def _embedded(
+    model: Model, nodes: Mapping[ModelName, Node]
+) -> Iterator[tuple[ModelName, exp.Query]]:
+    """The queries of EMBEDDED models that stand in a model's own, each once."""
+    waiting = list(model.parents)
+    seen: set[ModelName] = set()
+    while waiting:
+        parent = nodes[waiting.pop(0)]
+        if parent.name in seen or not isinstance(parent.model.kind, Embedded):
+            continue
+        seen.add(parent.name)
         waiting += parent.model.parents
+        if parent.canonical is not None:
+            yield parent.name, parent.canonical.expression
 
 
 def _columns(model: Model, canonical: CanonicalQuery | None) -> tuple[Column, ...]:
@@ -246,13 +300,13 @@ def _missing_parents(
                     advice=f"Take `enabled false` out of {parent}, or disable {model.name}, too.",
                 )
                 continue
-            close = difflib.get_close_matches(str(parent), known, n=1)
-            guess = f"Did you mean {close[0]}? If not, " if close else ""
+            close = guess(str(parent), sorted(known))
+            otherwise = f"{close}If not, declare" if close else "Declare"
             yield Problem(
                 place=model.place,
                 message=f"{model.name} reads {parent}, which is neither a model of this project "
                 "nor a declared source",
-                advice=f"{guess}declare it with its columns in external_models.yaml.",
+                advice=f"{otherwise} it with its columns in external_models.yaml.",
             )
 
 
@@ -270,15 +324,25 @@ def _ordered(
             return tuple(TopologicalSorter(edges).static_order()), tuple(problems)
         except CycleError as error:
             cycle: list[ModelName] = error.args[1]
-            way = " reads ".join(str(name) for name in reversed(cycle))
-            problems.append(
-                Problem(
-                    place=models[cycle[0]].place,
-                    message=f"models read each other in a circle: {way}",
-                    advice="Take one of these reads out, or split a model in two.",
-                )
-            )
+            problems.append(_circle(cycle, models[cycle[0]].place))
             edges[cycle[1]] = [each for each in edges[cycle[1]] if each != cycle[0]]
+
+
+def _circle(cycle: Sequence[ModelName], place: Place) -> Problem:
+    """A way from a model back to itself, told as who reads whom."""
+    if len(set(cycle)) == 1:
+        return Problem(
+            place=place,
+            message=f"{cycle[0]} reads itself, and this version does not evaluate models that do",
+            advice="Take what it needs from the models above it, such as with a window over all of "
+            "their rows. If another table of that name is meant, give the model another name.",
+        )
+    way = " reads ".join(str(name) for name in reversed(cycle))
+    return Problem(
+        place=place,
+        message=f"models read each other in a circle: {way}",
+        advice="Take one of these reads out, or split a model in two.",
+    )
 
 
 def sources(graph: Graph) -> tuple[ModelName, ...]:

@@ -6,7 +6,7 @@ time formats as Python's. So two ways to write one option are equal values.
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from typing import ClassVar, Final
 
 from sqlglot import exp
@@ -20,12 +20,14 @@ class IncrementalByTimeRange:
 
     ``time_format`` is empty for a column of a date or timestamp type, and for a text column in
     ISO dates; otherwise it is how the column's text (or number) writes an instant, in the codes of
-    Python's ``strftime``. ``lookback`` and ``batch_size`` count interval units.
+    Python's ``strftime``. ``written_format`` is that format as the model has it, for people only.
+    ``lookback`` and ``batch_size`` count interval units.
     """
 
     keyword: ClassVar[str] = "INCREMENTAL_BY_TIME_RANGE"
     time_column: str
     time_format: str = ""
+    written_format: str = field(default="", compare=False)
     lookback: int = 0
     batch_size: int | None = None
     batch_concurrency: int | None = None

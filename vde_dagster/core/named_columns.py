@@ -2,11 +2,12 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Iterator
+from collections.abc import Collection, Iterable, Iterator
 
 import sqlglot
 from sqlglot import exp
 
+from vde_dagster.core.errors import Finding
 from vde_dagster.core.kind import (
     EVERY_COLUMN,
     IncrementalByTimeRange,
@@ -18,10 +19,33 @@ from vde_dagster.core.kind import (
 from vde_dagster.core.model import Storage
 
 
-def columns_named(kind: Kind, storage: Storage) -> Iterator[tuple[str, str]]:
-    """Each column with what it is to the model, for people; in lower case."""
-    yield from _named_columns(kind)
-    yield from _laid_out_by(storage)
+def missing_columns(
+    kind: Kind, storage: Storage, names: Collection[str]
+) -> Iterator[tuple[str, str]]:
+    """The columns that a model names and does not have, each with what it is to the model.
+
+    A layout may name those that the kind adds, too.
+
+    Args:
+        kind: The model's kind.
+        storage: The model's layout.
+        names: The columns that its query returns, in lower case.
+    """
+    own = dict.fromkeys(_named_columns(kind))
+    yield from (each for each in own if each[1] not in names)
+    added = added_columns(kind)
+    laid_out = dict.fromkeys(_laid_out_by(storage))
+    yield from (each for each in laid_out if each[1] not in names and each[1] not in added)
+
+
+def clashing_columns(kind: Kind, names: Collection[str]) -> Iterator[Finding]:
+    """The columns of a query that have the names of columns that the kind adds."""
+    for column, option in added_columns(kind).items():
+        if column in names:
+            yield Finding(
+                message=f"the query returns {column!r}, which {kind.keyword} adds itself",
+                advice=f"Rename that column, or set {option}.",
+            )
 
 
 def added_columns(kind: Kind) -> dict[str, str]:

@@ -196,7 +196,9 @@ _UNIT_GRAINS: Final[Mapping[IntervalUnit, Grain]] = {
 }
 
 
-def why_no_axis(column_type: str, time_format: str, unit: IntervalUnit) -> str | None:
+def why_no_axis(
+    column_type: str, time_format: str, unit: IntervalUnit, *, written: str = ""
+) -> str | None:
     """Why a column of this type cannot tell one interval from another, or None where it can.
 
     The text goes on after "the time column `x`".
@@ -205,6 +207,7 @@ def why_no_axis(column_type: str, time_format: str, unit: IntervalUnit) -> str |
         column_type: As Spark writes it.
         time_format: In Python's codes; empty where the model gives none.
         unit: The model's interval unit.
+        written: The format as the model has it, for people.
     """
     known = axis_type(column_type)
     match known:
@@ -219,8 +222,8 @@ def why_no_axis(column_type: str, time_format: str, unit: IntervalUnit) -> str |
         case _:
             if known == "bigint" and not (time_format and TimeFormat(time_format).is_digits):
                 return "is a number; say how it writes a date in digits, such as 'yyyyMMdd'"
-            written = TimeFormat(time_format or ISO_DATE)
-            grain, named = written.grain, f"is written as {written.pattern!r}"
+            grain = TimeFormat(time_format or ISO_DATE).grain
+            named = f"is written as {(written or time_format or ISO_DATE)!r}"
     if grain <= _UNIT_GRAINS[unit]:
         return None
     return (

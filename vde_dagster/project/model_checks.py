@@ -17,7 +17,7 @@ from vde_dagster.core.kind import (
 from vde_dagster.core.late_data import LateDataMode
 from vde_dagster.core.macros import TIME_MACROS, macros_in
 from vde_dagster.core.model import Query
-from vde_dagster.core.named_columns import added_columns, columns_named
+from vde_dagster.core.named_columns import added_columns, clashing_columns, missing_columns
 from vde_dagster.core.row_local import why_not_row_local
 from vde_dagster.core.star_macro import is_star_macro
 from vde_dagster.project.model_properties import Properties
@@ -86,11 +86,8 @@ def _check_columns(
 ) -> None:
     """The columns that a header names must be among those that the table will have."""
     names = {_output_name(projection) for projection in query.selects}
-    added = added_columns(properties.kind)
-    for column, option in added.items():
-        if column in names:
-            message = f"the query returns {column!r}, which {properties.kind.keyword} adds itself"
-            problems.add(place, message, f"Rename that column, or set {option}.")
+    for finding in clashing_columns(properties.kind, names):
+        problems.add(place, finding.message, finding.advice)
     if EVERY_COLUMN not in names:  # else they are known when the graph is built
         check_named_columns(properties, names, place, problems)
 
@@ -106,13 +103,16 @@ def check_named_columns(
         place: Stands in where the place of a property is not known.
         problems: Gets what is wrong.
     """
-    known, added = sorted(name for name in names if name), added_columns(properties.kind)
-    named = (*columns_named(properties.kind, properties.storage), *_described_by(properties))
-    for what, column in named:
-        if column not in names and (column not in added or what not in _PROPERTY):
-            message = f"the {what} {column!r} is not among the columns"
-            where = properties.places.get(_PROPERTY.get(what, "kind"), place)
-            problems.add(where, message, suggestion(column, known))
+    known = sorted(name for name in names if name)
+    every = {*names, *added_columns(properties.kind)}
+    missing = (
+        *missing_columns(properties.kind, properties.storage, names),
+        *(each for each in _described_by(properties) if each[1] not in every),
+    )
+    for what, column in missing:
+        message = f"the {what} {column!r} is not among the columns"
+        where = properties.places.get(_PROPERTY.get(what, "kind"), place)
+        problems.add(where, message, suggestion(column, known))
 
 
 _PROPERTY: Final = {

@@ -1,0 +1,151 @@
+"""The columns of a query that nothing which it reads has, or that several of its tables have."""
+
+from __future__ import annotations
+
+import difflib
+from collections.abc import Iterable, Iterator, Mapping, Sequence
+from itertools import islice
+from typing import Final
+
+from sqlglot import exp
+from sqlglot.errors import OptimizeError
+from sqlglot.optimizer.qualify import qualify
+from sqlglot.optimizer.resolver import Resolver
+from sqlglot.optimizer.scope import Scope, traverse_scope
+from sqlglot.schema import MappingSchema
+
+from vde_dagster.core.errors import Finding
+
+Sources = Mapping[str, tuple[str, Sequence[str]]]
+"""What a SELECT reads, by alias: a name for people, and the columns."""
+
+_MOST_COLUMNS: Final = 30
+
+
+def unresolved_columns(
+    query: exp.Query, *, schema: MappingSchema, dialect: str
+) -> Iterator[Finding]:
+    """Tell every column that cannot be bound to one table, with what could have been meant.
+
+    Args:
+        query: Without macros that stand for columns; it is changed.
+        schema: The columns of the tables that it reads.
+        dialect: How its identifiers are normalized, as `canonicalize` has it.
+
+    Raises:
+        sqlglot.errors.SqlglotError: The query is wrong in another way than by its columns.
+    """
+    qualified = qualify(
+        query,
+        dialect=dialect,
+        schema=schema,
+        quote_identifiers=False,
+        validate_qualify_columns=False,
+        allow_partial_qualification=True,
+    )
+    told: set[Finding] = set()
+    around: dict[int, list[Sources]] = {}
+    for scope in traverse_scope(qualified):  # those inside come before those around them
+        if not isinstance(scope.expression, exp.Select):
+            continue
+        sources = _sources(scope, schema)
+        for column in scope.columns:
+            around.setdefault(id(column), []).append(sources)
+        for finding in _findings(scope, sources, around):
+            if finding not in told:
+                told.add(finding)
+                yield finding
+
+
+def line_of(node: exp.Expr) -> int | None:
+    """The line of a model's file on which a part of its query begins, where that is known."""
+    lines = (each.meta.get("line") for each in node.find_all(exp.Identifier))
+    return min((line for line in lines if isinstance(line, int)), default=None)
+
+
+def guess(word: str, known: Sequence[str]) -> str:
+    """The start of an advice: the known word that is closest, or nothing where none is close."""
+    close = difflib.get_close_matches(word, known, n=1)
+    return f"Did you mean {close[0]}? " if close else ""
+
+
+def _findings(
+    scope: Scope, sources: Sources, around: Mapping[int, Sequence[Sources]]
+) -> Iterator[Finding]:
+    left = {id(each) for each in scope.unqualified_columns if scope.pivots}
+    if not scope.is_correlated_subquery and not scope.pivots:
+        left = {id(each) for each in scope.external_columns}
+    for column in scope.columns:
+        if isinstance(column.this, exp.Star):
+            continue
+        if id(column) in left:
+            yield _unbound(column, around[id(column)])
+        elif column.table in sources:
+            shown, known = sources[column.table]
+            if known and "*" not in known and column.name not in known and not scope.pivots:
+                yield Finding(
+                    message=f"there is no column {column.name!r} in {shown}",
+                    advice=_what_there_is(column.name, [(shown, known)]),
+                    line=line_of(column),
+                )
+
+
+def _unbound(column: exp.Column, inside_out: Sequence[Sources]) -> Finding:
+    """A column that has no table, or one that nothing is called."""
+    name, line = column.name, line_of(column)
+    every = [each for sources in inside_out for each in sources.values()]
+    if column.table:
+        aliases = [alias for sources in inside_out for alias in sources]
+        return Finding(
+            message=f"nothing that is read here is called {column.table!r}, which "
+            f"`{column.table}.{name}` names",
+            advice=f"{guess(column.table, aliases)}Known here: {', '.join(aliases) or 'nothing'}.",
+            line=line,
+        )
+    for sources in inside_out:
+        owners = [alias for alias, (_, known) in sources.items() if name in known]
+        if len(owners) > 1:
+            told = ", ".join(sources[alias][0] for alias in owners)
+            said = " or ".join(f"`{alias}.{name}`" for alias in owners)
+            message = f"the column {name!r} is ambiguous, since each of {told} has it"
+            return Finding(message=message, advice=f"Say {said}.", line=line)
+    message = f"there is no column {name!r} in what is read"
+    return Finding(message=message, advice=_what_there_is(name, every), line=line)
+
+
+def _sources(scope: Scope, schema: MappingSchema) -> Sources:
+    resolver = Resolver(scope, schema)
+    return {
+        alias: (_shown(alias, source), _columns(resolver, alias))
+        for alias, (_, source) in scope.selected_sources.items()
+    }
+
+
+def _shown(alias: str, source: exp.Table | Scope) -> str:
+    """What people call a table or a query inside a query."""
+    if isinstance(source, Scope) or not isinstance(source.this, exp.Identifier):
+        return alias
+    name = ".".join(part.name for part in source.parts)
+    return name if alias == source.name else f"{name} AS {alias}"
+
+
+def _columns(resolver: Resolver, alias: str) -> Sequence[str]:
+    try:
+        return list(resolver.get_source_columns(alias))
+    except OptimizeError:
+        return ()
+
+
+def _what_there_is(name: str, sources: Iterable[tuple[str, Sequence[str]]]) -> str:
+    known = list(sources)
+    close = guess(name, [column for _, columns in known for column in columns])
+    lists = "; ".join(f"{shown} has {_listed(columns)}" for shown, columns in known)
+    return f"{close}{lists}." if lists else "The query reads nothing."
+
+
+def _listed(columns: Sequence[str]) -> str:
+    if not columns:
+        return "columns that are not known"
+    more = len(columns) - _MOST_COLUMNS
+    rest = f" and {more} more" if more > 0 else ""
+    return ", ".join(islice(columns, _MOST_COLUMNS)) + rest
