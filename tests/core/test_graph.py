@@ -120,6 +120,7 @@ def test_a_missing_parent_comes_with_the_closest_name(graph_of: Build) -> None:
         ("SELECT t.*, u.a FROM raw.t AS t, raw.u AS u", "several columns named a"),
         ("SELECT a FROM raw.t AS t, raw.u AS u", "column 'a' is ambiguous"),
         ("SELECT a FROM raw.t AS t, raw.u AS t", "lias"),
+        ("SELECT @STAR(t) FROM raw.t AS t, raw.u AS t", "lias"),
         (
             (
                 "MODEL (kind INCREMENTAL_BY_TIME_RANGE (time_column nope)); SELECT * FROM raw.u "

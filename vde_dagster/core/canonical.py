@@ -85,16 +85,21 @@ def canonicalize(
     except Refused as error:
         raise QueryInvalid(_told_apart(error)) from error
     except SQL_ERRORS as error:
-        expanded = expand_star_macros(_without_comments(query), schemas=schemas)
-        findings = _unresolved(expanded, schema=schema, dialect=dialect)
+        findings = _unresolved(query, schemas, schema, dialect)
         raise QueryInvalid(*(findings or [_misunderstood(error, query)])) from error
     return CanonicalQuery(expression=qualified, columns=columns)
 
 
-def _unresolved(query: exp.Query, *, schema: MappingSchema, dialect: str) -> list[Finding]:
+def _unresolved(
+    query: exp.Query,
+    schemas: Mapping[ModelName, Sequence[Column]],
+    schema: MappingSchema,
+    dialect: str,
+) -> list[Finding]:
     """The columns that cannot be bound; none where something else hides them."""
     try:
-        return list(unresolved_columns(query, schema=schema, dialect=dialect))
+        expanded = expand_star_macros(query.copy(), schemas=schemas)
+        return list(unresolved_columns(expanded, schema=schema, dialect=dialect))
     except SQL_ERRORS:
         return []
 
