@@ -149,6 +149,84 @@ def test_the_range_that_macros_stand_for(
     assert {start, last} <= texts
 
 
+# An evaluation has whole units: hours of staging.events, days of mart.daily and mart.totals.
+@pytest.mark.parametrize(
+    "name, arguments, asked, start, end",
+    [
+        (
+            "staging.events",
+            ["--start", "2024-01-05T05:10", "--end", "2024-01-05T07:00"],
+            "2024-01-05 05:10 to 2024-01-05 07:00",
+            "2024-01-05T05:00",
+            "2024-01-05T07:00",
+        ),
+        (
+            "staging.events",
+            ["--start", "2024-01-05T05:10", "--end", "2024-01-05T05:20"],
+            "2024-01-05 05:10 to 2024-01-05 05:20",
+            "2024-01-05T05:00",
+            "2024-01-05T06:00",
+        ),
+        (
+            "mart.daily",
+            ["--start", "2024-01-05T05:00", "--end", "2024-01-06T00:00:01"],
+            "2024-01-05 05:00 to 2024-01-06 00:00:01",
+            "2024-01-05T00:00",
+            "2024-01-07T00:00",
+        ),
+        (
+            "mart.totals",
+            ["--end", "2024-01-05T05:00"],
+            "2024-01-05 to 2024-01-05 05:00",
+            "2024-01-05T00:00",
+            "2024-01-06T00:00",
+        ),
+        ("mart.daily", ["--start", "2024-01-05"], None, "2024-01-05T00:00", "2024-01-06T00:00"),
+        ("mart.daily", [], None, "1970-01-01T00:00", "1970-01-02T00:00"),
+        (
+            "mart.people",
+            ["--end", "2024-01-05T05:00"],
+            None,
+            "2024-01-05T00:00",
+            "2024-01-05T05:00",
+        ),
+    ],
+)
+def test_a_range_off_the_borders_is_widened_to_whole_intervals_and_told(
+    landed: Path, name: str, arguments: list[str], asked: str | None, start: str, end: str
+) -> None:
+    done = call("render", name, *arguments, "--project", landed, "--format", "json")
+    facts = json.loads(done.stdout)  # the note is no part of it
+    assert (facts["start"], facts["end"]) == (f"{start}:00+00:00", f"{end}:00+00:00")
+    on_paper = call("render", name, *arguments, "--project", landed)
+    for stderr in (done.stderr, on_paper.stderr):
+        assert (f"{asked} is not on borders" in stderr) == (asked is not None)
+    assert isinstance(sqlglot.parse_one(on_paper.stdout, read="spark"), exp.Query)
+
+
+def test_a_month_is_rendered_whole_and_the_epoch_day_stays_a_day(landed: Path) -> None:
+    (landed / "models" / "mart" / "monthly.sql").write_text(
+        "MODEL (name mart.monthly, kind INCREMENTAL_BY_TIME_RANGE (time_column day), "
+        "cron '@monthly', allow_partials true);\n"
+        "SELECT day, amount FROM mart.daily WHERE day BETWEEN @start_date AND @end_date\n"
+    )
+    whole = rendered(landed, "mart.monthly", "--start", "2024-02-10")
+    assert (whole["start"], whole["end"]) == (
+        "2024-02-01T00:00:00+00:00",
+        "2024-03-01T00:00:00+00:00",
+    )
+    assert {"2024-02-01", "2024-02-29"} <= literals(whole["sql"])
+    epoch = rendered(landed, "mart.monthly")
+    assert (epoch["start"], epoch["end"]) == (
+        "1970-01-01T00:00:00+00:00",
+        "1970-01-02T00:00:00+00:00",
+    )
+    year = ("--start", "9999-12-01", "--end", "9999-12-30")
+    refused = call("render", "mart.monthly", *year, "--project", landed)
+    assert refused.exit_code == 2
+    assert "before or after every date" in refused.stderr
+
+
 def test_what_is_printed_is_sql_that_reads_the_physical_tables(landed: Path) -> None:
     done = call("render", "mart.totals", "--project", landed)
     assert done.exit_code == 0

@@ -12,9 +12,9 @@ from vde_dagster.core.constants import Moments
 from vde_dagster.core.graph import Node
 from vde_dagster.core.input_ranges import InputRange
 from vde_dagster.core.intervals import Interval
-from vde_dagster.core.kind import View
+from vde_dagster.core.kind import Embedded, External, Managed, Seed, View
 from vde_dagster.core.macros import TimeRange
-from vde_dagster.core.model import Query
+from vde_dagster.core.model import Model, Query
 from vde_dagster.core.names import ModelName, TableName
 from vde_dagster.core.render_model import RenderedModel, reads_of, render_model
 
@@ -58,6 +58,19 @@ def render(
         target=target,
         inline_views=not isinstance(node.model.kind, View),
     )
+
+
+def whole_units(model: Model, interval: Interval) -> Interval:
+    """The range that is evaluated where some of it is: whole intervals of the model.
+
+    What is timeless, and what stands in its readers, has no intervals: it keeps the range.
+
+    Raises:
+        OverflowError: The last of them does not end before the year 10000.
+    """
+    if isinstance(model.kind, View | Embedded | Seed | Managed | External):
+        return interval
+    return model.unit.widen(interval)
 
 
 def inputs_of(binding: Binding, node: Node, interval: Interval) -> Mapping[ModelName, InputRange]:

@@ -70,8 +70,9 @@ def command(
 ) -> None:
     """Show the final SQL of MODEL for a range: macros as literals, tables as they are stored.
 
-    Without a range it is the epoch day, 1970-01-01; with one of --start and --end, that day. The
-    tables are those that ENV binds, or that a plan would give.
+    Without a range it is the epoch day, 1970-01-01; with one of --start and --end, that day. Any
+    range is widened to whole intervals of the model, as an evaluation has them. The tables are
+    those that ENV binds, or that a plan would give.
     """
     interval = timing.one_range(start, end)
     from vde_dagster.app.rendering import bind_models, render
@@ -81,6 +82,8 @@ def command(
     binding = bind_models(project, environment)
     catalog = project.configuration.catalog.name
     node = chosen(binding.graph, model, catalog=catalog, where=binding.environment)
+    if start is not None or end is not None:
+        interval = _widened(node, interval)
     at = execution_time or project.services.clock.now()
     rendering = render(binding, node, interval, at)
     if output == "json":
@@ -91,6 +94,28 @@ def command(
         click.echo("\n\n".join(_statements(rendering, dialect)))
     else:
         click.echo(_without_query(node))
+
+
+def _widened(node: Node, asked: Interval) -> Interval:
+    """The whole intervals that a range is in; a person is told where they are more than it."""
+    from vde_dagster.app.rendering import whole_units
+    from vde_dagster.core.intervals import format_instant
+
+    try:
+        interval = whole_units(node.model, asked)
+    except OverflowError as error:
+        raise click.UsageError("the range lies before or after every date.") from error
+    if interval != asked:
+        first, last = (
+            f"{format_instant(each.start)} to {format_instant(each.end)}"
+            for each in (asked, interval)
+        )
+        unit = node.model.unit.value.replace("_", " ")
+        note(
+            f"vde: {first} is not on borders of the interval unit of {node.name}, {unit}; "
+            f"rendering {last}"
+        )
+    return interval
 
 
 def _heading(binding: Binding, node: Node, interval: Interval) -> str:
