@@ -401,6 +401,7 @@ WRONG: list[tuple[str, str, str]] = [
     ("audits (a (x := 1 +))", "is no SQL expression", "dialect"),
     ("signals (a (x := )", "the parenthesis of MODEL is never closed", "Close it"),
     ("signals ((a))", "(a) is no name with arguments", "name (argument := value)"),
+    ("signals (a (path := 1) -- )", "the parenthesis of MODEL is never closed", "behind `--`"),
     ("depends_on (a.b.c.d)", "has 4 parts", "Write name, schema.name"),
     ("depends_on (raw.orders, raw.orders)", "the parent raw.orders is given twice", "Remove one."),
     ("depends_on (raw.orders before '1 day')", "is no parent with a window", "before '30 days'"),
@@ -421,10 +422,34 @@ def test_a_wrong_property_is_told_once_at_its_line_with_advice(
     assert problem.place.line == (1 if "never closed" in words else 3)
 
 
+@pytest.mark.parametrize(
+    "name,words",
+    [
+        ("a.é", "'é' in the name 'a.é' is no plain identifier"),
+        ("é.a", "'é' in the name 'é.a' is no plain identifier"),
+        ("../x", "the empty part in the name '../x' is no plain identifier"),
+        ("'../x'", "the empty part in the name '../x' is no plain identifier"),
+        ("a..b", "the empty part in the name 'a..b' is no plain identifier"),
+        ("@{x}.y", "'@{x}' in the name '@{x}.y' is no plain identifier"),
+        ("a.b-c", "'b-c' in the name 'a.b-c' is no plain identifier"),
+        ("(a)", "'(a)' in the name '(a)' is no plain identifier"),
+        ("a.b c", "c does not belong to the property 'name'"),
+        ("`a` . b", ""),
+    ],
+)  # fmt: skip
+def test_a_wrong_name_is_one_problem_that_shows_what_is_wrong_in_it(name: str, words: str) -> None:
+    text = f"MODEL (\nname {name},\nkind FULL\n);\nSELECT 1 AS a"
+    found = [(each.place.line, each.message) for each in refused(text)] if words else []
+    assert found == ([(2, words)] if words else [])
+    assert words or read(text).name == ModelName("a", "b")
+
+
 WRONG_KINDS: list[tuple[str, str, str]] = [
     ("kind FULLL", "unknown kind FULLL", "Did you mean FULL?"),
     ("kind FULL (lookback 1)", "the kind FULL has no option 'lookback'", "It takes no options."),
     ("kind 5", "unknown kind 5", "Known:"),
+    ("kind CUSTOM (materialization 'mine')", "the kind CUSTOM, whose rows a class of the project loads, is not supported", "INCREMENTAL_UNMANAGED"),
+    ("kind SEED (path 'a.csv', csv_settings (delimiter = ';'))", "the option 'csv_settings' is not supported", "take the option out"),
     ("kind FULL cron '@daily'", "cron '@daily' does not belong to the property 'kind'", "Put a comma"),
     ("kind FULL VIEW", "VIEW does not belong to the property 'kind'", "Put a comma"),
     ("kind EXTERNAL", "is not EXTERNAL", "external_models.yaml"),

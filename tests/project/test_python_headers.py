@@ -264,3 +264,16 @@ def test_a_module_may_have_dataclasses_and_leaves_nothing_behind() -> None:
     path = Path("models/m/ranking_of_shops.py")
     assert read(text, path).name == X
     assert "ranking_of_shops" not in sys.modules
+
+
+@pytest.mark.parametrize(
+    "body,words",
+    [
+        ('raise ValueError("half \\ud800")', "ValueError: half \\ud800"),
+        ("class Bad(Exception):\n    def __str__(self): return 1 / 0\nraise Bad()", "run: Bad"),
+    ],
+)
+def test_what_a_module_raises_can_be_printed_whatever_is_in_its_text(body: str, words: str) -> None:
+    (problem,) = refused(f"{body}\n", PYTHON)
+    assert words in problem.message
+    assert str(problem).encode()

@@ -83,10 +83,11 @@ class ModelName:
                 "catalog.schema.name"
             )
         lower = [part.lower() for part in parts]
-        for part in lower:
-            if not (written.isascii() and _PART.fullmatch(part)):
+        for part in parts:
+            if not (part.isascii() and _PART.fullmatch(part.lower())):
+                shown = repr(part) if part or len(parts) == 1 else "the empty part"
                 raise InvalidName(
-                    f"{part!r} in the name {written!r} is no plain identifier; use letters, digits "
+                    f"{shown} in the name {written!r} is no plain identifier; use letters, digits "
                     f"and underscores, not starting with a digit, at most {MAX_LENGTH} characters"
                 )
         schema = lower[-2] if len(lower) > 1 else DEFAULT_SCHEMA

@@ -109,12 +109,8 @@ def read_kind(value: Value | None, dialect: str, problems: Problems) -> Kind | N
         return View()
     value = value.unquoted()
     keyword = value.name.upper()
-    if keyword == "EXTERNAL":
-        message = "a model that the project writes is not EXTERNAL"
-        problems.add(value.place, message, "Declare sources in external_models.yaml.")
-        return None
     if keyword not in _KINDS:
-        problems.add(value.place, f"unknown kind {keyword}", suggestion(keyword, sorted(_KINDS)))
+        _refuse_kind(keyword, value.place, problems)
         return None
     known, needed, maker = _KINDS[keyword]
     before = len(problems.found)
@@ -129,6 +125,18 @@ def read_kind(value: Value | None, dialect: str, problems: Problems) -> Kind | N
     if len(problems.found) > before:
         return None
     return maker(_Options(options, dialect, problems))
+
+
+def _refuse_kind(keyword: str, place: Place, problems: Problems) -> None:
+    match keyword:
+        case "EXTERNAL":
+            message = "a model that the project writes is not EXTERNAL"
+            problems.add(place, message, "Declare sources in external_models.yaml.")
+        case "CUSTOM":
+            message = "the kind CUSTOM, whose rows a class of the project loads, is not supported"
+            problems.add(place, message, f"Use one of {', '.join(KEYWORDS)}.")
+        case _:
+            problems.add(place, f"unknown kind {keyword}", suggestion(keyword, KEYWORDS))
 
 
 def _need(place: Place, keyword: str, key: str, problems: Problems) -> None:
@@ -146,6 +154,12 @@ def _without_unsupported(
                 value.place,
                 f"{key} is no option of {keyword}, {_UNBATCHED[keyword]}",
                 "Leave it out, or use INCREMENTAL_BY_TIME_RANGE or INCREMENTAL_BY_UNIQUE_KEY.",
+            )
+        elif keyword == "SEED" and key == "csv_settings":
+            problems.add(
+                value.place,
+                f"the option {key!r} is not supported, and without it other rows would be read",
+                "Write the file with a header, commas and double quotes, and take the option out.",
             )
         elif keyword.startswith(("INCREMENTAL", "SCD")) and key in UNSUPPORTED_OPTIONS:
             message = f"the option {key!r} is not supported and has no effect"

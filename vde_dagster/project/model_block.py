@@ -195,8 +195,10 @@ def read_block(text: str, *, path: Path, dialect: str) -> Block | None:
     place = Place(path=path, line=tokens[0].line, column=tokens[0].col)
     closing = _closing(tokens, 1)
     if closing is None:
-        message = "the parenthesis of MODEL is never closed"
-        raise ProjectInvalid([Problem(place=place, message=message, advice="Close it with `);`.")])
+        message, advice = "the parenthesis of MODEL is never closed", "Close it with `);`."
+        if "--" in text and any(token.comments for token in tokens):
+            advice += " What stands behind `--` in a line is a comment, also a `)`."
+        raise ProjectInvalid([Problem(place=place, message=message, advice=advice)])
     after = tokens[closing + 1] if closing + 1 < len(tokens) else None
     semicolon = after is not None and after.token_type is TokenType.SEMICOLON
     last = after if semicolon and after is not None else tokens[closing]

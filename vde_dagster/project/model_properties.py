@@ -202,8 +202,12 @@ def _surplus(key: str, value: Value) -> int | None:
         return 1
     if key in ("kind", "name"):
         after = value.after_name()
-        if after is not None and (key == "name" or value.group() is None):
-            return len(tokens) - len(after.tokens)
+        named = len(tokens) - (len(after.tokens) if after is not None else 0)
+        if key == "name":  # what touches it is part of it, right or wrong
+            named = max(named, len(value.first_word().tokens))
+        elif value.group() is not None:
+            named = len(tokens)
+        return named if named < len(tokens) else None
     return None
 
 

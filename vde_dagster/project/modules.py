@@ -81,7 +81,7 @@ def run_module(tree: ast.Module, path: Path) -> Module:
                 compile(tree, str(path), "exec", dont_inherit=True), module.__dict__
             )
     except (Exception, SystemExit) as error:  # whatever a user's module raises is its problem
-        message = f"the module cannot be run: {type(error).__name__}: {error}"
+        message = f"the module cannot be run: {told(error)}"
         place = Place(path=path, line=line_in(path, error) or 1)
         advice = "Import it in Python to see where it fails."
         raise ModuleFailed(Problem(place=place, message=message, advice=advice)) from error
@@ -141,6 +141,15 @@ def marked_functions(
             else:
                 found[name.lower()] = MarkedFunction(function=value, place=place)
     return found, problems
+
+
+def told(error: BaseException) -> str:
+    """The kind and text of an error that a user's code raised, printable whatever is in it."""
+    try:
+        text = f"{type(error).__name__}: {error}"
+    except Exception:  # its __str__ is the user's code, too
+        text = type(error).__name__
+    return text.encode(errors="backslashreplace").decode()
 
 
 def line_in(path: Path, error: BaseException) -> int | None:

@@ -19,7 +19,7 @@ from sqlglot import exp
 from vde_dagster.core.errors import EvaluationFailed, Place, Problem, Refused
 from vde_dagster.core.intervals import Interval, merge
 from vde_dagster.core.model import SIGNALS_FOLDER, Call, Model
-from vde_dagster.project.modules import MarkedFunction, marked_functions
+from vde_dagster.project.modules import MarkedFunction, marked_functions, told
 from vde_dagster.project.problems import Problems, suggestion
 
 F = TypeVar("F", bound=Callable[..., object])
@@ -128,10 +128,9 @@ def _answer(
         answer = function.function(batch, **given)
         passed = set(batch) if answer is True else set() if answer is False else _pairs(answer)
     except (Exception, SystemExit) as error:  # whatever a user's function raises
-        message = f"{type(error).__name__}: {error}"
         raise EvaluationFailed(
             f"{model.name}: the signal {call.name} failed at {function.place_of(error)}: "
-            f"{message}. Nothing was evaluated."
+            f"{told(error)}. Nothing was evaluated."
         ) from error
     strange = passed - set(batch)
     if strange:
