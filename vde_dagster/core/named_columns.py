@@ -69,8 +69,11 @@ def _named_columns(kind: Kind) -> Iterator[tuple[str, str]]:
         case IncrementalByTimeRange(time_column=column):
             if column:  # none could be read
                 yield "time column", column
-        case IncrementalByUniqueKey(unique_key=keys):
+        case IncrementalByUniqueKey(unique_key=keys, when_matched=whens, merge_filter=condition):
             yield from _columns_of_key(keys)
+            yield from _columns_of_sides("when_matched", whens)
+            if condition is not None:
+                yield from _columns_of_sides("merge_filter", (condition,))
         case ScdType2ByTime(unique_key=keys, updated_at_name=column):
             yield from _columns_of_key(keys)
             yield "updated_at column", column
@@ -90,3 +93,11 @@ def _columns_of_key(keys: Iterable[str]) -> Iterator[tuple[str, str]]:
     for key in keys:
         for column in sqlglot.parse_one(key, dialect="spark").find_all(exp.Column):
             yield "unique_key column", column.parts[0].name.lower()  # its field may follow
+
+
+def _columns_of_sides(option: str, parts: Iterable[exp.Expr]) -> Iterator[tuple[str, str]]:
+    """The columns of clauses about source and target, which both have those of the model."""
+    for part in parts:
+        for column in part.find_all(exp.Column):
+            if not isinstance(column.this, exp.Star):
+                yield f"{option} column", column.name.lower()

@@ -19,6 +19,7 @@ from tests.kinds.sentences.projects import (
     sql_of,
 )
 from vde_dagster import kinds
+from vde_dagster.core.errors import ProjectInvalid
 from vde_dagster.core.kind import IncrementalByUniqueKey
 from vde_dagster.core.names import ModelName
 from vde_dagster.core.restatement import restate
@@ -173,12 +174,42 @@ def test_when_matched_says_nothing_else(clause: str) -> None:
 
 
 def test_a_merge_filter_is_one_condition_or_several() -> None:
-    one = condition("merge_filter source._operation IS NULL")
-    assert one == "source._operation IS NULL"
+    one = condition("merge_filter source.item_id IS NULL")
+    assert one == "source.item_id IS NULL"
     several = condition(
-        "merge_filter source._operation IS NULL AND target.event_date > DATE_SUB(@start_date, 7)"
+        "merge_filter source.item_id IS NULL AND target.event_date > DATE_SUB(@start_date, 7)"
     )
-    assert "source._operation IS NULL AND target.event_date >" in several
+    assert "source.item_id IS NULL AND target.event_date >" in several
+
+
+@pytest.mark.parametrize(
+    "option,column",
+    [
+        ("when_matched (WHEN MATCHED THEN UPDATE SET target.item = source.item_id)", "item"),
+        ("when_matched (WHEN MATCHED THEN UPDATE SET target.item_id = source.yy + 1)", "yy"),
+        ("when_matched (WHEN MATCHED AND source.gone THEN DELETE)", "gone"),
+        ("merge_filter source.day > target.event_date", "day"),
+        ("incremental_predicates ['source.id > 1', 'target.evnt_date > @start_date']", "evnt_date"),
+    ],
+)
+@pytest.mark.parametrize("query", ["SELECT id, item_id, event_date", "SELECT *"])
+def test_both_sides_have_the_columns_of_the_model_and_no_others(
+    option: str, column: str, query: str
+) -> None:
+    text = with_options(option).replace("SELECT id, item_id, event_date", query)
+    with pytest.raises(ProjectInvalid) as caught:
+        graph_of(text)
+    (found,) = caught.value.problems
+    name = option.split(maxsplit=1)[0].replace("incremental_predicates", "merge_filter")
+    assert f"the {name} column {column!r} is not among" in found.message
+    assert "event_date" in found.advice
+    assert ("Did you mean event_date?" in found.advice) is (column == "evnt_date")
+
+
+def test_both_sides_have_columns_behind_a_star() -> None:
+    option = "when_matched (WHEN MATCHED THEN UPDATE SET target.region = source.department)"
+    text = with_options(option).replace("SELECT id, item_id, event_date", "SELECT *")
+    assert graph_of(text)
 
 
 def test_a_merge_filter_keeps_its_time_macros() -> None:
