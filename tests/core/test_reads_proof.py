@@ -54,6 +54,7 @@ STARTS = (
     "@start_dtntz",
     "@start_dt - INTERVAL '3' DAY",
     "@start_dt - INTERVAL 5 HOURS",
+    "@start_dt - INTERVAL 3 DAYS 2 HOURS",
     "DATE_SUB(@start_date, 7)",
     "DATE_TRUNC('month', @start_dt)",
     "DATE_TRUNC('week', @start_date)",

@@ -52,7 +52,7 @@ DIALECTS = [
     (
         "bigquery",
         "SELECT i FROM raw.t WHERE day BETWEEN DATE_SUB(@start_date, INTERVAL 30 DAY) AND @end_date",
-        f"SELECT i FROM raw.t WHERE day BETWEEN DATE_ADD({D}, -30) AND {D}",
+        f"SELECT i FROM raw.t WHERE day BETWEEN {D} - INTERVAL '30' DAY AND {D}",
     ),
     ("bigquery", "SELECT FORMAT_DATE('%Y%m%d', @start_date) AS x", [("20240101",)]),
     (
@@ -78,10 +78,14 @@ DIALECTS = [
         "SELECT DISTINCT ON (k) k, i FROM raw.u ORDER BY k, i",
         [("a", 1), ("b", 2), ("z", 9)],
     ),
-    ("snowflake", "SELECT DATEADD(day, -1, @end_date) AS x", f"SELECT DATE_ADD({D}, -1) AS x"),
+    ("snowflake", "SELECT DATEADD(day, -1, @end_date) AS x", f"SELECT {D} - INTERVAL '1' DAY AS x"),
     ("snowflake", "SELECT IFF(@start_hour > 1, 'a', 'b') AS x", "SELECT IF(0 > 1, 'a', 'b') AS x"),
     ("mysql", "SELECT IFNULL(v, 0) AS x FROM raw.u", "SELECT COALESCE(v, 0) AS x FROM raw.u"),
-    ("trino", "SELECT date_add('day', -1, @start_date) AS x", f"SELECT DATE_ADD({D}, -1) AS x"),
+    (
+        "trino",
+        "SELECT date_add('day', -1, @start_date) AS x",
+        f"SELECT {D} - INTERVAL '1' DAY AS x",
+    ),
 ]
 
 

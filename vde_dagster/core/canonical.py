@@ -13,8 +13,6 @@ from dataclasses import dataclass
 from typing import Final
 
 from sqlglot import exp
-from sqlglot.dialects import Hive
-from sqlglot.dialects.dialect import Dialect
 from sqlglot.optimizer.annotate_types import annotate_types
 from sqlglot.optimizer.qualify import qualify
 from sqlglot.schema import MappingSchema
@@ -23,6 +21,8 @@ from vde_dagster.core.dsha import Column
 from vde_dagster.core.errors import Finding, Refused
 from vde_dagster.core.macros import EPOCH_DAY, resolve_time_macros
 from vde_dagster.core.names import ModelName
+from vde_dagster.core.rendering import spark_text
+from vde_dagster.core.spark_meaning import with_spark_meaning
 from vde_dagster.core.sql_errors import SQL_ERRORS, first_line
 from vde_dagster.core.star_macro import expand_star_macros
 from vde_dagster.core.unresolved import line_of, unresolved_columns
@@ -77,11 +77,11 @@ def canonicalize(
         expanded = expand_star_macros(_without_comments(query), schemas=schemas)
         qualified = qualify(expanded, dialect=dialect, schema=schema, quote_identifiers=False)
         assert isinstance(qualified, exp.Query)
-        if not isinstance(Dialect.get_or_raise(dialect), Hive):
-            # What is written for Spark depends on types: `/` of two whole numbers, for one.
-            annotate_types(qualified, schema=schema, dialect=dialect)
-        found = _columns(qualified, schema=schema, dialect=dialect, documented=documented)
-        columns = tuple(found)
+        with_spark_meaning(qualified, dialect=dialect, schema=schema)
+        timed = resolve_time_macros(qualified, EPOCH_DAY)
+        spark_text(timed)  # what has no form there is refused now, and not when it is to run
+        typed = annotate_types(timed, schema=schema, dialect=dialect)
+        columns = tuple(_columns(typed, documented))
     except Refused as error:
         raise QueryInvalid(_told_apart(error)) from error
     except SQL_ERRORS as error:
@@ -208,13 +208,8 @@ def _comments_of(projection: exp.Expr) -> list[str]:
     return comments
 
 
-def _columns(
-    qualified: exp.Query, *, schema: MappingSchema, dialect: str, documented: Mapping[str, str]
-) -> Iterator[Column]:
+def _columns(typed: exp.Query, documented: Mapping[str, str]) -> Iterator[Column]:
     """Names and types of the result; a type that cannot be told is ``unknown``."""
-    timed = resolve_time_macros(qualified, EPOCH_DAY)
-    typed = annotate_types(timed, schema=schema, dialect=dialect)
-    assert isinstance(typed, exp.Query)
     for projection in typed.selects:
         kind = projection.type
         known = kind is not None and not kind.is_type(

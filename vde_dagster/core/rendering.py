@@ -7,7 +7,6 @@ from datetime import datetime
 from itertools import count
 
 from sqlglot import ErrorLevel, exp, parse_one
-from sqlglot.errors import SqlglotError
 
 from vde_dagster.core.errors import Refused
 from vde_dagster.core.grains import Grain
@@ -20,6 +19,7 @@ from vde_dagster.core.macros import (
     timestamp_ntz_literal,
 )
 from vde_dagster.core.names import ModelName, TableName
+from vde_dagster.core.sql_errors import SQL_ERRORS, first_line
 from vde_dagster.core.table_names import meaning_of_name
 from vde_dagster.core.time_formats import ISO_DATE, TimeFormat
 
@@ -196,7 +196,7 @@ def spark_form(query: exp.Query) -> exp.Query:
     text = spark_text(with_own_names(query))
     try:
         parsed = parse_one(text, dialect="spark")
-    except SqlglotError as error:
+    except (*SQL_ERRORS, RecursionError) as error:
         raise _unwritable("query", error) from error
     assert isinstance(parsed, exp.Query), "what is written from a query is one"
     return parsed
@@ -210,13 +210,14 @@ def spark_text(statement: exp.Expr) -> str:
     """
     try:
         return statement.sql(dialect="spark", identify=True, unsupported_level=ErrorLevel.RAISE)
-    except SqlglotError as error:
+    except (*SQL_ERRORS, RecursionError) as error:
         what = "query" if isinstance(statement, exp.Query) else f"{statement.key} statement"
         raise _unwritable(what, error) from error
 
 
-def _unwritable(what: str, error: SqlglotError) -> Refused:
-    reason = str(error).split("\n", maxsplit=1)[0].rstrip(".")
+def _unwritable(what: str, error: Exception) -> Refused:
+    nested = isinstance(error, RecursionError)
+    reason = "it is nested too deeply" if nested else first_line(error).rstrip(".")
     return Refused(
         f"the {what} cannot be written in Spark's SQL: {reason}. Write that part in another way, "
         "such as with a function that Spark has, too."

@@ -11,6 +11,7 @@ from sqlglot.dialects.dialect import Dialect
 from sqlglot.errors import ParseError
 from sqlglot.tokenizer_core import Token, TokenType
 
+from vde_dagster.core.interval_sums import with_closed_sums
 from vde_dagster.project.comments import Between, comments_between, ends_line
 from vde_dagster.project.macros.builtin import BUILTINS
 from vde_dagster.project.macros.tokens import Call, Name, find_macros, in_place_of
@@ -168,7 +169,7 @@ def parse_pieces(
         raise NotReadable(str(error)) from error
     if len(found) != 1 or found[0] is None:
         raise NotReadable("no statement")
-    return found[0]
+    return with_closed_sums(found[0])
 
 
 def unused_prefix(text: str) -> str:

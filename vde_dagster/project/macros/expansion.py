@@ -18,6 +18,7 @@ from sqlglot.dialects.dialect import Dialect
 from sqlglot.errors import ParseError
 from sqlglot.tokenizer_core import Token, TokenType
 
+from vde_dagster.core.interval_sums import with_closed_sums
 from vde_dagster.core.macros import TIME_MACROS
 from vde_dagster.core.sql_errors import SQL_ERRORS, first_line
 from vde_dagster.project.macros.placement import put, put_union
@@ -289,7 +290,7 @@ class Expander:
             found = parser.parse_into(kind, list(tokens), self.text)
         if len(found) != 1 or found[0] is None:
             raise ParseError("there is nothing but a comment")
-        return found[0]
+        return with_closed_sums(found[0])
 
     def _bind(self, holder: exp.Expr, frame: Frame) -> None:
         """Put the values of bound names where the names stand in a tree."""

@@ -1,0 +1,41 @@
+"""An interval of several parts is one operand, whatever it is taken from."""
+
+from __future__ import annotations
+
+import pytest
+import sqlglot
+from sqlglot import exp
+
+from vde_dagster.core.canonical import canonical_form
+from vde_dagster.core.interval_sums import with_closed_sums
+
+PARTS = "INTERVAL '3' DAYS + INTERVAL '2' HOURS"
+
+
+@pytest.mark.parametrize(
+    "written,kept",
+    [
+        ("t - INTERVAL 3 DAYS 2 HOURS", f"t - ({PARTS})"),
+        ("t - INTERVAL '3' DAYS '2' HOURS", f"t - ({PARTS})"),
+        ("t + INTERVAL 3 DAYS 2 HOURS", f"t + ({PARTS})"),
+        ("2 * INTERVAL 3 DAYS 2 HOURS", f"2 * ({PARTS})"),
+        ("-INTERVAL 3 DAYS 2 HOURS", f"-({PARTS})"),
+        ("t - (INTERVAL 3 DAYS 2 HOURS)", f"t - ({PARTS})"),
+        ("t + INTERVAL 3 DAYS - u", "t + INTERVAL '3' DAYS - u"),
+        ("a + b - c", "a + b - c"),
+        ("a * b + c", "a * b + c"),
+        ("a - (b + c)", "a - (b + c)"),
+    ],
+)
+def test_sums_keep_their_parentheses(written: str, kept: str) -> None:
+    found = with_closed_sums(sqlglot.parse_one(written, read="spark"))
+    assert found.sql("spark") == kept
+    again = with_closed_sums(sqlglot.parse_one(kept, read="spark"))
+    assert canonical_form(again) == canonical_form(found)
+
+
+def test_a_whole_query_is_looked_at() -> None:
+    sql = "SELECT 1 FROM t WHERE a > b - INTERVAL 1 DAY 1 HOUR AND c < d - INTERVAL 1 DAY 1 HOUR"
+    found = with_closed_sums(sqlglot.parse_one(sql, read="spark"))
+    closed = [each for each in found.find_all(exp.Paren) if isinstance(each.this, exp.Add)]
+    assert len(closed) == 2

@@ -1,0 +1,177 @@
+"""Functions whose meaning differs between dialects, run on Spark.
+
+What is expected follows from the manual of each dialect; DuckDB's own answers stand for its rows.
+"""
+
+from __future__ import annotations
+
+import duckdb
+import pytest
+import sqlglot
+from pyspark.sql import SparkSession
+from sqlglot import exp
+
+from vde_dagster.core.canonical import QueryInvalid, canonicalize
+from vde_dagster.core.dsha import Column
+from vde_dagster.core.interval_sums import with_closed_sums
+from vde_dagster.core.names import ModelName
+from vde_dagster.core.rendering import inline, spark_form
+
+T = ModelName("s", "t")
+TYPES = {
+    "a": "timestamp",  # 23:30, half an hour before midnight
+    "b": "timestamp",  # 00:15 on the day after
+    "day": "date",
+    "later": "date",
+    "n": "int",
+    "total": "bigint",
+    "ratio": "double",
+    "price": "decimal(10,2)",
+}
+ROW = (
+    "SELECT TIMESTAMP '2024-02-29 23:30:00' AS a, TIMESTAMP '2024-03-01 00:15:00' AS b, "
+    "DATE '2024-01-31' AS day, DATE '2024-02-14' AS later, -7 AS n, CAST(7 AS BIGINT) AS total, "
+    "CAST(2.5 AS DOUBLE) AS ratio, CAST(7.00 AS DECIMAL(10, 2)) AS price"
+)
+MEANINGS = {
+    "snowflake": {
+        "DATEADD(hour, 1, a)": "2024-03-01 00:30:00",
+        "DATEADD(day, 1, a)": "2024-03-01 23:30:00",
+        "DATEADD(day, n, a)": "2024-02-22 23:30:00",
+        "DATEADD(day, n, day)": "2024-01-24",
+        "DATEADD(week, 1, day)": "2024-02-07",
+        "DATEADD(month, 1, day)": "2024-02-29",
+        "DATEADD(quarter, 1, a)": "2024-05-29 23:30:00",
+        "DATEADD(minute, n * 2, b)": "2024-03-01 00:01:00",
+        "DATEDIFF(day, a, b)": "1",
+        "DATEDIFF(hour, a, b)": "1",
+        "DATEDIFF(month, a, b)": "1",
+        "DATEDIFF(year, a, b)": "0",
+        "DATEDIFF(minute, a, b)": "45",
+        "DATE_TRUNC('day', a)": "2024-02-29 00:00:00",
+        "TRUNC(a, 'hour')": "2024-02-29 23:00:00",
+        "later - day": "14",
+        "total / 2": "3.5",
+    },
+    "bigquery": {
+        "TIMESTAMP_SUB(b, INTERVAL 1 DAY)": "2024-02-29 00:15:00",
+        "DATE_SUB(later, INTERVAL 1 MONTH)": "2024-01-14",
+        "DATE_ADD(day, INTERVAL n DAY)": "2024-01-24",
+        "DATE_DIFF(later, day, MONTH)": "1",
+        "DATE_TRUNC(later, ISOWEEK)": "2024-02-12",
+        "DATE_TRUNC(later, WEEK(MONDAY))": "2024-02-12",
+        "DATE_TRUNC(later, DAY)": "2024-02-14",
+        "DATE_TRUNC(later, QUARTER)": "2024-01-01",
+        "TIMESTAMP_TRUNC(b, ISOWEEK)": "2024-02-26 00:00:00",
+        "TIMESTAMP_DIFF(b, a, HOUR)": "0",
+        "DIV(total, 2)": "3",
+        "total / 2": "3.5",
+    },
+    "postgres": {
+        "total / 2": "3",
+        "n / 2": "-3",
+        "ratio / 2": "1.25",
+        "total / 2 / 2": "1",
+        "(n + 1) / (total - 3)": "-1",
+        "COUNT(*) OVER () / 2": "0",
+        "price / 2 > 3.4": "true",
+        "(later - day) / 4": "3",
+        "a - INTERVAL '1 day 2 hours'": "2024-02-28 21:30:00",
+    },
+    "tsql": {
+        "DATEADD(hh, -1, b)": "2024-02-29 23:15:00",
+        "DATEDIFF(day, a, b)": "1",
+        "DATEDIFF(hour, a, b)": "1",
+        "n / 2": "-3",
+    },
+    "redshift": {
+        "DATEADD(day, 1, a)": "2024-03-01 23:30:00",
+        "DATEADD(hour, n, b)": "2024-02-29 17:15:00",
+        "DATEDIFF(month, a, b)": "1",
+        "DATEDIFF(hour, a, b)": "1",
+        "total / 2": "3",
+    },
+    "trino": {
+        "DATE_ADD('hour', n, b)": "2024-02-29 17:15:00",
+        "DATE_ADD('day', 1, a)": "2024-03-01 23:30:00",
+        "DATE_DIFF('hour', a, b)": "0",
+        "DATE_DIFF('day', a, b)": "0",
+        "n / 2": "-3",
+    },
+    "mysql": {
+        "DATE_ADD(a, INTERVAL 1 HOUR)": "2024-03-01 00:30:00",
+        "DATE_SUB(b, INTERVAL 1 DAY)": "2024-02-29 00:15:00",
+        "DATEDIFF(b, a)": "1",
+    },
+    "spark": {
+        "a - INTERVAL 3 DAYS 2 HOURS": "2024-02-26 21:30:00",
+        "a - INTERVAL '3' DAY '2' HOUR": "2024-02-26 21:30:00",
+        "a + INTERVAL 1 DAY 45 MINUTES": "2024-03-02 00:15:00",
+        "b - 2 * (INTERVAL 1 HOUR)": "2024-02-29 22:15:00",
+        "DATE_ADD(a, 1)": "2024-03-01",
+        "DATE_SUB(later, 14)": "2024-01-31",
+        "n / 2": "-3.5",
+        "n DIV 2": "-3",
+    },
+}
+DUCKDB = [
+    "DATE_ADD(a, INTERVAL 1 DAY)",
+    "DATE_DIFF('day', a, b)",
+    "DATE_DIFF('hour', a, b)",
+    "DATE_DIFF('week', day, later)",
+    "DATE_DIFF('quarter', day, b)",
+    "DATE_TRUNC('hour', b)",
+    "b - a > INTERVAL 44 MINUTES",
+    "later - day",
+    "total / 2",
+    "total // 2",
+    "n % 4",
+]
+
+
+def in_spark(dialect: str, *expressions: str) -> exp.Query:
+    """The query of a model with these columns, as Spark gets it, over one row."""
+    selected = ", ".join(f"{each} AS c{index}" for index, each in enumerate(expressions))
+    query = with_closed_sums(sqlglot.parse_one(f"SELECT {selected} FROM s.t", read=dialect))
+    assert isinstance(query, exp.Query)
+    columns = [Column(name=name, type=type_) for name, type_ in TYPES.items()]
+    canonical = canonicalize(query, dialect=dialect, schemas={T: columns}).expression
+    row = sqlglot.parse_one(ROW, read="spark")
+    assert isinstance(row, exp.Query)
+    return spark_form(inline(canonical, {T: row}))
+
+
+@pytest.mark.parametrize("dialect", MEANINGS)
+def test_functions_mean_what_their_dialect_says(spark: SparkSession, dialect: str) -> None:
+    expressions = MEANINGS[dialect]
+    found = spark.sql(in_spark(dialect, *expressions).sql("spark"))
+    [values] = found.selectExpr(*(f"CAST({name} AS STRING)" for name in found.columns)).collect()
+    assert dict(zip(expressions, values, strict=True)) == expressions
+
+
+def test_functions_of_duckdb_mean_what_duckdb_answers(spark: SparkSession) -> None:
+    found = spark.sql(in_spark("duckdb", *DUCKDB).sql("spark"))
+    [values] = found.selectExpr(*(f"CAST({name} AS STRING)" for name in found.columns)).collect()
+    texts = ", ".join(f"CAST({each} AS VARCHAR)" for each in DUCKDB)
+    expected = duckdb.connect().execute(f"SELECT {texts} FROM ({ROW}) AS t").fetchone()
+    assert dict(zip(DUCKDB, values, strict=True)) == dict(zip(DUCKDB, expected or (), strict=True))
+
+
+@pytest.mark.parametrize(
+    "dialect,expression,what",
+    [
+        ("postgres", "SUM(total) / COUNT(*)", "whole number or a fraction"),
+        ("postgres", "EXTRACT(EPOCH FROM a) / 60", "whole number or a fraction"),
+        ("snowflake", "DATEADD(day, n, UNKNOWN_FUNCTION(a))", "type that is not known"),
+        ("bigquery", "DATE_TRUNC(day, WEEK)", "cannot count by WEEK"),
+        ("bigquery", "TIMESTAMP_TRUNC(a, WEEK(TUESDAY))", "cannot count by WEEK"),
+        ("tsql", "DATEDIFF(week, a, b)", "cannot count by WEEK"),
+        ("spark", "DATE_SUB(a, INTERVAL 30 DAY)", "take a number of days"),
+        ("spark", "TO_CHAR(a, 'yyyy')", "cannot be written in Spark"),
+    ],
+)
+def test_what_has_no_one_meaning_in_spark_is_refused(
+    dialect: str, expression: str, what: str
+) -> None:
+    with pytest.raises(QueryInvalid, match=what):
+        in_spark(dialect, expression)
