@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+from datetime import datetime, timedelta
 from pathlib import Path
 from typing import Any
 
@@ -12,6 +13,7 @@ from tests.cli.calling import call, run_vde
 from tests.cli.landed import build_project, complete_until, make_source, write_project
 
 ALWAYS = {"start": "1970-01-01T00:00:00+00:00", "end": "9999-01-01T00:00:00+00:00"}
+HOUR = timedelta(hours=1)
 EVENTS = Path("models", "staging", "events.sql")
 
 
@@ -225,6 +227,38 @@ def test_what_is_not_due_yet_says_when_it_will_be(tmp_path: Path) -> None:
     assert all(each["missing"] == [] for each in found.values())
     text = " ".join(call("intervals", "mart.daily", "--project", folder).stdout.split())
     assert "nothing; next due 2024-01-05" in text
+
+
+# Berlin goes from +1 to +2 at 2024-03-31 01:00Z, so 02:30 of that day is left out; the clock on the
+# wall says 03:00 then, which is 01:00Z.
+@pytest.mark.parametrize(
+    "name, cron, now, missing, following",
+    [
+        ("by_day", "@daily", "2024-03-31T01:00", "30T00", "2024-03-31T22:00"),
+        ("by_hour", "@hourly", "2024-03-31T01:00", "31T01", "2024-03-31T02:00"),
+        ("at_night", "30 2 * * *", "2024-03-31T01:00", "31T00", "2024-04-01T00:30"),
+        ("at_night", "30 2 * * *", "2024-03-31T00:59", "30T00", "2024-03-31T01:00"),
+    ],
+)
+def test_a_zone_moves_only_the_moment_of_being_due(
+    tmp_path: Path, name: str, cron: str, now: str, missing: str, following: str
+) -> None:
+    folder = write_project(tmp_path / "zones")
+    (folder / "models" / f"{name}.sql").write_text(
+        f"MODEL (name mart.{name}, kind INCREMENTAL_BY_TIME_RANGE (time_column at), "
+        f"start '2024-03-28', cron '{cron}', cron_tz 'Europe/Berlin');\n"
+        "SELECT id, at FROM raw.events WHERE at BETWEEN @start_dt AND @end_dt\n"
+    )
+    make_source(folder)
+    complete_until(folder, (datetime.fromisoformat(now) - datetime(2024, 1, 1)) / HOUR)
+    found = models(folder)[f"mart.{name}"]
+    assert (found["cron"], found["cron_tz"]) == (cron, "Europe/Berlin")
+    (whole,) = found["missing"]
+    assert (whole["start"], whole["end"]) == (
+        "2024-03-28T00:00:00+00:00",
+        f"2024-03-{missing}:00:00+00:00",
+    )
+    assert found["next_due"] == f"{following}:00+00:00"
 
 
 def test_a_version_that_another_environment_fills_says_so(landed: Path) -> None:
