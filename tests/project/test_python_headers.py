@@ -92,8 +92,9 @@ HOSTILE: list[tuple[str, int, str]] = [
     ("model = 5", 1, "0 functions of this module have the @model decorator"),
     ("from vde_dagster import model\nfor n in 'ab':\n    model('m.' + n, columns={'a': 'int'})(lambda c: None)", 1, "0 functions"),
     (python_text({}) + python_text({}).replace("def x", "def y"), 1, "2 functions of this module"),
-    ("from vde_dagster import model\n@model\ndef x(c): ...", 2, "missing 1 required keyword-only argument: 'columns'"),
-    ("from vde_dagster import model\n@model('m.x')\ndef x(c): ...", 2, "missing 1 required keyword-only argument: 'columns'"),
+    ("from vde_dagster import model\n@model\ndef x(c): ...", 2, "TypeError: write @model('schema.name', ...), with parentheses"),
+    ("from vde_dagster import model\n@model(\n  columns={'a': 'int'})\ndef x(c): ...", 2, "the model has no name"),
+    ("from vde_dagster import model\n@model('m.x')\ndef x(c): ...", 2, "a Python model needs its columns"),
     ("from vde_dagster import model\n@model('m.x', 'FULL', columns={})\ndef x(c): ...", 2, "positional argument"),
     ("from vde_dagster import model\n@model('m x', columns={'a': 'int'})\ndef x(c): ...", 2, "'m x' in the name 'm x' is no plain identifier"),
     ("from vde_dagster import model\n@model('a__b.x', columns={'a': 'int'})\ndef x(c): ...", 2, "double underscore"),
@@ -103,8 +104,8 @@ HOSTILE: list[tuple[str, int, str]] = [
     ("from vde_dagster import model\n@model('m.x', columns={'a': 'int'},\n  owner=object())\ndef x(c): ...", 3, "the argument 'owner' cannot be used"),
     ("from vde_dagster import model\n@model('m.x', columns={'a': 'int'},\n  tags={1, 2})\ndef x(c): ...", 3, "the argument 'tags' cannot be used"),
     ("from vde_dagster import model\n@model('m.x', columns={'a': 'int'},\n  owner=b'me')\ndef x(c): ...", 3, "the argument 'owner' cannot be used"),
-    ("from vde_dagster import model\n@model('m.x', columns={'a': 'int'},\n  **{'ownr': 1})\ndef x(c): ...", 4, "unknown property 'ownr'"),
-    ("from vde_dagster import model\nd = model('m.x', columns={'a': 'int'}, ownr=1)\n@d\ndef x(c): ...", 4, "unknown property 'ownr'"),
+    ("from vde_dagster import model\n@model('m.x', columns={'a': 'int'},\n  **{'ownr': 1})\ndef x(c): ...", 2, "unknown property 'ownr'"),
+    ("from vde_dagster import model\nd = model('m.x', columns={'a': 'int'}, ownr=1)\n@d\ndef x(c): ...", 3, "unknown property 'ownr'"),
     ("import nothing_of_this_name\n", 1, "No module named 'nothing_of_this_name'"),
     ("from my_project.models import other\n", 1, "No module named 'my_project'"),
     ("x = 1\n\nraise KeyboardInterrupt if False else ValueError('told')\n", 3, "ValueError: told"),
@@ -129,6 +130,59 @@ def test_several_problems_of_a_header_are_told_at_once_each_at_its_line() -> Non
         python_text({"ownr": 1, "cron": "often", "start": "soon", "kind": "FULLL"}), PYTHON
     )
     assert [each.place.line for each in found] == [7, 8, 9, 10]
+
+
+def test_a_misspelled_required_argument_does_not_hide_the_other_problems_of_a_header() -> None:
+    text = (
+        "from vde_dagster import model\n\n@model('a.p', colums={'a': 'int'},\n"
+        "    cron='often',\n    kind='FULLL')\ndef p(context): ...\n"
+    )
+    found = [(each.place.line, each.message, each.advice) for each in refused(text, PYTHON)]
+    assert [line for line, _, _ in found] == [3, 3, 4, 5]
+    assert found[0][1] == "unknown property 'colums'"
+    assert found[0][2].startswith("Did you mean columns?")
+    assert found[1][1] == "a Python model needs its columns"
+
+
+CALLED: list[tuple[str, str]] = [
+    ("def p(): ...", "p cannot be called with the context alone: too many positional arguments"),
+    ("async def p(context): ...", "p is async"),
+    ("async def p(context):\n    yield 1", "p is async"),
+    ("def p(context):\n    yield 1", "p has a `yield` in it"),
+    ("class P:\n    def __init__(self, context): ...", "P is no function"),
+    ("class P:\n    ...", "P is no function"),
+    ("def p(context, start): ...", "missing a required argument: 'start'"),
+    ("def p(context, *, start): ...", "missing a required argument: 'start'"),
+    ("def p(*, context): ...", "too many positional arguments"),
+    ("def execute(context, start, end, execution_time, **kw): ...", "missing a required argument: 'start'"),
+    ("@wrapped\ndef p(context, start): ...", ""),
+    ("def p(context): ...", ""),
+    ("def p(context, /): ...", ""),
+    ("def p(*context): ...", ""),
+    ("def p(context=None, **rest): ...", ""),
+    ("def p(context, digits=2, *, strict=True): ...", ""),
+    ("p = lambda context: None", ""),
+    ("p = lambda: None", "p cannot be called with the context alone"),
+    ("p = partial(lambda a, context: None, 1)", ""),
+]  # fmt: skip
+
+
+@pytest.mark.parametrize("code,words", CALLED, ids=[row[0] for row in CALLED])
+def test_a_model_is_a_function_that_can_be_called_with_the_context_alone(
+    code: str, words: str
+) -> None:
+    text = (
+        "from functools import partial, wraps\nfrom vde_dagster import model\n"
+        "def wrapped(f):\n    @wraps(f)\n    def call(*all): return f(*all, 1)\n    return call\n"
+        "header = model('m.x', columns={'a': 'int'})\n"
+    )
+    text += f"p = header({code[4:]})\n" if code.startswith("p = ") else f"@header\n{code}\n"
+    if not words:
+        assert read(text, PYTHON).name == X
+        return
+    (problem,) = refused(text, PYTHON)
+    assert words in problem.message
+    assert "start, end and execution_time are attributes of the context" in problem.advice
 
 
 def test_a_text_that_looks_like_a_header_stays_a_text() -> None:

@@ -241,7 +241,9 @@ def _name(
     if value is not None:
         return read_name(value, problems)
     if default is None:
-        advice = "Write `name schema.name` in the MODEL block."
+        is_python = place.path.suffix == ".py"
+        form = "@model('schema.name', ...)" if is_python else "name schema.name"
+        advice = f"Write `{form}`." if is_python else f"Write `{form}` in the MODEL block."
         problems.add(place, "the model has no name, and its path gives none", advice)
     return default
 

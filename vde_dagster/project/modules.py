@@ -15,8 +15,12 @@ from contextlib import contextmanager
 from dataclasses import dataclass
 from pathlib import Path
 from types import ModuleType
+from typing import Final
 
 from vde_dagster.core.errors import Place, Problem
+
+NAMED: Final = (ast.FunctionDef, ast.AsyncFunctionDef, ast.ClassDef)
+"""What a decorator can stand at."""
 
 
 class ModuleFailed(Exception):
@@ -73,7 +77,7 @@ def run_module(tree: ast.Module, path: Path) -> Module:
     Raises:
         ModuleFailed: It raised.
     """
-    lines = {node.name: node.lineno for node in tree.body if isinstance(node, ast.FunctionDef)}
+    lines = {node.name: node.lineno for node in tree.body if isinstance(node, NAMED)}
     module = ModuleType(path.stem)
     try:
         with _known(module):

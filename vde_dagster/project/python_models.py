@@ -16,14 +16,14 @@ from typing import Final, TypeVar
 from sqlglot.errors import SqlglotError
 
 from vde_dagster.core.errors import Place
-from vde_dagster.core.kind import Embedded, Managed, Seed, View
 from vde_dagster.core.late_data import LateDataMode
 from vde_dagster.core.model import Model, ModelSource, PythonFunction
 from vde_dagster.project.model_block import Value
 from vde_dagster.project.model_checks import check_named_columns
 from vde_dagster.project.model_properties import Properties, build_model, read_properties
-from vde_dagster.project.modules import ModuleFailed, parse_module, run_module
+from vde_dagster.project.modules import NAMED, ModuleFailed, parse_module, run_module
 from vde_dagster.project.problems import Problems, suggestion
+from vde_dagster.project.python_signatures import why_no_model
 from vde_dagster.project.python_values import written_value
 from vde_dagster.project.settings import Settings
 
@@ -38,10 +38,20 @@ class Header:
     properties: Mapping[str, object]
 
 
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Declared:
+    """The function of a model, its header, and where that and each of its arguments stand."""
+
+    function: str
+    header: Header
+    place: Place
+    places: Mapping[str, Place]
+
+
 def model(
-    name: str,
+    name: str | None = None,
     *,
-    columns: Mapping[str, str],
+    columns: Mapping[str, str] | None = None,
     kind: str | Mapping[str, object] = "FULL",
     depends_on: Sequence[str] | Mapping[str, Mapping[str, str] | None] = (),
     cron: str | None = None,
@@ -75,7 +85,8 @@ def model(
     The arguments are the properties of a MODEL block (docs/models.md); SQL in them is a text.
 
     Args:
-        name: The model's name, ``schema.name``.
+        name: The model's name, ``schema.name``; required, as ``columns`` is. What is lacking is
+            told with all other problems of the project.
         columns: Every column that it returns with its Spark type, in order.
         kind: A kind's keyword, or a mapping with ``name`` and the kind's options.
         depends_on: The models and sources that the function may read; as a mapping, each perhaps
@@ -105,7 +116,12 @@ def model(
         stamp: A text whose change makes a new version.
         late_data: The late-data policy (DESIGN.md section 5) as a mapping.
         others: What is no property; it is told with file, line and the name that was meant.
+
+    Raises:
+        TypeError: It was written without parentheses.
     """
+    if name is not None and not isinstance(name, str):
+        raise TypeError("write @model('schema.name', ...), with parentheses")
     given = {**locals()}
     given |= given.pop("others")
     properties = {key: value for key, value in given.items() if value is not None and value != ()}
@@ -123,21 +139,18 @@ def read_python_model(settings: Settings, problems: Problems) -> Model | None:
     found = _declared(source, problems)
     if found is None:
         return None
-    function, header, line = found
-    place = Place(path=source.path, line=line)
-    places = {
-        key: Place(path=source.path, line=at)
-        for key, at in _argument_lines(source.text, function).items()
-    }
+    function, header, place = found.function, found.header, found.place
+    written = _written(header, place, found.places, problems)
     properties = read_properties(
-        _written(header, place, places, problems),
+        [each for each in written if not _is_for_sql(*each, problems)],
         default_name=None,
         defaults=settings.defaults,
         place=place,
         problems=problems,
     )
     if not header.properties.get("columns"):
-        problems.add(place, "a Python model needs its columns", "Name every column with its type.")
+        where = found.places.get("columns", place)
+        problems.add(where, "a Python model needs its columns", "Name every column with its type.")
     if properties.is_known and "kind" in properties.places:
         _check_kind(properties, problems)
     used = _used_variables(source.text, function, settings.variables, place, problems)
@@ -149,17 +162,14 @@ def read_python_model(settings: Settings, problems: Problems) -> Model | None:
     return build_model(kept, properties, place, body, tuple(sorted(properties.depends_on)))
 
 
-def _argument_lines(text: str, function: str) -> dict[str, int]:
+def _argument_lines(node: ast.FunctionDef | ast.AsyncFunctionDef | ast.ClassDef) -> dict[str, int]:
     """The line of each argument of the decorator, where it is written at the function."""
     lines: dict[str, int] = {}
-    for node in ast.parse(text).body:
-        if not (isinstance(node, ast.FunctionDef) and node.name == function):
-            continue
-        for call in node.decorator_list:
-            if isinstance(call, ast.Call):
-                lines |= {each.arg: each.lineno for each in call.keywords if each.arg is not None}
-                if call.args:
-                    lines["name"] = call.args[0].lineno
+    for call in node.decorator_list:
+        if isinstance(call, ast.Call):
+            lines |= {each.arg: each.lineno for each in call.keywords if each.arg is not None}
+            if call.args:
+                lines["name"] = call.args[0].lineno
     return lines
 
 
@@ -196,17 +206,24 @@ def _without_none(key: str, value: object) -> object:
     return (name, options)
 
 
+def _is_for_sql(key: str, value: Value, problems: Problems) -> bool:
+    """Whether a property is a kind that a Python model cannot be of, which is a problem."""
+    written = value.rest() if key == "kind" else None
+    keyword = written.unquoted().name.upper() if written is not None else ""
+    if keyword not in _SQL_KINDS or written is None:
+        return False
+    message = f"a Python model cannot be of kind {keyword}"
+    problems.add(written.place, message, "Use a kind that stores rows, or write it in SQL.")
+    return True
+
+
+_SQL_KINDS: Final = ("EMBEDDED", "MANAGED", "SEED", "VIEW")
+
+
 def _check_kind(properties: Properties, problems: Problems) -> None:
-    kind, where = properties.kind, properties.places["kind"]
-    if isinstance(kind, View | Embedded | Seed | Managed):
-        problems.add(
-            where,
-            f"a Python model cannot be of kind {kind.keyword}",
-            "Use a kind that stores rows, or write it in SQL.",
-        )
     columns = {column.name for column in properties.columns}
     if columns:
-        check_named_columns(properties, columns, where, problems)
+        check_named_columns(properties, columns, properties.places["kind"], problems)
     if properties.late_data is not None and properties.late_data.mode is LateDataMode.STATELESS:
         problems.add(
             properties.places["late_data"],
@@ -259,14 +276,16 @@ def _first_parameter(tree: ast.Module, function: str) -> str:
     return "context"
 
 
-def _declared(source: ModelSource, problems: Problems) -> tuple[str, Header, int] | None:
+def _declared(source: ModelSource, problems: Problems) -> Declared | None:
+    """The one thing of a module with the decorator; a problem where it is no good function."""
     try:
-        module = run_module(parse_module(source.text, source.path), source.path)
+        tree = parse_module(source.text, source.path)
+        module = run_module(tree, source.path)
     except ModuleFailed as error:
         problems.found.append(error.problem)
         return None
     found = [
-        (name, header, module.lines.get(name, 1))
+        (name, value, header)
         for name, value in module.namespace.items()
         if isinstance(header := inspect.getattr_static(value, HEADER, None), Header)
     ]
@@ -277,4 +296,17 @@ def _declared(source: ModelSource, problems: Problems) -> tuple[str, Header, int
             "Give each model a file of its own.",
         )
         return None
-    return found[0]
+    name, value, header = found[0]
+    why = why_no_model(value, name)
+    if why is not None:
+        problems.add(Place(path=source.path, line=module.lines.get(name, 1)), *why)
+    nodes = [each for each in tree.body if isinstance(each, NAMED) and each.name == name]
+    decorators = nodes[-1].decorator_list if nodes else []
+    line = decorators[0].lineno if decorators else module.lines.get(name, 1)
+    lines = _argument_lines(nodes[-1]) if nodes else {}
+    return Declared(
+        function=name,
+        header=header,
+        place=Place(path=source.path, line=line),
+        places={key: Place(path=source.path, line=at) for key, at in lines.items()},
+    )
