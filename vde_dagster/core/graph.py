@@ -25,6 +25,7 @@ from vde_dagster.core.macros import macros_in
 from vde_dagster.core.model import Model, Query, SeedRows
 from vde_dagster.core.named_columns import clashing_columns, missing_columns
 from vde_dagster.core.names import ModelName
+from vde_dagster.core.time_filter import filters_by_time
 from vde_dagster.core.time_formats import why_no_axis
 from vde_dagster.core.unresolved import guess, line_of
 
@@ -159,6 +160,7 @@ def _check(
             advice=f"{guess(column, names)}The query returns {', '.join(names)}.",
         )
     yield from _without_axis(model, canonical)
+    yield from _unfiltered(model, canonical, nodes)
     yield from _timed_view(model, nodes)
 
 
@@ -191,6 +193,23 @@ def _without_axis(model: Model, canonical: CanonicalQuery) -> Iterator[Finding]:
                 if advice
                 else "Choose a column of type DATE or TIMESTAMP, or CAST it in the query.",
             )
+
+
+def _unfiltered(
+    model: Model, canonical: CanonicalQuery, nodes: Mapping[ModelName, Node]
+) -> Iterator[Finding]:
+    """A query by time ranges that would read everything for each of them (seed 001)."""
+    query = canonical.expression
+    if not isinstance(model.kind, IncrementalByTimeRange) or query.find(exp.Table) is None:
+        return
+    if not any(map(filters_by_time, (query, *(each for _, each in _embedded(model, nodes))))):
+        yield Finding(
+            message="INCREMENTAL_BY_TIME_RANGE needs a filter on the time of what it reads, so "
+            "that an interval reads only its own rows",
+            advice="Add for example `WHERE event_time BETWEEN @start_dt AND @end_dt`, a condition "
+            "on a column in WHERE or in JOIN ... ON.",
+            line=line_of(query),
+        )
 
 
 def _timed_view(model: Model, nodes: Mapping[ModelName, Node]) -> Iterator[Finding]:

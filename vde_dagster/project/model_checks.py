@@ -11,7 +11,6 @@ from vde_dagster.core.errors import Place
 from vde_dagster.core.kind import (
     EVERY_COLUMN,
     Embedded,
-    IncrementalByTimeRange,
     View,
 )
 from vde_dagster.core.late_data import LateDataMode
@@ -46,32 +45,7 @@ def check_query(body: Query, properties: Properties, place: Place, problems: Pro
         problems.add(place, message, "Such models are not run, so take the statements out.")
     _check_names(body, place, problems)
     _check_columns(query, properties, place, problems)
-    if isinstance(properties.kind, IncrementalByTimeRange) and not filters_by_time(query):
-        problems.add(
-            place,
-            "INCREMENTAL_BY_TIME_RANGE needs a filter on the time of what it reads, so that an "
-            "interval reads only its own rows",
-            "Add for example `WHERE event_time BETWEEN @start_dt AND @end_dt`.",
-        )
     _check_late_data(query, properties, problems)
-
-
-def filters_by_time(query: exp.Query) -> bool:
-    """Whether a query that reads anything has a condition with @start_... or @end_... in it."""
-    if query.find(exp.Table) is None:
-        return True
-    return any(
-        name.startswith(("start_", "end_"))
-        for condition in _conditions(query)
-        for name, _ in macros_in(condition)
-    )
-
-
-def _conditions(query: exp.Query) -> Iterator[exp.Expr]:
-    for node in query.find_all(exp.Where, exp.Having, exp.Qualify, exp.Join):
-        condition = node.args.get("on") if isinstance(node, exp.Join) else node.this
-        if isinstance(condition, exp.Expr):
-            yield condition
 
 
 def _check_names(body: Query, place: Place, problems: Problems) -> None:

@@ -14,7 +14,6 @@ from tests.kinds.sentences.projects import (
     inputs_of,
     instant,
     node_of,
-    problems,
     read,
     refusal,
     rows_of,
@@ -82,6 +81,7 @@ DAILY = """MODEL (
 SELECT CAST(at AS DATE) AS day, SUM(amount) AS amount FROM raw.events
 WHERE at BETWEEN @start_dt AND @end_dt GROUP BY CAST(at AS DATE)
 """
+BY_EVENT_DATE = "kind INCREMENTAL_BY_TIME_RANGE (time_column event_date)"
 
 
 def days(first: str, count: int) -> Interval:
@@ -138,11 +138,20 @@ def test_it_needs_a_time_column() -> None:
         "SELECT event_date FROM raw.rows WHERE event_date < @execution_date",
         "SELECT event_date, @start_ds AS ds FROM raw.rows WHERE id > 1",
         "SELECT event_date FROM raw.rows ORDER BY event_date > @start_date",
+        "SELECT event_date FROM raw.rows WHERE @start_ds = @end_ds",
+        "SELECT event_date FROM raw.rows WHERE id > 1 AND (@start_ds < @end_ds OR id = 2)",
+        "SELECT event_date FROM raw.rows WHERE EXISTS (SELECT 1 WHERE @start_ds = @end_ds)",
+        "SELECT event_date FROM raw.rows WHERE id IN (SELECT id FROM raw.menu WHERE @end_ds > '')",
+        "SELECT event_date FROM raw.rows GROUP BY event_date HAVING MAX(event_date) > @start_date",
+        "SELECT MIN(event_date) FILTER (WHERE event_date > @end_date) AS event_date FROM raw.rows",
+        "SELECT r.event_date FROM raw.rows AS r JOIN raw.menu AS m ON @start_ds = @end_ds",
     ],
 )
 def test_it_needs_a_filter_on_the_time_of_what_it_reads(query: str) -> None:
-    text = f"MODEL (name m.x, kind INCREMENTAL_BY_TIME_RANGE (time_column event_date)); {query}"
-    (found,) = problems(text)
+    text = f"MODEL (name m.x, {BY_EVENT_DATE}); {query}"
+    with pytest.raises(ProjectInvalid) as caught:
+        graph_of(text)
+    (found,) = caught.value.problems
     assert "needs a filter on the time of what it reads" in found.message
     assert "WHERE event_time BETWEEN @start_dt AND @end_dt" in found.advice
 
@@ -156,11 +165,38 @@ def test_it_needs_a_filter_on_the_time_of_what_it_reads(query: str) -> None:
         "SELECT d AS event_date FROM r",
         "SELECT r.event_date FROM raw.menu AS m JOIN raw.rows AS r ON r.event_date = @start_date",
         "SELECT DATE '2024-01-01' AS event_date",
+        "SELECT event_date FROM raw.rows WHERE event_date >= DATE_SUB(@start_date, 7)",
+        "SELECT event_date FROM raw.rows WHERE NOT event_date < @start_date OR id = 0",
+        "SELECT event_date FROM raw.rows WHERE event_date IN (@start_date, @end_date)",
+        "SELECT event_date FROM raw.rows WHERE STARTSWITH(event_date, @start_ds)",
+        "SELECT CAST(updated_at AS DATE) AS event_date FROM raw.menu "  # noqa: ISC004 - one query
+        "WHERE CAST(updated_at AS DATE) = @start_date",
+        "SELECT d AS event_date FROM (SELECT CAST(updated_at AS DATE) AS d FROM raw.menu) AS m "  # noqa: ISC004 - one query
+        "WHERE d = @start_date",
+        "SELECT event_date FROM raw.rows WHERE id IN "  # noqa: ISC004 - one query
+        "(SELECT id FROM raw.menu WHERE updated_at BETWEEN @start_dt AND @end_dt)",
+        "SELECT event_date FROM raw.rows WHERE event_date IN "  # noqa: ISC004 - one query
+        "(SELECT EXPLODE(SEQUENCE(@start_date, @end_date)) AS d)",
     ],
 )
 def test_the_filter_may_stand_wherever_something_is_read(query: str) -> None:
-    text = f"MODEL (name m.x, kind INCREMENTAL_BY_TIME_RANGE (time_column event_date)); {query}"
-    assert read(text).warnings == ()
+    text = f"MODEL (name m.x, {BY_EVENT_DATE}); {query}"
+    assert [each.name for each in node_of(text).columns] == ["event_date"]
+
+
+@pytest.mark.parametrize("condition", ["event_date >= @start_date", "@start_ds = @end_ds"])
+def test_the_filter_may_stand_in_an_embedded_model_that_is_read(condition: str) -> None:
+    rows = f"SELECT event_date FROM raw.rows WHERE {condition}"
+    texts = (
+        f"MODEL (name m.one, kind EMBEDDED); {rows}",
+        "MODEL (name m.two, kind EMBEDDED); SELECT * FROM m.one",
+        f"MODEL (name m.x, {BY_EVENT_DATE}); SELECT * FROM m.two",
+    )
+    if "event_date" in condition:
+        assert [each.name for each in node_of(*texts).columns] == ["event_date"]
+    else:
+        with pytest.raises(ProjectInvalid, match="needs a filter on the time"):
+            graph_of(*texts)
 
 
 def test_the_time_column_is_named_in_the_kind() -> None:

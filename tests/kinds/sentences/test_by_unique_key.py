@@ -209,7 +209,7 @@ def test_both_sides_have_the_columns_of_the_model_and_no_others(
 def test_both_sides_have_columns_behind_a_star() -> None:
     option = "when_matched (WHEN MATCHED THEN UPDATE SET target.region = source.department)"
     text = with_options(option).replace("SELECT id, item_id, event_date", "SELECT *")
-    assert graph_of(text)
+    assert len(node_of(text).columns) == 5
 
 
 def test_a_merge_filter_keeps_its_time_macros() -> None:

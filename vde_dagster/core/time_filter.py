@@ -1,0 +1,51 @@
+"""Whether a query chooses by time what it reads (seed 001, *INCREMENTAL_BY_TIME_RANGE*)."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from typing import Final
+
+from sqlglot import exp
+
+
+def filters_by_time(query: exp.Query) -> bool:
+    """Whether some condition on what is read compares a column with @start_... or @end_...
+
+    Conditions are those of WHERE and of JOIN ... ON, in sub-queries and common table expressions,
+    too. Those of HAVING and QUALIFY and of aggregates choose among what has been read already.
+    """
+    return any(_compares(each) for condition in _conditions(query) for each in _parts(condition))
+
+
+def _compares(condition: exp.Expr) -> bool:
+    """Whether a condition has both in it; what stands in conditions inside it does not count."""
+    own = list(condition.walk(prune=lambda node: isinstance(node, _CONDITIONS)))
+    borders = (each for each in own if isinstance(each, exp.Parameter))
+    return any(isinstance(each, exp.Column) for each in own) and any(
+        each.name.lower().startswith(("start_", "end_")) for each in borders
+    )
+
+
+_CONDITIONS: Final = (exp.Where, exp.Join, exp.Having, exp.Qualify)
+
+
+def _conditions(query: exp.Query) -> Iterator[exp.Expr]:
+    for node in query.find_all(exp.Where, exp.Join):
+        if isinstance(node, exp.Where) and not isinstance(node.parent, exp.Filter):
+            yield node.this
+        elif isinstance(node, exp.Join) and node.args.get("on") is not None:
+            yield node.args["on"]
+
+
+def _parts(condition: exp.Expr) -> Iterator[exp.Expr]:
+    """The conditions that AND, OR and NOT combine; a query in EXISTS has conditions of its own."""
+    match condition:
+        case exp.Paren() | exp.Not():
+            yield from _parts(condition.this)
+        case exp.Connector():
+            for each in condition.flatten():
+                yield from _parts(each)
+        case exp.Exists():
+            return
+        case _:
+            yield condition
