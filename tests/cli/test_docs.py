@@ -2,11 +2,13 @@
 
 from __future__ import annotations
 
+import json
 import re
 from pathlib import Path
 
 import click
 
+from tests.cli.calling import call
 from vde_dagster.cli.commands import COMMANDS, vde
 from vde_dagster.project.configuration import read_configuration
 
@@ -45,6 +47,24 @@ def test_no_option_is_made_up() -> None:
     known = {option for name in COMMANDS for each in command(name).params for option in each.opts}
     known |= {"--version", "--help"}
     assert set(re.findall(r"`(--[a-z-]+)", CLI)) <= known
+
+
+def test_the_column_of_the_example_is_in_a_new_project(project: Path) -> None:
+    (column,) = re.findall(r"With a column, such as `([a-z_.]+)`", sections()["lineage"])
+    done = call("lineage", column, "--project", project)
+    assert done.exit_code == 0, done.stderr
+    assert "staging.orders.amount" in done.stdout
+
+
+def test_what_the_json_of_intervals_and_of_a_rendering_has_is_in_the_table(project: Path) -> None:
+    rows = dict(re.findall(r"^\| `([a-z-]+)` \| (`.*) \|$", CLI, flags=re.MULTILINE))
+    for name, arguments in (("intervals", ()), ("render", ("mart.revenue",))):
+        done = call(name, *arguments, "--project", project, "--format", "json")
+        facts = json.loads(done.stdout)
+        models = facts.get("models", [])
+        fields = {*facts} | {field for each in models for field in each}
+        named = set(re.findall(r"`([a-z_]+)`", rows[name]))
+        assert fields - named <= ({"version"} if name == "render" else set())
 
 
 def test_every_key_of_the_configuration_is_documented_and_read(tmp_path: Path) -> None:
