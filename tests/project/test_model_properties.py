@@ -338,6 +338,7 @@ def test_a_path_names_a_model_that_has_no_name(path: str, expected: str) -> None
 WRONG: list[tuple[str, str, str]] = [
     ("ownr 'me'", "unknown property 'ownr'", "Did you mean owner?"),
     ("kinds FULL", "unknown property 'kinds'", "Did you mean kind?"),
+    ("pre_statements ('SET a = 1')", "the property 'pre_statements' is for Python models", "behind the query"),
     ("name m.y", "the property 'name' is given twice", "Remove one."),
     ("owner", "the property 'owner' has no value", "Write `owner ...`."),
     ("owner 'me' cron '@daily'", "cron '@daily' does not belong to the property 'owner'", "Put a comma"),
@@ -531,6 +532,10 @@ WRONG_PYTHON: list[tuple[dict[str, object], str, str]] = [
     ({"depends_on": {"raw.orders": "1 day"}}, "is no parent with a window", "before '30 days'"),
     ({"physical_properties": {"a": [1]}}, "the table property 'a' has the value", "in quotes"),
     ({"physical_properties": {"a": float("nan")}}, "the argument 'physical_properties' cannot be used", "texts, numbers"),
+    ({"pre_statements": [5]}, "pre_statements: 5 is no text", "text of SQL"),
+    ({"pre_statements": ["SET a = 1", "DROP TABLE ("]}, "pre_statements: the query does not parse", "dialect"),
+    ({"post_statements": "DROP TABLE @nope"}, "post_statements: unknown macro @nope", "Known"),
+    ({"post_statements": "{{ jinja }}"}, "post_statements: the query has Jinja", "macros"),
     ({"enabled": "perhaps"}, "enabled 'perhaps' is neither true nor false", "Write one."),
 ]  # fmt: skip
 

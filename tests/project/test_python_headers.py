@@ -17,9 +17,13 @@ import vde_dagster
 from tests.project.headers import PYTHON, python_model, python_text, read, refused
 from tests.project.test_loading import write
 from vde_dagster.core.errors import ProjectInvalid
-from vde_dagster.core.graph import Graph
-from vde_dagster.core.model import Model, PythonFunction
+from vde_dagster.core.fingerprint import data_parts, metadata_parts
+from vde_dagster.core.graph import Graph, build_graph
+from vde_dagster.core.macros import TimeRange
+from vde_dagster.core.model import Model, PythonFunction, Query
 from vde_dagster.core.names import ModelName
+from vde_dagster.core.render_model import render_beside, render_model
+from vde_dagster.kinds.rules import NotEvaluated, refuse_not_evaluated
 from vde_dagster.project.loading import load_project
 from vde_dagster.project.model_files import read_model
 from vde_dagster.project.model_properties import PROPERTIES
@@ -331,3 +335,71 @@ def test_what_a_module_raises_can_be_printed_whatever_is_in_its_text(body: str, 
     (problem,) = refused(f"{body}\n", PYTHON)
     assert words in problem.message
     assert str(problem).encode()
+
+
+# Statements beside the function
+
+
+def test_statements_beside_a_function_are_those_that_a_sql_model_with_them_has() -> None:
+    before, after = "DELETE FROM lake.raw.log WHERE d < @start_ds", "DROP TABLE IF EXISTS scratch"
+    python = python_model(
+        {"pre_statements": [before, "DROP TABLE m.a -- old"], "post_statements": after}
+    )
+    sql = read(
+        f"MODEL (name m.x, kind FULL);\n{before};\nDROP TABLE m.a -- old\n;SELECT 1 AS id;\n{after}"
+    )
+    assert isinstance(python.body, PythonFunction)
+    assert isinstance(sql.body, Query)
+    assert (python.body.before, python.body.after) == (sql.body.before, sql.body.after)
+    assert python.body.dialect == "spark"
+    assert read_model(decode_source(encode_source(python.source))) == python
+
+
+def test_statements_beside_a_function_are_in_the_models_dialect() -> None:
+    model = python_model(
+        {"dialect": "duckdb", "pre_statements": ["DELETE FROM a.b WHERE c::INT = 1"]}
+    )
+    assert isinstance(model.body, PythonFunction)
+    (found,) = model.body.before
+    assert found.sql("spark") == "DELETE FROM a.b WHERE CAST(c AS INT) = 1"
+
+
+def prints(arguments: Mapping[str, object]) -> tuple[tuple[str, ...], tuple[str, ...]]:
+    found = python_model(arguments)
+    return data_parts(found, None), metadata_parts(found, None)
+
+
+def test_statements_beside_a_function_count_in_its_data_only_where_there_are_some() -> None:
+    bare = prints({})
+    assert prints({"pre_statements": [], "post_statements": ()}) == bare
+    statement = "DROP TABLE IF EXISTS m.a"
+    first, behind = prints({"pre_statements": statement}), prints({"post_statements": [statement]})
+    assert len({bare[0], first[0], behind[0]}) == 3
+    assert bare[1] == first[1] == behind[1]
+    again = prints({"pre_statements": ["drop table  if exists M.A;"]})
+    assert again == first
+    noted = prints({"pre_statements": [f"{statement} -- why"]})
+    assert noted[0] == first[0]
+    assert noted[1] != first[1]
+
+
+def test_statements_beside_a_function_are_rendered_and_refused_where_they_would_run(
+    tmp_path: Path,
+) -> None:
+    text = module("pass").replace(
+        "depends_on=",
+        "pre_statements=['DELETE FROM m.a WHERE d < @start_ds AND e = @VAR(\\'b\\')'], depends_on=",
+    )
+    graph = graph_with(tmp_path, text, "{a: 1, b: 2}")
+    model = graph[X].model
+    assert json.loads(model.source.defaults["variables"]) == {"b": 2}
+    assert variables_of(model) == {}
+    start, end = datetime(2024, 1, 31, tzinfo=UTC), datetime(2024, 2, 1, tzinfo=UTC)
+    times = TimeRange(start=start, end=end, execution_time=end)
+    (before,), after = render_beside(graph, X, times, target=lambda _: None)
+    sql = read("MODEL (name m.x, kind FULL); DELETE FROM m.a WHERE d < '2024-01-31' AND e = 2; SELECT 1 AS id")  # fmt: skip
+    same = render_model(build_graph([sql]), X, times, target=lambda _: None)
+    assert (before,) == same.before
+    assert after == ()
+    with pytest.raises(NotEvaluated, match=r"m\.x \(statements beside its function\)"):
+        refuse_not_evaluated([model])

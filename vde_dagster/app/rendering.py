@@ -15,8 +15,15 @@ from vde_dagster.core.intervals import Interval
 from vde_dagster.core.kind import Embedded, External, Managed, Seed, View
 from vde_dagster.core.macros import TimeRange
 from vde_dagster.core.model import Model, Query
-from vde_dagster.core.names import ModelName, TableName
-from vde_dagster.core.render_model import RenderedModel, reads_of, render_model
+from vde_dagster.core.names import ModelName
+from vde_dagster.core.render_model import (
+    RenderedModel,
+    Statements,
+    Target,
+    reads_of,
+    render_beside,
+    render_model,
+)
 
 
 def bind_models(project: VdeProject, environment: str | None) -> Binding:
@@ -48,16 +55,29 @@ def render(
     if not isinstance(node.model.body, Query):
         return None
 
-    def target(name: ModelName) -> TableName | None:
-        return binding.table(name) if name in binding.graph else None
-
     return render_model(
         binding.graph,
         node.name,
         TimeRange.of(interval, execution_time=execution_time),
-        target=target,
+        target=_target(binding),
         inline_views=not isinstance(node.model.kind, View),
     )
+
+
+def beside_function(
+    binding: Binding, node: Node, interval: Interval, execution_time: datetime
+) -> Statements:
+    """The statements before and behind a Python model's function; none of other models.
+
+    Raises:
+        Refused: One cannot be written in Spark's SQL.
+    """
+    times = TimeRange.of(interval, execution_time=execution_time)
+    return render_beside(binding.graph, node.name, times, target=_target(binding))
+
+
+def _target(binding: Binding) -> Target:
+    return lambda name: binding.table(name) if name in binding.graph else None
 
 
 def whole_units(model: Model, interval: Interval) -> Interval:

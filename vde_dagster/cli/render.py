@@ -75,7 +75,7 @@ def command(
     those that ENV binds, or that a plan would give.
     """
     interval = timing.one_range(start, end)
-    from vde_dagster.app.rendering import bind_models, render
+    from vde_dagster.app.rendering import beside_function, bind_models, render
     from vde_dagster.app.world import VdeProject
 
     project = VdeProject.load(folder)
@@ -93,7 +93,9 @@ def command(
         note(_heading(binding, node, interval))
         click.echo("\n\n".join(_statements(rendering, dialect)))
     else:
-        click.echo(_without_query(node))
+        before, after = beside_function(binding, node, interval, at)
+        texts = [[f"{_sql(each, dialect)};" for each in part] for part in (before, after)]
+        click.echo("\n\n".join([*texts[0], _without_query(node), *texts[1]]))
 
 
 def _widened(node: Node, asked: Interval) -> Interval:
@@ -186,11 +188,16 @@ def _facts(
     times: Mapping[str, datetime],
     dialect: str,
 ) -> dict[str, object]:
-    from vde_dagster.app.rendering import inputs_of
+    from vde_dagster.app.rendering import beside_function, inputs_of
     from vde_dagster.core.model import PythonFunction
 
     if rendering is None:
         _without_query(node)  # a source is refused
+    before, after = (
+        (rendering.before, rendering.after)
+        if rendering is not None
+        else beside_function(binding, node, interval, times["execution_time"])
+    )
     body = node.model.body
     function = body.function if isinstance(body, PythonFunction) else None
     return {
@@ -202,8 +209,8 @@ def _facts(
         **{key: instant(time) for key, time in times.items()},
         "dialect": dialect,
         "sql": _sql(rendering.query, dialect) if rendering else None,
-        "before": [_sql(each, dialect) for each in rendering.before] if rendering else [],
-        "after": [_sql(each, dialect) for each in rendering.after] if rendering else [],
+        "before": [_sql(each, dialect) for each in before],
+        "after": [_sql(each, dialect) for each in after],
         "python": {"path": str(node.model.source.path), "function": function} if function else None,
         "csv": _csv(node),
         "inputs": [

@@ -246,8 +246,14 @@ def _body_part(model: Model, canonical: CanonicalQuery | None) -> str:
                     *_statements_part(model.body.after, model.body.dialect),
                 ]
             )
-        case PythonFunction(source=source, function=function, variables=variables):
-            return f"{function} {_python_form(source)} {_variables_part(variables)}"
+        case PythonFunction(source=source, function=function, variables=variables, dialect=dialect):
+            return " ".join(
+                [
+                    *_statements_part(model.body.before, dialect),
+                    f"{function} {_python_form(source)} {_variables_part(variables)}",
+                    *_statements_part(model.body.after, dialect),
+                ]
+            )
         case SeedRows(text=text):
             return hashlib.sha256(text.encode()).hexdigest()
         case None:
@@ -331,9 +337,10 @@ def _signal_code(model: Model) -> list[str]:
 
 
 def _sql_comments(model: Model) -> list[str]:
-    if not isinstance(model.body, Query):
+    if not isinstance(model.body, Query | PythonFunction):
         return []
-    statements = (*model.body.before, model.body.expression, *model.body.after)
+    query = (model.body.expression,) if isinstance(model.body, Query) else ()
+    statements = (*model.body.before, *query, *model.body.after)
     return [
         comment.strip()
         for statement in statements

@@ -54,12 +54,16 @@ class Query:
 class PythonFunction:
     """A Python model: the module's source, and the function in it to call with a context.
 
-    ``variables`` are the project's variables that the function may read.
+    ``variables`` are the project's variables that the function may read. ``before`` and ``after``
+    are the statements that run before it and behind it, in ``dialect``.
     """
 
     source: str
     function: str
     variables: Mapping[str, object] = field(default_factory=dict)
+    dialect: str = ""
+    before: tuple[exp.Expr, ...] = ()
+    after: tuple[exp.Expr, ...] = ()
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

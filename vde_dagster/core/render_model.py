@@ -19,7 +19,7 @@ from vde_dagster.core.graph import Graph, Node
 from vde_dagster.core.input_ranges import Reads, TimeAxis, declared_reads, reads
 from vde_dagster.core.kind import Embedded, IncrementalByTimeRange, View
 from vde_dagster.core.macros import MICROSECOND, TIME_MACROS, TimeRange, resolve_time_macros
-from vde_dagster.core.model import Query
+from vde_dagster.core.model import PythonFunction, Query
 from vde_dagster.core.names import ModelName, TableName
 from vde_dagster.core.rendering import (
     inline,
@@ -33,6 +33,8 @@ from vde_dagster.core.rendering import (
 from vde_dagster.core.time_formats import axis_type
 from vde_dagster.core.work import TimeAxisSpec
 
+Statements = tuple[tuple[exp.Expr, ...], tuple[exp.Expr, ...]]
+"""Those before a query or function, and those behind it."""
 Target = Callable[[ModelName], TableName | None]
 """Where the rows of a model lie; None to leave its name as it is."""
 
@@ -88,14 +90,27 @@ def render_model(
             times=whole,
         )
 
-    def statement(each: exp.Expr) -> exp.Expr:
-        return _statement(each, node, whole, bodies=bodies, target=target)
-
+    before, after = _beside(node, body, whole, bodies=bodies, target=target)
     return RenderedModel(
         query=_in_spark(node, replace_tables(inline(query, bodies), target)),
-        before=tuple(map(statement, body.before)),
-        after=tuple(map(statement, body.after)),
+        before=before,
+        after=after,
     )
+
+
+def render_beside(graph: Graph, name: ModelName, times: TimeRange, *, target: Target) -> Statements:
+    """The statements beside a Python model's function, as `render_model` has those of a query.
+
+    None of what is no Python model.
+
+    Raises:
+        Refused: One cannot be written in Spark's SQL.
+    """
+    node = graph[name]
+    if not isinstance(node.model.body, PythonFunction):
+        return (), ()
+    bodies = _bodies(graph, node, times, inline_views=True)
+    return _beside(node, node.model.body, times, bodies=bodies, target=target)
 
 
 def reads_of(graph: Graph, name: ModelName) -> Reads:
@@ -199,6 +214,20 @@ def _bodies(
 
     gather(node)
     return bodies
+
+
+def _beside(
+    node: Node,
+    body: Query | PythonFunction,
+    times: TimeRange,
+    *,
+    bodies: Mapping[ModelName, exp.Query],
+    target: Target,
+) -> Statements:
+    def statement(each: exp.Expr) -> exp.Expr:
+        return _statement(each, node, times, bodies=bodies, target=target)
+
+    return tuple(map(statement, body.before)), tuple(map(statement, body.after))
 
 
 def _statement(

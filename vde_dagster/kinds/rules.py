@@ -16,7 +16,7 @@ from vde_dagster.core.kind import (
     ScdType2ByColumn,
     ScdType2ByTime,
 )
-from vde_dagster.core.model import Model, PartitionField, Query, Storage
+from vde_dagster.core.model import Model, PartitionField, PythonFunction, Query, Storage
 from vde_dagster.core.work import TimeAxisSpec, Write
 
 ALWAYS: Final = Interval(EPOCH, END_OF_TIME)
@@ -98,8 +98,8 @@ def _not_evaluated(model: Model) -> str:
     """What of a model is not evaluated yet; empty where all of it is."""
     if isinstance(model.kind, _NOT_EVALUATED):
         return f"kind {model.kind.keyword}"
-    if isinstance(model.body, Query) and (model.body.before or model.body.after):
-        return "statements beside its query"
+    if isinstance(model.body, Query | PythonFunction) and (model.body.before or model.body.after):
+        return f"statements beside its {'query' if isinstance(model.body, Query) else 'function'}"
     if model.storage != Storage(partitioned_by=_by_time(model)):
         return "a storage layout of its own"
     return ""

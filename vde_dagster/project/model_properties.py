@@ -55,7 +55,10 @@ PROPERTIES: Final = (
     "enabled",
     "stamp",
     "late_data",
+    "pre_statements",
+    "post_statements",
 )
+_PYTHON_ONLY: Final = ("pre_statements", "post_statements")
 UNSUPPORTED: Final = (
     "blueprints",
     "default_catalog",
@@ -65,6 +68,7 @@ UNSUPPORTED: Final = (
     "grants_target_layer",
     "ignored_rules",
     "inline_audits",
+    "is_sql",
     "on_virtual_update",
     "optimize_query",
     "physical_version",
@@ -82,7 +86,7 @@ class Properties:
     """A model's properties as values; see `vde_dagster.core.model.Model`.
 
     ``places`` tells where each stands. Where ``is_known`` is false, name and kind stand in for ones
-    that could not be read.
+    that could not be read. ``before`` and ``after`` are texts of SQL, of Python models alone.
     """
 
     is_known: bool
@@ -106,6 +110,8 @@ class Properties:
     enabled: bool
     stamp: str
     late_data: LateDataPolicy | None
+    before: tuple[Value, ...]
+    after: tuple[Value, ...]
 
 
 def read_properties(
@@ -150,6 +156,8 @@ def read_properties(
         enabled=_flag(values, "enabled", problems, default=True),
         stamp=_text(values, "stamp", problems),
         late_data=policy.within(defaults.catalog) if policy is not None else None,
+        before=values["pre_statements"].items() if "pre_statements" in values else (),
+        after=values["post_statements"].items() if "post_statements" in values else (),
     )
 
 
@@ -166,6 +174,9 @@ def _known(written: Iterable[tuple[str, Value]], problems: Problems) -> dict[str
             problems.warn(value.place, message, "Take it out.")
         elif key not in PROPERTIES:
             problems.add(value.place, f"unknown property {key!r}", suggestion(key, PROPERTIES))
+        elif key in _PYTHON_ONLY and not value.in_python:
+            advice = "Write the statements before and behind the query, with `;` between them."
+            problems.add(value.place, f"the property {key!r} is for Python models", advice)
         elif key in values:
             problems.add(value.place, f"the property {key!r} is given twice", "Remove one.")
         elif rest is None:

@@ -23,6 +23,7 @@ from vde_dagster.project.model_checks import check_named_columns
 from vde_dagster.project.model_properties import Properties, build_model, read_properties
 from vde_dagster.project.modules import NAMED, ModuleFailed, parse_module, run_module
 from vde_dagster.project.problems import Problems, suggestion
+from vde_dagster.project.python_beside import read_beside
 from vde_dagster.project.python_signatures import why_no_model
 from vde_dagster.project.python_values import written_value
 from vde_dagster.project.settings import Settings
@@ -78,6 +79,8 @@ def model(
     enabled: bool | None = None,
     stamp: str | None = None,
     late_data: Mapping[str, object] | None = None,
+    pre_statements: str | Sequence[str] = (),
+    post_statements: str | Sequence[str] = (),
     **others: object,
 ) -> Callable[[F], F]:
     """Declare that a function makes a model's rows, as a Spark (or pandas) data frame.
@@ -115,6 +118,8 @@ def model(
         enabled: Whether the model is part of the project.
         stamp: A text whose change makes a new version.
         late_data: The late-data policy (DESIGN.md section 5) as a mapping.
+        pre_statements: SQL that runs before the function, in ``dialect``; with macros.
+        post_statements: SQL that runs when the rows are written.
         others: What is no property; it is told with file, line and the name that was meant.
 
     Raises:
@@ -154,11 +159,22 @@ def read_python_model(settings: Settings, problems: Problems) -> Model | None:
     if properties.is_known and "kind" in properties.places:
         _check_kind(properties, problems)
     used = _used_variables(source.text, function, settings.variables, place, problems)
-    body = PythonFunction(source=source.text, function=function, variables=used)
+    before, after = read_beside(properties, settings, problems)
+    body = PythonFunction(
+        source=source.text,
+        function=function,
+        variables=used,
+        dialect=properties.dialect if before.expressions or after.expressions else "",
+        before=before.expressions,
+        after=after.expressions,
+    )
     gates = settings.signal_files(
         properties.signals, properties.places.get("signals", place), problems
     )
-    kept = settings.used(used, gates)
+    kept = settings.used(
+        {*used, *before.used_variables, *after.used_variables},
+        {*gates, *before.used_files, *after.used_files},
+    )
     return build_model(kept, properties, place, body, tuple(sorted(properties.depends_on)))
 
 

@@ -1,0 +1,62 @@
+"""The statements that a Python model has before its function and behind it."""
+
+from __future__ import annotations
+
+from dataclasses import replace
+from typing import Final
+
+from vde_dagster.core.errors import Place
+from vde_dagster.core.sql_errors import SQL_ERRORS, first_line
+from vde_dagster.core.table_names import project_names_of_statement
+from vde_dagster.project.macro_language import MacroScope, Statements, read_statements
+from vde_dagster.project.model_block import Value
+from vde_dagster.project.model_properties import Properties
+from vde_dagster.project.problems import Problems
+from vde_dagster.project.settings import Settings
+from vde_dagster.project.user_macros import load_user_macros
+
+_NONE: Final = Statements(expressions=(), used_variables=frozenset(), used_files=frozenset())
+
+
+def read_beside(
+    properties: Properties, settings: Settings, problems: Problems
+) -> tuple[Statements, Statements]:
+    """The statements of ``pre_statements`` and ``post_statements``, read as those of SQL models."""
+
+    def read(key: str, texts: tuple[Value, ...]) -> Statements:
+        own = Problems()
+        found = _read(texts, properties, settings, own) if texts else _NONE
+        # Where the lines of a text stand in the file is not known.
+        place = properties.places.get(key, Place(path=settings.source.path))
+        for each in own.found:
+            problems.add(place, f"{key}: {each.message}", each.advice)
+        return found
+
+    before = read("pre_statements", properties.before)
+    return before, read("post_statements", properties.after)
+
+
+def _read(
+    texts: tuple[Value, ...], properties: Properties, settings: Settings, problems: Problems
+) -> Statements:
+    place = Place(path=settings.source.path)
+    for each in texts:
+        if not each.is_string:
+            problems.add(place, f"{each.raw} is no text", "Write each statement as a text of SQL.")
+    files = settings.source.attachments.items()
+    macros = {path: text for path, text in files if path.startswith("macros/")}
+    functions, _ = load_user_macros(macros)  # what is wrong with a file is told at the file
+    text = "\n;\n".join(each.written for each in texts)
+    scope = MacroScope(variables=settings.variables, functions=functions)
+    read = read_statements(
+        text, dialect=properties.dialect, place=place, scope=scope, problems=problems
+    )
+    try:
+        named = [
+            project_names_of_statement(each, settings.defaults.catalog)
+            for each in (read.expressions if read is not None else ())
+        ]
+    except SQL_ERRORS as error:
+        problems.add(place, f"it cannot be understood: {first_line(error)}", "Check the SQL.")
+        return _NONE
+    return replace(read or _NONE, expressions=tuple(named))
