@@ -226,6 +226,9 @@ def test_the_report_of_intervals_names_the_signals(world: MemoryWorld) -> None:
         f"the signal {name} may hold back {held_back}" for name in ("all_but", "until")
     ]
     assert waits["mart.daily"] == [f"staging.events lacks {held_back}"]
+    alone = graph_with(events("all_but (hour := 6)"), DAILY)
+    (report, _) = report_intervals(services, plan(services, alone))
+    assert list(map(str, report.waits)) == [f"the signal all_but holds back {held_back}"]
 
 
 def test_units_of_a_plan_are_those_that_were_let_pass(world: MemoryWorld) -> None:

@@ -8,6 +8,7 @@ from tests.app.memory_world import RAW, MemoryWorld, build, graph_of, plan
 from vde_dagster.app.interval_report import report_intervals
 from vde_dagster.app.services import VALID_TO
 from vde_dagster.app.waiting import Reason, Wait
+from vde_dagster.core.intervals import IntervalUnit
 
 # The project's clock is the source's. 2024-01-01 was a Monday, so a weekly model is due on the 7th.
 WEEKLY = """
@@ -28,6 +29,7 @@ SELECT CAST(at AS DATE) AS day, SUM(amount) AS amount FROM {parent}
 {where} GROUP BY CAST(at AS DATE)
 """
 BY_DAY = "INCREMENTAL_BY_TIME_RANGE (time_column day)"
+DAY = IntervalUnit.DAY
 SAME_DAY = "WHERE at BETWEEN @start_dt AND @end_dt"
 NEXT_DAY = "WHERE at BETWEEN @start_dt AND @end_dt + INTERVAL '1' DAY"
 UPSERT = "INCREMENTAL_BY_UNIQUE_KEY (unique_key day)"
@@ -125,3 +127,33 @@ def test_a_model_that_another_environment_fills_is_told_as_far_as_it_is_complete
     own = child().replace("SUM(amount)", "SUM(amount * 2)")
     (found,) = waits(world, {"weekly": WEEKLY, "child": own}, "dev")
     assert str(found) == "m.weekly is complete only to 2024-01-07"
+
+
+@pytest.mark.parametrize(
+    "text",
+    [
+        child(),
+        child("FULL", ""),
+        child(UPSERT, ""),
+        child(where=NEXT_DAY),
+        child(parent="m.open"),
+        child(parent="m.within"),
+        child(parent="m.within", kind="FULL", where=""),
+    ],
+)
+def test_whatever_is_due_and_in_no_plan_waits_for_something_that_is_named(text: str) -> None:
+    world = MemoryWorld()
+    graph = graph_of({"weekly": WEEKLY, "open": OPEN, "within": WITHIN, "child": text})
+    world.land((1, 1), until=0)
+    for day in range(16):
+        world.land(until=24 * day + 5)
+        services = world.services()
+        made = plan(services, graph)
+        (found,) = (
+            each for each in report_intervals(services, made) if str(each.node.name) == "m.child"
+        )
+        done = {each for part in (*found.held, *found.missing) for each in DAY.cells(part)}
+        # The source is complete to five in the morning: the days before it are due.
+        assert bool(found.waits) == (len(done) < day), f"{day}: {found.waits}"
+        if "UNIQUE_KEY" not in text:  # this kind is not evaluated yet
+            build(services, graph)

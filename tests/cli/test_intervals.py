@@ -202,11 +202,17 @@ def test_what_waits_for_data_says_so(tmp_path: Path) -> None:
         "the project's clock has no time yet: raw.events says none"
     )
     assert found["staging.events"]["waits_for"] == [
-        {"reason": "clock", "name": "raw.events", "start": None, "end": None}
+        {"reason": "clock", "name": "raw.events", "start": None, "end": None, "certain": True}
     ]
     assert found["mart.people"]["waits"] == "mart.daily lacks 2024-01-01 to 2024-01-02"
     assert found["mart.people"]["waits_for"] == [
-        {"reason": "model", "name": "mart.daily", "start": at("01T00"), "end": at("02T00")}
+        {
+            "reason": "model",
+            "name": "mart.daily",
+            "start": at("01T00"),
+            "end": at("02T00"),
+            "certain": True,
+        }
     ]
     assert "waits: mart.daily lacks 2024-01-01 to" in text
 
@@ -280,7 +286,13 @@ def test_what_its_sources_hold_back_says_up_to_when_they_are_complete(tmp_path: 
     for waiting in ("staging.events", "mart.daily", "mart.totals"):
         assert found[waiting]["waits"] == "raw.events is complete only to 2024-01-02 06:00"
         assert found[waiting]["waits_for"] == [
-            {"reason": "source", "name": "raw.events", "start": at("02T06"), "end": None}
+            {
+                "reason": "source",
+                "name": "raw.events",
+                "start": at("02T06"),
+                "end": None,
+                "certain": True,
+            }
         ]
 
 

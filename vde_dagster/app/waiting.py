@@ -51,13 +51,15 @@ class Wait:
       a model where another environment fills its version.
     - ``MODEL``: one that is read, and that lacks what is read of it; from ``start`` to ``end`` is
       the first interval. They are None for a model without intervals.
-    - ``SIGNAL``: one of the model's own; the first interval of the model that is held back.
+    - ``SIGNAL``: one of the model's own; the first interval of the model that is held back. It is
+      not ``certain`` where the model has several, since a plan does not tell which one answered no.
     """
 
     reason: Reason
     name: str
     start: datetime | None = None
     end: datetime | None = None
+    certain: bool = True
 
     def __str__(self) -> str:
         start = format_instant(self.start) if self.start else ""
@@ -72,7 +74,8 @@ class Wait:
             case Reason.MODEL:
                 return f"{self.name} lacks {first}" if first else f"{self.name} is not made yet"
             case Reason.SIGNAL:
-                return f"the signal {self.name} may hold back {first}"
+                holds = "holds" if self.certain else "may hold"
+                return f"the signal {self.name} {holds} back {first}"
 
 
 def waits_of(
@@ -146,7 +149,13 @@ def _waits_by_time(
         first = _cell(model.unit, left[0].start)
         names = dict.fromkeys(call.name for call in model.signals)
         found += [
-            Wait(reason=Reason.SIGNAL, name=name, start=first.start, end=first.end)
+            Wait(
+                reason=Reason.SIGNAL,
+                name=name,
+                start=first.start,
+                end=first.end,
+                certain=len(names) == 1,
+            )
             for name in names
         ]
     return tuple(found)

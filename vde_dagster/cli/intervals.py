@@ -119,6 +119,7 @@ def _facts(report: ModelIntervals) -> dict[str, object]:
                 "name": each.name,
                 "start": instant(each.start) if each.start else None,
                 "end": instant(each.end) if each.end else None,
+                "certain": each.certain,
             }
             for each in report.waits
         ],
