@@ -469,3 +469,29 @@ def test_jinja_in_a_comment_is_a_comment() -> None:
 def test_an_unknown_dialect_is_told() -> None:
     (problem,) = problems_of("SELECT 1 AS a", "klingon")
     assert "klingon" in problem
+
+
+QUOTED: list[tuple[str, list[tuple[int, str]]]] = [
+    ("SELECT a FROM t\nWHERE ds > '@start_ds'\nAND b < '@end_ds'", [(5, "start_ds"), (6, "end_ds")]),
+    ("SELECT 'a@b.example @start_ds' AS a", [(4, "start_ds")]),
+    ("SELECT 'day=@{START_DATE}/' AS a", [(4, "start_date")]),
+    ("SELECT '@execution_ts and @start_ds' AS a", [(4, "execution_ts")]),
+    ("DELETE FROM a WHERE ds = '@end_ds';\nSELECT 1 AS b", [(4, "end_ds")]),
+    ("SELECT '@starting_ds' AS a, 'a@b.example' AS b, '@start' AS c", []),
+    ("SELECT @start_ds AS a, CONCAT('@', @start_ds) AS b -- '@start_ds'", []),
+]  # fmt: skip
+
+
+@pytest.mark.parametrize("text,expected", QUOTED, ids=[row[0] for row in QUOTED])
+def test_a_time_macro_in_quotes_stays_a_text_and_is_told(
+    text: str, expected: list[tuple[int, str]]
+) -> None:
+    problems = Problems()
+    place = Place(path=PLACE.path, line=4)
+    found = read_statements(text, dialect="spark", place=place, scope=SCOPE, problems=problems)
+    assert found is not None
+    assert problems.found == []
+    assert [(each.place.line, each.message.split()[0]) for each in problems.warnings] == [
+        (line, f"@{name}") for line, name in expected
+    ]
+    assert all("without quotes" in each.advice for each in problems.warnings)

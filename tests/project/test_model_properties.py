@@ -133,6 +133,7 @@ SAME: list[tuple[str, Mapping[str, object], Mapping[str, object]]] = [
     ("physical_properties ('write.a' = 'x', b TRUE, c.d := -1.5)", {"physical_properties": {"write.a": "x", "b": True, "c.d": -1.5}}, {"storage": Storage(properties=(("b", "true"), ("c.d", "-1.5"), ("write.a", "x")))}),
     # audits and signals
     ("audits (Not_Null (columns := (id, shop)), plain)", {"audits": [("not_null", {"columns": ["id", "shop"]}), "plain"]}, {"audits": (Call(name="not_null", arguments=(("columns", "(id, shop)"),)), Call(name="plain"))}),
+    ("audits (a (x := /* why */ (id, /* not */ shop)))", {"audits": [("a", {"x": ["id", "shop"]})]}, {"audits": (Call(name="a", arguments=(("x", "(id, shop)"),)),)}),
     ("audits plain", {"audits": ["plain"]}, {"audits": (Call(name="plain"),)}),
     ("audits (in_range (column := amount, min := 0, max = -1 + 2))", {"audits": [("in_range", {"max": "-1 + 2", "min": 0, "column": "amount"})]}, {"audits": (Call(name="in_range", arguments=(("column", "amount"), ("max", "-1 + 2"), ("min", "0"))),)}),
     ("audits (one_of (column shop, allowed ('x', 'y')))", {"audits": [{"name": "one_of", "column": "shop", "allowed": ["'x'", "'y'"]}]}, {"audits": (Call(name="one_of", arguments=(("allowed", "('x', 'y')"), ("column", "shop"))),)}),

@@ -60,7 +60,7 @@ def _argument_of(item: Value, dialect: str, problems: Problems, *, sql_texts: bo
     normalized = normalize_identifiers(found, dialect=dialect)
     for identifier in normalized.find_all(exp.Identifier):
         identifier.set("quoted", not _NAME.fullmatch(identifier.name))
-    return normalized.sql(dialect="spark")
+    return normalized.sql(dialect="spark", comments=False)
 
 
 def _node(value: Value, dialect: str, problems: Problems, *, sql_texts: bool) -> exp.Expr | None:

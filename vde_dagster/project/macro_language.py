@@ -7,6 +7,7 @@ columns of the parents are known (see `vde_dagster.core.star_macro`).
 
 from __future__ import annotations
 
+import re
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 from typing import Final
@@ -14,7 +15,7 @@ from typing import Final
 from sqlglot import exp
 from sqlglot.dialects.dialect import Dialect
 from sqlglot.errors import ParseError
-from sqlglot.tokenizer_core import Token
+from sqlglot.tokenizer_core import Token, TokenType
 
 from vde_dagster.core.errors import Place
 from vde_dagster.core.macros import TIME_MACROS
@@ -38,6 +39,7 @@ __all__ = ["MacroScope", "Statements", "is_star_macro", "read_statements"]
 
 _JINJA: Final = ("{{", "{%")
 _JINJA_WORDS: Final = ("JINJA_QUERY_BEGIN", "JINJA_STATEMENT_BEGIN", "JINJA_END")
+_IN_TEXT: Final = re.compile(r"@\{?(\w+)")
 _CHECK: Final = "Check the SQL at this line against the model's dialect."
 
 
@@ -83,6 +85,7 @@ def read_statements(
         return None
     if _refuse_text(padded, tokens, place, problems):
         return None
+    _warn_of_texts(tokens, place, problems)
     expander = Expander(dialect=read, text=padded, scope=scope, builtins=BUILTINS)
     before = len(problems.found)
     expressions = [
@@ -122,6 +125,17 @@ def _place_of(token: Token | None, default: Place) -> Place:
     if token is None:
         return default
     return Place(path=default.path, line=token.line, column=token.col)
+
+
+def _warn_of_texts(tokens: Sequence[Token], place: Place, problems: Problems) -> None:
+    """Report time macros in quotes, which are texts like any other."""
+    for token in tokens:
+        words = _IN_TEXT.findall(token.text) if token.token_type is TokenType.STRING else []
+        name = next((word.lower() for word in words if word.lower() in TIME_MACROS), None)
+        if name is not None:
+            message = f"@{name} stands inside a text, which stays as it is written"
+            advice = f"Write @{name} without quotes; as a part of a text, CONCAT('...', @{name})."
+            problems.warn(_place_of(token, place), message, advice)
 
 
 def _refuse_text(text: str, tokens: Sequence[Token], place: Place, problems: Problems) -> bool:

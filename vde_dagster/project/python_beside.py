@@ -30,6 +30,8 @@ def read_beside(
         place = properties.places.get(key, Place(path=settings.source.path))
         for each in own.found:
             problems.add(place, f"{key}: {each.message}", each.advice)
+        for each in own.warnings:
+            problems.warn(place, f"{key}: {each.message}", each.advice)
         return found
 
     before = read("pre_statements", properties.before)
