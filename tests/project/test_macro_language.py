@@ -472,7 +472,7 @@ def test_an_unknown_dialect_is_told() -> None:
 
 
 QUOTED: list[tuple[str, list[tuple[int, str]]]] = [
-    ("SELECT a FROM t\nWHERE ds > '@start_ds'\nAND b < '@end_ds'", [(5, "start_ds"), (6, "end_ds")]),
+    ("SELECT a FROM t\nWHERE a > '@start_ds'\nAND b < '@end_ds'", [(5, "start_ds"), (6, "end_ds")]),
     ("SELECT 'a@b.example @start_ds' AS a", [(4, "start_ds")]),
     ("SELECT 'day=@{START_DATE}/' AS a", [(4, "start_date")]),
     ("SELECT '@execution_ts and @start_ds' AS a", [(4, "execution_ts")]),

@@ -43,6 +43,7 @@ from vde_dagster.core.kind import (
 )
 from vde_dagster.core.model import Call, PartitionField, Storage, Transform, Window
 from vde_dagster.core.names import ModelName
+from vde_dagster.core.schedule import due_interval
 from vde_dagster.project.configuration import Defaults
 from vde_dagster.project.model_properties import PROPERTIES, UNSUPPORTED
 
@@ -609,6 +610,56 @@ def test_what_is_read_and_not_carried_out_yet_is_told(header: str, words: str) -
     (warning,) = sql_model(header).warnings
     assert words in warning.message
     assert warning.advice.startswith("Until then")
+
+
+BORDERS: list[tuple[str, list[tuple[str, str]]]] = [
+    ("start '2026-01-15', cron '@monthly'", [("start '2026-01-15' lies inside [2026-01-01, 2026-02-01), which is left out; the first interval is [2026-02-01, 2026-03-01)", "'2026-01-01' or '2026-02-01'")]),
+    ("start '2026-01-15', end '2026-01-20', cron '@monthly'", [("start '2026-01-15' lies inside", "'2026-01-01' or"), ("end '2026-01-20' lies inside [2026-01-01, 2026-02-01), which is left out; there is no whole interval before it", "'2025-12-31' or '2026-01-31'")]),
+    ("end '2026-03-15', cron '@monthly'", [("end '2026-03-15' lies inside [2026-03-01, 2026-04-01), which is left out; the last interval is [2026-02-01, 2026-03-01)", "'2026-02-28' or '2026-03-31'")]),
+    ("start '2026-01-15 06:30'", [("inside [2026-01-15, 2026-01-16), which is left out; the first interval is [2026-01-16, 2026-01-17)", "'2026-01-15' or '2026-01-16'")]),
+    ("end '2026-01-15 06:30', cron '@hourly'", [("the last interval is [2026-01-15 05:00, 2026-01-15 06:00)", "'2026-01-15 06:00' or '2026-01-15 07:00'")]),
+    ("end '2026-01-15 00:30', cron '@hourly'", [("the last interval is [2026-01-14 23:00, 2026-01-15)", "'2026-01-14' or '2026-01-15 01:00'")]),
+    ("start '2026-01-15', cron '@yearly', interval_unit month", [("the first interval is [2026-02-01, 2026-03-01)", "'2026-01-01'")]),
+    ("start '2026-01-15', cron '@yearly'", [("the first interval is [2027-01-01, 2028-01-01)", "'2026-01-01'")]),
+    ("start '2026-01-01', end '2026-01-31', cron '@monthly'", []),
+    ("start '2026-01-15', end '2026-01-20'", []),
+    ("start '2026-01-15 06:00', cron '@hourly'", []),
+    ("kind VIEW, start '2026-01-15', cron '@monthly'", []),
+]  # fmt: skip
+
+
+@pytest.mark.parametrize("header,expected", BORDERS, ids=[row[0] for row in BORDERS])
+def test_a_start_or_end_that_cuts_an_interval_is_told_with_the_interval_that_counts(
+    header: str, expected: list[tuple[str, str]]
+) -> None:
+    query = "SELECT id FROM raw.orders" if "VIEW" in header else QUERY
+    model = sql_model(header, query)
+    assert len(model.warnings) == len(expected)
+    for warning, (words, advice) in zip(model.warnings, expected, strict=True):
+        assert words in warning.message
+        assert advice in warning.advice
+    late = utc(2030, 1, 1)
+    whole = due_interval(model, late)
+    for told in re.findall(r"the first interval is \[(\S+),", " ".join(row[0] for row in expected)):
+        assert whole is not None
+        assert whole.start == utc(*map(int, told.split("-")))
+    for told in re.findall(
+        r"the last interval is \[.*, (.*)\)", " ".join(row[0] for row in expected)
+    ):
+        assert whole is not None
+        assert whole.end == datetime.fromisoformat(told).replace(tzinfo=UTC)
+
+
+@pytest.mark.parametrize(
+    "header", ["start '9999-12-31 06:30'", "start '0001-01-01', end '0001-01-01 06:30'"]
+)
+def test_what_cuts_an_interval_at_the_ends_of_the_calendar_is_read(header: str) -> None:
+    assert sql_model(f"{header}, cron '@yearly'").warnings == ()
+
+
+def test_the_projects_own_start_may_cut_an_interval() -> None:
+    defaults = Defaults(start=utc(2026, 1, 15), cron="@monthly")
+    assert sql_model("", defaults=defaults).warnings == ()
 
 
 @pytest.mark.parametrize(

@@ -10,7 +10,7 @@ from sqlglot.tokenizer_core import TokenType
 
 from vde_dagster.core.dsha import Column
 from vde_dagster.core.errors import Place
-from vde_dagster.core.kind import Kind, View
+from vde_dagster.core.kind import Embedded, Kind, Seed, View
 from vde_dagster.core.late_data import LateDataMode, LateDataPolicy
 from vde_dagster.core.model import Body, Call, Model, ModelSource, Storage, Window
 from vde_dagster.core.names import ModelName
@@ -27,7 +27,7 @@ from vde_dagster.project.kind_options import read_kind
 from vde_dagster.project.late_data_property import check_kind, read_late_data
 from vde_dagster.project.model_block import ASSIGNING, CLOSING, OPENING, Value
 from vde_dagster.project.problems import Problems, suggestion
-from vde_dagster.project.schedule_properties import Schedule, read_schedule
+from vde_dagster.project.schedule_properties import Schedule, read_schedule, warn_of_borders
 from vde_dagster.project.values import read_flag, read_name, read_text, read_words
 
 PROPERTIES: Final = (
@@ -134,12 +134,15 @@ def read_properties(
         _check_kind(kind, storage, values, place, problems)
         _check_policy(kind, policy, values, problems)
     _warn_of_what_waits(values, policy, problems)
+    schedule = read_schedule(values, defaults, place, problems)
+    if not isinstance(kind, View | Embedded | Seed):  # these have no intervals
+        warn_of_borders(values, schedule, problems)
     return Properties(
         is_known=name is not None and kind is not None,
         places={key: value.place for key, value in values.items()},
         name=(name or _NAMELESS).within(defaults.catalog),
         kind=kind or View(),
-        schedule=read_schedule(values, defaults, place, problems),
+        schedule=schedule,
         owner=_text(values, "owner", problems),
         description=_text(values, "description", problems),
         tags=read_words(values.get("tags"), "the tag", problems),

@@ -3,12 +3,13 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
+from contextlib import suppress
 from dataclasses import dataclass
-from datetime import datetime
+from datetime import datetime, timedelta
 
 from vde_dagster.core.cron import CronInvalid, unit_of
 from vde_dagster.core.errors import Place
-from vde_dagster.core.intervals import EPOCH, IntervalUnit
+from vde_dagster.core.intervals import EPOCH, Interval, IntervalUnit, format_instant
 from vde_dagster.core.zones import ZoneUnknown, zone_of
 from vde_dagster.project.configuration import Defaults
 from vde_dagster.project.model_block import Value
@@ -45,6 +46,48 @@ def read_schedule(
         inherits_start=start is None and "start" not in values,
         end=end,
     )
+
+
+def warn_of_borders(values: Mapping[str, Value], schedule: Schedule, problems: Problems) -> None:
+    """Report a start or an end of the model's own that is no border of its intervals.
+
+    What is cut is no interval (`vde_dagster.core.schedule.due_interval`).
+    """
+    with suppress(OverflowError):  # at the ends of the calendar nothing is due
+        if "start" in values:
+            _warn_of_start(values["start"], schedule, problems)
+        if "end" in values and schedule.end is not None:
+            _warn_of_end(values["end"], schedule, schedule.end, problems)
+
+
+def _warn_of_start(value: Value, schedule: Schedule, problems: Problems) -> None:
+    unit, start = schedule.unit, schedule.start
+    before, first = unit.floor(start), unit.ceil(start)
+    if before == first:
+        return
+    message = f"start {value.written!r} lies inside {Interval(before, first)}, which is left out; "
+    message += f"the first interval is {Interval(first, unit.following(first))}"
+    borders = f"'{format_instant(before)}' or '{format_instant(first)}'"
+    problems.warn(value.place, message, f"Write {borders} to say where intervals begin.")
+
+
+def _warn_of_end(value: Value, schedule: Schedule, end: datetime, problems: Problems) -> None:
+    unit = schedule.unit
+    border, behind = unit.floor(end), unit.ceil(end)
+    if border == behind:
+        return
+    last = unit.shifted(border, -1)
+    told = f"the last interval is {Interval(last, border)}"
+    told = told if schedule.start <= last else "there is no whole interval before it"
+    message = f"end {value.written!r} lies inside {Interval(border, behind)}, which is left out; "
+    borders = f"{_written_end(border)} or {_written_end(behind)}"
+    problems.warn(value.place, message + told, f"Write {borders} to say where intervals end.")
+
+
+def _written_end(border: datetime) -> str:
+    """An exclusive end as it is written: at midnight as the last day."""
+    midnight = border == IntervalUnit.DAY.floor(border)
+    return f"'{format_instant(border - timedelta(days=1) if midnight else border)}'"
 
 
 def _cron(
