@@ -657,6 +657,19 @@ def test_what_cuts_an_interval_at_the_ends_of_the_calendar_is_read(header: str) 
     assert sql_model(f"{header}, cron '@yearly'").warnings == ()
 
 
+def test_the_documentation_of_start_and_end_tells_the_intervals_that_are_due() -> None:
+    section = DOCUMENT.read_text().split("### Start and end")[1].split("\n## ")[0]
+    rows = [line.split("|")[1:4] for line in section.splitlines() if line.startswith("| `")]
+    assert len(rows) == 6
+    for header, first, last in ([cell.strip(" `") for cell in row] for row in rows):
+        model = sql_model(header)
+        whole = due_interval(model, utc(2030, 1, 1))
+        assert whole is not None
+        cells = list(model.unit.cells(whole))
+        assert first in ("", str(cells[0]))
+        assert last in ("", str(cells[-1]))
+
+
 def test_the_projects_own_start_may_cut_an_interval() -> None:
     defaults = Defaults(start=utc(2026, 1, 15), cron="@monthly")
     assert sql_model("", defaults=defaults).warnings == ()

@@ -23,6 +23,7 @@ from vde_dagster.project.model_files import read_model
 from vde_dagster.project.problems import Problems
 from vde_dagster.project.signals import load_signals, ready_intervals, signal, value_of
 
+DOCUMENT = Path(__file__).parents[2] / "docs/models.md"
 START = datetime(2024, 1, 1, tzinfo=UTC)
 DAY = timedelta(days=1)
 UNITS = [Interval(START + n * DAY, START + (n + 1) * DAY) for n in range(4)]
@@ -71,6 +72,22 @@ def test_a_signal_lets_all_none_or_a_part_of_a_batch_pass(
     answer: str, expected: tuple[Interval, ...]
 ) -> None:
     assert asked("s", f"@signal()\ndef s(batch):\n    return {answer}\n") == expected
+
+
+def test_the_example_of_the_documentation_lets_the_days_pass_that_are_marked(
+    tmp_path: Path,
+) -> None:
+    section = DOCUMENT.read_text().split("## Signals")[1]
+    code = section.split("```python\n")[1].split("```")[0]
+    for day, name in (
+        ("2024-01-01", "_SUCCESS"),
+        ("2024-01-02", "part"),
+        ("2024-01-03", "_SUCCESS"),
+    ):
+        (tmp_path / day).mkdir()
+        (tmp_path / day / name).touch()
+    assert asked(f"exported (folder := '{tmp_path}')", code) == (days(0, 1), days(2, 3))
+    assert asked(f"exported (folder := '{tmp_path}', marker := 'part')", code) == (days(1, 2),)
 
 
 def test_several_signals_pass_what_each_of_them_lets_pass_and_later_ones_are_asked_for_less() -> (
