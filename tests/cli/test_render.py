@@ -307,6 +307,23 @@ def test_an_embedded_model_stands_in_its_readers_and_has_no_table(landed: Path) 
     assert (days["table"], days["table_version"]) == (None, None)
 
 
+def test_the_statements_of_a_python_model_stand_around_its_function(landed: Path) -> None:
+    statements = "pre_statements=['DROP TABLE m.a'], post_statements=[\"SET a = @VAR('b', 5)\"],\n"
+    text = SCORES.replace("columns=", f"{statements}    columns=")
+    (landed / "models" / "mart" / "scores.py").write_text(text)
+    done = call("render", "mart.scores", "--project", landed)
+    assert done.exit_code == 0, done.stderr
+    before, sentence, after = done.stdout.strip().split("\n\n")
+    assert (before, after) == ("DROP TABLE m.a;", "SET a = 5;")
+    assert sentence.startswith("mart.scores is a Python model")
+    facts = rendered(landed, "mart.scores")
+    assert (facts["before"], facts["after"], facts["sql"]) == (
+        ["DROP TABLE m.a"],
+        ["SET a = 5"],
+        None,
+    )
+
+
 def test_another_dialect(landed: Path) -> None:
     facts = rendered(landed, "staging.events", "--dialect", "duckdb")
     assert facts["dialect"] == "duckdb"
@@ -325,6 +342,7 @@ def test_a_python_model_says_its_function_and_what_it_reads(landed: Path) -> Non
     facts = rendered(landed, "mart.scores", "--start", "2024-01-10")
     assert facts["sql"] is None
     assert facts["python"] == {"path": "models/mart/scores.py", "function": "scores"}
+    assert (facts["before"], facts["after"]) == ([], [])
     raw, staging = facts["inputs"]
     assert (raw["model"], raw["table"], raw["ranges"]) == ("raw.events", "raw.events", None)
     assert staging["ranges"] == [
