@@ -176,7 +176,8 @@ def _known(written: Iterable[tuple[str, Value]], problems: Problems) -> dict[str
             message = f"the property {key!r} is not supported and has no effect"
             problems.warn(value.place, message, "Take it out.")
         elif key not in PROPERTIES:
-            problems.add(value.place, f"unknown property {key!r}", suggestion(key, PROPERTIES))
+            own = [each for each in PROPERTIES if value.in_python or each not in _PYTHON_ONLY]
+            problems.add(value.place, f"unknown property {key!r}", suggestion(key, own))
         elif key in _PYTHON_ONLY and not value.in_python:
             advice = "Write the statements before and behind the query, with `;` between them."
             problems.add(value.place, f"the property {key!r} is for Python models", advice)

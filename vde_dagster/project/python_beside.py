@@ -42,9 +42,11 @@ def _read(
     texts: tuple[Value, ...], properties: Properties, settings: Settings, problems: Problems
 ) -> Statements:
     place = Place(path=settings.source.path)
-    for each in texts:
-        if not each.is_string:
-            problems.add(place, f"{each.raw} is no text", "Write each statement as a text of SQL.")
+    wrong = [each for each in texts if not each.is_string]
+    for each in wrong:
+        problems.add(place, f"{each.raw} is no text", "Write each statement as a text of SQL.")
+    if wrong:
+        return _NONE
     files = settings.source.attachments.items()
     macros = {path: text for path, text in files if path.startswith("macros/")}
     functions, _ = load_user_macros(macros)  # what is wrong with a file is told at the file
