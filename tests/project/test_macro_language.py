@@ -495,3 +495,21 @@ def test_a_time_macro_in_quotes_stays_a_text_and_is_told(
         (line, f"@{name}") for line, name in expected
     ]
     assert all("without quotes" in each.advice for each in problems.warnings)
+
+
+@pytest.mark.parametrize(
+    "macro,text",
+    [
+        ("@STAR", "SELECT 1 AS a;\nCREATE TABLE b AS SELECT @STAR(a.b) FROM a.b"),
+        ("@UNION", "SELECT 1 AS a;\nCREATE TABLE b AS @UNION('all', a.b, a.c)"),
+    ],
+)
+def test_the_columns_of_relations_are_not_known_in_statements_beside_the_query(
+    macro: str, text: str
+) -> None:
+    problems = Problems()
+    found = read_statements(text, dialect="spark", place=PLACE, scope=SCOPE, problems=problems)
+    assert found is None
+    (problem,) = problems.found
+    assert problem.message.startswith(f"{macro} stands in a statement beside the query")
+    assert problem.place.line == PLACE.line + 1

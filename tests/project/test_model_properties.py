@@ -536,6 +536,7 @@ WRONG_PYTHON: list[tuple[dict[str, object], str, str]] = [
     ({"physical_properties": {"a": float("nan")}}, "the argument 'physical_properties' cannot be used", "texts, numbers"),
     ({"pre_statements": [5]}, "pre_statements: 5 is no text", "text of SQL"),
     ({"pre_statements": ["SET a = 1", "DROP TABLE ("]}, "pre_statements: the query does not parse", "dialect"),
+    ({"pre_statements": ["SET a = 1; SELECT 1"]}, "is a query, whose rows nobody reads", "Take it out"),
     ({"post_statements": "DROP TABLE @nope"}, "post_statements: unknown macro @nope", "Known"),
     ({"post_statements": "{{ jinja }}"}, "post_statements: the query has Jinja", "macros"),
     ({"enabled": "perhaps"}, "enabled 'perhaps' is neither true nor false", "Write one."),

@@ -200,6 +200,10 @@ def _check_left(statement: exp.Expr, tokens: Tokens, dialect: Dialect) -> None:
         if any(isinstance(each, str) and MARK in each for each in node.args.values()):
             advice = "Put the macro where an expression, a name or a whole statement may stand."
             raise MacroError("a macro stands where it cannot be filled in", advice, token=tokens[0])
+        if is_star_macro(node) and not isinstance(statement, exp.Query):
+            message = f"{node.name} stands in a statement beside the query, where the columns of "
+            message += "relations are not known"
+            raise MacroError(message, "Name the columns.", token=tokens[0])
         if isinstance(node, exp.Parameter) and node.name.lower() not in TIME_MACROS:
             name = node.name.lower()
             known = suggestion(name, sorted({*TIME_MACROS, *BUILTINS}))

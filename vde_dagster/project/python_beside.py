@@ -5,6 +5,8 @@ from __future__ import annotations
 from dataclasses import replace
 from typing import Final
 
+from sqlglot import exp
+
 from vde_dagster.core.errors import Place
 from vde_dagster.core.sql_errors import SQL_ERRORS, first_line
 from vde_dagster.core.table_names import project_names_of_statement
@@ -55,6 +57,9 @@ def _read(
     read = read_statements(
         text, dialect=properties.dialect, place=place, scope=scope, problems=problems
     )
+    if read is not None and any(isinstance(each, exp.Query) for each in read.expressions):
+        message = "a statement beside the function is a query, whose rows nobody reads"
+        problems.add(place, message, "Take it out, or read the rows in the function.")
     try:
         named = [
             project_names_of_statement(each, settings.defaults.catalog)
