@@ -447,11 +447,11 @@ def test_seeds_have_the_declared_types(world: World) -> None:
 @pytest.mark.parametrize(
     "text, told",
     [
-        ("code,amount,day,at,open\na,1,2013-01-01,,true\nb,x,,,\n", "line 3, column amount: 'x'"),
-        ('code,amount,day,at,open\n"a\nb",1,2013-13-01,,\n', "line 2, column day: '2013-13-01'"),
-        ("code,amount,day,at,open\na,1.234,,,\n", "line 2, column amount"),
+        ("code,amount,day,at,open\na,1,2013-01-01,,true\nb,x,,,\n", "line 3: column amount: 'x'"),
+        ('code,amount,day,at,open\n"a\nb",1,2013-13-01,,\n', "line 2: column day: '2013-13-01'"),
+        ("code,amount,day,at,open\na,1.234,,,\n", "line 2: column amount"),
         ("code,amount,day,at\na,1,,\n", "line 1: the header"),
-        ("code,amount,day,at,open\na,1,\n", "line 2 has 3 cells"),
+        ("code,amount,day,at,open\na,1,\n", "line 2: there are 3 cells"),
     ],
 )
 def test_a_wrong_seed_cell_is_named_with_its_line(world: World, text: str, told: str) -> None:

@@ -250,6 +250,19 @@ def test_a_seed_is_found_though_an_apostrophe_stands_before_it(tmp_path: Path) -
     assert [column.name for column in found.columns] == ["a", "b"]
 
 
+def test_what_is_wrong_in_a_seeds_file_is_told_there_and_not_to_its_readers(tmp_path: Path) -> None:
+    header = "MODEL (name m.x, kind SEED (path '../../seeds/a.csv'), columns (id int, d date))"
+    files: dict[str, str | bytes] = {
+        "models/m/x.sql": header,
+        "models/m/y.sql": "SELECT id, nope FROM m.x",
+        "seeds/a.csv": "id,d\n1,2024-01-01\nx,2024-13-01\n",
+    }
+    assert told(write(tmp_path, files)) == [
+        ("seeds/a.csv:3", "the seed m.x: column id: 'x' is no int"),
+        ("seeds/a.csv:3", "the seed m.x: column d: '2024-13-01' is no date"),
+    ]
+
+
 @pytest.mark.parametrize(
     "text,line",
     [

@@ -25,6 +25,7 @@ from vde_dagster.core.macros import macros_in
 from vde_dagster.core.model import Model, Query, SeedRows
 from vde_dagster.core.named_columns import clashing_columns, missing_columns
 from vde_dagster.core.names import ModelName
+from vde_dagster.core.seed_rows import seed_columns
 from vde_dagster.core.time_filter import filters_by_time
 from vde_dagster.core.time_formats import why_no_axis
 from vde_dagster.core.unresolved import guess, line_of
@@ -247,8 +248,7 @@ def _columns(model: Model, canonical: CanonicalQuery | None) -> tuple[Column, ..
     declared = {column.name.lower(): column for column in model.columns}
     own = canonical.columns if canonical is not None else model.columns
     if isinstance(model.body, SeedRows) and not model.columns:
-        header = model.body.text.split("\n", maxsplit=1)[0].strip()
-        own = tuple(Column(name=name.strip(), type="string") for name in header.split(","))
+        own = seed_columns(model.body.text)
     names = {each.name.lower() for each in own}
     added = [each for each in _validity(model) if each.name not in names]
     return tuple(_column(each, declared.get(each.name.lower()), model) for each in (*own, *added))

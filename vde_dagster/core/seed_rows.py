@@ -5,13 +5,18 @@ from __future__ import annotations
 import csv
 import io
 import re
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Iterator, Sequence
+from dataclasses import replace
 from datetime import UTC, date, datetime
-from decimal import Decimal, InvalidOperation
-from typing import Final
+from decimal import Decimal
+from itertools import islice
+from typing import TYPE_CHECKING, Final
 
 from vde_dagster.core.dsha import Column
-from vde_dagster.core.errors import EvaluationFailed
+from vde_dagster.core.errors import EvaluationFailed, Finding
+
+if TYPE_CHECKING:
+    from _csv import Reader
 
 Cell = bool | int | float | Decimal | date | datetime | str | None
 
@@ -34,10 +39,13 @@ _TRUTH: Final = {"true": True, "t": True, "yes": True, "y": True, "1": True} | {
 }  # fmt: skip
 
 
+_MOST: Final = 20
+"""How many things are told of one file; what is more is counted."""
+
+
 def seed_columns(text: str) -> tuple[Column, ...]:
     """The columns that a CSV text without declared columns has: its header's names, as text."""
-    header = next(csv.reader(io.StringIO(text)), [])
-    return tuple(Column(name=name.strip(), type="string") for name in header)
+    return _texts(next(_reader(text), []))
 
 
 def seed_rows(text: str, columns: Sequence[Column]) -> list[tuple[Cell, ...]]:
@@ -49,57 +57,134 @@ def seed_rows(text: str, columns: Sequence[Column]) -> list[tuple[Cell, ...]]:
         EvaluationFailed: The header has not exactly these columns, a line has another number of
             cells, or a cell does not fit its column; the text names line and column.
     """
-    reader = csv.reader(io.StringIO(text.removeprefix("\ufeff")), strict=True)
     rows: list[tuple[Cell, ...]] = []
-    line = 1
-    try:
-        order = _order(next(reader, []), columns)
-        parsers = [_parser(column) for column in columns]
-        line = reader.line_num + 1
-        for cells in reader:
-            if cells:
-                if len(cells) != len(columns):
-                    raise EvaluationFailed(
-                        f"line {line} has {len(cells)} cells, the header has {len(columns)}"
-                    )
-                rows.append(
-                    tuple(
-                        _cell(cells[position], parse, column, line)
-                        for position, parse, column in zip(order, parsers, columns, strict=True)
-                    )
-                )
-            line = reader.line_num + 1
-    except csv.Error as error:
-        raise EvaluationFailed(f"line {line} is no CSV: {error}") from error
+    for each in _read(text, columns):
+        if isinstance(each, Finding):
+            where = f"line {each.line}: " if each.line is not None else ""
+            raise EvaluationFailed(f"{where}{each.message}. {each.advice}")
+        rows.append(each)
     return rows
 
 
-def _order(header: Sequence[str], columns: Sequence[Column]) -> list[int]:
-    """Where each declared column stands in the lines."""
-    names = [name.strip().lower() for name in header]
-    wanted = [column.name.lower() for column in columns]
-    missing = [name for name in wanted if name not in names]
-    extra = [name for name in names if name not in wanted]
-    if missing or extra or len(names) != len(wanted):
-        raise EvaluationFailed(
-            f"line 1: the header has {', '.join(names) or 'no columns'}; "
-            f"declared are {', '.join(wanted)}"
-        )
-    return [names.index(name) for name in wanted]
+def seed_findings(text: str, columns: Sequence[Column]) -> list[Finding]:
+    """What keeps a CSV text from being read: all of it, or the first of it and a count.
+
+    Args:
+        text: The whole file.
+        columns: The declared ones; empty where the header names them.
+    """
+    wrong = (each for each in _read(text, columns) if isinstance(each, Finding))
+    found = list(islice(wrong, _MOST))
+    beyond = next(wrong, None)
+    if beyond is not None:
+        more = 1 + sum(1 for _ in wrong)
+        message = f"{more} more cell{'s do' if more > 1 else ' does'} not fit from here on"
+        found.append(replace(beyond, message=message, advice="Correct those above first."))
+    return found
 
 
-def _cell(text: str, parse: Callable[[str], Cell], column: Column, line: int) -> Cell:
-    if text == "":
-        return None
+def _reader(text: str) -> Reader:
+    return csv.reader(io.StringIO(text.removeprefix("\ufeff")), strict=True)
+
+
+def _texts(header: Sequence[str]) -> tuple[Column, ...]:
+    return tuple(Column(name=name.strip(), type="string") for name in header)
+
+
+def _read(text: str, declared: Sequence[Column]) -> Iterator[tuple[Cell, ...] | Finding]:
+    """The rows that can be read, and what is wrong with the others."""
+    reader, line = _reader(text), 1
     try:
-        return parse(text)
-    except (ValueError, InvalidOperation, KeyError) as error:
-        raise EvaluationFailed(
-            f"line {line}, column {column.name}: {text!r} is no {column.type}"
-        ) from error
+        header = next(reader, [])
+        columns = declared or _texts(header)
+        names = [each.name.lower() for each in _texts(header)]
+        if not any(names):
+            advice = "Write the names of the columns in the first line."
+            yield Finding(message="the file does not name its columns", advice=advice, line=1)
+            return
+        yield from _wrong_header(names, columns)
+        cells = _Cells(names, columns)
+        yield from cells.unreadable
+        line = reader.line_num + 1
+        for texts in reader:
+            if texts:
+                yield from cells.read(texts, line)
+            line = reader.line_num + 1
+    except csv.Error as error:
+        yield Finding(
+            message=f"this is no CSV: {error}",
+            advice='A text with a comma, a quote or a line break stands in quotes: "a ""b"", c".',
+            line=line,
+        )
 
 
-def _parser(column: Column) -> Callable[[str], Cell]:
+def _wrong_header(names: Sequence[str], columns: Sequence[Column]) -> Iterator[Finding]:
+    """What is wrong with the first line, given its names in lower case."""
+    for name in dict.fromkeys(each for each in names if names.count(each) > 1 or not each):
+        message = f"the header has several columns named {name!r}"
+        message = message if name else "a column of the header has no name"
+        yield Finding(message=message, advice="Give each column a name of its own.", line=1)
+    wanted = [column.name.lower() for column in columns]
+    if set(wanted) != set(names):
+        yield Finding(
+            message=f"the header has {', '.join(names)}; declared are {', '.join(wanted)}",
+            advice="Declare exactly the columns of the header, or none, which makes all texts.",
+            line=1,
+        )
+
+
+class _Cells:
+    """How the cells of a line become a row of these columns, given the header in lower case."""
+
+    def __init__(self, names: Sequence[str], columns: Sequence[Column]) -> None:
+        self._width = len(names)
+        self._columns = [each for each in columns if names.count(each.name.lower()) == 1]
+        self._positions = [names.index(each.name.lower()) for each in self._columns]
+        self._parsers = [_parser(each) for each in self._columns]
+
+    @property
+    def unreadable(self) -> Iterator[Finding]:
+        """Columns of types that no text is read as."""
+        for column, parser in zip(self._columns, self._parsers, strict=True):
+            if parser is None:
+                yield Finding(
+                    message=f"column {column.name}: a CSV cell cannot be read as {column.type}",
+                    advice="Declare a number, boolean, date, timestamp or string.",
+                )
+
+    def read(self, texts: Sequence[str], line: int) -> Iterator[tuple[Cell, ...] | Finding]:
+        """The row of one line, or what is wrong with it."""
+        if len(texts) != self._width:
+            message = f"there are {len(texts)} cells, and the header has {self._width}"
+            advice = "Write one cell for each column; one with a comma in it stands in quotes."
+            yield Finding(message=message, advice=advice, line=line)
+            return
+        row: list[Cell] = []
+        for position, parse, column in zip(
+            self._positions, self._parsers, self._columns, strict=True
+        ):
+            text = texts[position]
+            try:
+                row.append(parse(text) if parse is not None and text else None)
+            except (ValueError, ArithmeticError, KeyError):
+                yield _misfit(text, column, line)
+        yield tuple(row)
+
+
+def _misfit(text: str, column: Column, line: int) -> Finding:
+    shown = text if len(text) <= _WIDEST else f"{text[:_WIDEST]}..."
+    return Finding(
+        message=f"column {column.name}: {shown!r} is no {column.type}",
+        advice="Write it as that type, leave the cell empty for NULL, or declare another type.",
+        line=line,
+    )
+
+
+_WIDEST: Final = 60
+
+
+def _parser(column: Column) -> Callable[[str], Cell] | None:
+    """How a cell of a column is read; None where no text is of such a type."""
     spelled = column.type.strip().lower()
     name = _ALIASES.get(spelled, spelled)
     if bits := _RANGES.get(name):
@@ -117,12 +202,7 @@ def _parser(column: Column) -> Callable[[str], Cell]:
         "timestamp": _instant,
         "timestamp_ntz": _wall_clock,
     }
-    if name not in plain:
-        raise EvaluationFailed(
-            f"column {column.name}: a CSV cell cannot be read as {column.type}; declare a number, "
-            "boolean, date, timestamp or string"
-        )
-    return plain[name]
+    return plain.get(name)
 
 
 def _integer(text: str, bits: int) -> int:

@@ -3,9 +3,10 @@
 from __future__ import annotations
 
 import json
+import posixpath
 from collections.abc import Collection, Mapping
 from dataclasses import replace
-from pathlib import PurePath
+from pathlib import Path, PurePath
 
 from sqlglot import exp
 
@@ -15,6 +16,7 @@ from vde_dagster.core.intervals import EPOCH
 from vde_dagster.core.kind import External, Seed
 from vde_dagster.core.model import Model, ModelSource, Query, SeedRows
 from vde_dagster.core.names import InvalidName, ModelName
+from vde_dagster.core.seed_rows import seed_findings
 from vde_dagster.core.sql_errors import SQL_ERRORS, first_line
 from vde_dagster.core.table_names import (
     name_of_table,
@@ -234,6 +236,11 @@ def _seed(
             "behind a symbolic link, has to be copied into it.",
         )
         return None
+    file = Path(posixpath.normpath((settings.source.path.parent / properties.kind.path).as_posix()))
+    for finding in seed_findings(text, properties.columns):
+        declared = properties.places.get("columns", place)
+        where = declared if finding.line is None else Place(path=file, line=finding.line)
+        problems.add(where, f"the seed {properties.name}: {finding.message}", finding.advice)
     gates = _signal_files(settings, properties, place, problems)
     kept = settings.used((), {properties.kind.path, *gates})
     return build_model(kept, properties, place, SeedRows(text=text), ())

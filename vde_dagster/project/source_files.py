@@ -105,12 +105,20 @@ def model_sources(
             unread.add(relative, "")
             continue
         source = ModelSource(path=relative, text=text, defaults=settings)
-        attached = {**python.texts, **_attachments(source, folder, problems)}
-        yield replace(source, attachments=attached)
+        attached = _attachments(source, folder, problems)
+        if attached is None:
+            unread.add(relative, text)
+            continue
+        yield replace(source, attachments={**python.texts, **attached})
 
 
-def _attachments(source: ModelSource, folder: Path, problems: list[Problem]) -> dict[str, str]:
-    """The file that a SEED model names, where it lies in the project, links followed."""
+def _attachments(
+    source: ModelSource, folder: Path, problems: list[Problem]
+) -> dict[str, str] | None:
+    """The file that a SEED model names, where it lies in the project, links followed.
+
+    None where it cannot be read, which is a problem.
+    """
     written = seed_path(source)
     if written is None:
         return {}
@@ -125,7 +133,7 @@ def _attachments(source: ModelSource, folder: Path, problems: list[Problem]) -> 
         message = f"the seed {written!r} cannot be read: {error}"
     advice = "Save it as a CSV file in UTF-8."
     problems.append(Problem(place=Place(path=source.path), message=message, advice=advice))
-    return {written: ""}
+    return None
 
 
 def read_models(

@@ -20,6 +20,7 @@ from tests.kinds.sentences.projects import (
     span,
 )
 from vde_dagster import kinds
+from vde_dagster.core.errors import ProjectInvalid
 from vde_dagster.core.intervals import Interval
 from vde_dagster.core.kind import ScdType2, ScdType2ByColumn, ScdType2ByTime
 from vde_dagster.core.model import Model
@@ -186,6 +187,19 @@ def test_a_query_does_not_return_the_columns_that_are_added(text: str) -> None:
     assert "valid_to_name" in found.advice
     renamed = with_option(text, "valid_to_name ended")
     assert read(renamed.replace("SELECT id", "SELECT ds AS valid_to, id")).warnings == ()
+
+
+@BOTH
+def test_a_star_does_not_return_them_either(text: str) -> None:
+    """raw.menu has a column changed_on."""
+    columns = text[text.index("SELECT") : text.index(" FROM raw")]
+    starred = text.replace(columns, "SELECT *")
+    with pytest.raises(ProjectInvalid) as caught:
+        graph_of(with_option(starred, "valid_from_name changed_on"))
+    (found,) = caught.value.problems
+    assert "the query returns 'changed_on', which SCD_TYPE_2_BY" in found.message
+    assert "valid_from_name" in found.advice
+    assert "changed_on" in [name for name, _ in columns_of(starred)]
 
 
 @BOTH

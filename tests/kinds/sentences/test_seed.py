@@ -5,8 +5,11 @@ from __future__ import annotations
 from datetime import date
 from pathlib import Path
 
+import pytest
+
 from tests.app.memory_world import MemoryWorld, build
 from tests.kinds.sentences.projects import graph_of, node_of, read, refusal
+from vde_dagster.core.errors import ProjectInvalid
 from vde_dagster.core.kind import Seed
 from vde_dagster.project.loading import load_project
 
@@ -82,6 +85,103 @@ def test_declared_columns_have_the_types_of_the_dialect() -> None:
         ("item_id", "bigint"),
         ("event_date", "date"),
     ]
+
+
+def told(rows: str, text: str = EXAMPLE) -> list[tuple[str, int, str]]:
+    """File, line and message of each thing that is wrong with a seed's file; all have advice."""
+    with pytest.raises(ProjectInvalid) as caught:
+        read(text, {PATH: rows})
+    found = caught.value.problems
+    assert all(each.advice for each in found)
+    start = "the seed demo.seed_example: "
+    return [
+        (str(each.place.path), each.place.line, each.message.removeprefix(start)) for each in found
+    ]
+
+
+FILE = "seeds/seed_example.csv"
+UNDECLARED = "MODEL (name demo.seed_example, kind SEED (path '../../seeds/seed_example.csv'))"
+
+
+@pytest.mark.parametrize(
+    "rows,expected",
+    [
+        (
+            "id,item_id,event_date\nx,2,2024-13-01\n3,4,2020-01-02\n5,,soon\n",
+            [
+                (2, "column id: 'x' is no bigint"),
+                (2, "column event_date: '2024-13-01' is no date"),
+                (4, "column event_date: 'soon' is no date"),
+            ],
+        ),
+        (
+            "id,item_id,event_date\n1,2\n1,2,2020-01-01,4\n",
+            [
+                (2, "there are 2 cells, and the header has 3"),
+                (3, "there are 4 cells, and the header has 3"),
+            ],
+        ),
+        (
+            'event_date,id,item_id\n2020-01-01,1,"2\n"\n2020-01-01,one,2\n',
+            [(4, "column id: 'one' is no bigint")],
+        ),
+        (
+            "id,event_date\n1,2020-01-32\n",
+            [
+                (1, "the header has id, event_date; declared are id, item_id, event_date"),
+                (2, "column event_date: '2020-01-32' is no date"),
+            ],
+        ),
+        (
+            "id,item_id,event_date,ID\n1,2,2020-01-01,4\n",
+            [(1, "the header has several columns named 'id'")],
+        ),
+        ("", [(1, "the file does not name its columns")]),
+        ("\nid,item_id,event_date\n1,2,3\n", [(1, "the file does not name its columns")]),
+        ('id,item_id,event_date\n1,2,"2020', [(2, "this is no CSV: unexpected end of data")]),
+        (
+            "id,item_id,event_date\n1,2,0001-01-01\n" + "9" * 70 + ",2,2020-01-01\n",
+            [(3, f"column id: '{'9' * 60}...' is no bigint")],
+        ),
+    ],
+)
+def test_what_does_not_fit_in_its_file_is_told_with_its_line(
+    rows: str, expected: list[tuple[int, str]]
+) -> None:
+    assert told(rows) == [(FILE, line, message) for line, message in expected]
+
+
+@pytest.mark.parametrize(
+    "rows,message",
+    [
+        ("id,d,ID\n1,2,3\n", "the header has several columns named 'id'"),
+        ("id,,d\n1,2,3\n", "a column of the header has no name"),
+        ("", "the file does not name its columns"),
+    ],
+)
+def test_a_header_names_each_column_once(rows: str, message: str) -> None:
+    assert told(rows, UNDECLARED) == [(FILE, 1, message)]
+
+
+def test_of_many_misfits_the_first_are_told_and_the_others_counted() -> None:
+    rows = "id,item_id,event_date\n" + "x,2,2020-01-01\n" * 50
+    found = told(rows)
+    assert [line for _, line, _ in found] == list(range(2, 23))
+    assert {message for _, _, message in found[:20]} == {"column id: 'x' is no bigint"}
+    assert found[20][2] == "30 more cells do not fit from here on"
+
+
+def test_a_column_of_a_type_that_no_text_has_is_told_where_it_is_declared() -> None:
+    text = EXAMPLE.replace("item_id INT64", "item_id ARRAY<INT64>")
+    (found,) = told(ROWS, text)
+    line = EXAMPLE[: EXAMPLE.index("columns (")].count("\n") + 1
+    assert found[:2] == ("models/m/x.sql", line)
+    assert "a CSV cell cannot be read as array<bigint>" in found[2]
+
+
+def test_names_in_quotes_and_a_byte_order_mark_are_read_like_others() -> None:
+    node = node_of(UNDECLARED, attachments={PATH: '\ufeff"id","a, b"\r\n1,2\r\n'})
+    assert [each.name for each in node.columns] == ["id", "a, b"]
 
 
 def test_a_grain_may_have_several_columns() -> None:
