@@ -171,8 +171,7 @@ COLUMNS = "raw.t has a, b, c, ts, day, e."
             ],
         ),
         (
-            "SELECT a FROM raw.t AS t WHERE EXISTS (\n SELECT 1 FROM raw.u AS u\n"
-            " WHERE u.a = t.a AND zz = 1)",
+            "SELECT a FROM raw.t AS t WHERE EXISTS (\n SELECT 1 FROM raw.u\n WHERE u.a = zz)",
             [
                 (
                     3,
