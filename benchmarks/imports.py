@@ -26,7 +26,8 @@ def seconds(code: str) -> float:
 
 def main() -> None:
     """Print both medians."""
-    modules = sorted(f"vde_dagster.core.{path.stem}" for path in CORE.glob("[a-z]*.py"))
+    paths = (path.relative_to(CORE).with_suffix("") for path in CORE.rglob("[a-z]*.py"))
+    modules = sorted(".".join(["vde_dagster.core", *path.parts]) for path in paths)
     commands = {"python alone": "pass", "with the core": f"import {', '.join(modules)}"}
     found: dict[str, list[float]] = {name: [] for name in commands}
     for _ in range(ROUNDS):

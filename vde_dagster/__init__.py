@@ -17,9 +17,9 @@ if TYPE_CHECKING:
     from vde_dagster.orchestration.definitions import build_definitions
     from vde_dagster.orchestration.io_manager import VdeIcebergIOManager
     from vde_dagster.orchestration.translator import VdeTranslator
+    from vde_dagster.project.macros.files import macro
     from vde_dagster.project.python_models import model
     from vde_dagster.project.signals import signal
-    from vde_dagster.project.user_macros import macro
 
 _HOMES = {
     "ModelContext": "vde_dagster.lakehouse.evaluation",
@@ -27,7 +27,7 @@ _HOMES = {
     "VdeProject": "vde_dagster.app.world",
     "VdeTranslator": "vde_dagster.orchestration.translator",
     "build_definitions": "vde_dagster.orchestration.definitions",
-    "macro": "vde_dagster.project.user_macros",
+    "macro": "vde_dagster.project.macros.files",
     "model": "vde_dagster.project.python_models",
     "signal": "vde_dagster.project.signals",
 }

@@ -139,7 +139,7 @@ def test_sources_behind_variables_and_macros_are_found_and_disabled_models_read_
         file.write("variables: {which: first}\n")
     (undeclared / "macros").mkdir()
     (undeclared / "macros" / "shop.py").write_text(
-        "from vde_dagster.project.user_macros import macro\n"
+        "from vde_dagster.project.macros.files import macro\n"
         "@macro()\n"
         "def all_of_second():\n"
         "    return '(SELECT x FROM raw.second)'\n"

@@ -15,10 +15,10 @@ from sqlglot.optimizer.qualify import qualify
 from vde_dagster.core.errors import Place
 from vde_dagster.core.graph import Graph, build_graph
 from vde_dagster.core.intervals import Interval
-from vde_dagster.core.macros import TimeRange
 from vde_dagster.core.model import ModelSource
 from vde_dagster.core.names import ModelName, TableName
 from vde_dagster.core.render_model import RenderedModel, render_model
+from vde_dagster.core.sql.macros import TimeRange
 from vde_dagster.project.configuration import Defaults
 from vde_dagster.project.model_files import external_source, read_model
 from vde_dagster.project.settings import texts_of

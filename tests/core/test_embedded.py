@@ -10,10 +10,10 @@ from sqlglot import exp
 from vde_dagster.core.embedded import embedded_above, stored_parents
 from vde_dagster.core.graph import Graph
 from vde_dagster.core.intervals import EPOCH
-from vde_dagster.core.macros import TimeRange
 from vde_dagster.core.names import ModelName
 from vde_dagster.core.render_model import render_model
-from vde_dagster.core.rendering import model_name_of
+from vde_dagster.core.sql.macros import TimeRange
+from vde_dagster.core.sql.rendering import model_name_of
 
 GraphOf = Callable[[Mapping[str, str]], Graph]
 

@@ -9,12 +9,12 @@ import pytest
 import sqlglot
 from sqlglot import exp
 
-from vde_dagster.core.canonical import canonicalize
 from vde_dagster.core.dsha import Column
-from vde_dagster.core.input_ranges import WHOLE, InputRange, TimeAxis, input_ranges
 from vde_dagster.core.intervals import EPOCH, Interval, IntervalUnit
 from vde_dagster.core.names import ModelName
-from vde_dagster.core.rendering import spark_form
+from vde_dagster.core.reads.input_ranges import WHOLE, InputRange, TimeAxis, input_ranges
+from vde_dagster.core.sql.canonical import canonicalize
+from vde_dagster.core.sql.rendering import spark_form
 
 P, Q = ModelName("s", "p"), ModelName("s", "q")
 COLUMNS = (Column(name="ts", type="timestamp"), Column(name="k", type="int"))

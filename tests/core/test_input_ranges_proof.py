@@ -21,18 +21,18 @@ from hypothesis import HealthCheck, assume, given, settings
 from hypothesis import strategies as st
 from sqlglot import exp
 
-from vde_dagster.core.canonical import canonicalize
 from vde_dagster.core.dsha import Column
-from vde_dagster.core.input_ranges import (
+from vde_dagster.core.intervals import Interval, IntervalUnit
+from vde_dagster.core.names import ModelName
+from vde_dagster.core.reads.input_ranges import (
     WHOLE,
     InputRange,
     TimeAxis,
     WholeTable,
     input_ranges,
 )
-from vde_dagster.core.intervals import Interval, IntervalUnit
-from vde_dagster.core.names import ModelName
-from vde_dagster.core.rendering import spark_form
+from vde_dagster.core.sql.canonical import canonicalize
+from vde_dagster.core.sql.rendering import spark_form
 
 FIRST = datetime(2024, 2, 27, tzinfo=UTC)
 HALF_HOURS = 5 * 48  # up to the second of March: a leap day, a month's end, a week's end

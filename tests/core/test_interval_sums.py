@@ -6,8 +6,8 @@ import pytest
 import sqlglot
 from sqlglot import exp
 
-from vde_dagster.core.canonical import canonical_form
-from vde_dagster.core.interval_sums import with_closed_sums
+from vde_dagster.core.sql.canonical import canonical_form
+from vde_dagster.core.sql.interval_sums import with_closed_sums
 
 PARTS = "INTERVAL '3' DAYS + INTERVAL '2' HOURS"
 

@@ -10,7 +10,6 @@ import pytest
 from sqlglot import parse_one
 from sqlglot.expressions import Query
 
-from vde_dagster.core.canonical import canonicalize
 from vde_dagster.core.dsha import Column
 from vde_dagster.core.graph import Graph, build_graph
 from vde_dagster.core.lineage import (
@@ -24,6 +23,7 @@ from vde_dagster.core.lineage import (
 )
 from vde_dagster.core.model import Model
 from vde_dagster.core.names import ModelName
+from vde_dagster.core.sql.canonical import canonicalize
 
 SCHEMAS = {
     ModelName("raw", "a"): [

@@ -8,7 +8,7 @@ import sqlglot
 from sqlglot import exp
 
 from vde_dagster.core.intervals import EPOCH, Interval
-from vde_dagster.core.macros import (
+from vde_dagster.core.sql.macros import (
     EPOCH_DAY,
     TIME_MACROS,
     TimeRange,

@@ -16,10 +16,13 @@ from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 
 from tests.core.test_input_ranges_proof import on_duckdb
-from vde_dagster.core.bounds import instants_meeting
-from vde_dagster.core.constants import Moments
 from vde_dagster.core.graph import Graph
-from vde_dagster.core.input_ranges import (
+from vde_dagster.core.intervals import Interval, IntervalUnit, merge
+from vde_dagster.core.model import Window
+from vde_dagster.core.names import ModelName
+from vde_dagster.core.reads.bounds import instants_meeting
+from vde_dagster.core.reads.constants import Moments
+from vde_dagster.core.reads.input_ranges import (
     WHOLE,
     InputRange,
     Reads,
@@ -29,11 +32,8 @@ from vde_dagster.core.input_ranges import (
     window,
     windows,
 )
-from vde_dagster.core.intervals import Interval, IntervalUnit, merge
-from vde_dagster.core.macros import TimeRange
-from vde_dagster.core.model import Window
-from vde_dagster.core.names import ModelName
 from vde_dagster.core.render_model import input_axis, reads_of, render_model
+from vde_dagster.core.sql.macros import TimeRange
 
 GraphOf = Callable[[Mapping[str, str]], Graph]
 C, H, D = ModelName("m", "c"), ModelName("m", "h"), ModelName("m", "d")

@@ -12,9 +12,9 @@ from hypothesis import strategies as st
 from sqlglot import exp
 
 from vde_dagster.core.intervals import EPOCH, Interval
-from vde_dagster.core.macros import TimeRange
 from vde_dagster.core.names import ModelName, TableName
-from vde_dagster.core.rendering import (
+from vde_dagster.core.sql.macros import TimeRange
+from vde_dagster.core.sql.rendering import (
     inline,
     model_name_of,
     render_interval,

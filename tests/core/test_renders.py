@@ -24,11 +24,11 @@ from tests.core.rendered import (
     run,
     text_of,
 )
-from vde_dagster.core.constants import Moments
 from vde_dagster.core.errors import ProjectInvalid
-from vde_dagster.core.input_ranges import WholeTable
 from vde_dagster.core.intervals import Interval
 from vde_dagster.core.names import ModelName
+from vde_dagster.core.reads.constants import Moments
+from vde_dagster.core.reads.input_ranges import WholeTable
 from vde_dagster.core.render_model import reads_of
 
 HOUR = ("2024-01-01T12:00", "2024-01-01T13:00")

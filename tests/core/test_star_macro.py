@@ -10,12 +10,17 @@ import pytest
 import sqlglot
 from sqlglot import exp
 
-from vde_dagster.core.canonical import CanonicalQuery, QueryInvalid, canonical_form, canonicalize
 from vde_dagster.core.dsha import Column
 from vde_dagster.core.errors import Place
 from vde_dagster.core.names import ModelName
-from vde_dagster.core.star_macro import expand_star_macros
-from vde_dagster.project.macro_language import MacroScope, read_statements
+from vde_dagster.core.sql.canonical import (
+    CanonicalQuery,
+    QueryInvalid,
+    canonical_form,
+    canonicalize,
+)
+from vde_dagster.core.sql.star_macro import expand_star_macros
+from vde_dagster.project.macros.language import MacroScope, read_statements
 from vde_dagster.project.problems import Problems
 
 

@@ -6,11 +6,11 @@ import pytest
 import sqlglot
 from sqlglot import exp
 
-from vde_dagster.core.canonical import canonical_form, canonicalize
 from vde_dagster.core.dsha import Column
 from vde_dagster.core.names import InvalidName, ModelName, TableName
-from vde_dagster.core.rendering import model_name_of, replace_tables
-from vde_dagster.core.table_names import (
+from vde_dagster.core.sql.canonical import canonical_form, canonicalize
+from vde_dagster.core.sql.rendering import model_name_of, replace_tables
+from vde_dagster.core.sql.table_names import (
     name_of_table,
     project_names,
     project_names_of_statement,

@@ -15,9 +15,9 @@ from vde_dagster.core import kind as kinds
 from vde_dagster.core.model import Model, ModelSource
 from vde_dagster.kinds.rules import NotEvaluated, refuse_not_evaluated
 from vde_dagster.project.configuration import Defaults
-from vde_dagster.project.kind_options import KEYWORDS
 from vde_dagster.project.loading import load_project
 from vde_dagster.project.model_files import read_model, seed_path
+from vde_dagster.project.properties.kind_options import KEYWORDS
 
 ROOT = Path(__file__).parents[2]
 KINDS = (ROOT / "docs" / "kinds.md").read_text("utf-8")

@@ -10,8 +10,8 @@ from typing import Final
 import yaml
 from hypothesis import strategies as st
 
-from vde_dagster.project.late_data_property import OPTIONS as LATE_DATA
-from vde_dagster.project.model_properties import PROPERTIES, UNSUPPORTED
+from vde_dagster.project.properties.late_data_property import OPTIONS as LATE_DATA
+from vde_dagster.project.properties.model_properties import PROPERTIES, UNSUPPORTED
 
 Files = Mapping[str, bytes]
 SQL: Final = "models/m/x.sql"
@@ -35,7 +35,7 @@ SOURCES: Final = """\
     items: 'array<struct<a: int, b: string>>'
 """
 MACROS: Final = """\
-from vde_dagster.project.user_macros import macro
+from vde_dagster.project.macros.files import macro
 
 @macro()
 def twice(x):

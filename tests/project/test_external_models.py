@@ -13,9 +13,9 @@ from hypothesis import strategies as st
 from vde_dagster.core.dsha import Column
 from vde_dagster.core.errors import Conflict, ProjectInvalid, Refused
 from vde_dagster.core.names import ModelName
-from vde_dagster.project.external_entries import ColumnChange, SourceTable
-from vde_dagster.project.external_models import HEADER, Refreshed, refresh
 from vde_dagster.project.file_writing import read_as_written, replace_text
+from vde_dagster.project.sources.external_entries import ColumnChange, SourceTable
+from vde_dagster.project.sources.external_models import HEADER, Refreshed, refresh
 
 PATH = Path("external_models.yaml")
 

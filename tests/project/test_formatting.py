@@ -11,13 +11,13 @@ from hypothesis import given
 from hypothesis import strategies as st
 from sqlglot.dialects.dialect import Dialect
 
-from vde_dagster.core.canonical import CanonicalQuery, canonicalize
 from vde_dagster.core.dsha import Column
 from vde_dagster.core.fingerprint import data_parts, metadata_parts
 from vde_dagster.core.model import Model, ModelSource, Query
 from vde_dagster.core.names import ModelName
+from vde_dagster.core.sql.canonical import CanonicalQuery, canonicalize
 from vde_dagster.project.configuration import Defaults
-from vde_dagster.project.formatting import format_model
+from vde_dagster.project.formatting.models import format_model
 from vde_dagster.project.model_files import read_model
 from vde_dagster.project.settings import texts_of
 
@@ -25,7 +25,7 @@ PATH = Path("models/mart/m.sql")
 VARIABLES: Mapping[str, object] = {"number": 3, "columns": ["a", "b"], "name": "t", "yes": True}
 MACROS = {
     "macros/m.py": (
-        "from vde_dagster.project.user_macros import macro\n"
+        "from vde_dagster.project.macros.files import macro\n"
         "@macro()\ndef twice(x):\n    return f'{x.sql()} * 2'\n"
     )
 }

@@ -12,8 +12,8 @@ from hypothesis import strategies as st
 from sqlglot import exp
 
 from vde_dagster.core.errors import Place
-from vde_dagster.core.macros import TIME_MACROS, macros_in
-from vde_dagster.project.macro_language import (
+from vde_dagster.core.sql.macros import TIME_MACROS, macros_in
+from vde_dagster.project.macros.language import (
     MacroScope,
     Statements,
     is_star_macro,

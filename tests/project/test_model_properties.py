@@ -45,7 +45,7 @@ from vde_dagster.core.model import Call, PartitionField, Storage, Transform, Win
 from vde_dagster.core.names import ModelName
 from vde_dagster.core.schedule import due_interval
 from vde_dagster.project.configuration import Defaults
-from vde_dagster.project.model_properties import PROPERTIES, UNSUPPORTED
+from vde_dagster.project.properties.model_properties import PROPERTIES, UNSUPPORTED
 
 DOCUMENT = Path(__file__).parents[2] / "docs/models.md"
 ORDERS = ModelName("raw", "orders")

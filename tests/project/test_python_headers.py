@@ -19,14 +19,14 @@ from tests.project.test_loading import write
 from vde_dagster.core.errors import ProjectInvalid
 from vde_dagster.core.fingerprint import data_parts, metadata_parts
 from vde_dagster.core.graph import Graph, build_graph
-from vde_dagster.core.macros import TimeRange
 from vde_dagster.core.model import Model, PythonFunction, Query
 from vde_dagster.core.names import ModelName
 from vde_dagster.core.render_model import render_beside, render_model
+from vde_dagster.core.sql.macros import TimeRange
 from vde_dagster.kinds.rules import NotEvaluated, refuse_not_evaluated
 from vde_dagster.project.loading import load_project
 from vde_dagster.project.model_files import read_model
-from vde_dagster.project.model_properties import PROPERTIES
+from vde_dagster.project.properties.model_properties import PROPERTIES
 from vde_dagster.project.python_models import HEADER, Header, model
 from vde_dagster.project.signals import value_of
 from vde_dagster.state.codec import decode_source, encode_source

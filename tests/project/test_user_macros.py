@@ -8,12 +8,12 @@ import pytest
 import sqlglot
 
 from vde_dagster.core.errors import Place
-from vde_dagster.project.macro_language import MacroScope, Statements, read_statements
+from vde_dagster.project.macros.files import load_user_macros, macro
+from vde_dagster.project.macros.language import MacroScope, Statements, read_statements
 from vde_dagster.project.problems import Problems
-from vde_dagster.project.user_macros import load_user_macros, macro
 
 PATH = "macros/m.py"
-HEAD = "from sqlglot import exp\nfrom vde_dagster.project.user_macros import macro\n"
+HEAD = "from sqlglot import exp\nfrom vde_dagster.project.macros.files import macro\n"
 PLACE = Place(path=Path("models/m.sql"), line=3)
 
 LIBRARY = (

@@ -8,9 +8,9 @@ from pathlib import Path
 
 from vde_dagster.core.names import ModelName, TableName
 from vde_dagster.ports.catalog import Catalog, TableState
-from vde_dagster.project.external_entries import SourceTable, canonical_type
-from vde_dagster.project.external_models import Refreshed, refresh
 from vde_dagster.project.file_writing import read_as_written, replace_text
+from vde_dagster.project.sources.external_entries import SourceTable, canonical_type
+from vde_dagster.project.sources.external_models import Refreshed, refresh
 
 COMMENT = "comment"
 """The table property in which Spark keeps a table's comment."""

@@ -10,14 +10,14 @@ from typing import Protocol
 
 from sqlglot.dialects.dialect import Dialect
 
-from vde_dagster.core.canonical import CanonicalQuery, QueryInvalid, canonicalize
 from vde_dagster.core.errors import Problem, ProjectInvalid, Refused
 from vde_dagster.core.fingerprint import data_parts, metadata_parts
 from vde_dagster.core.graph import Graph
 from vde_dagster.core.model import Model, ModelSource, Query
+from vde_dagster.core.sql.canonical import CanonicalQuery, QueryInvalid, canonicalize
 from vde_dagster.project.configuration import Configuration
 from vde_dagster.project.file_writing import read_as_written, replace_text
-from vde_dagster.project.formatting import format_model
+from vde_dagster.project.formatting.models import format_model
 from vde_dagster.project.loading import load_files
 from vde_dagster.project.model_files import read_model
 from vde_dagster.project.source_files import (

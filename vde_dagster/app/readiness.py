@@ -10,13 +10,13 @@ from collections.abc import Callable, Collection, Iterable, Mapping, Sequence
 from datetime import datetime
 
 from vde_dagster import kinds
-from vde_dagster.core.constants import Moments
 from vde_dagster.core.graph import Graph, Node
-from vde_dagster.core.input_ranges import WholeTable, affected
 from vde_dagster.core.intervals import END_OF_TIME, Interval, subtract
 from vde_dagster.core.kind import Embedded, External, Full, View
 from vde_dagster.core.model import Model
 from vde_dagster.core.names import ModelName
+from vde_dagster.core.reads.constants import Moments
+from vde_dagster.core.reads.input_ranges import WholeTable, affected
 from vde_dagster.core.render_model import reads_of
 from vde_dagster.core.schedule import blocked_for_whole, lacking
 from vde_dagster.kinds.rules import ALWAYS

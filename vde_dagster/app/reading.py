@@ -10,19 +10,19 @@ from sqlglot import exp
 
 from vde_dagster.app.binding import Binding
 from vde_dagster.app.services import Services, valid_to_of
-from vde_dagster.core.constants import Moments
 from vde_dagster.core.errors import Refused
 from vde_dagster.core.graph import Node
-from vde_dagster.core.input_ranges import InputRange, WholeTable, input_ranges
 from vde_dagster.core.intervals import Interval, common, due, format_instant
 from vde_dagster.core.kind import Embedded, External, View
 from vde_dagster.core.ledger import LedgerEntry, held_intervals
-from vde_dagster.core.macros import TimeRange
 from vde_dagster.core.model import PythonFunction, SeedRows
 from vde_dagster.core.names import ModelName, TableName
+from vde_dagster.core.reads.constants import Moments
+from vde_dagster.core.reads.input_ranges import InputRange, WholeTable, input_ranges
 from vde_dagster.core.render_model import axes_of, reads_of, render_model
-from vde_dagster.core.rendering import replace_tables
 from vde_dagster.core.schedule import lacking
+from vde_dagster.core.sql.macros import TimeRange
+from vde_dagster.core.sql.rendering import replace_tables
 from vde_dagster.core.work import AsOf, CsvRows, Input, PythonRows, Rows, SqlRows
 from vde_dagster.kinds.rules import ALWAYS
 

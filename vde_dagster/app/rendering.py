@@ -8,14 +8,13 @@ from datetime import datetime
 from vde_dagster.app.binding import Binding, bind_environment, bind_plan
 from vde_dagster.app.interval_report import plan_models
 from vde_dagster.app.world import VdeProject
-from vde_dagster.core.constants import Moments
 from vde_dagster.core.graph import Node
-from vde_dagster.core.input_ranges import InputRange
 from vde_dagster.core.intervals import Interval
 from vde_dagster.core.kind import Embedded, External, Managed, Seed, View
-from vde_dagster.core.macros import TimeRange
 from vde_dagster.core.model import Model, Query
 from vde_dagster.core.names import ModelName
+from vde_dagster.core.reads.constants import Moments
+from vde_dagster.core.reads.input_ranges import InputRange
 from vde_dagster.core.render_model import (
     RenderedModel,
     Statements,
@@ -24,6 +23,7 @@ from vde_dagster.core.render_model import (
     render_beside,
     render_model,
 )
+from vde_dagster.core.sql.macros import TimeRange
 
 
 def bind_models(project: VdeProject, environment: str | None) -> Binding:

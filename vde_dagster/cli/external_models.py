@@ -14,7 +14,7 @@ from vde_dagster.core.errors import Refused
 
 if TYPE_CHECKING:
     from vde_dagster.app.external_models import Declaration
-    from vde_dagster.project.external_entries import ColumnChange
+    from vde_dagster.project.sources.external_entries import ColumnChange
 
 
 @click.command("create-external-models", short_help="Declare sources as the catalog has them.")
@@ -32,8 +32,8 @@ def command(*, check: bool, output: str, folder: Path) -> None:
     """
     from vde_dagster.app.external_models import declare_sources, write_declaration
     from vde_dagster.app.world import VdeProject
-    from vde_dagster.project.declared_sources import EXTERNAL_MODELS
-    from vde_dagster.project.source_discovery import sources_read
+    from vde_dagster.project.sources.declared_sources import EXTERNAL_MODELS
+    from vde_dagster.project.sources.source_discovery import sources_read
 
     project = VdeProject.load(folder)
     read = sources_read(project.configuration)

@@ -116,8 +116,8 @@ def _on_environment(project: VdeProject, sql: str, environment: str) -> tuple[st
 
     from vde_dagster.app.view_names import shown_naming
     from vde_dagster.core.names import environment_view
-    from vde_dagster.core.rendering import replace_tables
-    from vde_dagster.core.table_names import project_names
+    from vde_dagster.core.sql.rendering import replace_tables
+    from vde_dagster.core.sql.table_names import project_names
 
     try:
         statements = [each for each in sqlglot.parse(sql, read="spark") if each is not None]

@@ -20,9 +20,9 @@ if TYPE_CHECKING:
 
     from vde_dagster.app.binding import Binding
     from vde_dagster.core.graph import Node
-    from vde_dagster.core.input_ranges import InputRange
     from vde_dagster.core.intervals import Interval
     from vde_dagster.core.names import ModelName
+    from vde_dagster.core.reads.input_ranges import InputRange
     from vde_dagster.core.render_model import RenderedModel
 
 
@@ -221,7 +221,7 @@ def _facts(
 
 
 def _input_facts(binding: Binding, name: ModelName, read: InputRange) -> dict[str, object]:
-    from vde_dagster.core.input_ranges import WholeTable
+    from vde_dagster.core.reads.input_ranges import WholeTable
 
     ranges: Iterable[Interval] | None = None if isinstance(read, WholeTable) else read
     return {

@@ -17,7 +17,6 @@ from typing import Final
 from sqlglot import exp
 from sqlglot.optimizer.normalize_identifiers import normalize_identifiers
 
-from vde_dagster.core.canonical import CanonicalQuery, canonical_form
 from vde_dagster.core.intervals import format_instant
 from vde_dagster.core.kind import (
     Embedded,
@@ -29,9 +28,10 @@ from vde_dagster.core.kind import (
     Seed,
     View,
 )
-from vde_dagster.core.macros import macros_in
 from vde_dagster.core.model import SIGNALS_FOLDER, Model, PythonFunction, Query, SeedRows
 from vde_dagster.core.names import TableName
+from vde_dagster.core.sql.canonical import CanonicalQuery, canonical_form
+from vde_dagster.core.sql.macros import macros_in
 
 SCHEME: Final = "vde/2"
 DIGEST_BYTES: Final = 16

@@ -9,7 +9,6 @@ from graphlib import CycleError, TopologicalSorter
 
 from sqlglot import exp
 
-from vde_dagster.core.canonical import CanonicalQuery, QueryInvalid, canonicalize
 from vde_dagster.core.dsha import Column
 from vde_dagster.core.errors import Finding, Place, Problem, ProjectInvalid
 from vde_dagster.core.fingerprint import Fingerprint, fingerprint
@@ -21,14 +20,15 @@ from vde_dagster.core.kind import (
     ScdType2ByTime,
     View,
 )
-from vde_dagster.core.macros import macros_in
 from vde_dagster.core.model import Model, Query, SeedRows
 from vde_dagster.core.named_columns import clashing_columns, missing_columns
 from vde_dagster.core.names import ModelName
 from vde_dagster.core.seed_rows import seed_columns
-from vde_dagster.core.time_filter import filters_by_time
+from vde_dagster.core.sql.canonical import CanonicalQuery, QueryInvalid, canonicalize
+from vde_dagster.core.sql.macros import macros_in
+from vde_dagster.core.sql.time_filter import filters_by_time
+from vde_dagster.core.sql.unresolved import guess, line_of
 from vde_dagster.core.time_formats import why_no_axis
-from vde_dagster.core.unresolved import guess, line_of
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

@@ -17,7 +17,7 @@ from vde_dagster.core.graph import Graph, Node
 from vde_dagster.core.kind import External
 from vde_dagster.core.model import PythonFunction, SeedRows
 from vde_dagster.core.names import ModelName
-from vde_dagster.core.rendering import model_name_of
+from vde_dagster.core.sql.rendering import model_name_of
 
 ColumnOf = tuple[ModelName, str]
 """A parent, and one of its columns in lower case."""

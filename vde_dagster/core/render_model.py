@@ -13,15 +13,15 @@ from typing import Final, cast
 
 from sqlglot import exp
 
-from vde_dagster.core.canonical import CanonicalQuery
 from vde_dagster.core.errors import Refused
 from vde_dagster.core.graph import Graph, Node
-from vde_dagster.core.input_ranges import Reads, TimeAxis, declared_reads, reads
 from vde_dagster.core.kind import Embedded, IncrementalByTimeRange, View
-from vde_dagster.core.macros import MICROSECOND, TIME_MACROS, TimeRange, resolve_time_macros
 from vde_dagster.core.model import PythonFunction, Query
 from vde_dagster.core.names import ModelName, TableName
-from vde_dagster.core.rendering import (
+from vde_dagster.core.reads.input_ranges import Reads, TimeAxis, declared_reads, reads
+from vde_dagster.core.sql.canonical import CanonicalQuery
+from vde_dagster.core.sql.macros import MICROSECOND, TIME_MACROS, TimeRange, resolve_time_macros
+from vde_dagster.core.sql.rendering import (
     inline,
     model_name_of,
     render_interval,

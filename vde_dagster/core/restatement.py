@@ -14,7 +14,6 @@ from typing import Final
 
 from vde_dagster.core.errors import Refused
 from vde_dagster.core.graph import Graph, Node
-from vde_dagster.core.input_ranges import affected
 from vde_dagster.core.intervals import END_OF_TIME, Interval, common, merge
 from vde_dagster.core.kind import (
     Embedded,
@@ -29,6 +28,7 @@ from vde_dagster.core.kind import (
 )
 from vde_dagster.core.model import Model
 from vde_dagster.core.names import ModelName
+from vde_dagster.core.reads.input_ranges import affected
 from vde_dagster.core.render_model import reads_of
 
 _TIME: Final = Interval(datetime.min.replace(tzinfo=UTC), END_OF_TIME)

@@ -8,7 +8,7 @@ from __future__ import annotations
 from sqlglot import exp
 
 from vde_dagster.core.names import ModelName
-from vde_dagster.core.rendering import model_name_of
+from vde_dagster.core.sql.rendering import model_name_of
 
 _FORBIDDEN: dict[type[exp.Expr], str] = {
     exp.AggFunc: "an aggregate",

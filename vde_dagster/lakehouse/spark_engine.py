@@ -14,7 +14,7 @@ from vde_dagster.core.dsha import Column, RowSum, total
 from vde_dagster.core.errors import EvaluationFailed
 from vde_dagster.core.intervals import EPOCH, Interval, IntervalUnit, merge
 from vde_dagster.core.names import TableName
-from vde_dagster.core.rendering import within
+from vde_dagster.core.sql.rendering import within
 from vde_dagster.core.work import (
     AppendToIntervals,
     OverwriteIntervals,

@@ -12,7 +12,7 @@ from vde_dagster.core.intervals import subtract
 from vde_dagster.core.kind import View
 from vde_dagster.core.ledger import held_intervals
 from vde_dagster.core.names import environment_view
-from vde_dagster.core.rendering import within
+from vde_dagster.core.sql.rendering import within
 from vde_dagster.orchestration._unpublished import set_data_version
 from vde_dagster.orchestration.failures import failures
 from vde_dagster.orchestration.location import Location

@@ -12,9 +12,9 @@ from vde_dagster import kinds
 from vde_dagster.app.binding import Binding
 from vde_dagster.core.errors import Refused
 from vde_dagster.core.graph import Node
-from vde_dagster.core.input_ranges import window
 from vde_dagster.core.intervals import Interval, IntervalUnit, merge
 from vde_dagster.core.model import Window
+from vde_dagster.core.reads.input_ranges import window
 from vde_dagster.core.render_model import reads_of
 
 _DAYS: Final = "%Y-%m-%d"

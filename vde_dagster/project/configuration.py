@@ -14,7 +14,6 @@ from sqlglot.dialects.dialect import Dialect
 from vde_dagster.core.cron import CronInvalid, unit_of
 from vde_dagster.core.errors import Place, Problem, ProjectInvalid
 from vde_dagster.core.intervals import parse_instant
-from vde_dagster.core.macros import TIME_MACROS
 from vde_dagster.core.names import (
     PRODUCTION,
     InvalidName,
@@ -24,6 +23,7 @@ from vde_dagster.core.names import (
     environment_name,
     why_no_suffix,
 )
+from vde_dagster.core.sql.macros import TIME_MACROS
 from vde_dagster.project.problems import told_apart
 from vde_dagster.project.yaml_document import Entry, Reader
 

@@ -11,9 +11,9 @@ from typing import Final
 from vde_dagster.core.errors import Problem, ProjectInvalid
 from vde_dagster.core.graph import Graph, build_graph
 from vde_dagster.project.configuration import Configuration, find_configuration
-from vde_dagster.project.declared_sources import declared_sources
 from vde_dagster.project.problems import WARNINGS
 from vde_dagster.project.source_files import Unread, model_sources, read_models, read_python_files
+from vde_dagster.project.sources.declared_sources import declared_sources
 from vde_dagster.project.view_names import ambiguous_names
 
 _LOG: Final = logging.getLogger(WARNINGS)

@@ -14,13 +14,13 @@ from vde_dagster.core.kind import (
     View,
 )
 from vde_dagster.core.late_data import LateDataMode
-from vde_dagster.core.macros import TIME_MACROS, macros_in
 from vde_dagster.core.model import Query
 from vde_dagster.core.named_columns import added_columns, clashing_columns, missing_columns
 from vde_dagster.core.row_local import why_not_row_local
-from vde_dagster.core.star_macro import is_star_macro
-from vde_dagster.project.model_properties import Properties
+from vde_dagster.core.sql.macros import TIME_MACROS, macros_in
+from vde_dagster.core.sql.star_macro import is_star_macro
 from vde_dagster.project.problems import Problems, suggestion
+from vde_dagster.project.properties.model_properties import Properties
 
 
 def check_query(body: Query, properties: Properties, place: Place, problems: Problems) -> None:

@@ -17,24 +17,24 @@ from vde_dagster.core.kind import External, Seed
 from vde_dagster.core.model import Model, ModelSource, Query, SeedRows
 from vde_dagster.core.names import InvalidName, ModelName
 from vde_dagster.core.seed_rows import seed_findings
-from vde_dagster.core.sql_errors import SQL_ERRORS, first_line
-from vde_dagster.core.table_names import (
+from vde_dagster.core.sql.sql_errors import SQL_ERRORS, first_line
+from vde_dagster.core.sql.table_names import (
     name_of_table,
     project_names,
     project_names_of_statement,
     tables_of,
 )
 from vde_dagster.project.configuration import Defaults
-from vde_dagster.project.kind_options import read_kind
-from vde_dagster.project.macro_language import MacroScope, Statements, read_statements
-from vde_dagster.project.model_block import Block, read_block
+from vde_dagster.project.macros.files import UserMacro, load_user_macros
+from vde_dagster.project.macros.language import MacroScope, Statements, read_statements
 from vde_dagster.project.model_checks import check_query
-from vde_dagster.project.model_properties import Properties, build_model, read_properties
 from vde_dagster.project.problems import Problems
+from vde_dagster.project.properties.kind_options import read_kind
+from vde_dagster.project.properties.model_block import Block, read_block
+from vde_dagster.project.properties.model_properties import Properties, build_model, read_properties
 from vde_dagster.project.python_models import read_python_model
 from vde_dagster.project.settings import Settings
 from vde_dagster.project.signals import Signals
-from vde_dagster.project.user_macros import UserMacro, load_user_macros
 
 
 def read_model(

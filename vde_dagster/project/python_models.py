@@ -18,14 +18,14 @@ from sqlglot.errors import SqlglotError
 from vde_dagster.core.errors import Place
 from vde_dagster.core.late_data import LateDataMode
 from vde_dagster.core.model import Model, ModelSource, PythonFunction
-from vde_dagster.project.model_block import Value
 from vde_dagster.project.model_checks import check_named_columns
-from vde_dagster.project.model_properties import Properties, build_model, read_properties
 from vde_dagster.project.modules import NAMED, ModuleFailed, parse_module, run_module
 from vde_dagster.project.problems import Problems, suggestion
-from vde_dagster.project.python_beside import read_beside
+from vde_dagster.project.properties.model_block import Value
+from vde_dagster.project.properties.model_properties import Properties, build_model, read_properties
+from vde_dagster.project.properties.python_beside import read_beside
+from vde_dagster.project.properties.python_values import written_value
 from vde_dagster.project.python_signatures import why_no_model
-from vde_dagster.project.python_values import written_value
 from vde_dagster.project.settings import Settings
 
 F = TypeVar("F", bound=Callable[..., object])

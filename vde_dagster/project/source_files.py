@@ -16,11 +16,11 @@ from vde_dagster.core.errors import Place, Problem, ProjectInvalid
 from vde_dagster.core.model import Model, ModelSource
 from vde_dagster.core.names import InvalidName, ModelName
 from vde_dagster.project.configuration import Configuration
+from vde_dagster.project.macros.files import load_user_macros
 from vde_dagster.project.macros.user import UserMacro
 from vde_dagster.project.model_files import read_model, seed_path
 from vde_dagster.project.settings import texts_of
 from vde_dagster.project.signals import Signals, load_signals
-from vde_dagster.project.user_macros import load_user_macros
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

@@ -9,8 +9,8 @@ from typing import Final
 from sqlglot import exp
 from sqlglot.tokenizer_core import TokenType
 
-from vde_dagster.core.macros import TIME_MACROS
-from vde_dagster.core.star_macro import UnionKind, star_node, union_query
+from vde_dagster.core.sql.macros import TIME_MACROS
+from vde_dagster.core.sql.star_macro import UnionKind, star_node, union_query
 from vde_dagster.project.macros.conditions import NotConstant, is_true
 from vde_dagster.project.macros.expansion import Builtin, Expander
 from vde_dagster.project.macros.scope import Definition, Frame, Position

@@ -18,9 +18,9 @@ from sqlglot.dialects.dialect import Dialect
 from sqlglot.errors import ParseError
 from sqlglot.tokenizer_core import Token, TokenType
 
-from vde_dagster.core.interval_sums import with_closed_sums
-from vde_dagster.core.macros import TIME_MACROS
-from vde_dagster.core.sql_errors import SQL_ERRORS, first_line
+from vde_dagster.core.sql.interval_sums import with_closed_sums
+from vde_dagster.core.sql.macros import TIME_MACROS
+from vde_dagster.core.sql.sql_errors import SQL_ERRORS, first_line
 from vde_dagster.project.macros.placement import put, put_union
 from vde_dagster.project.macros.scope import Definition, Frame, MacroScope, Position
 from vde_dagster.project.macros.tokens import (

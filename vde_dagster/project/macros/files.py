@@ -15,7 +15,7 @@ from pathlib import Path
 from typing import Final, TypeVar
 
 from vde_dagster.core.errors import Place, Problem
-from vde_dagster.core.macros import TIME_MACROS
+from vde_dagster.core.sql.macros import TIME_MACROS
 from vde_dagster.project.macros.builtin import BUILTINS
 from vde_dagster.project.macros.user import UserMacro
 from vde_dagster.project.macros.values import is_plain

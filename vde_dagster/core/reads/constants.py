@@ -18,7 +18,7 @@ from sqlglot import exp
 
 from vde_dagster.core.grains import Grain, add_months, lengths_of_months
 from vde_dagster.core.intervals import Interval
-from vde_dagster.core.macros import MICROSECOND
+from vde_dagster.core.sql.macros import MICROSECOND
 from vde_dagster.core.time_formats import TimeFormat
 from vde_dagster.core.time_units import (
     DATE_TRUNC_NAMES,

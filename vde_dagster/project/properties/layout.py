@@ -9,9 +9,9 @@ from sqlglot.tokenizer_core import TokenType
 
 from vde_dagster.core.kind import IncrementalByPartition, Kind
 from vde_dagster.core.model import PartitionField, Storage, Transform
-from vde_dagster.project.model_block import Value
 from vde_dagster.project.problems import Problems
-from vde_dagster.project.values import column_name, read_columns_of
+from vde_dagster.project.properties.model_block import Value
+from vde_dagster.project.properties.values import column_name, read_columns_of
 
 _TRANSFORMS: Final = {
     "year": Transform.YEARS,

@@ -8,14 +8,14 @@ from typing import Final
 from sqlglot import exp
 
 from vde_dagster.core.errors import Place
-from vde_dagster.core.sql_errors import SQL_ERRORS, first_line
-from vde_dagster.core.table_names import project_names_of_statement
-from vde_dagster.project.macro_language import MacroScope, Statements, read_statements
-from vde_dagster.project.model_block import Value
-from vde_dagster.project.model_properties import Properties
+from vde_dagster.core.sql.sql_errors import SQL_ERRORS, first_line
+from vde_dagster.core.sql.table_names import project_names_of_statement
+from vde_dagster.project.macros.files import load_user_macros
+from vde_dagster.project.macros.language import MacroScope, Statements, read_statements
 from vde_dagster.project.problems import Problems
+from vde_dagster.project.properties.model_block import Value
+from vde_dagster.project.properties.model_properties import Properties
 from vde_dagster.project.settings import Settings
-from vde_dagster.project.user_macros import load_user_macros
 
 _NONE: Final = Statements(expressions=(), used_variables=frozenset(), used_files=frozenset())
 

@@ -9,9 +9,9 @@ from typing import Final
 from vde_dagster.core.errors import Problem
 from vde_dagster.core.model import ModelSource
 from vde_dagster.core.names import InvalidName, ModelName
-from vde_dagster.project.column_properties import column_type
 from vde_dagster.project.configuration import Configuration, Defaults
 from vde_dagster.project.model_files import external_source
+from vde_dagster.project.properties.column_properties import column_type
 from vde_dagster.project.source_files import Unread
 from vde_dagster.project.yaml_document import Entry, Reader
 

@@ -23,15 +23,15 @@ from vde_dagster.core.kind import (
     View,
 )
 from vde_dagster.core.time_formats import python_format
-from vde_dagster.project.column_properties import column_type
-from vde_dagster.project.merge_options import (
+from vde_dagster.project.problems import Problems, suggestion
+from vde_dagster.project.properties.column_properties import column_type
+from vde_dagster.project.properties.merge_options import (
     read_merge_filter,
     read_unique_key,
     read_when_matched,
 )
-from vde_dagster.project.model_block import Value
-from vde_dagster.project.problems import Problems, suggestion
-from vde_dagster.project.values import (
+from vde_dagster.project.properties.model_block import Value
+from vde_dagster.project.properties.values import (
     check_known,
     read_columns_of,
     read_count,

@@ -12,9 +12,9 @@ from vde_dagster.core.errors import Place
 from vde_dagster.core.intervals import EPOCH, Interval, IntervalUnit, format_instant
 from vde_dagster.core.zones import ZoneUnknown, zone_of
 from vde_dagster.project.configuration import Defaults
-from vde_dagster.project.model_block import Value
 from vde_dagster.project.problems import Problems
-from vde_dagster.project.values import read_choice, read_end, read_start
+from vde_dagster.project.properties.model_block import Value
+from vde_dagster.project.properties.values import read_choice, read_end, read_start
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

@@ -19,13 +19,13 @@ from sqlglot.schema import MappingSchema
 
 from vde_dagster.core.dsha import Column
 from vde_dagster.core.errors import Finding, Refused
-from vde_dagster.core.macros import EPOCH_DAY, resolve_time_macros
 from vde_dagster.core.names import ModelName
-from vde_dagster.core.rendering import spark_text
-from vde_dagster.core.spark_meaning import with_spark_meaning
-from vde_dagster.core.sql_errors import SQL_ERRORS, first_line
-from vde_dagster.core.star_macro import expand_star_macros
-from vde_dagster.core.unresolved import line_of, unresolved_columns
+from vde_dagster.core.sql.macros import EPOCH_DAY, resolve_time_macros
+from vde_dagster.core.sql.rendering import spark_text
+from vde_dagster.core.sql.spark_meaning import with_spark_meaning
+from vde_dagster.core.sql.sql_errors import SQL_ERRORS, first_line
+from vde_dagster.core.sql.star_macro import expand_star_macros
+from vde_dagster.core.sql.unresolved import line_of, unresolved_columns
 
 UNKNOWN_TYPE = "unknown"
 

@@ -20,11 +20,11 @@ from datetime import timedelta
 
 from sqlglot import exp
 
-from vde_dagster.core.blocks import Block, Blocks, Body, Use, blocks_of
-from vde_dagster.core.bounds import ANYTHING, Axis, Formula, Reading, around, either, every
-from vde_dagster.core.conditions import Axes, axis_of, can_be_true, conjuncts
 from vde_dagster.core.names import ModelName
-from vde_dagster.core.rendering import model_name_of
+from vde_dagster.core.reads.blocks import Block, Blocks, Body, Use, blocks_of
+from vde_dagster.core.reads.bounds import ANYTHING, Axis, Formula, Reading, around, either, every
+from vde_dagster.core.reads.conditions import Axes, axis_of, can_be_true, conjuncts
+from vde_dagster.core.sql.rendering import model_name_of
 from vde_dagster.core.time_formats import TimeFormat
 
 

@@ -11,16 +11,16 @@ from sqlglot import ErrorLevel, exp, parse_one
 from vde_dagster.core.errors import Refused
 from vde_dagster.core.grains import Grain
 from vde_dagster.core.intervals import Interval
-from vde_dagster.core.macros import (
+from vde_dagster.core.names import ModelName, TableName
+from vde_dagster.core.sql.macros import (
     TimeRange,
     date_literal,
     resolve_time_macros,
     timestamp_literal,
     timestamp_ntz_literal,
 )
-from vde_dagster.core.names import ModelName, TableName
-from vde_dagster.core.sql_errors import SQL_ERRORS, first_line
-from vde_dagster.core.table_names import meaning_of_name
+from vde_dagster.core.sql.sql_errors import SQL_ERRORS, first_line
+from vde_dagster.core.sql.table_names import meaning_of_name
 from vde_dagster.core.time_formats import ISO_DATE, TimeFormat
 
 

@@ -1,9 +1,9 @@
 """Conditions on a time column, and the instants of which rows can meet them.
 
 A `Formula` is what a query demands of the rows of one scan. It is made once from the query, and
-then evaluated for any interval, or at once for many (see `vde_dagster.core.constants`). The answer
-holds at least every row that can meet the condition; a condition that is not understood is met by
-every row.
+then evaluated for any interval, or at once for many (see `vde_dagster.core.reads.constants`). The
+answer holds at least every row that can meet the condition; a condition that is not understood is
+met by every row.
 """
 
 from __future__ import annotations
@@ -16,7 +16,9 @@ from typing import Final, assert_never
 
 from sqlglot import exp
 
-from vde_dagster.core.constants import (
+from vde_dagster.core.grains import BEGINNING, FOREVER, Grain
+from vde_dagster.core.intervals import Interval, merge
+from vde_dagster.core.reads.constants import (
     Constant,
     Instants,
     Moments,
@@ -26,9 +28,7 @@ from vde_dagster.core.constants import (
     floored,
     instants_of,
 )
-from vde_dagster.core.grains import BEGINNING, FOREVER, Grain
-from vde_dagster.core.intervals import Interval, merge
-from vde_dagster.core.macros import MICROSECOND
+from vde_dagster.core.sql.macros import MICROSECOND
 from vde_dagster.core.time_formats import TimeFormat
 
 InstantSet = tuple[Interval, ...] | None

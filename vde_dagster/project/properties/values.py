@@ -14,9 +14,9 @@ from sqlglot.tokenizer_core import TokenType
 
 from vde_dagster.core.intervals import parse_duration, parse_instant
 from vde_dagster.core.names import InvalidName, ModelName
-from vde_dagster.core.sql_errors import SQL_ERRORS
-from vde_dagster.project.model_block import BRACKETS, Value
+from vde_dagster.core.sql.sql_errors import SQL_ERRORS
 from vde_dagster.project.problems import Problems, suggestion
+from vde_dagster.project.properties.model_block import BRACKETS, Value
 
 E = TypeVar("E", bound=Enum)
 _FLAGS: Final = {"true": True, "false": False}

@@ -11,10 +11,10 @@ from sqlglot import exp
 from sqlglot.tokenizer_core import TokenType
 
 from vde_dagster.core.dsha import Column
-from vde_dagster.core.sql_errors import SQL_ERRORS
-from vde_dagster.project.model_block import Value
+from vde_dagster.core.sql.sql_errors import SQL_ERRORS
 from vde_dagster.project.problems import Problems
-from vde_dagster.project.values import read_columns_of, read_options, read_text
+from vde_dagster.project.properties.model_block import Value
+from vde_dagster.project.properties.values import read_columns_of, read_options, read_text
 
 
 def read_columns(value: Value | None, dialect: str, problems: Problems) -> tuple[Column, ...]:

@@ -14,21 +14,29 @@ from vde_dagster.core.kind import Embedded, Kind, Seed, View
 from vde_dagster.core.late_data import LateDataMode, LateDataPolicy
 from vde_dagster.core.model import Body, Call, Model, ModelSource, Storage, Window
 from vde_dagster.core.names import ModelName
-from vde_dagster.project import layout
-from vde_dagster.project.call_properties import read_audits, read_depends_on, read_signals
-from vde_dagster.project.column_properties import (
+from vde_dagster.project.configuration import Defaults, is_dialect
+from vde_dagster.project.problems import Problems, suggestion
+from vde_dagster.project.properties import layout
+from vde_dagster.project.properties.call_properties import (
+    read_audits,
+    read_depends_on,
+    read_signals,
+)
+from vde_dagster.project.properties.column_properties import (
     read_columns,
     read_descriptions,
     read_grains,
     read_references,
 )
-from vde_dagster.project.configuration import Defaults, is_dialect
-from vde_dagster.project.kind_options import read_kind
-from vde_dagster.project.late_data_property import check_kind, read_late_data
-from vde_dagster.project.model_block import ASSIGNING, CLOSING, OPENING, Value
-from vde_dagster.project.problems import Problems, suggestion
-from vde_dagster.project.schedule_properties import Schedule, read_schedule, warn_of_borders
-from vde_dagster.project.values import read_flag, read_name, read_text, read_words
+from vde_dagster.project.properties.kind_options import read_kind
+from vde_dagster.project.properties.late_data_property import check_kind, read_late_data
+from vde_dagster.project.properties.model_block import ASSIGNING, CLOSING, OPENING, Value
+from vde_dagster.project.properties.schedule_properties import (
+    Schedule,
+    read_schedule,
+    warn_of_borders,
+)
+from vde_dagster.project.properties.values import read_flag, read_name, read_text, read_words
 
 PROPERTIES: Final = (
     "name",

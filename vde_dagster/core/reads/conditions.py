@@ -13,7 +13,8 @@ from typing import Final
 
 from sqlglot import exp
 
-from vde_dagster.core.bounds import (
+from vde_dagster.core.grains import Grain
+from vde_dagster.core.reads.bounds import (
     ANYTHING,
     NOTHING,
     Axis,
@@ -26,8 +27,7 @@ from vde_dagster.core.bounds import (
     either,
     every,
 )
-from vde_dagster.core.constants import TIMESTAMPS
-from vde_dagster.core.grains import Grain
+from vde_dagster.core.reads.constants import TIMESTAMPS
 from vde_dagster.core.time_units import (
     DATE_TRUNC_NAMES,
     TRUNC_NAMES,

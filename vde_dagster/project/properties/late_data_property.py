@@ -18,9 +18,9 @@ from vde_dagster.core.late_data import (
     TrackedSource,
 )
 from vde_dagster.core.names import InvalidName, ModelName
-from vde_dagster.project.model_block import Value
 from vde_dagster.project.problems import Problems
-from vde_dagster.project.values import (
+from vde_dagster.project.properties.model_block import Value
+from vde_dagster.project.properties.values import (
     check_known,
     read_choice,
     read_columns_of,

@@ -10,9 +10,14 @@ from sqlglot.optimizer.normalize_identifiers import normalize_identifiers
 
 from vde_dagster.core.model import Call, Window
 from vde_dagster.core.names import InvalidName, ModelName
-from vde_dagster.project.model_block import Value
 from vde_dagster.project.problems import Problems
-from vde_dagster.project.values import check_known, read_duration, read_expression, read_options
+from vde_dagster.project.properties.model_block import Value
+from vde_dagster.project.properties.values import (
+    check_known,
+    read_duration,
+    read_expression,
+    read_options,
+)
 
 _NAME: Final = re.compile(r"[A-Za-z_][A-Za-z0-9_]*")
 

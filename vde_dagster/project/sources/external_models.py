@@ -15,7 +15,7 @@ import yaml
 from vde_dagster.core.dsha import Column
 from vde_dagster.core.errors import Refused
 from vde_dagster.core.names import ModelName
-from vde_dagster.project.external_entries import (
+from vde_dagster.project.sources.external_entries import (
     ColumnChange,
     DeclaredSource,
     SourceTable,

@@ -18,7 +18,7 @@ from sqlglot.optimizer.annotate_types import annotate_types
 from sqlglot.schema import MappingSchema
 
 from vde_dagster.core.errors import Refused
-from vde_dagster.core.macros import macros_in
+from vde_dagster.core.sql.macros import macros_in
 
 _Type = exp.DataType.Type
 

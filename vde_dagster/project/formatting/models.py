@@ -8,10 +8,10 @@ from sqlglot.dialects.dialect import Dialect
 from sqlglot.errors import SqlglotError
 
 from vde_dagster.core.errors import ProjectInvalid
-from vde_dagster.project.block_format import format_block
-from vde_dagster.project.model_block import Block, read_block
-from vde_dagster.project.statement_format import format_statements
-from vde_dagster.project.statement_pieces import NotReadable
+from vde_dagster.project.formatting.block_format import format_block
+from vde_dagster.project.formatting.statement_format import format_statements
+from vde_dagster.project.formatting.statement_pieces import NotReadable
+from vde_dagster.project.properties.model_block import Block, read_block
 
 
 def format_model(text: str, *, path: Path, dialect: str) -> str:

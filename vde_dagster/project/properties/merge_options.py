@@ -9,11 +9,11 @@ import sqlglot
 from sqlglot import exp
 from sqlglot.optimizer.normalize_identifiers import normalize_identifiers
 
-from vde_dagster.core.macros import TIME_MACROS, macros_in
-from vde_dagster.core.sql_errors import SQL_ERRORS
-from vde_dagster.project.model_block import Value
+from vde_dagster.core.sql.macros import TIME_MACROS, macros_in
+from vde_dagster.core.sql.sql_errors import SQL_ERRORS
 from vde_dagster.project.problems import Problems, suggestion
-from vde_dagster.project.values import read_expression
+from vde_dagster.project.properties.model_block import Value
+from vde_dagster.project.properties.values import read_expression
 
 T = TypeVar("T", bound=exp.Expr)
 _SIDES: Final = {

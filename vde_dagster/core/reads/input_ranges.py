@@ -2,7 +2,7 @@
 
 Where every scan of a parent is bounded by constants on the parent's time column, the answer is the
 union of those bounds; in every other case it is the whole table. Too wide is safe, too narrow never
-is, so only conditions whose meaning is certain are used: `vde_dagster.core.scans` says which.
+is, so only conditions whose meaning is certain are used: `vde_dagster.core.reads.scans` says which.
 """
 
 from __future__ import annotations
@@ -14,7 +14,11 @@ from typing import Final
 
 from sqlglot import exp
 
-from vde_dagster.core.bounds import (
+from vde_dagster.core.grains import BEGINNING, FOREVER, Grain
+from vde_dagster.core.intervals import EPOCH, Interval, IntervalUnit, merge
+from vde_dagster.core.model import Window
+from vde_dagster.core.names import ModelName
+from vde_dagster.core.reads.bounds import (
     ANYTHING,
     Axis,
     Formula,
@@ -24,13 +28,9 @@ from vde_dagster.core.bounds import (
     instants_meeting,
     is_exact,
 )
-from vde_dagster.core.constants import Moments
-from vde_dagster.core.grains import BEGINNING, FOREVER, Grain
-from vde_dagster.core.intervals import EPOCH, Interval, IntervalUnit, merge
-from vde_dagster.core.macros import MICROSECOND
-from vde_dagster.core.model import Window
-from vde_dagster.core.names import ModelName
-from vde_dagster.core.scans import Kept, TimeColumn, scan_bounds
+from vde_dagster.core.reads.constants import Moments
+from vde_dagster.core.reads.scans import Kept, TimeColumn, scan_bounds
+from vde_dagster.core.sql.macros import MICROSECOND
 from vde_dagster.core.time_formats import ISO_DATE, TimeFormat, axis_type
 
 

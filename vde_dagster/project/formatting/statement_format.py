@@ -18,14 +18,13 @@ from sqlglot.dialects.dialect import Dialect
 from sqlglot.errors import SqlglotError, UnsupportedError
 from sqlglot.tokenizer_core import Token, TokenType
 
-from vde_dagster.core.canonical import canonical_form
-from vde_dagster.project.comments import (
+from vde_dagster.core.sql.canonical import canonical_form
+from vde_dagster.project.formatting.comments import (
     as_inline,
     comments_between,
     ends_with_line,
 )
-from vde_dagster.project.macros.tokens import MacroError, too_deep
-from vde_dagster.project.statement_pieces import (
+from vde_dagster.project.formatting.statement_pieces import (
     NotReadable,
     Piece,
     parse_pieces,
@@ -33,6 +32,7 @@ from vde_dagster.project.statement_pieces import (
     read_pieces,
     unused_prefix,
 )
+from vde_dagster.project.macros.tokens import MacroError, too_deep
 
 _ROUNDS: Final = 4
 """sqlglot puts parentheses around some values, which makes other lines of them the next time."""

@@ -2,7 +2,7 @@
 
 Macros are resolved while a model is read, into nodes of the syntax tree; no SQL is made from text.
 Time macros stay `exp.Parameter` nodes until a query is rendered, @STAR and @UNION stay until the
-columns of the parents are known (see `vde_dagster.core.star_macro`).
+columns of the parents are known (see `vde_dagster.core.sql.star_macro`).
 """
 
 from __future__ import annotations
@@ -18,9 +18,9 @@ from sqlglot.errors import ParseError
 from sqlglot.tokenizer_core import Token, TokenType
 
 from vde_dagster.core.errors import Place
-from vde_dagster.core.macros import TIME_MACROS
-from vde_dagster.core.sql_errors import SQL_ERRORS, first_line
-from vde_dagster.core.star_macro import is_star_macro
+from vde_dagster.core.sql.macros import TIME_MACROS
+from vde_dagster.core.sql.sql_errors import SQL_ERRORS, first_line
+from vde_dagster.core.sql.star_macro import is_star_macro
 from vde_dagster.project.macros.builtin import BUILTINS
 from vde_dagster.project.macros.expansion import Expander
 from vde_dagster.project.macros.scope import MacroScope

@@ -11,7 +11,7 @@ from typing import Final
 
 from sqlglot.dialects.dialect import Dialect
 
-from vde_dagster.project.model_block import Value
+from vde_dagster.project.properties.model_block import Value
 
 _MOST_BITS: Final = 1024  # far more than any column holds; Python refuses to write huge ones
 

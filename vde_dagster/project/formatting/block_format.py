@@ -14,8 +14,13 @@ from typing import Final
 from sqlglot.dialects.dialect import Dialect
 from sqlglot.tokenizer_core import Token, TokenType
 
-from vde_dagster.project.comments import Between, comments_between, ends_line, on_one_line
-from vde_dagster.project.model_block import Block, Value
+from vde_dagster.project.formatting.comments import (
+    Between,
+    comments_between,
+    ends_line,
+    on_one_line,
+)
+from vde_dagster.project.properties.model_block import Block, Value
 
 INDENT: Final = "  "
 WIDTH: Final = 88

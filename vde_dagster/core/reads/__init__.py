@@ -1,0 +1,1 @@
+"""Which range of its parents a query reads."""

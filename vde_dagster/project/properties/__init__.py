@@ -1,0 +1,1 @@
+"""The properties of MODEL blocks and of the headers of Python models."""

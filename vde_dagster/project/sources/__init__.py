@@ -1,0 +1,1 @@
+"""Tables that others write: declared in external_models.yaml, and found in the catalog."""
