@@ -58,6 +58,14 @@ _NEEDS: dict[str, tuple[Callable[[], Path | None], str]] = {
 }
 
 
+def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
+    """Where pytest has several processes: Spark runs in one of them, and a file in one."""
+    for item in items:
+        uses_spark = "spark" in getattr(item, "fixturenames", ())
+        group = "spark" if uses_spark else item.nodeid.split("::")[0]
+        item.add_marker(pytest.mark.xdist_group(group))
+
+
 @pytest.fixture(autouse=True)
 def _needs(request: pytest.FixtureRequest) -> None:
     for marker, (find, reason) in _NEEDS.items():

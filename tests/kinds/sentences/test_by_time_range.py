@@ -145,6 +145,8 @@ def test_it_needs_a_time_column() -> None:
         "SELECT event_date FROM raw.rows GROUP BY event_date HAVING MAX(event_date) > @start_date",
         "SELECT MIN(event_date) FILTER (WHERE event_date > @end_date) AS event_date FROM raw.rows",
         "SELECT r.event_date FROM raw.rows AS r JOIN raw.menu AS m ON @start_ds = @end_ds",
+        "WITH p AS (SELECT @start_date AS first, @end_date AS last) "  # noqa: ISC004 - one query
+        "SELECT r.event_date FROM raw.rows AS r JOIN p ON p.first < p.last",
     ],
 )
 def test_it_needs_a_filter_on_the_time_of_what_it_reads(query: str) -> None:
@@ -164,6 +166,8 @@ def test_it_needs_a_filter_on_the_time_of_what_it_reads(query: str) -> None:
         "WITH r AS (SELECT event_date AS d FROM raw.rows WHERE event_date = @end_date) "  # noqa: ISC004 - one query
         "SELECT d AS event_date FROM r",
         "SELECT r.event_date FROM raw.menu AS m JOIN raw.rows AS r ON r.event_date = @start_date",
+        "WITH p AS (SELECT @start_date AS first, @end_date AS last) "  # noqa: ISC004 - one query
+        "SELECT r.event_date FROM raw.rows AS r JOIN p ON r.event_date BETWEEN p.first AND p.last",
         "SELECT DATE '2024-01-01' AS event_date",
         "SELECT event_date FROM raw.rows WHERE event_date >= DATE_SUB(@start_date, 7)",
         "SELECT event_date FROM raw.rows WHERE NOT event_date < @start_date OR id = 0",

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Container, Iterator
 from typing import Final
 
 from sqlglot import exp
@@ -12,18 +12,28 @@ def filters_by_time(query: exp.Query) -> bool:
     """Whether some condition on what is read compares a column with @start_... or @end_...
 
     Conditions are those of WHERE and of JOIN ... ON, in sub-queries and common table expressions,
-    too. Those of HAVING and QUALIFY and of aggregates choose among what has been read already.
+    too. Those of HAVING and QUALIFY and of aggregates choose among what has been read already. A
+    column that a sub-query makes of such a macro is as good as the macro.
     """
-    return any(_compares(each) for condition in _conditions(query) for each in _parts(condition))
+    borders = {
+        each.alias.lower()
+        for each in query.find_all(exp.Alias)
+        if any(map(_is_border, each.walk()))
+    }
+    parts = (each for condition in _conditions(query) for each in _parts(condition))
+    return any(_compares(each, borders) for each in parts)
 
 
-def _compares(condition: exp.Expr) -> bool:
+def _compares(condition: exp.Expr, borders: Container[str]) -> bool:
     """Whether a condition has both in it; what stands in conditions inside it does not count."""
     own = list(condition.walk(prune=lambda node: isinstance(node, _CONDITIONS)))
-    borders = (each for each in own if isinstance(each, exp.Parameter))
-    return any(isinstance(each, exp.Column) for each in own) and any(
-        each.name.lower().startswith(("start_", "end_")) for each in borders
-    )
+    columns = [each for each in own if isinstance(each, exp.Column)]
+    made = [each for each in columns if each.name.lower() in borders]
+    return len(columns) > len(made) and (bool(made) or any(map(_is_border, own)))
+
+
+def _is_border(node: exp.Expr) -> bool:
+    return isinstance(node, exp.Parameter) and node.name.lower().startswith(("start_", "end_"))
 
 
 _CONDITIONS: Final = (exp.Where, exp.Join, exp.Having, exp.Qualify)
