@@ -60,9 +60,9 @@ _NEEDS: dict[str, tuple[Callable[[], Path | None], str]] = {
 
 def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
     """Where pytest has several processes: Spark runs in one of them, and a file in one."""
+    spark = {item.path for item in items if "spark" in getattr(item, "fixturenames", ())}
     for item in items:
-        uses_spark = "spark" in getattr(item, "fixturenames", ())
-        group = "spark" if uses_spark else item.nodeid.split("::")[0]
+        group = "spark" if item.path in spark else str(item.path)
         item.add_marker(pytest.mark.xdist_group(group))
 
 

@@ -29,7 +29,8 @@ def _compares(condition: exp.Expr, borders: Container[str]) -> bool:
     own = list(condition.walk(prune=lambda node: isinstance(node, _CONDITIONS)))
     columns = [each for each in own if isinstance(each, exp.Column)]
     made = [each for each in columns if each.name.lower() in borders]
-    return len(columns) > len(made) and (bool(made) or any(map(_is_border, own)))
+    others = len(columns) - len(made)
+    return (bool(columns) and any(map(_is_border, own))) or (bool(made) and others > 0)
 
 
 def _is_border(node: exp.Expr) -> bool:
