@@ -12,23 +12,13 @@ from sqlglot import exp
 from vde_dagster.core.dsha import Column
 from vde_dagster.core.errors import Finding, Place, Problem, ProjectInvalid
 from vde_dagster.core.fingerprint import Fingerprint, fingerprint
-from vde_dagster.core.kind import (
-    Embedded,
-    External,
-    IncrementalByTimeRange,
-    ScdType2ByColumn,
-    ScdType2ByTime,
-    View,
-)
+from vde_dagster.core.kind import Embedded, External, ScdType2ByColumn, ScdType2ByTime
 from vde_dagster.core.model import Model, Query, SeedRows
-from vde_dagster.core.named_columns import clashing_columns, missing_columns
+from vde_dagster.core.model_fit import misfits
 from vde_dagster.core.names import ModelName
 from vde_dagster.core.seed_rows import seed_columns
 from vde_dagster.core.sql.canonical import CanonicalQuery, QueryInvalid, canonicalize
-from vde_dagster.core.sql.macros import macros_in
-from vde_dagster.core.sql.time_filter import filters_by_time
-from vde_dagster.core.sql.unresolved import guess, line_of
-from vde_dagster.core.time_formats import why_no_axis
+from vde_dagster.core.sql.unresolved import guess
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -137,94 +127,17 @@ def _node(model: Model, nodes: Mapping[ModelName, Node]) -> Node:
             dialect=model.body.dialect,
             schemas={parent.name: parent.columns for parent in parents},
         )
-        findings = list(_check(model, canonical, nodes))
+    columns = _columns(model, canonical)
+    if canonical is not None:
+        findings = list(misfits(model, canonical, columns, list(_embedded(model, nodes))))
         if findings:
             raise QueryInvalid(*findings)
     return Node(
         model=model,
         canonical=canonical,
-        columns=_columns(model, canonical),
+        columns=columns,
         fingerprint=fingerprint(model, canonical, (parent.fingerprint for parent in parents)),
     )
-
-
-def _check(
-    model: Model, canonical: CanonicalQuery, nodes: Mapping[ModelName, Node]
-) -> Iterator[Finding]:
-    """What keeps a query from being that of its model."""
-    names = [column.name.lower() for column in canonical.columns]
-    yield from _repeated(names, canonical)
-    yield from clashing_columns(model.kind, names)
-    for what, column in missing_columns(model.kind, model.storage, names):
-        yield Finding(
-            message=f"the {what} {column!r} is not among its columns",
-            advice=f"{guess(column, names)}The query returns {', '.join(names)}.",
-        )
-    yield from _without_axis(model, canonical)
-    yield from _unfiltered(model, canonical, nodes)
-    yield from _timed_view(model, nodes)
-
-
-def _repeated(names: Sequence[str], canonical: CanonicalQuery) -> Iterator[Finding]:
-    twice = sorted({name for name in names if names.count(name) > 1})
-    if twice:
-        projections = canonical.expression.selects
-        again = [index for index, name in enumerate(names) if name in names[:index]]
-        yield Finding(
-            message=f"the query returns several columns named {', '.join(twice)}",
-            advice="Leave all but one of them out, or give each a name of its own with AS.",
-            line=line_of(projections[again[0]]),
-        )
-
-
-def _without_axis(model: Model, canonical: CanonicalQuery) -> Iterator[Finding]:
-    """A time column by which rows cannot be put into intervals."""
-    kind = model.kind
-    if not isinstance(kind, IncrementalByTimeRange):
-        return
-    for column in _columns(model, canonical):
-        if column.name.lower() != kind.time_column:
-            continue
-        why = why_no_axis(column.type, kind.time_format, model.unit, written=kind.written_format)
-        if why is not None:
-            message, _, advice = why.partition("; ")
-            yield Finding(
-                message=f"the time column {kind.time_column!r} {message}",
-                advice=f"{advice[:1].upper()}{advice[1:]}."
-                if advice
-                else "Choose a column of type DATE or TIMESTAMP, or CAST it in the query.",
-            )
-
-
-def _unfiltered(
-    model: Model, canonical: CanonicalQuery, nodes: Mapping[ModelName, Node]
-) -> Iterator[Finding]:
-    """A query by time ranges that would read everything for each of them (seed 001)."""
-    query = canonical.expression
-    if not isinstance(model.kind, IncrementalByTimeRange) or query.find(exp.Table) is None:
-        return
-    if not any(map(filters_by_time, (query, *(each for _, each in _embedded(model, nodes))))):
-        yield Finding(
-            message="INCREMENTAL_BY_TIME_RANGE needs a filter on the time of what it reads, so "
-            "that an interval reads only its own rows",
-            advice="Add for example `WHERE event_time BETWEEN @start_dt AND @end_dt`, a condition "
-            "on a column in WHERE or in JOIN ... ON.",
-            line=line_of(query),
-        )
-
-
-def _timed_view(model: Model, nodes: Mapping[ModelName, Node]) -> Iterator[Finding]:
-    """A VIEW is read at any time, so no time macro may come into its query with another's."""
-    if not isinstance(model.kind, View):
-        return
-    for name, query in _embedded(model, nodes):
-        if any(True for _ in macros_in(query)):
-            yield Finding(
-                message=f"a VIEW is read at any time, so the time macros of the EMBEDDED {name}, "
-                "which stands in its query, mean nothing",
-                advice="Make it FULL or INCREMENTAL_BY_TIME_RANGE, or take the time macros out of "
-                f"{name}.",
-            )
 
 
 def _embedded(

@@ -1,0 +1,108 @@
+"""Whether a query gives what its model needs: its columns, its time, its kind."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Sequence
+
+from sqlglot import exp
+
+from vde_dagster.core.dsha import Column
+from vde_dagster.core.errors import Finding
+from vde_dagster.core.kind import IncrementalByTimeRange, View
+from vde_dagster.core.model import Model
+from vde_dagster.core.named_columns import clashing_columns, missing_columns
+from vde_dagster.core.names import ModelName
+from vde_dagster.core.sql.canonical import CanonicalQuery
+from vde_dagster.core.sql.macros import macros_in
+from vde_dagster.core.sql.time_filter import filters_by_time
+from vde_dagster.core.sql.unresolved import guess, line_of
+from vde_dagster.core.time_formats import why_no_axis
+
+EmbeddedQueries = Sequence[tuple[ModelName, exp.Query]]
+"""The queries of EMBEDDED models that stand in a model's own, each once."""
+
+
+def misfits(
+    model: Model, canonical: CanonicalQuery, columns: Sequence[Column], embedded: EmbeddedQueries
+) -> Iterator[Finding]:
+    """What keeps a query from being that of its model.
+
+    Args:
+        model: Of any kind that has a query.
+        canonical: Its query, bound to the columns of what it reads.
+        columns: What its readers see: those of the query, with the types that were declared.
+        embedded: The queries that stand in it for the models that it reads.
+    """
+    names = [column.name.lower() for column in canonical.columns]
+    yield from _repeated(names, canonical)
+    yield from clashing_columns(model.kind, names)
+    for what, column in missing_columns(model.kind, model.storage, names):
+        yield Finding(
+            message=f"the {what} {column!r} is not among its columns",
+            advice=f"{guess(column, names)}The query returns {', '.join(names)}.",
+        )
+    yield from _without_axis(model, columns)
+    yield from _unfiltered(model, canonical, embedded)
+    yield from _timed_view(model, embedded)
+
+
+def _repeated(names: Sequence[str], canonical: CanonicalQuery) -> Iterator[Finding]:
+    twice = sorted({name for name in names if names.count(name) > 1})
+    if twice:
+        projections = canonical.expression.selects
+        again = [index for index, name in enumerate(names) if name in names[:index]]
+        yield Finding(
+            message=f"the query returns several columns named {', '.join(twice)}",
+            advice="Leave all but one of them out, or give each a name of its own with AS.",
+            line=line_of(projections[again[0]]),
+        )
+
+
+def _without_axis(model: Model, columns: Sequence[Column]) -> Iterator[Finding]:
+    """A time column by which rows cannot be put into intervals."""
+    kind = model.kind
+    if not isinstance(kind, IncrementalByTimeRange):
+        return
+    for column in columns:
+        if column.name.lower() != kind.time_column:
+            continue
+        why = why_no_axis(column.type, kind.time_format, model.unit, written=kind.written_format)
+        if why is not None:
+            message, _, advice = why.partition("; ")
+            yield Finding(
+                message=f"the time column {kind.time_column!r} {message}",
+                advice=f"{advice[:1].upper()}{advice[1:]}."
+                if advice
+                else "Choose a column of type DATE or TIMESTAMP, or CAST it in the query.",
+            )
+
+
+def _unfiltered(
+    model: Model, canonical: CanonicalQuery, embedded: EmbeddedQueries
+) -> Iterator[Finding]:
+    """A query by time ranges that would read everything for each of them (seed 001)."""
+    query = canonical.expression
+    if not isinstance(model.kind, IncrementalByTimeRange) or query.find(exp.Table) is None:
+        return
+    if not any(map(filters_by_time, (query, *(each for _, each in embedded)))):
+        yield Finding(
+            message="INCREMENTAL_BY_TIME_RANGE needs a filter on the time of what it reads, so "
+            "that an interval reads only its own rows",
+            advice="Add for example `WHERE event_time BETWEEN @start_dt AND @end_dt`, a condition "
+            "on a column in WHERE or in JOIN ... ON.",
+            line=line_of(query),
+        )
+
+
+def _timed_view(model: Model, embedded: EmbeddedQueries) -> Iterator[Finding]:
+    """A VIEW is read at any time, so no time macro may come into its query with another's."""
+    if not isinstance(model.kind, View):
+        return
+    for name, query in embedded:
+        if any(True for _ in macros_in(query)):
+            yield Finding(
+                message=f"a VIEW is read at any time, so the time macros of the EMBEDDED {name}, "
+                "which stands in its query, mean nothing",
+                advice="Make it FULL or INCREMENTAL_BY_TIME_RANGE, or take the time macros out of "
+                f"{name}.",
+            )
