@@ -215,6 +215,82 @@ def test_each_column_that_does_not_fit_is_told_at_its_line_with_what_there_is(
     ]
 
 
+@pytest.mark.parametrize(
+    "text,expected",
+    [
+        ("SELECT a, b FROM raw.t\nUNION ALL\nSELECT a FROM raw.t", [("UNION", 2, 1, 3)]),
+        ("SELECT a FROM raw.t\nEXCEPT\n(SELECT * FROM raw.t)", [("EXCEPT", 1, 6, 3)]),
+        ("SELECT a FROM raw.t\nINTERSECT\nSELECT a, a AS x FROM raw.t", [("INTERSECT", 1, 2, 3)]),
+        (
+            (
+                "SELECT a FROM raw.t\nUNION SELECT a, b FROM raw.t\nUNION SELECT a FROM raw.t\n"
+                "UNION SELECT a, b, c FROM raw.t"
+            ),
+            [("UNION", 1, 2, 2), ("UNION", 1, 3, 4)],
+        ),
+        (
+            (
+                "WITH r AS (SELECT a FROM raw.t\nUNION SELECT a, b FROM raw.t)\nSELECT a FROM r "
+                "WHERE a IN (SELECT a FROM raw.u\nUNION SELECT a, c FROM raw.u)"
+            ),
+            [("UNION", 1, 2, 2), ("UNION", 1, 2, 4)],
+        ),
+        ("SELECT a FROM raw.t\nUNION ALL SELECT 1, 2", [("UNION", 1, 2, 1)]),
+        ("SELECT a, b FROM raw.t UNION ALL SELECT a, b FROM raw.u", []),
+        ("SELECT * FROM raw.t UNION ALL SELECT raw.u.* FROM raw.u", []),
+        ("SELECT 1 AS k, 2 AS v UNION ALL SELECT EXPLODE(MAP(1, 2))", []),
+        ("SELECT 1 AS k, 2 AS v UNION ALL SELECT POSEXPLODE(e) AS (k, v) FROM raw.t", []),
+        ("SELECT 1 AS k, 2 AS v UNION ALL SELECT JSON_TUPLE(b, 'k', 'v') FROM raw.t", []),
+        ("SELECT 1 AS k, 2 AS v UNION ALL VALUES (1, 2)", []),
+        (
+            (
+                "MODEL (name m.x, dialect duckdb); SELECT a, b FROM raw.t UNION ALL BY NAME "
+                "SELECT a FROM raw.u"
+            ),
+            [],
+        ),
+    ],
+)
+def test_both_sides_of_a_set_operation_have_the_same_number_of_columns(
+    graph_of: Build, text: str, expected: list[tuple[str, int, int, int]]
+) -> None:
+    if not expected:
+        assert ModelName("m", "x") in graph_of({"m.x": text})
+        return
+    found = told(graph_of, {"m.x": text})
+    assert [(each.message, each.place.line) for each in found] == [
+        (f"m.x: the sides of {word} have {left} and {right} columns", line)
+        for word, left, right, line in expected
+    ]
+
+
+@pytest.mark.parametrize(
+    "texts,words,line",
+    [
+        ({"m.x": "SELECT t.a FROM raw.t AS t\nJOIN\n m.zz AS z ON t.a = z.a"}, "m.zz, which", 3),
+        ({"m.x": "SELECT a FROM raw.t\nWHERE a IN\n(SELECT a\nFROM m.zz)"}, "m.zz, which", 4),
+        ({"m.x": "WITH zz AS (SELECT a FROM\nm.zz)\nSELECT a FROM zz"}, "m.zz, which", 2),
+        ({"m.x": "SELECT a\nFROM\nother.m.y"}, "from another catalog", 3),
+        ({"m.x": "SELECT a\nFROM m.x"}, "reads itself", 2),
+        ({"m.x": "SELECT a\n\nFROM m.y", "m.y": "SELECT a\n\nFROM m.x"}, "in a circle", 3),
+        ({"m.x": "MODEL (depends_on m.zz);\nSELECT a FROM raw.t"}, "m.zz, which", 1),
+    ],
+)
+def test_a_read_that_cannot_be_is_told_at_its_line(
+    graph_of: Build, texts: Mapping[str, str], words: str, line: int
+) -> None:
+    (found,) = told(graph_of, texts)
+    assert words in found.message
+    assert found.place.line == line
+
+
+def test_a_read_of_a_disabled_model_is_told_at_its_line(model_of: Read) -> None:
+    reader = model_of("m.x", "SELECT a\nFROM\nm.off")
+    with pytest.raises(ProjectInvalid, match="which is disabled") as caught:
+        build_graph([reader], disabled={ModelName("m", "off")})
+    assert [each.place.line for each in caught.value.problems] == [3]
+
+
 def test_a_long_list_of_columns_is_cut_short(graph_of: Build) -> None:
     wide = ", ".join(f"1 AS x{index:03}" for index in range(100))
     (found,) = told(graph_of, {"m.a": f"SELECT {wide}", "m.b": "SELECT other FROM m.a"})

@@ -18,7 +18,8 @@ from vde_dagster.core.model_fit import misfits
 from vde_dagster.core.names import ModelName
 from vde_dagster.core.seed_rows import seed_columns
 from vde_dagster.core.sql.canonical import CanonicalQuery, QueryInvalid, canonicalize
-from vde_dagster.core.sql.unresolved import guess
+from vde_dagster.core.sql.table_names import name_of_table, tables_of
+from vde_dagster.core.sql.unresolved import guess, line_of
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -99,11 +100,25 @@ def build_graph(
 
 
 def _problem(model: Model, finding: Finding) -> Problem:
-    """A finding at its place; lines that a macro's function made up are none of the file."""
-    lines = range(model.place.line, model.source.text.count("\n") + 2)
-    line = finding.line if finding.line in lines else None
-    place = Place(path=model.place.path, line=line) if line is not None else model.place
+    place = _place(model, finding.line)
     return Problem(place=place, message=f"{model.name}: {finding.message}", advice=finding.advice)
+
+
+def _place(model: Model, line: int | None) -> Place:
+    """A line of a model's file; lines that a macro's function made up are none of the file."""
+    lines = range(model.place.line, model.source.text.count("\n") + 2)
+    if line is None or line not in lines:
+        return model.place
+    return Place(path=model.place.path, line=line)
+
+
+def _place_of_read(model: Model, parent: ModelName) -> Place:
+    """Where a model's query first reads a parent; the model's own where no query does."""
+    if not isinstance(model.body, Query):
+        return model.place
+    tables = tables_of(model.body.expression)
+    lines = [line_of(table) for table in tables if name_of_table(table) == parent]
+    return _place(model, min((line for line in lines if line is not None), default=None))
 
 
 def _start_of(model: Model, starts: Mapping[ModelName, datetime]) -> datetime | None:
@@ -212,7 +227,7 @@ def _elsewhere(models: Sequence[Model]) -> Iterator[Problem]:
         for parent in model.parents:
             if parent.catalog:
                 message = f"{model.name} reads {parent} from another catalog, {parent.catalog}"
-                yield Problem(place=model.place, message=message, advice=advice)
+                yield Problem(place=_place_of_read(model, parent), message=message, advice=advice)
 
 
 def _missing_parents(
@@ -227,7 +242,7 @@ def _missing_parents(
                 continue
             if parent in disabled:
                 yield Problem(
-                    place=model.place,
+                    place=_place_of_read(model, parent),
                     message=f"{model.name} reads {parent}, which is disabled",
                     advice=f"Take `enabled false` out of {parent}, or disable {model.name}, too.",
                 )
@@ -235,7 +250,7 @@ def _missing_parents(
             close = guess(str(parent), sorted(known))
             otherwise = f"{close}If not, declare" if close else "Declare"
             yield Problem(
-                place=model.place,
+                place=_place_of_read(model, parent),
                 message=f"{model.name} reads {parent}, which is neither a model of this project "
                 "nor a declared source",
                 advice=f"{otherwise} it with its columns in external_models.yaml.",
@@ -256,7 +271,7 @@ def _ordered(
             return tuple(TopologicalSorter(edges).static_order()), tuple(problems)
         except CycleError as error:
             cycle: list[ModelName] = error.args[1]
-            problems.append(_circle(cycle, models[cycle[0]].place))
+            problems.append(_circle(cycle, _place_of_read(models[cycle[0]], cycle[-2])))
             edges[cycle[1]] = [each for each in edges[cycle[1]] if each != cycle[0]]
 
 

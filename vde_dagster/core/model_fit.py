@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
+from typing import Final
 
 from sqlglot import exp
 
@@ -34,6 +35,7 @@ def misfits(
         embedded: The queries that stand in it for the models that it reads.
     """
     names = [column.name.lower() for column in canonical.columns]
+    yield from _uneven(canonical)
     yield from _repeated(names, canonical)
     yield from clashing_columns(model.kind, names)
     for what, column in missing_columns(model.kind, model.storage, names):
@@ -44,6 +46,45 @@ def misfits(
     yield from _without_axis(model, columns)
     yield from _unfiltered(model, canonical, embedded)
     yield from _timed_view(model, embedded)
+
+
+def _uneven(canonical: CanonicalQuery) -> Iterator[Finding]:
+    """Set operations, wherever they stand, whose sides have different numbers of columns."""
+    for operation in canonical.expression.find_all(exp.SetOperation):
+        if operation.args.get("by_name"):
+            continue
+        left, right = _width(operation.left), _width(operation.right)
+        if left is not None and right is not None and left != right:
+            yield Finding(
+                message=f"the sides of {operation.key.upper()} have {left} and {right} columns",
+                advice="Give both the same number of columns, in the same order; NULL AS name "
+                "stands in for one that a side lacks.",
+                line=line_of(operation.right) or line_of(operation),
+            )
+
+
+def _width(side: exp.Expr) -> int | None:
+    """How many columns one side of a set operation has; None where it cannot be told."""
+    assert isinstance(side, exp.Query), "a side of a set operation is a query"
+    for each in side.selects:
+        inner = each.unalias()
+        if inner.is_star or isinstance(inner, _OF_SEVERAL):
+            return None
+        if isinstance(inner, exp.Anonymous) and inner.name.lower() in _NAMED_OF_SEVERAL:
+            return None
+    return len(side.selects)
+
+
+_OF_SEVERAL: Final = (
+    exp.Aliases,
+    exp.Explode,
+    exp.ExplodeOuter,
+    exp.Inline,
+    exp.Stack,
+    exp.Unnest,
+)
+_NAMED_OF_SEVERAL: Final = ("inline_outer", "json_tuple")
+"""What gives several columns, or may: a map explodes into two."""
 
 
 def _repeated(names: Sequence[str], canonical: CanonicalQuery) -> Iterator[Finding]:
