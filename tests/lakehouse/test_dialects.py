@@ -35,6 +35,12 @@ ROW = (
 )
 MEANINGS = {
     "snowflake": {
+        "(later - day)::NUMBER": "14",
+        "DATEADD(day, n, day)::DATE": "2024-01-24",
+        "DATEADD(day, total, day)": "2024-02-07",
+        "DATE_TRUNC('month', later)": "2024-02-01",
+        "DAYOFWEEK(later)": "3",
+        "DATEADD(day, 1, '2024-02-28')": "2024-02-29",
         "DATEADD(hour, 1, a)": "2024-03-01 00:30:00",
         "DATEADD(day, 1, a)": "2024-03-01 23:30:00",
         "DATEADD(day, n, a)": "2024-02-22 23:30:00",
@@ -54,6 +60,14 @@ MEANINGS = {
         "total / 2": "3.5",
     },
     "bigquery": {
+        "DATETIME_DIFF(b, a, DAY)": "1",
+        "DATETIME_TRUNC(b, MONTH)": "2024-03-01 00:00:00",
+        "TIMESTAMP_TRUNC(a, DAY, 'UTC')": "2024-02-29 00:00:00",
+        "CAST(DATE_TRUNC(later, DAY) AS STRING)": "2024-02-14",
+        "TIMESTAMP_SUB(b, INTERVAL n MINUTE)": "2024-03-01 00:22:00",
+        "b - INTERVAL n MINUTE": "2024-03-01 00:22:00",
+        "CAST(ratio AS NUMERIC)": "2.500000000",
+        "DATE_SUB('2024-03-01', INTERVAL 1 DAY)": "2024-02-29",
         "TIMESTAMP_SUB(b, INTERVAL 1 DAY)": "2024-02-29 00:15:00",
         "DATE_SUB(later, INTERVAL 1 MONTH)": "2024-01-14",
         "DATE_ADD(day, INTERVAL n DAY)": "2024-01-24",
@@ -68,6 +82,16 @@ MEANINGS = {
         "total / 2": "3.5",
     },
     "postgres": {
+        "CAST(total / 2 AS float)": "3.0",
+        "(later - day)::text": "14",
+        "total / NULLIF(n, 0)": "-1",
+        "ROW_NUMBER() OVER (ORDER BY n) / 2": "0",
+        "ABS(n) / 2": "3",
+        "EXTRACT(DOW FROM later)": "3",
+        "a - INTERVAL '1 month'": "2024-01-29 23:30:00",
+        "ratio::numeric > 2.4": "true",
+        "SUM(total) OVER () * 1.0 / 2 > 3.4": "true",
+        "AVG(total) OVER () / 2 > 3.4": "true",
         "total / 2": "3",
         "n / 2": "-3",
         "ratio / 2": "1.25",
@@ -79,12 +103,16 @@ MEANINGS = {
         "a - INTERVAL '1 day 2 hours'": "2024-02-28 21:30:00",
     },
     "tsql": {
+        "DATEADD(w, 1, day)": "2024-02-01",
+        "CAST(ratio AS decimal)": "3",
+        "CAST(n AS float) / 2": "-3.5",
         "DATEADD(hh, -1, b)": "2024-02-29 23:15:00",
         "DATEDIFF(day, a, b)": "1",
         "DATEDIFF(hour, a, b)": "1",
         "n / 2": "-3",
     },
     "redshift": {
+        "TRUNC(a)": "2024-02-29",
         "DATEADD(day, 1, a)": "2024-03-01 23:30:00",
         "DATEADD(hour, n, b)": "2024-02-29 17:15:00",
         "DATEDIFF(month, a, b)": "1",
@@ -92,6 +120,8 @@ MEANINGS = {
         "total / 2": "3",
     },
     "trino": {
+        "DATE_TRUNC('month', later)": "2024-02-01",
+        "DATE_ADD('day', total, day)": "2024-02-07",
         "DATE_ADD('hour', n, b)": "2024-02-29 17:15:00",
         "DATE_ADD('day', 1, a)": "2024-03-01 23:30:00",
         "DATE_DIFF('hour', a, b)": "0",
@@ -99,11 +129,15 @@ MEANINGS = {
         "n / 2": "-3",
     },
     "mysql": {
+        "DATE_SUB(a, INTERVAL n DAY)": "2024-03-07 23:30:00",
+        "a + INTERVAL n DAY": "2024-02-22 23:30:00",
+        "DAYOFWEEK(later)": "4",
         "DATE_ADD(a, INTERVAL 1 HOUR)": "2024-03-01 00:30:00",
         "DATE_SUB(b, INTERVAL 1 DAY)": "2024-02-29 00:15:00",
         "DATEDIFF(b, a)": "1",
     },
     "spark": {
+        "a - INTERVAL 1 MONTH 2 DAYS": "2024-01-27 23:30:00",
         "a - INTERVAL 3 DAYS 2 HOURS": "2024-02-26 21:30:00",
         "a - INTERVAL '3' DAY '2' HOUR": "2024-02-26 21:30:00",
         "a + INTERVAL 1 DAY 45 MINUTES": "2024-03-02 00:15:00",
@@ -166,6 +200,11 @@ def test_functions_of_duckdb_mean_what_duckdb_answers(spark: SparkSession) -> No
         ("bigquery", "DATE_TRUNC(day, WEEK)", "cannot count by WEEK"),
         ("bigquery", "TIMESTAMP_TRUNC(a, WEEK(TUESDAY))", "cannot count by WEEK"),
         ("tsql", "DATEDIFF(week, a, b)", "cannot count by WEEK"),
+        ("tsql", "DATEADD(day, 1, 0)", "type that is not known"),
+        ("bigquery", "EXTRACT(WEEK FROM day)", "weeks from Monday"),
+        ("bigquery", "TIMESTAMP_TRUNC(a, DAY, 'America/New_York')", "take no time zone"),
+        ("postgres", "a - INTERVAL '1 month 2 days'", "cannot read the interval"),
+        ("postgres", "a - INTERVAL '36:00'", "cannot read the interval"),
         ("spark", "DATE_SUB(a, INTERVAL 30 DAY)", "take a number of days"),
         ("spark", "TO_CHAR(a, 'yyyy')", "cannot be written in Spark"),
     ],
@@ -175,3 +214,15 @@ def test_what_has_no_one_meaning_in_spark_is_refused(
 ) -> None:
     with pytest.raises(QueryInvalid, match=what):
         in_spark(dialect, expression)
+
+
+def test_all_that_has_no_one_meaning_is_told_at_its_line() -> None:
+    text = (
+        "SELECT SUM(n) / 2 AS x,\n SUM(total) / 2 AS y,\n DATE_TRUNC('day', a, 'Asia/Tokyo') AS z"
+    )
+    query = sqlglot.parse_one(f"{text}\nFROM s.t", read="postgres")
+    assert isinstance(query, exp.Query)
+    columns = [Column(name=name, type=type_) for name, type_ in TYPES.items()]
+    with pytest.raises(QueryInvalid) as caught:
+        canonicalize(query, dialect="postgres", schemas={T: columns})
+    assert sorted(each.line or 0 for each in caught.value.findings) == [1, 2, 3]

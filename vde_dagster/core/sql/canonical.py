@@ -9,7 +9,8 @@ from __future__ import annotations
 
 import re
 from collections.abc import Iterator, Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
+from functools import lru_cache
 from typing import Final
 
 from sqlglot import exp
@@ -22,7 +23,7 @@ from vde_dagster.core.errors import Finding, Refused
 from vde_dagster.core.names import ModelName
 from vde_dagster.core.sql.macros import EPOCH_DAY, resolve_time_macros
 from vde_dagster.core.sql.rendering import spark_text
-from vde_dagster.core.sql.spark_meaning import with_spark_meaning
+from vde_dagster.core.sql.spark_meaning import Unclear, with_spark_meaning
 from vde_dagster.core.sql.sql_errors import SQL_ERRORS, first_line
 from vde_dagster.core.sql.star_macro import expand_star_macros
 from vde_dagster.core.sql.unresolved import line_of, unresolved_columns
@@ -69,7 +70,7 @@ def canonicalize(
     for name, columns in schemas.items():
         schema.add_table(
             exp.table_(name.name, db=name.schema),
-            {column.name: column.type for column in columns},
+            {column.name: _type_of(column.type) for column in columns},
             dialect="spark",
         )
     documented = _described(query)
@@ -77,17 +78,31 @@ def canonicalize(
         expanded = expand_star_macros(_without_comments(query), schemas=schemas)
         qualified = qualify(expanded, dialect=dialect, schema=schema, quote_identifiers=False)
         assert isinstance(qualified, exp.Query)
-        with_spark_meaning(qualified, dialect=dialect, schema=schema)
+        _refuse(with_spark_meaning(qualified, dialect=dialect, schema=schema))
         timed = resolve_time_macros(qualified, EPOCH_DAY)
         spark_text(timed)  # what has no form there is refused now, and not when it is to run
         typed = annotate_types(timed, schema=schema, dialect=dialect)
         columns = tuple(_columns(typed, documented))
+    except QueryInvalid:
+        raise
     except Refused as error:
         raise QueryInvalid(_told_apart(error)) from error
     except SQL_ERRORS as error:
         findings = _unresolved(query, schemas, schema, dialect)
         raise QueryInvalid(*(findings or [_misunderstood(error, query)])) from error
     return CanonicalQuery(expression=qualified, columns=columns)
+
+
+@lru_cache(maxsize=1024)
+def _type_of(written: str) -> exp.DataType:
+    """A column's type, which is written as Spark has it, whatever the dialect of its readers."""
+    return exp.DataType.build(written, dialect="spark", udt=True)
+
+
+def _refuse(unclear: Sequence[Unclear]) -> None:
+    if unclear:
+        told = (replace(_told_apart(why), line=line_of(node)) for node, why in unclear)
+        raise QueryInvalid(*told)
 
 
 def _unresolved(

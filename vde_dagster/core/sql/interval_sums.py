@@ -1,4 +1,4 @@
-"""Intervals of several parts, such as ``INTERVAL 3 DAYS 2 HOURS``, that stay one operand."""
+"""Intervals of several parts, such as ``INTERVAL 3 DAYS 2 HOURS``."""
 
 from __future__ import annotations
 
@@ -10,15 +10,19 @@ ExprT = TypeVar("ExprT", bound=exp.Expr)
 
 
 def with_closed_sums(tree: ExprT) -> ExprT:
-    """Put parentheses around the sums that stand where only one operand can; the tree is changed.
+    """Write out what is added or taken away as a sum; the tree is changed.
 
     sqlglot reads an interval of several parts as a sum of intervals and writes it without
     parentheses: ``t - INTERVAL 3 DAYS 2 HOURS`` would become ``t - INTERVAL 3 DAYS + INTERVAL 2
-    HOURS``. Nothing that a person wrote as a sum stands there without parentheses of its own.
+    HOURS``. Each part is taken away by itself, since Spark does not add months and days. Nothing
+    that a person wrote as a sum stands there without parentheses of its own.
     """
     for node in list(tree.find_all(exp.Add)):
         parent = node.parent
-        binds_tighter = isinstance(parent, exp.Mul | exp.Div | exp.IntDiv | exp.Mod | exp.Neg)
-        if binds_tighter or (isinstance(parent, exp.Add | exp.Sub) and parent.expression is node):
+        if isinstance(parent, exp.Mul | exp.Div | exp.IntDiv | exp.Mod | exp.Neg):
             node.replace(exp.paren(node.copy(), copy=False))
+        elif isinstance(parent, exp.Add | exp.Sub) and parent.expression is node:
+            first = type(parent)(this=parent.this, expression=node.this)
+            parent.set("this", first)
+            parent.set("expression", node.expression)
     return tree

@@ -1,15 +1,14 @@
 """What other dialects mean by functions and operators that Spark has with another meaning.
 
-sqlglot writes ``/``, DATEADD, DATEDIFF and DATE_TRUNC with Spark's words. But Spark divides whole
-numbers into fractions, its DATE_ADD gives dates, its DATEDIFF counts elapsed units and not borders,
-and its TRUNC knows no unit below a month. Here the syntax tree is changed so that what is written
-for Spark says what the dialect means; what depends on a type that is not known is refused.
+sqlglot writes them with Spark's words: ``/`` divides whole numbers into fractions there, a date
+less a date is an interval, a DECIMAL has no fraction. Here the syntax tree is changed so that what
+is written for Spark says what the dialect means; what depends on an unknown type is told.
 """
 
 from __future__ import annotations
 
-from collections.abc import Collection
-from typing import Final
+from collections.abc import Callable, Collection, Iterable
+from typing import Any, Final
 
 from sqlglot import exp
 from sqlglot.dialects import Hive
@@ -18,12 +17,16 @@ from sqlglot.optimizer.annotate_types import annotate_types
 from sqlglot.schema import MappingSchema
 
 from vde_dagster.core.errors import Refused
-from vde_dagster.core.sql.macros import macros_in
+from vde_dagster.core.sql import spark_times as times
 
 _Type = exp.DataType.Type
+Unclear = tuple[exp.Expr, Refused]
+"""A part of a query, and why it has no one meaning in Spark."""
 
 
-def with_spark_meaning(query: exp.Query, *, dialect: str, schema: MappingSchema) -> None:
+def with_spark_meaning(
+    query: exp.Query, *, dialect: str, schema: MappingSchema
+) -> tuple[Unclear, ...]:
     """Change a query so that its parts mean in Spark what they mean in its dialect.
 
     Args:
@@ -31,45 +34,95 @@ def with_spark_meaning(query: exp.Query, *, dialect: str, schema: MappingSchema)
         dialect: The one that it was written in.
         schema: The columns of the tables that it reads, with their types.
 
-    Raises:
-        Refused: What a part means depends on a type that is not known, or is nothing in Spark.
+    Returns:
+        What has no one meaning in Spark, or depends on a type that is not known.
     """
     source = Dialect.get_or_raise(dialect)
     if isinstance(source, Hive):
-        for node in query.find_all(exp.TsOrDsAdd):
-            _refuse_interval_of_days(node)
-        return
+        return tuple(_changed(query.find_all(exp.TsOrDsAdd), _days))
     _annotate(query, schema)
-    if _class(source) in _COUNT_DAYS:
-        for difference in [each for each in query.find_all(exp.Sub) if _is_of_dates(each)]:
-            days = exp.DateDiff(this=difference.left, expression=difference.right)
-            difference.replace(days)
+    unclear = [
+        *_changed(query.find_all(exp.Cast), lambda node: _cast(node, source)),
+        *_changed(_zoned(query), _without_zone),
+        *_changed(query.find_all(exp.Extract, exp.DayOfWeek), lambda node: _weekday(node, source)),
+        *_changed(query.find_all(exp.Trunc), _day),
+        *_changed(query.find_all(exp.Sub), lambda node: _days_between(node, source)),
+    ]
     divisions = [node for node in query.find_all(exp.Div) if node.args.get("typed")]
     if divisions:
         _annotate(query, schema, sure_of=_SURE)
-        for division in divisions:
-            division.replace(_divided(division))
+        unclear += _changed(divisions, lambda node: _divided(node, source))
     _annotate(query, schema)
-    for moved in list(query.find_all(exp.DateAdd, exp.DateSub, exp.TsOrDsAdd)):
-        moved.replace(_moved(moved, source))
-    for between in list(query.find_all(exp.DateDiff, exp.TsOrDsDiff)):
-        between.replace(_between(between, source))
-    for cut in list(query.find_all(exp.DateTrunc, exp.TimestampTrunc)):
-        cut.replace(_cut(cut, source))
+    moving = query.find_all(*times.FORWARD, *times.BACKWARD)
+    unclear += [
+        *_changed(moving, lambda node: times.moved(node, source)),
+        *_changed(query.find_all(exp.Interval), lambda node: times.interval(node, source)),
+        *_changed(query.find_all(*times.DIFFERENCES), lambda node: times.between(node, source)),
+        *_changed(query.find_all(*times.CUTS), lambda node: times.cut(node, source)),
+    ]
+    return tuple(unclear)
+
+
+def with_precision(kind: exp.DataType, dialect: str) -> exp.DataType:
+    """A type as wide as its dialect has it: Spark's DECIMAL alone has no fraction."""
+    source = times.name_of(Dialect.get_or_raise(dialect))
+    if source in _DOUBLES and kind.this == _Type.FLOAT:
+        return exp.DataType(this=_Type.DOUBLE)
+    if kind.this != _Type.DECIMAL or kind.expressions:
+        return kind
+    digits = _DECIMALS.get(source, (38, 18))
+    return exp.DataType.build(f"DECIMAL({digits[0]}, {digits[1]})")
+
+
+_DOUBLES: Final = frozenset({"tsql", "postgres", "redshift", "snowflake", "oracle"})
+"""Dialects in which FLOAT has 64 bits."""
+
+_DECIMALS: Final = {
+    "bigquery": (38, 9),
+    "mysql": (10, 0),
+    "presto": (38, 0),
+    "redshift": (18, 0),
+    "spark": (10, 0),
+    "databricks": (10, 0),
+    "hive": (10, 0),
+    "spark2": (10, 0),
+    "snowflake": (38, 0),
+    "trino": (38, 0),
+    "tsql": (18, 0),
+}
+"""What a DECIMAL without digits is; elsewhere as many as fit into Spark's widest."""
+
+
+def _changed(nodes: Iterable[exp.Expr], change: Callable[[Any], exp.Expr]) -> list[Unclear]:
+    """Put what has the same meaning in Spark in place of each node; returns what has none."""
+    unclear: list[Unclear] = []
+    for node in list(nodes):
+        try:
+            changed = change(node)
+        except Refused as error:
+            unclear.append((node, error))
+            continue
+        if changed is not node:
+            node.replace(changed)
+    return unclear
 
 
 def _annotate(
     query: exp.Query, schema: MappingSchema, *, sure_of: Collection[type[exp.Expr]] | None = None
 ) -> None:
     """Give parts of a query their types: all, or with ``sure_of`` those of these classes."""
-    for node in query.walk():
-        node.type = None
-    for name, macro in macros_in(query):
-        macro.type = _MACROS[name.rsplit("_", maxsplit=1)[1]]
     assert schema.dialect is not None, "the schema has the query's dialect"
     metadata = schema.dialect.EXPRESSION_METADATA.items()
     known = {key: how for key, how in metadata if sure_of is None or key in sure_of}
-    annotate_types(query, schema, expression_metadata=known, overwrite_types=False)
+    annotate_types(
+        query, schema, expression_metadata={**known, exp.Parameter: {"annotator": _macro}}
+    )
+
+
+def _macro(_: object, node: exp.Expr) -> exp.Expr:
+    form = node.name.lower().rsplit("_", maxsplit=1)[-1]
+    node.type = exp.DataType(this=_MACROS.get(form, _Type.UNKNOWN))
+    return node
 
 
 _MACROS: Final = {
@@ -87,23 +140,35 @@ _MACROS: Final = {
 
 _SURE: Final = frozenset(
     {
+        exp.Abs,
         exp.Add,
         exp.Alias,
         exp.Case,
         exp.Cast,
         exp.Coalesce,
         exp.Count,
+        exp.CountIf,
         exp.DateDiff,
         exp.Div,
         exp.Filter,
+        exp.FirstValue,
+        exp.Greatest,
         exp.If,
+        exp.Lag,
+        exp.LastValue,
+        exp.Lead,
+        exp.Least,
+        exp.Length,
         exp.Literal,
         exp.Max,
         exp.Min,
         exp.Mod,
         exp.Mul,
         exp.Neg,
+        exp.Null,
+        exp.Nullif,
         exp.Paren,
+        exp.RowNumber,
         exp.Sub,
         exp.Subquery,
         exp.Window,
@@ -112,159 +177,114 @@ _SURE: Final = frozenset(
 """What has the same type in every dialect; the sum of whole numbers, for one, has not."""
 
 
-_COUNT_DAYS: Final = frozenset({"postgres", "redshift", "duckdb", "snowflake", "oracle"})
+def _cast(node: exp.Cast, source: Dialect) -> exp.Expr:
+    kind = node.to
+    wider = with_precision(kind, times.name_of(source))
+    if wider is not kind:
+        node.set("to", wider)
+    return node
+
+
+def _zoned(query: exp.Query) -> list[exp.Expr]:
+    converting = (exp.AtTimeZone, exp.FromTimeZone, exp.ConvertTimezone)
+    zoned = (each for each in query.walk() if each.args.get("zone") is not None)
+    return [each for each in zoned if not isinstance(each, converting)]
+
+
+def _without_zone(node: exp.Expr) -> exp.Expr:
+    zone = node.args["zone"]
+    if not (isinstance(zone, exp.Literal) and zone.name.upper() in ("UTC", "ETC/UTC", "GMT", "Z")):
+        raise Refused(
+            f"Spark's functions take no time zone as `{node.sql()}` does. Convert the time before "
+            "with AT TIME ZONE, or with Spark's FROM_UTC_TIMESTAMP."
+        )
+    node.set("zone", None)  # a session's zone is UTC
+    return node
+
+
+def _weekday(node: exp.Expr, source: Dialect) -> exp.Expr:
+    """A day of the week: 0 is Sunday in these dialects, and 1 in Spark."""
+    part = node.this.name.upper() if isinstance(node, exp.Extract) else "DAYOFWEEK"
+    name = times.name_of(source)
+    if part == "WEEK" and name in ("bigquery", "mysql", "tsql"):
+        raise Refused(
+            f"Spark counts weeks from Monday, `{node.sql()}` does not. Use ISOWEEK where the "
+            "dialect has it."
+        )
+    if part not in ("DOW", "DAYOFWEEK") or name not in _FROM_ZERO:
+        return node
+    time = node.expression if isinstance(node, exp.Extract) else node.this
+    first = exp.Sub(this=exp.DayOfWeek(this=time), expression=exp.Literal.number(1))
+    return exp.paren(first, copy=False)
+
+
+_FROM_ZERO: Final = frozenset({"postgres", "redshift", "snowflake", "duckdb"})
+
+
+def _day(node: exp.Trunc) -> exp.Expr:
+    """TRUNC of a time is its day; Spark would make a number of it."""
+    temporal = node.this.is_type(*exp.DataType.TEMPORAL_TYPES)
+    return exp.cast(node.this, _Type.DATE) if temporal else node
+
+
+def _days_between(node: exp.Sub, source: Dialect) -> exp.Expr:
+    dates = node.left.is_type(_Type.DATE) and node.right.is_type(_Type.DATE)
+    if not dates or times.name_of(source) not in _COUNT_DAYS:
+        return node
+    return exp.DateDiff(this=node.left, expression=node.right)
+
+
+_COUNT_DAYS: Final = frozenset(
+    {
+        "clickhouse",
+        "duckdb",
+        "exasol",
+        "materialize",
+        "oracle",
+        "postgres",
+        "redshift",
+        "risingwave",
+        "snowflake",
+        "teradata",
+    }
+)
 """Dialects in which a date less a date is a number of days; in Spark it is an interval."""
 
 
-def _is_of_dates(node: exp.Sub) -> bool:
-    return node.left.is_type(_Type.DATE) and node.right.is_type(_Type.DATE)
-
-
-def _divided(node: exp.Div) -> exp.Expr:
+def _divided(node: exp.Div, source: Dialect) -> exp.Expr:
     """A division as its dialect does it: that of whole numbers is whole, cut towards zero."""
     sides = (node.left, node.right)
     if all(each.is_type(*exp.DataType.INTEGER_TYPES) for each in sides):
-        whole = exp.IntDiv(this=node.left, expression=node.right)
-        whole.type = _Type.BIGINT
-        return whole
-    if not any(each.is_type(*exp.DataType.REAL_TYPES) for each in sides):
+        kind = node.type
+        assert kind is not None, "the sides have types"
+        return exp.Cast(this=exp.IntDiv(this=sides[0], expression=sides[1]), to=kind.copy())
+    if not any(_is_fraction(each, source) for each in sides):
         raise Refused(
-            f"whether `{node.sql()}` is a whole number or a fraction depends on types that are not "
-            "known. Write CAST(... AS DOUBLE) around one side for a fraction, or "
+            f"whether `{node.sql()}` is a whole number or a fraction depends on what the dialect "
+            "makes of its sides. Write CAST(... AS DOUBLE) around one side for a fraction, or "
             "CAST(... AS BIGINT) around both for a whole number."
         )
     node.set("typed", False)
     return node
 
 
-def _moved(node: exp.Expr, source: Dialect) -> exp.Expr:
-    """A time moved by a length, as the sum of both: Spark's DATE_ADD would give a date."""
-    amount = node.args["expression"]
-    interval = amount if isinstance(amount, exp.Interval) else node
-    name, number = _unit(interval, source), interval.args["this"] if interval is amount else amount
-    if name not in _LENGTHS:
-        raise _unknown_unit(name, node)
-    factor, unit = _LENGTHS[name]
-    forward = not isinstance(node, exp.DateSub)
-    written = _whole_number(number)
-    if written is not None:
-        forward = forward is (written >= 0)
-        length: exp.Expr = _interval(abs(written) * factor, unit)
-    elif not node.this.type or node.this.is_type(_Type.UNKNOWN, *exp.DataType.TEXT_TYPES):
-        raise Refused(
-            f"what `{node.sql()}` gives depends on a type that is not known. Write "
-            "CAST(... AS DATE) or CAST(... AS TIMESTAMP) around the time in it."
-        )
-    elif unit == "DAY" and node.this.is_type(_Type.DATE):
-        days = exp.Mul(
-            this=_operand(number), expression=exp.Literal.number(factor if forward else -factor)
-        )
-        return exp.TsOrDsAdd(this=node.this, expression=days)
-    else:
-        length = exp.Mul(this=_operand(number), expression=_interval(factor, unit))
-    total = (exp.Add if forward else exp.Sub)(this=_operand(node.this), expression=length)
-    inside = isinstance(node.parent, exp.Binary | exp.Unary | exp.Bracket)
-    return exp.paren(total, copy=False) if inside else total
+def _is_fraction(node: exp.Expr, source: Dialect) -> bool:
+    if node.is_type(*exp.DataType.REAL_TYPES):
+        return True
+    if isinstance(node, exp.Window | exp.Filter):
+        return _is_fraction(node.this, source)
+    if isinstance(node, exp.Avg):
+        return times.name_of(source) != "tsql"
+    if isinstance(node, exp.Paren | exp.Neg | exp.Mul | exp.Add | exp.Sub):
+        return any(_is_fraction(each, source) for each in node.iter_expressions())
+    return False
 
 
-def _operand(node: exp.Expr) -> exp.Expr:
-    return exp.paren(node, copy=False) if isinstance(node, exp.Binary | exp.Neg) else node
-
-
-_LENGTHS: Final = {
-    "YEAR": (12, "MONTH"),
-    "QUARTER": (3, "MONTH"),
-    "MONTH": (1, "MONTH"),
-    "WEEK": (7, "DAY"),
-    "DAY": (1, "DAY"),
-    "HOUR": (1, "HOUR"),
-    "MINUTE": (1, "MINUTE"),
-    "SECOND": (1, "SECOND"),
-    "MILLISECOND": (1, "MILLISECOND"),
-    "MICROSECOND": (1, "MICROSECOND"),
-}
-"""Units as so many of one that Spark's literals of intervals know."""
-
-
-def _interval(number: int, unit: str) -> exp.Interval:
-    return exp.Interval(this=exp.Literal.string(str(number)), unit=exp.Var(this=unit))
-
-
-def _whole_number(node: exp.Expr) -> int | None:
-    """What a literal says, with or without quotes and sign; None for anything else."""
-    inner, sign = node, 1
-    while isinstance(inner, exp.Neg | exp.Paren):
-        sign = -sign if isinstance(inner, exp.Neg) else sign
-        inner = inner.this
-    if not isinstance(inner, exp.Literal):
-        return None
-    try:
-        return sign * int(inner.name)
-    except ValueError:
-        return None
-
-
-def _between(node: exp.Expr, source: Dialect) -> exp.Expr:
-    """How many units lie between two times: dialects differ in counting borders or whole units."""
-    end, start = node.args["this"], node.args["expression"]
-    name = _unit(node, source) if node.args.get("unit") is not None else "DAY"
-    counts_borders = node.args.get("date_part_boundary") or _class(source) in _COUNT_BORDERS
-    if node.args.get("unit") is None or (counts_borders and name == "DAY"):
-        return exp.DateDiff(this=end, expression=start)
-    if not counts_borders:
-        return node
-    if name not in _LENGTHS or (name == "WEEK" and _class(source) not in _MONDAYS):
-        raise _unknown_unit(name, node)
-    unit = exp.Var(this=name)
-    borders = [exp.TimestampTrunc(this=each, unit=unit.copy()) for each in (end, start)]
-    return exp.DateDiff(this=borders[0], expression=borders[1], unit=unit)
-
-
-_COUNT_BORDERS: Final = frozenset({"tsql", "redshift", "clickhouse"})
-"""Dialects in which one minute before and after midnight are a day apart; sqlglot knows others."""
-
-_MONDAYS: Final = frozenset({"snowflake", "duckdb", "postgres", "clickhouse", "bigquery"})
-"""Dialects in whose tree WEEK begins on Monday; BigQuery's other weeks have a name of their own."""
-
-
-def _cut(node: exp.Expr, source: Dialect) -> exp.Expr:
-    """A time cut to a unit. Spark's TRUNC gives NULL for units below a month."""
-    name = _unit(node, source)
-    if name not in _LENGTHS:
-        raise _unknown_unit(name, node)
-    if isinstance(node, exp.DateTrunc) and name in ("YEAR", "QUARTER", "MONTH", "WEEK"):
-        node.set("unit", exp.Literal.string(name))
-        return node
-    if isinstance(node, exp.DateTrunc) and node.this.is_type(_Type.DATE):
-        return exp.Cast(this=node.this, to=exp.DataType(this=_Type.DATE))
-    return exp.TimestampTrunc(this=node.this, unit=exp.Var(this=name))
-
-
-def _unit(node: exp.Expr, source: Dialect) -> str:
-    """A unit of time in capitals; weeks that begin on Monday are WEEK."""
-    unit = node.args.get("unit")
-    if isinstance(unit, exp.WeekStart):
-        return "WEEK" if unit.name.upper() == "MONDAY" else f"WEEK({unit.name})"
-    name = unit.name.upper() if unit is not None else "DAY"
-    name = source.DATE_PART_MAPPING.get(name, name)
-    return "WEEK" if name in ("ISOWEEK", "WEEKISO") else name
-
-
-def _unknown_unit(name: str, node: exp.Expr) -> Refused:
-    return Refused(
-        f"Spark cannot count by {name} as `{node.sql()}` does. Write it with a unit that Spark has "
-        "(weeks begin on Monday there), or in Spark's own functions."
-    )
-
-
-def _class(source: Dialect) -> str:
-    return type(source).__name__.lower()
-
-
-def _refuse_interval_of_days(node: exp.TsOrDsAdd) -> None:
+def _days(node: exp.TsOrDsAdd) -> exp.Expr:
     if node.expression.find(exp.Interval) is not None:
         raise Refused(
             "DATE_ADD and DATE_SUB take a number of days in Spark, and no interval. Write "
             "`DATE_SUB(day, 30)`, or `time - INTERVAL 30 DAYS`; or declare the dialect that the "
             "model is written in, such as `dialect bigquery`."
         )
+    return node
