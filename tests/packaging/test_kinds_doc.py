@@ -23,7 +23,13 @@ ROOT = Path(__file__).parents[2]
 KINDS = (ROOT / "docs" / "kinds.md").read_text("utf-8")
 MODELS = (ROOT / "docs" / "models.md").read_text("utf-8")
 SENTENCES = ROOT / "tests" / "kinds" / "sentences"
-PENDING = ("when this kind is evaluated", "when audits are run", "when storage is applied")
+PENDING = (
+    "when this kind is evaluated",
+    "when audits are run",
+    "when storage is applied",
+    "when partial intervals are evaluated",
+    "when batches run at once",
+)
 PAGES = {"kinds.md": KINDS, "models.md": MODELS}
 
 

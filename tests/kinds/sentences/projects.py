@@ -175,9 +175,14 @@ def table_of(world: MemoryWorld, name: str, environment: str = "prod") -> TableN
     return bound(world.services(), environment).key(ModelName.parse(name)).table
 
 
-def built(world: MemoryWorld, *texts: str, environment: str = "prod") -> list[tuple[str, Interval]]:
+def built(
+    world: MemoryWorld,
+    *texts: str,
+    environment: str = "prod",
+    attachments: Mapping[str, str] | None = None,
+) -> list[tuple[str, Interval]]:
     """What planning and applying a project evaluated: models and ranges, in order."""
-    done = build(world.services(), graph_of(*texts), environment)
+    done = build(world.services(), graph_of(*texts, attachments=attachments), environment)
     return [(str(each.key.model), each.interval) for each in done]
 
 

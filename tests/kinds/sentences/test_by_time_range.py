@@ -25,7 +25,7 @@ from vde_dagster.core.errors import ProjectInvalid
 from vde_dagster.core.intervals import Interval
 from vde_dagster.core.model import Call
 from vde_dagster.core.names import ModelName
-from vde_dagster.core.schedule import due_interval, last_tick, missing, partial_interval
+from vde_dagster.core.schedule import due_interval, last_tick, missing
 
 DEMO = """MODEL (
   name demo.incrementals_demo,
@@ -111,6 +111,32 @@ def test_rows_of_its_range_that_the_query_no_longer_returns_are_deleted() -> Non
     name = ModelName("demo", "daily")
     evaluate_range(services, bound(services), name, Interval(hour_of(24), hour_of(48)))
     assert world.rows("demo.daily") == [(date(2024, 1, 1), 10)]
+
+
+SUM = """MODEL (name demo.sum, kind FULL, start '2024-01-01');
+SELECT SUM(amount) AS total FROM raw.events"""
+SHARES = """MODEL (
+  name demo.shares,
+  kind INCREMENTAL_BY_TIME_RANGE (time_column at),
+  start '2024-01-01'
+);
+SELECT e.amount, s.total, e.at FROM raw.events AS e CROSS JOIN demo.sum AS s
+WHERE e.at BETWEEN @start_dt AND @end_dt
+"""
+
+
+def test_what_reads_a_full_parent_may_give_other_rows_when_a_range_is_evaluated_again() -> None:
+    world = MemoryWorld()
+    world.land((1, 10), until=24)
+    built(world, SUM, SHARES)
+    world.land((25, 30), until=48)
+    built(world, SUM, SHARES)
+    assert [row[:2] for row in world.rows("demo.shares")] == [(10, 10), (30, 40)]
+    services = world.services()
+    name = ModelName("demo", "shares")
+    evaluate_range(services, bound(services), name, days("2024-01-01", 1))
+    # No event of the day is another one, but the parent was made anew since.
+    assert [row[:2] for row in world.rows("demo.shares")] == [(10, 40), (30, 40)]
 
 
 def test_only_missing_intervals_are_evaluated() -> None:
@@ -319,28 +345,3 @@ def test_the_end_of_the_range_is_its_last_microsecond() -> None:
         "transaction_timestamp` BETWEEN CAST('2024-10-25 00:00:00+00:00' AS TIMESTAMP) "
         "AND CAST('2024-11-04 23:59:59.999999+00:00' AS TIMESTAMP)"
     ) in found
-
-
-# Zones
-
-
-def test_the_borders_of_intervals_are_utc_whatever_the_zone_of_the_cron() -> None:
-    model = read(DAILY.replace("start '2024", "cron_tz 'America/Los_Angeles', start '2024"))
-    now = instant("2024-07-01T07:00")  # midnight there
-    assert last_tick(model, now) == now
-    assert due_interval(model, now) == span("2024-01-01", "2024-07-01")
-    assert due_interval(model, now - timedelta(seconds=1)) == span("2024-01-01", "2024-06-30")
-
-
-def test_a_cron_with_an_offset_moves_when_a_day_is_due_and_not_the_day() -> None:
-    model = read(DAILY.replace("start '2024", "cron '0 8 * * *', start '2024"))
-    before, at = instant("2024-01-03T07:59"), instant("2024-01-03T08:00")
-    assert due_interval(model, before) == span("2024-01-01", "2024-01-02")
-    assert due_interval(model, at) == span("2024-01-01", "2024-01-03")
-
-
-def test_with_allow_partials_the_day_that_has_not_ended_is_offered() -> None:
-    model = read(DAILY.replace("start '2024", "allow_partials true, start '2024"))
-    now = instant("2024-01-03T08:30")
-    assert partial_interval(model, now) == Interval(instant("2024-01-03"), now)
-    assert partial_interval(read(DAILY), now) is None

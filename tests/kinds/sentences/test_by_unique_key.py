@@ -10,6 +10,8 @@ from sqlglot import exp
 
 from tests.kinds.sentences.projects import (
     graph_of,
+    inputs_of,
+    instant,
     node_of,
     problems,
     read,
@@ -22,7 +24,9 @@ from vde_dagster import kinds
 from vde_dagster.core.errors import ProjectInvalid
 from vde_dagster.core.kind import IncrementalByUniqueKey
 from vde_dagster.core.names import ModelName
+from vde_dagster.core.reads.input_ranges import WHOLE
 from vde_dagster.core.restatement import restate
+from vde_dagster.core.schedule import missing
 
 EXAMPLE = """MODEL (
   name demo.incremental_by_unique_key_example,
@@ -104,9 +108,27 @@ def test_it_may_filter_what_it_reads_by_time() -> None:
     assert [row[0] for row in found] == [2, 3, 4]
 
 
+@pytest.mark.parametrize("zone", ["UTC", "America/Los_Angeles", "Asia/Tokyo"])
+def test_its_time_macros_are_utc_whatever_the_zone_of_the_cron(zone: str) -> None:
+    text = EXAMPLE.replace("cron '@daily'", f"cron '@daily', cron_tz '{zone}'")
+    text = text.replace("BETWEEN @start_date AND @end_date", "BETWEEN @start_dt AND @end_dt")
+    (due,) = missing(read(text), (), instant("2020-01-03T16:00"))  # after midnight in all three
+    assert due == span("2020-01-01", "2020-01-03")
+    found = sql_of(text, start=due.start.isoformat()[:10], end=due.end.isoformat()[:10])
+    first, last = "2020-01-01 00:00:00+00:00", "2020-01-02 23:59:59.999999+00:00"
+    assert f"BETWEEN CAST('{first}' AS TIMESTAMP) AND CAST('{last}' AS TIMESTAMP)" in found
+
+
 def test_it_needs_no_filter_by_time() -> None:
-    query, _, _ = EXAMPLE.partition("WHERE")
-    assert read(query).warnings == ()
+    text, _, _ = EXAMPLE.partition("WHERE")
+    node = node_of(text)
+    assert node.model.warnings == ()
+    assert [each.name for each in node.columns] == ["id", "item_id", "event_date"]
+    read_of = inputs_of(text, start="2024-01-01", end="2024-01-02")
+    assert read_of == {ModelName("raw", "rows"): WHOLE}
+    by_time = text.replace("BY_UNIQUE_KEY", "BY_TIME_RANGE")
+    with pytest.raises(ProjectInvalid, match="needs a filter on the time"):
+        graph_of(by_time.replace("unique_key id", "time_column event_date"))
 
 
 def test_the_first_load_of_the_example_reads_from_its_start_to_the_last_day() -> None:

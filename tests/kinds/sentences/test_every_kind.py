@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import re
 from contextlib import suppress
-from datetime import timedelta
+from datetime import date, timedelta
 
 import pytest
 from hypothesis import given, settings
@@ -13,6 +13,7 @@ from hypothesis import strategies as st
 from tests.app.memory_world import MemoryWorld
 from tests.kinds.sentences.projects import (
     built,
+    fill,
     instant,
     node_of,
     problems,
@@ -65,8 +66,44 @@ def text_of(keyword: str, option: str = "") -> str:
     )
 
 
+ROWS = "raw.rows"
+FIRST, SECOND, THIRD = (date(2024, 1, day) for day in (1, 2, 3))
+
+
+@pytest.mark.parametrize(
+    "text,ids,loads",
+    [
+        (text_of("INCREMENTAL_BY_TIME_RANGE"), [1, 2, 4], 2),  # what came for the second is late
+        (text_of("FULL"), [3, 4], 2),
+        (text_of("VIEW"), [3, 4], 1),  # it was made, and is never loaded
+        (text_of("EMBEDDED"), None, 0),
+        ("MODEL (name demo.x, kind SEED (path 'x.csv'), columns (id int))", [7], 1),
+        (None, [3, 4], 0),  # a source of others
+    ],
+)
+def test_a_kind_says_how_the_rows_of_a_model_are_loaded(
+    text: str | None, ids: list[int] | None, loads: int
+) -> None:
+    """After two days one of their rows is there; a day later the source has other rows."""
+    world, done = MemoryWorld(), 0
+    fill(world, ROWS, [(1, 0, "", "", FIRST), (2, 0, "", "", SECOND)])
+    for until in (48, 72):
+        world.land(until=until)
+        texts = [each for each in [text] if each]
+        done += len(built(world, *texts, attachments={"x.csv": "id\n7\n"}))
+        world.catalog.overwrite(
+            TableName("raw", "rows"), [(3, 0, "", "", SECOND), (4, 0, "", "", THIRD)]
+        )
+    assert done == loads
+    name = "demo.x" if text else ROWS
+    if ids is None:
+        assert not world.catalog.views([TableName("demo", "x")])
+    else:
+        assert [row[0] for row in world.rows(name)] == ids
+
+
 @pytest.mark.parametrize("keyword", KINDS)
-def test_a_kind_says_how_a_model_is_loaded(keyword: str) -> None:
+def test_a_kind_is_a_word_in_the_header(keyword: str) -> None:
     model = read(text_of(keyword))
     assert model.kind.keyword == keyword
     assert model.warnings == ()

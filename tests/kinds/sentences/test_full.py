@@ -5,7 +5,18 @@ from __future__ import annotations
 import pytest
 
 from tests.app.memory_world import RAW, MemoryWorld
-from tests.kinds.sentences.projects import built, fill, problems, read, rows_of, span, sql_of
+from tests.kinds.sentences.projects import (
+    built,
+    fill,
+    graph_of,
+    node_of,
+    problems,
+    read,
+    rows_of,
+    span,
+    sql_of,
+)
+from vde_dagster.core.errors import ProjectInvalid
 from vde_dagster.core.kind import Full
 
 EXAMPLE = """MODEL (
@@ -41,7 +52,12 @@ def test_it_has_no_options(option: str) -> None:
 
 def test_its_query_needs_nothing_special() -> None:
     assert read(EXAMPLE).kind == Full()
-    assert read(EXAMPLE).warnings == ()
+    node = node_of(EXAMPLE)
+    assert node.model.warnings == ()
+    assert [each.name for each in node.columns] == ["item_id", "num_orders"]
+    by_time = EXAMPLE.replace("FULL", "INCREMENTAL_BY_TIME_RANGE (time_column event_date)")
+    with pytest.raises(ProjectInvalid, match="needs a filter on the time"):
+        graph_of(by_time.replace("item_id", "event_date"))
 
 
 def test_its_query_runs_as_it_is_written() -> None:

@@ -2,10 +2,17 @@
 
 from __future__ import annotations
 
-from tests.kinds.sentences.projects import graph_of, instant, plan_of, read, refusal
-from vde_dagster import kinds
+from tests.app.memory_world import MemoryWorld
+from tests.kinds.sentences.projects import graph_of, instant, plan_of, read, refusal, span
+from vde_dagster.app.apply import store_plan
+from vde_dagster.app.binding import bind_plan
+from vde_dagster.app.leases import held, version_resource
+from vde_dagster.core.dsha import RowSum
 from vde_dagster.core.kind import Managed
+from vde_dagster.core.ledger import LedgerChange, LedgerOperation
 from vde_dagster.core.names import ModelName
+from vde_dagster.core.plan import Plan
+from vde_dagster.core.work import Intent, Publication
 from vde_dagster.kinds.rules import ALWAYS
 
 EXAMPLE = """MODEL (
@@ -20,6 +27,7 @@ EXAMPLE = """MODEL (
 SELECT id, event_date FROM raw.rows
 """
 NAME = ModelName("db", "events")
+COPY = "MODEL (name db.copy, kind FULL, start '2024-01-01'); SELECT id FROM raw.events"
 
 
 def test_a_python_model_cannot_be_one() -> None:
@@ -31,14 +39,45 @@ def test_a_python_model_cannot_be_one() -> None:
     assert refusal(text) == "a Python model cannot be of kind MANAGED"
 
 
-def test_once_it_is_made_nothing_is_ever_due() -> None:
-    model = read(EXAMPLE)
-    assert kinds.of(model).missing(model, (), instant("2024-01-04")) == (ALWAYS,)
-    for now in ("2024-01-04", "2030-01-01"):
-        assert kinds.of(model).missing(model, (ALWAYS,), instant(now)) == ()
+def test_once_it_is_made_no_plan_evaluates_it_again() -> None:
+    world, graph = MemoryWorld(), graph_of(EXAMPLE, COPY)
+    world.land((1, 5), until=24)
+    first = plan_of(graph, world=world)
+    assert {each.name: each.missing for each in first.backfills} == {
+        NAME: (ALWAYS,),
+        ModelName("db", "copy"): (span("2024-01-01", "2024-01-02"),),
+    }
+    _make(world, first)
+    for day in (2, 3, 400):
+        world.land((24 * day - 1, 5), until=24 * day)
+        later = plan_of(graph, world=world)
+        assert [str(each.name) for each in later.backfills] == ["db.copy"]  # this one is due
 
 
-def test_physical_properties_say_how_it_is_kept_fresh() -> None:
+def _make(world: MemoryWorld, made: Plan) -> None:
+    """Book in the ledger what a platform that makes the table would have done."""
+    services, key = world.services(), bind_plan(made).key(NAME)
+    store_plan(services, made)
+    with held(services.state, version_resource(key), holder="a platform") as lease:
+        intent = Intent(
+            work_id="made",
+            key=key,
+            environment=made.environment,
+            intervals=(ALWAYS,),
+            inputs={},
+            base=None,
+            execution_time=instant("2024-01-02"),
+        )
+        services.state.record_intent(intent, lease=lease)
+        whole = LedgerChange(operation=LedgerOperation.REPLACE_ALL, interval=ALWAYS, rows=RowSum())
+        publication = Publication(
+            iceberg_snapshot_id=None, changes=(whole,), columns=made.graph[NAME].columns
+        )
+        services.state.record_staged("made", publication, lease=lease)
+        services.state.finalize("made", lease=lease)
+
+
+def test_physical_properties_are_read_whatever_their_names() -> None:
     assert read(EXAMPLE).kind == Managed()
     assert dict(read(EXAMPLE).storage.properties) == {
         "warehouse": "default",

@@ -87,6 +87,30 @@ def test_declared_columns_have_the_types_of_the_dialect() -> None:
     ]
 
 
+@pytest.mark.parametrize(
+    "dialect,declared,expected",
+    [
+        ("bigquery", "INT64", "bigint"),
+        ("bigquery", "STRING", "string"),
+        ("bigquery", "FLOAT64", "double"),
+        ("bigquery", "BOOL", "boolean"),
+        ("bigquery", "DATE", "date"),
+        ("bigquery", "TIMESTAMP", "timestamp"),  # an instant there, too
+        ("postgres", "TEXT", "string"),
+        ("postgres", "DOUBLE PRECISION", "double"),
+        ("postgres", "TIMESTAMPTZ", "timestamp"),
+        ("spark", "STRING", "string"),
+        ("spark", "TIMESTAMP", "timestamp"),
+    ],
+)
+def test_a_declared_type_is_the_one_that_its_dialect_means(
+    dialect: str, declared: str, expected: str
+) -> None:
+    text = UNDECLARED[:-1] + f", dialect {dialect}, columns (x {declared}))"
+    (column,) = node_of(text, attachments={PATH: "x\n"}).columns
+    assert (column.name, column.type) == ("x", expected)
+
+
 def told(rows: str, text: str = EXAMPLE) -> list[tuple[str, int, str]]:
     """File, line and message of each thing that is wrong with a seed's file; all have advice."""
     with pytest.raises(ProjectInvalid) as caught:

@@ -23,7 +23,7 @@ from vde_dagster import kinds
 from vde_dagster.app.apply import evaluate_range
 from vde_dagster.core.graph import Node
 from vde_dagster.core.kind import IncrementalByTimeRange
-from vde_dagster.core.names import ModelName
+from vde_dagster.core.names import ModelName, TableName
 from vde_dagster.core.restatement import restate
 
 RECEIPTS = """MODEL (
@@ -66,12 +66,29 @@ def test_the_time_column_is_a_column_of_the_query(column: str) -> None:
     assert "event_date" in found.advice
 
 
-def test_a_restatement_overwrites_the_rows_of_the_asked_range_by_the_time_column() -> None:
+def test_a_restatement_is_widened_to_whole_intervals() -> None:
     graph = graph_of(RECEIPTS)
     held = {NAME: [span("2024-01-01", "2024-02-01")]}
     wanted = span("2024-01-05T06:00", "2024-01-07T01:00")
     found = restate(graph, NAME, wanted, held, whole=lambda model: kinds.of(model).restates_whole)
     assert found.ranges == {NAME: (span("2024-01-05", "2024-01-08"),)}  # whole days
+
+
+def test_a_restatement_overwrites_rows_by_their_time_column_and_no_other_date() -> None:
+    first, second = date(2024, 1, 1), date(2024, 1, 2)
+    world = MemoryWorld()
+    world.land(until=48)
+    # Event and receipt: the time column is that of the event, the filter that of the receipt.
+    dates = [(first, first), (second, second), (first, second), (second, first)]
+    fill(world, "raw.receipts", [(10 + n, *each) for n, each in enumerate(dates)])
+    built(world, RECEIPTS)
+    assert [row[0] for row in world.rows("demo.receipts")] == [10, 11, 12, 13]
+    again = [(20 + n, *each) for n, each in enumerate(dates)]
+    world.catalog.overwrite(TableName("raw", "receipts"), again)
+    services = world.services()
+    evaluate_range(services, bound(services), NAME, span("2024-01-02", "2024-01-03"))
+    # Of the first day both rows stay; those of the second are what its receipts have of it.
+    assert world.rows("demo.receipts") == [(10, *dates[0]), (12, *dates[2]), (21, *dates[1])]
 
 
 # Its format
@@ -165,7 +182,7 @@ def test_naming_the_time_column_as_the_partition_changes_nothing() -> None:
     assert node_of(named).fingerprint == node_of(RECEIPTS).fingerprint
 
 
-def test_the_time_column_joins_other_partitions_unless_the_model_opts_out() -> None:
+def test_opting_out_of_the_time_column_as_a_partition_is_another_version() -> None:
     joined, out = (_partitioned("bucket(16, id)", opts_out=each) for each in (False, True))
     assert joined.fingerprint.data != out.fingerprint.data
     explicit = _partitioned("event_date, bucket(16, id)", opts_out=False)

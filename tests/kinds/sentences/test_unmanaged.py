@@ -5,10 +5,14 @@ What happens to rows is tested when the kind is evaluated.
 
 from __future__ import annotations
 
+from datetime import datetime, timedelta
+from itertools import pairwise
+
 import pytest
 
 from tests.kinds.sentences.projects import graph_of, instant, problems, read, span
 from vde_dagster import kinds
+from vde_dagster.core.intervals import Interval
 from vde_dagster.core.kind import IncrementalUnmanaged
 from vde_dagster.core.names import ModelName
 from vde_dagster.core.restatement import restate
@@ -28,7 +32,27 @@ def test_its_kind_is_all_that_it_needs() -> None:
     assert read(EXAMPLE).warnings == ()
 
 
-def test_its_query_runs_once_for_each_time_that_it_is_due() -> None:
+@pytest.mark.parametrize(
+    "cron,days",
+    [
+        ("@daily", list(range(1, 16))),
+        ("0 0 */5 * *", [1, 6, 11]),  # the first has nothing before it
+        ("@weekly", [1, 7, 14]),  # on Sundays
+    ],
+)
+def test_its_query_runs_on_the_cadence_of_its_cron(cron: str, days: list[int]) -> None:
+    """Looked at every hour of two weeks: it runs at each tick, for the time since the last one."""
+    model = read(EXAMPLE.replace("start '2024", f"cron '{cron}', start '2024"))
+    runs: list[tuple[datetime, Interval]] = []
+    for hour in range(24 * 14 + 1):
+        now = instant("2024-01-01") + timedelta(hours=hour)
+        held = [interval for _, interval in runs]
+        runs += [(now, each) for each in kinds.of(model).missing(model, held, now)]
+    borders = [instant(f"2024-01-{day:02}") for day in days]
+    assert runs == [(end, Interval(start, end)) for start, end in pairwise(borders)]
+
+
+def test_what_fell_due_while_nothing_ran_is_one_run() -> None:
     model, now = read(EXAMPLE), instant("2024-01-04T05:00")
     rules = kinds.of(model)
     held = (span("2024-01-01", "2024-01-02"),)

@@ -4,10 +4,19 @@ from __future__ import annotations
 
 import pytest
 
-from tests.app.memory_world import MemoryWorld
-from tests.kinds.sentences.projects import built, node_of, read, refusal, table_of
+from tests.app.memory_world import MemoryWorld, bound
+from tests.kinds.sentences.projects import (
+    built,
+    graph_of,
+    node_of,
+    plan_of,
+    read,
+    refusal,
+    table_of,
+)
+from vde_dagster.app.apply import evaluate_range
 from vde_dagster.core.kind import View
-from vde_dagster.core.names import TableName
+from vde_dagster.core.names import ModelName, TableName
 from vde_dagster.kinds.rules import ALWAYS
 
 EXAMPLE = """MODEL (name demo.example_view, kind VIEW, cron '@daily');
@@ -43,8 +52,9 @@ def test_its_name_has_its_version() -> None:
     world = world_of()
     built(world, EXAMPLE)
     table = table_of(world, "demo.example_view")
-    assert table.namespace == "vde__demo"
-    assert table.name.startswith("demo__example_view__")
+    graph = graph_of(EXAMPLE)
+    version = plan_of(graph, world=world).snapshots[ModelName("demo", "example_view")].version
+    assert str(table) == f"vde__demo.demo__example_view__{version}"
     edited = EXAMPLE.replace("hello there", "good bye")
     built(world, edited)
     assert table_of(world, "demo.example_view") != table
@@ -89,6 +99,18 @@ def test_it_is_made_anew_only_when_its_query_or_what_it_reads_changed() -> None:
     other = EVENTS.replace("WHERE at", "WHERE amount <> 20 AND at")
     assert ("demo.large", ALWAYS) in built(world, other, LARGE)
     assert world.rows("demo.large") == []
+
+
+def test_a_view_that_is_not_there_any_more_is_made_by_its_next_evaluation() -> None:
+    world = world_of(5, 20)
+    built(world, EVENTS, LARGE)
+    table = table_of(world, "demo.large")
+    del world.catalog.queries[table]  # somebody else dropped it
+    services = world.services()
+    (done,) = evaluate_range(services, bound(services), ModelName("demo", "large"), ALWAYS)
+    assert done.interval == ALWAYS
+    assert table in world.catalog.queries
+    assert world.rows("demo.large") == [(2, 20)]
 
 
 def test_materialized_is_accepted_with_a_warning_and_has_no_effect() -> None:
