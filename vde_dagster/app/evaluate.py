@@ -22,7 +22,7 @@ from vde_dagster.core.embedded import embedded_above, stored_parents
 from vde_dagster.core.errors import Conflict, EvaluationFailed, Refused
 from vde_dagster.core.graph import Node
 from vde_dagster.core.intervals import Interval
-from vde_dagster.core.kind import Embedded, External, View
+from vde_dagster.core.kind import Embedded, External, IncrementalByTimeRange, View
 from vde_dagster.core.late_data import HighWaterMark, Load
 from vde_dagster.core.ledger import (
     LedgerChange,
@@ -290,8 +290,13 @@ def _staging(node: Node, key: VersionKey, step: Step, base: int | None) -> Stagi
         descriptions={
             column.name: column.description for column in node.columns if column.description
         },
-        partition_by=time_axis(node),
+        partition_by=time_axis(node) if _is_partitioned_by_time(node) else None,
     )
+
+
+def _is_partitioned_by_time(node: Node) -> bool:
+    kind = node.model.kind
+    return isinstance(kind, IncrementalByTimeRange) and kind.partition_by_time_column
 
 
 def _changes(step: Step, staged: Staged) -> tuple[LedgerChange, ...]:

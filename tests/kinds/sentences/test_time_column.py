@@ -177,6 +177,25 @@ def test_the_table_is_partitioned_by_the_time_column() -> None:
     assert axis.column == "event_date"
 
 
+def test_a_table_that_opts_out_has_no_partitions_and_the_same_rows() -> None:
+    text = RECEIPTS.replace(
+        "time_column event_date", "time_column event_date, partition_by_time_column false"
+    )
+    assert text != RECEIPTS
+    rows = []
+    for each in (RECEIPTS, text):
+        world = MemoryWorld()
+        world.land(until=72)
+        receipts = [(day, date(2024, 1, day), date(2024, 1, day)) for day in (1, 2)]
+        fill(world, "raw.receipts", receipts)
+        built(world, each)
+        rows.append(world.rows("demo.receipts"))
+        axis = world.catalog.tables[table_of(world, "demo.receipts")].partition_by
+        assert (axis is None) is (each == text)
+    assert rows[0] == rows[1]
+    assert len(rows[0]) == 2
+
+
 def test_naming_the_time_column_as_the_partition_changes_nothing() -> None:
     named = RECEIPTS.replace("start '2024", "partitioned_by (event_date), start '2024")
     assert node_of(named).fingerprint == node_of(RECEIPTS).fingerprint
