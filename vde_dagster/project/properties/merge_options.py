@@ -96,8 +96,31 @@ def read_when_matched(
         if not when.args.get("matched") or when.args.get("source"):
             message = "when_matched says only what happens to rows that match"
             problems.add(value.place, message, "Rows without a match are inserted by themselves.")
-        clauses.append(_with_sides(when, value, "when_matched", dialect, problems))
+        clause = _with_sides(when, value, "when_matched", dialect, problems)
+        if clause is not None:
+            _check_action(clause, value, problems)
+            clauses.append(clause)
     return tuple(clauses)
+
+
+def _check_action(clause: exp.When, value: Value, problems: Problems) -> None:
+    """Refuse what Spark's MERGE cannot do with rows that match, such as DO NOTHING."""
+    action = clause.args["then"]
+    if not isinstance(action, exp.Update):
+        if clause.args.get("matched") and action.name.upper() != "DELETE":
+            said = "INSERT" if isinstance(action, exp.Insert) else action.name.upper()
+            message = f"when_matched says {said}, which Spark's MERGE does not have there"
+            advice = "Write UPDATE SET or DELETE; rows that no clause is true of stay as they are."
+            problems.add(value.place, message, advice)
+        return
+    for assignment in action.expressions:
+        written = assignment.this if isinstance(assignment, exp.EQ) else assignment
+        if isinstance(written, exp.Star) or (
+            isinstance(written, exp.Column) and written.table != "source"
+        ):
+            continue  # without a side it was told as such
+        message = f"when_matched sets {written.sql('spark')!r}, which is no column of the target"
+        problems.add(value.place, message, "Write `UPDATE SET target.a = ...`.")
 
 
 def read_merge_filter(
@@ -122,9 +145,10 @@ def _conjunction(
     items: Iterable[Value], name: str, dialect: str, problems: Problems
 ) -> exp.Expr | None:
     found = [
-        _with_sides(condition, item, name, dialect, problems)
+        sided
         for item in items
         if (condition := read_expression(item, dialect, problems)) is not None
+        and (sided := _with_sides(condition, item, name, dialect, problems)) is not None
     ]
     return exp.and_(*found) if found else None
 
@@ -134,9 +158,17 @@ def _is_list_of_texts(value: Value) -> bool:
     return items != (value,) and all(item.is_string for item in items)
 
 
-def _with_sides(node: T, value: Value, name: str, dialect: str, problems: Problems) -> T:
-    """A clause with its sides named source and target; a column that names none is a problem."""
+def _with_sides(node: T, value: Value, name: str, dialect: str, problems: Problems) -> T | None:
+    """A clause with its sides named source and target; a column that names none is a problem.
+
+    So is a sub-query; there is no clause then.
+    """
     normalized = normalize_identifiers(node.copy(), dialect=dialect)
+    if normalized.find(exp.Query) is not None:
+        message = f"{name} has a sub-query, which Iceberg's MERGE cannot have there"
+        advice = "Make what it looks up a column of the model's own query, and name that here."
+        problems.add(value.place, message, advice)
+        return None
     for column in _columns(normalized):
         side = _SIDES.get(column.table.lower())
         if side is None:
