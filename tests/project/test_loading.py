@@ -64,7 +64,7 @@ def test_every_bad_input_is_told_once_with_file_line_and_advice_and_nothing_is_w
         ("models/m/broken.sql:4", "does not parse"),
         ("models/m/kind.sql:3", "unknown kind FULLL"),
         ("models/m/one.sql:1", "circle"),
-        ("models/m/orphan.sql:2", "reads raw.nowhere"),
+        ("models/m/orphan.sql:3", "reads raw.nowhere"),
         ("models/m/property.sql:3", "unknown property 'ownr'"),
         ("models/m/second.sql:1", "m.same is taken by models/m/first.sql"),
         ("vde.yaml:3", "unknown key 'unknwon'"),

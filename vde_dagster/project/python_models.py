@@ -34,9 +34,13 @@ HEADER: Final = "__vde_model__"
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Header:
-    """What the decorator was given: the properties of a MODEL block, by name."""
+    """What the decorator was given: the properties of a MODEL block, by name.
+
+    ``inner`` is the header that the function had before, where the decorator stands there twice.
+    """
 
     properties: Mapping[str, object]
+    inner: Header | None = None
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -132,7 +136,8 @@ def model(
     properties = {key: value for key, value in given.items() if value is not None and value != ()}
 
     def attach(function: F) -> F:
-        setattr(function, HEADER, Header(properties=properties))
+        inner = inspect.getattr_static(function, HEADER, None)
+        setattr(function, HEADER, Header(properties=properties, inner=inner))
         return function
 
     return attach
@@ -196,6 +201,10 @@ def _written(
     written: list[tuple[str, Value]] = []
     for key, value in header.properties.items():
         where = places.get(key, place)
+        if key == "kind" and isinstance(value, Mapping) and not isinstance(value.get("name"), str):
+            advice = 'Say which kind it is, such as {"name": "FULL"}.'
+            problems.add(where, "the mapping of the argument 'kind' has no \"name\"", advice)
+            continue
         try:
             form = _without_none(key, value)
             written.append((key, written_value(key, form, path=where.path, line=where.line)))
@@ -206,20 +215,13 @@ def _written(
 
 
 def _without_none(key: str, value: object) -> object:
-    """A kind and a policy without the options that are None; a kind as a name with options.
-
-    Raises:
-        TypeError: A kind has no name.
-    """
+    """A kind and a policy without the options that are None; a kind as a name with options."""
     if key not in ("kind", "late_data") or not isinstance(value, Mapping):
         return value
     options = {option: each for option, each in value.items() if each is not None}
     if key == "late_data":
         return options
-    name = options.pop("name", None)
-    if not isinstance(name, str):
-        raise TypeError("it has no `name`, such as 'FULL'")
-    return (name, options)
+    return (options.pop("name"), options)
 
 
 def _is_for_sql(key: str, value: Value, problems: Problems) -> bool:
@@ -313,6 +315,13 @@ def _declared(source: ModelSource, problems: Problems) -> Declared | None:
         )
         return None
     name, value, header = found[0]
+    if header.inner is not None:
+        problems.add(
+            Place(path=source.path, line=module.lines.get(name, 1)),
+            f"{name} has the @model decorator more than once",
+            "Give each model a function in a file of its own.",
+        )
+        return None
     why = why_no_model(value, name)
     if why is not None:
         problems.add(Place(path=source.path, line=module.lines.get(name, 1)), *why)

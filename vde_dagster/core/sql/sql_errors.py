@@ -5,6 +5,7 @@ Besides its own errors, its parsers and its optimizer end in plain Python errors
 
 from __future__ import annotations
 
+import re
 from typing import Final
 
 from sqlglot.errors import SqlglotError
@@ -18,6 +19,12 @@ SQL_ERRORS: Final = (
     ValueError,
 )
 
+_INSIDES: Final = (
+    (re.compile(r" but got <Token .*", re.DOTALL), ""),
+    (re.compile(r"^Required keyword: .*", re.DOTALL), "Something is missing"),
+)
+"""What sqlglot's messages say of its own objects, and what a person is told instead."""
+
 
 def first_line(error: Exception) -> str:
     """What is wrong, in one line for a person."""
@@ -26,5 +33,8 @@ def first_line(error: Exception) -> str:
     details = getattr(error, "errors", None)
     if details and details[0].get("description"):
         near = f" near `{details[0].get('highlight')}`" if details[0].get("highlight") else ""
-        return f"{details[0]['description'].rstrip('.')}{near}"
+        description = details[0]["description"]
+        for insides, told in _INSIDES:
+            description = insides.sub(told, description)
+        return f"{description.rstrip('.')}{near}"
     return str(error).split("\n", maxsplit=1)[0].strip()

@@ -13,8 +13,10 @@ from sqlglot.tokenizer_core import TokenType
 from vde_dagster.core.dsha import Column
 from vde_dagster.core.sql.sql_errors import SQL_ERRORS
 from vde_dagster.project.problems import Problems
-from vde_dagster.project.properties.model_block import Value
+from vde_dagster.project.properties.model_block import BRACKETS, Value
 from vde_dagster.project.properties.values import read_columns_of, read_options, read_text
+
+_IN_PYTHON: Final = "The decorator of a Python model takes a mapping, `columns={'name': 'type'}`."
 
 
 def read_columns(value: Value | None, dialect: str, problems: Problems) -> tuple[Column, ...]:
@@ -30,9 +32,14 @@ def read_columns(value: Value | None, dialect: str, problems: Problems) -> tuple
 
 
 def _column(item: Value, dialect: str, problems: Problems) -> Column | None:
+    if item.tokens[0].token_type in BRACKETS:
+        message = f"{item.raw} is no column with its type"
+        problems.add(item.place, message, f"Write `name type`. {_IN_PYTHON}")
+        return None
     rest = item.rest()
     if rest is None:
-        problems.add(item.place, f"the column {item.raw} has no type", "Write `name type`.")
+        message = f"the column {item.raw} has no type"
+        problems.add(item.place, message, f"Write `name type`. {_IN_PYTHON}")
         return None
     kind, description = _commented(rest.unquoted())
     found = column_type(kind.written, dialect)
