@@ -149,7 +149,7 @@ def test_the_range_that_macros_stand_for(
     assert {start, last} <= texts
 
 
-# An evaluation has whole units: hours of staging.events, days of mart.daily and mart.totals.
+# An evaluation has whole units: hours of staging.events, days of mart.daily.
 @pytest.mark.parametrize(
     "name, arguments, asked, start, end",
     [
@@ -174,13 +174,6 @@ def test_the_range_that_macros_stand_for(
             "2024-01-05T00:00",
             "2024-01-07T00:00",
         ),
-        (
-            "mart.totals",
-            ["--end", "2024-01-05T05:00"],
-            "2024-01-05 to 2024-01-05 05:00",
-            "2024-01-05T00:00",
-            "2024-01-06T00:00",
-        ),
         ("mart.daily", ["--start", "2024-01-05"], None, "2024-01-05T00:00", "2024-01-06T00:00"),
         ("mart.daily", [], None, "1970-01-01T00:00", "1970-01-02T00:00"),
         (
@@ -202,6 +195,34 @@ def test_a_range_off_the_borders_is_widened_to_whole_intervals_and_told(
     for stderr in (done.stderr, on_paper.stderr):
         assert (f"{asked} is not on borders" in stderr) == (asked is not None)
     assert isinstance(sqlglot.parse_one(on_paper.stdout, read="spark"), exp.Query)
+
+
+# Its start is 2024-01-01, the default of the project; its end, where it has one, 2024-01-11.
+@pytest.mark.parametrize(
+    "arguments, start, end, is_told",
+    [
+        (["--start", "2024-01-05"], "2024-01-01", "2024-01-06", True),
+        (["--end", "2024-01-05T05:00"], "2024-01-01", "2024-01-06", True),
+        (["--start", "2023-12-01", "--end", "2024-01-05"], "2024-01-01", "2024-01-06", True),
+        (["--start", "2024-01-01", "--end", "2024-01-31"], "2024-01-01", "2024-01-11", True),
+        (["--start", "2024-01-01", "--end", "2024-01-05"], "2024-01-01", "2024-01-06", False),
+        (["--start", "2023-12-01"], "2023-12-01", "2023-12-02", False),
+        ([], "1970-01-01", "1970-01-02", False),
+    ],
+)
+def test_a_full_model_has_all_time_from_its_start_to_the_end_that_was_asked(
+    landed: Path, arguments: list[str], start: str, end: str, is_told: bool
+) -> None:
+    (landed / "models" / "mart" / "whole.sql").write_text(
+        "MODEL (name mart.whole, kind FULL, end '2024-01-10');\n"
+        "SELECT day FROM mart.daily WHERE day BETWEEN @start_date AND @end_date\n"
+    )
+    done = call("render", "mart.whole", *arguments, "--project", landed, "--format", "json")
+    facts = json.loads(done.stdout)
+    midnight = "T00:00:00+00:00"
+    assert (facts["start"], facts["end"]) == (f"{start}{midnight}", f"{end}{midnight}")
+    assert start in literals(facts["sql"])
+    assert ("a FULL model is made at once from its start" in done.stderr) == is_told
 
 
 def test_a_month_is_rendered_whole_and_the_epoch_day_stays_a_day(landed: Path) -> None:
@@ -289,7 +310,7 @@ def test_statements_have_literals_and_physical_tables_too(landed: Path) -> None:
         "SELECT COUNT(*) AS days FROM mart.daily;\n"
     )
     (before,) = rendered(landed, "mart.swept", "--start", "2024-01-05")["before"]
-    assert "2024-01-05" in literals(before)
+    assert "2024-01-01" in literals(before)  # the model's start, as it is FULL
     assert tables(before) == {physical("mart.daily", versions(landed)["mart.daily"])}
 
 

@@ -9,8 +9,8 @@ from vde_dagster.app.binding import Binding, bind_environment, bind_plan
 from vde_dagster.app.interval_report import plan_models
 from vde_dagster.app.world import VdeProject
 from vde_dagster.core.graph import Node
-from vde_dagster.core.intervals import Interval
-from vde_dagster.core.kind import Embedded, External, Managed, Seed, View
+from vde_dagster.core.intervals import Interval, due
+from vde_dagster.core.kind import Embedded, External, Full, Managed, Seed, View
 from vde_dagster.core.model import Model, Query
 from vde_dagster.core.names import ModelName
 from vde_dagster.core.reads.constants import Moments
@@ -83,14 +83,20 @@ def _target(binding: Binding) -> Target:
 def whole_units(model: Model, interval: Interval) -> Interval:
     """The range that is evaluated where some of it is: whole intervals of the model.
 
-    What is timeless, and what stands in its readers, has no intervals: it keeps the range.
+    A FULL model is made at once, of everything from its start, so it is that up to the range's
+    end; a range before its start keeps its whole intervals. What is timeless, and what stands in
+    its readers, has no intervals: it keeps the range.
 
     Raises:
         OverflowError: The last of them does not end before the year 10000.
     """
     if isinstance(model.kind, View | Embedded | Seed | Managed | External):
         return interval
-    return model.unit.widen(interval)
+    whole = model.unit.widen(interval)
+    if not isinstance(model.kind, Full):
+        return whole
+    until = whole.end if model.end is None else min(whole.end, model.end)
+    return due(model.start, until, model.unit) or whole
 
 
 def inputs_of(binding: Binding, node: Node, interval: Interval) -> Mapping[ModelName, InputRange]:

@@ -71,8 +71,8 @@ def command(
     """Show the final SQL of MODEL for a range: macros as literals, tables as they are stored.
 
     Without a range it is the epoch day, 1970-01-01; with one of --start and --end, that day. Any
-    range is widened to whole intervals of the model, as an evaluation has them. The tables are
-    those that ENV binds, or that a plan would give.
+    range is widened to whole intervals of the model, as an evaluation has them; that of a FULL
+    model begins at its start. The tables are those that ENV binds, or that a plan would give.
     """
     interval = timing.one_range(start, end)
     from vde_dagster.app.rendering import beside_function, bind_models, render
@@ -102,6 +102,7 @@ def _widened(node: Node, asked: Interval) -> Interval:
     """The whole intervals that a range is in; a person is told where they are more than it."""
     from vde_dagster.app.rendering import whole_units
     from vde_dagster.core.intervals import format_instant
+    from vde_dagster.core.kind import Full
 
     try:
         interval = whole_units(node.model, asked)
@@ -113,10 +114,13 @@ def _widened(node: Node, asked: Interval) -> Interval:
             for each in (asked, interval)
         )
         unit = node.model.unit.value.replace("_", " ")
-        note(
-            f"vde: {first} is not on borders of the interval unit of {node.name}, {unit}; "
-            f"rendering {last}"
+        why = (
+            f"is not what an evaluation of {node.name} has, since a FULL model is made at once "
+            "from its start"
+            if isinstance(node.model.kind, Full)
+            else f"is not on borders of the interval unit of {node.name}, {unit}"
         )
+        note(f"vde: {first} {why}; rendering {last}")
     return interval
 
 
