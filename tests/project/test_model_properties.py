@@ -275,6 +275,13 @@ TYPES = [
     ("postgres", "timestamptz", "timestamp"),
     ("postgres", "double precision", "double"),
     ("bigquery", "INT64", "bigint"),
+    # BigQuery's manual: NUMERIC has 38 digits, 9 of them of fraction
+    ("bigquery", "NUMERIC", "decimal(38, 9)"),
+    ("bigquery", "ARRAY<NUMERIC>", "array<decimal(38, 9)>"),
+    ("tsql", "DECIMAL", "decimal(18, 0)"),
+    ("tsql", "FLOAT", "double"),
+    ("postgres", "NUMERIC(10, 2)", "decimal(10, 2)"),
+    ("spark", "FLOAT", "float"),
     ("bigquery", "STRUCT<a STRING, b ARRAY<INT64>>", "struct<a: string, b: array<bigint>>"),
     ("snowflake", "varchar(12)", "varchar(12)"),
 ]  # fmt: skip

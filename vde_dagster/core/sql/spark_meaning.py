@@ -64,12 +64,25 @@ def with_spark_meaning(
 
 
 def with_precision(kind: exp.DataType, dialect: str) -> exp.DataType:
-    """A type as wide as its dialect has it: Spark's DECIMAL alone has no fraction."""
-    source = times.name_of(Dialect.get_or_raise(dialect))
-    if source in _DOUBLES and kind.this == _Type.FLOAT:
-        return exp.DataType(this=_Type.DOUBLE)
-    if kind.this != _Type.DECIMAL or kind.expressions:
+    """A type as wide as its dialect has it, also inside others; ``kind`` is not changed.
+
+    Spark's DECIMAL alone has no fraction, and its FLOAT has 32 bits.
+    """
+    found = Dialect.get_or_raise(dialect)
+    if isinstance(found, Hive):
         return kind
+    wider = kind.transform(_wider, times.name_of(found))
+    assert isinstance(wider, exp.DataType), "a type stays one"
+    return wider
+
+
+def _wider(node: exp.Expr, source: str) -> exp.Expr:
+    if not isinstance(node, exp.DataType):
+        return node
+    if source in _DOUBLES and node.this == _Type.FLOAT:
+        return exp.DataType(this=_Type.DOUBLE)
+    if node.this != _Type.DECIMAL or node.expressions:
+        return node
     digits = _DECIMALS.get(source, (38, 18))
     return exp.DataType.build(f"DECIMAL({digits[0]}, {digits[1]})")
 
@@ -82,10 +95,6 @@ _DECIMALS: Final = {
     "mysql": (10, 0),
     "presto": (38, 0),
     "redshift": (18, 0),
-    "spark": (10, 0),
-    "databricks": (10, 0),
-    "hive": (10, 0),
-    "spark2": (10, 0),
     "snowflake": (38, 0),
     "trino": (38, 0),
     "tsql": (18, 0),
@@ -178,10 +187,7 @@ _SURE: Final = frozenset(
 
 
 def _cast(node: exp.Cast, source: Dialect) -> exp.Expr:
-    kind = node.to
-    wider = with_precision(kind, times.name_of(source))
-    if wider is not kind:
-        node.set("to", wider)
+    node.set("to", with_precision(node.to, times.name_of(source)))
     return node
 
 

@@ -11,6 +11,7 @@ from sqlglot import exp
 from sqlglot.tokenizer_core import TokenType
 
 from vde_dagster.core.dsha import Column
+from vde_dagster.core.sql.spark_meaning import with_precision
 from vde_dagster.core.sql.sql_errors import SQL_ERRORS
 from vde_dagster.project.problems import Problems
 from vde_dagster.project.properties.model_block import BRACKETS, Value
@@ -64,7 +65,8 @@ def _commented(value: Value) -> tuple[Value, str]:
 def column_type(text: str, dialect: str = "spark") -> str | None:
     """Spark's name for a type of a dialect, in lower case; None where Spark has no such type."""
     try:
-        written = sqlglot.parse_one(text, dialect=dialect, into=exp.DataType).sql("spark")
+        given = sqlglot.parse_one(text, dialect=dialect, into=exp.DataType)
+        written = with_precision(given, dialect).sql("spark")
         found = sqlglot.parse_one(written, dialect="spark", into=exp.DataType)
     except (*SQL_ERRORS, RecursionError):
         return None
