@@ -58,6 +58,12 @@ _NEEDS: dict[str, tuple[Callable[[], Path | None], str]] = {
 }
 
 
+def pytest_configure() -> None:
+    """Tables are as wide as where no terminal is, whatever a shell or pytest's processes export."""
+    for name in ("COLUMNS", "LINES"):
+        os.environ.pop(name, None)
+
+
 def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
     """Where pytest has several processes: Spark runs in one of them, and a file in one."""
     spark = {item.path for item in items if "spark" in getattr(item, "fixturenames", ())}
