@@ -13,12 +13,11 @@ from sqlglot import exp
 
 from vde_dagster.core.intervals import EPOCH, Interval
 from vde_dagster.core.names import ModelName, TableName
-from vde_dagster.core.sql.macros import TimeRange
+from vde_dagster.core.sql.macros import TimeRange, resolve_time_macros
 from vde_dagster.core.sql.rendering import (
     inline,
     model_name_of,
     render_interval,
-    render_whole,
     replace_tables,
 )
 
@@ -108,7 +107,7 @@ def test_an_interval_without_end_is_refused() -> None:
 
 def test_a_whole_query_only_has_its_macros_resolved() -> None:
     now = datetime(2024, 5, 6, tzinfo=UTC)
-    rendered = render_whole(
+    rendered = resolve_time_macros(
         query("SELECT @execution_ds AS x"), TimeRange(start=EPOCH, end=None, execution_time=now)
     )
     assert rows_of(rendered.sql("duckdb")) == [("2024-05-06",)]

@@ -216,13 +216,3 @@ def parse_duration(text: str) -> timedelta:
     if not lowered or position < len(lowered):
         raise ValueError(f"{text!r} is no length of time; write it like '7 days' or '1 hour'")
     return timedelta(seconds=seconds)
-
-
-def format_duration(length: timedelta) -> str:
-    """A length of time as `parse_duration` reads it."""
-    left, parts = int(length.total_seconds()), []
-    for name in ("day", "hour", "minute", "second"):
-        count, left = divmod(left, _UNITS[name])
-        if count:
-            parts.append(f"{count} {name}{'s' if count != 1 else ''}")
-    return " ".join(parts) or "0 seconds"

@@ -61,11 +61,6 @@ def _quoted(name: str) -> exp.Identifier:
     return exp.to_identifier(name, quoted=True)
 
 
-def render_whole(query: exp.Query, times: TimeRange) -> exp.Query:
-    """A query whose result does not belong to one interval."""
-    return resolve_time_macros(query, times)
-
-
 def within(
     column: exp.Column, interval: Interval, *, time_type: str, time_format: str = ""
 ) -> exp.Expr:
