@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import json
-import time
 from collections.abc import Iterable
 from dataclasses import dataclass
 from datetime import UTC, datetime, timedelta
@@ -95,7 +94,6 @@ def test_it_sums_up_what_was_built(demo: Demo) -> None:
         assert each["seconds"] is not None
     assert demo.facts["ui"]["address"] == "http://127.0.0.1:3000"
     assert demo.facts["ui"]["command"] == f"vde ui --project {demo.folder}"
-    assert demo.facts["seconds"]["total"] < 120
 
 
 def test_progress_is_one_line_for_each_unit_of_work(demo: Demo) -> None:
@@ -107,12 +105,10 @@ def test_progress_is_one_line_for_each_unit_of_work(demo: Demo) -> None:
 
 
 def test_a_second_plan_has_nothing_to_do_and_needs_no_java(demo: Demo, tmp_path: Path) -> None:
-    started = time.monotonic()
     nothing = {"PATH": str(tmp_path), "JAVA_HOME": ""}
     done = run_vde("plan", "prod", "--auto-apply", "--project", demo.folder, **nothing)
     assert (done.returncode, done.stderr) == (0, "")
     assert done.stdout == "Nothing to be done: prod is up to date.\n"
-    assert time.monotonic() - started < 5
 
 
 def test_catch_up_has_nothing_to_load_and_says_why(demo: Demo, tmp_path: Path) -> None:

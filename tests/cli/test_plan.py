@@ -6,7 +6,6 @@ import json
 import shutil
 import subprocess
 import sys
-import time
 from datetime import UTC, datetime, timedelta
 from pathlib import Path
 from typing import Any
@@ -168,14 +167,12 @@ def test_missing_intervals_are_counted_ranges(
     assert f"{missing['intervals']:,} {noun}, 2013-01-01 to " in text
 
 
-def test_nothing_to_be_done_is_said_at_once_and_without_java(
+def test_nothing_to_be_done_is_said_without_java(
     up_to_date: Path, no_java: dict[str, str]
 ) -> None:
-    started = time.monotonic()
     done = run_vde("plan", "prod", "--auto-apply", "--project", up_to_date, **no_java)
     assert (done.returncode, done.stderr) == (0, "")
     assert done.stdout == "Nothing to be done: prod is up to date.\n"
-    assert time.monotonic() - started < 5
 
 
 def test_nothing_to_be_done_loads_neither_dagster_nor_pyspark(up_to_date: Path) -> None:
