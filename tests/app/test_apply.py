@@ -18,10 +18,10 @@ from tests.app.memory_world import (
     plan,
 )
 from vde_dagster.app.apply import apply_plan, evaluate_range
+from vde_dagster.core.changes.difference import Change
 from vde_dagster.core.errors import Conflict, EvaluationFailed, Refused
 from vde_dagster.core.intervals import Interval
 from vde_dagster.core.names import ModelName
-from vde_dagster.core.plan import Change
 
 DAILY_NAME = ModelName("mart", "daily")
 

@@ -25,12 +25,12 @@ from vde_dagster.app import promote
 from vde_dagster.app.apply import apply_plan, evaluate_range
 from vde_dagster.app.binding import bind_plan
 from vde_dagster.app.catch_up import catch_up, detect
+from vde_dagster.core.changes.difference import Change
 from vde_dagster.core.dsha import Column
 from vde_dagster.core.errors import Conflict, ProjectInvalid, Refused
 from vde_dagster.core.intervals import Interval
 from vde_dagster.core.late_data import Load, Stop
 from vde_dagster.core.names import ModelName, TableName
-from vde_dagster.core.plan import Change
 
 TOTALS_NAME = ModelName("mart", "totals")
 EVENTS_NAME = ModelName("staging", "events")

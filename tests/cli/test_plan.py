@@ -167,9 +167,7 @@ def test_missing_intervals_are_counted_ranges(
     assert f"{missing['intervals']:,} {noun}, 2013-01-01 to " in text
 
 
-def test_nothing_to_be_done_is_said_without_java(
-    up_to_date: Path, no_java: dict[str, str]
-) -> None:
+def test_nothing_to_be_done_is_said_without_java(up_to_date: Path, no_java: dict[str, str]) -> None:
     done = run_vde("plan", "prod", "--auto-apply", "--project", up_to_date, **no_java)
     assert (done.returncode, done.stderr) == (0, "")
     assert done.stdout == "Nothing to be done: prod is up to date.\n"

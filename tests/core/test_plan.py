@@ -2,10 +2,12 @@ from __future__ import annotations
 
 from collections.abc import Callable, Mapping
 
+from vde_dagster.core.changes.difference import Change
 from vde_dagster.core.graph import Graph, build_graph
 from vde_dagster.core.intervals import EPOCH
 from vde_dagster.core.names import ModelName
-from vde_dagster.core.plan import Change, Plan, Shown, make_plan, resolve_snapshots
+from vde_dagster.core.plan import Plan, make_plan
+from vde_dagster.core.resolution import Shown, resolve_snapshots
 from vde_dagster.core.snapshot import Category, ModelSnapshot
 
 Build = Callable[[Mapping[str, str]], Graph]
@@ -28,7 +30,7 @@ class World:
         snapshots = {name: each.snapshot for name, each in resolved.items()}
         for name, snapshot in snapshots.items():
             self.stored.setdefault((name, snapshot.fingerprint.digest), snapshot)
-        self.changes = {str(name): each.change for name, each in resolved.items()}
+        self.changes = {str(name): each.difference.change for name, each in resolved.items()}
         self.shown = Shown(snapshots=snapshots, graph=graph)
         return {str(name): snapshot for name, snapshot in snapshots.items()}
 

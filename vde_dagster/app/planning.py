@@ -13,7 +13,8 @@ from vde_dagster.core.graph import Graph, sources
 from vde_dagster.core.intervals import Interval
 from vde_dagster.core.ledger import held_intervals
 from vde_dagster.core.names import PRODUCTION, ModelName
-from vde_dagster.core.plan import Plan, Shown, complete_to, make_plan, resolve_snapshots
+from vde_dagster.core.plan import Plan, complete_to, make_plan
+from vde_dagster.core.resolution import Shown, resolve_snapshots
 from vde_dagster.core.snapshot import ModelSnapshot
 from vde_dagster.ports.state import Environment
 from vde_dagster.project.signals import ready_intervals

@@ -7,9 +7,10 @@ from typing import TYPE_CHECKING, Final
 from vde_dagster import kinds
 from vde_dagster.cli.printing import instant
 from vde_dagster.cli.ranges import count, counted
+from vde_dagster.core.changes.difference import Change
 from vde_dagster.core.intervals import format_instant
 from vde_dagster.core.kind import External
-from vde_dagster.core.plan import Change, ModelChange, Plan
+from vde_dagster.core.plan import ModelChange, Plan
 
 if TYPE_CHECKING:
     from rich.console import Console, RenderableType

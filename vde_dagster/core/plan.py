@@ -8,27 +8,13 @@ from __future__ import annotations
 from collections.abc import Callable, Collection, Iterable, Mapping
 from dataclasses import dataclass, replace
 from datetime import datetime
-from enum import Enum
 
-from vde_dagster.core.categorize import Verdict, categorize, reads_every_column
-from vde_dagster.core.embedded import embedded_above, stored_parents
-from vde_dagster.core.fingerprint import view_version
+from vde_dagster.core.changes.difference import Change
 from vde_dagster.core.graph import Graph, Node
 from vde_dagster.core.intervals import Interval
-from vde_dagster.core.kind import External, View
-from vde_dagster.core.names import ModelName, TableName
+from vde_dagster.core.names import ModelName
+from vde_dagster.core.resolution import Resolved, Shown
 from vde_dagster.core.snapshot import Category, ModelSnapshot, VersionKey
-
-
-class Change(Enum):
-    """How a model differs from what the environment shows."""
-
-    ADDED = "added"
-    REMOVED = "removed"
-    DIRECT = "direct"
-    INDIRECT = "indirect"
-    METADATA = "metadata"
-    NONE = "none"
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -47,14 +33,6 @@ class ModelChange:
     version: str | None
     missing: tuple[Interval, ...] = ()
     complete_to: datetime | None = None
-
-
-@dataclass(frozen=True, slots=True, kw_only=True)
-class Shown:
-    """What an environment shows before a plan: its snapshots, and their models as a graph."""
-
-    snapshots: Mapping[ModelName, ModelSnapshot]
-    graph: Graph
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -83,115 +61,6 @@ class Plan:
     def is_empty(self) -> bool:
         """Whether applying the plan would do nothing."""
         return not self.promotes and not self.backfills
-
-
-@dataclass(frozen=True, slots=True, kw_only=True)
-class Resolved:
-    """A model's snapshot, and how it differs from what is shown.
-
-    ``verdict`` tells this difference; the snapshot's own category tells the one that it was first
-    stored with. None for a new and for an unchanged model.
-    """
-
-    change: Change
-    snapshot: ModelSnapshot
-    verdict: Verdict | None
-
-
-def resolve_snapshots(
-    graph: Graph, shown: Shown, stored: Mapping[tuple[ModelName, str], ModelSnapshot]
-) -> dict[ModelName, Resolved]:
-    """The snapshot of each model of a project, and how it differs from what is shown.
-
-    Args:
-        graph: The project.
-        shown: What the environment shows (for a new environment: what production shows).
-        stored: Snapshots of these models that an earlier plan stored; they are used as they are.
-    """
-    resolved: dict[ModelName, Resolved] = {}
-    reaching: set[ModelName] = set()
-    for node in graph:
-        before = shown.snapshots.get(node.name)
-        change, verdict = _difference(node, before, shown, reaching)
-        if verdict is not None and verdict.category.reaches_children:
-            reaching.add(node.name)
-        known = stored.get((node.name, node.fingerprint.digest))
-        if known is None and before is not None and change is Change.NONE:
-            known = before
-        resolved[node.name] = Resolved(
-            change=change,
-            verdict=verdict,
-            snapshot=known
-            or ModelSnapshot(
-                name=node.name,
-                fingerprint=node.fingerprint,
-                version=_version(node, before, verdict=verdict, resolved=resolved, graph=graph),
-                category=verdict.category if verdict else None,
-                reasons=verdict.reasons if verdict else ("new model",),
-                source=node.model.source,
-            ),
-        )
-    return resolved
-
-
-def _difference(
-    node: Node, before: ModelSnapshot | None, shown: Shown, reaching: set[ModelName]
-) -> tuple[Change, Verdict | None]:
-    """How a model changed, and what that means; no verdict for a new or an unchanged one."""
-    if before is None:
-        return Change.ADDED, None
-    old, new = before.fingerprint, node.fingerprint
-    if old == new:
-        return Change.NONE, None
-    above = sorted(str(parent) for parent in node.model.parents if parent in reaching)
-    reason = f"reads {', '.join(above)}, which changed"
-    if old.data != new.data:
-        verdict = categorize(shown.graph[node.name], node)
-        if above and not verdict.category.reaches_children:
-            # Its own change keeps its rows, but those of its parents do not.
-            verdict = Verdict(category=Category.BREAKING, reasons=(*verdict.reasons, reason))
-        return Change.DIRECT, verdict
-    if old.parent_data != new.parent_data:
-        return Change.INDIRECT, _indirect(node, reason if above else None)
-    return Change.METADATA, Verdict(category=Category.METADATA, reasons=("only metadata changed",))
-
-
-def _indirect(node: Node, above: str | None) -> Verdict:
-    """What a change of parents only means; ``above`` tells which of them change rows or columns."""
-    if above is not None:
-        return Verdict(category=Category.INDIRECT_BREAKING, reasons=(above,))
-    if reads_every_column(node):
-        reason = "may read columns that it does not name, and its parents have other ones now"
-        return Verdict(category=Category.INDIRECT_BREAKING, reasons=(reason,))
-    return Verdict(
-        category=Category.INDIRECT_NON_BREAKING, reasons=("nothing that it reads changed",)
-    )
-
-
-def _version(
-    node: Node,
-    before: ModelSnapshot | None,
-    *,
-    verdict: Verdict | None,
-    resolved: Mapping[ModelName, Resolved],
-    graph: Graph,
-) -> str:
-    if isinstance(node.model.kind, View):
-        stored = stored_parents(graph, node.name)
-        reads = [_physical(graph[parent], resolved[parent].snapshot) for parent in stored]
-        inside = [graph[each].fingerprint.data for each in embedded_above(graph, node.name)]
-        return view_version(node.fingerprint.data, reads, embedded=inside)
-    keeps = (Category.INDIRECT_NON_BREAKING, Category.METADATA)
-    if before is not None and verdict is not None and verdict.category in keeps:
-        return before.version
-    return node.fingerprint.data_version
-
-
-def _physical(node: Node, snapshot: ModelSnapshot) -> TableName:
-    """The name under which a query finds a model's rows: a source keeps its own."""
-    if isinstance(node.model.kind, External):
-        return TableName(node.name.schema, node.name.name)
-    return snapshot.key.table
 
 
 def complete_to(
@@ -282,23 +151,17 @@ def _change(
     found: Resolved,
     missing: Callable[[Node, VersionKey], tuple[Interval, ...]],
 ) -> ModelChange:
-    snapshot, verdict = found.snapshot, found.verdict
+    snapshot, difference = found.snapshot, found.difference
     before = shown.snapshots.get(node.name)
     return ModelChange(
         name=node.name,
-        change=found.change,
-        category=verdict.category if verdict else None,
-        reasons=_reasons(found),
+        change=difference.change,
+        category=difference.category,
+        reasons=difference.reasons,
         previous_version=before.version if before else None,
         version=snapshot.version,
         missing=missing(node, snapshot.key),
     )
-
-
-def _reasons(found: Resolved) -> tuple[str, ...]:
-    if found.verdict is not None:
-        return found.verdict.reasons
-    return ("new model",) if found.change is Change.ADDED else ()
 
 
 def _removed(name: ModelName, shown: Shown) -> ModelChange:

@@ -15,6 +15,7 @@ class Category(Enum):
 
     BREAKING = "breaking"
     NON_BREAKING = "non_breaking"
+    FORWARD_ONLY = "forward_only"
     METADATA = "metadata"
     INDIRECT_BREAKING = "indirect_breaking"
     INDIRECT_NON_BREAKING = "indirect_non_breaking"

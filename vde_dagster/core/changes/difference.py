@@ -1,0 +1,64 @@
+"""How a model differs between two graphs: the vocabulary of plans and comparisons."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import dataclass, field
+from enum import Enum
+
+from vde_dagster.core.names import ModelName
+from vde_dagster.core.snapshot import Category
+
+
+class Change(Enum):
+    """Where the change of a model lies (seed 000, *Fingerprinting*)."""
+
+    ADDED = "added"
+    REMOVED = "removed"
+    DIRECT = "direct"
+    INDIRECT = "indirect"
+    METADATA = "metadata"
+    NONE = "none"
+
+
+class DecidedBy(Enum):
+    """Who chose a category. A person's choice wins and is recorded."""
+
+    AUTOMATIC = "automatic"
+    PERSON = "person"
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Rules:
+    """How changes are judged.
+
+    ``strict_columns`` makes it breaking to remove or change a column that no model reads, since
+    readers outside of the project may. ``forward_only`` lets every direct change keep the version
+    that there is, where the kinds allow it. ``decisions`` are the categories that a person chose
+    for directly modified models: BREAKING, NON_BREAKING or FORWARD_ONLY.
+    """
+
+    strict_columns: bool = False
+    forward_only: bool = False
+    decisions: Mapping[ModelName, Category] = field(default_factory=dict)
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Difference:
+    """How one model differs, and what follows.
+
+    ``category`` is None for models that are added, removed or unchanged. ``undecidable`` is True
+    where the category was not concluded from what the change means, but taken as breaking because
+    that cannot be told. ``rebuild`` tells whether the model's rows are computed anew.
+    ``columns_changed`` are the model's columns that are added, removed, or may have other values,
+    by their names before or after, in order; all of them where the rows may be others.
+    """
+
+    name: ModelName
+    change: Change
+    category: Category | None = None
+    reasons: tuple[str, ...] = ()
+    decided_by: DecidedBy = DecidedBy.AUTOMATIC
+    undecidable: bool = False
+    rebuild: bool = False
+    columns_changed: tuple[str, ...] = ()
