@@ -9,7 +9,7 @@ from collections.abc import Callable, Collection, Iterable, Mapping
 from dataclasses import dataclass, replace
 from datetime import datetime
 
-from vde_dagster.core.changes.difference import Change
+from vde_dagster.core.changes.difference import Change, DecidedBy
 from vde_dagster.core.graph import Graph, Node
 from vde_dagster.core.intervals import Interval
 from vde_dagster.core.names import ModelName
@@ -22,7 +22,7 @@ class ModelChange:
     """What a plan does about one model. ``missing`` are the contiguous ranges to evaluate.
 
     ``complete_to`` is up to when everything that the model reads is whole; None where the
-    project's clock has no time yet.
+    project's clock has no time yet. The rest is of its difference.
     """
 
     name: ModelName
@@ -33,6 +33,9 @@ class ModelChange:
     version: str | None
     missing: tuple[Interval, ...] = ()
     complete_to: datetime | None = None
+    decided_by: DecidedBy = DecidedBy.AUTOMATIC
+    undecidable: bool = False
+    columns_changed: tuple[str, ...] = ()
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -161,6 +164,9 @@ def _change(
         previous_version=before.version if before else None,
         version=snapshot.version,
         missing=missing(node, snapshot.key),
+        decided_by=difference.decided_by,
+        undecidable=difference.undecidable,
+        columns_changed=difference.columns_changed,
     )
 
 
