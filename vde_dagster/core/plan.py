@@ -22,7 +22,7 @@ class ModelChange:
     """What a plan does about one model. ``missing`` are the contiguous ranges to evaluate.
 
     ``complete_to`` is up to when everything that the model reads is whole; None where the
-    project's clock has no time yet. The rest is of its difference.
+    project's clock has no time yet. The other fields are those of its difference.
     """
 
     name: ModelName
