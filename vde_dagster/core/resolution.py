@@ -67,6 +67,7 @@ def resolve_snapshots(
                 category=difference.category,
                 reasons=difference.reasons,
                 source=node.model.source,
+                decided_by=difference.decided_by,
             ),
         )
     return resolved

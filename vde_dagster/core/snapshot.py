@@ -26,6 +26,13 @@ class Category(Enum):
         return self in (Category.BREAKING, Category.INDIRECT_BREAKING)
 
 
+class DecidedBy(Enum):
+    """Who chose a category. A person's choice wins and is recorded."""
+
+    AUTOMATIC = "automatic"
+    PERSON = "person"
+
+
 @dataclass(frozen=True, slots=True, order=True)
 class VersionKey:
     """A version of a model: the identity of a physical table, and of what the state knows of it."""
@@ -46,7 +53,8 @@ class VersionKey:
 class ModelSnapshot:
     """One model at one fingerprint. Stored once, by the first plan that is applied.
 
-    ``category`` is None for a model that was new. ``reasons`` are for people.
+    ``category`` is None for a model that was new; ``decided_by`` tells who chose it. ``reasons``
+    are for people.
     """
 
     name: ModelName
@@ -55,6 +63,7 @@ class ModelSnapshot:
     category: Category | None
     reasons: tuple[str, ...]
     source: ModelSource
+    decided_by: DecidedBy = DecidedBy.AUTOMATIC
 
     @property
     def key(self) -> VersionKey:

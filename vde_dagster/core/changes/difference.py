@@ -7,7 +7,9 @@ from dataclasses import dataclass, field
 from enum import Enum
 
 from vde_dagster.core.names import ModelName
-from vde_dagster.core.snapshot import Category
+from vde_dagster.core.snapshot import Category, DecidedBy
+
+__all__ = ["Change", "DecidedBy", "Difference", "Rules"]
 
 
 class Change(Enum):
@@ -19,13 +21,6 @@ class Change(Enum):
     INDIRECT = "indirect"
     METADATA = "metadata"
     NONE = "none"
-
-
-class DecidedBy(Enum):
-    """Who chose a category. A person's choice wins and is recorded."""
-
-    AUTOMATIC = "automatic"
-    PERSON = "person"
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
