@@ -11,18 +11,45 @@ from datetime import datetime
 
 from vde_dagster.core.changes.difference import Change, DecidedBy
 from vde_dagster.core.graph import Graph, Node
-from vde_dagster.core.intervals import Interval
+from vde_dagster.core.intervals import Interval, merge
 from vde_dagster.core.names import ModelName
+from vde_dagster.core.plan_options import DEFAULT_OPTIONS, PlanOptions
 from vde_dagster.core.resolution import Resolved, Shown
+from vde_dagster.core.schema_changes import SchemaChange
 from vde_dagster.core.snapshot import Category, ModelSnapshot, VersionKey
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class ModelChange:
-    """What a plan does about one model. ``missing`` are the contiguous ranges to evaluate.
+class Reuse:
+    """What a model's version holds before the plan, so that it is not computed again.
 
-    ``complete_to`` is up to when everything that the model reads is whole; None where the
-    project's clock has no time yet. The other fields are those of its difference.
+    ``owner`` is the one environment that may write the version, None where nobody does yet.
+    ``shown_by`` are the environments that show it now: this one and production are looked at.
+    """
+
+    held: tuple[Interval, ...]
+    owner: str | None
+    shown_by: tuple[str, ...]
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class ModelChange:
+    """What a plan does about one model. All ranges are contiguous and merged.
+
+    - ``missing`` is evaluated, since the version does not hold it. With the option
+      ``empty_backfill`` it is recorded instead.
+    - ``restated`` is held and evaluated again.
+    - ``skipped`` is lacking, could be evaluated, and is left out by the plan's options.
+    - ``reuse`` is what the version holds already; None where that is nothing.
+    - ``may_adopt``: only a parent's rows may have changed, so that the version that there was may
+      turn out to hold the same rows (rule R6); then nothing is computed.
+    - ``schema_changes`` are those of the table of a version that is kept (rule R11).
+    - ``selected`` is False where the option ``select`` leaves the model as the environment shows
+      it.
+    - ``complete_to`` is up to when everything that the model reads is whole; None where the
+      project's clock has no time yet.
+
+    The other fields are those of its difference.
     """
 
     name: ModelName
@@ -36,6 +63,33 @@ class ModelChange:
     decided_by: DecidedBy = DecidedBy.AUTOMATIC
     undecidable: bool = False
     columns_changed: tuple[str, ...] = ()
+    restated: tuple[Interval, ...] = ()
+    skipped: tuple[Interval, ...] = ()
+    reuse: Reuse | None = None
+    may_adopt: bool = False
+    schema_changes: tuple[SchemaChange, ...] = ()
+    selected: bool = True
+
+    @property
+    def to_evaluate(self) -> tuple[Interval, ...]:
+        """The ranges that the plan fills: what is missing, and what is restated."""
+        return merge((*self.missing, *self.restated)) if self.restated else self.missing
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class NotRestated:
+    """A model that would be evaluated again and is not; ``reason`` says why, for people."""
+
+    name: ModelName
+    reason: str
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Gap:
+    """What an environment shows of a model and its version of the plan will not hold."""
+
+    name: ModelName
+    intervals: tuple[Interval, ...]
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -43,7 +97,10 @@ class Plan:
     """Everything that applying it needs. ``base_revision`` is its token (DESIGN.md section 6).
 
     ``now`` is the project's clock, None where the clock's source has no time yet. ``changes`` are
-    in dependency order, removed models last.
+    in dependency order, removed models last. ``stored`` are models whose snapshots the state has.
+    ``views`` are models whose view in the environment is made or shows another version,
+    ``removed`` those whose view is dropped, and ``hidden`` those that have no view in it, although
+    it binds them (the option ``include_unmodified``).
     """
 
     plan_id: str
@@ -54,11 +111,23 @@ class Plan:
     snapshots: Mapping[ModelName, ModelSnapshot]
     changes: tuple[ModelChange, ...]
     promotes: bool
+    options: PlanOptions = DEFAULT_OPTIONS
+    stored: frozenset[ModelName] = frozenset()
+    views: tuple[ModelName, ...] = ()
+    removed: tuple[ModelName, ...] = ()
+    hidden: frozenset[ModelName] = frozenset()
+    not_restated: tuple[NotRestated, ...] = ()
+    gaps: tuple[Gap, ...] = ()
 
     @property
     def backfills(self) -> tuple[ModelChange, ...]:
         """The models that have something to evaluate, parents first."""
-        return tuple(change for change in self.changes if change.missing)
+        return tuple(change for change in self.changes if change.to_evaluate)
+
+    @property
+    def may_adopt(self) -> tuple[ModelName, ...]:
+        """The models that are computed at most: see `ModelChange`."""
+        return tuple(change.name for change in self.changes if change.may_adopt)
 
     @property
     def is_empty(self) -> bool:
