@@ -12,7 +12,7 @@ from vde_dagster.core.late_data import HighWaterMark, Load, ProcessingUri
 from vde_dagster.core.ledger import LedgerChange, LedgerOperation
 from vde_dagster.core.model import ModelSource
 from vde_dagster.core.names import ModelName
-from vde_dagster.core.snapshot import Category, ModelSnapshot, VersionKey
+from vde_dagster.core.snapshot import Category, DecidedBy, ModelSnapshot, VersionKey
 from vde_dagster.core.work import Intent, Publication
 
 START = datetime(2024, 1, 1, tzinfo=UTC)
@@ -29,7 +29,11 @@ def day(number: int) -> Interval:
 
 
 def snapshot(
-    name: ModelName = SALES, *, text: str = "SELECT 1", version: str | None = None
+    name: ModelName = SALES,
+    *,
+    text: str = "SELECT 1",
+    version: str | None = None,
+    decided_by: DecidedBy = DecidedBy.AUTOMATIC,
 ) -> ModelSnapshot:
     data = hash_parts(str(name), text)
     return ModelSnapshot(
@@ -46,6 +50,7 @@ def snapshot(
             defaults={"dialect": "spark"},
             attachments={"macros/m.py": "x = 1\n"},
         ),
+        decided_by=decided_by,
     )
 
 

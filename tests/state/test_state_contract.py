@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
 from datetime import UTC, datetime, timedelta
 from typing import TYPE_CHECKING
 
@@ -26,7 +27,7 @@ from vde_dagster.core.dsha import RowSum, dsha
 from vde_dagster.core.errors import Conflict, Refused
 from vde_dagster.core.ledger import LedgerChange, LedgerEntry, LedgerMismatch, LedgerOperation
 from vde_dagster.core.names import ModelName
-from vde_dagster.core.snapshot import VersionKey
+from vde_dagster.core.snapshot import Category, DecidedBy, VersionKey
 from vde_dagster.core.work import WorkState
 from vde_dagster.ports.state import Lease, LeaseLost, State
 
@@ -56,7 +57,7 @@ def book(state: State, lease: Lease, work_id: str, *changes: LedgerChange) -> No
 
 # Snapshots and owners
 def test_a_stored_snapshot_comes_back_as_it_was(state: State) -> None:
-    one, two = snapshot(), snapshot(OTHER)
+    one, two = snapshot(), snapshot(OTHER, decided_by=DecidedBy.PERSON)
     state.store_snapshots([one, two], environment="dev")
     unknown = snapshot(text="SELECT 2")
     asked = [(each.name, each.fingerprint) for each in (one, two, unknown)]
@@ -64,6 +65,20 @@ def test_a_stored_snapshot_comes_back_as_it_was(state: State) -> None:
         (one.name, one.fingerprint.digest): one,
         (two.name, two.fingerprint.digest): two,
     }
+
+
+def test_what_a_person_decided_first_stays_decided(state: State) -> None:
+    decided = replace(
+        snapshot(), category=Category.NON_BREAKING, decided_by=DecidedBy.PERSON, reasons=("I say",)
+    )
+    again = replace(decided, category=Category.BREAKING, decided_by=DecidedBy.AUTOMATIC)
+    promote(state, "dev", 0, "p1", decided)
+    state.store_snapshots([again], environment="prod")
+    shown = state.environment("dev")
+    assert shown is not None
+    assert shown.snapshots == {SALES: decided}
+    asked = [(again.name, again.fingerprint)]
+    assert list(state.snapshots(asked).values()) == [decided]
 
 
 def test_a_stored_snapshot_is_never_changed_and_its_version_keeps_its_owner(state: State) -> None:

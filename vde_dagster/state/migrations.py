@@ -13,7 +13,15 @@ from vde_dagster.state.database import Database, now
 
 Step = Callable[[Connection], None]
 
-_STEPS: Final[Mapping[int, Step]] = {}
+
+def _record_who_decided(connection: Connection) -> None:
+    """Version 2. No person could choose a category before."""
+    connection.execute(
+        text("ALTER TABLE vde_snapshots ADD COLUMN decided_by VARCHAR DEFAULT 'automatic' NOT NULL")
+    )
+
+
+_STEPS: Final[Mapping[int, Step]] = {2: _record_who_decided}
 """How to reach each version from the one before it; version 1 is created, not reached."""
 
 _LOCK: Final = 0x7664655F73746174

@@ -21,7 +21,7 @@ from sqlalchemy import (
     Text,
 )
 
-VERSION: Final = 1
+VERSION: Final = 2
 """The version of this schema. Raise it together with a step in ``state.migrations``."""
 
 metadata: Final = MetaData()
@@ -46,6 +46,7 @@ snapshots: Final = Table(
     Column("category", String),
     Column("reasons_json", Text, nullable=False),
     Column("source_json", Text, nullable=False),
+    Column("decided_by", String, nullable=False, server_default="automatic"),
 )
 
 owners: Final = Table(

@@ -9,7 +9,7 @@ from sqlalchemy import Connection, Row, delete, select
 
 from vde_dagster.core.fingerprint import Fingerprint
 from vde_dagster.core.names import ModelName
-from vde_dagster.core.snapshot import Category, ModelSnapshot, VersionKey
+from vde_dagster.core.snapshot import Category, DecidedBy, ModelSnapshot, VersionKey
 from vde_dagster.state import codec, schema
 from vde_dagster.state.database import chunks, insert_absent, pairs, upsert
 
@@ -102,6 +102,7 @@ def decode(row: Row[Any]) -> ModelSnapshot:
         category=None if row.category is None else Category(row.category),
         reasons=codec.decode_reasons(row.reasons_json),
         source=codec.decode_source(row.source_json),
+        decided_by=DecidedBy(row.decided_by),
     )
 
 
@@ -118,4 +119,5 @@ def _encode(snapshot: ModelSnapshot) -> Mapping[str, object]:
         "category": None if snapshot.category is None else snapshot.category.value,
         "reasons_json": codec.encode_reasons(snapshot.reasons),
         "source_json": codec.encode_source(snapshot.source),
+        "decided_by": snapshot.decided_by.value,
     }

@@ -1,0 +1,167 @@
+"""States of earlier releases, as they lay in their databases, opened by this one.
+
+`stored/N.DIALECT.sql` is what release with schema version N wrote; it is never written again.
+"""
+
+from __future__ import annotations
+
+import sqlite3
+from pathlib import Path
+from typing import Any
+
+import pytest
+from sqlalchemy import Engine, inspect, select
+from sqlalchemy.engine import make_url
+
+from tests.state.builders import KEY, MINUTE, RAW, SALES, day, intent, mark, session, snapshot
+from tests.state.test_sql_state import race, start
+from vde_dagster.core.dsha import RowSum
+from vde_dagster.core.names import ModelName
+from vde_dagster.core.snapshot import Category, DecidedBy
+from vde_dagster.core.work import WorkState
+from vde_dagster.state import migrations, schema
+from vde_dagster.state.database import open_engine
+from vde_dagster.state.sql_state import SqlState
+
+STORED = Path(__file__).with_name("stored")
+EARLIER = range(1, schema.VERSION)
+
+
+def restore(url: str, version: int) -> None:
+    """Put the stored state of an earlier release in an empty database."""
+    backend = make_url(url).get_backend_name()
+    script = (STORED / f"{version}.{backend}.sql").read_text("utf-8")
+    if backend == "sqlite":
+        path = Path(make_url(url).database or "")
+        path.parent.mkdir(parents=True, exist_ok=True)
+        with sqlite3.connect(path) as connection:
+            connection.executescript(script)
+        connection.close()
+        return
+    engine = open_engine(url)
+    with engine.begin() as connection_:
+        connection_.exec_driver_sql(script)
+    engine.dispose()
+
+
+def shape(engine: Engine) -> dict[str, Any]:
+    """Tables with their columns, keys and indexes, as the database tells them."""
+    found = inspect(engine)
+    tables = sorted(found.get_table_names())
+    return {
+        name: (
+            {
+                each["name"]: (str(each["type"]), each["nullable"], _default(each["default"]))
+                for each in found.get_columns(name)
+            },
+            found.get_pk_constraint(name)["constrained_columns"],
+            sorted(str(each["name"]) for each in found.get_indexes(name)),
+        )
+        for name in tables
+    }
+
+
+def _default(written: str | None) -> str | None:
+    return written.split("::")[0] if written else None
+
+
+@pytest.fixture(params=EARLIER)
+def earlier(request: pytest.FixtureRequest, sql_url: str) -> str:
+    """The address of a state that an earlier release wrote."""
+    restore(sql_url, request.param)
+    return sql_url
+
+
+def test_there_is_a_stored_state_and_a_step_for_every_earlier_version() -> None:
+    wanted = {f"{version}.{name}.sql" for version in EARLIER for name in ("sqlite", "postgresql")}
+    assert {path.name for path in STORED.iterdir()} == wanted
+    assert set(migrations._STEPS) == set(range(2, schema.VERSION + 1))
+
+
+def test_an_earlier_state_is_moved_forward_with_all_that_it_holds(earlier: str) -> None:
+    state = SqlState.open(earlier)
+    assert list(state.environments()) == ["dev", "prod"]
+    prod, dev = state.environment("prod"), state.environment("dev")
+    assert prod is not None
+    assert dev is not None
+    assert (prod.revision, prod.plan_id, prod.promoting) == (1, "p1", False)
+    assert (dev.revision, dev.plan_id, dev.promoting) == (1, "p2", True)
+    orders = prod.snapshots[ModelName("shop", "orders")]
+    assert (orders.category, orders.reasons) == (None, ("new model",))
+    assert prod.snapshots[SALES] == snapshot()
+    assert dev.snapshots[SALES].source.text == "SELECT 2"
+    assert state.owners([prod.snapshots[SALES].key, dev.snapshots[SALES].key]) == {
+        prod.snapshots[SALES].key: "prod",
+        dev.snapshots[SALES].key: "dev",
+    }
+    (entry,) = state.ledger([KEY])[KEY]
+    assert (entry.interval, entry.rows) == (day(0), RowSum(rows=3, high=2**64 - 1, low=2**63))
+    assert state.marks(KEY) == {RAW: mark(2)}
+    (late,) = state.sessions(KEY, limit=9)
+    assert (late.state, late.intent) == (WorkState.DONE, intent("w1", late=session()))
+    (unfinished,) = state.open_work(KEY)
+    assert unfinished.intent == intent("w2")
+    state.close()
+
+
+def test_whoever_decided_before_anybody_could_be_asked_was_no_person(earlier: str) -> None:
+    state = SqlState.open(earlier)
+    shown = [state.environment(name) for name in state.environments()]
+    deciders = {each.decided_by for env in shown if env for each in env.snapshots.values()}
+    assert deciders == {DecidedBy.AUTOMATIC}
+    state.close()
+
+
+def test_an_earlier_state_goes_on_as_any_other(earlier: str) -> None:
+    state = SqlState.open(earlier)
+    decided = snapshot(text="SELECT 3", decided_by=DecidedBy.PERSON)
+    state.store_snapshots([decided], environment="dev")
+    state.finish_promotion("dev", plan_id="p2")
+    lease = state.acquire_lease("environment prod", holder="plan p3", ttl=MINUTE)
+    shown = state.begin_promotion(
+        "prod", expected_revision=1, plan_id="p3", snapshots=[decided], lease=lease
+    )
+    assert shown.snapshots == {SALES: decided}
+    assert decided.category is Category.INDIRECT_NON_BREAKING
+    state.close()
+
+
+def test_a_state_that_was_moved_has_the_tables_of_a_new_one(earlier: str, tmp_path: Path) -> None:
+    SqlState.open(earlier).close()
+    moved = open_engine(earlier)
+    found = shape(moved)
+    with moved.connect() as connection:
+        versions = connection.execute(select(schema.state_version.c.version)).scalars().all()
+    assert max(versions) == schema.VERSION
+    # The same database, made anew: types and defaults are spelled alike then.
+    schema.metadata.drop_all(moved)
+    schema.metadata.create_all(moved)
+    assert found == shape(moved)
+    moved.dispose()
+
+
+def test_processes_that_open_an_earlier_state_at_once_move_it_once(earlier: str) -> None:
+    assert race(*start(earlier, "open_state", count=4)) == ["opened"] * 4
+    engine = open_engine(earlier)
+    with engine.connect() as connection:
+        versions = connection.execute(select(schema.state_version.c.version)).scalars().all()
+    engine.dispose()
+    assert sorted(versions) == [1, schema.VERSION]
+
+
+def test_a_move_that_fails_half_way_leaves_the_earlier_state(
+    earlier: str, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    engine = open_engine(earlier)
+    before = shape(engine)
+
+    def fail(*_: object) -> None:
+        raise KeyboardInterrupt
+
+    with monkeypatch.context() as patched:
+        patched.setattr("vde_dagster.state.migrations.now", fail)
+        with pytest.raises(KeyboardInterrupt):
+            SqlState.open(earlier)
+    assert shape(engine) == before
+    engine.dispose()
+    SqlState.open(earlier).close()
