@@ -6,8 +6,8 @@ replaces it.
 
 from __future__ import annotations
 
-from collections.abc import Iterable
-from dataclasses import dataclass
+from collections.abc import Iterable, Sequence
+from dataclasses import dataclass, replace
 from enum import Enum
 from itertools import pairwise
 
@@ -16,12 +16,28 @@ from vde_dagster.core.errors import Refused
 from vde_dagster.core.intervals import Interval, merge
 
 
+class Standing(Enum):
+    """What an entry's rows are worth.
+
+    - ``COMPUTED``: they are the rows of the interval.
+    - ``OUTDATED``: they were, and are shown until the interval is evaluated again, which somebody
+      asked for. It counts as missing, so nobody computes anything else from it meanwhile.
+    - ``EMPTY``: there are none, since the interval was recorded without evaluating it. Its
+      environment does not evaluate it; for everything else it counts as missing.
+    """
+
+    COMPUTED = "computed"
+    OUTDATED = "outdated"
+    EMPTY = "empty"
+
+
 @dataclass(frozen=True, slots=True, kw_only=True)
 class LedgerEntry:
-    """One held interval: its rows' sum, the schema it was computed under, and who wrote it last.
+    """One interval: its rows' sum, the schema it was computed under, and who wrote it last.
 
     ``iceberg_snapshot_id`` is the table state at which ``rows`` is true; None for a VIEW, whose
-    ``digest`` follows from what it reads and not from rows of its own.
+    ``digest`` follows from what it reads and not from rows of its own. ``reason`` says for people
+    why the standing is not `Standing.COMPUTED`.
     """
 
     interval: Interval
@@ -30,6 +46,8 @@ class LedgerEntry:
     digest: str
     work_id: str
     iceberg_snapshot_id: int | None
+    standing: Standing = Standing.COMPUTED
+    reason: str = ""
 
 
 class LedgerOperation(Enum):
@@ -44,15 +62,17 @@ class LedgerOperation(Enum):
 class LedgerChange:
     """What one written interval does to the ledger.
 
-    ``ADD`` adds rows to an interval that is held; ``REPLACE`` and ``REPLACE_ALL`` set it, the
-    latter after removing every other entry of the version. ``digest`` is None where it follows
-    from the rows.
+    ``ADD`` adds rows to an interval that is held, and leaves its standing; ``REPLACE`` and
+    ``REPLACE_ALL`` set it, the latter after removing every other entry of the version. ``digest``
+    is None where it follows from the rows.
     """
 
     operation: LedgerOperation
     interval: Interval
     rows: RowSum
     digest: str | None = None
+    standing: Standing = Standing.COMPUTED
+    reason: str = ""
 
 
 class LedgerMismatch(Refused, ValueError):
@@ -77,14 +97,14 @@ def apply_changes(
     for change in changes:
         if change.operation is LedgerOperation.REPLACE_ALL:
             held = {}
-        rows = change.rows
+        rows, standing, reason = change.rows, change.standing, change.reason
         if change.operation is LedgerOperation.ADD:
             before = held.get(change.interval)
             if before is None:
                 raise LedgerMismatch(f"rows are added to {change.interval}, which is not held")
             if _types(before.columns) != _types(columns):
                 raise LedgerMismatch(f"rows of another schema are added to {change.interval}")
-            rows = before.rows + change.rows
+            rows, standing, reason = before.rows + change.rows, before.standing, before.reason
         held[change.interval] = LedgerEntry(
             interval=change.interval,
             rows=rows,
@@ -92,6 +112,8 @@ def apply_changes(
             digest=change.digest or dsha(rows, columns),
             work_id=work_id,
             iceberg_snapshot_id=iceberg_snapshot_id,
+            standing=standing,
+            reason=reason,
         )
     ordered = tuple(sorted(held.values(), key=lambda entry: entry.interval))
     for left, right in pairwise(ordered):
@@ -104,6 +126,41 @@ def _types(columns: Iterable[Column]) -> list[tuple[str, str]]:
     return [(column.name.lower(), column.type.lower()) for column in columns]
 
 
-def held_intervals(entries: Iterable[LedgerEntry]) -> tuple[Interval, ...]:
-    """What a version holds, merged."""
+def held_intervals(entries: Iterable[LedgerEntry], *also: Standing) -> tuple[Interval, ...]:
+    """What a version holds, merged: the intervals that are computed, and those of other standings.
+
+    Nothing but computed intervals may be read by an evaluation or shown by production.
+    """
+    standings = (Standing.COMPUTED, *also)
+    return merge(entry.interval for entry in entries if entry.standing in standings)
+
+
+def written_intervals(entries: Iterable[LedgerEntry]) -> tuple[Interval, ...]:
+    """The intervals whose rows readers see, merged: also those that are to be evaluated again."""
+    return held_intervals(entries, Standing.OUTDATED)
+
+
+def recorded_intervals(entries: Iterable[LedgerEntry]) -> tuple[Interval, ...]:
+    """Every interval that there is an entry of, merged."""
     return merge(entry.interval for entry in entries)
+
+
+def outdate(
+    entries: Sequence[LedgerEntry], times: Iterable[Interval], *, reason: str
+) -> tuple[LedgerEntry, ...]:
+    """The ledger in which every entry that overlaps these times is to be evaluated again.
+
+    Args:
+        entries: The ledger of a version, sorted by interval.
+        times: Any times.
+        reason: Why, for people.
+    """
+    wanted, first = merge(times), 0
+    found: list[LedgerEntry] = []
+    for entry in entries:
+        while first < len(wanted) and wanted[first].end <= entry.interval.start:
+            first += 1
+        touched = first < len(wanted) and wanted[first].start < entry.interval.end
+        again = replace(entry, standing=Standing.OUTDATED, reason=reason)
+        found.append(again if touched else entry)
+    return tuple(found)

@@ -44,8 +44,6 @@ class ModelChange:
     - ``may_adopt``: only a parent's rows may have changed, so that the version that there was may
       turn out to hold the same rows (rule R6); then nothing is computed.
     - ``schema_changes`` are those of the table of a version that is kept (rule R11).
-    - ``selected`` is False where the option ``select`` leaves the model as the environment shows
-      it.
     - ``complete_to`` is up to when everything that the model reads is whole; None where the
       project's clock has no time yet.
 
@@ -68,7 +66,6 @@ class ModelChange:
     reuse: Reuse | None = None
     may_adopt: bool = False
     schema_changes: tuple[SchemaChange, ...] = ()
-    selected: bool = True
 
     @property
     def to_evaluate(self) -> tuple[Interval, ...]:
@@ -100,7 +97,8 @@ class Plan:
     in dependency order, removed models last. ``stored`` are models whose snapshots the state has.
     ``views`` are models whose view in the environment is made or shows another version,
     ``removed`` those whose view is dropped, and ``hidden`` those that have no view in it, although
-    it binds them (the option ``include_unmodified``).
+    it binds them (the option ``include_unmodified``). ``left_out`` are models that were edited,
+    added or removed, and stay as the environment shows them (the option ``select``).
     """
 
     plan_id: str
@@ -116,6 +114,7 @@ class Plan:
     views: tuple[ModelName, ...] = ()
     removed: tuple[ModelName, ...] = ()
     hidden: frozenset[ModelName] = frozenset()
+    left_out: tuple[ModelName, ...] = ()
     not_restated: tuple[NotRestated, ...] = ()
     gaps: tuple[Gap, ...] = ()
 
