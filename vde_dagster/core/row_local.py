@@ -9,6 +9,7 @@ from sqlglot import exp
 
 from vde_dagster.core.names import ModelName
 from vde_dagster.core.sql.rendering import model_name_of
+from vde_dagster.core.sql.spark_functions import AGGREGATES
 
 _FORBIDDEN: dict[type[exp.Expr], str] = {
     exp.AggFunc: "an aggregate",
@@ -27,28 +28,6 @@ _FORBIDDEN: dict[type[exp.Expr], str] = {
     exp.SetOperation: "a set operation",
     exp.Exists: "EXISTS",
 }
-_AGGREGATES_WITHOUT_CLASS = frozenset(
-    {
-        "any",
-        "count_min_sketch",
-        "every",
-        "histogram_numeric",
-        "hll_sketch_agg",
-        "hll_union_agg",
-        "kll_sketch_agg_bigint",
-        "kll_sketch_agg_double",
-        "kll_sketch_agg_float",
-        "mean",
-        "schema_of_variant_agg",
-        "some",
-        "std",
-        "theta_sketch_agg",
-        "theta_union_agg",
-        "try_avg",
-        "try_sum",
-    }
-)
-"""Spark's aggregates that sqlglot reads as functions that it does not know."""
 
 
 def why_not_row_local(query: exp.Query, source: ModelName) -> str | None:
@@ -58,9 +37,7 @@ def why_not_row_local(query: exp.Query, source: ModelName) -> str | None:
     for kind, name in _FORBIDDEN.items():
         if query.find(kind) is not None:
             return name
-    if any(
-        call.name.lower() in _AGGREGATES_WITHOUT_CLASS for call in query.find_all(exp.Anonymous)
-    ):
+    if any(call.name.lower() in AGGREGATES for call in query.find_all(exp.Anonymous)):
         return "an aggregate"
     tables = [model_name_of(table) for table in query.find_all(exp.Table)]
     if tables != [source]:

@@ -22,10 +22,11 @@ from vde_dagster.core.dsha import Column
 from vde_dagster.core.errors import Finding, Refused
 from vde_dagster.core.names import ModelName
 from vde_dagster.core.sql.macros import EPOCH_DAY, resolve_time_macros
+from vde_dagster.core.sql.open_columns import bind_to_open_tables, name_tables
 from vde_dagster.core.sql.rendering import spark_text
 from vde_dagster.core.sql.spark_meaning import Unclear, with_spark_meaning
 from vde_dagster.core.sql.sql_errors import SQL_ERRORS, first_line
-from vde_dagster.core.sql.star_macro import expand_star_macros
+from vde_dagster.core.sql.star_macro import expand_star_macros, is_star_macro
 from vde_dagster.core.sql.unresolved import line_of, unresolved_columns
 
 UNKNOWN_TYPE = "unknown"
@@ -45,10 +46,16 @@ class QueryInvalid(Refused):
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class CanonicalQuery:
-    """A qualified query (time macros unresolved) and the columns that it returns, in order."""
+    """A qualified query (time macros unresolved) and the columns that it returns, in order.
+
+    Where it reads tables whose columns are not known, it may have no ``columns``: what ``*`` stands
+    for is not known, either. And where ``is_bound`` is False, not every column could be bound to
+    what it comes from: only an equal query can be told to give the same rows then.
+    """
 
     expression: exp.Query
     columns: tuple[Column, ...]
+    is_bound: bool = True
 
 
 def canonicalize(
@@ -59,7 +66,7 @@ def canonicalize(
     Args:
         query: As parsed, @STAR and @UNION unresolved; it is not changed.
         dialect: The model's dialect, which decides how identifiers are normalized.
-        schemas: The columns of every parent.
+        schemas: The columns of every parent; those of a parent without any are not known.
 
     Raises:
         QueryInvalid: Columns or tables are not known, or names are ambiguous: all of them.
@@ -73,6 +80,8 @@ def canonicalize(
             {column.name: _type_of(column.type) for column in columns},
             dialect="spark",
         )
+    if not all(schemas.values()):
+        return _open(query, dialect=dialect, schema=schema, schemas=schemas)
     documented = _described(query)
     try:
         expanded = expand_star_macros(_without_comments(query), schemas=schemas)
@@ -91,6 +100,43 @@ def canonicalize(
         findings = _unresolved(query, schemas, schema, dialect)
         raise QueryInvalid(*(findings or [_misunderstood(error, query)])) from error
     return CanonicalQuery(expression=qualified, columns=columns)
+
+
+def _open(
+    query: exp.Query,
+    *,
+    dialect: str,
+    schema: MappingSchema,
+    schemas: Mapping[ModelName, Sequence[Column]],
+) -> CanonicalQuery:
+    """A query over tables whose columns are not known: bound as far as nothing else can be meant.
+
+    What depends on types that are not known is no error here.
+    """
+    plain, documented = _without_comments(query), _described(query)
+    try:
+        expanded = expand_star_macros(plain, schemas=schemas)
+        named = bind_to_open_tables(expanded, schema=schema, dialect=dialect)
+        bound = qualify(named, dialect=dialect, schema=schema, quote_identifiers=False)
+        with_spark_meaning(bound, dialect=dialect, schema=schema)
+        typed = annotate_types(
+            resolve_time_macros(bound, EPOCH_DAY), schema=schema, dialect=dialect
+        )
+        return CanonicalQuery(expression=bound, columns=_known_columns(typed, documented))
+    except (Refused, *SQL_ERRORS):
+        pass
+    try:
+        loose = name_tables(plain, schema=schema, dialect=dialect)
+    except SQL_ERRORS as error:
+        raise QueryInvalid(_misunderstood(error, query)) from error
+    columns = _known_columns(loose, documented)
+    return CanonicalQuery(expression=loose, columns=columns, is_bound=False)
+
+
+def _known_columns(query: exp.Query, documented: Mapping[str, str]) -> tuple[Column, ...]:
+    """The columns of a query; none where ``*`` or a macro stands for some that are not known."""
+    open_ended = any(each.is_star or is_star_macro(each) for each in query.selects)
+    return () if open_ended else tuple(_columns(query, documented))
 
 
 @lru_cache(maxsize=1024)
@@ -167,10 +213,10 @@ def _serialize(value: object, parts: list[str]) -> None:
             for key, argument in sorted(value.args.items()):
                 if argument is None or argument is False or argument == []:
                     continue
-                if _is_spelling(value, key, argument):
+                if is_spelling(value, key, argument):
                     continue
                 parts.append(f" {key}=")
-                uncased = isinstance(argument, str) and isinstance(value, _UNCASED)
+                uncased = isinstance(argument, str) and is_uncased(value)
                 _serialize(str(argument).upper() if uncased else argument, parts)
             parts.append(")")
         case list():
@@ -186,7 +232,12 @@ def _serialize(value: object, parts: list[str]) -> None:
 _UNCASED = (exp.Anonymous, exp.WindowSpec, exp.Join, exp.Var)
 
 
-def _is_spelling(node: exp.Expr, key: str, argument: object) -> bool:
+def is_uncased(node: exp.Expr) -> bool:
+    """Whether the case of a node's own words does not count."""
+    return isinstance(node, _UNCASED)
+
+
+def is_spelling(node: exp.Expr, key: str, argument: object) -> bool:
     """Whether an argument tells how something was written, and nothing about what it means."""
     match node:
         case exp.Identifier():

@@ -1,0 +1,1 @@
+"""What a query means: its rows, and each of its columns, as digests that survive rewriting."""

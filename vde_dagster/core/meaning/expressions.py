@@ -1,0 +1,226 @@
+"""What an expression means: equal for expressions that differ in their writing only.
+
+Aliases, parentheses, the case of names, the order of what AND and OR connect, the side on which a
+comparison names its operands, and BETWEEN or its two comparisons do not count (DESIGN.md section
+3). A column of a sub-query is the expression that stands there.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterable, Iterator
+from dataclasses import dataclass
+from typing import Final
+
+from sqlglot import exp
+
+from vde_dagster.core.meaning.functions import calls_in, is_aggregate, is_volatile
+from vde_dagster.core.meaning.parts import Meaning, Part, combined, leaf
+from vde_dagster.core.meaning.sources import Scope
+from vde_dagster.core.sql.canonical import is_spelling, is_uncased
+
+_FLIPPED: Final[dict[type[exp.Expr], str]] = {exp.GT: "LT", exp.GTE: "LTE"}
+
+QueryReader = Callable[[exp.Expr, Scope], Meaning]
+"""Reads a query that stands inside of an expression."""
+
+
+@dataclass(slots=True)
+class ExpressionReader:
+    """Reads expressions. ``chance`` counts volatile calls, no two of which are the same."""
+
+    read_query: QueryReader
+    chance: int = 0
+
+    def part(self, node: exp.Expr, scope: Scope) -> Part:
+        """What an expression means in a scope."""
+        match node:
+            case exp.Paren():
+                return self.part(node.this, scope)
+            case exp.Column() | exp.Star():
+                return self._column(node, scope)
+            case exp.Query() | exp.Exists(this=exp.Query()):
+                return self._query(node, scope)
+            case exp.Connector() | exp.Between() | exp.Predicate():
+                return self._comparison(node, scope)
+            case exp.Binary():
+                return self._chain(node, scope)
+            case _:
+                return self._call(node, scope)
+
+    def _query(self, node: exp.Expr, scope: Scope) -> Part:
+        """A sub-query; of one in EXISTS it only counts which rows there are."""
+        if isinstance(node, exp.Exists):
+            return combined("exists", [self.read_query(node.this, scope).rows.part])
+        inner = self.read_query(node, scope)
+        return combined("query", [inner.rows.part, *inner.values])
+
+    def _comparison(self, node: exp.Expr, scope: Scope) -> Part:
+        """A connector or comparison, whichever side is named first."""
+        name = type(node).__name__
+        match node:
+            case exp.And() | exp.Or():
+                parts = self._connected(node, scope) or [leaf("true")]
+                return parts[0] if len(parts) == 1 else combined(name, parts)
+            case exp.Between() if _is_two_comparisons(node):
+                return combined("And", _in_order(self._bounds(node, scope)))
+            case exp.GT() | exp.GTE():
+                return combined(_FLIPPED[type(node)], self._sides(node, scope)[::-1])
+            case exp.LT() | exp.LTE():
+                return combined(name, self._sides(node, scope))
+            case exp.EQ() | exp.NEQ() | exp.NullSafeEQ():
+                return combined(name, _in_order(self._sides(node, scope)))
+            case _:
+                return self._call(node, scope)
+
+    def _chain(self, node: exp.Binary, scope: Scope) -> Part:
+        """A chain of operators, such as ``a || b || c``, without recursion: it may be long."""
+        chain: list[exp.Expr] = []
+        first: exp.Expr = node
+        while isinstance(first, exp.Binary) and not isinstance(
+            first, exp.Connector | exp.Predicate
+        ):
+            chain.append(first)
+            first = first.this.unnest()
+        part = self.part(first, scope)
+        for each in reversed(chain):
+            part = self._call(each, scope, this=part)
+        return part
+
+    def _sides(self, node: exp.Expr, scope: Scope) -> list[Part]:
+        return [self.part(node.this, scope), self.part(node.args["expression"], scope)]
+
+    def conditions(self, node: exp.Expr | None, scope: Scope) -> list[Part]:
+        """What AND connects, each by itself, in no order."""
+        if node is None:
+            return []
+        inner = node.unnest()
+        if isinstance(inner, exp.And):
+            return self._connected(inner, scope)
+        if isinstance(inner, exp.Between) and _is_two_comparisons(inner):
+            return self._bounds(inner, scope)
+        if isinstance(inner, exp.Boolean) and inner.this:
+            return []
+        return [self.part(inner, scope)]
+
+    def _connected(self, node: exp.And | exp.Or, scope: Scope) -> list[Part]:
+        found: list[Part] = []
+        for each in _operands(node):
+            if isinstance(node, exp.And):
+                found += self.conditions(each, scope)
+            else:
+                found.append(self.part(each, scope))
+        return _in_order({part.digest: part for part in found}.values())
+
+    def _bounds(self, node: exp.Between, scope: Scope) -> list[Part]:
+        low, value, high = (
+            self.part(each, scope) for each in (node.args["low"], node.this, node.args["high"])
+        )
+        return [combined("LTE", [low, value]), combined("LTE", [value, high])]
+
+    def _column(self, node: exp.Column | exp.Star, scope: Scope) -> Part:
+        if node.is_star:
+            return self._star(node, scope)
+        name, alias = node.name.lower(), node.table.lower()
+        if alias:
+            found = scope.column(alias, name)
+            return found if found is not None else combined("unbound", scope.every(), alias, name)
+        if name in scope.outputs:
+            return scope.outputs[name]
+        # A source without declared columns may have it, whichever of them it is.
+        return combined("unbound", _columns_everywhere(scope, name), name)
+
+    def _star(self, node: exp.Column | exp.Star, scope: Scope) -> Part:
+        """All columns, such as in a call; COUNT(*) counts rows only."""
+        if isinstance(node.parent, exp.Count):
+            return leaf("rows")
+        alias = node.table.lower() if isinstance(node, exp.Column) else ""
+        source = scope.sources.get(alias)
+        starred = scope.every() if source is None else [scope.placed(alias, source.every)]
+        shape, parts = self._arguments(node.this if alias else node, scope)
+        return combined("star", [*starred, *parts], *shape)
+
+    def _call(self, node: exp.Expr, scope: Scope, *, this: Part | None = None) -> Part:
+        """A node of whatever class, with what it is made of and what it sees beside that.
+
+        ``this`` is its first operand where that has been read already.
+        """
+        pieces, parts = self._arguments(node, scope, this=this)
+        seen = _seen_rows(node, scope)
+        if seen is not None:
+            parts.append(seen)
+        if isinstance(node, exp.Window) and (named := node.args.get("alias")) is not None:
+            parts.append(scope.windows.get(named.name.lower(), leaf("window", named.name)))
+        found = combined(type(node).__name__, parts, *pieces)
+        if not is_volatile(node):
+            return found
+        self.chance += 1
+        numbered = combined("chance", [found], str(self.chance))
+        return Part(numbered.digest, numbered.reads, volatile=True)
+
+    def _arguments(
+        self, node: exp.Expr, scope: Scope, *, this: Part | None = None
+    ) -> tuple[list[str], list[Part]]:
+        """What a node is made of: its shape with all plain values, and the parts that fill it."""
+        shape: list[str] = []
+        parts: list[Part] = []
+        for key, value in sorted(node.args.items()):
+            if value is None or value is False or value == [] or is_spelling(node, key, value):
+                continue
+            shape.append(key)
+            if key == "this" and this is not None:
+                parts.append(this)
+            else:
+                self._argument(node, value, scope, shape, parts)
+        return shape, parts
+
+    def _argument(
+        self, node: exp.Expr, value: object, scope: Scope, shape: list[str], parts: list[Part]
+    ) -> None:
+        if isinstance(value, exp.Expr):
+            parts.append(self.part(value, scope))
+        elif isinstance(value, list):
+            shape.append(f"[{len(value)}")
+            for item in value:
+                self._argument(node, item, scope, shape, parts)
+        else:
+            text = str(value)
+            uncased = isinstance(value, str) and is_uncased(node)
+            shape += [type(value).__name__, text.upper() if uncased else text]
+
+
+def _seen_rows(node: exp.Expr, scope: Scope) -> Part | None:
+    """The rows that a call looks at beside its own."""
+    if isinstance(node, exp.Window):
+        return scope.stage
+    return scope.grouped if is_aggregate(node) else None
+
+
+def _columns_everywhere(scope: Scope, name: str) -> list[Part]:
+    found: list[Part] = []
+    around: Scope | None = scope
+    while around is not None:
+        found += [
+            around.placed(alias, source.column(name)) for alias, source in around.sources.items()
+        ]
+        around = around.outer
+    return found
+
+
+def _operands(node: exp.And | exp.Or) -> Iterator[exp.Expr]:
+    """What a chain of one connector connects, without recursion: such chains may be long."""
+    waiting: list[exp.Expr] = [node]
+    while waiting:
+        each = waiting.pop().unnest()
+        if type(each) is type(node):
+            waiting += [each.args["expression"], each.this]
+        else:
+            yield each
+
+
+def _is_two_comparisons(node: exp.Between) -> bool:
+    """Whether its value may stand twice: with chance it would be drawn twice."""
+    return not node.args.get("symmetric") and not any(map(is_volatile, calls_in(node.this)))
+
+
+def _in_order(parts: Iterable[Part]) -> list[Part]:
+    return sorted(parts, key=lambda each: each.digest)

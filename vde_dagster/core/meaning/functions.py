@@ -1,0 +1,129 @@
+"""What functions do to rows: whether they aggregate, unfold, or may say something else next time.
+
+A function that is not known may do all of it.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from typing import Final
+
+from sqlglot import exp
+
+from vde_dagster.core.sql.macros import TIME_MACROS
+from vde_dagster.core.sql.spark_functions import AGGREGATES, GENERATORS, SCALARS, VOLATILE
+
+_UNFOLDING: Final = (exp.UDTF, exp.ExplodeOuter)
+_NAMELESS: Final = (exp.Anonymous, exp.AnonymousAggFunc, exp.ParameterizedAgg)
+_CHANCE: Final = (
+    exp.Rand,
+    exp.Randn,
+    exp.Randstr,
+    exp.Uuid,
+    exp.Shuffle,
+    exp.CurrentDate,
+    exp.CurrentDatetime,
+    exp.CurrentTime,
+    exp.CurrentTimestamp,
+    exp.CurrentUser,
+    exp.Localtime,
+    exp.Localtimestamp,
+    exp.TableSample,
+    # Which value they take, or in which order, follows from how the rows happen to lie.
+    exp.First,
+    exp.FirstValue,
+    exp.Last,
+    exp.LastValue,
+    exp.AnyValue,
+    exp.ArrayAgg,
+    exp.ArrayUniqueAgg,
+    exp.GroupConcat,
+    exp.Mode,
+)
+_NEEDS_ORDER: Final = (
+    exp.RowNumber,
+    exp.Ntile,
+    exp.Lag,
+    exp.Lead,
+    exp.FirstValue,
+    exp.LastValue,
+    exp.NthValue,
+    exp.First,
+    exp.Last,
+)
+
+
+def is_aggregate(node: exp.Expr) -> bool:
+    """Whether a call makes one value of many rows; the function of a window does not."""
+    if isinstance(node, exp.Any):
+        return not isinstance(node.this, exp.Query)
+    if isinstance(node, exp.Anonymous):
+        found = node.name.lower() in AGGREGATES
+    else:
+        found = isinstance(node, exp.AggFunc)
+    return found and not _is_windowed(node)
+
+
+def _is_windowed(node: exp.Expr) -> bool:
+    """Whether a call is what an OVER belongs to."""
+    inside, around = node, node.parent
+    while isinstance(around, exp.Filter | exp.WithinGroup | exp.IgnoreNulls | exp.RespectNulls):
+        if around.this is not inside:
+            return False
+        inside, around = around, around.parent
+    return isinstance(around, exp.Window) and around.this is inside
+
+
+def unfolds(node: exp.Expr) -> bool:
+    """Whether a call in a SELECT makes several rows of one, or may for all that is known."""
+    if isinstance(node, _UNFOLDING):
+        return True
+    if not isinstance(node, _NAMELESS):
+        return False
+    name = node.name.lower()
+    return name in GENERATORS or name not in AGGREGATES | SCALARS | VOLATILE
+
+
+def is_volatile(node: exp.Expr) -> bool:
+    """Whether a call may give another outcome for equal rows."""
+    match node:
+        case exp.Window():
+            return _is_unordered(node)
+        case exp.Anonymous():
+            return node.name.lower() in VOLATILE
+        case exp.First() | exp.Last() | exp.FirstValue() | exp.LastValue():
+            return not _is_windowed(node)
+        case exp.ArrayAgg() | exp.GroupConcat():
+            return not isinstance(node.this, exp.Order)
+        case exp.Parameter():
+            return is_execution_time(node)
+        case _:
+            return isinstance(node, _CHANCE)
+
+
+def _is_unordered(window: exp.Window) -> bool:
+    """Whether a window's function counts on an order that the window does not give."""
+    function = window.this
+    while isinstance(function, exp.Filter | exp.IgnoreNulls | exp.RespectNulls):
+        function = function.this
+    if not isinstance(function, _NEEDS_ORDER) or window.args.get("order") is not None:
+        return False
+    named = window.args.get("alias")
+    around = window.find_ancestor(exp.Select)
+    if named is None or around is None:
+        return True
+    return not any(
+        each.name.lower() == named.name.lower() and each.args.get("order") is not None
+        for each in around.args.get("windows") or []
+    )
+
+
+def is_execution_time(node: exp.Expr) -> bool:
+    """Whether a node is a time macro for when the run was asked for."""
+    name = node.name.lower()
+    return isinstance(node, exp.Parameter) and name in TIME_MACROS and name.startswith("execution_")
+
+
+def calls_in(node: exp.Expr) -> Iterator[exp.Expr]:
+    """All nodes of an expression, without those of queries in it."""
+    return node.walk(prune=lambda each: isinstance(each, exp.Query))

@@ -1,0 +1,124 @@
+"""Parts of a meaning: a digest, and what it reads of other models.
+
+The rows of a result are thought of as a set of identities: those that a table has, pairs of them
+after a join, groups after GROUP BY. A column is a function of them. Two results with equal digests
+of their rows and of some columns have, in these columns, the same rows as often.
+"""
+
+from __future__ import annotations
+
+import hashlib
+from collections.abc import Iterable, Iterator
+from dataclasses import dataclass, replace
+from typing import Final, NamedTuple
+
+from vde_dagster.core.names import ModelName
+
+DIGEST_BYTES: Final = 16
+ROWS: Final = ""
+"""In a `Read`: which rows there are, whatever they say."""
+EVERY: Final = "*"
+"""In a `Read`: all columns that there are, whatever their names."""
+
+NOTHING: Final[frozenset[Read]] = frozenset()
+
+
+class Read(NamedTuple):
+    """A model, and one of its columns in lower case, `ROWS` or `EVERY`."""
+
+    model: ModelName
+    column: str
+
+
+@dataclass(frozen=True, slots=True)
+class Part:
+    """A digest of 16 bytes; ``volatile`` where equal inputs may give another outcome."""
+
+    digest: bytes
+    reads: frozenset[Read] = NOTHING
+    volatile: bool = False
+
+
+@dataclass(frozen=True, slots=True)
+class Rows:
+    """Rows, and the conditions that are still to be put on them, in no order.
+
+    Conditions that follow one another are one set: a filter in a sub-query, and the same filter
+    around it, are the same.
+    """
+
+    base: Part
+    filters: frozenset[Part] = frozenset()
+
+    @property
+    def part(self) -> Part:
+        """These rows as one part."""
+        if not self.filters:
+            return self.base
+        ordered = sorted(self.filters, key=lambda each: each.digest)
+        return combined("where", [self.base, *ordered])
+
+    def filtered(self, conditions: Iterable[Part]) -> Rows:
+        """Those rows for which further conditions are true."""
+        return replace(self, filters=self.filters.union(conditions))
+
+    def then(self, step: str, parts: Iterable[Part] = (), *, volatile: bool = False) -> Rows:
+        """The rows that a step makes of these with the help of other parts, in their order."""
+        made = combined(step, [self.part, *parts])
+        return Rows(replace(made, volatile=True) if volatile else made)
+
+
+@dataclass(frozen=True, slots=True)
+class Meaning:
+    """What a query returns: rows, and named columns in their order.
+
+    A column named `EVERY` stands for columns that are not known. ``order`` is how the result is
+    sorted, which changes no row.
+    """
+
+    rows: Rows
+    columns: tuple[tuple[str, Part], ...]
+    order: Part | None = None
+
+    @property
+    def values(self) -> list[Part]:
+        """The columns without their names."""
+        return [part for _, part in self.columns]
+
+    def column(self, name: str) -> Part | None:
+        """The column of this name in lower case; None where there is none or several."""
+        found = [part for each, part in self.columns if each == name]
+        return found[0] if len(found) == 1 else None
+
+    def parts(self) -> Iterator[Part]:
+        """Everything that the result follows from."""
+        yield self.rows.part
+        yield from self.values
+
+
+def digest_of(label: str, *pieces: bytes) -> bytes:
+    """A digest of a label and pieces, each with its length, so that no two lists run together."""
+    found = hashlib.blake2b(digest_size=DIGEST_BYTES)
+    for piece in (label.encode(), *pieces):
+        found.update(b"%d:" % len(piece))
+        found.update(piece)
+    return found.digest()
+
+
+def leaf(label: str, *texts: str, reads: Iterable[Read] = ()) -> Part:
+    """A part that is made of no others."""
+    return Part(digest_of(label, *(text.encode() for text in texts)), frozenset(reads))
+
+
+def combined(label: str, parts: Iterable[Part], *texts: str) -> Part:
+    """One part of several, in their order."""
+    every = list(parts)
+    return Part(
+        digest_of(
+            f"{label} {len(texts)}",
+            *(text.encode() for text in texts),
+            *(each.digest for each in every),
+        ),
+        NOTHING.union(*(each.reads for each in every)),
+        any(each.volatile for each in every),
+    )

@@ -1,0 +1,398 @@
+"""What a query means, clause by clause, in the order in which SQL applies them.
+
+Whatever is not understood is opaque: it follows from all that it names, and so does each of its
+columns.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Iterator, Mapping
+from dataclasses import dataclass, field, replace
+from typing import Final
+
+from sqlglot import exp
+
+from vde_dagster.core.meaning.expressions import ExpressionReader
+from vde_dagster.core.meaning.functions import calls_in, is_aggregate, is_volatile, unfolds
+from vde_dagster.core.meaning.parts import EVERY, Meaning, Part, Rows, combined, leaf
+from vde_dagster.core.meaning.sources import OpaqueSource, QuerySource, Scope, Source, TableSource
+from vde_dagster.core.sql.canonical import canonical_form
+from vde_dagster.core.sql.rendering import model_name_of
+
+
+def meaning_of(query: exp.Query) -> Meaning:
+    """What a query returns.
+
+    Args:
+        query: Canonical: names normalized, columns bound to the alias of their table.
+    """
+    return _QueryReader().read(query, Scope())
+
+
+_CLAUSES: Final = frozenset(
+    {
+        "cluster",
+        "distinct",
+        "distribute",
+        "expressions",
+        "from_",
+        "group",
+        "having",
+        "hint",
+        "joins",
+        "laterals",
+        "limit",
+        "offset",
+        "order",
+        "qualify",
+        "sort",
+        "where",
+        "windows",
+        "with_",
+    }
+)
+_OPERATION: Final = frozenset({"this", "expression", "distinct", "with_", "limit", "offset"})
+_ORDER: Final = ("order", "sort", "cluster", "distribute")
+_LIMITS: Final = ("limit", "offset")
+_OF_TABLES: Final = frozenset({"this", "alias", "db", "catalog", "joins", "laterals", "hints"})
+_OF_SUBQUERIES: Final = frozenset({"this", "alias", "with_", "joins", "laterals"})
+_OF_JOINS: Final = frozenset({"this", "on", "side", "kind", "hint"})
+_OF_LATERALS: Final = frozenset({"this", "alias", "view", "outer", "ordinality"})
+
+
+def _given(node: exp.Expr) -> set[str]:
+    return {key for key, value in node.args.items() if value not in (None, False, [], "")}
+
+
+@dataclass(slots=True)
+class _QueryReader:
+    expressions: ExpressionReader = field(init=False)
+
+    def __post_init__(self) -> None:
+        self.expressions = ExpressionReader(self.read)
+
+    def read(self, query: exp.Expr, outer: Scope) -> Meaning:
+        """What a query means that stands inside of a scope."""
+        if isinstance(query, exp.Subquery):
+            ctes = self._common_tables(query, outer)
+            if _given(query) <= {"this", "alias", "with_"}:
+                return self.read(query.this, replace(outer, ctes=ctes))
+            return self._opaque(query, outer)
+        if isinstance(query, exp.SetOperation):
+            return self._operation(query, outer)
+        if isinstance(query, exp.Select) and _given(query) <= _CLAUSES:
+            return self._select(query, outer)
+        return self._opaque(query, outer)
+
+    # -- SELECT
+
+    def _select(self, select: exp.Select, outer: Scope) -> Meaning:
+        scope = Scope(outer=outer, ctes=self._common_tables(select, outer))
+        rows = self._from(select, scope)
+        rows = rows.filtered(self._conditions(select.args.get("where"), scope))
+        scope.grouped = rows.part
+        rows = self._grouped(select, rows, scope)
+        scope.stage = rows.part
+        scope.windows = self._windows(select, scope)
+        columns = self._projections(select, scope)
+        rows = self._unfolded(select, rows, columns)
+        rows = rows.filtered(self._conditions(select.args.get("qualify"), scope))
+        distinct = select.args.get("distinct")
+        if distinct is not None:
+            keys = _in_order([part for _, part in columns])
+            rows = rows.then("distinct", [*keys, self.expressions.part(distinct, scope)])
+        return self._ordered(select, Meaning(rows, columns), scope)
+
+    def _from(self, select: exp.Select, scope: Scope) -> Rows:
+        """The rows before WHERE: those of one source, or of several that are joined."""
+        from_ = select.args.get("from_")
+        items = [from_.this] if from_ is not None else []
+        others = [*(select.args.get("joins") or []), *(select.args.get("laterals") or [])]
+        nested = bool(items) and bool(items[0].args.get("joins") or items[0].args.get("laterals"))
+        scope.single = not others and not nested and not _is_parenthesized(items)
+        if not items:
+            rows = Rows(leaf("one row"))
+            return self._joined(rows, others, scope) if others else rows
+        rows = self._item(items[0], scope)
+        return self._joined(rows, others, scope) if others else rows
+
+    def _item(self, node: exp.Expr, scope: Scope) -> Rows:
+        """One item of FROM, with what is joined to it inside of parentheses."""
+        inner = node.this if isinstance(node, exp.Subquery) else None
+        if isinstance(inner, exp.Table | exp.Subquery) and not node.alias:
+            rows = self._item(inner, scope)
+        else:
+            rows = self._source(node, scope)
+        joins = [*(node.args.get("joins") or []), *(node.args.get("laterals") or [])]
+        return self._joined(rows, joins, scope) if joins else rows
+
+    def _source(self, node: exp.Expr, scope: Scope) -> Rows:
+        """Bind the alias of one source, and give its rows."""
+        source = self._bound(node, scope)
+        alias = node.alias_or_name.lower() or f" {len(scope.sources)}"
+        if alias in scope.sources:  # two of one name: which is meant cannot be told
+            source = OpaqueSource(combined("twice", [scope.sources[alias].every, source.every]))
+        scope.sources[alias] = source
+        return source.rows
+
+    def _bound(self, node: exp.Expr, scope: Scope) -> Source:
+        columns = _listed(node)
+        match node:
+            case exp.Table() if not columns and _given(node) <= _OF_TABLES:
+                return self._table(node, scope)
+            case exp.Subquery() if not columns and _given(node) <= _OF_SUBQUERIES:
+                inside = Scope(outer=scope.outer, ctes=self._common_tables(node, scope))
+                return QuerySource(self.read(node.this, inside))
+            case exp.Lateral() if isinstance(node.this, exp.Subquery):
+                return (
+                    QuerySource(self.read(node.this, scope))
+                    if not columns
+                    else self._blur(node, scope)
+                )
+            case _:
+                return self._blur(node, scope)
+
+    def _table(self, node: exp.Table, scope: Scope) -> Source:
+        if not node.db and (common := scope.ctes.get(node.name.lower())) is not None:
+            return common
+        name = model_name_of(node)
+        if name is None or not isinstance(node.this, exp.Identifier):
+            return self._blur(node, scope)  # a function that returns a table
+        return TableSource(name)
+
+    def _joined(self, rows: Rows, joins: Iterable[exp.Expr], scope: Scope) -> Rows:
+        for join in joins:
+            if isinstance(join, exp.Lateral):
+                rows = rows.then("lateral", [self._lateral(join, scope)])
+                continue
+            item = self._item(join.this, scope).part
+            understood = isinstance(join, exp.Join) and _given(join) <= _OF_JOINS
+            words = _words(join) if understood else canonical_form(join)
+            conditions = (
+                [] if not understood else self.expressions.conditions(join.args.get("on"), scope)
+            )
+            rest = [] if understood else self._named_by(join, scope)
+            rows = rows.then(f"join {words}", [item, *_in_order(conditions), *rest])
+        return rows
+
+    def _lateral(self, node: exp.Lateral, scope: Scope) -> Part:
+        """LATERAL VIEW: what it unfolds from each row so far."""
+        parts = [self.expressions.part(node.this, scope)] if _given(node) <= _OF_LATERALS else []
+        rest = self._named_by(node, scope) if not parts else []
+        words = f"{bool(node.args.get('outer'))}" if parts else canonical_form(node)
+        whole = combined("unfold", [*parts, *rest], words)
+        names = [each.name.lower() for each in node.args["alias"].columns]
+        inner = tuple(
+            (name, combined("unfolded", [whole], str(at))) for at, name in enumerate(names)
+        )
+        source: Source = QuerySource(Meaning(Rows(whole), inner)) if names else OpaqueSource(whole)
+        scope.sources[node.alias.lower() or f" {len(scope.sources)}"] = source
+        return whole
+
+    def _windows(self, select: exp.Select, scope: Scope) -> Mapping[str, Part]:
+        """The named windows of a SELECT, without their names."""
+        found: dict[str, Part] = {}
+        for each in select.args.get("windows") or []:
+            window = each.copy()
+            window.set("this", None)
+            found[each.name.lower()] = self.expressions.part(window, scope)
+        return found
+
+    def _grouped(self, select: exp.Select, rows: Rows, scope: Scope) -> Rows:
+        """The groups that rows are brought together to; one group of all where only aggregates say.
+
+        The row of an aggregate without GROUP BY is there whatever it is made of.
+        """
+        group = select.args.get("group")
+        having = select.args.get("having")
+        if group is not None:
+            rows = rows.then("group", self._keys(group, select, scope))
+        elif having is not None or any(map(_aggregates, _after_grouping(select))):
+            rows = Rows(leaf("one row"))
+        else:
+            return rows
+        return rows.filtered(self._conditions(having, scope))
+
+    def _keys(self, group: exp.Group, select: exp.Select, scope: Scope) -> list[Part]:
+        if group.args.get("all"):
+            plain = [each for each in select.expressions if not _aggregates(each)]
+            return _in_order([self.expressions.part(each.unalias(), scope) for each in plain])
+        keys = [self.expressions.part(each, scope) for each in group.expressions]
+        if _given(group) == {"expressions"} and not any(
+            isinstance(each, exp.Cube | exp.Rollup | exp.GroupingSets) for each in group.expressions
+        ):
+            return _in_order({key.digest: key for key in keys}.values())
+        return [self.expressions.part(group, scope)]
+
+    def _projections(self, select: exp.Select, scope: Scope) -> tuple[tuple[str, Part], ...]:
+        found: list[tuple[str, Part]] = []
+        for each in select.expressions:
+            named = isinstance(each, exp.Alias | exp.Aliases)
+            part = self.expressions.part(each.this if named else each, scope)
+            if isinstance(each, exp.Aliases):
+                names = [name.name.lower() for name in each.expressions]
+                found += [(name, combined("of", [part], str(at))) for at, name in enumerate(names)]
+            else:
+                found.append((EVERY if each.is_star else each.alias_or_name.lower(), part))
+        return tuple(found)
+
+    def _unfolded(
+        self, select: exp.Select, rows: Rows, columns: tuple[tuple[str, Part], ...]
+    ) -> Rows:
+        if not any(unfolds(call) for each in select.expressions for call in calls_in(each)):
+            return rows
+        if len(columns) != len(select.expressions):
+            return rows.then("unfold", [part for _, part in columns])
+        unfolding = [
+            part
+            for each, (_, part) in zip(select.expressions, columns, strict=True)
+            if any(map(unfolds, calls_in(each)))
+        ]
+        return rows.then("unfold", unfolding)
+
+    # -- what follows any query
+
+    def _ordered(self, query: exp.Query, found: Meaning, scope: Scope) -> Meaning:
+        """ORDER BY and LIMIT. Without a limit the order of a whole query changes no row."""
+        scope.outputs = dict(found.columns)
+        clauses = [query.args[key] for key in _ORDER if query.args.get(key) is not None]
+        order = [self._order(each, found, scope) for each in clauses]
+        limits = [query.args[key] for key in _LIMITS if query.args.get(key) is not None]
+        if limits:
+            parts = [self.expressions.part(each, scope) for each in limits]
+            rows = found.rows.then("limit", [*order, *parts], volatile=not order)
+            return replace(found, rows=rows)
+        if order and scope.outer is not None and scope.outer.outer is not None:
+            return replace(found, rows=found.rows.then("ordered", order))
+        return replace(found, order=combined("order", order)) if order else found
+
+    def _order(self, clause: exp.Expr, found: Meaning, scope: Scope) -> Part:
+        """A clause that sorts. Numbers in it stand for columns of the result, ALL for all."""
+        part = self.expressions.part(clause, scope)
+        keys = [each.this for each in clause.find_all(exp.Ordered)]
+        if any(isinstance(key, exp.Var) for key in keys):
+            return combined("by all", [part, *found.values])
+        places = [int(key.this) for key in keys if isinstance(key, exp.Literal) and key.is_int]
+        named = [found.values[at - 1] for at in places if 0 < at <= len(found.columns)]
+        return combined("by place", [part, *named]) if named else part
+
+    def _operation(self, query: exp.SetOperation, outer: Scope) -> Meaning:
+        ctes = self._common_tables(query, outer)
+        inside = replace(outer, ctes=ctes)
+        left, right = self.read(query.this, inside), self.read(query.expression, inside)
+        names = [name for name, _ in left.columns]
+        plain = _given(query) <= _OPERATION | set(_ORDER)
+        if not plain or EVERY in names or len(names) != len(right.columns):
+            return self._opaque(query, outer)
+        columns = tuple(
+            (name, combined("either", [one, other]))
+            for name, one, other in zip(names, left.values, right.values, strict=True)
+        )
+        step = f"{type(query).__name__} {bool(query.args.get('distinct'))}"
+        compared: list[Part] = [] if step == "Union False" else [part for _, part in columns]
+        rows = left.rows.then(step, [right.rows.part, *compared])
+        scope = Scope(outer=outer, ctes=ctes)
+        return self._ordered(query, Meaning(rows, columns), scope)
+
+    def _conditions(self, clause: exp.Expr | None, scope: Scope) -> list[Part]:
+        return self.expressions.conditions(clause.this if clause is not None else None, scope)
+
+    # -- common table expressions, and what is not looked into
+
+    def _common_tables(self, node: exp.Expr, scope: Scope) -> Mapping[str, Source]:
+        with_ = node.args.get("with_")
+        if with_ is None:
+            return scope.ctes
+        known: dict[str, Source] = dict(scope.ctes)
+        for cte in with_.expressions:
+            inside = Scope(outer=scope.outer, ctes=dict(known))
+            name = cte.alias.lower()
+            recursive = with_.args.get("recursive") and _names(cte.this, name)
+            if recursive or _listed(cte) or not isinstance(cte.this, exp.Query):
+                known[name] = self._blur(cte, inside)
+            else:
+                known[name] = QuerySource(self.read(cte.this, inside))
+        return known
+
+    def _opaque(self, query: exp.Expr, scope: Scope) -> Meaning:
+        whole = self._blur(query, scope)
+        names = query.named_selects if isinstance(query, exp.Query) else []
+        known = bool(names) and EVERY not in names
+        columns = [(name.lower(), whole.column(name.lower())) for name in names] if known else []
+        return Meaning(whole.rows, tuple(columns or [(EVERY, whole.every)]))
+
+    def _blur(self, node: exp.Expr, scope: Scope) -> OpaqueSource:
+        """A node as a whole: its form, and all that the names in it may stand for."""
+        volatile = any(map(is_volatile, node.walk()))
+        whole = combined("whole", self._named_by(node, scope), canonical_form(_without_alias(node)))
+        return OpaqueSource(replace(whole, volatile=volatile or whole.volatile))
+
+    def _named_by(self, node: exp.Expr, scope: Scope) -> list[Part]:
+        found: list[Part] = []
+        for table in node.find_all(exp.Table):
+            common = scope.ctes.get(table.name.lower()) if not table.db else None
+            name = model_name_of(table)
+            if common is not None:
+                found += [common.rows.part, common.every]
+            elif name is not None and isinstance(table.this, exp.Identifier):
+                source = TableSource(name)
+                found += [source.rows.part, source.every]
+        for column in node.find_all(exp.Column):
+            bound = (
+                scope.column(column.table.lower(), column.name.lower()) if column.table else None
+            )
+            if bound is not None:
+                found.append(bound)
+        return found
+
+
+def _is_parenthesized(items: list[exp.Expr]) -> bool:
+    """Whether FROM has joins in parentheses."""
+    return any(
+        isinstance(each, exp.Subquery)
+        and isinstance(each.this, exp.Table | exp.Subquery)
+        and not each.alias
+        for each in items
+    )
+
+
+def _listed(node: exp.Expr) -> list[str]:
+    """The column names that an alias lists."""
+    alias = node.args.get("alias")
+    return [each.name for each in alias.columns] if isinstance(alias, exp.TableAlias) else []
+
+
+def _words(join: exp.Expr) -> str:
+    kind = str(join.args.get("kind") or "").upper()
+    side = str(join.args.get("side") or "").upper()
+    return f"{side} {kind if kind not in ('INNER', 'OUTER') else ''}".strip()
+
+
+def _after_grouping(select: exp.Select) -> Iterator[exp.Expr]:
+    """The clauses in which an aggregate makes one group of all rows."""
+    yield from select.expressions
+    for key in ("order", "qualify", "sort"):
+        if (clause := select.args.get(key)) is not None:
+            yield clause
+
+
+def _aggregates(node: exp.Expr) -> bool:
+    return any(map(is_aggregate, calls_in(node)))
+
+
+def _names(node: exp.Expr, name: str) -> bool:
+    return any(not each.db and each.name.lower() == name for each in node.find_all(exp.Table))
+
+
+def _without_alias(node: exp.Expr) -> exp.Expr:
+    """A table, function or sub-query without the name that it is given here."""
+    alias = node.args.get("alias")
+    if not isinstance(alias, exp.TableAlias) or alias.columns:
+        return node
+    bare = node.copy()
+    bare.set("alias", None)
+    return bare
+
+
+def _in_order(parts: Iterable[Part]) -> list[Part]:
+    return sorted(parts, key=lambda each: each.digest)
