@@ -38,7 +38,8 @@ def misfits(
     yield from _uneven(canonical)
     yield from _repeated(names, canonical)
     yield from clashing_columns(model.kind, names)
-    for what, column in missing_columns(model.kind, model.storage, names):
+    missing = missing_columns(model.kind, model.storage, names) if names else ()
+    for what, column in missing:
         yield Finding(
             message=f"the {what} {column!r} is not among its columns",
             advice=f"{guess(column, names)}The query returns {', '.join(names)}.",

@@ -59,14 +59,20 @@ class CanonicalQuery:
 
 
 def canonicalize(
-    query: exp.Query, *, dialect: str, schemas: Mapping[ModelName, Sequence[Column]]
+    query: exp.Query,
+    *,
+    dialect: str,
+    schemas: Mapping[ModelName, Sequence[Column]],
+    undeclared: bool = False,
 ) -> CanonicalQuery:
     """Qualify a query against the columns of the models that it reads.
 
     Args:
         query: As parsed, @STAR and @UNION unresolved; it is not changed.
         dialect: The model's dialect, which decides how identifiers are normalized.
-        schemas: The columns of every parent; those of a parent without any are not known.
+        schemas: The columns of every parent.
+        undeclared: Whether there are sources above that nobody declared: then a parent without
+            columns is one whose columns are not known, and types need not be.
 
     Raises:
         QueryInvalid: Columns or tables are not known, or names are ambiguous: all of them.
@@ -80,16 +86,18 @@ def canonicalize(
             {column.name: _type_of(column.type) for column in columns},
             dialect="spark",
         )
-    if not all(schemas.values()):
+    if undeclared and not all(schemas.values()):
         return _open(query, dialect=dialect, schema=schema, schemas=schemas)
     documented = _described(query)
     try:
         expanded = expand_star_macros(_without_comments(query), schemas=schemas)
         qualified = qualify(expanded, dialect=dialect, schema=schema, quote_identifiers=False)
         assert isinstance(qualified, exp.Query)
-        _refuse(with_spark_meaning(qualified, dialect=dialect, schema=schema))
+        unclear = with_spark_meaning(qualified, dialect=dialect, schema=schema)
         timed = resolve_time_macros(qualified, EPOCH_DAY)
-        spark_text(timed)  # what has no form there is refused now, and not when it is to run
+        if not undeclared:
+            _refuse(unclear)
+            spark_text(timed)  # what has no form there is refused now, and not when it is to run
         typed = annotate_types(timed, schema=schema, dialect=dialect)
         columns = tuple(_columns(typed, documented))
     except QueryInvalid:

@@ -1,0 +1,299 @@
+"""Binding the columns of a query that reads tables whose columns are not known.
+
+sqlglot looks a column up in what is read. Where a table's columns are not known ("open"), a name
+can still belong to one place only, given that the query is valid: the tables whose columns are
+known do not have it, so the one open table does. What could be several things is left alone, and
+said to be unclear.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Collection, Iterator, Mapping, Sequence
+from dataclasses import dataclass, field
+from typing import Final
+
+from sqlglot import exp
+from sqlglot.errors import OptimizeError
+from sqlglot.optimizer.qualify import qualify
+from sqlglot.optimizer.resolver import Resolver
+from sqlglot.optimizer.scope import Scope, traverse_scope
+from sqlglot.schema import MappingSchema
+
+from vde_dagster.core.errors import Refused
+
+
+class ColumnsUnclear(Refused):
+    """Some column of a query may come from several places, since not all columns are known."""
+
+
+def name_tables(query: exp.Query, *, schema: MappingSchema, dialect: str) -> exp.Query:
+    """A copy of a query with normalized identifiers and an alias for each table."""
+    named = qualify(
+        query.copy(),
+        dialect=dialect,
+        schema=schema,
+        qualify_columns=False,
+        validate_qualify_columns=False,
+        quote_identifiers=False,
+    )
+    assert isinstance(named, exp.Query), "a query stays one"
+    return named
+
+
+def bind_to_open_tables(query: exp.Query, *, schema: MappingSchema, dialect: str) -> exp.Query:
+    """A copy of a query in which each column of an open table is bound to it.
+
+    Columns of tables whose columns are known are left to `qualify`. An alias that GROUP BY or
+    HAVING names is written out where it cannot be a column of the open table.
+
+    Args:
+        query: Without macros that stand for columns.
+        schema: The columns of the tables that it reads; open ones have none.
+        dialect: How its identifiers are normalized, as `canonicalize` has it.
+
+    Raises:
+        ColumnsUnclear: A column may come from several places, or a number in GROUP BY or ORDER BY
+            counts columns that are not known.
+        sqlglot.errors.SqlglotError: The query cannot be understood.
+    """
+    named = name_tables(query, schema=schema, dialect=dialect)
+    settled: set[int] = set()
+    for scope in traverse_scope(named):  # those inside come before those around them
+        if isinstance(scope.expression, exp.Select | exp.UDTF):
+            _Binding(scope=scope, reads=_Reads.of(scope, schema), settled=settled).bind()
+    return named
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class _Reads:
+    """What a SELECT or a table function can see: columns by alias, empty ones of open tables.
+
+    ``outer`` are those around it, as far as it may refer to them, from the inside.
+    """
+
+    columns: Mapping[str, Sequence[str]]
+    outer: tuple[_Reads, ...] = ()
+
+    @classmethod
+    def of(cls, scope: Scope, schema: MappingSchema) -> _Reads:
+        """What a scope can see."""
+        around = Resolver(scope, schema).outer_resolvers()
+        if scope.is_udtf:
+            around = around[1:]  # what stands beside a table function in FROM are its own sources
+        outer = tuple(cls(columns=_columns(each.scope, schema)) for each in around)
+        return cls(columns=_columns(scope, schema), outer=outer)
+
+    @property
+    def open_tables(self) -> list[str]:
+        """The aliases of what has columns that are not known."""
+        return [alias for alias, known in self.columns.items() if not known or "*" in known]
+
+    def knows(self, name: str) -> bool:
+        """Whether something that is read is known to have a column."""
+        return any(name in known for known in self.columns.values())
+
+    def sees(self, alias: str) -> bool:
+        """Whether something is called so here or around."""
+        return any(alias in each.columns for each in (self, *self.outer))
+
+    def may_be_outside(self, name: str) -> bool:
+        """Whether a column may as well be one of a query around this one."""
+        return any(each.open_tables or each.knows(name) for each in self.outer)
+
+
+def _columns(scope: Scope, schema: MappingSchema) -> dict[str, Sequence[str]]:
+    resolver = Resolver(scope, schema)
+    found: dict[str, Sequence[str]] = {}
+    for alias in (*scope.selected_sources, *scope.lateral_sources):
+        try:
+            found[alias] = resolver.get_source_columns(alias)
+        except OptimizeError:
+            found[alias] = ()
+    return found
+
+
+@dataclass(slots=True, kw_only=True)
+class _Binding:
+    """The columns of one SELECT or table function.
+
+    ``settled`` are the columns, by identity, that a query inside has already: those around it do
+    not get them.
+    """
+
+    scope: Scope
+    reads: _Reads
+    settled: set[int]
+    aliased: dict[str, tuple[int, exp.Expr]] = field(default_factory=dict)
+    proven: set[str] = field(default_factory=set)
+
+    def bind(self) -> None:
+        """Bind what belongs to an open table."""
+        query = self.scope.expression
+        own = list(self.scope.find_all(exp.Column))
+        if self.reads.open_tables and (self.scope.pivots or _joins_naturally(query)):
+            raise ColumnsUnclear("PIVOT and NATURAL JOIN depend on columns that are not known")
+        if isinstance(query, exp.Select):
+            self._note_aliases(query, own)
+            if self.reads.open_tables and _counts_columns(query):
+                raise ColumnsUnclear("a number stands for a column that is not known")
+        mine = {id(each) for each in own}
+        outside = [each for each in self.scope.columns if id(each) not in mine]
+        shadowed = [column for column in own if not self._bind(column, _place(column, query))]
+        for column in outside:
+            self._bind(column, "")
+        if isinstance(query, exp.Select):
+            self._write_out(query, shadowed)
+
+    def _note_aliases(self, query: exp.Select, own: Sequence[exp.Column]) -> None:
+        """Which names are aliases, and which of them must be columns of what is read, too."""
+        for index, each in enumerate(query.selects):
+            if isinstance(each, exp.Alias):
+                self.aliased.setdefault(each.alias, (index, each.this))
+        self.proven |= {
+            column.name
+            for column in own
+            if not column.table
+            and column.name in self.aliased
+            and not self._may_be_alias(column, _place(column, query))
+        }
+
+    def _may_be_alias(self, column: exp.Column, place: str) -> bool:
+        """Whether an unqualified column stands where an alias of its SELECT could."""
+        if place == "expressions":
+            position = _within(column, self.scope.expression).index or 0
+            return self.aliased[column.name][0] < position
+        return place not in _BEFORE_ALIASES
+
+    def _bind(self, column: exp.Column, place: str) -> bool:
+        """Bind a column where it is clear; False where it may be an alias of the SELECT instead."""
+        if id(column) in self.settled or self._is_no_reference(column, place):
+            return True
+        root = column.parts[0].name
+        if self.reads.knows(root) or root in _merged(self.scope.expression):
+            self.settled.add(id(column))
+            return True
+        if not self.reads.open_tables:
+            return True
+        shadowed = place and not column.table and root in self.aliased and root not in self.proven
+        if shadowed and self._may_be_alias(column, place):
+            return False
+        self._set_table(column, self._owner(root, place))
+        return True
+
+    def _is_no_reference(self, column: exp.Column, place: str) -> bool:
+        """Whether a column is bound already, is no column, or names one of the SELECT's own."""
+        around = column.find_ancestor(exp.Star, exp.Select)  # none where it was replaced already
+        if isinstance(column.this, exp.Star) or not isinstance(around, exp.Select):
+            return True
+        if column.table and (
+            self.reads.sees(column.table)
+            or self.reads.sees(column.parts[0].name)
+            or column.table in self.scope.semi_or_anti_join_tables
+        ):
+            return True
+        return place in _ORDERING and column.name in _names(self.scope.expression)
+
+    def _owner(self, name: str, place: str) -> str:
+        several = len(self.reads.open_tables) > 1 or self.reads.may_be_outside(name)
+        half_seen = place == "joins" and self.scope.semi_or_anti_join_tables
+        if several or half_seen:
+            raise ColumnsUnclear(f"{name!r} may come from several places")
+        return self.reads.open_tables[0]
+
+    def _set_table(self, column: exp.Column, owner: str) -> None:
+        self.settled.add(id(column))
+        if not column.table:
+            column.set("table", exp.to_identifier(owner))
+            return
+        root, *fields = column.parts  # a field of a struct
+        bound = exp.column(root.copy(), table=owner)
+        column.replace(exp.Dot.build([bound, *(each.copy() for each in fields)]))
+        self.settled.add(id(bound))
+
+    def _write_out(self, query: exp.Select, shadowed: Sequence[exp.Column]) -> None:
+        """Put what an alias stands for in its place, where nothing else can be meant.
+
+        What GROUP BY does not name cannot stand outside of an aggregate, so an alias that GROUP BY
+        names is no column of the same name unless something else groups its expression.
+        """
+        grouping = [each for each in shadowed if isinstance(each.parent, exp.Group)]
+        values = {id(each): self.aliased[each.name][1] for each in grouping}
+        for column in grouping:
+            others = _grouped(query, values, besides=column)
+            if not _must_be_grouped(values[id(column)], others):
+                raise ColumnsUnclear(f"{column.name!r} may be an alias or a column")
+        for column in shadowed:
+            value = self.aliased[column.name][1]
+            if id(column) not in values and not _is_of_group(column, query):
+                raise ColumnsUnclear(f"{column.name!r} may be an alias or a column")
+            column.replace(exp.paren(value, copy=True))
+
+
+_BEFORE_ALIASES: Final = frozenset({"from_", "joins", "laterals"})
+_ORDERING: Final = frozenset({"order", "sort", "cluster", "distribute"})
+
+
+def _within(node: exp.Expr, query: exp.Expr) -> exp.Expr:
+    """The direct part of a query that a node stands in."""
+    while node.parent is not None and node.parent is not query:
+        node = node.parent
+    return node
+
+
+def _place(column: exp.Column, query: exp.Expr) -> str:
+    return _within(column, query).arg_key or ""
+
+
+def _names(query: exp.Expr) -> Collection[str]:
+    return query.named_selects if isinstance(query, exp.Select) else ()
+
+
+def _joins(query: exp.Expr) -> Sequence[exp.Join]:
+    return query.args.get("joins") or ()
+
+
+def _merged(query: exp.Expr) -> set[str]:
+    """The columns that USING makes one of two."""
+    return {each.name for join in _joins(query) for each in join.args.get("using") or ()}
+
+
+def _joins_naturally(query: exp.Expr) -> bool:
+    return any(join.method == "NATURAL" for join in _joins(query))
+
+
+def _counts_columns(query: exp.Select) -> bool:
+    """Whether a number stands for a column of a SELECT that begins with unknown ones."""
+    if not any(each.is_star for each in query.selects):
+        return False
+    group, order = query.args.get("group"), query.args.get("order")
+    counted = [*(group.expressions if group else ()), *(order.expressions if order else ())]
+    return any((each.this if isinstance(each, exp.Ordered) else each).is_int for each in counted)
+
+
+def _grouped(
+    query: exp.Select, values: Mapping[int, exp.Expr], *, besides: exp.Expr
+) -> Iterator[exp.Expr]:
+    """What a SELECT groups by, with aliases and numbers written out."""
+    group = query.args["group"]
+    for each in group.expressions:
+        if each.is_int and 0 < int(each.name) <= len(query.selects):
+            yield query.selects[int(each.name) - 1].unalias()
+        elif each is not besides:
+            yield values.get(id(each), each)
+    for key in ("rollup", "cube", "grouping_sets"):
+        yield from group.args.get(key) or ()
+
+
+def _must_be_grouped(value: exp.Expr, others: Iterator[exp.Expr]) -> bool:
+    """Whether an expression in SELECT has columns that nothing else groups."""
+    if value.find(exp.Column) is None or value.find(exp.AggFunc, exp.Window, exp.Query):
+        return False
+    parts = set(value.walk())
+    return not any(part in parts for other in others for part in (other, *other.expressions))
+
+
+def _is_of_group(column: exp.Column, query: exp.Select) -> bool:
+    """Whether a column of HAVING can only be an alias of the SELECT: no aggregate is around it."""
+    if _place(column, query) != "having":
+        return False
+    return not isinstance(column.find_ancestor(exp.AggFunc, exp.Having), exp.AggFunc)
