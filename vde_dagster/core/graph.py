@@ -17,14 +17,23 @@ from vde_dagster.core.model import Model, Query, SeedRows
 from vde_dagster.core.model_fit import misfits
 from vde_dagster.core.names import ModelName
 from vde_dagster.core.seed_rows import seed_columns
-from vde_dagster.core.sql.canonical import CanonicalQuery, QueryInvalid, canonicalize
+from vde_dagster.core.sql.canonical import (
+    UNKNOWN_TYPE,
+    CanonicalQuery,
+    QueryInvalid,
+    canonicalize,
+)
 from vde_dagster.core.sql.table_names import name_of_table, tables_of
 from vde_dagster.core.sql.unresolved import guess, line_of
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Node:
-    """A model in its graph. ``columns`` are what its readers see: names, and types where known."""
+    """A model in its graph. ``columns`` are what its readers see: names, and types where known.
+
+    A source that nobody declared has none, nor has a model that reads all columns of one: which
+    there are is not known (see `vde_dagster.core.sql.canonical.CanonicalQuery`).
+    """
 
     model: Model
     canonical: CanonicalQuery | None
@@ -62,7 +71,8 @@ def build_graph(
     """Check how models fit together, and resolve each against its parents.
 
     Args:
-        models: All of them, in any order.
+        models: All of them, in any order. A source without columns is one that nobody declared:
+            what reads it is resolved as far as that is possible.
         unread: Models whose files could not be read. That others read them is no further problem.
         disabled: Models that the project has and that are switched off.
 
@@ -78,6 +88,7 @@ def build_graph(
     problems += cycles
     nodes: dict[ModelName, Node] = {}
     starts: dict[ModelName, datetime] = {}
+    undeclared = {name for name in order if _is_undeclared(by_name[name])}
     for name in order:
         model = by_name[name]
         start = _start_of(model, starts)
@@ -86,8 +97,10 @@ def build_graph(
             model = replace(model, start=start)
         if any(parent not in nodes for parent in model.parents):
             continue  # the problem is above, and was told there
+        if not undeclared.isdisjoint(model.parents):
+            undeclared.add(name)
         try:
-            nodes[name] = _node(model, nodes)
+            nodes[name] = _node(model, nodes, undeclared=name in undeclared)
         except QueryInvalid as error:
             problems += [_problem(model, finding) for finding in error.findings]
         except RecursionError:
@@ -133,7 +146,13 @@ def _start_of(model: Model, starts: Mapping[ModelName, datetime]) -> datetime | 
     return min((starts[parent] for parent in model.parents if parent in starts), default=None)
 
 
-def _node(model: Model, nodes: Mapping[ModelName, Node]) -> Node:
+def _is_undeclared(model: Model) -> bool:
+    """Whether a model is a source whose columns nobody declared."""
+    return isinstance(model.kind, External) and not model.columns
+
+
+def _node(model: Model, nodes: Mapping[ModelName, Node], *, undeclared: bool) -> Node:
+    """A model, resolved against its parents; ``undeclared``: some source above has no columns."""
     parents = [nodes[parent] for parent in model.parents]
     canonical = None
     if isinstance(model.body, Query):
@@ -141,10 +160,12 @@ def _node(model: Model, nodes: Mapping[ModelName, Node]) -> Node:
             model.body.expression,
             dialect=model.body.dialect,
             schemas={parent.name: parent.columns for parent in parents},
+            undeclared=undeclared,
         )
     columns = _columns(model, canonical)
     if canonical is not None:
-        findings = list(misfits(model, canonical, columns, list(_embedded(model, nodes))))
+        typed = [each for each in columns if not undeclared or each.type != UNKNOWN_TYPE]
+        findings = list(misfits(model, canonical, typed, list(_embedded(model, nodes))))
         if findings:
             raise QueryInvalid(*findings)
     return Node(
@@ -173,6 +194,8 @@ def _embedded(
 
 def _columns(model: Model, canonical: CanonicalQuery | None) -> tuple[Column, ...]:
     """Declared columns win over inferred types; a seed without any reads every column as text."""
+    if canonical is not None and not canonical.columns:
+        return ()
     declared = {column.name.lower(): column for column in model.columns}
     own = canonical.columns if canonical is not None else model.columns
     if isinstance(model.body, SeedRows) and not model.columns:
