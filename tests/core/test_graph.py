@@ -314,9 +314,13 @@ def test_everything_that_keeps_a_query_from_its_kind_is_told_at_once(graph_of: B
     ]
 
 
-def test_a_very_long_chain_of_operators_is_refused_and_no_crash(graph_of: Build) -> None:
-    (found,) = problems(graph_of, {"m.x": "SELECT " + " + ".join(["1"] * 5000) + " AS a"})
+def test_a_very_deep_query_is_refused_and_no_crash(graph_of: Build) -> None:
+    (found,) = problems(graph_of, {"m.x": "SELECT " + " = ".join(["TRUE"] * 5000) + " AS a"})
     assert "nested too deeply" in found
+
+
+def test_a_long_chain_of_operators_is_no_deep_query(graph_of: Build) -> None:
+    assert graph_of({"m.x": "SELECT " + " + ".join(["1"] * 1000) + " AS a"})
 
 
 def test_readers_see_the_two_columns_that_scd_type_2_adds(graph_of: Build) -> None:

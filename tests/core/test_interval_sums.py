@@ -5,7 +5,7 @@ from __future__ import annotations
 import pytest
 import sqlglot
 
-from vde_dagster.core.sql.canonical import canonical_form
+from vde_dagster.core.sql.canonical_form import canonical_form
 from vde_dagster.core.sql.interval_sums import with_closed_sums
 
 PARTS = "INTERVAL '3' DAYS + INTERVAL '2' HOURS"

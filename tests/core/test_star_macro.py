@@ -16,9 +16,9 @@ from vde_dagster.core.names import ModelName
 from vde_dagster.core.sql.canonical import (
     CanonicalQuery,
     QueryInvalid,
-    canonical_form,
     canonicalize,
 )
+from vde_dagster.core.sql.canonical_form import canonical_form
 from vde_dagster.core.sql.star_macro import expand_star_macros
 from vde_dagster.project.macros.language import MacroScope, read_statements
 from vde_dagster.project.problems import Problems

@@ -8,7 +8,8 @@ from sqlglot import exp
 
 from vde_dagster.core.dsha import Column
 from vde_dagster.core.names import InvalidName, ModelName, TableName
-from vde_dagster.core.sql.canonical import canonical_form, canonicalize
+from vde_dagster.core.sql.canonical import canonicalize
+from vde_dagster.core.sql.canonical_form import canonical_form
 from vde_dagster.core.sql.rendering import model_name_of, replace_tables
 from vde_dagster.core.sql.table_names import (
     name_of_table,

@@ -14,7 +14,12 @@ from vde_dagster.core.errors import Problem, ProjectInvalid, Refused
 from vde_dagster.core.fingerprint import data_parts, metadata_parts
 from vde_dagster.core.graph import Graph
 from vde_dagster.core.model import Model, ModelSource, Query
-from vde_dagster.core.sql.canonical import CanonicalQuery, QueryInvalid, canonicalize
+from vde_dagster.core.sql.canonical import (
+    CanonicalQuery,
+    QueryInvalid,
+    canonicalize,
+    understood,
+)
 from vde_dagster.project.configuration import Configuration
 from vde_dagster.project.file_writing import read_as_written, replace_text
 from vde_dagster.project.formatting.models import format_model
@@ -207,4 +212,4 @@ def _canonical(model: Model, graph: Graph | None) -> CanonicalQuery | None:
     try:
         return canonicalize(model.body.expression, dialect=model.body.dialect, schemas=schemas)
     except QueryInvalid:
-        return CanonicalQuery(expression=model.body.expression, columns=())
+        return understood(model.body.expression, ())

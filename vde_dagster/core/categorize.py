@@ -13,7 +13,7 @@ from sqlglot import exp
 from vde_dagster.core.graph import Node
 from vde_dagster.core.model import Model, Query
 from vde_dagster.core.snapshot import Category
-from vde_dagster.core.sql.canonical import canonical_form
+from vde_dagster.core.sql.canonical_form import canonical_form
 
 _MAY_CHANGE_ROWS = (
     exp.AggFunc,

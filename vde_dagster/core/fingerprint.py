@@ -30,10 +30,11 @@ from vde_dagster.core.kind import (
 )
 from vde_dagster.core.model import SIGNALS_FOLDER, Model, PythonFunction, Query, SeedRows
 from vde_dagster.core.names import TableName
-from vde_dagster.core.sql.canonical import CanonicalQuery, canonical_form
+from vde_dagster.core.sql.canonical import CanonicalQuery
+from vde_dagster.core.sql.canonical_form import canonical_form
 from vde_dagster.core.sql.macros import macros_in
 
-SCHEME: Final = "vde/2"
+SCHEME: Final = "vde/3"
 DIGEST_BYTES: Final = 16
 
 
@@ -95,20 +96,29 @@ def view_version(
 
 
 def data_parts(model: Model, canonical: CanonicalQuery | None) -> tuple[str, ...]:
-    """What the rows of a model, or their storage, follow from."""
+    """What the rows of a model, or their storage, follow from: ``name=value`` each."""
     return (
         f"scheme={SCHEME}",
         f"name={model.name}",
-        f"kind={_kind_part(model)}",
-        f"unit={model.unit.value if _is_incremental(model) else ''}",
-        f"late_data={_late_data_part(model)}",
-        f"range={_range_part(model)}",
+        *(f"{part}={value}" for part, value in loading_parts(model).items()),
         f"storage={_storage_part(model)}",
         f"stamp={model.stamp}",
-        *(f"window={name} {each}" for name, each in sorted(model.windows.items())),
         *(f"column={column.name.lower()} {column.type.lower()}" for column in model.columns),
+        *(f"statement={each}" for each in _statements(model)),
         f"body={_body_part(model, canonical)}",
     )
+
+
+def loading_parts(model: Model) -> dict[str, str]:
+    """What decides, beside a model's body, which rows its table has: values by their names."""
+    windows = [f"{name} {each}" for name, each in sorted(model.windows.items())]
+    return {
+        "kind": _kind_part(model),
+        "unit": model.unit.value if _is_incremental(model) else "",
+        "late_data": _late_data_part(model),
+        "range": _range_part(model),
+        "windows": " ".join(windows),
+    }
 
 
 def metadata_parts(model: Model, canonical: CanonicalQuery | None) -> tuple[str, ...]:
@@ -133,6 +143,7 @@ def metadata_parts(model: Model, canonical: CanonicalQuery | None) -> tuple[str,
         *(f"signal_code={each}" for each in _signal_code(model)),
         *(f"comment={name.lower()} {text}" for name, text in described if text),
         *(f"comment={name} {text}" for name, text in sorted(model.column_descriptions.items())),
+        *(f"hint={hint}" for hint in _hints(canonical)),
         *(f"sql_comment={comment}" for comment in _sql_comments(model)),
     )
 
@@ -239,30 +250,24 @@ def _body_part(model: Model, canonical: CanonicalQuery | None) -> str:
     match model.body:
         case Query():
             assert canonical is not None, f"{model.name} has a query but no canonical form"
-            return " ".join(
-                [
-                    *_statements_part(model.body.before, model.body.dialect),
-                    canonical_form(canonical.expression),
-                    *_statements_part(model.body.after, model.body.dialect),
-                ]
-            )
-        case PythonFunction(source=source, function=function, variables=variables, dialect=dialect):
-            return " ".join(
-                [
-                    *_statements_part(model.body.before, dialect),
-                    f"{function} {_python_form(source)} {_variables_part(variables)}",
-                    *_statements_part(model.body.after, dialect),
-                ]
-            )
+            return canonical.meaning.digest
+        case PythonFunction(source=source, function=function, variables=variables):
+            return f"{function} {_python_form(source)} {_variables_part(variables)}"
         case SeedRows(text=text):
             return hashlib.sha256(text.encode()).hexdigest()
         case None:
             return ""
 
 
-def _statements_part(statements: Sequence[exp.Expr], dialect: str) -> list[str]:
+def _statements(model: Model) -> list[str]:
+    """The statements in front of a query or function and behind it; they may do anything."""
+    if not isinstance(model.body, Query | PythonFunction):
+        return []
+    dialect = model.body.dialect
     return [
-        canonical_form(normalize_identifiers(each.copy(), dialect=dialect)) for each in statements
+        f"{place} {canonical_form(normalize_identifiers(each.copy(), dialect=dialect))}"
+        for place, statements in (("before", model.body.before), ("after", model.body.after))
+        for each in statements
     ]
 
 
@@ -334,6 +339,13 @@ def _signal_code(model: Model) -> list[str]:
     """
     files = sorted(model.source.attachments.items())
     return [_python_form(text) for path, text in files if path.startswith(SIGNALS_FOLDER)]
+
+
+def _hints(canonical: CanonicalQuery | None) -> list[str]:
+    """How a query asks to be run; what it returns stays the same."""
+    if canonical is None:
+        return []
+    return [canonical_form(hint) for hint in canonical.expression.find_all(exp.Hint)]
 
 
 def _sql_comments(model: Model) -> list[str]:

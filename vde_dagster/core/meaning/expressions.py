@@ -16,7 +16,7 @@ from sqlglot import exp
 from vde_dagster.core.meaning.functions import calls_in, is_aggregate, is_volatile
 from vde_dagster.core.meaning.parts import Meaning, Part, combined, leaf
 from vde_dagster.core.meaning.sources import Scope
-from vde_dagster.core.sql.canonical import is_spelling, is_uncased
+from vde_dagster.core.sql.canonical_form import is_spelling, is_uncased
 
 _FLIPPED: Final[dict[type[exp.Expr], str]] = {exp.GT: "LT", exp.GTE: "LTE"}
 
@@ -118,7 +118,7 @@ class ExpressionReader:
         return [combined("LTE", [low, value]), combined("LTE", [value, high])]
 
     def _column(self, node: exp.Column | exp.Star, scope: Scope) -> Part:
-        if node.is_star:
+        if isinstance(node, exp.Star) or node.is_star:
             return self._star(node, scope)
         name, alias = node.name.lower(), node.table.lower()
         if alias:

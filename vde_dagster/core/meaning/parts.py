@@ -90,6 +90,12 @@ class Meaning:
         found = [part for each, part in self.columns if each == name]
         return found[0] if len(found) == 1 else None
 
+    @property
+    def digest(self) -> str:
+        """All of it in hexadecimal digits: equal where two queries make one table."""
+        parts = [self.rows.part, *self.values, *([self.order] if self.order is not None else [])]
+        return combined("query", parts, *(name for name, _ in self.columns)).digest.hex()
+
     def parts(self) -> Iterator[Part]:
         """Everything that the result follows from."""
         yield self.rows.part

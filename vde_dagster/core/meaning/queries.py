@@ -16,17 +16,19 @@ from vde_dagster.core.meaning.expressions import ExpressionReader
 from vde_dagster.core.meaning.functions import calls_in, is_aggregate, is_volatile, unfolds
 from vde_dagster.core.meaning.parts import EVERY, Meaning, Part, Rows, combined, leaf
 from vde_dagster.core.meaning.sources import OpaqueSource, QuerySource, Scope, Source, TableSource
-from vde_dagster.core.sql.canonical import canonical_form
+from vde_dagster.core.sql.canonical_form import canonical_form
 from vde_dagster.core.sql.rendering import model_name_of
 
 
-def meaning_of(query: exp.Query) -> Meaning:
+def meaning_of(query: exp.Query, *, is_bound: bool = True) -> Meaning:
     """What a query returns.
 
     Args:
         query: Canonical: names normalized, columns bound to the alias of their table.
+        is_bound: Whether they are; otherwise the query is not looked into.
     """
-    return _QueryReader().read(query, Scope())
+    reader = _QueryReader()
+    return reader.read(query, Scope()) if is_bound else reader.opaque(query, Scope())
 
 
 _CLAUSES: Final = frozenset(
@@ -77,12 +79,12 @@ class _QueryReader:
             ctes = self._common_tables(query, outer)
             if _given(query) <= {"this", "alias", "with_"}:
                 return self.read(query.this, replace(outer, ctes=ctes))
-            return self._opaque(query, outer)
+            return self.opaque(query, outer)
         if isinstance(query, exp.SetOperation):
             return self._operation(query, outer)
         if isinstance(query, exp.Select) and _given(query) <= _CLAUSES:
             return self._select(query, outer)
-        return self._opaque(query, outer)
+        return self.opaque(query, outer)
 
     # -- SELECT
 
@@ -283,7 +285,7 @@ class _QueryReader:
         names = [name for name, _ in left.columns]
         plain = _given(query) <= _OPERATION | set(_ORDER)
         if not plain or EVERY in names or len(names) != len(right.columns):
-            return self._opaque(query, outer)
+            return self.opaque(query, outer)
         columns = tuple(
             (name, combined("either", [one, other]))
             for name, one, other in zip(names, left.values, right.values, strict=True)
@@ -314,7 +316,8 @@ class _QueryReader:
                 known[name] = QuerySource(self.read(cte.this, inside))
         return known
 
-    def _opaque(self, query: exp.Expr, scope: Scope) -> Meaning:
+    def opaque(self, query: exp.Expr, scope: Scope) -> Meaning:
+        """A query that is not looked into: each of its columns follows from all that it names."""
         whole = self._blur(query, scope)
         names = query.named_selects if isinstance(query, exp.Query) else []
         known = bool(names) and EVERY not in names

@@ -20,6 +20,8 @@ from sqlglot.schema import MappingSchema
 
 from vde_dagster.core.dsha import Column
 from vde_dagster.core.errors import Finding, Refused
+from vde_dagster.core.meaning.parts import Meaning
+from vde_dagster.core.meaning.queries import meaning_of
 from vde_dagster.core.names import ModelName
 from vde_dagster.core.sql.macros import EPOCH_DAY, resolve_time_macros
 from vde_dagster.core.sql.open_columns import bind_to_open_tables, name_tables
@@ -55,7 +57,18 @@ class CanonicalQuery:
 
     expression: exp.Query
     columns: tuple[Column, ...]
+    meaning: Meaning
     is_bound: bool = True
+
+
+def understood(
+    expression: exp.Query, columns: tuple[Column, ...], *, is_bound: bool = True
+) -> CanonicalQuery:
+    """A query together with what it means."""
+    meaning = meaning_of(expression, is_bound=is_bound)
+    return CanonicalQuery(
+        expression=expression, columns=columns, meaning=meaning, is_bound=is_bound
+    )
 
 
 def canonicalize(
@@ -107,7 +120,7 @@ def canonicalize(
     except SQL_ERRORS as error:
         findings = _unresolved(query, schemas, schema, dialect)
         raise QueryInvalid(*(findings or [_misunderstood(error, query)])) from error
-    return CanonicalQuery(expression=qualified, columns=columns)
+    return understood(qualified, columns)
 
 
 def _open(
@@ -130,7 +143,7 @@ def _open(
         typed = annotate_types(
             resolve_time_macros(bound, EPOCH_DAY), schema=schema, dialect=dialect
         )
-        return CanonicalQuery(expression=bound, columns=_known_columns(typed, documented))
+        return understood(bound, _known_columns(typed, documented))
     except (Refused, *SQL_ERRORS):
         pass
     try:
@@ -138,7 +151,7 @@ def _open(
     except SQL_ERRORS as error:
         raise QueryInvalid(_misunderstood(error, query)) from error
     columns = _known_columns(loose, documented)
-    return CanonicalQuery(expression=loose, columns=columns, is_bound=False)
+    return understood(loose, columns, is_bound=False)
 
 
 def _known_columns(query: exp.Query, documented: Mapping[str, str]) -> tuple[Column, ...]:
@@ -198,62 +211,6 @@ _ADVICE: Final = {
     "Unknown output column": "Numbers in ORDER BY and GROUP BY count the columns from 1.",
 }
 """What to do, by how a message of sqlglot's optimizer begins."""
-
-
-def canonical_form(expression: exp.Expr) -> str:
-    """A text that is equal for syntax trees of one meaning. It is for hashing, not for reading.
-
-    Parentheses, quotes around identifiers (their names are normalized before), and the case of
-    keywords, macros and functions without a class of their own do not count.
-    """
-    parts: list[str] = []
-    _serialize(expression, parts)
-    return "".join(parts)
-
-
-def _serialize(value: object, parts: list[str]) -> None:
-    """Append a prefix-free form of a node, skipping what is absent, comments and positions."""
-    match value:
-        case exp.Paren():
-            _serialize(value.this, parts)
-        case exp.Expr():
-            parts.append(f"({type(value).__name__}")
-            for key, argument in sorted(value.args.items()):
-                if argument is None or argument is False or argument == []:
-                    continue
-                if is_spelling(value, key, argument):
-                    continue
-                parts.append(f" {key}=")
-                uncased = isinstance(argument, str) and is_uncased(value)
-                _serialize(str(argument).upper() if uncased else argument, parts)
-            parts.append(")")
-        case list():
-            parts.append("[")
-            for item in value:
-                _serialize(item, parts)
-            parts.append("]")
-        case _:
-            text = str(value)
-            parts.append(f"{type(value).__name__}:{len(text)}:{text};")
-
-
-_UNCASED = (exp.Anonymous, exp.WindowSpec, exp.Join, exp.Var)
-
-
-def is_uncased(node: exp.Expr) -> bool:
-    """Whether the case of a node's own words does not count."""
-    return isinstance(node, _UNCASED)
-
-
-def is_spelling(node: exp.Expr, key: str, argument: object) -> bool:
-    """Whether an argument tells how something was written, and nothing about what it means."""
-    match node:
-        case exp.Identifier():
-            return key == "quoted"
-        case exp.Join() if key == "kind":
-            return str(argument).upper() == ("OUTER" if node.side else "INNER")
-        case _:
-            return False
 
 
 def _without_comments(query: exp.Query) -> exp.Query:

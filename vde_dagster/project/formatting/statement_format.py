@@ -18,7 +18,7 @@ from sqlglot.dialects.dialect import Dialect
 from sqlglot.errors import SqlglotError, UnsupportedError
 from sqlglot.tokenizer_core import Token, TokenType
 
-from vde_dagster.core.sql.canonical import canonical_form
+from vde_dagster.core.sql.canonical_form import canonical_form
 from vde_dagster.project.formatting.comments import (
     as_inline,
     comments_between,

@@ -1,0 +1,61 @@
+"""A syntax tree as a text that does not depend on how it was written."""
+
+from __future__ import annotations
+
+from sqlglot import exp
+
+
+def canonical_form(expression: exp.Expr) -> str:
+    """A text that is equal for syntax trees of one meaning. It is for hashing, not for reading.
+
+    Parentheses, quotes around identifiers (their names are normalized before), and the case of
+    keywords, macros and functions without a class of their own do not count.
+    """
+    parts: list[str] = []
+    _serialize(expression, parts)
+    return "".join(parts)
+
+
+def _serialize(value: object, parts: list[str]) -> None:
+    """Append a prefix-free form of a node, skipping what is absent, comments and positions."""
+    match value:
+        case exp.Paren():
+            _serialize(value.this, parts)
+        case exp.Expr():
+            parts.append(f"({type(value).__name__}")
+            for key, argument in sorted(value.args.items()):
+                if argument is None or argument is False or argument == []:
+                    continue
+                if is_spelling(value, key, argument):
+                    continue
+                parts.append(f" {key}=")
+                uncased = isinstance(argument, str) and is_uncased(value)
+                _serialize(str(argument).upper() if uncased else argument, parts)
+            parts.append(")")
+        case list():
+            parts.append("[")
+            for item in value:
+                _serialize(item, parts)
+            parts.append("]")
+        case _:
+            text = str(value)
+            parts.append(f"{type(value).__name__}:{len(text)}:{text};")
+
+
+_UNCASED = (exp.Anonymous, exp.WindowSpec, exp.Join, exp.Var)
+
+
+def is_uncased(node: exp.Expr) -> bool:
+    """Whether the case of a node's own words does not count."""
+    return isinstance(node, _UNCASED)
+
+
+def is_spelling(node: exp.Expr, key: str, argument: object) -> bool:
+    """Whether an argument tells how something was written, and nothing about what it means."""
+    match node:
+        case exp.Identifier():
+            return key == "quoted"
+        case exp.Join() if key == "kind":
+            return str(argument).upper() == ("OUTER" if node.side else "INNER")
+        case _:
+            return False
