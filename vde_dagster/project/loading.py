@@ -14,6 +14,7 @@ from vde_dagster.project.configuration import Configuration, find_configuration
 from vde_dagster.project.problems import WARNINGS
 from vde_dagster.project.source_files import Unread, model_sources, read_models, read_python_files
 from vde_dagster.project.sources.declared_sources import declared_sources
+from vde_dagster.project.sources.undeclared_sources import undeclared_sources
 from vde_dagster.project.view_names import ambiguous_names
 
 _LOG: Final = logging.getLogger(WARNINGS)
@@ -35,7 +36,7 @@ def load_files(configuration: Configuration) -> ProjectFiles:
         ProjectInvalid: Something is wrong in any file, or the models do not fit together. The
             graph is checked as far as the files that can be read allow.
     """
-    return _load(configuration, [])
+    return _told(_load(configuration, []))
 
 
 def load_project(folder: Path) -> ProjectFiles:
@@ -45,10 +46,33 @@ def load_project(folder: Path) -> ProjectFiles:
         ProjectInvalid: The folder is no project, or something is wrong in any of its files.
     """
     configuration, problems = find_configuration(folder)
-    return _load(configuration, list(problems))
+    return _told(_load(configuration, list(problems)))
 
 
-def _load(configuration: Configuration, problems: list[Problem]) -> ProjectFiles:
+def load_for_comparison(folder: Path) -> ProjectFiles:
+    """Read a project's folder as `load_project` does, to compare it with another.
+
+    Sources need not be declared: they stand in the graph without columns. What the files warn of is
+    not logged.
+
+    Raises:
+        ProjectInvalid: The folder is no project, or something else is wrong in any of its files.
+    """
+    configuration, problems = find_configuration(folder)
+    return _load(configuration, list(problems), declare=True)
+
+
+def _told(files: ProjectFiles) -> ProjectFiles:
+    """The files, after what they warn of was logged."""
+    for warning in files.warnings:
+        _LOG.warning("%s", warning)
+    return files
+
+
+def _load(
+    configuration: Configuration, problems: list[Problem], *, declare: bool = False
+) -> ProjectFiles:
+    """Read all files; ``declare`` puts sources that nothing declares into the graph, too."""
     unread = Unread()
     python = read_python_files(configuration.folder, problems)
     sources = chain(
@@ -58,6 +82,9 @@ def _load(configuration: Configuration, problems: list[Problem]) -> ProjectFiles
     models = read_models(sources, python, problems, unread)
     enabled = [model for model in models if model.enabled]
     disabled = {model.name for model in models if not model.enabled}
+    if declare:
+        defaults = configuration.defaults
+        enabled += undeclared_sources(enabled, unread=unread, disabled=disabled, defaults=defaults)
     problems += ambiguous_names(enabled, configuration.naming)
     try:
         graph = build_graph(enabled, unread=unread, disabled=disabled)
@@ -66,6 +93,4 @@ def _load(configuration: Configuration, problems: list[Problem]) -> ProjectFiles
     if problems:
         raise ProjectInvalid(problems)
     warnings = tuple(each for model in enabled for each in model.warnings)
-    for warning in warnings:
-        _LOG.warning("%s", warning)
     return ProjectFiles(configuration=configuration, graph=graph, warnings=warnings)
