@@ -11,7 +11,7 @@ from hypothesis import strategies as st
 from vde_dagster.core.dsha import LANE, Column, RowSum
 from vde_dagster.core.intervals import Interval
 from vde_dagster.core.late_data import HighWaterMark, Load, ProcessingUri
-from vde_dagster.core.ledger import LedgerChange, LedgerEntry, LedgerOperation
+from vde_dagster.core.ledger import LedgerChange, LedgerEntry, LedgerOperation, Standing
 from vde_dagster.core.model import ModelSource
 from vde_dagster.core.names import ModelName
 from vde_dagster.core.snapshot import VersionKey
@@ -76,6 +76,8 @@ changes = st.builds(
     interval=intervals,
     rows=sums,
     digest=st.none() | texts,
+    standing=st.sampled_from(Standing),
+    reason=texts,
 )
 publications = st.builds(
     Publication,

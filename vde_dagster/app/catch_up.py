@@ -15,7 +15,7 @@ from vde_dagster.app.evaluate import (
     recover,
     writable,
 )
-from vde_dagster.app.leases import held, version_resource
+from vde_dagster.app.leases import held
 from vde_dagster.app.reading import (
     Reading,
     input_name,
@@ -47,6 +47,7 @@ from vde_dagster.core.work import (
     TimeAxisSpec,
     Write,
 )
+from vde_dagster.ports.state import version_resource
 
 
 def late_models(binding: Binding) -> tuple[ModelName, ...]:

@@ -12,7 +12,7 @@ from typing import Final, assert_never
 
 from vde_dagster import kinds
 from vde_dagster.app.binding import Binding
-from vde_dagster.app.leases import TTL, held, version_resource
+from vde_dagster.app.leases import TTL, held
 from vde_dagster.app.planning import may_write
 from vde_dagster.app.promote import show_first
 from vde_dagster.app.reading import Reading, physical_query, read_whole
@@ -48,7 +48,7 @@ from vde_dagster.core.work import (
     Write,
 )
 from vde_dagster.kinds.rules import ALWAYS, refuse_not_evaluated
-from vde_dagster.ports.state import Lease
+from vde_dagster.ports.state import Lease, version_resource
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

@@ -9,16 +9,10 @@ from contextlib import contextmanager, suppress
 from datetime import timedelta
 
 from vde_dagster.core.errors import Conflict
-from vde_dagster.core.snapshot import VersionKey
 from vde_dagster.ports.state import Lease, LeaseLost, State
 
 TTL = timedelta(minutes=2)
 _LOG = logging.getLogger(__name__)
-
-
-def version_resource(key: VersionKey) -> str:
-    """What is leased to write a version."""
-    return f"version:{key.model}:{key.version}"
 
 
 def environment_resource(environment: str) -> str:

@@ -2,21 +2,22 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Collection, Iterable, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from datetime import datetime, timedelta
 from threading import RLock
 
 from vde_dagster.core.errors import Conflict, Refused
 from vde_dagster.core.fingerprint import Fingerprint
-from vde_dagster.core.intervals import format_instant
+from vde_dagster.core.intervals import Interval, format_instant
 from vde_dagster.core.late_data import HighWaterMark
 from vde_dagster.core.ledger import LedgerEntry, apply_changes
+from vde_dagster.core.ledger import outdate as outdated
 from vde_dagster.core.names import PRODUCTION, ModelName
 from vde_dagster.core.snapshot import ModelSnapshot, VersionKey
 from vde_dagster.core.work import Intent, Publication, Work, WorkState
 from vde_dagster.ports.clock import Clock
-from vde_dagster.ports.state import Environment, Lease, LeaseLost
+from vde_dagster.ports.state import Environment, Lease, LeaseLost, version_resource
 
 _OPEN = (WorkState.INTENT, WorkState.STAGED)
 
@@ -88,6 +89,7 @@ class MemoryState:
         plan_id: str,
         snapshots: Sequence[ModelSnapshot],
         lease: Lease,
+        hidden: Collection[ModelName] = (),
     ) -> Environment:
         """Add the next revision of an environment, not finished.
 
@@ -111,6 +113,7 @@ class MemoryState:
                 promoted_at=self._clock.now(),
                 snapshots=self._stored_by_name(snapshots),
                 promoting=True,
+                hidden=frozenset(each.name for each in snapshots if each.name in hidden),
             )
             self._held.revisions[name] = [*revisions, begun]
             return begun
@@ -157,10 +160,7 @@ class MemoryState:
             now = self._clock.now()
             held, epoch, until = self._held.leases.get(resource, (None, 0, now))
             if held is not None and held.holder != holder and until > now:
-                raise Conflict(
-                    f"{resource} is held by {held.holder} until {format_instant(until)} UTC; "
-                    "wait for it, then try again"
-                )
+                raise _conflict(held, until)
             lease = Lease(resource=resource, holder=holder, epoch=epoch + 1)
             self._held.leases[resource] = (lease, lease.epoch, now + ttl)
             return lease
@@ -268,6 +268,29 @@ class MemoryState:
             self._finish(work, WorkState.DONE)
             return after
 
+    def outdate(
+        self, times: Mapping[VersionKey, Sequence[Interval]], *, reason: str, lease: Lease
+    ) -> None:
+        """Mark what versions hold of these times as to be evaluated again, all of it or nothing.
+
+        Raises:
+            LeaseLost: The lease was taken over.
+            Conflict: Somebody writes one of the versions right now.
+        """
+        with self._lock:
+            self._check(lease)
+            now, resources = self._clock.now(), [version_resource(key) for key in times]
+            for resource in resources:
+                held, _, until = self._held.leases.get(resource, (None, 0, now))
+                if held is not None and until > now:
+                    raise _conflict(held, until)
+            for resource in resources:
+                _, epoch, until = self._held.leases.get(resource, (None, 0, now))
+                self._held.leases[resource] = (None, epoch, until)
+            for key, each in times.items():
+                before = self._held.ledger.get(key, ())
+                self._held.ledger[key] = outdated(before, each, reason=reason)
+
     def abandon(self, work_id: str, *, reason: str, lease: Lease) -> None:
         """Record that a unit of work will never be published; again changes nothing.
 
@@ -344,3 +367,10 @@ class MemoryState:
         if missing:
             raise Refused(f"these snapshots are not stored: {', '.join(missing)}; store them first")
         return {name: stored[name, digest] for name, digest in ids}
+
+
+def _conflict(lease: Lease, until: datetime) -> Conflict:
+    return Conflict(
+        f"{lease.resource} is held by {lease.holder} until {format_instant(until)} UTC; "
+        "wait for it, then try again"
+    )

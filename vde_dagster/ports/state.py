@@ -5,13 +5,14 @@ Every method is one short transaction. No transaction is open between two calls.
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Collection, Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from datetime import datetime, timedelta
 from typing import Protocol
 
 from vde_dagster.core.errors import Conflict
 from vde_dagster.core.fingerprint import Fingerprint
+from vde_dagster.core.intervals import Interval
 from vde_dagster.core.late_data import HighWaterMark
 from vde_dagster.core.ledger import LedgerEntry
 from vde_dagster.core.names import ModelName
@@ -24,7 +25,8 @@ class Environment:
     """An environment: its revision (1 for the first promotion) and what it shows.
 
     ``promoting`` tells whether the promotion to this revision was begun and is not finished yet;
-    then ``snapshots`` are the ones that are being promoted.
+    then ``snapshots`` are the ones that are being promoted. ``hidden`` are models that it binds and
+    has no views of.
     """
 
     name: str
@@ -33,6 +35,7 @@ class Environment:
     promoted_at: datetime
     snapshots: Mapping[ModelName, ModelSnapshot]
     promoting: bool = False
+    hidden: frozenset[ModelName] = frozenset()
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -42,6 +45,11 @@ class Lease:
     resource: str
     holder: str
     epoch: int
+
+
+def version_resource(key: VersionKey) -> str:
+    """What is leased to write a version."""
+    return f"version:{key.model}:{key.version}"
 
 
 class LeaseLost(Conflict):
@@ -86,8 +94,9 @@ class State(Protocol):
         plan_id: str,
         snapshots: Sequence[ModelSnapshot],
         lease: Lease,
+        hidden: Collection[ModelName] = (),
     ) -> Environment:
-        """Record that an environment is about to show these stored snapshots.
+        """Record that an environment is about to show these stored snapshots, but the hidden ones.
 
         Raises:
             Conflict: Its revision is not ``expected_revision`` (0 for a new environment).
@@ -160,6 +169,25 @@ class State(Protocol):
         Raises:
             LeaseLost: The lease on the version is not held any more.
             LedgerMismatch: The changes do not fit the ledger; nothing was changed.
+        """
+        ...
+
+    def outdate(
+        self, times: Mapping[VersionKey, Sequence[Interval]], *, reason: str, lease: Lease
+    ) -> None:
+        """Mark what versions hold of these times as to be evaluated again, all of it or nothing.
+
+        What the ledger holds of each version is outdated from then on, until it is booked again. A
+        unit of work whose lease on one of the versions had expired can book nothing any more.
+
+        Args:
+            times: The times of each version.
+            reason: Why, for people.
+            lease: On whatever the caller changes, such as an environment.
+
+        Raises:
+            LeaseLost: The lease is not held any more.
+            Conflict: Somebody writes one of the versions right now; nothing was marked.
         """
         ...
 

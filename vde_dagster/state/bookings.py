@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from typing import Any, Final
 
 from sqlalchemy import Connection, Row, Select, delete, func, insert, select, update
@@ -11,7 +11,8 @@ from vde_dagster.core.dsha import RowSum
 from vde_dagster.core.errors import Refused
 from vde_dagster.core.intervals import Interval
 from vde_dagster.core.late_data import HighWaterMark
-from vde_dagster.core.ledger import LedgerEntry, apply_changes
+from vde_dagster.core.ledger import LedgerEntry, Standing, apply_changes
+from vde_dagster.core.ledger import outdate as outdated
 from vde_dagster.core.names import ModelName
 from vde_dagster.core.snapshot import VersionKey
 from vde_dagster.core.work import Intent, Publication, Work, WorkState
@@ -126,6 +127,15 @@ def finalize(connection: Connection, work_id: str) -> tuple[LedgerEntry, ...]:
     return after
 
 
+def outdate(
+    connection: Connection, times: Mapping[VersionKey, Sequence[Interval]], *, reason: str
+) -> None:
+    """Mark what versions hold of these times as to be evaluated again."""
+    for key, before in held(connection, times).items():
+        after = outdated(before, times[key], reason=reason)
+        _write_difference(connection, key, before, after)
+
+
 def abandon(connection: Connection, work_id: str, *, reason: str) -> None:
     """Record that a unit of work will never be published. Again is no error.
 
@@ -218,6 +228,8 @@ def _encode_entry(key: VersionKey, entry: LedgerEntry) -> dict[str, object]:
         "digest": entry.digest,
         "work_id": entry.work_id,
         "iceberg_snapshot_id": entry.iceberg_snapshot_id,
+        "standing": entry.standing.value,
+        "reason": entry.reason,
     }
 
 
@@ -231,6 +243,8 @@ def _decode_entry(row: Row[Any]) -> LedgerEntry:
         digest=row.digest,
         work_id=row.work_id,
         iceberg_snapshot_id=row.iceberg_snapshot_id,
+        standing=Standing(row.standing),
+        reason=row.reason,
     )
 
 

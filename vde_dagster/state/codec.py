@@ -16,7 +16,7 @@ from typing import Any, Final
 from vde_dagster.core.dsha import Column, RowSum
 from vde_dagster.core.intervals import EPOCH, Interval
 from vde_dagster.core.late_data import HighWaterMark, Load, ProcessingUri
-from vde_dagster.core.ledger import LedgerChange, LedgerOperation
+from vde_dagster.core.ledger import LedgerChange, LedgerOperation, Standing
 from vde_dagster.core.model import ModelSource
 from vde_dagster.core.names import ModelName
 from vde_dagster.core.snapshot import VersionKey
@@ -195,6 +195,8 @@ def _change_json(change: LedgerChange) -> Json:
         "interval": _interval_json(change.interval),
         "rows": [change.rows.rows, str(change.rows.high), str(change.rows.low)],
         "digest": change.digest,
+        "standing": change.standing.value,
+        "reason": change.reason,
     }
 
 
@@ -205,6 +207,8 @@ def _change(found: Mapping[str, Any]) -> LedgerChange:
         interval=_interval(found["interval"]),
         rows=RowSum(rows=rows, high=int(high), low=int(low)),
         digest=found["digest"],
+        standing=Standing(found.get("standing", Standing.COMPUTED.value)),
+        reason=found.get("reason", ""),
     )
 
 

@@ -2,14 +2,14 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Collection, Sequence
 from typing import Any
 
 from sqlalchemy import Connection, Row, insert, select, update
 from sqlalchemy.exc import IntegrityError
 
 from vde_dagster.core.errors import Conflict, Refused
-from vde_dagster.core.names import PRODUCTION
+from vde_dagster.core.names import PRODUCTION, ModelName
 from vde_dagster.core.snapshot import ModelSnapshot
 from vde_dagster.ports.state import Environment
 from vde_dagster.state import codec, schema
@@ -33,19 +33,20 @@ def shown(connection: Connection, name: str, *, revision: int | None = None) -> 
         return None
     snapshots = schema.snapshots
     found = connection.execute(
-        select(snapshots)
+        select(snapshots, _promoted.c.hidden)
         .join_from(_promoted, snapshots)
         .where(_promoted.c.environment == name, _promoted.c.revision == row.revision)
         .order_by(snapshots.c.model)
     )
-    shows = [decode(each) for each in found]
+    shows = [(decode(each), each.hidden) for each in found]
     return Environment(
         name=name,
         revision=row.revision,
         plan_id=row.plan_id,
         promoted_at=codec.decode_instant(row.promoted_at),
-        snapshots={each.name: each for each in shows},
+        snapshots={each.name: each for each, _ in shows},
         promoting=not row.finished,
+        hidden=frozenset(each.name for each, is_hidden in shows if is_hidden),
     )
 
 
@@ -56,6 +57,7 @@ def begin(
     expected_revision: int,
     plan_id: str,
     snapshots: Sequence[ModelSnapshot],
+    hidden: Collection[ModelName] = (),
 ) -> Environment:
     """Add the next revision, not finished.
 
@@ -75,7 +77,12 @@ def begin(
     except IntegrityError as error:  # Postgres, where there was no row to lock
         raise _moved(name, expected_revision, revision + 1) from error
     rows = [
-        {**key, "model": codec.encode_model(each.name), "digest": each.fingerprint.digest}
+        {
+            **key,
+            "model": codec.encode_model(each.name),
+            "digest": each.fingerprint.digest,
+            "hidden": each.name in hidden,
+        }
         for each in snapshots
     ]
     if rows:

@@ -6,16 +6,18 @@ is the epoch, compared in the transaction that writes. The row lock keeps it tru
 
 from __future__ import annotations
 
+from collections.abc import Iterable
 from datetime import timedelta
+from typing import Any
 
-from sqlalchemy import Connection, select, update
+from sqlalchemy import Connection, Row, select, update
 
 from vde_dagster.core.errors import Conflict
 from vde_dagster.core.intervals import format_instant
 from vde_dagster.ports.state import Lease, LeaseLost
 from vde_dagster.state import schema
 from vde_dagster.state.codec import decode_instant
-from vde_dagster.state.database import insert_absent, now
+from vde_dagster.state.database import chunks, insert_absent, now
 
 _leases = schema.leases
 
@@ -36,10 +38,7 @@ def acquire(connection: Connection, resource: str, *, holder: str, ttl: timedelt
     ).one()
     instant = now(connection)
     if row.holder not in ("", holder) and row.expires_at > instant:
-        raise Conflict(
-            f"{resource} is held by {row.holder} until "
-            f"{format_instant(decode_instant(row.expires_at))} UTC; wait for it, then try again"
-        )
+        raise _held(row)
     lease = Lease(resource=resource, holder=holder, epoch=row.epoch + 1)
     connection.execute(
         update(_leases)
@@ -68,6 +67,32 @@ def check(connection: Connection, lease: Lease) -> None:
         )
 
 
+def keep_free(connection: Connection, resources: Iterable[str]) -> None:
+    """Let nobody write these resources until the end of this transaction.
+
+    Whoever held one of them until its lease expired has lost it.
+
+    Raises:
+        Conflict: Somebody holds one.
+    """
+    for chunk in chunks(resources):
+        free = [{"resource": each, "holder": "", "epoch": 0, "expires_at": 0} for each in chunk]
+        insert_absent(connection, _leases, free)
+        rows = connection.execute(
+            select(_leases)
+            .where(_leases.c.resource.in_(chunk))
+            .order_by(_leases.c.resource)
+            .with_for_update()
+        ).all()
+        instant = now(connection)
+        for row in rows:
+            if row.holder and row.expires_at > instant:
+                raise _held(row)
+        connection.execute(
+            update(_leases).where(_leases.c.resource.in_(chunk)).values(holder="", expires_at=0)
+        )
+
+
 def renew(connection: Connection, lease: Lease, *, ttl: timedelta) -> None:
     """Hold a lease for another ``ttl`` from now.
 
@@ -92,6 +117,13 @@ def release(connection: Connection, lease: Lease) -> None:
             _leases.c.epoch == lease.epoch,
         )
         .values(holder="", expires_at=0)
+    )
+
+
+def _held(row: Row[Any]) -> Conflict:
+    return Conflict(
+        f"{row.resource} is held by {row.holder} until "
+        f"{format_instant(decode_instant(row.expires_at))} UTC; wait for it, then try again"
     )
 
 

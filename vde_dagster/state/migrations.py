@@ -14,14 +14,22 @@ from vde_dagster.state.database import Database, now
 Step = Callable[[Connection], None]
 
 
-def _record_who_decided(connection: Connection) -> None:
-    """Version 2. No person could choose a category before."""
-    connection.execute(
-        text("ALTER TABLE vde_snapshots ADD COLUMN decided_by VARCHAR DEFAULT 'automatic' NOT NULL")
-    )
+def _second(connection: Connection) -> None:
+    """Version 2: who decided, what an interval's rows are worth, and models without a view.
+
+    Before, no person could choose a category, every recorded interval was computed, and an
+    environment had views of all models.
+    """
+    for table, column in (
+        ("vde_snapshots", "decided_by VARCHAR DEFAULT 'automatic' NOT NULL"),
+        ("vde_ledger", "standing VARCHAR DEFAULT 'computed' NOT NULL"),
+        ("vde_ledger", "reason TEXT DEFAULT '' NOT NULL"),
+        ("vde_promoted_snapshots", "hidden BOOLEAN DEFAULT false NOT NULL"),
+    ):
+        connection.execute(text(f"ALTER TABLE {table} ADD COLUMN {column}"))
 
 
-_STEPS: Final[Mapping[int, Step]] = {2: _record_who_decided}
+_STEPS: Final[Mapping[int, Step]] = {2: _second}
 """How to reach each version from the one before it; version 1 is created, not reached."""
 
 _LOCK: Final = 0x7664655F73746174

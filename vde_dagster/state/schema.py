@@ -19,6 +19,7 @@ from sqlalchemy import (
     String,
     Table,
     Text,
+    text,
 )
 
 VERSION: Final = 2
@@ -75,6 +76,7 @@ promoted_snapshots: Final = Table(
     Column("revision", Integer, primary_key=True, autoincrement=False),
     Column("model", String, primary_key=True),
     Column("digest", String, nullable=False),
+    Column("hidden", Boolean, nullable=False, server_default=text("false")),
     ForeignKeyConstraint(
         ["environment", "revision"], ["vde_promotions.environment", "vde_promotions.revision"]
     ),
@@ -105,6 +107,8 @@ ledger: Final = Table(
     Column("digest", String, nullable=False),
     Column("work_id", String, nullable=False),
     Column("iceberg_snapshot_id", BigInteger),
+    Column("standing", String, nullable=False, server_default="computed"),
+    Column("reason", Text, nullable=False, server_default=""),
 )
 
 work: Final = Table(

@@ -7,7 +7,7 @@ connection broke during the commit.
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Collection, Iterable, Mapping, Sequence
 from datetime import timedelta
 
 from sqlalchemy import Engine
@@ -15,12 +15,13 @@ from sqlalchemy.exc import OperationalError
 
 from vde_dagster.core.errors import Refused
 from vde_dagster.core.fingerprint import Fingerprint
+from vde_dagster.core.intervals import Interval
 from vde_dagster.core.late_data import HighWaterMark
 from vde_dagster.core.ledger import LedgerEntry
 from vde_dagster.core.names import ModelName
 from vde_dagster.core.snapshot import ModelSnapshot, VersionKey
 from vde_dagster.core.work import Intent, Publication, Work
-from vde_dagster.ports.state import Environment, Lease
+from vde_dagster.ports.state import Environment, Lease, version_resource
 from vde_dagster.state import bookings, environments, leases, migrations
 from vde_dagster.state import snapshots as stored_snapshots
 from vde_dagster.state.database import LOCK_TIMEOUT, Database, open_engine
@@ -94,6 +95,7 @@ class SqlState:
         plan_id: str,
         snapshots: Sequence[ModelSnapshot],
         lease: Lease,
+        hidden: Collection[ModelName] = (),
     ) -> Environment:
         """Add the next revision of an environment, not finished.
 
@@ -110,6 +112,7 @@ class SqlState:
                 expected_revision=expected_revision,
                 plan_id=plan_id,
                 snapshots=snapshots,
+                hidden=hidden,
             )
 
     def finish_promotion(self, name: str, *, plan_id: str) -> Environment:
@@ -190,6 +193,20 @@ class SqlState:
         with self._database.write() as connection:
             leases.check(connection, lease)
             return bookings.finalize(connection, work_id)
+
+    def outdate(
+        self, times: Mapping[VersionKey, Sequence[Interval]], *, reason: str, lease: Lease
+    ) -> None:
+        """Mark what versions hold of these times as to be evaluated again, all of it or nothing.
+
+        Raises:
+            LeaseLost: The lease was taken over.
+            Conflict: Somebody writes one of the versions right now.
+        """
+        with self._database.write() as connection:
+            leases.check(connection, lease)
+            leases.keep_free(connection, sorted(map(version_resource, times)))
+            bookings.outdate(connection, times, reason=reason)
 
     def abandon(self, work_id: str, *, reason: str, lease: Lease) -> None:
         """Record that a unit of work will never be published; again changes nothing.

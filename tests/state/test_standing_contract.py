@@ -1,0 +1,196 @@
+"""What an interval's rows are worth, and which models have a view, on every adapter."""
+
+from __future__ import annotations
+
+import pytest
+
+from tests.state.builders import (
+    COLUMNS,
+    KEY,
+    MINUTE,
+    ROWS,
+    SALES,
+    change,
+    day,
+    intent,
+    publication,
+    snapshot,
+)
+from tests.state.conftest import Store
+from vde_dagster.core.dsha import RowSum, dsha
+from vde_dagster.core.errors import Conflict
+from vde_dagster.core.intervals import Interval
+from vde_dagster.core.ledger import (
+    LedgerChange,
+    LedgerOperation,
+    Standing,
+    held_intervals,
+    recorded_intervals,
+    written_intervals,
+)
+from vde_dagster.core.names import ModelName
+from vde_dagster.core.snapshot import VersionKey
+from vde_dagster.ports.state import Lease, LeaseLost, State, version_resource
+
+OTHER = VersionKey(ModelName("shop", "orders"), "b" * 32)
+
+
+@pytest.fixture
+def state(store: Store) -> State:
+    return store.state
+
+
+@pytest.fixture
+def environment(state: State) -> Lease:
+    return state.acquire_lease("environment:prod", holder="plan p", ttl=MINUTE)
+
+
+def book(state: State, work_id: str, *changes: LedgerChange, key: VersionKey = KEY) -> None:
+    lease = state.acquire_lease(version_resource(key), holder=work_id, ttl=MINUTE)
+    state.record_intent(intent(work_id, key=key), lease=lease)
+    state.record_staged(work_id, publication(*changes), lease=lease)
+    state.finalize(work_id, lease=lease)
+    state.release_lease(lease)
+
+
+def test_outdated_intervals_keep_their_rows_and_say_why(state: State, environment: Lease) -> None:
+    book(state, "w1", change(0), change(1), change(2))
+    before = state.ledger([KEY])[KEY]
+    state.outdate({KEY: [day(1)]}, reason="restated by plan p", lease=environment)
+    after = state.ledger([KEY])[KEY]
+    assert (after[0], after[2]) == (before[0], before[2])
+    assert (after[1].standing, after[1].reason) == (Standing.OUTDATED, "restated by plan p")
+    assert (after[1].rows, after[1].digest, after[1].work_id) == (ROWS, before[1].digest, "w1")
+    assert held_intervals(after) == (day(0), day(2))
+    assert written_intervals(after) == recorded_intervals(before)
+
+
+def test_what_was_never_recorded_cannot_be_outdated(state: State, environment: Lease) -> None:
+    book(state, "w1", change(0))
+    before = state.ledger([KEY, OTHER])
+    state.outdate({KEY: [day(5)], OTHER: [day(0)]}, reason="r", lease=environment)
+    assert state.ledger([KEY, OTHER]) == before
+
+
+def test_an_interval_that_is_evaluated_again_is_computed(state: State, environment: Lease) -> None:
+    book(state, "w1", change(0), change(1))
+    state.outdate({KEY: [day(0), day(1)]}, reason="r", lease=environment)
+    book(state, "w2", change(0, rows=RowSum(rows=9)))
+    first, second = state.ledger([KEY])[KEY]
+    assert (first.standing, first.reason, first.rows.rows) == (Standing.COMPUTED, "", 9)
+    assert (second.standing, second.reason) == (Standing.OUTDATED, "r")
+
+
+def test_rows_added_to_an_outdated_interval_leave_it_outdated(
+    state: State, environment: Lease
+) -> None:
+    book(state, "w1", change(0))
+    state.outdate({KEY: [day(0)]}, reason="r", lease=environment)
+    book(state, "w2", change(0, operation=LedgerOperation.ADD))
+    (entry,) = state.ledger([KEY])[KEY]
+    assert (entry.standing, entry.rows.rows) == (Standing.OUTDATED, 2 * ROWS.rows)
+
+
+def test_of_several_versions_all_are_outdated_or_none(state: State, environment: Lease) -> None:
+    book(state, "w1", change(0))
+    book(state, "w2", change(0), key=OTHER)
+    before = state.ledger([KEY, OTHER])
+    writer = state.acquire_lease(version_resource(OTHER), holder="a run", ttl=MINUTE)
+    with pytest.raises(Conflict, match="held by a run"):
+        state.outdate({KEY: [day(0)], OTHER: [day(0)]}, reason="r", lease=environment)
+    assert state.ledger([KEY, OTHER]) == before
+    state.renew_lease(writer, ttl=MINUTE)
+    state.release_lease(writer)
+    state.outdate({KEY: [day(0)], OTHER: [day(0)]}, reason="r", lease=environment)
+    found = state.ledger([KEY, OTHER])
+    assert {each.standing for entries in found.values() for each in entries} == {Standing.OUTDATED}
+
+
+def test_who_read_what_is_outdated_since_books_nothing_any_more(store: Store) -> None:
+    state = store.state
+    writer = state.acquire_lease(version_resource(KEY), holder="a run", ttl=MINUTE)
+    state.record_intent(intent("w1"), lease=writer)
+    state.record_staged("w1", publication(), lease=writer)
+    store.pass_time(2 * MINUTE)
+    environment = state.acquire_lease("environment:prod", holder="plan p", ttl=MINUTE)
+    state.outdate({KEY: [day(0)]}, reason="r", lease=environment)
+    with pytest.raises(LeaseLost):
+        state.finalize("w1", lease=writer)
+    assert state.ledger([KEY]) == {}
+
+
+def test_outdating_needs_its_lease(store: Store) -> None:
+    state = store.state
+    book(state, "w1", change(0))
+    lease = state.acquire_lease("environment:prod", holder="plan p", ttl=MINUTE)
+    store.pass_time(2 * MINUTE)
+    state.acquire_lease("environment:prod", holder="plan q", ttl=MINUTE)
+    with pytest.raises(LeaseLost):
+        state.outdate({KEY: [day(0)]}, reason="r", lease=lease)
+    assert held_intervals(state.ledger([KEY])[KEY]) == (day(0),)
+
+
+def test_thousands_of_intervals_of_hundreds_of_versions_are_outdated_at_once(
+    state: State, environment: Lease
+) -> None:
+    keys = [VersionKey(SALES, f"{number:032x}") for number in range(600)]
+    for number, key in enumerate(keys[:3]):
+        book(state, f"w{number}", *(change(each) for each in range(1000)), key=key)
+    state.outdate(dict.fromkeys(keys, (day(0), day(500))), reason="r", lease=environment)
+    for entries in state.ledger(keys).values():
+        outdated = [each.interval for each in entries if each.standing is Standing.OUTDATED]
+        assert outdated == [day(0), day(500)]
+
+
+def test_an_empty_interval_is_told_from_one_without_rows(state: State) -> None:
+    nothing = LedgerChange(
+        operation=LedgerOperation.REPLACE,
+        interval=day(0),
+        rows=RowSum(),
+        standing=Standing.EMPTY,
+        reason="recorded as empty by plan p of dev",
+    )
+    book(state, "w1", nothing, change(1, rows=RowSum()))
+    empty, computed = state.ledger([KEY])[KEY]
+    assert (empty.standing, empty.reason) == (Standing.EMPTY, "recorded as empty by plan p of dev")
+    assert empty.digest == computed.digest == dsha(RowSum(), COLUMNS)
+    assert computed.standing is Standing.COMPUTED
+    assert held_intervals((empty, computed)) == (day(1),)
+    assert recorded_intervals((empty, computed)) == (Interval(day(0).start, day(1).end),)
+
+
+def test_hidden_models_are_kept_with_the_revision_that_hides_them(state: State) -> None:
+    one, two = snapshot(), snapshot(ModelName("shop", "orders"))
+    state.store_snapshots([one, two], environment="dev")
+    lease = state.acquire_lease("environment:dev", holder="plan p", ttl=MINUTE)
+    begun = state.begin_promotion(
+        "dev",
+        expected_revision=0,
+        plan_id="p",
+        snapshots=[one, two],
+        lease=lease,
+        hidden=[two.name],
+    )
+    assert (set(begun.snapshots), begun.hidden) == ({one.name, two.name}, {two.name})
+    state.finish_promotion("dev", plan_id="p")
+    state.begin_promotion(
+        "dev", expected_revision=1, plan_id="q", snapshots=[one, two], lease=lease
+    )
+    now, then = state.environment("dev"), state.environment("dev", revision=1)
+    assert now is not None
+    assert then is not None
+    assert (now.hidden, then.hidden) == (frozenset(), {two.name})
+
+
+def test_only_models_of_the_environment_are_hidden(state: State) -> None:
+    state.store_snapshots([snapshot()], environment="dev")
+    lease = state.acquire_lease("environment:dev", holder="plan p", ttl=MINUTE)
+    begun = state.begin_promotion(
+        "dev",
+        expected_revision=0,
+        plan_id="p",
+        snapshots=[snapshot()],
+        lease=lease,
+        hidden=[ModelName("shop", "unknown")],
+    )
+    assert begun.hidden == frozenset()
