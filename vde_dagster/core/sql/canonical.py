@@ -136,22 +136,33 @@ def _open(
     """
     plain, documented = _without_comments(query), _described(query)
     try:
-        expanded = expand_star_macros(plain, schemas=schemas)
-        named = bind_to_open_tables(expanded, schema=schema, dialect=dialect)
+        named = bind_to_open_tables(
+            expand_star_macros(plain, schemas=schemas), schema=schema, dialect=dialect
+        )
+        _refuse_unknown(named, schema, dialect)
         bound = qualify(named, dialect=dialect, schema=schema, quote_identifiers=False)
         with_spark_meaning(bound, dialect=dialect, schema=schema)
         typed = annotate_types(
             resolve_time_macros(bound, EPOCH_DAY), schema=schema, dialect=dialect
         )
         return understood(bound, _known_columns(typed, documented))
+    except QueryInvalid:
+        raise
     except (Refused, *SQL_ERRORS):
-        pass
+        pass  # a column that may come from several places, or @STAR of a source
     try:
         loose = name_tables(plain, schema=schema, dialect=dialect)
     except SQL_ERRORS as error:
         raise QueryInvalid(_misunderstood(error, query)) from error
     columns = _known_columns(loose, documented)
     return understood(loose, columns, is_bound=False)
+
+
+def _refuse_unknown(named: exp.Query, schema: MappingSchema, dialect: str) -> None:
+    """Tell the columns that the tables do not have whose columns are known."""
+    findings = list(unresolved_columns(named.copy(), schema=schema, dialect=dialect))
+    if findings:
+        raise QueryInvalid(*findings)
 
 
 def _known_columns(query: exp.Query, documented: Mapping[str, str]) -> tuple[Column, ...]:

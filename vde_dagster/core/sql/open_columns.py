@@ -226,7 +226,7 @@ class _Binding:
             value = self.aliased[column.name][1]
             if id(column) not in values and not _is_of_group(column, query):
                 raise ColumnsUnclear(f"{column.name!r} may be an alias or a column")
-            column.replace(exp.paren(value, copy=True))
+            column.replace(value.copy() if id(column) in values else exp.paren(value))
 
 
 _BEFORE_ALIASES: Final = frozenset({"from_", "joins", "laterals"})
