@@ -131,7 +131,7 @@ def test_an_edit_is_kept_and_planned(demo: Demo) -> None:
         model.write_text(edited)
         view.write_text(layout)
         done = call("plan", "--project", demo.folder, "--format", "json")
-        changes = {each["model"]: each for each in json.loads(done.stdout)["changes"]}
+        changes = {each["name"]: each for each in json.loads(done.stdout)["changes"]}
     finally:
         model.write_text(edited.replace("on_time_minutes = 10", "on_time_minutes = 15"))
         view.write_text(layout.replace("from   core.flights", "FROM core.flights"))

@@ -31,7 +31,7 @@ def facts(project: Path, *arguments: str | Path) -> dict[str, Any]:
 
 def fingerprints(project: Path) -> dict[str, str]:
     done = call("plan", "--project", project, "--format", "json", "--no-apply")
-    return {each["model"]: each["version"] for each in json.loads(done.stdout)["changes"]}
+    return {each["name"]: each["version"] for each in json.loads(done.stdout)["changes"]}
 
 
 @pytest.fixture

@@ -13,7 +13,7 @@ from tests.cli.calling import call
 def test_the_new_project_plans_three_models(project: Path) -> None:
     done = call("plan", "prod", "--project", project, "--format", "json")
     assert done.exit_code == 0, done.stderr
-    kinds = {each["model"]: each["kind"] for each in json.loads(done.stdout)["changes"]}
+    kinds = {each["name"]: each["kind"] for each in json.loads(done.stdout)["changes"]}
     assert kinds == {
         "staging.orders": "SEED",
         "mart.revenue": "FULL",

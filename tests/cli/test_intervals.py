@@ -104,7 +104,7 @@ def test_every_incremental_kind_is_counted_by_interval_as_a_plan_counts_it(tmp_p
     complete_until(folder, 16 * 24)
     sixteen_days = [{"start": at("01T00"), "end": at("17T00"), "intervals": 16}]
     planned = json.loads(call("plan", "--no-apply", "--project", folder, "--format", "json").stdout)
-    to_compute = {each["model"]: each["missing"] for each in planned["changes"]}
+    to_compute = {each["name"]: each["missing_intervals"] for each in planned["changes"]}
     reported = models(folder)
     for name in INCREMENTAL:
         assert reported[f"mart.{name}"]["missing"] == sixteen_days

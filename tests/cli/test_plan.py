@@ -30,7 +30,7 @@ def planned(project: Path, *arguments: str) -> dict[str, Any]:
 
 
 def versions(project: Path) -> dict[str, str]:
-    return {each["model"]: each["version"] for each in planned(project)["changes"]}
+    return {each["name"]: each["version"] for each in planned(project)["changes"]}
 
 
 @pytest.fixture
@@ -81,7 +81,14 @@ def test_the_contract_of_the_json_document(project: Path) -> None:
         "now",
         "empty",
         "promotes",
+        "options",
         "changes",
+        "views",
+        "removed_views",
+        "hidden",
+        "left_out",
+        "not_restated",
+        "gaps",
         "missing_clock_sources",
         "applied",
         "built",
@@ -91,21 +98,29 @@ def test_the_contract_of_the_json_document(project: Path) -> None:
     assert (facts["missing_clock_sources"], facts["built"]) == ([], [])
     seed = facts["changes"][0]
     assert seed == {
-        "model": "staging.orders",
+        "name": "staging.orders",
         "kind": "SEED",
         "change": "added",
         "category": None,
+        "decided_by": "automatic",
+        "undecidable": False,
         "reasons": ["new model"],
+        "columns_changed": [],
         "previous_version": None,
         "version": seed["version"],
         "complete_to": facts["now"],
-        "missing": [
+        "missing_intervals": [
             {
                 "start": "1970-01-01T00:00:00+00:00",
                 "end": "9999-01-01T00:00:00+00:00",
                 "intervals": 1,
             }
         ],
+        "restatements": [],
+        "skipped": [],
+        "reused": None,
+        "may_adopt": False,
+        "schema_changes": [],
     }
 
 
@@ -158,8 +173,8 @@ def test_missing_intervals_are_counted_ranges(
     (flights / "vde.yaml").write_text(settings)
     weather = flights / "models" / "staging" / "weather.sql"
     weather.write_text(weather.read_text().replace("@hourly", cron))
-    changes = {each["model"]: each for each in planned(flights)["changes"]}
-    (missing,) = changes["staging.weather"]["missing"]
+    changes = {each["name"]: each for each in planned(flights)["changes"]}
+    (missing,) = changes["staging.weather"]["missing_intervals"]
     assert missing["start"] == "2013-01-01T00:00:00+00:00"
     days = datetime.fromisoformat(missing["end"]) - datetime(2013, 1, 1, tzinfo=UTC)
     assert days // timedelta(days=1) == missing["intervals"] // length > 4000

@@ -272,7 +272,7 @@ def test_an_environment_that_does_not_exist_has_the_versions_of_a_plan(landed: P
     text = (landed / EVENTS).read_text()
     (landed / EVENTS).write_text(text.replace("amount AS amount", "amount * 2 AS amount"))
     planned = call("plan", "dev", "--project", landed, "--format", "json", "--no-apply")
-    changes = {each["model"]: each["version"] for each in json.loads(planned.stdout)["changes"]}
+    changes = {each["name"]: each["version"] for each in json.loads(planned.stdout)["changes"]}
     edited = rendered(landed, "mart.daily", "--env", "dev")
     assert changes["staging.events"] != made["staging.events"]
     assert tables(edited["sql"]) == {physical("staging.events", changes["staging.events"])}

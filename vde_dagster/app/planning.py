@@ -118,9 +118,11 @@ def may_write(environment: str, owner: str | None) -> bool:
 
 
 def _graph_of(before: Mapping[ModelName, ModelSnapshot], graph: Graph) -> Graph:
-    """The shown models as a graph; the project's own where no model differs."""
+    """The shown models as a graph; taken from the project's where none of them differs."""
     same = all(
         name in graph and graph[name].fingerprint == snapshot.fingerprint
         for name, snapshot in before.items()
     )
-    return graph if same else stored_graph(before)
+    if not same:
+        return stored_graph(before)
+    return Graph({node.name: node for node in graph if node.name in before})

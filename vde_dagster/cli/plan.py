@@ -38,7 +38,7 @@ def command(
     if auto_apply and no_apply:
         raise click.UsageError("--auto-apply and --no-apply exclude each other.")
     from vde_dagster.app.world import VdeProject
-    from vde_dagster.cli.plan_view import plan_facts
+    from vde_dagster.cli.plan_facts import plan_facts
 
     project = VdeProject.load(folder)
     plan = make_plan(project, environment)

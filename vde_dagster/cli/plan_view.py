@@ -1,59 +1,56 @@
-"""A plan for people and for programs."""
+"""A plan for people: what changes, what that does to what is below, and what is to be computed."""
 
 from __future__ import annotations
 
+from collections import Counter
+from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, Final
 
-from vde_dagster import kinds
-from vde_dagster.cli.printing import instant
-from vde_dagster.cli.ranges import count, counted
+from vde_dagster.cli.ranges import count
 from vde_dagster.core.changes.difference import Change
 from vde_dagster.core.intervals import format_instant
 from vde_dagster.core.kind import External
 from vde_dagster.core.plan import ModelChange, Plan
+from vde_dagster.core.snapshot import Category
 
 if TYPE_CHECKING:
-    from rich.console import Console, RenderableType
+    from rich.console import Console
     from rich.text import Text
 
-    from vde_dagster.core.graph import Node
+    from vde_dagster.core.names import ModelName
 
-_MARKS: Final = {
-    Change.ADDED: ("+", "green", "new"),
-    Change.REMOVED: ("-", "red", "removed"),
-    Change.DIRECT: ("~", "yellow", "changed"),
-    Change.INDIRECT: ("~", "magenta", "changed above"),
-    Change.METADATA: ("~", "blue", "metadata"),
-    Change.NONE: (" ", "dim", "unchanged"),
+MOST: Final = 20
+"""How many models of a sort are shown before the rest is counted."""
+_FEWEST: Final = 3
+_ALL: Final = "--format json lists all"
+_NAME: Final = 40
+"""Names up to this length make a column."""
+
+_SECTIONS: Final = {
+    Change.ADDED: "New",
+    Change.REMOVED: "Removed",
+    Change.METADATA: "Only metadata",
+    Change.NONE: "Unchanged, with intervals to compute",
 }
 
 
 def print_plan(plan: Plan, console: Console) -> None:
     """Print what a plan changes and computes; unchanged models are only counted."""
-    console.print(_heading(plan))
-    shown = [each for each in plan.changes if _matters(plan, each)]
-    if shown:
-        console.print(_table(plan, shown))
+    _print(console, _heading(plan))
+    _print_changed(plan, console)
+    for change, title in _SECTIONS.items():
+        found = [each for each in plan.changes if each.change is change and _matters(plan, each)]
+        if found:
+            _print_section(plan, title, found, console)
+    console.print()
     for line in _totals(plan):
-        console.print(line)
-
-
-def plan_facts(plan: Plan) -> dict[str, object]:
-    """The JSON contract of a plan; sources are among its changes, with kind EXTERNAL."""
-    return {
-        "environment": plan.environment,
-        "plan_id": plan.plan_id,
-        "base_revision": plan.base_revision,
-        "now": instant(plan.now) if plan.now else None,
-        "empty": plan.is_empty,
-        "promotes": plan.promotes,
-        "changes": [_change_facts(plan, each) for each in plan.changes],
-    }
+        _print(console, line)
 
 
 def work_units(plan: Plan) -> int:
     """How many intervals a plan evaluates, over all models."""
-    return sum(count(plan.graph[each.name], each.missing) for each in plan.backfills)
+    return sum(count(plan.graph[each.name], each.to_evaluate) for each in plan.backfills)
 
 
 def is_source(plan: Plan, change: ModelChange) -> bool:
@@ -61,10 +58,19 @@ def is_source(plan: Plan, change: ModelChange) -> bool:
     return change.name in plan.graph and isinstance(plan.graph[change.name].model.kind, External)
 
 
+@dataclass(frozen=True, slots=True, kw_only=True)
+class _Branch:
+    """A model that changed, with those below it that nothing nearer changes."""
+
+    change: ModelChange
+    below: list[ModelChange] = field(default_factory=list)
+    kept: list[ModelChange] = field(default_factory=list)
+
+
 def _matters(plan: Plan, change: ModelChange) -> bool:
     if is_source(plan, change):
         return change.change not in (Change.NONE, Change.ADDED)
-    return change.change is not Change.NONE or bool(change.missing)
+    return change.change is not Change.NONE or bool(change.to_evaluate or change.skipped)
 
 
 def _heading(plan: Plan) -> Text:
@@ -76,101 +82,186 @@ def _heading(plan: Plan) -> Text:
     return Text(f"Plan for {plan.environment}{new}{at}", style="bold")
 
 
-def _table(plan: Plan, changes: list[ModelChange]) -> RenderableType:
-    from rich import box
-    from rich.table import Table
-    from rich.text import Text
+def _branches(plan: Plan) -> list[_Branch]:
+    """What was edited, each with what it reaches first; a model stands below one of them only."""
+    changes = {each.name: each for each in plan.changes}
+    nearest = _nearest(plan, changes)
+    branches = {
+        name: _Branch(change=each) for name, each in changes.items() if each.change is Change.DIRECT
+    }
+    for name, each in changes.items():
+        if each.change is not Change.INDIRECT:
+            continue
+        roots = nearest[name]
+        if not roots:
+            branches[name] = _Branch(change=each)
+        elif _is_kept(each):
+            branches[roots[0]].kept.append(each)
+        else:
+            branches[roots[0]].below.append(each)
+    return list(branches.values())
 
-    table = Table(box=box.SIMPLE_HEAD)
-    table.add_column("", no_wrap=True)
-    table.add_column("model", no_wrap=True)
-    table.add_column("change")
-    table.add_column("version", no_wrap=True)
-    table.add_column("to compute")
-    for change in changes:
-        mark, style, _ = _MARKS[change.change]
-        node = plan.graph.nodes.get(change.name)
-        table.add_row(
-            Text(mark, style=style),
-            Text(str(change.name), style=style),
-            _change(change),
-            _version(change),
-            _to_compute(change, node),
+
+def _nearest(
+    plan: Plan, changes: Mapping[ModelName, ModelChange]
+) -> dict[ModelName, tuple[ModelName, ...]]:
+    """For each model the edited ones above it that no other edited one stands between."""
+    found: dict[ModelName, tuple[ModelName, ...]] = {}
+    for node in plan.graph:
+        above: dict[ModelName, None] = {}
+        for parent in node.model.parents:
+            if changes[parent].change is Change.DIRECT:
+                above[parent] = None
+            else:
+                above |= dict.fromkeys(found[parent])
+        found[node.name] = tuple(above)
+    return found
+
+
+def _is_kept(change: ModelChange) -> bool:
+    """Whether nothing happens to a model, although something above it was edited."""
+    same = change.version == change.previous_version
+    return same and not change.to_evaluate and not change.skipped
+
+
+def _print_changed(plan: Plan, console: Console) -> None:
+    branches = _branches(plan)
+    if not branches:
+        return
+    _print_title("Changed", console)
+    below = max(_FEWEST, MOST // len(branches)) if len(branches) > 1 else MOST
+    for branch in branches[:MOST]:
+        _print_branch(plan, branch, below, console)
+    left = branches[MOST:]
+    if left:
+        others = sum(len(each.below) + len(each.kept) for each in left)
+        _print(console, f"... and {len(left):,} more, with {others:,} below ({_ALL})")
+
+
+def _print_branch(plan: Plan, branch: _Branch, most: int, console: Console) -> None:
+    from vde_dagster.cli.change_text import details, head
+
+    def is_rebuilt(change: ModelChange) -> bool:
+        return change.category is Category.INDIRECT_BREAKING
+
+    below = sorted(branch.below, key=is_rebuilt, reverse=True)
+    more, kept = len(below) - most, len(branch.kept)
+    notes = [f"... and {more:,} more below ({_ALL})"] if more > 0 else []
+    if kept:
+        each = "keeps its version" if kept == 1 else "keep their versions"
+        notes.append(f"{kept:,} below {each}: nothing that is read of this changes")
+    rail = _guides(console)
+    stem = rail.through if below or notes else rail.blank
+    _print(console, head(branch.change))
+    for line in details(plan, branch.change):
+        _print(console, line, first=stem, rest=stem)
+    shown = below[:most]
+    for number, change in enumerate(shown, 1):
+        last = number == len(shown) and not notes
+        stem = rail.blank if last else rail.through
+        _print(console, head(change), first=rail.last if last else rail.branch, rest=stem)
+        for line in details(plan, change):
+            _print(console, line, first=stem + rail.blank, rest=stem + rail.blank)
+    for number, note in enumerate(notes, 1):
+        last = number == len(notes)
+        _print(
+            console,
+            note,
+            first=rail.last if last else rail.branch,
+            rest=rail.blank if last else rail.through,
         )
-    return table
 
 
-def _change(change: ModelChange) -> Text:
+def _print_section(
+    plan: Plan, title: str, changes: Sequence[ModelChange], console: Console
+) -> None:
     from rich.text import Text
 
-    _, style, word = _MARKS[change.change]
-    text = Text(word, style=style)
-    if change.category is not None:
-        text.append(f", {change.category.value.replace('_', ' ')}", style=style)
-    for reason in change.reasons:
-        if change.change not in (Change.ADDED, Change.REMOVED):
-            text.append(f"\n{reason}", style="dim")
-    return text
+    from vde_dagster.cli.change_text import MARKS, version_and_work
+
+    _print_title(title, console)
+    shown = changes[:MOST]
+    width = min(_NAME, max(len(str(each.name)) for each in shown))
+    for change in shown:
+        mark, style, _ = MARKS[change.change]
+        line = Text(f"{mark} {str(change.name).ljust(width)}  ", style=style)
+        if change.change is Change.METADATA:
+            line.append("; ".join(change.reasons), style="dim")
+        else:
+            line.append_text(version_and_work(plan, change))
+        _print(console, line, rest="    ")
+    if len(changes) > MOST:
+        _print(console, f"... and {len(changes) - MOST:,} more ({_ALL})")
 
 
-def _to_compute(change: ModelChange, node: Node | None) -> Text:
+def _print_title(title: str, console: Console) -> None:
+    console.print(f"\n{title}", style="bold underline")
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class _Guides:
+    """The lines of a tree."""
+
+    branch: str = "├─ "
+    last: str = "└─ "
+    through: str = "│  "
+    blank: str = "   "
+
+
+def _guides(console: Console) -> _Guides:
+    try:
+        "├└│─".encode(console.encoding)
+    except UnicodeEncodeError:
+        return _Guides(branch="|- ", last="`- ", through="|  ")
+    return _Guides()
+
+
+def _print(console: Console, line: Text | str, *, first: str = "", rest: str = "  ") -> None:
+    """Print a line; where it is too long it goes on below, behind ``rest``."""
     from rich.text import Text
 
-    if node is None or isinstance(node.model.kind, External):
-        return Text("")
-    if not change.missing and change.complete_to is None and kinds.of(node.model).has_rows:
-        return Text("waits: what it reads has no data yet", style="dim")
-    return Text(counted(node, change.missing))
+    text = Text(line) if isinstance(line, str) else line
+    width = max(_NAME // 2, console.width - max(len(first), len(rest)))
+    for number, part in enumerate(text.wrap(console, width)):
+        part.rstrip()
+        guide = Text(rest if number else first, style="dim")
+        console.print(guide + part, soft_wrap=True)
 
 
-def _version(change: ModelChange) -> Text:
-    from rich.text import Text
+def _totals(plan: Plan) -> Iterator[str]:
+    from vde_dagster.cli.change_text import MARKS
 
-    new, old = (change.version or "")[:8], (change.previous_version or "")[:8]
-    if not new:
-        return Text(old, style="dim")
-    if not old or old == new:
-        return Text(new, style="cyan")
-    return Text(f"{old} -> {new}", style="cyan")
-
-
-def _totals(plan: Plan) -> list[str]:
     models = [each for each in plan.changes if not is_source(plan, each)]
     sources = len(plan.changes) - len(models)
-    tally: dict[str, int] = {}
-    for each in models:
-        word = _MARKS[each.change][2]
-        tally[word] = tally.get(word, 0) + 1
-    said = ", ".join(f"{number} {word}" for word, number in tally.items())
-    lines = [f"{said}; {sources} source{'s' if sources != 1 else ''}." if said else "No models."]
+    tally = Counter(each.change for each in models)
+    said = ", ".join(f"{tally[each]:,} {MARKS[each][2]}" for each in MARKS if tally[each])
+    yield f"{said}; {sources:,} source{'s' if sources != 1 else ''}." if said else "No models."
+    yield from _work_totals(plan)
+    reused = sum(1 for each in models if each.reuse and each.version != each.previous_version)
+    if reused:
+        yield f"Reused: what {reused:,} new version{'s' if reused != 1 else ''} hold already."
+    if plan.left_out:
+        yield f"Left as they are, since they are not selected: {_names(plan.left_out)}."
+    if plan.hidden:
+        yield f"Without a view in {plan.environment}, as in prod: {len(plan.hidden):,}."
+    for each in plan.not_restated:
+        yield f"Not computed again: {each.name}: {each.reason}"
+    if plan.gaps:
+        yield f"Less than is shown now will be held of {_names([each.name for each in plan.gaps])}."
+
+
+def _work_totals(plan: Plan) -> Iterator[str]:
     if plan.backfills:
-        units, models_ = work_units(plan), len(plan.backfills)
-        lines.append(
+        units, models = work_units(plan), len(plan.backfills)
+        at_most = f" ({len(plan.may_adopt):,} of them at most)" if plan.may_adopt else ""
+        yield (
             f"To compute: {units:,} interval{'s' if units != 1 else ''} "
-            f"in {models_} model{'s' if models_ != 1 else ''}."
+            f"in {models:,} model{'s' if models != 1 else ''}{at_most}."
         )
     elif plan.promotes:
-        lines.append("Nothing to compute: only views change.")
-    return lines
+        yield "Nothing to compute: only views change."
 
 
-def _change_facts(plan: Plan, change: ModelChange) -> dict[str, object]:
-    node = plan.graph.nodes.get(change.name)
-    return {
-        "model": str(change.name),
-        "kind": node.model.kind.keyword if node else None,
-        "change": change.change.value,
-        "category": change.category.value if change.category else None,
-        "reasons": list(change.reasons),
-        "previous_version": change.previous_version,
-        "version": change.version,
-        "complete_to": instant(change.complete_to) if change.complete_to else None,
-        "missing": [
-            {
-                "start": instant(each.start),
-                "end": instant(each.end),
-                "intervals": count(node, [each]) if node else 0,
-            }
-            for each in change.missing
-        ],
-    }
+def _names(names: Sequence[ModelName]) -> str:
+    shown = ", ".join(map(str, names[:MOST]))
+    return f"{shown} and {len(names) - MOST:,} more" if len(names) > MOST else shown

@@ -1,0 +1,127 @@
+"""What a plan says about one model, as lines for people."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Sequence
+from typing import TYPE_CHECKING, Final, assert_never
+
+from rich.text import Text
+
+from vde_dagster import kinds
+from vde_dagster.cli.ranges import count, counted
+from vde_dagster.core.changes.difference import Change, DecidedBy
+from vde_dagster.core.intervals import Interval, format_instant
+from vde_dagster.core.kind import External, View
+from vde_dagster.core.schema_changes import (
+    ColumnAdded,
+    ColumnDropped,
+    ColumnIncompatible,
+    ColumnWidened,
+    SchemaChange,
+)
+
+if TYPE_CHECKING:
+    from vde_dagster.core.graph import Node
+    from vde_dagster.core.plan import ModelChange, Plan
+
+MARKS: Final = {
+    Change.ADDED: ("+", "green", "new"),
+    Change.REMOVED: ("-", "red", "removed"),
+    Change.DIRECT: ("~", "yellow", "changed"),
+    Change.INDIRECT: ("~", "magenta", "changed above"),
+    Change.METADATA: ("~", "blue", "metadata"),
+    Change.NONE: (" ", "", "unchanged"),
+}
+"""Mark, style and word of each change."""
+
+_REASONS: Final = 5
+_RANGES: Final = 3
+
+
+def head(change: ModelChange) -> Text:
+    """The line that names a model and its category."""
+    mark, style, word = MARKS[change.change]
+    text = Text(f"{mark} {change.name}", style=f"bold {style}".strip())
+    said = [word] if change.change is Change.DIRECT else []
+    if change.category is not None:
+        said.append(change.category.value.replace("_", " "))
+    text.append(f"  {', '.join(said or [word])}", style=f"not bold {style}".strip())
+    if change.decided_by is DecidedBy.PERSON:
+        text.append(" (decided by a person)", style="not bold")
+    elif change.undecidable:
+        text.append(" (undecidable)", style="not bold")
+    return text
+
+
+def details(plan: Plan, change: ModelChange) -> Iterator[Text]:
+    """What stands below it: reasons, changes of the table in place, versions, and the work."""
+    for reason in change.reasons[:_REASONS]:
+        yield Text(reason, style="dim")
+    more = len(change.reasons) - _REASONS
+    if more > 0:
+        yield Text(f"... and {more:,} more reason{'s' if more > 1 else ''}", style="dim")
+    for each in change.schema_changes:
+        yield Text(f"in place: {_schema_change(each)}")
+    yield version_and_work(plan, change)
+
+
+def version_and_work(plan: Plan, change: ModelChange) -> Text:
+    """The versions of a model, and what has to be computed of it."""
+    text = Text(_version(change), style="cyan")
+    work = "; ".join(_work(plan, change))
+    if work:
+        text.append(f"  {work}", style="default")
+    return text
+
+
+def _version(change: ModelChange) -> str:
+    new, old = (change.version or "")[:8], (change.previous_version or "")[:8]
+    if not new or not old:
+        return new or old
+    return f"{old} stays" if old == new else f"{old} -> {new}"
+
+
+def _work(plan: Plan, change: ModelChange) -> Iterator[str]:
+    node = plan.graph.nodes.get(change.name)
+    if node is None or isinstance(node.model.kind, External):
+        return
+    if change.missing:
+        yield _counted(node, change.missing)
+    if change.restated:
+        yield f"again: {_counted(node, change.restated)}"
+    if change.skipped:
+        yield f"left out: {_counted(node, change.skipped)}"
+    if change.may_adopt:
+        yield "at most, since the rows above may turn out to be equal"
+    if change.reuse is not None and change.version != change.previous_version:
+        owner = change.reuse.owner
+        by = f" of {owner}" if owner not in (None, plan.environment) else ""
+        yield f"reuses {_counted(node, change.reuse.held, 'the view')}{by}"
+    if not change.missing and change.complete_to is None and kinds.of(node.model).has_rows:
+        yield "waits: what it reads has no data yet"
+
+
+def _counted(node: Node, ranges: Sequence[Interval], view: str = "make the view") -> str:
+    if isinstance(node.model.kind, View):
+        return view
+    if len(ranges) <= _RANGES or not kinds.is_by_interval(node.model):
+        return counted(node, ranges)
+    first, last = format_instant(ranges[0].start), format_instant(ranges[-1].end)
+    return f"{count(node, ranges):,} intervals in {len(ranges):,} ranges, {first} to {last}"
+
+
+def _schema_change(change: SchemaChange) -> str:
+    match change:
+        case ColumnAdded():
+            return f"adds column `{change.column}` ({change.type})"
+        case ColumnDropped():
+            return f"views show column `{change.column}` no more"
+        case ColumnWidened():
+            return f"widens column `{change.column}` from {change.before} to {change.after}"
+        case ColumnIncompatible():
+            return (
+                f"column `{change.column}` would become {change.after}, which does not hold all "
+                f"values of {change.before}"
+            )
+        case _:
+            assert_never(change)

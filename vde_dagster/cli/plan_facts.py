@@ -1,0 +1,111 @@
+"""A plan for programs: the JSON contract that docs/cli.md describes."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING, assert_never
+
+from vde_dagster.cli.printing import instant
+from vde_dagster.cli.ranges import count
+from vde_dagster.core.plain import to_plain
+from vde_dagster.core.plan import ModelChange, Plan, Reuse
+from vde_dagster.core.plan_options import PlanOptions
+from vde_dagster.core.schema_changes import (
+    ColumnAdded,
+    ColumnDropped,
+    ColumnIncompatible,
+    ColumnWidened,
+    SchemaChange,
+)
+
+if TYPE_CHECKING:
+    from collections.abc import Sequence
+
+    from vde_dagster.core.graph import Node
+    from vde_dagster.core.intervals import Interval
+
+Facts = dict[str, object]
+
+
+def plan_facts(plan: Plan) -> Facts:
+    """The document of a plan; sources are among its changes, with kind EXTERNAL."""
+    return {
+        "environment": plan.environment,
+        "plan_id": plan.plan_id,
+        "base_revision": plan.base_revision,
+        "now": instant(plan.now) if plan.now else None,
+        "empty": plan.is_empty,
+        "promotes": plan.promotes,
+        "options": to_plain(PlanOptions, plan.options),
+        "changes": [_change(plan.graph.nodes.get(each.name), each) for each in plan.changes],
+        "views": [str(name) for name in plan.views],
+        "removed_views": [str(name) for name in plan.removed],
+        "hidden": sorted(str(name) for name in plan.hidden),
+        "left_out": [str(name) for name in plan.left_out],
+        "not_restated": [
+            {"name": str(each.name), "reason": each.reason} for each in plan.not_restated
+        ],
+        "gaps": [
+            {"name": str(each.name), "intervals": _ranges(plan.graph[each.name], each.intervals)}
+            for each in plan.gaps
+        ],
+    }
+
+
+def _change(node: Node | None, change: ModelChange) -> Facts:
+    return {
+        "name": str(change.name),
+        "kind": node.model.kind.keyword if node else None,
+        "change": change.change.value,
+        "category": change.category.value if change.category else None,
+        "decided_by": change.decided_by.value,
+        "undecidable": change.undecidable,
+        "reasons": list(change.reasons),
+        "columns_changed": list(change.columns_changed),
+        "previous_version": change.previous_version,
+        "version": change.version,
+        "complete_to": instant(change.complete_to) if change.complete_to else None,
+        "missing_intervals": _ranges(node, change.missing),
+        "restatements": _ranges(node, change.restated),
+        "skipped": _ranges(node, change.skipped),
+        "reused": _reused(node, change.reuse),
+        "may_adopt": change.may_adopt,
+        "schema_changes": [_schema_change(each) for each in change.schema_changes],
+    }
+
+
+def _ranges(node: Node | None, ranges: Sequence[Interval]) -> list[Facts]:
+    return [
+        {
+            "start": instant(each.start),
+            "end": instant(each.end),
+            "intervals": count(node, [each]) if node else 0,
+        }
+        for each in ranges
+    ]
+
+
+def _reused(node: Node | None, reuse: Reuse | None) -> Facts | None:
+    if reuse is None:
+        return None
+    return {
+        "intervals": _ranges(node, reuse.held),
+        "owner": reuse.owner,
+        "shown_by": list(reuse.shown_by),
+    }
+
+
+def _schema_change(change: SchemaChange) -> Facts:
+    what: tuple[str, str | None, str | None]
+    match change:
+        case ColumnAdded():
+            what = ("added", None, change.type)
+        case ColumnDropped():
+            what = ("dropped", change.type, None)
+        case ColumnWidened():
+            what = ("widened", change.before, change.after)
+        case ColumnIncompatible():
+            what = ("incompatible", change.before, change.after)
+        case _:
+            assert_never(change)
+    kind, old, new = what
+    return {"change": kind, "column": change.column, "old": old, "new": new}
