@@ -11,9 +11,10 @@ from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 
 from vde_dagster.core.errors import ProjectInvalid
-from vde_dagster.core.graph import build_graph
+from vde_dagster.core.graph import build_graph, sources
+from vde_dagster.core.names import ModelName
 from vde_dagster.project.configuration import read_configuration
-from vde_dagster.project.loading import load_files, load_project
+from vde_dagster.project.loading import load_files, load_for_comparison, load_project
 from vde_dagster.project.model_files import read_model
 
 EXAMPLE = Path(__file__).parents[2] / "examples" / "nyc_flights"
@@ -99,6 +100,7 @@ def test_every_bad_input_is_told_once_with_file_line_and_advice_and_nothing_is_w
         ("name: x\nenvironments: [dev]\n", 2, "environments"),
         ("name: x\nenvironments: {dev: {follow_files: maybe}}\n", 2, "maybe"),
         ("name: x\nenvironments: {'//': {}}\n", 2, "//"),
+        ("name: x\nstrict_columns: perhaps\n", 2, "perhaps"),
         ("name: x\nname: y\n", 2, "twice"),
         ("name: x\n? [a, b]\n: c\n", 2, "single word"),
         ("name: x\n  bad: indent\n", 2, "YAML"),
@@ -144,6 +146,17 @@ def test_production_never_follows_files(tmp_path: Path) -> None:
     text = "name: x\nenvironments: {PROD: {follow_files: true}, Dev: {follow_files: false}}\n"
     found = read_configuration(write(tmp_path, {"vde.yaml": text}))
     assert [found.follows_files(each) for each in ("prod", "dev", "other")] == [False, False, True]
+
+
+@pytest.mark.parametrize(
+    "text,strict",
+    [("", False), ("strict_columns: false\n", False), ("strict_columns: true\n", True)],
+)
+def test_columns_that_nobody_reads_are_strict_where_the_project_says_so(
+    tmp_path: Path, text: str, strict: bool
+) -> None:
+    found = read_configuration(write(tmp_path, {"vde.yaml": f"name: x\n{text}"}))
+    assert found.strict_columns is strict
 
 
 def test_a_folder_without_vde_yaml_is_no_project(tmp_path: Path) -> None:
@@ -376,3 +389,33 @@ def test_no_mutation_of_the_sources_gives_another_error(tmp_path: Path, data: by
     _loads_or_refuses(
         tmp_path, {"external_models.yaml": data, "models/m/x.sql": "SELECT a FROM raw.t"}
     )
+
+
+OFF = "MODEL (name m.off, kind FULL, enabled false);\nSELECT 1 AS a"
+
+
+def test_sources_need_not_be_declared_for_a_comparison_only(tmp_path: Path) -> None:
+    folder = write(tmp_path, {"models/m/x.sql": "SELECT a, b FROM raw.other"})
+    with pytest.raises(ProjectInvalid, match="declared source"):
+        load_project(folder)
+    graph = load_for_comparison(folder).graph
+    assert sorted(str(name) for name in sources(graph)) == ["raw.other", "raw.t"]
+    assert graph[ModelName("raw", "other")].columns == ()
+    assert [each.name for each in graph[ModelName("m", "x")].columns] == ["a", "b"]
+
+
+@pytest.mark.parametrize(
+    "files,told",
+    [
+        ({"models/m/x.sql": "SELECT a FROM other.raw.t"}, "another catalog"),
+        ({"models/m/x.sql": "SELECT a FROM m.off", "models/m/off.sql": OFF}, "disabled"),
+        ({"models/m/x.sql": "SELECT a FROM m.y", "models/m/y.sql": "SELECT FROM"}, "y.sql"),
+        ({"models/m/x.sql": "SELECT a FROM m.x"}, "itself"),
+    ],
+)
+def test_what_is_no_source_is_not_declared_for_a_comparison(
+    tmp_path: Path, files: dict[str, str | bytes], told: str
+) -> None:
+    with pytest.raises(ProjectInvalid, match=told) as caught:
+        load_for_comparison(write(tmp_path, files))
+    assert len(caught.value.problems) == 1

@@ -37,6 +37,7 @@ _KEYS: Final = (
     "name",
     "spark",
     "state",
+    "strict_columns",
     "variables",
 )
 
@@ -91,7 +92,10 @@ class SparkConfiguration:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Configuration:
-    """A project's settings. ``folder`` is absolute; state lies in its ``.vde`` by default."""
+    """A project's settings. ``folder`` is absolute; state lies in its ``.vde`` by default.
+
+    ``strict_columns`` makes it breaking to remove or change a column that no model reads.
+    """
 
     folder: Path
     name: str
@@ -103,6 +107,7 @@ class Configuration:
     follow_files: Mapping[str, bool] = field(default_factory=dict)
     variables: Mapping[str, object] = field(default_factory=dict)
     suffix_target: SuffixTarget = SuffixTarget.SCHEMA
+    strict_columns: bool = False
 
     @property
     def naming(self) -> ViewNaming:
@@ -183,6 +188,7 @@ def _configuration(root: Entry, folder: Path, reader: Reader) -> Configuration:
         follow_files=_environments(keys.get("environments"), reader),
         variables=_variables(keys.get("variables"), reader),
         suffix_target=_suffix_target(keys.get("environment_suffix_target"), catalog, reader),
+        strict_columns=reader.flag(keys.get("strict_columns"), default=False),
     )
 
 
