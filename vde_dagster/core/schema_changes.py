@@ -7,7 +7,12 @@ column, and a dropped one leaves the views only.
 
 from __future__ import annotations
 
+import re
+from collections.abc import Sequence
 from dataclasses import dataclass
+from typing import Final
+
+from vde_dagster.core.dsha import Column
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -45,3 +50,77 @@ class ColumnIncompatible:
 
 
 SchemaChange = ColumnAdded | ColumnWidened | ColumnDropped | ColumnIncompatible
+
+
+def schema_changes(before: Sequence[Column], after: Sequence[Column]) -> tuple[SchemaChange, ...]:
+    """What has to be done to a table of ``before`` so that it takes rows of ``after``.
+
+    Those of the columns that there are first, then those that are added. Names are compared
+    without case. Nothing is said of a column whose type is not known on both sides, and a
+    description or an order is no change.
+
+    Args:
+        before: The columns of the table, with types as Spark writes them.
+        after: Those of the rows.
+    """
+    wanted = {column.name.lower(): column for column in after}
+    known = {column.name.lower() for column in before}
+    changes: list[SchemaChange] = []
+    for column in before:
+        new = wanted.get(column.name.lower())
+        if new is None:
+            changes.append(ColumnDropped(column=column.name, type=column.type))
+        else:
+            changes += _retyped(column, new)
+    changes += [
+        ColumnAdded(column=each.name, type=each.type)
+        for each in after
+        if each.name.lower() not in known
+    ]
+    return tuple(changes)
+
+
+def _retyped(before: Column, after: Column) -> list[SchemaChange]:
+    old, new = _stored_type(before.type), _stored_type(after.type)
+    if old == new or _UNKNOWN in (old, new):
+        return []
+    if _holds(new, old):
+        return [ColumnWidened(column=before.name, before=before.type, after=after.type)]
+    return [ColumnIncompatible(column=before.name, before=before.type, after=after.type)]
+
+
+_UNKNOWN: Final = "unknown"
+_PROMOTIONS: Final = (("int", "bigint"), ("float", "double"))
+"""What Iceberg's format version 2 promotes, beside decimals of more digits (specification,
+*Schema Evolution*)."""
+_STORED_AS: Final = {
+    "tinyint": "int",
+    "byte": "int",
+    "smallint": "int",
+    "short": "int",
+    "integer": "int",
+    "long": "bigint",
+    "real": "float",
+    "": _UNKNOWN,
+}
+"""Types of Spark that Iceberg stores as another one."""
+_DECIMAL: Final = re.compile(r"decimal\((\d+),(\d+)\)")
+_TEXT: Final = re.compile(r"(var)?char\(\d+\)")
+
+
+def _stored_type(written: str) -> str:
+    """A type of Spark as Iceberg has it, without white space."""
+    name = "".join(written.lower().split())
+    if _TEXT.fullmatch(name):
+        return "string"
+    if name == "decimal":
+        return "decimal(10,0)"
+    return _STORED_AS.get(name, name)
+
+
+def _holds(wide: str, narrow: str) -> bool:
+    """Whether Iceberg turns one type into the other in place, without losing a value."""
+    if (narrow, wide) in _PROMOTIONS:
+        return True
+    new, old = _DECIMAL.fullmatch(wide), _DECIMAL.fullmatch(narrow)
+    return new is not None and old is not None and new[2] == old[2] and int(new[1]) >= int(old[1])
