@@ -104,7 +104,7 @@ def data_parts(model: Model, canonical: CanonicalQuery | None) -> tuple[str, ...
         f"storage={_storage_part(model)}",
         f"stamp={model.stamp}",
         *(f"column={column.name.lower()} {column.type.lower()}" for column in model.columns),
-        *(f"statement={each}" for each in _statements(model)),
+        *(f"statement={each}" for each in statement_parts(model)),
         f"body={_body_part(model, canonical)}",
     )
 
@@ -259,7 +259,7 @@ def _body_part(model: Model, canonical: CanonicalQuery | None) -> str:
             return ""
 
 
-def _statements(model: Model) -> list[str]:
+def statement_parts(model: Model) -> list[str]:
     """The statements in front of a query or function and behind it; they may do anything."""
     if not isinstance(model.body, Query | PythonFunction):
         return []

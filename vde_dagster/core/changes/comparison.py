@@ -1,75 +1,167 @@
-"""Two graphs side by side: how each model differs, with a category and reasons."""
+"""Two graphs side by side: how each model differs, with a category and reasons.
+
+A change is followed from the models that were edited to those that it reaches, by what the rows and
+columns of each follow from (seed 000, *Automatic Change Categorization*, down to the column).
+"""
 
 from __future__ import annotations
 
-from vde_dagster.core.categorize import Verdict, categorize, reads_every_column
-from vde_dagster.core.changes.difference import Change, Difference, Rules
-from vde_dagster.core.graph import Graph, Node
-from vde_dagster.core.names import ModelName
-from vde_dagster.core.snapshot import Category
+from collections.abc import Mapping
+from dataclasses import dataclass, field, replace
+from typing import Final
 
-DEFAULT_RULES = Rules()
+from vde_dagster.core.changes.difference import Change, Difference, Rules
+from vde_dagster.core.changes.flow import (
+    Flow,
+    changed_models,
+    flow_of,
+    unchanged_flow,
+)
+from vde_dagster.core.changes.reasons import children_of, why_reached
+from vde_dagster.core.changes.verdicts import Delta, Verdict, direct_verdict
+from vde_dagster.core.graph import Graph, Node
+from vde_dagster.core.kind import Embedded, External
+from vde_dagster.core.meaning.parts import digest_of
+from vde_dagster.core.names import ModelName
+from vde_dagster.core.snapshot import Category, DecidedBy
+
+DEFAULT_RULES: Final = Rules()
+
+_KEEPING: Final = (
+    Category.FORWARD_ONLY,
+    Category.INDIRECT_NON_BREAKING,
+    Category.METADATA,
+)
 
 
 def compare_graphs(
     before: Graph, after: Graph, rules: Rules = DEFAULT_RULES
 ) -> dict[ModelName, Difference]:
-    """How each model differs: those of ``after`` parents first, then removed ones by name."""
-    reaching: set[ModelName] = set()
-    found: dict[ModelName, Difference] = {}
-    for node in after:
-        difference = _difference(node, before, reaching)
-        if difference.category is not None and difference.category.reaches_children:
-            reaching.add(node.name)
-        found[node.name] = difference
-    for node in before:
-        if node.name not in after:
-            reasons = ("no longer in the project",)
-            found[node.name] = Difference(name=node.name, change=Change.REMOVED, reasons=reasons)
+    """How each model differs: those of ``after`` parents first, then removed ones by name.
+
+    Linear in the models that changed and in what they read.
+    """
+    changed = changed_models(before, after)
+    if not changed:
+        return {node.name: Difference(name=node.name, change=Change.NONE) for node in after}
+    comparison = _Comparison(
+        before=before,
+        rules=rules,
+        old=_flows(before, changed),
+        children=children_of(after),
+    )
+    found = {
+        node.name: comparison.difference(node)
+        if node.name in changed
+        else comparison.unchanged(node)
+        for node in after
+    }
+    reasons = ("no longer in the project",)
+    removed = (name for name in before.nodes if name not in after)
+    for name in sorted(removed):
+        columns = tuple(each.name.lower() for each in before[name].columns)
+        found[name] = Difference(
+            name=name, change=Change.REMOVED, reasons=reasons, columns_changed=columns
+        )
     return found
 
 
-def _difference(node: Node, before: Graph, reaching: set[ModelName]) -> Difference:
-    if node.name not in before:
-        return Difference(name=node.name, change=Change.ADDED, reasons=("new model",), rebuild=True)
-    change, verdict = _verdict(node, before[node.name], reaching)
-    if verdict is None:
-        return Difference(name=node.name, change=change)
-    kept = (Category.INDIRECT_NON_BREAKING, Category.METADATA)
-    return Difference(
-        name=node.name,
-        change=change,
-        category=verdict.category,
-        reasons=verdict.reasons,
-        rebuild=verdict.category not in kept,
-    )
+def _flows(graph: Graph, changed: set[ModelName]) -> dict[ModelName, Flow]:
+    flows: dict[ModelName, Flow] = {}
+    for node in graph:
+        known = flow_of(node, flows) if node.name in changed else unchanged_flow(node)
+        flows[node.name] = known
+    return flows
 
 
-def _verdict(node: Node, before: Node, reaching: set[ModelName]) -> tuple[Change, Verdict | None]:
-    """How a model changed, and what that means; no verdict for an unchanged one."""
-    old, new = before.fingerprint, node.fingerprint
-    if old == new:
-        return Change.NONE, None
-    above = sorted(str(parent) for parent in node.model.parents if parent in reaching)
-    reason = f"reads {', '.join(above)}, which changed"
-    if old.data != new.data:
-        verdict = categorize(before, node)
-        if above and not verdict.category.reaches_children:
-            # Its own change keeps its rows, but those of its parents do not.
-            verdict = Verdict(category=Category.BREAKING, reasons=(*verdict.reasons, reason))
-        return Change.DIRECT, verdict
-    if old.parent_data != new.parent_data:
-        return Change.INDIRECT, _indirect(node, reason if above else None)
-    return Change.METADATA, Verdict(category=Category.METADATA, reasons=("only metadata changed",))
+@dataclass(slots=True, kw_only=True)
+class _Comparison:
+    """The differences of a graph's models, parents first: each is judged with those above it."""
+
+    before: Graph
+    rules: Rules
+    old: Mapping[ModelName, Flow]
+    children: Mapping[ModelName, list[Node]]
+    new: dict[ModelName, Flow] = field(default_factory=dict)
+
+    def unchanged(self, node: Node) -> Difference:
+        """A model that is the same with all that is above it."""
+        self.new[node.name] = self.old[node.name]
+        return Difference(name=node.name, change=Change.NONE)
+
+    def difference(self, node: Node) -> Difference:
+        """How a model differs; what it passes on to its readers is kept for them."""
+        flow = flow_of(node, self.new)
+        if node.name not in self.before:
+            self.new[node.name] = flow
+            columns = tuple(flow.columns)
+            return Difference(
+                name=node.name,
+                change=Change.ADDED,
+                reasons=("new model",),
+                rebuild=_is_stored(node),
+                columns_changed=columns,
+            )
+        old = self.old[node.name]
+        delta = Delta.between(old, flow)
+        change, verdict = self._verdict(node, delta)
+        self.new[node.name] = _passed_on(verdict, old, flow)
+        return Difference(
+            name=node.name,
+            change=change,
+            category=verdict.category,
+            reasons=verdict.reasons,
+            decided_by=verdict.decided_by,
+            undecidable=verdict.undecidable,
+            rebuild=_is_stored(node) and verdict.category not in _KEEPING,
+            columns_changed=() if verdict.category in _KEPT_WHOLE else delta.columns,
+        )
+
+    def _verdict(self, node: Node, delta: Delta) -> tuple[Change, Verdict]:
+        before = self.before[node.name]
+        above = tuple(why_reached(node, self.old, self.new))
+        if before.fingerprint.data != node.fingerprint.data:
+            verdict = direct_verdict(
+                before, node, delta, above=above, children=self.children, rules=self.rules
+            )
+            return Change.DIRECT, verdict
+        if before.fingerprint.parent_data != node.fingerprint.parent_data:
+            return Change.INDIRECT, _indirect_verdict(node, delta, above)
+        own = before.fingerprint.metadata != node.fingerprint.metadata
+        reason = "only metadata changed" if own else "only metadata of what it reads changed"
+        return Change.METADATA, Verdict(category=Category.METADATA, reasons=(reason,))
 
 
-def _indirect(node: Node, above: str | None) -> Verdict:
-    """What a change of parents only means; ``above`` tells which of them change rows or columns."""
-    if above is not None:
-        return Verdict(category=Category.INDIRECT_BREAKING, reasons=(above,))
-    if reads_every_column(node):
-        reason = "may read columns that it does not name, and its parents have other ones now"
-        return Verdict(category=Category.INDIRECT_BREAKING, reasons=(reason,))
-    return Verdict(
-        category=Category.INDIRECT_NON_BREAKING, reasons=("nothing that it reads changed",)
-    )
+_KEPT_WHOLE: Final = (Category.INDIRECT_NON_BREAKING, Category.METADATA)
+
+
+def _indirect_verdict(node: Node, delta: Delta, above: tuple[str, ...]) -> Verdict:
+    """What changes above a model mean for it: they reach its rows or columns, or they do not."""
+    if not delta:
+        reason = "nothing that it reads changed"
+        return Verdict(category=Category.INDIRECT_NON_BREAKING, reasons=(reason,))
+    if getattr(node.model.kind, "forward_only", False):
+        reason = "its kind is forward-only: it keeps its rows, and goes on with what it reads now"
+        return Verdict(category=Category.FORWARD_ONLY, reasons=(*above, reason))
+    return Verdict(category=Category.INDIRECT_BREAKING, reasons=above)
+
+
+def _passed_on(verdict: Verdict, old: Flow, new: Flow) -> Flow:
+    """What a model's readers find, as far as a category or a person says so.
+
+    Where a change is not to reach them, what was there before counts as unchanged.
+    """
+    person = verdict.decided_by is DecidedBy.PERSON
+    if verdict.category is Category.FORWARD_ONLY or (
+        person and verdict.category is Category.NON_BREAKING
+    ):
+        kept = {name: old.columns.get(name, each) for name, each in new.columns.items()}
+        return Flow(rows=old.rows, columns=kept, unknown=old.unknown)
+    if person and verdict.category is Category.BREAKING:
+        return replace(new, rows=digest_of("decided", new.rows))
+    return new
+
+
+def _is_stored(node: Node) -> bool:
+    """Whether a model has a table or view of its own that the project makes."""
+    return not isinstance(node.model.kind, External | Embedded)
