@@ -1,0 +1,112 @@
+"""Why a model's change has its category, in words for a person."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Iterator, Mapping, Sequence
+from typing import Final
+
+from sqlglot import exp
+
+from vde_dagster.core.changes.flow import Flow, reads_of
+from vde_dagster.core.graph import Graph, Node
+from vde_dagster.core.meaning.parts import EVERY, ROWS
+from vde_dagster.core.names import ModelName
+from vde_dagster.core.sql.canonical_form import canonical_form
+
+_MOST: Final = 3
+"""How many names are told in one reason; what is more is counted."""
+
+_CLAUSES: Final = {
+    "from_": "FROM",
+    "joins": "joins",
+    "laterals": "LATERAL VIEW",
+    "where": "WHERE",
+    "group": "GROUP BY",
+    "having": "HAVING",
+    "qualify": "QUALIFY",
+    "distinct": "DISTINCT",
+    "order": "ORDER BY",
+    "limit": "LIMIT",
+    "offset": "OFFSET",
+}
+
+
+def listed(names: Iterable[object]) -> str:
+    """Names in one text; of many only the first ones."""
+    every = [str(each) for each in names]
+    rest = len(every) - _MOST
+    return ", ".join(every[:_MOST]) + (f" and {rest} more" if rest > 0 else "")
+
+
+def quoted(columns: Iterable[str]) -> str:
+    """Names of columns in one text."""
+    return listed(f"`{each}`" for each in columns)
+
+
+def why_rows_differ(before: Node, after: Node) -> str:
+    """Which clauses of a query differ, where its own rows may be others."""
+    if before.canonical is None or after.canonical is None:
+        return "its content changed"
+    old, new = before.canonical.expression, after.canonical.expression
+    words = (
+        _clauses(old, new) if isinstance(old, exp.Select) and isinstance(new, exp.Select) else []
+    )
+    told = listed(words) if words else "what its query is made of"
+    return f"may have other rows: {told} changed"
+
+
+def _clauses(old: exp.Select, new: exp.Select) -> list[str]:
+    found = [word for key, word in _CLAUSES.items() if _form(old, key) != _form(new, key)]
+    if _ctes(old) != _ctes(new):
+        found.append("a common table expression")
+    return found
+
+
+def _form(select: exp.Select, key: str) -> str:
+    value = select.args.get(key)
+    nodes = value if isinstance(value, list) else [value] if value is not None else []
+    return " ".join(canonical_form(each) for each in nodes)
+
+
+def _ctes(select: exp.Select) -> list[str]:
+    return sorted(canonical_form(each.this) for each in select.ctes)
+
+
+def why_reached(
+    node: Node, before: Mapping[ModelName, Flow], after: Mapping[ModelName, Flow]
+) -> Iterator[str]:
+    """What of its parents a model follows from that is another thing after a change."""
+    found: dict[ModelName, list[str]] = {}
+    for read in sorted(reads_of(node)):
+        old, new = before.get(read.model), after.get(read.model)
+        if new is not None and (old is None or old.read(read.column) != new.read(read.column)):
+            found.setdefault(read.model, []).append(read.column)
+    for parent, columns in found.items():
+        if ROWS in columns:
+            yield f"reads {parent}, whose rows may be others"
+        elif EVERY in columns:
+            yield f"may read every column of {parent}, which has other ones"
+        else:
+            yield f"reads {quoted(columns)} of {parent}, which may have other values"
+
+
+def readers_of(
+    name: ModelName, columns: Sequence[str], children: Mapping[ModelName, list[Node]]
+) -> dict[str, list[ModelName]]:
+    """Which models read each of a model's columns."""
+    found: dict[str, list[ModelName]] = {column: [] for column in columns}
+    for child in children.get(name, ()):
+        read = {each.column for each in reads_of(child) if each.model == name}
+        for column in columns:
+            if column in read or EVERY in read:
+                found[column].append(child.name)
+    return found
+
+
+def children_of(graph: Graph) -> dict[ModelName, list[Node]]:
+    """Who reads each model, in the graph's order."""
+    found: dict[ModelName, list[Node]] = {}
+    for node in graph:
+        for parent in dict.fromkeys(node.model.parents):
+            found.setdefault(parent, []).append(node)
+    return found

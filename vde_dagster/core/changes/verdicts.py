@@ -1,0 +1,210 @@
+"""What a direct change of a model does to its readers (seed 000, *Automatic Categorization*)."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Mapping
+from dataclasses import dataclass
+
+from vde_dagster.core.changes.difference import Rules
+from vde_dagster.core.changes.flow import Flow
+from vde_dagster.core.changes.reasons import listed, quoted, readers_of, why_rows_differ
+from vde_dagster.core.fingerprint import loading_parts, statement_parts
+from vde_dagster.core.graph import Node
+from vde_dagster.core.kind import Managed
+from vde_dagster.core.meaning.parts import EVERY
+from vde_dagster.core.model import PythonFunction
+from vde_dagster.core.names import ModelName
+from vde_dagster.core.snapshot import Category, DecidedBy
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Verdict:
+    """A category with the reasons that a person reads."""
+
+    category: Category
+    reasons: tuple[str, ...]
+    decided_by: DecidedBy = DecidedBy.AUTOMATIC
+    undecidable: bool = False
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Delta:
+    """What of a model's flow differs: its rows, and columns by their names in lower case."""
+
+    rows: bool
+    added: tuple[str, ...]
+    removed: tuple[str, ...]
+    changed: tuple[str, ...]
+    kept: tuple[str, ...]
+
+    @classmethod
+    def between(cls, old: Flow, new: Flow) -> Delta:
+        """What differs between the flows of one model. Unknown columns are one, named ``*``."""
+        before = {**old.columns, EVERY: old.unknown}
+        after = {**new.columns, EVERY: new.unknown}
+        rows = old.rows != new.rows
+        open_ended = not rows and before[EVERY] != after[EVERY]
+        names = [name for name in new.columns if name in old.columns]
+        differing = [name for name in names if old.columns[name] != new.columns[name]]
+        return cls(
+            rows=rows,
+            added=tuple(name for name in new.columns if name not in old.columns),
+            removed=tuple(name for name in old.columns if name not in new.columns),
+            changed=(*differing, *([EVERY] if open_ended else [])),
+            kept=tuple(name for name in names if name not in differing),
+        )
+
+    def __bool__(self) -> bool:
+        return bool(self.rows or self.added or self.removed or self.changed)
+
+    @property
+    def columns(self) -> tuple[str, ...]:
+        """The columns that are added or removed, or may have other values: all in other rows."""
+        kept = self.kept if self.rows else ()
+        return tuple(name for name in (*kept, *self.changed, *self.added, *self.removed))
+
+
+def direct_verdict(
+    before: Node,
+    after: Node,
+    delta: Delta,
+    *,
+    above: tuple[str, ...],
+    children: Mapping[ModelName, list[Node]],
+    rules: Rules,
+) -> Verdict:
+    """The category of a model whose own data hash changed.
+
+    Args:
+        before: The model as it was.
+        after: The model as it is.
+        delta: What of it differs, its parents' changes with it.
+        above: What of its parents it follows from that changed, for people.
+        children: Who reads each model now.
+        rules: How changes are judged.
+    """
+    verdict = _automatic(before, after, delta, above=above, children=children, rules=rules)
+    chosen = rules.decisions.get(after.name)
+    if chosen is not None:
+        return Verdict(
+            category=chosen,
+            reasons=verdict.reasons,
+            decided_by=DecidedBy.PERSON,
+            undecidable=verdict.undecidable,
+        )
+    if not _goes_forward(before, after, rules):
+        return verdict
+    reason = "forward-only: what is there stays, and the change counts from now on"
+    return Verdict(category=Category.FORWARD_ONLY, reasons=(*verdict.reasons, reason))
+
+
+def _goes_forward(before: Node, after: Node, rules: Rules) -> bool:
+    if before.model.kind.keyword != after.model.kind.keyword:
+        return False
+    return rules.forward_only or bool(getattr(after.model.kind, "forward_only", False))
+
+
+def _automatic(
+    before: Node,
+    after: Node,
+    delta: Delta,
+    *,
+    above: tuple[str, ...],
+    children: Mapping[ModelName, list[Node]],
+    rules: Rules,
+) -> Verdict:
+    unclear = _undecidable(before, after)
+    if unclear is not None:
+        return Verdict(category=Category.BREAKING, reasons=(unclear, *above), undecidable=True)
+    own = list(_own_rows(before, after)) if delta.rows else []
+    readers = readers_of(after.name, (*delta.removed, *delta.changed), children)
+    lost = list(_lost(delta, readers, strict=rules.strict_columns))
+    reasons = [*own, *(reason for reason, _ in lost)]
+    if delta.added:
+        reasons.append(f"adds {quoted(delta.added)}")
+    breaking = delta.rows or any(breaks for _, breaks in lost)
+    reasons += above if delta.rows or delta.changed else ()
+    category = Category.BREAKING if breaking else Category.NON_BREAKING
+    return Verdict(category=category, reasons=tuple(reasons) or _harmless(before, after))
+
+
+def _undecidable(before: Node, after: Node) -> str | None:
+    """Why what a change does cannot be told at all."""
+    old, new = before.model.body, after.model.body
+    if isinstance(old, PythonFunction) or isinstance(new, PythonFunction):
+        return None if _only_storage(before, after) else "its Python code or inputs changed"
+    if statement_parts(before.model) != statement_parts(after.model):
+        return "the statements beside its query changed, and they may do anything"
+    if isinstance(after.model.kind, Managed):
+        return "it is managed by the platform, which is not looked into"
+    return None
+
+
+def _only_storage(before: Node, after: Node) -> bool:
+    """Whether a model in Python differs in its table's layout or its stamp alone."""
+    return (
+        before.model.body == after.model.body
+        and before.model.columns == after.model.columns
+        and loading_parts(before.model) == loading_parts(after.model)
+    )
+
+
+_LOADING = {
+    "kind": "its kind or the kind's options changed",
+    "unit": "its interval unit changed",
+    "late_data": "how it loads late data changed",
+    "range": "its first interval changed, which its query reads",
+    "windows": "what it declares to read changed",
+}
+
+
+def _own_rows(before: Node, after: Node) -> Iterator[str]:
+    """Why a model's own edit may change its rows; nothing where only its parents' do."""
+    old, new = loading_parts(before.model), loading_parts(after.model)
+    loading = [told for name, told in _LOADING.items() if old[name] != new[name]]
+    if before.model.kind.keyword != after.model.kind.keyword:
+        was, now = before.model.kind.keyword, after.model.kind.keyword
+        loading[0] = f"its kind was {was} and is {now}"
+    yield from loading
+    if _rows_part(before) != _rows_part(after):
+        yield why_rows_differ(before, after)
+
+
+def _rows_part(node: Node) -> object:
+    return node.canonical.meaning.rows if node.canonical is not None else node.model.body
+
+
+def _lost(
+    delta: Delta, readers: Mapping[str, list[ModelName]], *, strict: bool
+) -> Iterator[tuple[str, bool]]:
+    """What removed and changed columns mean to who reads them, and whether it is breaking."""
+    for word, columns in (("removes", delta.removed), ("changes", delta.changed)):
+        unread = [column for column in columns if not readers[column]]
+        for column in columns:
+            if readers[column]:
+                yield f"{word} column `{column}`, read by {listed(readers[column])}", True
+        if unread and not delta.rows:
+            told = f"{word} {quoted(unread)}: no model reads {'it' if len(unread) == 1 else 'them'}"
+            yield f"{told}, readers outside may", strict
+        elif unread:
+            yield f"{word} {quoted(unread)}", strict
+
+
+def _order_of(node: Node) -> object:
+    return node.canonical.meaning.order if node.canonical is not None else None
+
+
+def _harmless(before: Node, after: Node) -> tuple[str, ...]:
+    """What a change is that leaves rows and values as they are."""
+    old, new = before.model, after.model
+    found = []
+    if old.storage != new.storage or old.kind != new.kind:
+        found.append("only how its table is stored changed")
+    if old.stamp != new.stamp:
+        found.append("its stamp changed: its own table is made anew")
+    if _order_of(before) != _order_of(after):
+        found.append("only the order in which it writes its rows changed")
+    names = [[each.name.lower() for each in node.columns] for node in (before, after)]
+    if names[0] != names[1]:
+        found.append("its columns stand in another order")
+    return tuple(found) or ("it returns the same rows, written in another way",)
