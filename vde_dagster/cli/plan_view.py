@@ -83,8 +83,9 @@ def _heading(plan: Plan) -> Text:
 
 
 def _branches(plan: Plan) -> list[_Branch]:
-    """What was edited, each with what it reaches first; a model stands below one of them only."""
+    """What was edited, each with what it reaches. A model stands once, below the last of several."""
     changes = {each.name: each for each in plan.changes}
+    order = {name: number for number, name in enumerate(changes)}
     nearest = _nearest(plan, changes)
     branches = {
         name: _Branch(change=each) for name, each in changes.items() if each.change is Change.DIRECT
@@ -92,13 +93,13 @@ def _branches(plan: Plan) -> list[_Branch]:
     for name, each in changes.items():
         if each.change is not Change.INDIRECT:
             continue
-        roots = nearest[name]
-        if not roots:
+        root = max(nearest[name], key=order.__getitem__, default=name)
+        if root == name:
             branches[name] = _Branch(change=each)
         elif _is_kept(each):
-            branches[roots[0]].kept.append(each)
+            branches[root].kept.append(each)
         else:
-            branches[roots[0]].below.append(each)
+            branches[root].below.append(each)
     return list(branches.values())
 
 
@@ -224,8 +225,8 @@ def _print(console: Console, line: Text | str, *, first: str = "", rest: str = "
     width = max(_NAME // 2, console.width - max(len(first), len(rest)))
     for number, part in enumerate(text.wrap(console, width)):
         part.rstrip()
-        guide = Text(rest if number else first, style="dim")
-        console.print(guide + part, soft_wrap=True)
+        guide = (rest if number else first, "dim")
+        console.print(Text.assemble(guide, part), soft_wrap=True)
 
 
 def _totals(plan: Plan) -> Iterator[str]:

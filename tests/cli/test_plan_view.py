@@ -1,0 +1,335 @@
+"""What a person reads of a plan, and what a program does; the plans are made by hand here."""
+
+from __future__ import annotations
+
+import io
+import json
+from collections.abc import Iterable
+from dataclasses import replace
+from datetime import UTC, datetime, timedelta
+from pathlib import Path
+from typing import Any
+
+import pytest
+from rich.console import Console
+
+from vde_dagster.cli.plan_facts import plan_facts
+from vde_dagster.cli.plan_view import MOST, print_plan
+from vde_dagster.core.changes.difference import Change, DecidedBy
+from vde_dagster.core.graph import Graph, build_graph
+from vde_dagster.core.intervals import END_OF_TIME, EPOCH, Interval
+from vde_dagster.core.model import ModelSource
+from vde_dagster.core.names import ModelName
+from vde_dagster.core.plan import Gap, ModelChange, NotRestated, Plan, Reuse
+from vde_dagster.core.schema_changes import ColumnAdded, ColumnDropped, ColumnWidened
+from vde_dagster.core.snapshot import Category
+from vde_dagster.project.configuration import Defaults
+from vde_dagster.project.model_files import read_model
+
+NOW = datetime(2024, 1, 5, tzinfo=UTC)
+OLD, NEW = "0" * 32, "1" * 32
+WHOLE = Interval(EPOCH, END_OF_TIME)
+BROKEN, UNAFFECTED = Category.INDIRECT_BREAKING, Category.INDIRECT_NON_BREAKING
+
+
+def days(first: int, last: int) -> Interval:
+    return Interval(NOW - timedelta(days=first), NOW - timedelta(days=last))
+
+
+def graph_of(reads: dict[str, str]) -> Graph:
+    """Models by name with what each reads, names apart by spaces; all have one column, n."""
+    defaults = Defaults(start=NOW - timedelta(days=4)).as_texts()
+    models = []
+    for name, parents in reads.items():
+        tables = parents.split()
+        tail = f" FROM {tables[0]} AS t0" if tables else ""
+        tail += "".join(f" CROSS JOIN {each} AS t{i}" for i, each in enumerate(tables[1:], 1))
+        query = f"SELECT {'t0.n' if tables else '1'} AS n{tail}"
+        text = f"MODEL (name {name}, kind FULL);\n{query}"
+        models.append(
+            read_model(ModelSource(path=Path(f"models/{name}.sql"), text=text, defaults=defaults))
+        )
+    return build_graph(models)
+
+
+def change(name: str, kind: Change, category: Category | None = None, *because: str) -> ModelChange:
+    kept = kind in (Change.NONE, Change.METADATA) or category is UNAFFECTED
+    return ModelChange(
+        name=ModelName.parse(name),
+        change=kind,
+        category=category,
+        reasons=because,
+        previous_version=None if kind is Change.ADDED else OLD,
+        version=None if kind is Change.REMOVED else OLD if kept else NEW,
+        missing=() if kept or kind is Change.REMOVED else (WHOLE,),
+        complete_to=NOW,
+    )
+
+
+def plan_of(graph: Graph, changes: Iterable[ModelChange]) -> Plan:
+    """A plan with these changes; the other models of the graph are unchanged."""
+    given = {each.name: each for each in changes}
+    same = {node.name: change(str(node.name), Change.NONE) for node in graph}
+    removed = [each for name, each in given.items() if name not in graph]
+    return Plan(
+        plan_id="p1",
+        environment="prod",
+        base_revision=3,
+        now=NOW,
+        graph=graph,
+        snapshots={},
+        changes=(*(given.get(name, each) for name, each in same.items()), *removed),
+        promotes=True,
+    )
+
+
+def printed(plan: Plan, *, width: int = 80, terminal: bool = False, encoding: str = "utf-8") -> str:
+    raw = io.BytesIO()
+    file = io.TextIOWrapper(raw, encoding=encoding, newline="\n")
+    console = Console(
+        file=file,
+        width=width,
+        force_terminal=terminal,
+        highlight=False,
+        color_system="standard" if terminal else "auto",
+    )
+    print_plan(plan, console)
+    file.flush()
+    return raw.getvalue().decode(encoding)
+
+
+ORDERS = {
+    "raw.orders": "",
+    "staging.orders": "raw.orders",
+    "mart.revenue": "staging.orders",
+    "mart.customers": "staging.orders",
+    "mart.report": "mart.revenue",
+}
+PRICE = "removes column `price`, read by `mart.revenue`"
+
+
+def edited() -> list[ModelChange]:
+    return [
+        change("staging.orders", Change.DIRECT, Category.BREAKING, PRICE),
+        change("mart.revenue", Change.INDIRECT, BROKEN, "reads `price` of `staging.orders`"),
+        change("mart.customers", Change.INDIRECT, UNAFFECTED, "nothing that it reads changed"),
+        change("mart.report", Change.INDIRECT, BROKEN, "reads `revenue` of `mart.revenue`"),
+    ]
+
+
+def test_an_edit_stands_with_its_reasons_above_all_that_it_reaches() -> None:
+    text = printed(plan_of(graph_of(ORDERS), edited()))
+    assert text.split("\n\n")[1].splitlines() == [
+        "Changed",
+        "~ staging.orders  changed, breaking",
+        "│  removes column `price`, read by `mart.revenue`",
+        "│  00000000 -> 11111111  the whole table",
+        "├─ ~ mart.revenue  indirect breaking",
+        "│     reads `price` of `staging.orders`",
+        "│     00000000 -> 11111111  the whole table",
+        "├─ ~ mart.report  indirect breaking",
+        "│     reads `revenue` of `mart.revenue`",
+        "│     00000000 -> 11111111  the whole table",
+        "└─ 1 below keeps its version: nothing that is read of this changes",
+    ]
+
+
+def test_unchanged_models_are_only_counted() -> None:
+    text = printed(plan_of(graph_of(ORDERS), edited()))
+    assert "raw.orders\n" not in text
+    assert "1 changed, 3 changed above, 1 unchanged; 0 sources." in text
+    assert "To compute: 3 intervals in 3 models." in text
+
+
+def test_a_model_below_two_edits_stands_once_below_the_nearer_one() -> None:
+    graph = graph_of({"a.first": "", "a.second": "a.first", "a.third": "a.second a.first"})
+    changes = [
+        change("a.first", Change.DIRECT, Category.BREAKING, "first"),
+        change("a.second", Change.DIRECT, Category.NON_BREAKING, "second"),
+        change("a.third", Change.INDIRECT, BROKEN, "third"),
+    ]
+    text = printed(plan_of(graph, changes))
+    assert text.count("a.third") == 1
+    assert text.index("a.second") < text.index("└─ ~ a.third")
+
+
+def test_new_removed_and_metadata_models_have_lists_of_their_own() -> None:
+    graph = graph_of({"a.new": "", "a.described": "", "a.late": ""})
+    late = replace(change("a.late", Change.NONE), missing=(WHOLE,))
+    changes = [
+        change("a.new", Change.ADDED, None, "new model"),
+        change("a.described", Change.METADATA, Category.METADATA, "the description changed"),
+        change("a.gone", Change.REMOVED, None, "no longer in the project"),
+        late,
+    ]
+    text = printed(plan_of(graph, changes))
+    assert [part.splitlines() for part in text.split("\n\n")[1:-1]] == [
+        ["New", "+ a.new  11111111  the whole table"],
+        ["Removed", "- a.gone  00000000"],
+        ["Only metadata", "~ a.described  the description changed"],
+        ["Unchanged, with intervals to compute", "  a.late  00000000 stays  the whole table"],
+    ]
+    assert "1 new, 1 removed, 1 metadata, 1 unchanged; 0 sources." in text
+
+
+def test_one_change_of_two_thousand_models_fits_a_few_screens_and_json_has_all() -> None:
+    wide = {f"mart.reader_{number:04}": "core.base" for number in range(1999)}
+    graph = graph_of({"core.base": "", **wide})
+    changes = [change("core.base", Change.DIRECT, Category.BREAKING, "adds a filter")]
+    changes += [change(name, Change.INDIRECT, BROKEN, "reads rows of `core.base`") for name in wide]
+    plan = plan_of(graph, changes)
+    text = printed(plan)
+    assert len(text.splitlines()) < 90
+    assert f"└─ ... and {1999 - MOST:,} more below (--format json lists all)" in text
+    assert "1 changed, 1,999 changed above; 0 sources." in text
+    assert len(json.loads(json.dumps(plan_facts(plan)))["changes"]) == 2000
+
+
+@pytest.mark.parametrize("kind", [Change.ADDED, Change.METADATA, Change.DIRECT, Change.REMOVED])
+def test_long_lists_are_cut_and_say_so(kind: Change) -> None:
+    names = [f"mart.model_{number:03}" for number in range(300)]
+    category = {Change.DIRECT: Category.BREAKING, Change.METADATA: Category.METADATA}.get(kind)
+    graph = graph_of({} if kind is Change.REMOVED else dict.fromkeys(names, ""))
+    text = printed(plan_of(graph, [change(name, kind, category, "why") for name in names]))
+    assert text.count("mart.model_") == MOST
+    assert f"... and {300 - MOST} more" in text
+    assert "--format json lists all" in text
+
+
+def test_unaffected_models_are_not_listed_however_many_they_are() -> None:
+    wide = {f"mart.reader_{number:04}": "core.base" for number in range(500)}
+    graph = graph_of({"core.base": "", **wide})
+    changes = [change("core.base", Change.DIRECT, Category.NON_BREAKING, "adds column `x`")]
+    changes += [change(name, Change.INDIRECT, UNAFFECTED, "reads no `x`") for name in wide]
+    text = printed(plan_of(graph, changes))
+    assert "mart.reader" not in text
+    assert "└─ 500 below keep their versions" in text
+
+
+@pytest.mark.parametrize("width", [40, 80, 120])
+def test_no_line_is_longer_than_the_terminal(width: int) -> None:
+    long = "mart." + "very_long_name_" * 6 + "indeed"
+    graph = graph_of({"a.base": "", long: "a.base", "a.n": ""})
+    reason = "removes column `price`, read by " + ", ".join(f"`mart.m{i}`" for i in range(30))
+    changes = [
+        change("a.base", Change.DIRECT, Category.BREAKING, reason),
+        change(long, Change.INDIRECT, BROKEN, reason),
+        change("a.n", Change.ADDED),
+    ]
+    text = printed(plan_of(graph, changes), width=width)
+    assert max(map(len, text.splitlines())) <= width
+    assert not any(line != line.rstrip() for line in text.splitlines())
+    assert "".join(text.replace("│", " ").split()).count(long) == 1, "nothing is cut off"
+
+
+def test_colours_are_for_terminals_only() -> None:
+    plan = plan_of(graph_of(ORDERS), edited())
+    assert "\x1b[" not in printed(plan)
+    coloured = printed(plan, terminal=True)
+    assert "\x1b[1;33m~ staging.orders" in coloured, "bold yellow"
+    assert "removes column" in coloured
+
+
+def test_a_terminal_without_unicode_gets_a_tree_of_ascii() -> None:
+    text = printed(plan_of(graph_of(ORDERS), edited()), encoding="ascii")
+    assert "|- ~ mart.revenue  indirect breaking" in text
+    assert "`- 1 below keeps its version" in text
+
+
+@pytest.mark.parametrize(
+    "fields, text",
+    [
+        ({"decided_by": DecidedBy.PERSON}, "changed, breaking (decided by a person)"),
+        ({"undecidable": True}, "changed, breaking (undecidable)"),
+        ({"restated": (days(3, 1),)}, "again: 2 days, 2024-01-02 to 2024-01-04"),
+        ({"skipped": (days(2, 1),)}, "left out: 1 day, 2024-01-03 to 2024-01-04"),
+        ({"missing": (days(3, 1),)}, "00000000 -> 11111111  2 days, 2024-01-02 to 2024-01-04"),
+        (
+            {"missing": tuple(days(n, n - 1) for n in (9, 7, 5, 3))},
+            "4 intervals in 4 ranges, 2023-12-27 to 2024-01-03",
+        ),
+        (
+            {"reuse": Reuse(held=(days(3, 1),), owner="dev", shown_by=())},
+            "reuses 2 days, 2024-01-02 to 2024-01-04 of dev",
+        ),
+        ({"may_adopt": True}, "at most, since the rows above may turn out to be equal"),
+        ({"missing": (), "complete_to": None}, "waits: what it reads has no data yet"),
+        (
+            {"version": OLD, "schema_changes": (ColumnAdded(column="x", type="bigint"),)},
+            "in place: adds column `x` (bigint)",
+        ),
+        (
+            {"schema_changes": (ColumnWidened(column="x", before="int", after="bigint"),)},
+            "in place: widens column `x` from int to bigint",
+        ),
+        (
+            {"schema_changes": (ColumnDropped(column="x", type="int"),)},
+            "in place: views show column `x` no more",
+        ),
+        ({"version": OLD, "missing": ()}, "00000000 stays"),
+        ({"reasons": tuple(f"reason {n}" for n in range(8))}, "... and 3 more reasons"),
+    ],
+)
+def test_what_is_said_of_a_model(fields: dict[str, Any], text: str) -> None:
+    settings = Defaults(start=NOW - timedelta(days=30)).as_texts()
+    source = ModelSource(
+        path=Path("models/a.sql"),
+        text="MODEL (name a.daily, kind INCREMENTAL_BY_TIME_RANGE (time_column d));\n"
+        "SELECT CURRENT_DATE AS d",
+        defaults=settings,
+    )
+    made = replace(change("a.daily", Change.DIRECT, Category.BREAKING), missing=(days(2, 0),))
+    made = replace(made, **fields)
+    assert text in printed(plan_of(build_graph([read_model(source)]), [made]), width=120)
+
+
+def test_what_a_plan_leaves_undone_is_said_with_its_reason() -> None:
+    graph = graph_of({"a.one": "", "a.two": ""})
+    one, two = ModelName("a", "one"), ModelName("a", "two")
+    plan = replace(
+        plan_of(graph, [change("a.one", Change.ADDED)]),
+        left_out=(two,),
+        hidden=frozenset({two}),
+        not_restated=(NotRestated(name=two, reason="it appends"),),
+        gaps=(Gap(name=one, intervals=(WHOLE,)),),
+    )
+    text = printed(plan)
+    assert "Left as they are, since they are not selected: a.two." in text
+    assert "Without a view in prod, as in prod: 1." in text
+    assert "Not computed again: a.two: it appends" in text
+    assert "Less than is shown now will be held of a.one." in text
+    facts = plan_facts(plan)
+    assert (facts["left_out"], facts["hidden"]) == (["a.two"], ["a.two"])
+    assert facts["not_restated"] == [{"name": "a.two", "reason": "it appends"}]
+    (gap,) = json.loads(json.dumps(facts["gaps"]))
+    assert (gap["name"], gap["intervals"][0]["intervals"]) == ("a.one", 1)
+
+
+def test_the_json_of_a_change_says_what_is_reused_and_who_decided() -> None:
+    made = replace(
+        change("a.one", Change.DIRECT, Category.NON_BREAKING, "adds column `x`"),
+        decided_by=DecidedBy.PERSON,
+        undecidable=True,
+        columns_changed=("x",),
+        restated=(WHOLE,),
+        reuse=Reuse(held=(WHOLE,), owner="dev", shown_by=("prod",)),
+        schema_changes=(ColumnWidened(column="x", before="int", after="bigint"),),
+    )
+    (found,) = json.loads(json.dumps(plan_facts(plan_of(graph_of({"a.one": ""}), [made]))))[
+        "changes"
+    ]
+    whole = {
+        "start": "1970-01-01T00:00:00+00:00",
+        "end": "9999-01-01T00:00:00+00:00",
+        "intervals": 1,
+    }
+    assert (found["category"], found["decided_by"], found["undecidable"]) == (
+        "non_breaking",
+        "person",
+        True,
+    )
+    assert (found["columns_changed"], found["restatements"]) == (["x"], [whole])
+    assert found["reused"] == {"intervals": [whole], "owner": "dev", "shown_by": ["prod"]}
+    assert found["schema_changes"] == [
+        {"change": "widened", "column": "x", "old": "int", "new": "bigint"}
+    ]
