@@ -83,7 +83,7 @@ def _heading(plan: Plan) -> Text:
 
 
 def _branches(plan: Plan) -> list[_Branch]:
-    """What was edited, each with what it reaches. A model stands once, below the last of several."""
+    """What was edited, with what that reaches. A model stands once, below the last of several."""
     changes = {each.name: each for each in plan.changes}
     order = {name: number for number, name in enumerate(changes)}
     nearest = _nearest(plan, changes)
