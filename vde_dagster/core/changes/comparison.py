@@ -6,7 +6,7 @@ columns of each follow from (seed 000, *Automatic Change Categorization*, down t
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Collection, Mapping
 from dataclasses import dataclass, field, replace
 from typing import Final
 
@@ -47,7 +47,7 @@ def compare_graphs(
     comparison = _Comparison(
         before=before,
         rules=rules,
-        old=_flows(before, changed),
+        old=_flows(before, changed, _above(changed, before, after)),
         children=children_of(after),
     )
     found = {
@@ -66,11 +66,27 @@ def compare_graphs(
     return found
 
 
-def _flows(graph: Graph, changed: set[ModelName]) -> dict[ModelName, Flow]:
+def _above(changed: Collection[ModelName], *graphs: Graph) -> set[ModelName]:
+    """What the changed models of two graphs read."""
+    return {
+        parent
+        for graph in graphs
+        for name in changed
+        if name in graph
+        for parent in graph[name].model.parents
+    }
+
+
+def _flows(
+    graph: Graph, changed: Collection[ModelName], above: Collection[ModelName]
+) -> dict[ModelName, Flow]:
+    """What changed models were made of. What they read and is the same just stands for itself."""
     flows: dict[ModelName, Flow] = {}
     for node in graph:
-        known = flow_of(node, flows) if node.name in changed else unchanged_flow(node)
-        flows[node.name] = known
+        if node.name in changed:
+            flows[node.name] = flow_of(node, flows)
+        elif node.name in above:
+            flows[node.name] = unchanged_flow(node)
     return flows
 
 
@@ -86,7 +102,8 @@ class _Comparison:
 
     def unchanged(self, node: Node) -> Difference:
         """A model that is the same with all that is above it."""
-        self.new[node.name] = self.old[node.name]
+        if node.name in self.old:
+            self.new[node.name] = self.old[node.name]
         return Difference(name=node.name, change=Change.NONE)
 
     def difference(self, node: Node) -> Difference:

@@ -2,13 +2,14 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from typing import Final
 
 from sqlglot import exp
 
 from vde_dagster.core.changes.flow import Flow, reads_of
 from vde_dagster.core.graph import Graph, Node
+from vde_dagster.core.meaning.functions import calls_in, is_aggregate, unfolds
 from vde_dagster.core.meaning.parts import EVERY, ROWS
 from vde_dagster.core.names import ModelName
 from vde_dagster.core.sql.canonical_form import canonical_form
@@ -59,7 +60,20 @@ def _clauses(old: exp.Select, new: exp.Select) -> list[str]:
     found = [word for key, word in _CLAUSES.items() if _form(old, key) != _form(new, key)]
     if _ctes(old) != _ctes(new):
         found.append("a common table expression")
+    if _calls(old, unfolds) != _calls(new, unfolds):
+        found.append("a function that makes several rows of one")
+    if not new.args.get("group") and _calls(old, is_aggregate) != _calls(new, is_aggregate):
+        found.append("an aggregate without GROUP BY")
     return found
+
+
+def _calls(select: exp.Select, of_kind: Callable[[exp.Expr], bool]) -> list[str]:
+    return [
+        canonical_form(call)
+        for each in select.expressions
+        for call in calls_in(each)
+        if of_kind(call)
+    ]
 
 
 def _form(select: exp.Select, key: str) -> str:

@@ -29,13 +29,16 @@ class Verdict:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Delta:
-    """What of a model's flow differs: its rows, and columns by their names in lower case."""
+    """What of a model's flow differs: its rows, and columns by their names in lower case.
 
+    ``order`` has the names of all columns, those that are gone last.
+    """
+
+    order: tuple[str, ...]
     rows: bool
     added: tuple[str, ...]
     removed: tuple[str, ...]
     changed: tuple[str, ...]
-    kept: tuple[str, ...]
 
     @classmethod
     def between(cls, old: Flow, new: Flow) -> Delta:
@@ -46,12 +49,13 @@ class Delta:
         open_ended = not rows and before[EVERY] != after[EVERY]
         names = [name for name in new.columns if name in old.columns]
         differing = [name for name in names if old.columns[name] != new.columns[name]]
+        removed = tuple(name for name in old.columns if name not in new.columns)
         return cls(
+            order=(*new.columns, EVERY, *removed),
             rows=rows,
             added=tuple(name for name in new.columns if name not in old.columns),
-            removed=tuple(name for name in old.columns if name not in new.columns),
+            removed=removed,
             changed=(*differing, *([EVERY] if open_ended else [])),
-            kept=tuple(name for name in names if name not in differing),
         )
 
     def __bool__(self) -> bool:
@@ -60,8 +64,10 @@ class Delta:
     @property
     def columns(self) -> tuple[str, ...]:
         """The columns that are added or removed, or may have other values: all in other rows."""
-        kept = self.kept if self.rows else ()
-        return tuple(name for name in (*kept, *self.changed, *self.added, *self.removed))
+        if self.rows:
+            return tuple(name for name in self.order if name != EVERY)
+        found = {*self.changed, *self.added, *self.removed}
+        return tuple(name for name in self.order if name in found)
 
 
 def direct_verdict(
