@@ -33,6 +33,7 @@ from vde_dagster.core.restatement import (
     RestatementRefused,
     forbids_restatement,
     restate,
+    restate_all,
     restated_ranges,
 )
 
@@ -326,3 +327,70 @@ def test_a_model_without_a_start_begins_with_its_parents(
     models: list[Model], expected: str
 ) -> None:
     assert build_graph(models)[ModelName("m", "x")].model.start == utc(expected)
+
+
+# Several models at once, and versions that others write
+def restated_of(
+    graph: Graph, names: Iterable[str], wanted: str, writes: Iterable[str] | None = None
+) -> tuple[dict[str, tuple[Interval, ...]], list[str]]:
+    done = restate_all(
+        graph,
+        [ModelName("m", name) for name in names],
+        span(wanted),
+        {node.name: spans(HELD) for node in graph},
+        whole=lambda each: isinstance(each.kind, WHOLE),
+        writes=None if writes is None else {ModelName("m", name) for name in writes},
+    )
+    return {each.name: found for each, found in done.ranges.items()}, [
+        each.name for each in done.foreign
+    ]
+
+
+CHAIN = [
+    named("a"),
+    named("b", reads={"a": days(2)}),
+    named("c", reads={"b": SAME}),
+    named("other"),
+]
+TENTH = "2024-01-10 2024-01-11"
+
+
+def test_several_models_are_restated_as_each_of_them_and_what_they_do_to_each_other() -> None:
+    graph = build_graph(CHAIN)
+    found, _ = restated_of(graph, ["a", "c", "other"], TENTH)
+    assert found == {
+        "a": spans(TENTH),
+        "b": spans("2024-01-10 2024-01-13"),
+        "c": spans("2024-01-10 2024-01-13"),
+        "other": spans(TENTH),
+    }
+    found, _ = restated_of(graph, ["b", "c"], TENTH)
+    assert found == {"b": spans(TENTH), "c": spans(TENTH)}
+    looking_back = build_graph([*CHAIN[:2], named("c", reads={"b": days(0, 1)})])
+    found, _ = restated_of(looking_back, ["b", "c"], TENTH)
+    assert found == {"b": spans(TENTH), "c": spans("2024-01-09 2024-01-11")}
+
+
+def test_r9_what_others_write_is_named_and_moves_nobody() -> None:
+    graph = build_graph(CHAIN)
+    assert restated_of(graph, ["a"], TENTH, writes=["b", "c"]) == ({}, ["a"])
+    assert restated_of(graph, ["a"], TENTH, writes=["a", "c"]) == ({"a": spans(TENTH)}, ["b"])
+    found, foreign = restated_of(graph, ["a", "c"], TENTH, writes=["a", "c"])
+    assert (found, foreign) == ({"a": spans(TENTH), "c": spans(TENTH)}, ["b"])
+
+
+def test_all_models_that_disable_restatement_are_named_at_once() -> None:
+    history = ScdType2ByTime(unique_key=("id",))
+    graph = build_graph([named("one", history), named("two", history), named("a")])
+    with pytest.raises(RestatementRefused, match=r"m\.one .*, m\.two .* sets disable_restatement"):
+        restated_of(graph, ["a", "two", "one"], TENTH)
+
+
+def test_many_views_over_views_are_looked_through_once() -> None:
+    above = [named("a"), *(named(f"v0_{side}", View(), {"a": None}) for side in "xy")]
+    for layer in range(1, 40):  # 2**40 ways from the last view to the model
+        reads: dict[str, Window | None] = dict.fromkeys([f"v{layer - 1}_x", f"v{layer - 1}_y"])
+        above += [named(f"v{layer}_{side}", View(), reads) for side in "xy"]
+    graph = build_graph(above)
+    found, _ = restated_of(graph, ["v39_x"], TENTH)
+    assert found == {}

@@ -7,7 +7,7 @@ supported*), and so is what has no intervals.
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Collection, Container, Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from datetime import UTC, datetime
 from typing import Final
@@ -43,11 +43,14 @@ class Restatement:
     """What is evaluated again, parents first.
 
     ``kept`` are models below that read what is restated and keep what they hold, since they set
-    ``disable_restatement``.
+    ``disable_restatement``. ``foreign`` are models that would be evaluated again, also those that
+    were asked for, and whose versions another environment writes; what reads them is not
+    evaluated again for their sake.
     """
 
     ranges: Mapping[ModelName, tuple[Interval, ...]]
     kept: tuple[ModelName, ...] = ()
+    foreign: tuple[ModelName, ...] = ()
 
 
 def restated_ranges(
@@ -74,61 +77,94 @@ def restate(
     *,
     whole: Callable[[Model], bool],
 ) -> Restatement:
-    """What restating a model (or a source, or a view) over some time evaluates again.
+    """What restating one model evaluates again; see `restate_all`.
+
+    Raises:
+        RestatementRefused: The model sets ``disable_restatement``.
+    """
+    return restate_all(graph, [name], wanted, held, whole=whole)
+
+
+def restate_all(
+    graph: Graph,
+    names: Collection[ModelName],
+    wanted: Interval,
+    held: Mapping[ModelName, Sequence[Interval]],
+    *,
+    whole: Callable[[Model], bool],
+    writes: Container[ModelName] | None = None,
+) -> Restatement:
+    """What restating models (or sources, or views) over some time evaluates again.
 
     A model below is evaluated again where it reads what is (DESIGN.md section 4.1). A source and a
     view have no rows of ours: their readers are restated, as far as they read the tables below.
 
     Args:
         graph: The models.
-        name: What was asked for.
+        names: What was asked for.
         wanted: The time that was asked for.
         held: What each version holds; nothing where a model is not in it.
         whole: Whether a model can only be restated as a whole.
+        writes: The models whose versions may be written (rule R9); all of them where it is None.
 
     Raises:
-        RestatementRefused: The model sets ``disable_restatement``.
+        RestatementRefused: Models that were asked for set ``disable_restatement``.
     """
-    _refuse_kept(graph[name].model)
+    _refuse_kept(graph[name].model for name in sorted(names))
     ranges: dict[ModelName, tuple[Interval, ...]] = {}
     kept: list[ModelName] = []
+    foreign: list[ModelName] = []
     changed: dict[ModelName, tuple[Interval, ...]] = {}
-    changed.update(dict.fromkeys(_others_tables(graph, name), (wanted,)))
-    reached = {name}
+    changed.update(dict.fromkeys(_others_tables(graph, names), (wanted,)))
+    reached = set(names)
     for node in graph:
-        if node.name != name and reached.isdisjoint(node.model.parents):
+        if node.name not in names and reached.isdisjoint(node.model.parents):
             continue
         reached.add(node.name)
         model, holds = node.model, held.get(node.name, ())
         if isinstance(model.kind, View | Embedded | External) or not holds:
             continue  # its readers are known to read what lies below it
-        times = (wanted,) if node.name == name else _read_again(graph, node, changed, holds)
+        times = _read_again(graph, node, changed, holds)
+        times = (*times, wanted) if node.name in names else times
         found = restated_ranges(model, times, holds, whole=whole(model))
-        if found and forbids_restatement(model):
+        if not found:
+            continue
+        if writes is not None and node.name not in writes:
+            foreign.append(node.name)
+        elif forbids_restatement(model):
             kept.append(node.name)
-        elif found:
+        else:
             ranges[node.name] = changed[node.name] = found
-    return Restatement(ranges=ranges, kept=tuple(kept))
+    return Restatement(ranges=ranges, kept=tuple(kept), foreign=tuple(foreign))
 
 
-def _refuse_kept(model: Model) -> None:
-    if forbids_restatement(model):
+def _refuse_kept(models: Iterable[Model]) -> None:
+    refused = [model for model in models if forbids_restatement(model)]
+    if refused:
+        named = ", ".join(f"{each.name} ({each.place})" for each in refused)
+        kinds = ", ".join(dict.fromkeys(each.kind.keyword for each in refused))
         raise RestatementRefused(
-            f"{model.name} ({model.place}) sets disable_restatement, so what it holds is kept; "
+            f"{named} sets disable_restatement, so what it holds is kept; "
             "nothing was done. To restate it, write `disable_restatement false` among the options "
-            f"of its kind {model.kind.keyword}, apply a plan, and restate again."
+            f"of its kind {kinds}, apply a plan, and restate again."
         )
 
 
-def _others_tables(graph: Graph, name: ModelName) -> Iterator[ModelName]:
-    """A source; or all that a view reads, also through others. Nothing of a model with rows."""
-    model = graph[name].model
-    if isinstance(model.kind, External):
-        yield name
-    elif isinstance(model.kind, View | Embedded):
-        for parent in model.parents:
-            yield parent
-            yield from _others_tables(graph, parent)
+def _others_tables(graph: Graph, names: Iterable[ModelName]) -> set[ModelName]:
+    """Sources; and all that views read, also through others. Nothing of models with rows."""
+    found: set[ModelName] = set()
+    seen = set(names)
+    waiting = list(seen)
+    while waiting:
+        name = waiting.pop()
+        model = graph[name].model
+        if isinstance(model.kind, External):
+            found.add(name)
+        elif isinstance(model.kind, View | Embedded):
+            found.update(model.parents)
+            waiting += [each for each in model.parents if each not in seen]
+            seen.update(model.parents)
+    return found
 
 
 def _read_again(
@@ -142,8 +178,8 @@ def _read_again(
     within = Interval(held[0].start, held[-1].end)
     return merge(
         time
-        for name, times in changed.items()
-        for time in affected(reads, name, times, unit=unit, within=within)
+        for name in reads.demands
+        for time in affected(reads, name, changed.get(name, ()), unit=unit, within=within)
     )
 
 
