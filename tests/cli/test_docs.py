@@ -72,7 +72,8 @@ def test_every_key_of_the_configuration_is_documented_and_read(tmp_path: Path) -
     (tmp_path / "vde.yaml").write_text(example)
     configuration = read_configuration(tmp_path)  # an unknown key would be refused
     assert configuration.state_url
-    source = (ROOT / "vde_dagster" / "project" / "configuration.py").read_text()
+    files = ("configuration.py", "environment_settings.py")
+    source = "".join((ROOT / "vde_dagster" / "project" / each).read_text() for each in files)
     lists = re.findall(r"reader\.known\(\w+, \((.*?)\)|_KEYS: Final = \((.*?)\)", source, re.DOTALL)
     keys = {key for found in lists for key in re.findall(r'"(\w+)"', "".join(found))}
     assert {"name", "conf", "follow_files", "valid_to"} <= keys

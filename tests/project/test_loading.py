@@ -10,6 +10,7 @@ import pytest
 from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 
+from vde_dagster.core.decisions import Mode
 from vde_dagster.core.errors import ProjectInvalid
 from vde_dagster.core.graph import build_graph, sources
 from vde_dagster.core.names import ModelName
@@ -101,6 +102,9 @@ def test_every_bad_input_is_told_once_with_file_line_and_advice_and_nothing_is_w
         ("name: x\nenvironments: {dev: {follow_files: maybe}}\n", 2, "maybe"),
         ("name: x\nenvironments: {'//': {}}\n", 2, "//"),
         ("name: x\nstrict_columns: perhaps\n", 2, "perhaps"),
+        ("name: x\ncategorize: asks\n", 2, "asks"),
+        ("name: x\ncategorize: [ask]\n", 2, "single value"),
+        ("name: x\nenvironments: {dev: {categorize: off}}\n", 2, "automatic, ask or always"),
         ("name: x\nname: y\n", 2, "twice"),
         ("name: x\n? [a, b]\n: c\n", 2, "single word"),
         ("name: x\n  bad: indent\n", 2, "YAML"),
@@ -157,6 +161,15 @@ def test_columns_that_nobody_reads_are_strict_where_the_project_says_so(
 ) -> None:
     found = read_configuration(write(tmp_path, {"vde.yaml": f"name: x\n{text}"}))
     assert found.strict_columns is strict
+
+
+def test_an_environment_asks_as_it_says_itself_or_else_as_the_project_does(tmp_path: Path) -> None:
+    text = "name: x\ncategorize: ask\nenvironments: {Dev: {categorize: always}, other: {}}\n"
+    found = read_configuration(write(tmp_path, {"vde.yaml": text}))
+    modes = {"prod": Mode.ASK, "dev": Mode.ALWAYS, "other": Mode.ASK}
+    assert {name: found.mode(name) for name in modes} == modes
+    silent = read_configuration(write(tmp_path, {"vde.yaml": "name: x\n"}))
+    assert silent.mode("prod") is Mode.AUTOMATIC
 
 
 def test_a_folder_without_vde_yaml_is_no_project(tmp_path: Path) -> None:

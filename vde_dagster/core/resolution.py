@@ -7,6 +7,7 @@ from dataclasses import dataclass
 
 from vde_dagster.core.changes.comparison import DEFAULT_RULES, compare_graphs
 from vde_dagster.core.changes.difference import Change, Difference, Rules
+from vde_dagster.core.decisions import decided_rules
 from vde_dagster.core.embedded import embedded_above, stored_parents
 from vde_dagster.core.fingerprint import view_version
 from vde_dagster.core.graph import Graph, Node
@@ -47,8 +48,12 @@ def resolve_snapshots(
         graph: The project.
         shown: What the environment shows (for a new environment: what production shows).
         stored: Snapshots of these models that an earlier plan stored; they are used as they are.
-        rules: How changes are judged.
+        rules: How changes are judged. What a person decided about a stored snapshot goes on.
+
+    Raises:
+        DecisionsRefused: The rules decide what there is nothing to decide about.
     """
+    rules = decided_rules(rules, before=shown.graph, after=graph, stored=stored)
     differences = compare_graphs(shown.graph, graph, rules)
     resolved: dict[ModelName, Resolved] = {}
     for node in graph:

@@ -12,6 +12,7 @@ from typing import Final
 from sqlglot.dialects.dialect import Dialect
 
 from vde_dagster.core.cron import CronInvalid, unit_of
+from vde_dagster.core.decisions import Mode
 from vde_dagster.core.errors import Place, Problem, ProjectInvalid
 from vde_dagster.core.intervals import parse_instant
 from vde_dagster.core.names import (
@@ -20,16 +21,17 @@ from vde_dagster.core.names import (
     ModelName,
     SuffixTarget,
     ViewNaming,
-    environment_name,
     why_no_suffix,
 )
 from vde_dagster.core.sql.macros import TIME_MACROS
+from vde_dagster.project.environment_settings import read_environments, read_mode
 from vde_dagster.project.problems import told_apart
 from vde_dagster.project.yaml_document import Entry, Reader
 
 FILE_NAME: Final = "vde.yaml"
 _KEYS: Final = (
     "catalog",
+    "categorize",
     "clock",
     "defaults",
     "environment_suffix_target",
@@ -95,6 +97,7 @@ class Configuration:
     """A project's settings. ``folder`` is absolute; state lies in its ``.vde`` by default.
 
     ``strict_columns`` makes it breaking to remove or change a column that no model reads.
+    ``categorize_in`` are the environments with a mode of their own.
     """
 
     folder: Path
@@ -108,6 +111,8 @@ class Configuration:
     variables: Mapping[str, object] = field(default_factory=dict)
     suffix_target: SuffixTarget = SuffixTarget.SCHEMA
     strict_columns: bool = False
+    categorize: Mode = Mode.AUTOMATIC
+    categorize_in: Mapping[str, Mode] = field(default_factory=dict)
 
     @property
     def naming(self) -> ViewNaming:
@@ -132,6 +137,10 @@ class Configuration:
     def follows_files(self, environment: str) -> bool:
         """Whether an environment shows edited files without a plan; never in production."""
         return environment != PRODUCTION and self.follow_files.get(environment, True)
+
+    def mode(self, environment: str) -> Mode:
+        """When a person is asked for categories in an environment."""
+        return self.categorize_in.get(environment, self.categorize)
 
 
 def read_configuration(folder: Path) -> Configuration:
@@ -177,6 +186,7 @@ def _configuration(root: Entry, folder: Path, reader: Reader) -> Configuration:
     if not name:
         reader.add(root.place, "the project has no name", "Add a line like `name: my_project`.")
     catalog = _catalog(keys.get("catalog"), reader)
+    follow, modes = read_environments(keys.get("environments"), reader)
     return Configuration(
         folder=folder.resolve(),
         name=name,
@@ -185,10 +195,12 @@ def _configuration(root: Entry, folder: Path, reader: Reader) -> Configuration:
         spark=_spark(keys.get("spark"), reader),
         state_url=_state_url(keys.get("state"), reader),
         clock_sources=_clock(keys.get("clock"), reader),
-        follow_files=_environments(keys.get("environments"), reader),
+        follow_files=follow,
         variables=_variables(keys.get("variables"), reader),
         suffix_target=_suffix_target(keys.get("environment_suffix_target"), catalog, reader),
         strict_columns=reader.flag(keys.get("strict_columns"), default=False),
+        categorize=read_mode(keys.get("categorize"), reader) or Mode.AUTOMATIC,
+        categorize_in=modes,
     )
 
 
@@ -298,22 +310,6 @@ def _suffix_target(entry: Entry | None, catalog: CatalogSettings, reader: Reader
         message = f"environments cannot have catalogs named after {catalog.name!r}: it {why}"
         reader.add(entry.place, message, "Use schema or table, or another name of the catalog.")
     return target
-
-
-def _environments(entry: Entry | None, reader: Reader) -> dict[str, bool]:
-    follow: dict[str, bool] = {}
-    if entry is not None and not entry.is_mapping:
-        message = "environments is a mapping of names to settings"
-        reader.add(entry.place, message, "Write them like `dev: {follow_files: false}`.")
-    for key, child in (entry.children if entry else {}).items():
-        reader.known(child, ("follow_files",), f"the environment {key}")
-        try:
-            name = environment_name(key)
-        except InvalidName as error:
-            reader.add(child.place, *told_apart(error))
-            continue
-        follow[name] = reader.flag(child.children.get("follow_files"), default=True)
-    return follow
 
 
 def _variables(entry: Entry | None, reader: Reader) -> dict[str, object]:

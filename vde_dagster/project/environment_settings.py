@@ -1,0 +1,44 @@
+"""What ``vde.yaml`` says about environments."""
+
+from __future__ import annotations
+
+from vde_dagster.core.decisions import Mode
+from vde_dagster.core.names import InvalidName, environment_name
+from vde_dagster.project.problems import suggestion, told_apart
+from vde_dagster.project.yaml_document import Entry, Reader
+
+
+def read_environments(
+    entry: Entry | None, reader: Reader
+) -> tuple[dict[str, bool], dict[str, Mode]]:
+    """Which environments follow files, and the modes of those that have one of their own."""
+    follow: dict[str, bool] = {}
+    modes: dict[str, Mode] = {}
+    if entry is not None and not entry.is_mapping:
+        message = "environments is a mapping of names to settings"
+        reader.add(entry.place, message, "Write them like `dev: {follow_files: false}`.")
+    for key, child in (entry.children if entry else {}).items():
+        reader.known(child, ("categorize", "follow_files"), f"the environment {key}")
+        try:
+            name = environment_name(key)
+        except InvalidName as error:
+            reader.add(child.place, *told_apart(error))
+            continue
+        follow[name] = reader.flag(child.children.get("follow_files"), default=True)
+        mode = read_mode(child.children.get("categorize"), reader)
+        if mode is not None:
+            modes[name] = mode
+    return follow, modes
+
+
+def read_mode(entry: Entry | None, reader: Reader) -> Mode | None:
+    """When a person is asked for categories; None where nothing is said."""
+    if entry is None:
+        return None
+    known = [each.value for each in Mode]
+    written = reader.text(entry, Mode.AUTOMATIC.value)
+    if written not in known:
+        message = f"categorize is {', '.join(known[:-1])} or {known[-1]}, not {written!r}"
+        reader.add(entry.place, message, suggestion(written, known))
+        return None
+    return Mode(written)
