@@ -1,0 +1,162 @@
+"""What the rows and the columns of a query follow from, told by hand from SQL's semantics."""
+
+from __future__ import annotations
+
+import pytest
+from sqlglot import exp, parse_one
+
+from vde_dagster.core.dsha import Column
+from vde_dagster.core.meaning.parts import EVERY, ROWS, Meaning, Part
+from vde_dagster.core.names import ModelName
+from vde_dagster.core.sql.canonical import canonicalize
+
+TYPES = {"a": "int", "b": "string", "c": "double", "e": "array<int>", "s": "struct<x:int>"}
+COLUMNS = [Column(name=name, type=type_) for name, type_ in TYPES.items()]
+SCHEMAS = {ModelName("raw", name): COLUMNS for name in ("t", "u")}
+
+
+def meaning(text: str) -> Meaning:
+    query = parse_one(text, dialect="spark")
+    assert isinstance(query, exp.Query)
+    return canonicalize(query, dialect="spark", schemas=SCHEMAS).meaning
+
+
+def reads(part: Part) -> set[str]:
+    """Such as ``t`` for the rows of raw.t, ``t.a`` for its column and ``t.*`` for all of them."""
+    shown = {ROWS: "", EVERY: ".*"}
+    return {f"{each.model.name}{shown.get(each.column, f'.{each.column}')}" for each in part.reads}
+
+
+@pytest.mark.parametrize(
+    "text,rows,columns",
+    [
+        ("SELECT a, a + 1 AS z FROM raw.t", {"t"}, {"a": {"t.a"}, "z": {"t.a"}}),
+        ("SELECT a FROM raw.t WHERE b = 'x'", {"t", "t.b"}, {"a": {"t.a"}}),
+        (
+            "SELECT t.a, u.b FROM raw.t JOIN raw.u ON t.a = u.a",
+            {"t", "u", "t.a", "u.a"},
+            {"a": {"t.a"}, "b": {"u.b"}},
+        ),
+        ("SELECT t.b FROM raw.t CROSS JOIN raw.u", {"t", "u"}, {"b": {"t.b"}}),
+        # groups follow from the rows and the keys, a value of a group from all rows of it
+        (
+            "SELECT b, SUM(a) AS n, COUNT(*) AS k FROM raw.t GROUP BY b",
+            {"t", "t.b"},
+            {"b": {"t.b"}, "n": {"t", "t.a"}, "k": {"t"}},
+        ),
+        ("SELECT b FROM raw.t GROUP BY 1 HAVING MAX(c) > 1", {"t", "t.b", "t.c"}, {"b": {"t.b"}}),
+        # without GROUP BY there is one row, whatever it is made of
+        ("SELECT COUNT(*) AS n FROM raw.t WHERE a > 1", set(), {"n": {"t", "t.a"}}),
+        ("SELECT 1 AS one FROM raw.t HAVING COUNT(*) > 1", {"t"}, {"one": set()}),
+        ("SELECT DISTINCT a, b FROM raw.t", {"t", "t.a", "t.b"}, {"a": {"t.a"}, "b": {"t.b"}}),
+        (
+            "SELECT a FROM raw.t UNION ALL SELECT c FROM raw.u",
+            {"t", "u"},
+            {"a": {"t.a", "u.c"}},
+        ),
+        (
+            "SELECT a FROM raw.t EXCEPT SELECT c FROM raw.u",
+            {"t", "u", "t.a", "u.c"},
+            {"a": {"t.a", "u.c"}},
+        ),
+        # a window sees all rows; it decides which there are only in QUALIFY
+        (
+            "SELECT a, RANK() OVER (PARTITION BY b ORDER BY c) AS r FROM raw.t",
+            {"t"},
+            {"a": {"t.a"}, "r": {"t", "t.b", "t.c"}},
+        ),
+        (
+            "SELECT a FROM raw.t QUALIFY RANK() OVER (PARTITION BY b ORDER BY c) = 1",
+            {"t", "t.b", "t.c"},
+            {"a": {"t.a"}},
+        ),
+        ("SELECT a FROM raw.t ORDER BY b", {"t"}, {"a": {"t.a"}}),
+        ("SELECT a FROM raw.t ORDER BY b LIMIT 1", {"t", "t.b"}, {"a": {"t.a"}}),
+        ("SELECT a, EXPLODE(e) AS x FROM raw.t", {"t", "t.e"}, {"a": {"t.a"}, "x": {"t.e"}}),
+        (
+            "SELECT a, x FROM raw.t LATERAL VIEW EXPLODE(e) l AS x",
+            {"t", "t.e"},
+            {"a": {"t.a"}, "x": {"t.e"}},
+        ),
+        # EXISTS asks for rows only, IN for values
+        (
+            "SELECT a FROM raw.t WHERE EXISTS (SELECT c FROM raw.u WHERE u.a = t.a)",
+            {"t", "t.a", "u", "u.a"},
+            {"a": {"t.a"}},
+        ),
+        (
+            "SELECT a FROM raw.t WHERE a IN (SELECT c FROM raw.u)",
+            {"t", "t.a", "u", "u.c"},
+            {"a": {"t.a"}},
+        ),
+        (
+            "SELECT a, (SELECT MAX(c) FROM raw.u) AS m FROM raw.t",
+            {"t"},
+            {"a": {"t.a"}, "m": {"u", "u.c"}},
+        ),
+        # what a sub-query returns and nobody reads does not count
+        ("SELECT a FROM (SELECT a, b, c FROM raw.t) AS q", {"t"}, {"a": {"t.a"}}),
+        ("WITH c AS (SELECT b FROM raw.u) SELECT a FROM raw.t", {"t"}, {"a": {"t.a"}}),
+        (
+            "SELECT a FROM (SELECT DISTINCT a, b FROM raw.t) AS q",
+            {"t", "t.a", "t.b"},
+            {"a": {"t.a"}},
+        ),
+        ("SELECT STRUCT(*) AS z FROM raw.t", {"t"}, {"z": {"t.*"}}),
+        ("SELECT s.x AS z FROM raw.t", {"t"}, {"z": {"t.s"}}),
+        ("SELECT 1 AS one", set(), {"one": set()}),
+    ],
+)
+def test_rows_and_columns_follow_from(
+    text: str, rows: set[str], columns: dict[str, set[str]]
+) -> None:
+    found = meaning(text)
+    assert reads(found.rows.part) == rows
+    assert {name: reads(part) for name, part in found.columns} == columns
+
+
+@pytest.mark.parametrize(
+    "text",
+    [
+        "SELECT x FROM (SELECT a, b FROM raw.t) PIVOT (SUM(a) FOR b IN ('x'))",
+        "WITH RECURSIVE r AS (SELECT a FROM raw.t UNION ALL SELECT a + 1 FROM r) SELECT a FROM r",
+        "SELECT a FROM raw.t UNION BY NAME SELECT a FROM raw.t",
+        "SELECT a FROM raw.t FOR VERSION AS OF 3",
+    ],
+)
+def test_what_is_not_understood_follows_from_all_that_it_names(text: str) -> None:
+    found = meaning(text)
+    assert all({"t", "t.*"} <= reads(part) for part in found.parts())
+
+
+@pytest.mark.parametrize(
+    "text,rows,columns",
+    [
+        ("SELECT a, RAND() AS r FROM raw.t", False, {"r"}),
+        ("SELECT a FROM raw.t WHERE RAND() < 0.5", True, set()),
+        ("SELECT a, CURRENT_DATE AS d FROM raw.t", False, {"d"}),
+        ("SELECT a FROM raw.t LIMIT 1", True, set()),
+        ("SELECT a FROM raw.t ORDER BY a LIMIT 1", False, set()),
+        ("SELECT b, FIRST(a) AS f FROM raw.t GROUP BY b", False, {"f"}),
+        ("SELECT a, ROW_NUMBER() OVER (PARTITION BY b) AS n FROM raw.t", False, {"n"}),
+        ("SELECT a, ROW_NUMBER() OVER (ORDER BY b) AS n FROM raw.t", False, set()),
+        ("SELECT a, ROW_NUMBER() OVER w AS n FROM raw.t WINDOW w AS (ORDER BY b)", False, set()),
+        ("SELECT a FROM raw.t TABLESAMPLE (10 PERCENT)", True, {"a"}),
+        ("SELECT a, @execution_ds AS d FROM raw.t", False, {"d"}),
+        ("SELECT a, @start_ds AS d FROM raw.t", False, set()),
+    ],
+)
+def test_what_may_be_another_outcome_next_time_is_volatile(
+    text: str, rows: bool, columns: set[str]
+) -> None:
+    found = meaning(text)
+    assert found.rows.part.volatile == rows
+    assert {name for name, part in found.columns if part.volatile} == columns
+
+
+def test_two_calls_by_chance_are_two() -> None:
+    shared = "WITH c AS (SELECT RAND() AS r) SELECT x.r - y.r AS z FROM c AS x CROSS JOIN c AS y"
+    apart = (
+        "SELECT x.r - y.r AS z FROM (SELECT RAND() AS r) AS x CROSS JOIN (SELECT RAND() AS r) AS y"
+    )
+    assert meaning(shared).digest != meaning(apart).digest
