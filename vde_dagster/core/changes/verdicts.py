@@ -6,7 +6,7 @@ from collections.abc import Iterator, Mapping
 from dataclasses import dataclass
 
 from vde_dagster.core.changes.difference import Rules
-from vde_dagster.core.changes.flow import Flow
+from vde_dagster.core.changes.flow import Flow, row_columns
 from vde_dagster.core.changes.reasons import listed, quoted, readers_of, why_rows_differ
 from vde_dagster.core.fingerprint import loading_parts, statement_parts
 from vde_dagster.core.graph import Node
@@ -122,7 +122,7 @@ def _automatic(
     unclear = _undecidable(before, after)
     if unclear is not None:
         return Verdict(category=Category.BREAKING, reasons=(unclear, *above), undecidable=True)
-    own = list(_own_rows(before, after)) if delta.rows else []
+    own = list(_own_rows(before, after, delta)) if delta.rows else []
     readers = readers_of(after.name, (*delta.removed, *delta.changed), children)
     lost = list(_lost(delta, readers, strict=rules.strict_columns))
     reasons = [*own, *(reason for reason, _ in lost)]
@@ -164,7 +164,7 @@ _LOADING = {
 }
 
 
-def _own_rows(before: Node, after: Node) -> Iterator[str]:
+def _own_rows(before: Node, after: Node, delta: Delta) -> Iterator[str]:
     """Why a model's own edit may change its rows; nothing where only its parents' do."""
     old, new = loading_parts(before.model), loading_parts(after.model)
     loading = [told for name, told in _LOADING.items() if old[name] != new[name]]
@@ -174,6 +174,11 @@ def _own_rows(before: Node, after: Node) -> Iterator[str]:
     yield from loading
     if _rows_part(before) != _rows_part(after):
         yield why_rows_differ(before, after)
+    keys = [row_columns(node.model, delta.order) for node in (before, after)]
+    if keys[0] != keys[1]:
+        yield "the columns by which its kind tells rows apart changed"
+    elif told := [name for name in keys[1] if name in delta.changed]:
+        yield f"its kind tells rows apart by {quoted(told)}, which may have other values"
 
 
 def _rows_part(node: Node) -> object:
