@@ -166,12 +166,11 @@ _LOADING = {
 
 def _own_rows(before: Node, after: Node, delta: Delta) -> Iterator[str]:
     """Why a model's own edit may change its rows; nothing where only its parents' do."""
-    old, new = loading_parts(before.model), loading_parts(after.model)
-    loading = [told for name, told in _LOADING.items() if old[name] != new[name]]
     if before.model.kind.keyword != after.model.kind.keyword:
-        was, now = before.model.kind.keyword, after.model.kind.keyword
-        loading[0] = f"its kind was {was} and is {now}"
-    yield from loading
+        yield f"its kind was {before.model.kind.keyword} and is {after.model.kind.keyword}"
+        return
+    old, new = loading_parts(before.model), loading_parts(after.model)
+    yield from (told for name, told in _LOADING.items() if old[name] != new[name])
     if _rows_part(before) != _rows_part(after):
         yield why_rows_differ(before, after)
     keys = [row_columns(node.model, delta.order) for node in (before, after)]
