@@ -123,7 +123,7 @@ def _opaque_flow(node: Node, above: Flows) -> Flow:
     parents = sorted(str(each) for each in node.model.parents)
     read = [above[ModelName.parse(each)] for each in parents]
     inputs = [piece for flow in read for piece in (flow.rows, flow.every)]
-    own = (part.encode() for part in data_parts(node.model, None) if _shapes_rows(part))
+    own = (part.encode() for part in row_parts(node.model))
     rows = digest_of("opaque", *own, *inputs)
     columns = {
         column.name.lower(): digest_of("opaque column", rows, _typed(column.name, column.type))
@@ -132,9 +132,10 @@ def _opaque_flow(node: Node, above: Flows) -> Flow:
     return Flow(rows=rows, columns=columns, unknown=digest_of("opaque column", rows))
 
 
-def _shapes_rows(part: str) -> bool:
-    """Whether a part of the data hash is about more than the storage of what is computed."""
-    return not part.startswith(("storage=", "stamp=", "column="))
+def row_parts(model: Model) -> list[str]:
+    """The parts of the data hash of a model without a query, but for its columns and storage."""
+    storage = ("storage=", "stamp=", "column=")
+    return [part for part in data_parts(model, None) if not part.startswith(storage)]
 
 
 def _query_flow(node: Node, meaning: Meaning, above: Flows) -> Flow:

@@ -6,7 +6,7 @@ from collections.abc import Iterator, Mapping
 from dataclasses import dataclass
 
 from vde_dagster.core.changes.difference import Rules
-from vde_dagster.core.changes.flow import Flow, row_columns
+from vde_dagster.core.changes.flow import Flow, row_columns, row_parts
 from vde_dagster.core.changes.reasons import listed, quoted, readers_of, why_rows_differ
 from vde_dagster.core.fingerprint import loading_parts, statement_parts
 from vde_dagster.core.graph import Node
@@ -149,9 +149,10 @@ def _undecidable(before: Node, after: Node) -> str | None:
 def _only_storage(before: Node, after: Node) -> bool:
     """Whether a model in Python differs in its table's layout or its stamp alone."""
     return (
-        before.model.body == after.model.body
-        and before.model.columns == after.model.columns
-        and loading_parts(before.model) == loading_parts(after.model)
+        before.model.columns == after.model.columns
+        and isinstance(before.model.body, PythonFunction)
+        and isinstance(after.model.body, PythonFunction)
+        and row_parts(before.model) == row_parts(after.model)
     )
 
 
