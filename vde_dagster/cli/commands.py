@@ -28,6 +28,10 @@ COMMANDS: Final = {
     "plan": Listed(
         module="vde_dagster.cli.plan", summary="Show what an environment lacks, and do it."
     ),
+    "compare": Listed(
+        module="vde_dagster.cli.compare",
+        summary="Compare two revisions: what changed, and what that means.",
+    ),
     "query": Listed(
         module="vde_dagster.cli.query", summary="Run a query on what an environment shows."
     ),
@@ -42,6 +46,10 @@ COMMANDS: Final = {
     ),
     "lineage": Listed(
         module="vde_dagster.cli.lineage", summary="Show what models and columns are made of."
+    ),
+    "fingerprint": Listed(
+        module="vde_dagster.cli.fingerprint",
+        summary="Show the fingerprints of models and what they hash.",
     ),
     "format": Listed(
         module="vde_dagster.cli.format", summary="Format SQL models; none becomes another model."

@@ -1,0 +1,47 @@
+"""`vde compare`: what a change of a project's files means, before any environment has it."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+import click
+
+from vde_dagster.cli import options
+from vde_dagster.cli.printing import console, print_json
+
+
+@click.command("compare", short_help="Compare two revisions: what changed, and what that means.")
+@click.argument("before")
+@click.argument("after", required=False)
+@click.option(
+    "--strict-columns",
+    is_flag=True,
+    help="Removing or changing a column that no model reads is breaking, since others may read it "
+    "(also strict_columns of AFTER's vde.yaml).",
+)
+@options.FORMAT
+@options.PROJECT
+@options.WITH_DEBUG
+def command(
+    *, before: str, after: str | None, strict_columns: bool, output: str, folder: Path
+) -> None:
+    """Compare two revisions of a project, by their files alone.
+
+    BEFORE and AFTER are folders with a project, or git revisions (a branch, a tag, a commit,
+    HEAD~1) of the project in --project DIR. A name that is both is the folder; git:NAME is the
+    revision. Without AFTER it is the project's folder as it is now. Nothing is written, neither in
+    the work tree nor in git, and no environment need exist.
+
+    Shows for each model whether it changed itself or only what it reads, in which category and why,
+    which columns are others, and whether it would be rebuilt. This is about what models say: which
+    versions two environments show is told by `vde diff`, which rows two tables hold by
+    `vde table-diff`.
+    """
+    from vde_dagster.app.compare import compare
+    from vde_dagster.cli.compare_view import comparison_facts, print_comparison
+
+    found = compare(before, after, project=folder, strict_columns=strict_columns)
+    if output == "json":
+        print_json(comparison_facts(found))
+    else:
+        print_comparison(found, console())

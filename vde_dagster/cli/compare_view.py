@@ -1,0 +1,198 @@
+"""A comparison of two revisions for people and for programs."""
+
+from __future__ import annotations
+
+from collections import Counter
+from collections.abc import Iterator, Sequence
+from typing import TYPE_CHECKING, Final
+
+from rich.text import Text
+from rich.tree import Tree
+
+from vde_dagster.cli.change_text import MARKS
+from vde_dagster.core.changes.difference import Change, DecidedBy
+from vde_dagster.core.kind import Embedded, External, View
+
+if TYPE_CHECKING:
+    from rich.console import Console
+
+    from vde_dagster.app.compare import ComparedModel, Comparison
+    from vde_dagster.core.snapshot import ModelSnapshot
+    from vde_dagster.project.revisions import ProjectAt
+
+_SECTIONS: Final = {
+    Change.DIRECT: "Changed",
+    Change.INDIRECT: "Changed above",
+    Change.METADATA: "Only metadata",
+    Change.ADDED: "New",
+    Change.REMOVED: "Removed",
+}
+_MOST: Final = 30
+"""How many models of a section but the first are shown, and how many columns of a model."""
+
+
+def comparison_facts(comparison: Comparison) -> dict[str, object]:
+    """The JSON contract: every model, changed or not; sources are of kind EXTERNAL."""
+    tally = Counter(each.difference.change for each in comparison.models)
+    return {
+        "before": _side(comparison.before),
+        "after": _side(comparison.after),
+        "strict_columns": comparison.strict_columns,
+        "undeclared_sources": [str(name) for name in comparison.undeclared],
+        "counts": {change.value: tally[change] for change in Change},
+        "models": [_model_facts(each) for each in comparison.models],
+    }
+
+
+def _side(side: ProjectAt) -> dict[str, object]:
+    is_folder = side.commit is None
+    return {
+        "name": side.name,
+        "folder": str(side.folder) if is_folder else None,
+        "commit": side.commit,
+    }
+
+
+def _model_facts(compared: ComparedModel) -> dict[str, object]:
+    difference = compared.difference
+    return {
+        "name": str(difference.name),
+        "kind": compared.model.kind.keyword,
+        "change": difference.change.value,
+        "category": difference.category.value if difference.category else "none",
+        "decided_by": difference.decided_by.value,
+        "undecidable": difference.undecidable,
+        "reasons": list(difference.reasons),
+        "rebuild": difference.rebuild,
+        "columns_changed": list(difference.columns_changed),
+        "fingerprint_before": _fingerprint(compared.before),
+        "fingerprint_after": _fingerprint(compared.after),
+        "version_before": compared.before.version if compared.before else None,
+        "version_after": compared.after.version if compared.after else None,
+    }
+
+
+def _fingerprint(snapshot: ModelSnapshot | None) -> dict[str, str] | None:
+    if snapshot is None:
+        return None
+    parts = snapshot.fingerprint
+    return {
+        "data": parts.data,
+        "parent_data": parts.parent_data,
+        "metadata": parts.metadata,
+        "parent_metadata": parts.parent_metadata,
+    }
+
+
+def print_comparison(comparison: Comparison, console: Console) -> None:
+    """Print what differs and what follows; unchanged models are only counted."""
+    title = f"{comparison.before.title} -> {comparison.after.title}"
+    console.print(Text(title, style="bold"))
+    for change, heading in _SECTIONS.items():
+        found = [each for each in comparison.models if each.difference.change is change]
+        if found:
+            console.print()
+            console.print(_section(f"{heading} ({len(found):,})", change, found))
+    console.print()
+    for line in _totals(comparison):
+        console.print(Text(line))
+
+
+def _section(heading: str, change: Change, models: Sequence[ComparedModel]) -> Tree:
+    tree = Tree(Text(heading, style="bold underline"), guide_style="dim")
+    most = len(models) if change is Change.DIRECT else _MOST
+    for each in models[:most]:
+        branch = tree.add(_head(each))
+        for line in _details(each):
+            branch.add(line)
+    if len(models) > most:
+        tree.add(f"... and {len(models) - most:,} more (--format json lists all)")
+    return tree
+
+
+def _head(compared: ComparedModel) -> Text:
+    """What a model is called, what happens to it, and its versions."""
+    difference = compared.difference
+    mark, style, word = MARKS[difference.change]
+    text = Text.assemble((f"{mark} {difference.name}", f"bold {style}"))
+    category = difference.category
+    source = " source" if isinstance(compared.model.kind, External) else ""
+    said = category.value.replace("_", " ") if category else word
+    text.append(f"  {said}{source}", style=style)
+    if difference.decided_by is DecidedBy.PERSON:
+        text.append(" (decided by a person)")
+    elif difference.undecidable:
+        text.append(" (undecidable)")
+    if not source:
+        text.append(f"  {_versions(compared)}", style="cyan")
+    outcome = _outcome(compared)
+    if outcome:
+        text.append(f"  {outcome}", style="bold" if outcome == _REBUILT else "")
+    return text
+
+
+def _details(compared: ComparedModel) -> Iterator[Text]:
+    difference = compared.difference
+    if difference.change not in (Change.ADDED, Change.REMOVED):
+        yield from (Text(reason, style="dim") for reason in difference.reasons)
+        columns = difference.columns_changed
+        if columns:
+            more = f" and {len(columns) - _MOST:,} more" if len(columns) > _MOST else ""
+            yield Text(f"columns: {', '.join(columns[:_MOST])}{more}")
+
+
+def _versions(compared: ComparedModel) -> str:
+    old = compared.before.version[:8] if compared.before else ""
+    new = compared.after.version[:8] if compared.after else ""
+    if not old or not new:
+        return old or new
+    return f"{old} stays" if old == new else f"{old} -> {new}"
+
+
+_BUILT: Final = "built"
+_REBUILT: Final = "rebuilt"
+_ANEW: Final = "view made anew"
+_KEPT: Final = "kept"
+
+
+def _outcome(compared: ComparedModel) -> str:
+    """What would happen to a model's table or view; nothing for what has neither."""
+    old, new = compared.before, compared.after
+    if new is None or isinstance(compared.model.kind, External | Embedded):
+        return ""
+    if old is None:
+        return _BUILT
+    if isinstance(compared.model.kind, View):
+        return _KEPT if old.version == new.version else _ANEW
+    return _REBUILT if compared.difference.rebuild else _KEPT
+
+
+def _totals(comparison: Comparison) -> Iterator[str]:
+    models = [each for each in comparison.models if not isinstance(each.model.kind, External)]
+    sources = len(comparison.models) - len(models)
+    tally = Counter(each.difference.change for each in models)
+    said = ", ".join(f"{tally[each]:,} {MARKS[each][2]}" for each in MARKS if tally[each])
+    yield f"{said or 'No models'}; {sources:,} source{'s' if sources != 1 else ''}."
+    if comparison.undeclared:
+        names = ", ".join(map(str, comparison.undeclared[:_MOST]))
+        more = len(comparison.undeclared) - _MOST
+        yield (
+            f"Without declared columns: {names}{f' and {more:,} more' if more > 0 else ''}. What "
+            "depends on them and cannot be told is taken as breaking."
+        )
+    yield _work(Counter(map(_outcome, comparison.models)))
+
+
+def _work(outcomes: Counter[str]) -> str:
+    """The last line: how many tables and views are computed, and how many stay."""
+    parts = [
+        f"{outcomes[_REBUILT]:,} rebuilt",
+        *([f"{outcomes[_BUILT]:,} built new"] if outcomes[_BUILT] else []),
+        *([_views(outcomes[_ANEW])] if outcomes[_ANEW] else []),
+        f"{outcomes[_KEPT]:,} kept",
+    ]
+    return f"What a plan would make of them: {', '.join(parts)}."
+
+
+def _views(number: int) -> str:
+    return f"{number:,} view{'s' if number != 1 else ''} made anew"

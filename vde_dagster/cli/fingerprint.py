@@ -1,0 +1,172 @@
+"""`vde fingerprint`: what identifies a model, and what that follows from."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from pathlib import Path
+from typing import TYPE_CHECKING, Final
+
+import click
+
+from vde_dagster.cli import options
+from vde_dagster.cli.model_choice import chosen
+from vde_dagster.cli.printing import console, print_json
+
+if TYPE_CHECKING:
+    from rich.console import Console
+    from rich.table import Table
+
+    from vde_dagster.core.graph import Node
+    from vde_dagster.core.names import ModelName
+    from vde_dagster.core.sql.canonical import CanonicalQuery
+
+_FOUR: Final = ("data", "parent data", "metadata", "parent metadata")
+_SHOWN: Final = 160
+"""How much of a part is shown to a person."""
+
+
+@click.command("fingerprint", short_help="Show the fingerprints of models and what they hash.")
+@click.argument("models", nargs=-1, type=options.model, metavar="[MODEL...]")
+@click.option("--parts", is_flag=True, help="Show what is hashed, by name.")
+@options.FORMAT
+@options.PROJECT
+@options.WITH_DEBUG
+def command(*, models: tuple[ModelName, ...], parts: bool, output: str, folder: Path) -> None:
+    """Show the fingerprint of each MODEL of the files, of all of them and their sources by default.
+
+    It has four hashes: of what the model's own rows follow from, of the same of all that is above
+    it, of what people read about the model, and of the same of all that is above. The digest is the
+    hash of the four; the version, of the two about data, names the model's table unless a plan lets
+    it keep an earlier one. --parts shows the canonical values that the model's own two hashes are
+    made of, so that it can be seen why two differ; of a query, a hash of its rows and one of each
+    column, and the SQL that it is read as.
+    """
+    from vde_dagster.project.loading import load_project
+
+    files = load_project(folder)
+    catalog = files.configuration.catalog.name
+    wanted = dict.fromkeys(
+        chosen(files.graph, name, catalog=catalog, where="this project").name for name in models
+    )
+    nodes = [files.graph[name] for name in wanted] if models else list(files.graph)
+    if output == "json":
+        print_json({"models": [_facts(node, parts=parts) for node in nodes]})
+    elif parts:
+        for node in nodes:
+            _print_parts(node, console())
+    else:
+        console().print(_table(nodes))
+
+
+def _facts(node: Node, *, parts: bool) -> dict[str, object]:
+    found = node.fingerprint
+    facts: dict[str, object] = {
+        "name": str(node.name),
+        "kind": node.model.kind.keyword,
+        "fingerprint": {
+            "data": found.data,
+            "parent_data": found.parent_data,
+            "metadata": found.metadata,
+            "parent_metadata": found.parent_metadata,
+        },
+        "digest": found.digest,
+        "version": found.data_version,
+    }
+    if parts:
+        facts["parts"] = {
+            kind: [{"name": name, "value": value} for name, value in each]
+            for kind, each in _parts(node).items()
+        }
+        facts["query"] = _query(node)
+    return facts
+
+
+def _query(node: Node) -> dict[str, object] | None:
+    """What the body of a SQL model is understood as: its hash is made of these."""
+    if node.canonical is None:
+        return None
+    meaning = node.canonical.meaning
+    return {
+        "sql": node.canonical.expression.sql(comments=False),
+        "rows": meaning.rows.part.digest.hex(),
+        "columns": [{"name": name, "hash": part.digest.hex()} for name, part in meaning.columns],
+        "order": meaning.order.digest.hex() if meaning.order is not None else None,
+    }
+
+
+def _parts(node: Node) -> dict[str, list[tuple[str, str]]]:
+    """The canonical values that a model's own two hashes are made of, by name."""
+    from vde_dagster.core.fingerprint import data_parts, metadata_parts
+
+    def named(parts: Sequence[str]) -> list[tuple[str, str]]:
+        split = (part.partition("=") for part in parts)
+        return [(name, value) for name, _, value in split]
+
+    return {
+        "data": named(data_parts(node.model, node.canonical)),
+        "metadata": named(metadata_parts(node.model, node.canonical)),
+    }
+
+
+def _table(nodes: Sequence[Node]) -> Table:
+    from rich import box
+    from rich.table import Table
+    from rich.text import Text
+
+    table = Table(box=box.SIMPLE_HEAD)
+    for column in ("model", "digest", "version", *_FOUR):
+        table.add_column(column, no_wrap=True)
+    for node in nodes:
+        found = node.fingerprint
+        hashes = (
+            found.digest,
+            found.data_version,
+            found.data,
+            found.parent_data,
+            found.metadata,
+            found.parent_metadata,
+        )
+        table.add_row(Text(str(node.name), style="bold"), *(each[:8] for each in hashes))
+    return table
+
+
+def _print_parts(node: Node, screen: Console) -> None:
+    """A model's hashes whole, each of its own two with what it is made of."""
+    from rich.text import Text
+
+    found, parts = node.fingerprint, _parts(node)
+    screen.print(Text.assemble((str(node.name), "bold"), f" {node.model.kind.keyword}"))
+    hashes = {
+        "digest": found.digest,
+        "version": found.data_version,
+        "data": found.data,
+        "parent data": found.parent_data,
+        "metadata": found.metadata,
+        "parent metadata": found.parent_metadata,
+    }
+    for name, value in hashes.items():
+        screen.print(Text.assemble(f"  {name:<18}", (value, "cyan")))
+        for part, content in parts.get(name, []):
+            if content:
+                screen.print(Text.assemble((f"    {part:<16}", "dim"), _shortened(content)))
+            if part == "body" and node.canonical is not None:
+                _print_query(node.canonical, screen)
+
+
+def _print_query(canonical: CanonicalQuery, screen: Console) -> None:
+    """What the hash of a query is made of, and the SQL that it is read as."""
+    from rich.text import Text
+
+    meaning = canonical.meaning
+    named = [(f"column {name}", part) for name, part in meaning.columns]
+    order = [("order", meaning.order)] if meaning.order is not None else []
+    for name, part in (("rows", meaning.rows.part), *named, *order):
+        screen.print(Text.assemble((f"      {name:<24}", "dim"), part.digest.hex()))
+    sql = _shortened(canonical.expression.sql(comments=False))
+    screen.print(Text.assemble((f"      {'read as':<24}", "dim"), sql))
+
+
+def _shortened(text: str) -> str:
+    line = " ".join(text.split())
+    more = len(line) - _SHOWN
+    return f"{line[:_SHOWN]}... and {more:,} characters more" if more > 0 else line
