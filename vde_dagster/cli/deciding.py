@@ -1,0 +1,195 @@
+"""Who decides what an edit means: the options of it, and asking a person on a terminal."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterable, Mapping, Sequence
+from dataclasses import dataclass
+from typing import TYPE_CHECKING, Final
+
+import click
+
+from vde_dagster.cli import options
+from vde_dagster.cli.model_choice import nearest
+from vde_dagster.core.errors import Refused
+
+if TYPE_CHECKING:
+    from vde_dagster.core.decisions import Mode
+    from vde_dagster.core.names import ModelName
+    from vde_dagster.core.plan import ModelChange, Plan
+    from vde_dagster.core.snapshot import Category
+
+    Decisions = Mapping[ModelName, Category]
+
+_CATEGORIES: Final = ("breaking", "non_breaking", "forward_only")
+_NAMED: Final = 5
+
+
+def _decision(text: str) -> tuple[str, str]:
+    """A model's name and a category; wrong usage where the text is no such pair."""
+    name, equals, category = text.partition("=")
+    if not equals:
+        message = f"write MODEL=CATEGORY, such as mart.revenue=non_breaking, not {text!r}"
+        raise click.BadParameter(message)
+    options.model(name)
+    category = category.strip().lower().replace("-", "_")
+    if category not in _CATEGORIES:
+        guess = nearest(category, _CATEGORIES)
+        raise click.BadParameter(
+            f"{category!r} is no category that can be chosen. {guess} "
+            f"There are {', '.join(_CATEGORIES)}.".replace("  ", " ")
+        )
+    return name, category
+
+
+CATEGORIZE: Final = click.option(
+    "--categorize",
+    type=click.Choice(["automatic", "ask", "always"]),
+    default=None,
+    help="When a person is asked what an edit means: never, where it cannot be told, or always. "
+    "By default as vde.yaml says, else automatic.",
+)
+DECIDE: Final = click.option(
+    "--decide",
+    "decided",
+    type=_decision,
+    multiple=True,
+    metavar="MODEL=CATEGORY",
+    help="What the edit of a model means: breaking, non_breaking or forward_only. Repeatable.",
+)
+
+
+def decisions_of(decided: Iterable[tuple[str, str]], *, catalog: str) -> dict[ModelName, Category]:
+    """The decisions of a command line; whether they can be taken, the plan says.
+
+    Raises:
+        UsageError: A model is decided in two ways.
+    """
+    from vde_dagster.core.snapshot import Category
+
+    found: dict[ModelName, Category] = {}
+    for text, category in decided:
+        name, chosen = options.model(text).within(catalog), Category(category)
+        if found.setdefault(name, chosen) is not chosen:
+            raise click.UsageError(
+                f"{name} is decided to be {found[name].value} and {chosen.value}: choose one."
+            )
+    return found
+
+
+def open_questions(plan: Plan, mode: Mode) -> tuple[ModelChange, ...]:
+    """The edited models that nobody decided about and that a person shall be asked for.
+
+    A snapshot that is stored already is used as it is, so nothing is to be decided about it.
+    """
+    from vde_dagster.core.changes.difference import Change
+    from vde_dagster.core.decisions import Mode
+    from vde_dagster.core.snapshot import DecidedBy
+
+    if mode is Mode.AUTOMATIC:
+        return ()
+    return tuple(
+        each
+        for each in plan.changes
+        if each.change is Change.DIRECT
+        and each.decided_by is DecidedBy.AUTOMATIC
+        and each.name not in plan.stored
+        and (each.undecidable or mode is Mode.ALWAYS)
+    )
+
+
+def undecided(questions: Sequence[ModelChange]) -> Refused:
+    """What is said where nobody can be asked."""
+    models = "a model needs" if len(questions) == 1 else f"{len(questions)} models need"
+    lines = [f"{models} a decision, and there is no terminal to ask on. Nothing was written."]
+    lines += ["Say what each edit means, or pass --categorize automatic:"]
+    for each in questions:
+        lines.append(f"  --decide {each.name}={'|'.join(_CATEGORIES)}")
+        lines += [f"      {reason}" for reason in each.reasons]
+    return Refused("\n".join(lines))
+
+
+def ask(plan: Plan, decisions: Decisions, mode: Mode, replan: Callable[[Decisions], Plan]) -> Plan:
+    """Ask about one model after the other, and plan with each answer.
+
+    Args:
+        plan: The plan without answers.
+        decisions: What is decided already.
+        mode: When to ask.
+        replan: Plans with other decisions.
+
+    Raises:
+        Abort: The person stopped it; nothing was written.
+    """
+    chosen = dict(decisions)
+    asked = 0
+    while questions := open_questions(plan, mode):
+        asked += 1
+        answer = _ask_one(
+            plan, questions[0], f"{asked} of {asked - 1 + len(questions)}", chosen, replan
+        )
+        chosen[questions[0].name], plan = answer
+    return plan
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class _Choice:
+    """A category that can be chosen, and the plan that follows."""
+
+    category: Category
+    plan: Plan
+
+
+def _ask_one(
+    plan: Plan,
+    change: ModelChange,
+    count: str,
+    decisions: Decisions,
+    replan: Callable[[Decisions], Plan],
+) -> tuple[Category, Plan]:
+    from vde_dagster.core.snapshot import Category
+
+    why = "what this edit means cannot be told" if change.undecidable else "what does it mean?"
+    click.echo(f"\n{click.style(str(change.name), bold=True)} ({count}): {why}")
+    for reason in change.reasons:
+        click.echo(f"  {reason}")
+    choices: dict[str, _Choice] = {}
+    for each in map(Category, _CATEGORIES):
+        try:
+            follows = replan({**decisions, change.name: each})
+        except Refused as error:
+            click.echo(f"    {each.value:<13} is not possible: {error}")
+            continue
+        choices[each.value] = _Choice(category=each, plan=follows)
+        click.echo(f"    {each.value:<13} {_effect(follows, change.name)}")
+    default = change.category.value if change.category is not None else None
+    answer: _Choice = click.prompt(
+        f"  {', '.join(choices)}",
+        default=default if default in choices else None,
+        value_proc=lambda text: _choice(text, choices),
+    )
+    return answer.category, answer.plan
+
+
+def _choice(text: str, choices: Mapping[str, _Choice]) -> _Choice:
+    """The choice that a text is the beginning of."""
+    wanted = text.strip().lower().replace("-", "_")
+    found = [each for name, each in choices.items() if wanted and name.startswith(wanted)]
+    if len(found) != 1:
+        raise click.UsageError(f"{text!r} is none of {', '.join(choices)}")
+    return found[0]
+
+
+def _effect(plan: Plan, name: ModelName) -> str:
+    """What a plan computes of a model and of all that reads it."""
+    from vde_dagster.cli.ranges import count
+    from vde_dagster.core.selection import select
+
+    concerned = select([plan.graph], [f"{name}+"], catalog="")
+    reached = [each for each in plan.backfills if each.name in concerned]
+    if not reached:
+        return "computes nothing of it or below it"
+    units = sum(count(plan.graph[each.name], each.to_evaluate) for each in reached)
+    names = [str(each.name) for each in reached]
+    more = f" and {len(names) - _NAMED} more" if len(names) > _NAMED else ""
+    intervals = f"{units:,} interval{'s' if units != 1 else ''}"
+    return f"computes {intervals} of {', '.join(names[:_NAMED])}{more}"
