@@ -5,8 +5,8 @@ A plan is a value. Making one reads the state, but starts no Spark and writes no
 
 from __future__ import annotations
 
-from collections.abc import Callable, Collection, Iterable, Mapping
-from dataclasses import dataclass, replace
+from collections.abc import Collection, Mapping
+from dataclasses import dataclass
 from datetime import datetime
 
 from vde_dagster.core.changes.difference import Change, DecidedBy
@@ -14,9 +14,8 @@ from vde_dagster.core.graph import Graph, Node
 from vde_dagster.core.intervals import Interval, merge
 from vde_dagster.core.names import ModelName
 from vde_dagster.core.plan_options import DEFAULT_OPTIONS, PlanOptions
-from vde_dagster.core.resolution import Resolved, Shown
 from vde_dagster.core.schema_changes import SchemaChange
-from vde_dagster.core.snapshot import Category, ModelSnapshot, VersionKey
+from vde_dagster.core.snapshot import Category, ModelSnapshot
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -71,6 +70,15 @@ class ModelChange:
     def to_evaluate(self) -> tuple[Interval, ...]:
         """The ranges that the plan fills: what is missing, and what is restated."""
         return merge((*self.missing, *self.restated)) if self.restated else self.missing
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Workload:
+    """What a plan evaluates of one model, and what it leaves out; see `ModelChange`."""
+
+    missing: tuple[Interval, ...] = ()
+    restated: tuple[Interval, ...] = ()
+    skipped: tuple[Interval, ...] = ()
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -165,85 +173,3 @@ def complete_to(
 def _waits(node: Node, unborn: Collection[ModelName]) -> bool:
     policy = node.model.stateless
     return policy is not None and any(source in unborn for source in policy.sources)
-
-
-def make_plan(
-    *,
-    plan_id: str,
-    environment: str,
-    base_revision: int,
-    now: datetime | None,
-    graph: Graph,
-    shown: Shown,
-    current: Mapping[ModelName, ModelSnapshot],
-    resolved: Mapping[ModelName, Resolved],
-    horizons: Mapping[ModelName, datetime | None],
-    missing: Callable[[Node, VersionKey], tuple[Interval, ...]],
-) -> Plan:
-    """Put a plan together.
-
-    Args:
-        plan_id: Its identity.
-        environment: The environment's canonical name.
-        base_revision: The revision that the plan was made against; 0 for a new environment.
-        now: The project's clock.
-        graph: The project.
-        shown: What the changes are told against.
-        current: What the environment itself shows now; empty for a new one.
-        resolved: The outcome of `resolve_snapshots`.
-        horizons: The outcome of `complete_to`.
-        missing: What a version lacks.
-    """
-    snapshots = {name: each.snapshot for name, each in resolved.items()}
-    changes = [
-        replace(_change(node, shown, resolved[node.name], missing), complete_to=horizons[node.name])
-        for node in graph
-    ]
-    changes += [_removed(name, shown) for name in sorted(shown.snapshots) if name not in graph]
-    return Plan(
-        plan_id=plan_id,
-        environment=environment,
-        base_revision=base_revision,
-        now=now,
-        graph=graph,
-        snapshots=snapshots,
-        changes=tuple(changes),
-        promotes=_identities(current.values()) != _identities(snapshots.values()),
-    )
-
-
-def _identities(snapshots: Iterable[ModelSnapshot]) -> set[tuple[ModelName, str]]:
-    return {(each.name, each.fingerprint.digest) for each in snapshots}
-
-
-def _change(
-    node: Node,
-    shown: Shown,
-    found: Resolved,
-    missing: Callable[[Node, VersionKey], tuple[Interval, ...]],
-) -> ModelChange:
-    snapshot, difference = found.snapshot, found.difference
-    before = shown.snapshots.get(node.name)
-    return ModelChange(
-        name=node.name,
-        change=difference.change,
-        category=difference.category,
-        reasons=difference.reasons,
-        previous_version=before.version if before else None,
-        version=snapshot.version,
-        missing=missing(node, snapshot.key),
-        decided_by=difference.decided_by,
-        undecidable=difference.undecidable,
-        columns_changed=difference.columns_changed,
-    )
-
-
-def _removed(name: ModelName, shown: Shown) -> ModelChange:
-    return ModelChange(
-        name=name,
-        change=Change.REMOVED,
-        category=None,
-        reasons=("no longer in the project",),
-        previous_version=shown.snapshots[name].version,
-        version=None,
-    )

@@ -10,7 +10,7 @@ from __future__ import annotations
 import re
 from collections.abc import Sequence
 from dataclasses import dataclass
-from typing import Final
+from typing import Final, assert_never
 
 from vde_dagster.core.dsha import Column
 
@@ -50,6 +50,21 @@ class ColumnIncompatible:
 
 
 SchemaChange = ColumnAdded | ColumnWidened | ColumnDropped | ColumnIncompatible
+
+
+def told(change: SchemaChange) -> str:
+    """A change of a table's schema, for people."""
+    match change:
+        case ColumnAdded(column=column, type=type_):
+            return f"adds {column} ({type_})"
+        case ColumnDropped(column=column, type=type_):
+            return f"drops {column} ({type_})"
+        case ColumnWidened(column=column, before=before, after=after):
+            return f"widens {column} from {before} to {after}"
+        case ColumnIncompatible(column=column, before=before, after=after):
+            return f"changes {column} from {before} to {after}"
+        case unreachable:
+            assert_never(unreachable)
 
 
 def schema_changes(before: Sequence[Column], after: Sequence[Column]) -> tuple[SchemaChange, ...]:

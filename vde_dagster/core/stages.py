@@ -8,7 +8,10 @@ from __future__ import annotations
 from dataclasses import dataclass
 
 from vde_dagster.core.intervals import Interval
+from vde_dagster.core.kind import Seed, View
 from vde_dagster.core.names import ModelName
+from vde_dagster.core.plan import ModelChange, Plan
+from vde_dagster.core.schedule import batches
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -21,8 +24,12 @@ class Reserve:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class StoreSnapshots:
-    """Store the snapshots of these models, which are new, and own the versions nobody owns."""
+    """Store the snapshots of these models, which are new, and own the versions nobody owns.
 
+    ``environment`` is the owner of these versions from then on (rule R9).
+    """
+
+    environment: str
     models: tuple[ModelName, ...]
 
 
@@ -85,6 +92,58 @@ class ShowFilled:
     models: tuple[ModelName, ...]
 
 
-Stage = (
-    Reserve | StoreSnapshots | Restate | Backfill | EmptyBackfill | MakeView | Promote | ShowFilled
-)
+Opening = Reserve | StoreSnapshots | Restate
+"""What comes before any work: from the first stage on the environment is reserved."""
+Work = Backfill | EmptyBackfill | MakeView
+"""What fills one model's version."""
+Closing = Promote | ShowFilled
+"""What shows the work."""
+Stage = Opening | Work | Closing
+
+
+def stages_of(plan: Plan) -> tuple[Stage, ...]:
+    """What applying a plan does, in order; nothing for an empty one. Linear in its models."""
+    if plan.is_empty:
+        return ()
+    return (*opening_of(plan), *work_of(plan), closing_of(plan))
+
+
+def opening_of(plan: Plan) -> tuple[Opening, ...]:
+    """The stages before any work."""
+    new = tuple(name for name in plan.snapshots if name not in plan.stored)
+    stages: list[Opening] = [
+        Reserve(environment=plan.environment, base_revision=plan.base_revision),
+        StoreSnapshots(environment=plan.environment, models=new),
+    ]
+    outdated = tuple((each.name, each.restated) for each in plan.changes if each.restated)
+    if outdated:
+        stages.append(Restate(ranges=outdated))
+    return tuple(stages)
+
+
+def work_of(plan: Plan) -> tuple[Work, ...]:
+    """The stages that fill versions, parents first, each model once."""
+    return tuple(_work(plan, change) for change in plan.backfills)
+
+
+def closing_of(plan: Plan) -> Closing:
+    """The stage that shows what is filled."""
+    if plan.promotes:
+        return Promote(environment=plan.environment, views=plan.views, removed=plan.removed)
+    filled = tuple(change.name for change in plan.backfills)
+    return ShowFilled(environment=plan.environment, models=filled)
+
+
+def _work(plan: Plan, change: ModelChange) -> Work:
+    model, version = plan.graph[change.name].model, change.version or ""
+    if isinstance(model.kind, View):
+        return MakeView(model=change.name, version=version)
+    intervals = change.to_evaluate
+    if plan.options.empty_backfill and not isinstance(model.kind, Seed):
+        return EmptyBackfill(model=change.name, version=version, intervals=intervals)
+    return Backfill(
+        model=change.name,
+        version=version,
+        intervals=intervals,
+        batches=batches(model, intervals),
+    )

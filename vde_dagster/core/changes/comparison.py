@@ -17,10 +17,10 @@ from vde_dagster.core.changes.flow import (
     flow_of,
     unchanged_flow,
 )
-from vde_dagster.core.changes.reasons import children_of, why_reached
+from vde_dagster.core.changes.reasons import Readers, why_reached
 from vde_dagster.core.changes.verdicts import Delta, Verdict, direct_verdict
 from vde_dagster.core.graph import Graph, Node
-from vde_dagster.core.kind import Embedded, External
+from vde_dagster.core.kind import External
 from vde_dagster.core.meaning.parts import digest_of
 from vde_dagster.core.names import ModelName
 from vde_dagster.core.snapshot import Category, DecidedBy
@@ -48,7 +48,7 @@ def compare_graphs(
         before=before,
         rules=rules,
         old=_flows(before, changed, _above(changed, before, after)),
-        children=children_of(after),
+        readers=Readers.of(before, after),
     )
     found = {
         node.name: comparison.difference(node)
@@ -97,7 +97,7 @@ class _Comparison:
     before: Graph
     rules: Rules
     old: Mapping[ModelName, Flow]
-    children: Mapping[ModelName, list[Node]]
+    readers: Readers
     new: dict[ModelName, Flow] = field(default_factory=dict)
 
     def unchanged(self, node: Node) -> Difference:
@@ -116,7 +116,7 @@ class _Comparison:
                 name=node.name,
                 change=Change.ADDED,
                 reasons=("new model",),
-                rebuild=_is_stored(node),
+                rebuild=_is_made(node),
                 columns_changed=columns,
             )
         old = self.old[node.name]
@@ -130,7 +130,7 @@ class _Comparison:
             reasons=verdict.reasons,
             decided_by=verdict.decided_by,
             undecidable=verdict.undecidable,
-            rebuild=_is_stored(node) and verdict.category not in _KEEPING,
+            rebuild=_is_made(node) and verdict.category not in _KEEPING,
             columns_changed=() if verdict.category in _KEPT_WHOLE else delta.columns,
         )
 
@@ -139,7 +139,7 @@ class _Comparison:
         above = tuple(why_reached(node, self.old, self.new))
         if before.fingerprint.data != node.fingerprint.data:
             verdict = direct_verdict(
-                before, node, delta, above=above, children=self.children, rules=self.rules
+                before, node, delta, above=above, readers=self.readers, rules=self.rules
             )
             return Change.DIRECT, verdict
         if before.fingerprint.parent_data != node.fingerprint.parent_data:
@@ -179,6 +179,6 @@ def _passed_on(verdict: Verdict, old: Flow, new: Flow) -> Flow:
     return new
 
 
-def _is_stored(node: Node) -> bool:
-    """Whether a model has a table or view of its own that the project makes."""
-    return not isinstance(node.model.kind, External | Embedded)
+def _is_made(node: Node) -> bool:
+    """Whether the project makes a model's rows, be it in its readers' queries."""
+    return not isinstance(node.model.kind, External)

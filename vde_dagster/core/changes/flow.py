@@ -133,8 +133,8 @@ def _opaque_flow(node: Node, above: Flows) -> Flow:
 
 
 def row_parts(model: Model) -> list[str]:
-    """The parts of the data hash of a model without a query, but for its columns and storage."""
-    storage = ("storage=", "stamp=", "column=")
+    """The parts of the data hash of a model without a query, but for its storage."""
+    storage = ("storage=", "stamp=")
     return [part for part in data_parts(model, None) if not part.startswith(storage)]
 
 

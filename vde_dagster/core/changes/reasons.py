@@ -2,7 +2,8 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterable, Iterator, Mapping
+from dataclasses import dataclass
 from typing import Final
 
 from sqlglot import exp
@@ -10,7 +11,7 @@ from sqlglot import exp
 from vde_dagster.core.changes.flow import Flow, reads_of
 from vde_dagster.core.graph import Graph, Node
 from vde_dagster.core.meaning.functions import calls_in, is_aggregate, unfolds
-from vde_dagster.core.meaning.parts import EVERY, ROWS
+from vde_dagster.core.meaning.parts import EVERY, ROWS, Read
 from vde_dagster.core.names import ModelName
 from vde_dagster.core.sql.canonical_form import canonical_form
 
@@ -104,23 +105,36 @@ def why_reached(
             yield f"reads {quoted(columns)} of {parent}, which may have other values"
 
 
-def readers_of(
-    name: ModelName, columns: Sequence[str], children: Mapping[ModelName, list[Node]]
-) -> dict[str, list[ModelName]]:
-    """Which models read each of a model's columns."""
-    found: dict[str, list[ModelName]] = {column: [] for column in columns}
-    for child in children.get(name, ()):
-        read = {each.column for each in reads_of(child) if each.model == name}
-        for column in columns:
-            if column in read or EVERY in read:
-                found[column].append(child.name)
-    return found
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Readers:
+    """Who reads each model: before, of those that are still there, and now."""
+
+    before: Mapping[ModelName, list[Node]]
+    after: Mapping[ModelName, list[Node]]
+
+    @classmethod
+    def of(cls, before: Graph, after: Graph) -> Readers:
+        """The readers in two graphs."""
+        staying = [node for node in before if node.name in after]
+        return cls(before=_by_parent(staying), after=_by_parent(after))
+
+    def of_removed(self, name: ModelName, column: str) -> list[ModelName]:
+        """The models that read a column which is gone."""
+        return _reading(name, column, self.before.get(name, ()))
+
+    def of_changed(self, name: ModelName, column: str) -> list[ModelName]:
+        """The models that read a column which is there."""
+        return _reading(name, column, self.after.get(name, ()))
 
 
-def children_of(graph: Graph) -> dict[ModelName, list[Node]]:
-    """Who reads each model, in the graph's order."""
+def _by_parent(nodes: Iterable[Node]) -> dict[ModelName, list[Node]]:
     found: dict[ModelName, list[Node]] = {}
-    for node in graph:
+    for node in nodes:
         for parent in dict.fromkeys(node.model.parents):
             found.setdefault(parent, []).append(node)
     return found
+
+
+def _reading(name: ModelName, column: str, nodes: Iterable[Node]) -> list[ModelName]:
+    wanted = {Read(name, column), Read(name, EVERY)}
+    return [node.name for node in nodes if not wanted.isdisjoint(reads_of(node))]

@@ -2,15 +2,18 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterator
 from dataclasses import dataclass
+
+from sqlglot import exp
 
 from vde_dagster.core.changes.difference import Rules
 from vde_dagster.core.changes.flow import Flow, row_columns, row_parts
-from vde_dagster.core.changes.reasons import listed, quoted, readers_of, why_rows_differ
+from vde_dagster.core.changes.reasons import Readers, listed, quoted, why_rows_differ
 from vde_dagster.core.fingerprint import loading_parts, statement_parts
 from vde_dagster.core.graph import Node
 from vde_dagster.core.kind import Managed
+from vde_dagster.core.meaning.functions import is_unknown
 from vde_dagster.core.meaning.parts import EVERY
 from vde_dagster.core.model import PythonFunction
 from vde_dagster.core.names import ModelName
@@ -76,7 +79,7 @@ def direct_verdict(
     delta: Delta,
     *,
     above: tuple[str, ...],
-    children: Mapping[ModelName, list[Node]],
+    readers: Readers,
     rules: Rules,
 ) -> Verdict:
     """The category of a model whose own data hash changed.
@@ -86,10 +89,10 @@ def direct_verdict(
         after: The model as it is.
         delta: What of it differs, its parents' changes with it.
         above: What of its parents it follows from that changed, for people.
-        children: Who reads each model now.
+        readers: Who reads each model.
         rules: How changes are judged.
     """
-    verdict = _automatic(before, after, delta, above=above, children=children, rules=rules)
+    verdict = _automatic(before, after, delta, above=above, readers=readers, rules=rules)
     chosen = rules.decisions.get(after.name)
     if chosen is not None:
         return Verdict(
@@ -116,22 +119,37 @@ def _automatic(
     delta: Delta,
     *,
     above: tuple[str, ...],
-    children: Mapping[ModelName, list[Node]],
+    readers: Readers,
     rules: Rules,
 ) -> Verdict:
     unclear = _undecidable(before, after)
     if unclear is not None:
         return Verdict(category=Category.BREAKING, reasons=(unclear, *above), undecidable=True)
     own = list(_own_rows(before, after, delta)) if delta.rows else []
-    readers = readers_of(after.name, (*delta.removed, *delta.changed), children)
-    lost = list(_lost(delta, readers, strict=rules.strict_columns))
+    lost = list(_lost(after.name, delta, readers, strict=rules.strict_columns))
     reasons = [*own, *(reason for reason, _ in lost)]
     if delta.added:
         reasons.append(f"adds {quoted(delta.added)}")
     breaking = delta.rows or any(breaks for _, breaks in lost)
     reasons += above if delta.rows or delta.changed else ()
-    category = Category.BREAKING if breaking else Category.NON_BREAKING
-    return Verdict(category=category, reasons=tuple(reasons) or _harmless(before, after))
+    unknown = tuple(_unknown_calls(before, after)) if delta.rows else ()
+    return Verdict(
+        category=Category.BREAKING if breaking else Category.NON_BREAKING,
+        reasons=(*reasons, *unknown) or _harmless(before, after),
+        undecidable=bool(unknown),
+    )
+
+
+def _unknown_calls(before: Node, after: Node) -> Iterator[str]:
+    """The functions that a change adds and that nobody knows: they may make rows, or count them."""
+    old, new = (
+        node.canonical.expression.find_all(exp.Anonymous) if node.canonical is not None else ()
+        for node in (before, after)
+    )
+    known = {call.name.lower() for call in old}
+    for name in dict.fromkeys(call.name.lower() for call in new if is_unknown(call)):
+        if name not in known:
+            yield f"what the function {name} does to rows is not known"
 
 
 def _undecidable(before: Node, after: Node) -> str | None:
@@ -186,14 +204,16 @@ def _rows_part(node: Node) -> object:
 
 
 def _lost(
-    delta: Delta, readers: Mapping[str, list[ModelName]], *, strict: bool
+    name: ModelName, delta: Delta, readers: Readers, *, strict: bool
 ) -> Iterator[tuple[str, bool]]:
     """What removed and changed columns mean to who reads them, and whether it is breaking."""
-    for word, columns in (("removes", delta.removed), ("changes", delta.changed)):
-        unread = [column for column in columns if not readers[column]]
-        for column in columns:
-            if readers[column]:
-                yield f"{word} column `{column}`, read by {listed(readers[column])}", True
+    removed = {column: readers.of_removed(name, column) for column in delta.removed}
+    changed = {column: readers.of_changed(name, column) for column in delta.changed}
+    for word, read_by in (("removes", removed), ("changes", changed)):
+        unread = [column for column, found in read_by.items() if not found]
+        for column, found in read_by.items():
+            if found:
+                yield f"{word} column `{column}`, read by {listed(found)}", True
         if unread and not delta.rows:
             told = f"{word} {quoted(unread)}: no model reads {'it' if len(unread) == 1 else 'them'}"
             yield f"{told}, readers outside may", strict

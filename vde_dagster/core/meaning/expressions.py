@@ -131,8 +131,8 @@ class ExpressionReader:
 
     def _star(self, node: exp.Column | exp.Star, scope: Scope) -> Part:
         """All columns, such as in a call; COUNT(*) counts rows only."""
-        if isinstance(node.parent, exp.Count):
-            return leaf("rows")
+        if isinstance(node, exp.Star) and isinstance(node.parent, exp.Count):
+            return leaf("rows")  # COUNT(t.*) is another thing: it counts rows without NULLs
         alias = node.table.lower() if isinstance(node, exp.Column) else ""
         source = scope.sources.get(alias)
         starred = scope.every() if source is None else [scope.placed(alias, source.every)]

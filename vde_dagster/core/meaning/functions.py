@@ -15,6 +15,7 @@ from vde_dagster.core.sql.spark_functions import AGGREGATES, GENERATORS, SCALARS
 
 _UNFOLDING: Final = (exp.UDTF, exp.ExplodeOuter)
 _NAMELESS: Final = (exp.Anonymous, exp.AnonymousAggFunc, exp.ParameterizedAgg)
+_KNOWN: Final = AGGREGATES | GENERATORS | SCALARS | VOLATILE
 _CHANCE: Final = (
     exp.Rand,
     exp.Randn,
@@ -78,10 +79,12 @@ def unfolds(node: exp.Expr) -> bool:
     """Whether a call in a SELECT makes several rows of one, or may for all that is known."""
     if isinstance(node, _UNFOLDING):
         return True
-    if not isinstance(node, _NAMELESS):
-        return False
-    name = node.name.lower()
-    return name in GENERATORS or name not in AGGREGATES | SCALARS | VOLATILE
+    return is_unknown(node) or (isinstance(node, _NAMELESS) and node.name.lower() in GENERATORS)
+
+
+def is_unknown(node: exp.Expr) -> bool:
+    """Whether a call is of a function that is none of Spark's, such as one of the users' own."""
+    return isinstance(node, _NAMELESS) and node.name.lower() not in _KNOWN
 
 
 def is_volatile(node: exp.Expr) -> bool:

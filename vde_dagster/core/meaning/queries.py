@@ -145,6 +145,8 @@ class _QueryReader:
             case exp.Subquery() if not columns and _given(node) <= _OF_SUBQUERIES:
                 inside = Scope(outer=scope.outer, ctes=self._common_tables(node, scope))
                 return QuerySource(self.read(node.this, inside))
+            case exp.Subquery() if not node.args.get("with_"):
+                return self._turned(node, scope)
             case exp.Lateral() if isinstance(node.this, exp.Subquery):
                 return (
                     QuerySource(self.read(node.this, scope))
@@ -154,13 +156,19 @@ class _QueryReader:
             case _:
                 return self._blur(node, scope)
 
+    def _turned(self, node: exp.Subquery, scope: Scope) -> Source:
+        """A sub-query whose result is not taken as it is: a PIVOT, a sample, other names."""
+        inner = self.read(node.this, Scope(outer=scope.outer, ctes=scope.ctes))
+        rest = _without_alias(node).copy()
+        rest.set("this", None)
+        names = [name for name, _ in inner.columns]
+        words = [canonical_form(rest), *names]
+        whole = combined("turned", [inner.rows.part, *inner.values], *words)
+        return OpaqueSource(replace(whole, volatile=whole.volatile or _is_chance(rest)))
+
     def _table(self, node: exp.Table, scope: Scope) -> Source:
-        if not node.db and (common := scope.ctes.get(node.name.lower())) is not None:
-            return common
-        name = model_name_of(node)
-        if name is None or not isinstance(node.this, exp.Identifier):
-            return self._blur(node, scope)  # a function that returns a table
-        return TableSource(name)
+        named = self._named(node, scope)
+        return named if named is not None else self._blur(node, scope)  # a function
 
     def _joined(self, rows: Rows, joins: Iterable[exp.Expr], scope: Scope) -> Rows:
         for join in joins:
@@ -260,7 +268,8 @@ class _QueryReader:
         clauses = [query.args[key] for key in _ORDER if query.args.get(key) is not None]
         order = [self._order(each, found, scope) for each in clauses]
         limits = [query.args[key] for key in _LIMITS if query.args.get(key) is not None]
-        if limits:
+        distinct = query.args.get("distinct")
+        if limits or (isinstance(distinct, exp.Distinct) and distinct.args.get("on")):
             parts = [self.expressions.part(each, scope) for each in limits]
             rows = found.rows.then("limit", [*order, *parts], volatile=not order)
             return replace(found, rows=rows)
@@ -326,20 +335,19 @@ class _QueryReader:
 
     def _blur(self, node: exp.Expr, scope: Scope) -> OpaqueSource:
         """A node as a whole: its form, and all that the names in it may stand for."""
-        volatile = any(map(is_volatile, node.walk()))
         whole = combined("whole", self._named_by(node, scope), canonical_form(_without_alias(node)))
-        return OpaqueSource(replace(whole, volatile=volatile or whole.volatile))
+        return OpaqueSource(replace(whole, volatile=whole.volatile or _is_chance(node)))
 
     def _named_by(self, node: exp.Expr, scope: Scope) -> list[Part]:
+        """The rows of all tables in a node, and those of their columns that it may name."""
+        named = _columns_by_alias(node)
         found: list[Part] = []
         for table in node.find_all(exp.Table):
-            common = scope.ctes.get(table.name.lower()) if not table.db else None
-            name = model_name_of(table)
-            if common is not None:
-                found += [common.rows.part, common.every]
-            elif name is not None and isinstance(table.this, exp.Identifier):
-                source = TableSource(name)
-                found += [source.rows.part, source.every]
+            source = self._named(table, scope)
+            if source is not None:
+                columns = None if named is None else named.get(table.alias_or_name.lower(), set())
+                found.append(source.rows.part)
+                found += [source.every] if columns is None else map(source.column, sorted(columns))
         for column in node.find_all(exp.Column):
             bound = (
                 scope.column(column.table.lower(), column.name.lower()) if column.table else None
@@ -347,6 +355,38 @@ class _QueryReader:
             if bound is not None:
                 found.append(bound)
         return found
+
+    def _named(self, table: exp.Table, scope: Scope) -> Source | None:
+        """What the name of a table stands for, if it is one."""
+        if not table.db and (common := scope.ctes.get(table.name.lower())) is not None:
+            return common
+        name = model_name_of(table)
+        return TableSource(name) if name and isinstance(table.this, exp.Identifier) else None
+
+
+def _names_more(node: exp.Expr) -> bool:
+    """Whether a node may mean columns that it does not name, or names them otherwise."""
+    if isinstance(node, exp.Join):
+        return bool(node.args.get("using") or node.args.get("method"))
+    if isinstance(node, exp.Table):
+        return bool(_listed(node))
+    return isinstance(node, exp.Pivot | exp.Star)
+
+
+def _columns_by_alias(node: exp.Expr) -> dict[str, set[str]] | None:
+    """The columns that a node names, by the alias before them; None where it may mean others."""
+    if not isinstance(node, exp.Query | exp.CTE) or any(map(_names_more, node.walk())):
+        return None
+    found: dict[str, set[str]] = {}
+    for column in node.find_all(exp.Column):
+        if not column.table:
+            return None
+        found.setdefault(column.table.lower(), set()).add(column.name.lower())
+    return found
+
+
+def _is_chance(node: exp.Expr) -> bool:
+    return any(map(is_volatile, node.walk()))
 
 
 def _is_parenthesized(items: list[exp.Expr]) -> bool:
