@@ -97,7 +97,8 @@ class Configuration:
     """A project's settings. ``folder`` is absolute; state lies in its ``.vde`` by default.
 
     ``strict_columns`` makes it breaking to remove or change a column that no model reads.
-    ``categorize_in`` are the environments with a mode of their own.
+    ``categorize_in`` are the environments with a mode of their own. ``outside_variables`` are the
+    names of variables whose value is that of an environment variable, or has one in it.
     """
 
     folder: Path
@@ -113,6 +114,7 @@ class Configuration:
     strict_columns: bool = False
     categorize: Mode = Mode.AUTOMATIC
     categorize_in: Mapping[str, Mode] = field(default_factory=dict)
+    outside_variables: frozenset[str] = frozenset()
 
     @property
     def naming(self) -> ViewNaming:
@@ -201,6 +203,7 @@ def _configuration(root: Entry, folder: Path, reader: Reader) -> Configuration:
         strict_columns=reader.flag(keys.get("strict_columns"), default=False),
         categorize=read_mode(keys.get("categorize"), reader) or Mode.AUTOMATIC,
         categorize_in=modes,
+        outside_variables=_outside(keys.get("variables")),
     )
 
 
@@ -328,6 +331,11 @@ def _variables(entry: Entry | None, reader: Reader) -> dict[str, object]:
         else:
             found[name] = reader.plain(child)
     return found
+
+
+def _outside(entry: Entry | None) -> frozenset[str]:
+    children = entry.children if entry else {}
+    return frozenset(key.lower() for key, child in children.items() if child.from_outside)
 
 
 _VARIABLE: Final = re.compile(r"[a-z_][a-z0-9_]*")

@@ -7,13 +7,14 @@ from collections.abc import Collection, Mapping
 from dataclasses import dataclass, replace
 from typing import Final
 
-from vde_dagster.core.errors import Place
+from vde_dagster.core.errors import Place, Refused
 from vde_dagster.core.model import Call, ModelSource
 from vde_dagster.project.configuration import Defaults
 from vde_dagster.project.problems import Problems
 from vde_dagster.project.signals import FOLDER, Signals
 
 _VARIABLES: Final = "variables"
+_LEFT_OUT: Final = "variables_left_out"
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -59,3 +60,35 @@ def texts_of(defaults: Defaults, variables: Mapping[str, object]) -> dict[str, s
     """Settings as they are stored beside a model's source."""
     stored = {_VARIABLES: json.dumps(variables, sort_keys=True)} if variables else {}
     return {**defaults.as_texts(), **stored}
+
+
+def without_values(source: ModelSource, names: Collection[str]) -> ModelSource:
+    """A source without the values of these variables, for what others may read."""
+    variables: dict[str, object] = dict(Settings.of(source).variables)
+    hidden = sorted(set(variables) & set(names))
+    if not hidden:
+        return source
+    kept = {key: value for key, value in variables.items() if key not in hidden}
+    defaults = {key: text for key, text in source.defaults.items() if key != _VARIABLES}
+    stored = {_VARIABLES: json.dumps(kept, sort_keys=True), _LEFT_OUT: json.dumps(hidden)}
+    return replace(source, defaults={**defaults, **stored})
+
+
+def with_values(source: ModelSource, variables: Mapping[str, object]) -> ModelSource:
+    """A source with the values that were left out by `without_values`.
+
+    Raises:
+        Refused: A variable has no value any more.
+    """
+    if _LEFT_OUT not in source.defaults:
+        return source
+    names = list(map(str, json.loads(source.defaults[_LEFT_OUT])))
+    lost = [name for name in names if name not in variables]
+    if lost:
+        raise Refused(
+            f"{source.path} uses {', '.join(lost)}, which is not among the variables of vde.yaml "
+            "any more. Set it there, or plan again."
+        )
+    defaults = {key: text for key, text in source.defaults.items() if key != _LEFT_OUT}
+    every = {**json.loads(defaults[_VARIABLES]), **{name: variables[name] for name in names}}
+    return replace(source, defaults={**defaults, _VARIABLES: json.dumps(every, sort_keys=True)})

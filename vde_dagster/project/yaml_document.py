@@ -31,6 +31,7 @@ class Entry:
 
     ``place`` is that of the key where the entry is a value of a mapping. An empty value (null) is
     like an empty mapping or list. ``tag`` is YAML's word for its type, such as ``str`` or ``seq``.
+    ``from_outside`` tells whether a part of it is the value of an environment variable.
     """
 
     value: object
@@ -38,6 +39,7 @@ class Entry:
     children: Mapping[str, Entry] = field(default_factory=dict)
     items: tuple[Entry, ...] = ()
     tag: str = "str"
+    from_outside: bool = False
 
     @property
     def is_mapping(self) -> bool:
@@ -101,18 +103,24 @@ class Reader:
                 if key in children:
                     self._add(at, f"the key {key!r} is given twice", "Remove one of them.")
                 children[key] = replace(self._entry(value_node, path), place=at)
-            return Entry(value=None, place=place, children=children, tag="map")
-        if isinstance(node, yaml.SequenceNode):
+            outside = any(each.from_outside for each in children.values())
             return Entry(
-                value=None,
-                place=place,
-                items=tuple(self._entry(each, path) for each in node.value),
-                tag="seq",
+                value=None, place=place, children=children, tag="map", from_outside=outside
             )
+        if isinstance(node, yaml.SequenceNode):
+            items = tuple(self._entry(each, path) for each in node.value)
+            outside = any(each.from_outside for each in items)
+            return Entry(value=None, place=place, items=items, tag="seq", from_outside=outside)
         if node.tag == "tag:yaml.org,2002:null":
             return Entry(value=None, place=place, tag="null")
         tag = str(node.tag).rpartition(":")[2]
-        return Entry(value=self._expanded(str(node.value), place), place=place, tag=tag)
+        text = str(node.value)
+        return Entry(
+            value=self._expanded(text, place),
+            place=place,
+            tag=tag,
+            from_outside=_VARIABLE.search(text) is not None,
+        )
 
     def _expanded(self, text: str, place: Place) -> str:
         """``text`` with ${NAME} replaced from the environment of the process."""
