@@ -1,0 +1,411 @@
+"""`vde compare`: folders and git revisions, for people and for programs."""
+
+from __future__ import annotations
+
+import json
+import shutil
+import subprocess
+import sys
+from collections.abc import Mapping
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from tests.cli.calling import call, run_vde
+from tests.project.repositories import AS_SOMEBODY, commit, git, new_repository, write
+
+REVENUE = "models/mart/revenue.sql"
+BEST = "models/mart/best_customers.sql"
+SCORES = """from vde_dagster import model
+
+
+@model("mart.scores", depends_on=["mart.revenue"], columns={"customer": "string"})
+def scores(context):
+    return context.table("mart.revenue").select("customer")
+"""
+
+
+@pytest.fixture(autouse=True)
+def _plain_git(monkeypatch: pytest.MonkeyPatch) -> None:
+    for name, value in AS_SOMEBODY.items():
+        monkeypatch.setenv(name, value)
+
+
+@pytest.fixture
+def changed(project: Path, tmp_path: Path) -> Path:
+    """The project of the template again, to be changed."""
+    return Path(shutil.copytree(project, tmp_path / "changed"))
+
+
+def replaced(folder: Path, path: str, old: str, new: str) -> None:
+    text = (folder / path).read_text()
+    assert old in text
+    (folder / path).write_text(text.replace(old, new))
+
+
+def facts(*arguments: str | Path) -> dict[str, Any]:
+    done = call("compare", *arguments, "--format", "json")
+    assert done.exit_code == 0, done.stderr
+    found = json.loads(done.stdout)
+    assert isinstance(found, dict)
+    return found
+
+
+def models(*arguments: str | Path) -> dict[str, dict[str, Any]]:
+    return {each["name"]: each for each in facts(*arguments)["models"]}
+
+
+def changes(found: Mapping[str, Mapping[str, Any]]) -> dict[str, tuple[str, str, bool]]:
+    return {
+        name: (each["change"], each["category"], each["rebuild"]) for name, each in found.items()
+    }
+
+
+def fingerprints(project: Path) -> dict[str, dict[str, Any]]:
+    done = call("fingerprint", "--project", project, "--format", "json")
+    return {each["name"]: each for each in json.loads(done.stdout)["models"]}
+
+
+def test_the_contract_of_the_json_document(project: Path, changed: Path) -> None:
+    replaced(changed, REVENUE, "SUM(amount)", "MAX(amount)")
+    write(changed, {"models/mart/few.sql": "SELECT customer FROM mart.revenue"})
+    write(changed, {BEST: None})
+    found = facts(project, changed)
+    assert list(found) == [
+        "version",
+        "before",
+        "after",
+        "strict_columns",
+        "undeclared_sources",
+        "counts",
+        "models",
+    ]
+    assert found["before"] == {"name": str(project), "folder": str(project), "commit": None}
+    assert found["after"]["folder"] == str(changed)
+    assert (found["version"], found["strict_columns"]) == (1, False)
+    assert found["undeclared_sources"] == []
+    assert found["counts"] == {
+        "added": 1,
+        "removed": 1,
+        "direct": 1,
+        "indirect": 0,
+        "metadata": 0,
+        "none": 1,
+    }
+    by_name = {each["name"]: each for each in found["models"]}
+    assert list(by_name) == [
+        "staging.orders",
+        "mart.revenue",
+        "mart.few",
+        "mart.best_customers",
+    ]
+    before, after = fingerprints(project), fingerprints(changed)
+    revenue = by_name["mart.revenue"]
+    assert revenue == {
+        "name": "mart.revenue",
+        "kind": "FULL",
+        "change": "direct",
+        "category": "non_breaking",
+        "decided_by": "automatic",
+        "undecidable": False,
+        "reasons": revenue["reasons"],
+        "rebuild": True,
+        "columns_changed": ["revenue"],
+        "fingerprint_before": before["mart.revenue"]["fingerprint"],
+        "fingerprint_after": after["mart.revenue"]["fingerprint"],
+        "version_before": before["mart.revenue"]["version"],
+        "version_after": after["mart.revenue"]["version"],
+    }
+    assert list(revenue["fingerprint_after"]) == [
+        "data",
+        "parent_data",
+        "metadata",
+        "parent_metadata",
+    ]
+    assert any(
+        "revenue" in reason and "no model reads it" in reason for reason in revenue["reasons"]
+    )
+    few, best, orders = (by_name[f] for f in ("mart.few", "mart.best_customers", "staging.orders"))
+    assert (few["change"], few["category"]) == ("added", "none")
+    assert (few["fingerprint_before"], few["version_before"]) == (None, None)
+    assert (best["change"], best["category"]) == ("removed", "none")
+    assert (best["fingerprint_after"], best["version_after"]) == (None, None)
+    assert (orders["change"], orders["category"], orders["rebuild"]) == ("none", "none", False)
+    assert orders["fingerprint_before"] == orders["fingerprint_after"]
+    assert orders["version_before"] == orders["version_after"] is not None
+
+
+def test_a_column_reaches_what_reads_it_and_nothing_else(project: Path, changed: Path) -> None:
+    for each in (project, changed):
+        write(each, {"models/mart/days.sql": "MODEL (name mart.days, kind FULL);\n" + DAYS})
+    replaced(changed, REVENUE, "SUM(amount)", "MAX(amount)")
+    found = models(project, changed)
+    assert changes(found) == {
+        "staging.orders": ("none", "none", False),
+        "mart.revenue": ("direct", "breaking", True),
+        "mart.best_customers": ("indirect", "indirect_breaking", True),
+        "mart.days": ("indirect", "indirect_non_breaking", False),
+    }
+    assert found["mart.days"]["version_before"] == found["mart.days"]["version_after"]
+    assert found["mart.revenue"]["version_before"] != found["mart.revenue"]["version_after"]
+    (reason,) = found["mart.revenue"]["reasons"]
+    assert "`revenue`" in reason
+    assert "mart.best_customers" in reason
+
+
+DAYS = "SELECT ordered_on, SUM(orders) AS orders FROM mart.revenue GROUP BY ordered_on"
+
+
+def test_versions_are_those_of_a_first_plan(project: Path, changed: Path) -> None:
+    replaced(changed, REVENUE, "SUM(amount)", "MAX(amount)")
+    done = call("plan", "--project", project, "--format", "json")
+    planned = {each["name"]: each["version"] for each in json.loads(done.stdout)["changes"]}
+    found = models(project, changed)
+    assert {name: each["version_before"] for name, each in found.items()} == planned
+
+
+def test_layout_is_no_change_and_a_description_one_of_metadata(
+    project: Path, changed: Path
+) -> None:
+    replaced(changed, REVENUE, "SELECT\n  ordered_on", "select   ordered_on")
+    replaced(changed, BEST, "Customers by revenue", "Customers by what they paid")
+    assert changes(models(project, changed)) == {
+        "staging.orders": ("none", "none", False),
+        "mart.revenue": ("none", "none", False),
+        "mart.best_customers": ("metadata", "metadata", False),
+    }
+
+
+def test_revisions_of_a_project_in_a_folder_of_a_repository(tmp_path: Path) -> None:
+    top = new_repository(tmp_path / "mono")
+    shop = top / "data" / "shop"
+    assert call("init", shop).exit_code == 0
+    first = commit(top)
+    git(top, "tag", "v1")
+    replaced(shop, REVENUE, "SUM(amount)", "MAX(amount)")
+    second = commit(top)
+    replaced(shop, REVENUE, "MAX(amount)", "MIN(amount)")  # not committed
+    found = facts("v1", "HEAD", "--project", shop)
+    assert found["before"] == {"name": "v1", "folder": None, "commit": first}
+    assert found["after"] == {"name": "HEAD", "folder": None, "commit": second}
+    versions = [
+        {each["name"]: each["version_after"] for each in found["models"]}["mart.revenue"],
+        models("v1", "--project", shop)["mart.revenue"]["version_after"],
+        models("HEAD", shop, "--project", shop)["mart.revenue"]["version_after"],
+    ]
+    assert versions[0] != versions[1] == versions[2]
+    assert models("v1", "v1", "--project", shop)["mart.revenue"]["change"] == "none"
+    assert git(top, "status", "--porcelain") == " M data/shop/models/mart/revenue.sql"
+    assert not (shop / ".vde").exists()
+
+
+def test_the_project_of_the_present_folder_is_meant_by_default(
+    project: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    commit(new_repository(project))
+    replaced(project, REVENUE, "SUM(amount)", "MAX(amount)")
+    monkeypatch.chdir(project)
+    found = facts("HEAD")
+    assert found["after"] == {"name": "the work tree", "folder": ".", "commit": None}
+    assert found["counts"]["direct"] == 1
+
+
+def test_what_a_person_sees(project: Path, changed: Path) -> None:
+    replaced(changed, REVENUE, "SUM(amount)", "MAX(amount)")
+    for each in (project, changed):
+        write(each, {"models/mart/days.sql": "MODEL (name mart.days, kind FULL);\n" + DAYS})
+    write(changed, {"models/mart/new.sql": "SELECT customer FROM mart.revenue"})
+    commit(new_repository(project))
+    shutil.copytree(project / ".git", changed / ".git")
+    done = call("compare", "main", "--project", changed)
+    assert done.exit_code == 0, done.stderr
+    found = models("main", "--project", changed)
+    old, new = (found["mart.revenue"][f"version_{side}"][:8] for side in ("before", "after"))
+    lines = [line.strip(" ├└─│") for line in done.stdout.splitlines()]
+    assert lines[0].startswith("main (")
+    assert lines[0].endswith("-> the work tree")
+    assert f"~ mart.revenue  breaking  {old} -> {new}  rebuilt" in lines
+    assert "columns: revenue" in lines
+    kept = found["mart.days"]["version_after"][:8]
+    assert f"~ mart.days  indirect non breaking  {kept} stays  kept" in lines
+    for heading in ("Changed (1)", "Changed above (2)", "New (1)"):
+        assert heading in lines
+    assert all(reason in done.stdout for reason in found["mart.revenue"]["reasons"])
+    assert lines[-2] == "1 new, 1 changed, 2 changed above, 1 unchanged; 0 sources."
+    assert lines[-1] == (
+        "What a plan would make of them: 1 rebuilt, 1 built new, 1 view made anew, 2 kept."
+    )
+
+
+def test_where_nothing_differs_models_are_counted_only(project: Path) -> None:
+    commit(new_repository(project))
+    done = call("compare", "main", "HEAD", "--project", project)
+    assert done.stdout.splitlines()[1:] == [
+        "",
+        "3 unchanged; 0 sources.",
+        "What a plan would make of them: 0 rebuilt, 3 kept.",
+    ]
+
+
+def test_a_change_in_python_is_said_to_be_undecidable(project: Path, changed: Path) -> None:
+    write(project, {"models/mart/scores.py": SCORES})
+    write(
+        changed,
+        {"models/mart/scores.py": SCORES.replace('"customer")\n', '"customer").limit(1)\n')},
+    )
+    found = models(project, changed)["mart.scores"]
+    assert (found["category"], found["undecidable"]) == ("breaking", True)
+    assert "mart.scores  breaking (undecidable)" in call("compare", project, changed).stdout
+
+
+@pytest.mark.parametrize(
+    "arguments,before,after,category",
+    [
+        ((), "", "", "non_breaking"),
+        (("--strict-columns",), "", "", "breaking"),
+        ((), "", "strict_columns: true\n", "breaking"),
+        ((), "strict_columns: true\n", "", "non_breaking"),
+    ],
+)
+def test_columns_that_nobody_reads_are_strict_where_the_later_side_says_so(
+    project: Path, changed: Path, arguments: tuple[str, ...], before: str, after: str, category: str
+) -> None:
+    for folder, setting in ((project, before), (changed, after)):
+        with (folder / "vde.yaml").open("a") as file:
+            file.write(setting)
+    replaced(changed, BEST, "SUM(orders) AS orders", "MAX(orders) AS orders")
+    found = facts(*arguments, project, changed)
+    assert found["strict_columns"] is (category == "breaking")
+    best = {each["name"]: each for each in found["models"]}["mart.best_customers"]
+    assert (best["change"], best["category"]) == ("direct", category)
+
+
+SOURCES = {
+    "vde.yaml": "name: shop\n",
+    "models/stg/orders.sql": "MODEL (name stg.orders, kind FULL);\n"
+    "SELECT id, amount, DATE(ts) AS day FROM raw.orders WHERE id > 0",
+    "models/stg/all.sql": "SELECT * FROM raw.orders",
+    "models/mart/days.sql": "MODEL (name mart.days, kind FULL);\n"
+    "SELECT day, SUM(amount) AS amount FROM stg.orders GROUP BY day",
+    "models/mart/ids.sql": "MODEL (name mart.ids, kind FULL);\nSELECT id FROM stg.orders",
+    "models/mart/some.sql": "MODEL (name mart.some, kind FULL);\nSELECT id, other FROM stg.all",
+}
+
+
+def test_sources_need_not_be_declared(tmp_path: Path) -> None:
+    before, after = (write(tmp_path / each, SOURCES) for each in ("before", "after"))
+    replaced(after, "models/stg/orders.sql", "DATE(ts)", "DATE(loaded_at)")
+    found = facts(before, after)
+    assert found["undeclared_sources"] == ["raw.orders"]
+    by_name = {each["name"]: each for each in found["models"]}
+    assert by_name["raw.orders"]["kind"] == "EXTERNAL"
+    assert changes(by_name) == {
+        "raw.orders": ("none", "none", False),
+        "stg.all": ("none", "none", False),
+        "stg.orders": ("direct", "breaking", True),
+        "mart.days": ("indirect", "indirect_breaking", True),
+        "mart.ids": ("indirect", "indirect_non_breaking", False),
+        "mart.some": ("none", "none", False),
+    }
+    assert "Without declared columns: raw.orders." in call("compare", before, after).stdout
+    refused = call("plan", "--project", before)
+    assert refused.exit_code == 1
+    assert "nor a declared source" in refused.stderr
+
+
+def test_what_cannot_be_told_without_the_columns_of_a_source_is_breaking(tmp_path: Path) -> None:
+    odd = "MODEL (name stg.odd, kind FULL);\nSELECT id AS x, x + 1 AS y FROM raw.orders"
+    below = "MODEL (name mart.odd, kind FULL);\nSELECT y FROM stg.odd"
+    files = {**SOURCES, "models/stg/odd.sql": odd, "models/mart/odd.sql": below}
+    before, after = (write(tmp_path / each, files) for each in ("before", "after"))
+    replaced(after, "models/stg/odd.sql", "AS y", "AS y, 1 AS one")  # x may be a column, too
+    found = models(before, after)
+    assert changes({name: found[name] for name in ("stg.odd", "mart.odd")}) == {
+        "stg.odd": ("direct", "breaking", True),
+        "mart.odd": ("indirect", "indirect_breaking", True),
+    }
+
+
+def test_what_is_wrong_at_both_sides_is_told_at_once(project: Path, changed: Path) -> None:
+    commit(new_repository(project), {"models/a.sql": "SELECT FROM\n"})
+    write(project, {"models/a.sql": None, "models/b.sql": "\nSELECT x FROM mart.revenue"})
+    write(changed, {"models/c.sql": "MODEL (\n  name shop.c,\n  kind FUL\n);\nSELECT 1 AS x"})
+    done = call("compare", "main", "--project", project)
+    assert (done.exit_code, done.stdout) == (1, "")
+    assert "main:models/a.sql:1: " in done.stderr
+    assert f"{project}/models/b.sql:2: " in done.stderr
+    done = call("compare", changed, "HEAD", "--project", project)
+    assert done.exit_code == 1
+    assert f"{changed}/models/c.sql:3: " in done.stderr
+    assert "HEAD:models/a.sql:1: " in done.stderr
+    assert "models/b.sql" not in done.stderr
+    assert done.stderr.splitlines()[-1].startswith("2 problems")
+
+
+def test_a_side_without_a_project_is_told(
+    project: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    repository = new_repository(tmp_path / "mono")
+    commit(repository, {"README": "no project yet"})
+    shutil.copytree(project, repository / "shop")
+    done = call("compare", "main", "--project", repository / "shop")
+    assert done.exit_code == 1
+    assert "main:shop/vde.yaml:1: there is no vde.yaml at main (" in done.stderr
+    (tmp_path / "models").mkdir()
+    monkeypatch.chdir(tmp_path)
+    done = call("compare", "models", "--project", project)
+    assert done.exit_code == 1
+    assert "models/vde.yaml:1: there is no vde.yaml here" in done.stderr
+    assert "git:models" in done.stderr
+
+
+def test_an_unknown_revision_is_refused_with_advice(project: Path) -> None:
+    commit(new_repository(project))
+    done = call("compare", "mian", "--project", project)
+    assert (done.exit_code, done.stdout) == (1, "")
+    assert "Did you mean main?" in done.stderr
+
+
+def test_without_git_folders_can_be_compared_and_revisions_not(
+    project: Path, tmp_path: Path
+) -> None:
+    commit(new_repository(project))
+    (tmp_path / "empty").mkdir()
+    nothing = {"PATH": str(tmp_path / "empty")}
+    done = run_vde("compare", "main", "--project", project, **nothing)
+    assert done.returncode == 1
+    assert "Install git" in done.stderr
+    assert run_vde("compare", project, project, **nothing).returncode == 0
+
+
+def test_warnings_of_files_are_not_told(project: Path) -> None:
+    text = "MODEL (name mart.checked, kind FULL, audits (not_null(columns := (x))));\nSELECT 1 AS x"
+    write(project, {"models/mart/checked.sql": text})
+    assert "warning" in call("plan", "--no-apply", "--project", project).stderr
+    assert call("compare", project, project).stderr == ""
+
+
+def test_it_loads_neither_dagster_nor_pyspark_nor_a_catalog(project: Path) -> None:
+    commit(new_repository(project))
+    heavy = ("dagster", "pyspark", "py4j", "pyiceberg", "sqlalchemy", "pyarrow")
+    code = (
+        "import sys; from vde_dagster.cli.commands import vde\n"
+        f"vde(['compare', 'main', '--project', {str(project)!r}], standalone_mode=False)\n"
+        f"print([name for name in {heavy!r} if name in sys.modules])"
+    )
+    done = subprocess.run(
+        [sys.executable, "-c", code], capture_output=True, text=True, check=True, timeout=60
+    )
+    assert done.stdout.splitlines()[-1] == "[]"
+    assert not (project / ".vde").exists()
+
+
+def test_it_needs_something_to_compare_with(project: Path) -> None:
+    assert call("compare", "--project", project).exit_code == 2
+
+
+def test_help_tells_it_apart_from_what_compares_environments_and_rows() -> None:
+    told = call("compare", "--help").stdout
+    for word in ("git:NAME", "vde diff", "vde table-diff", "--strict-columns"):
+        assert word in told

@@ -1,0 +1,168 @@
+"""`vde fingerprint`: what identifies a model, and what that follows from."""
+
+from __future__ import annotations
+
+import json
+import re
+import subprocess
+import sys
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from tests.cli.calling import call
+from vde_dagster.core.fingerprint import Fingerprint
+
+REVENUE = Path("models", "mart", "revenue.sql")
+FOUR = ("data", "parent_data", "metadata", "parent_metadata")
+
+
+def shown(project: Path, *arguments: str) -> dict[str, dict[str, Any]]:
+    done = call("fingerprint", *arguments, "--project", project, "--format", "json")
+    assert done.exit_code == 0, done.stderr
+    return {each["name"]: each for each in json.loads(done.stdout)["models"]}
+
+
+def edit(project: Path, old: str, new: str) -> None:
+    text = (project / REVENUE).read_text()
+    assert old in text
+    (project / REVENUE).write_text(text.replace(old, new))
+
+
+def differing(before: dict[str, Any], after: dict[str, Any]) -> set[str]:
+    return {part for part in FOUR if before["fingerprint"][part] != after["fingerprint"][part]}
+
+
+def test_the_contract_of_the_json_document(project: Path) -> None:
+    (project / "external_models.yaml").write_text("- name: raw.t\n  columns: {a: int}\n")
+    done = call("fingerprint", "--project", project, "--format", "json")
+    document = json.loads(done.stdout)
+    assert list(document) == ["version", "models"]
+    assert document["version"] == 1
+    assert {each["name"]: each["kind"] for each in document["models"]} == {
+        "raw.t": "EXTERNAL",
+        "staging.orders": "SEED",
+        "mart.revenue": "FULL",
+        "mart.best_customers": "VIEW",
+    }
+    for each in document["models"]:
+        assert list(each) == ["name", "kind", "fingerprint", "digest", "version"]
+        assert list(each["fingerprint"]) == list(FOUR)
+        hashes = [*each["fingerprint"].values(), each["digest"], each["version"]]
+        assert all(re.fullmatch("[0-9a-f]{32}", each) for each in hashes)
+        identity = Fingerprint(**each["fingerprint"])
+        assert (each["digest"], each["version"]) == (identity.digest, identity.data_version)
+
+
+def test_the_contract_of_the_parts(project: Path) -> None:
+    (found,) = shown(project, "mart.revenue", "--parts").values()
+    assert list(found)[-2:] == ["parts", "query"]
+    parts = found["parts"]
+    assert list(parts) == ["data", "metadata"]
+    assert all(set(part) == {"name", "value"} for kind in parts.values() for part in kind)
+    values = {part["name"]: part["value"] for kind in parts.values() for part in kind}
+    assert values["description"] == "Revenue by day and customer"
+    assert values["kind"].startswith("FULL")
+    query = found["query"]
+    assert list(query) == ["sql", "rows", "columns", "order"]
+    names = [each["name"] for each in query["columns"]]
+    assert names == ["ordered_on", "customer", "orders", "revenue"]
+    assert "SUM(orders.amount) AS revenue" in query["sql"]
+    assert shown(project, "staging.orders", "--parts")["staging.orders"]["query"] is None
+
+
+@pytest.mark.parametrize(
+    "old,new,own,below",
+    [
+        ("SUM(amount)", "sum( `amount` )", set(), set()),
+        ("SUM(amount)", "MAX(amount)", {"data"}, {"parent_data"}),
+        ("Revenue by", "Income by", {"metadata"}, {"parent_metadata"}),
+        ("kind FULL", "kind FULL, owner 'me'", {"metadata"}, {"parent_metadata"}),
+    ],
+)
+def test_what_an_edit_touches(
+    project: Path, old: str, new: str, own: set[str], below: set[str]
+) -> None:
+    before = shown(project)
+    edit(project, old, new)
+    after = shown(project)
+    assert differing(before["mart.revenue"], after["mart.revenue"]) == own
+    assert differing(before["mart.best_customers"], after["mart.best_customers"]) == below
+    assert before["staging.orders"] == after["staging.orders"]
+
+
+def test_the_parts_tell_why_two_fingerprints_differ(project: Path) -> None:
+    before = shown(project, "mart.revenue", "--parts")["mart.revenue"]
+    edit(project, "SUM(amount)", "MAX(amount)")
+    edit(project, "'@daily'", "'@hourly'")
+    after = shown(project, "mart.revenue", "--parts")["mart.revenue"]
+    for kind, expected in (("data", {"body"}), ("metadata", {"cron", "unit"})):
+        old, new = (
+            {(part["name"], part["value"]) for part in each["parts"][kind]}
+            for each in (before, after)
+        )
+        assert {name for name, _ in old ^ new} == expected
+    assert before["query"]["rows"] == after["query"]["rows"]
+    pairs = zip(before["query"]["columns"], after["query"]["columns"], strict=True)
+    assert [old["name"] for old, new in pairs if old != new] == ["revenue"]
+
+
+def test_what_a_person_sees(project: Path) -> None:
+    found = shown(project)
+    done = call("fingerprint", "--project", project)
+    for name, each in found.items():
+        (line,) = [line for line in done.stdout.splitlines() if line.split()[:1] == [name]]
+        hashes = [each["digest"], each["version"], *each["fingerprint"].values()]
+        assert line.split()[1:] == [text[:8] for text in hashes]
+
+
+def test_models_are_shown_once_in_the_order_in_which_they_are_named(project: Path) -> None:
+    names = ("mart.revenue", "staging.orders", "lake.mart.revenue", "MART.REVENUE")
+    assert list(shown(project, *names)) == ["mart.revenue", "staging.orders"]
+
+
+def test_long_parts_are_shortened_for_people_only(project: Path) -> None:
+    words = " ".join(f"word{number}" for number in range(100))
+    edit(project, "Revenue by day and customer", words)
+    text = call("fingerprint", "mart.revenue", "--parts", "--project", project).stdout
+    assert "word1 " in text
+    assert "word99" not in text
+    assert f"... and {len(words) - 160} characters more" in " ".join(text.split())
+    parts = shown(project, "mart.revenue", "--parts")["mart.revenue"]["parts"]["metadata"]
+    assert {"name": "description", "value": words} in parts
+
+
+def test_hashes_stand_whole_above_their_parts(project: Path) -> None:
+    found = shown(project, "mart.revenue")["mart.revenue"]
+    text = call("fingerprint", "mart.revenue", "--parts", "--project", project).stdout
+    for each in (*found["fingerprint"].values(), found["digest"], found["version"]):
+        assert each in text
+    assert "column revenue" in text
+
+
+def test_a_model_that_is_not_there_is_refused_with_a_guess(project: Path) -> None:
+    done = call("fingerprint", "mart.revenu", "--project", project)
+    assert (done.exit_code, done.stdout) == (1, "")
+    assert "Did you mean mart.revenue?" in done.stderr
+
+
+def test_a_source_that_nobody_declared_stays_an_error(project: Path) -> None:
+    (project / "models" / "x.sql").write_text("SELECT a FROM raw.nowhere")
+    done = call("fingerprint", "--project", project)
+    assert (done.exit_code, done.stdout) == (1, "")
+    assert "nor a declared source" in done.stderr
+
+
+def test_it_loads_neither_dagster_nor_pyspark_nor_a_catalog(project: Path) -> None:
+    heavy = ("dagster", "pyspark", "py4j", "pyiceberg", "sqlalchemy", "pyarrow")
+    code = (
+        "import sys; from vde_dagster.cli.commands import vde\n"
+        f"vde(['fingerprint', '--project', {str(project)!r}], standalone_mode=False)\n"
+        f"print([name for name in {heavy!r} if name in sys.modules])"
+    )
+    done = subprocess.run(
+        [sys.executable, "-c", code], capture_output=True, text=True, check=True, timeout=60
+    )
+    assert done.stdout.splitlines()[-1] == "[]"
+    assert not (project / ".vde").exists()
