@@ -13,11 +13,18 @@ from typing import Final
 from sqlglot import exp
 
 from vde_dagster.core.meaning.expressions import ExpressionReader
-from vde_dagster.core.meaning.functions import calls_in, is_aggregate, is_volatile, unfolds
+from vde_dagster.core.meaning.functions import calls_in, is_aggregate, unfolds
+from vde_dagster.core.meaning.opaque import (
+    blurred,
+    is_chance,
+    listed_columns,
+    named_by,
+    table_named,
+    without_alias,
+)
 from vde_dagster.core.meaning.parts import EVERY, Meaning, Part, Rows, combined, leaf
-from vde_dagster.core.meaning.sources import OpaqueSource, QuerySource, Scope, Source, TableSource
+from vde_dagster.core.meaning.sources import OpaqueSource, QuerySource, Scope, Source
 from vde_dagster.core.sql.canonical_form import canonical_form
-from vde_dagster.core.sql.rendering import model_name_of
 
 
 def meaning_of(query: exp.Query, *, is_bound: bool = True) -> Meaning:
@@ -138,7 +145,7 @@ class _QueryReader:
         return source.rows
 
     def _bound(self, node: exp.Expr, scope: Scope) -> Source:
-        columns = _listed(node)
+        columns = listed_columns(node)
         match node:
             case exp.Table() if not columns and _given(node) <= _OF_TABLES:
                 return self._table(node, scope)
@@ -151,24 +158,24 @@ class _QueryReader:
                 return (
                     QuerySource(self.read(node.this, scope))
                     if not columns
-                    else self._blur(node, scope)
+                    else blurred(node, scope)
                 )
             case _:
-                return self._blur(node, scope)
+                return blurred(node, scope)
 
     def _turned(self, node: exp.Subquery, scope: Scope) -> Source:
         """A sub-query whose result is not taken as it is: a PIVOT, a sample, other names."""
         inner = self.read(node.this, Scope(outer=scope.outer, ctes=scope.ctes))
-        rest = _without_alias(node).copy()
+        rest = without_alias(node).copy()
         rest.set("this", None)
         names = [name for name, _ in inner.columns]
         words = [canonical_form(rest), *names]
         whole = combined("turned", [inner.rows.part, *inner.values], *words)
-        return OpaqueSource(replace(whole, volatile=whole.volatile or _is_chance(rest)))
+        return OpaqueSource(replace(whole, volatile=whole.volatile or is_chance(rest)))
 
     def _table(self, node: exp.Table, scope: Scope) -> Source:
-        named = self._named(node, scope)
-        return named if named is not None else self._blur(node, scope)  # a function
+        named = table_named(node, scope)
+        return named if named is not None else blurred(node, scope)  # a function
 
     def _joined(self, rows: Rows, joins: Iterable[exp.Expr], scope: Scope) -> Rows:
         for join in joins:
@@ -181,14 +188,14 @@ class _QueryReader:
             conditions = (
                 [] if not understood else self.expressions.conditions(join.args.get("on"), scope)
             )
-            rest = [] if understood else self._named_by(join, scope)
+            rest = [] if understood else named_by(join, scope)
             rows = rows.then(f"join {words}", [item, *_in_order(conditions), *rest])
         return rows
 
     def _lateral(self, node: exp.Lateral, scope: Scope) -> Part:
         """LATERAL VIEW: what it unfolds from each row so far."""
         parts = [self.expressions.part(node.this, scope)] if _given(node) <= _OF_LATERALS else []
-        rest = self._named_by(node, scope) if not parts else []
+        rest = named_by(node, scope) if not parts else []
         words = f"{bool(node.args.get('outer'))}" if parts else canonical_form(node)
         whole = combined("unfold", [*parts, *rest], words)
         names = [each.name.lower() for each in node.args["alias"].columns]
@@ -319,74 +326,19 @@ class _QueryReader:
             inside = Scope(outer=scope.outer, ctes=dict(known))
             name = cte.alias.lower()
             recursive = with_.args.get("recursive") and _names(cte.this, name)
-            if recursive or _listed(cte) or not isinstance(cte.this, exp.Query):
-                known[name] = self._blur(cte, inside)
+            if recursive or listed_columns(cte) or not isinstance(cte.this, exp.Query):
+                known[name] = blurred(cte, inside)
             else:
                 known[name] = QuerySource(self.read(cte.this, inside))
         return known
 
     def opaque(self, query: exp.Expr, scope: Scope) -> Meaning:
         """A query that is not looked into: each of its columns follows from all that it names."""
-        whole = self._blur(query, scope)
+        whole = blurred(query, scope)
         names = query.named_selects if isinstance(query, exp.Query) else []
         known = bool(names) and EVERY not in names
         columns = [(name.lower(), whole.column(name.lower())) for name in names] if known else []
         return Meaning(whole.rows, tuple(columns or [(EVERY, whole.every)]))
-
-    def _blur(self, node: exp.Expr, scope: Scope) -> OpaqueSource:
-        """A node as a whole: its form, and all that the names in it may stand for."""
-        whole = combined("whole", self._named_by(node, scope), canonical_form(_without_alias(node)))
-        return OpaqueSource(replace(whole, volatile=whole.volatile or _is_chance(node)))
-
-    def _named_by(self, node: exp.Expr, scope: Scope) -> list[Part]:
-        """The rows of all tables in a node, and those of their columns that it may name."""
-        named = _columns_by_alias(node)
-        found: list[Part] = []
-        for table in node.find_all(exp.Table):
-            source = self._named(table, scope)
-            if source is not None:
-                columns = None if named is None else named.get(table.alias_or_name.lower(), set())
-                found.append(source.rows.part)
-                found += [source.every] if columns is None else map(source.column, sorted(columns))
-        for column in node.find_all(exp.Column):
-            bound = (
-                scope.column(column.table.lower(), column.name.lower()) if column.table else None
-            )
-            if bound is not None:
-                found.append(bound)
-        return found
-
-    def _named(self, table: exp.Table, scope: Scope) -> Source | None:
-        """What the name of a table stands for, if it is one."""
-        if not table.db and (common := scope.ctes.get(table.name.lower())) is not None:
-            return common
-        name = model_name_of(table)
-        return TableSource(name) if name and isinstance(table.this, exp.Identifier) else None
-
-
-def _names_more(node: exp.Expr) -> bool:
-    """Whether a node may mean columns that it does not name, or names them otherwise."""
-    if isinstance(node, exp.Join):
-        return bool(node.args.get("using") or node.args.get("method"))
-    if isinstance(node, exp.Table):
-        return bool(_listed(node))
-    return isinstance(node, exp.Pivot | exp.Star)
-
-
-def _columns_by_alias(node: exp.Expr) -> dict[str, set[str]] | None:
-    """The columns that a node names, by the alias before them; None where it may mean others."""
-    if not isinstance(node, exp.Query | exp.CTE) or any(map(_names_more, node.walk())):
-        return None
-    found: dict[str, set[str]] = {}
-    for column in node.find_all(exp.Column):
-        if not column.table:
-            return None
-        found.setdefault(column.table.lower(), set()).add(column.name.lower())
-    return found
-
-
-def _is_chance(node: exp.Expr) -> bool:
-    return any(map(is_volatile, node.walk()))
 
 
 def _is_parenthesized(items: list[exp.Expr]) -> bool:
@@ -397,12 +349,6 @@ def _is_parenthesized(items: list[exp.Expr]) -> bool:
         and not each.alias
         for each in items
     )
-
-
-def _listed(node: exp.Expr) -> list[str]:
-    """The column names that an alias lists."""
-    alias = node.args.get("alias")
-    return [each.name for each in alias.columns] if isinstance(alias, exp.TableAlias) else []
 
 
 def _words(join: exp.Expr) -> str:
@@ -425,16 +371,6 @@ def _aggregates(node: exp.Expr) -> bool:
 
 def _names(node: exp.Expr, name: str) -> bool:
     return any(not each.db and each.name.lower() == name for each in node.find_all(exp.Table))
-
-
-def _without_alias(node: exp.Expr) -> exp.Expr:
-    """A table, function or sub-query without the name that it is given here."""
-    alias = node.args.get("alias")
-    if not isinstance(alias, exp.TableAlias) or alias.columns:
-        return node
-    bare = node.copy()
-    bare.set("alias", None)
-    return bare
 
 
 def _in_order(parts: Iterable[Part]) -> list[Part]:
