@@ -136,15 +136,11 @@ def _open(
     """
     plain, documented = _without_comments(query), _described(query)
     try:
-        named = bind_to_open_tables(
-            expand_star_macros(plain, schemas=schemas), schema=schema, dialect=dialect
-        )
-        _refuse_unknown(named, schema, dialect)
-        bound = qualify(named, dialect=dialect, schema=schema, quote_identifiers=False)
+        expanded = expand_star_macros(plain, schemas=schemas)
+        bound = _bound(expanded, schema, dialect)
         with_spark_meaning(bound, dialect=dialect, schema=schema)
-        typed = annotate_types(
-            resolve_time_macros(bound, EPOCH_DAY), schema=schema, dialect=dialect
-        )
+        timed = resolve_time_macros(bound, EPOCH_DAY)
+        typed = annotate_types(timed, schema=schema, dialect=dialect)
         return understood(bound, _known_columns(typed, documented))
     except QueryInvalid:
         raise
@@ -158,11 +154,17 @@ def _open(
     return understood(loose, columns, is_bound=False)
 
 
-def _refuse_unknown(named: exp.Query, schema: MappingSchema, dialect: str) -> None:
-    """Tell the columns that the tables do not have whose columns are known."""
-    findings = list(unresolved_columns(named.copy(), schema=schema, dialect=dialect))
-    if findings:
-        raise QueryInvalid(*findings)
+def _bound(query: exp.Query, schema: MappingSchema, dialect: str) -> exp.Query:
+    """A query with all its columns bound; those that a table of known columns lacks are told."""
+    named = bind_to_open_tables(query, schema=schema, dialect=dialect)
+    try:
+        return qualify(named, dialect=dialect, schema=schema, quote_identifiers=False)
+    except SQL_ERRORS:
+        again = bind_to_open_tables(query, schema=schema, dialect=dialect)
+        findings = list(unresolved_columns(again, schema=schema, dialect=dialect))
+        if findings:
+            raise QueryInvalid(*findings) from None
+        raise
 
 
 def _known_columns(query: exp.Query, documented: Mapping[str, str]) -> tuple[Column, ...]:
