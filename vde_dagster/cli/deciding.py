@@ -3,22 +3,23 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING, Final
 
 import click
 
 from vde_dagster.cli import options
 from vde_dagster.cli.model_choice import nearest
+from vde_dagster.cli.printing import note
 from vde_dagster.core.errors import Refused
 
 if TYPE_CHECKING:
     from vde_dagster.core.decisions import Mode
     from vde_dagster.core.names import ModelName
     from vde_dagster.core.plan import ModelChange, Plan
+    from vde_dagster.core.plan_options import PlanOptions
     from vde_dagster.core.snapshot import Category
-
-    Decisions = Mapping[ModelName, Category]
+    from vde_dagster.project.configuration import Configuration
 
 _CATEGORIES: Final = ("breaking", "non_breaking", "forward_only")
 _NAMED: Final = 5
@@ -97,38 +98,61 @@ def open_questions(plan: Plan, mode: Mode) -> tuple[ModelChange, ...]:
     )
 
 
-def undecided(questions: Sequence[ModelChange]) -> Refused:
-    """What is said where nobody can be asked."""
-    models = "a model needs" if len(questions) == 1 else f"{len(questions)} models need"
-    lines = [f"{models} a decision, and there is no terminal to ask on. Nothing was written."]
-    lines += ["Say what each edit means, or pass --categorize automatic:"]
-    for each in questions:
-        lines.append(f"  --decide {each.name}={'|'.join(_CATEGORIES)}")
-        lines += [f"      {reason}" for reason in each.reasons]
-    return Refused("\n".join(lines))
+def mode_of(configuration: Configuration, environment: str, categorize: str | None) -> Mode:
+    """When a person is asked: as the command line says, or else as ``vde.yaml`` does."""
+    from vde_dagster.core.decisions import Mode
+
+    return Mode(categorize) if categorize else configuration.mode(environment)
 
 
-def ask(plan: Plan, decisions: Decisions, mode: Mode, replan: Callable[[Decisions], Plan]) -> Plan:
-    """Ask about one model after the other, and plan with each answer.
+def decided_plan(
+    plan_with: Callable[[PlanOptions], Plan], chosen: PlanOptions, mode: Mode, *, asks: bool
+) -> tuple[Plan, tuple[ModelChange, ...]]:
+    """The plan after all answers, and the models that nobody could be asked about.
 
     Args:
-        plan: The plan without answers.
-        decisions: What is decided already.
+        plan_with: Plans with these options.
+        chosen: The options, with what is decided already.
         mode: When to ask.
-        replan: Plans with other decisions.
+        asks: Whether somebody is there to be asked.
 
     Raises:
         Abort: The person stopped it; nothing was written.
     """
-    chosen = dict(decisions)
+    plan = plan_with(chosen)
     asked = 0
-    while questions := open_questions(plan, mode):
+    while asks and (questions := open_questions(plan, mode)):
         asked += 1
-        answer = _ask_one(
-            plan, questions[0], f"{asked} of {asked - 1 + len(questions)}", chosen, replan
-        )
-        chosen[questions[0].name], plan = answer
-    return plan
+        count = f"{asked} of {asked - 1 + len(questions)}"
+        category, plan = _ask(plan_with, chosen, questions[0], count)
+        chosen = _deciding(chosen, questions[0].name, category)
+    return plan, open_questions(plan, mode)
+
+
+def tell_undecided(questions: Sequence[ModelChange], *, refuse: bool) -> None:
+    """Say which decisions are lacking, where nobody can be asked.
+
+    Raises:
+        Refused: The plan is more than shown.
+    """
+    if not questions:
+        return
+    if refuse:
+        raise Refused(f"{_undecided(questions)}\nNothing was written.")
+    note(f"vde: {_undecided(questions)}")
+
+
+def _undecided(questions: Sequence[ModelChange]) -> str:
+    models = "one model needs" if len(questions) == 1 else f"{len(questions)} models need"
+    lines = [f"{models} a decision. Say what each edit means, or pass --categorize automatic:"]
+    for each in questions:
+        lines.append(f"  --decide {each.name}={'|'.join(_CATEGORIES)}")
+        lines += [f"      {reason}" for reason in each.reasons]
+    return "\n".join(lines)
+
+
+def _deciding(chosen: PlanOptions, name: ModelName, category: Category) -> PlanOptions:
+    return replace(chosen, decisions={**chosen.decisions, name: category})
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -139,12 +163,8 @@ class _Choice:
     plan: Plan
 
 
-def _ask_one(
-    plan: Plan,
-    change: ModelChange,
-    count: str,
-    decisions: Decisions,
-    replan: Callable[[Decisions], Plan],
+def _ask(
+    plan_with: Callable[[PlanOptions], Plan], chosen: PlanOptions, change: ModelChange, count: str
 ) -> tuple[Category, Plan]:
     from vde_dagster.core.snapshot import Category
 
@@ -155,7 +175,7 @@ def _ask_one(
     choices: dict[str, _Choice] = {}
     for each in map(Category, _CATEGORIES):
         try:
-            follows = replan({**decisions, change.name: each})
+            follows = plan_with(_deciding(chosen, change.name, each))
         except Refused as error:
             click.echo(f"    {each.value:<13} is not possible: {error}")
             continue

@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING
 
 import click
 
-from vde_dagster.cli import options
+from vde_dagster.cli import deciding, options, saving
 from vde_dagster.cli.printing import console, note, print_json
 from vde_dagster.cli.spelling import vde
 from vde_dagster.core.errors import Refused
@@ -17,17 +17,29 @@ if TYPE_CHECKING:
     from vde_dagster.app.evaluate import Evaluated
     from vde_dagster.app.world import VdeProject
     from vde_dagster.core.plan import Plan
+    from vde_dagster.core.plan_options import PlanOptions
 
 
 @click.command("plan", short_help="Show what an environment lacks, and do it.")
 @click.argument("environment", type=options.environment, default="prod", metavar="[ENV]")
 @click.option("--auto-apply", is_flag=True, help="Apply the plan without asking.")
 @click.option("--no-apply", is_flag=True, help="Only show the plan; do not ask.")
+@saving.SAVE
+@deciding.CATEGORIZE
+@deciding.DECIDE
 @options.FORMAT
 @options.PROJECT
 @options.WITH_DEBUG
 def command(
-    environment: str, *, auto_apply: bool, no_apply: bool, output: str, folder: Path
+    environment: str,
+    *,
+    auto_apply: bool,
+    no_apply: bool,
+    save: Path | None,
+    categorize: str | None,
+    decided: tuple[tuple[str, str], ...],
+    output: str,
+    folder: Path,
 ) -> None:
     """Compare the project's files with an environment (prod by default), and make it so.
 
@@ -35,39 +47,63 @@ def command(
     intervals have to be computed. On a terminal it asks before it applies anything. Without one it
     applies only with --auto-apply. Where nothing is to be done it ends at once, without Spark.
     """
-    if auto_apply and no_apply:
-        raise click.UsageError("--auto-apply and --no-apply exclude each other.")
+    if auto_apply and (no_apply or save):
+        other = "--no-apply" if no_apply else "--save"
+        raise click.UsageError(f"--auto-apply and {other} exclude each other.")
     from vde_dagster.app.world import VdeProject
     from vde_dagster.cli.plan_facts import plan_facts
+    from vde_dagster.core.plan_options import PlanOptions
 
     project = VdeProject.load(folder)
-    plan = make_plan(project, environment)
+    configuration = project.configuration
+    chosen = PlanOptions(
+        strict_columns=configuration.strict_columns,
+        decisions=deciding.decisions_of(decided, catalog=configuration.catalog.name),
+    )
+    asks = output == "text" and not no_apply and _on_terminal()
+    plan, questions = deciding.decided_plan(
+        lambda asked: make_plan(project, environment, asked),
+        chosen,
+        deciding.mode_of(configuration, environment, categorize),
+        asks=asks,
+    )
     waits_for = _without_time(project, plan)
-    facts = plan_facts(plan) | {"missing_clock_sources": waits_for}
+    facts = plan_facts(plan) | {
+        "missing_clock_sources": waits_for,
+        "undecided": [str(each.name) for each in questions],
+        "saved": None if save is None else str(save),
+    }
     if output == "text":
-        _print(plan)
+        show(plan)
+    deciding.tell_undecided(questions, refuse=not no_apply)
     if waits_for:
-        _wait(waits_for, asked=auto_apply and not plan.is_empty)
+        _wait(waits_for, asked=(auto_apply or save is not None) and not plan.is_empty)
+    if save is not None:
+        saving.save_plan(configuration, plan, save)
     done: tuple[Evaluated, ...] = ()
-    applied = not (plan.is_empty or no_apply or waits_for) and (
+    applied = not (plan.is_empty or no_apply or waits_for or save) and (
         auto_apply or _wanted(plan, folder, output)
     )
     if applied:
         done = apply(project, plan)
     if output == "json":
-        print_json(facts | {"applied": applied, "built": _built_facts(project, plan, done)})
+        print_json(facts | {"applied": applied, "built": built_facts(project, plan, done)})
     elif applied:
-        _print_built(project, plan, done)
+        print_built(project, plan, done)
+    elif save is not None:
+        click.echo(f"Saved. To apply it: {vde('apply', save, *_there(folder))}")
 
 
-def make_plan(project: VdeProject, environment: str) -> Plan:
+def make_plan(project: VdeProject, environment: str, options: PlanOptions | None = None) -> Plan:
     """The plan of a project for an environment; what an earlier process left is finished first."""
     from vde_dagster.app.planning import plan_environment
     from vde_dagster.app.promote import finish_promotions
+    from vde_dagster.core.plan_options import PlanOptions
 
     graph = project.files.graph
     finish_promotions(project.services, environment)
-    return plan_environment(project.services, graph, environment)
+    chosen = options or PlanOptions(strict_columns=project.configuration.strict_columns)
+    return plan_environment(project.services, graph, environment, chosen)
 
 
 def apply(project: VdeProject, plan: Plan) -> tuple[Evaluated, ...]:
@@ -79,7 +115,8 @@ def apply(project: VdeProject, plan: Plan) -> tuple[Evaluated, ...]:
         return run_plan(project, plan, report)
 
 
-def _print(plan: Plan) -> None:
+def show(plan: Plan) -> None:
+    """Print a plan for people."""
     from vde_dagster.cli.plan_view import print_plan
 
     if plan.is_empty:
@@ -92,11 +129,21 @@ def _wanted(plan: Plan, folder: Path, output: str) -> bool:
     """Whether somebody says so; without a terminal nobody does."""
     if output == "json":
         return False
-    if not (sys.stdin.isatty() and sys.stdout.isatty()):
-        there: list[str | Path] = [] if folder == Path() else ["--project", folder]
+    if not _on_terminal():
+        there = _there(folder)
         click.echo(f"To apply it: {vde('plan', plan.environment, '--auto-apply', *there)}")
         return False
     return click.confirm(f"Apply this plan to {plan.environment}?", default=False)
+
+
+def _on_terminal() -> bool:
+    """Whether there is somebody to ask."""
+    return sys.stdin.isatty() and sys.stdout.isatty()
+
+
+def _there(folder: Path) -> list[str | Path]:
+    """How a command names the project's folder."""
+    return [] if folder == Path() else ["--project", folder]
 
 
 def _without_time(project: VdeProject, plan: Plan) -> list[str]:
@@ -131,9 +178,10 @@ def _wait(sources: list[str], *, asked: bool) -> None:
     note(f"vde: {text}")
 
 
-def _built_facts(
+def built_facts(
     project: VdeProject, plan: Plan, done: tuple[Evaluated, ...]
 ) -> list[dict[str, object]]:
+    """What a run built, as JSON has it."""
     if not done:
         return []
     from vde_dagster.app.binding import bind_plan
@@ -142,7 +190,8 @@ def _built_facts(
     return [each.as_json() for each in built_by(project.services, bind_plan(plan), done)]
 
 
-def _print_built(project: VdeProject, plan: Plan, done: tuple[Evaluated, ...]) -> None:
+def print_built(project: VdeProject, plan: Plan, done: tuple[Evaluated, ...]) -> None:
+    """Print what a run built."""
     from vde_dagster.app.binding import bind_plan
     from vde_dagster.cli.built import as_table, built_by
 

@@ -39,6 +39,12 @@ def still_to_do(reviewed: Plan, current: Plan) -> Plan:
     )
 
 
+def nothing_left(reviewed: Plan) -> Plan:
+    """The reviewed plan once it is applied: it names what it is about, and has nothing to do."""
+    changes = tuple(replace(each, missing=(), restated=()) for each in reviewed.changes)
+    return replace(reviewed, changes=changes, promotes=False, views=(), removed=())
+
+
 def refuse_moved(reviewed: Plan, revision: int) -> None:
     """Refuse a plan whose token does not hold any more (DESIGN.md section 6).
 

@@ -1,0 +1,65 @@
+"""`vde apply`: carrying out a plan that was saved and reviewed."""
+
+from __future__ import annotations
+
+from pathlib import Path
+from typing import TYPE_CHECKING
+
+import click
+
+from vde_dagster.cli import options
+from vde_dagster.cli.plan import apply, built_facts, print_built, show
+from vde_dagster.cli.printing import print_json
+from vde_dagster.core.errors import Refused
+
+if TYPE_CHECKING:
+    from vde_dagster.app.world import VdeProject
+    from vde_dagster.core.plan import Plan
+
+
+@click.command("apply", short_help="Apply a plan that was saved and reviewed.")
+@click.argument("file", type=click.Path(path_type=Path))
+@options.FORMAT
+@options.PROJECT
+@options.WITH_DEBUG
+def command(file: Path, *, output: str, folder: Path) -> None:
+    """Apply the plan that `vde plan ENV --save FILE` wrote, without asking.
+
+    What was reviewed is done, and nothing else: the models are those in FILE, whatever became of
+    the project's files. Of the intervals that the plan names, those are computed that are missing
+    still. A file that was edited, and a plan whose environment was changed since, are refused
+    before anything is written.
+    """
+    from vde_dagster.app.saved_plans import is_applied
+    from vde_dagster.app.world import VdeProject
+    from vde_dagster.cli.plan_facts import plan_facts
+    from vde_dagster.cli.saving import load_plan
+
+    project = VdeProject.load(folder)
+    plan = load_plan(project.configuration, file)
+    if plan.now is None:
+        raise Refused("the project's clock had no time when this plan was saved; plan again.")
+    before = is_applied(project.services, plan)
+    plan = _rest(project, plan, before=before)
+    if output == "text" and before:
+        click.echo(f"This plan was applied already: {plan.environment} shows what it made.")
+    elif output == "text":
+        show(plan)
+    done = () if plan.is_empty else apply(project, plan)
+    if output == "json":
+        facts = plan_facts(plan) | {"already_applied": before, "applied": not plan.is_empty}
+        print_json(facts | {"built": built_facts(project, plan, done)})
+    elif not plan.is_empty:
+        print_built(project, plan, done)
+
+
+def _rest(project: VdeProject, plan: Plan, *, before: bool) -> Plan:
+    """What is still to be done of a plan; what an earlier process left is finished first."""
+    from vde_dagster.app.promote import finish_promotions
+    from vde_dagster.app.saved_plans import renewed
+    from vde_dagster.core.reviewed import nothing_left
+
+    if before:
+        finish_promotions(project.services, plan.environment)
+        return nothing_left(plan)
+    return renewed(project.services, plan)
