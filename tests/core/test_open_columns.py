@@ -122,6 +122,18 @@ def test_a_column_that_can_come_from_one_place_only_is_bound_to_it(
     assert [each.name for each in found.columns] == parsed(text).named_selects
 
 
+@pytest.mark.parametrize("text", [text for text, _ in BOUND.values() if "SELECT *" not in text])
+def test_what_is_bound_is_bound_as_if_the_source_were_declared(text: str) -> None:
+    found = canonical(text)
+    read = {column.name for column in found.expression.find_all(exp.Column)} - {"id", "p", "e", "s"}
+    names = sorted(read | {"id"} | ({"s"} if "s.f" in text else set()))
+    columns = [Column(name=name, type="string") for name in names]
+    declared = {OPEN: columns, OTHER: columns, KNOWN: SCHEMAS[KNOWN]}
+    told = canonicalize(parsed(text), dialect="spark", schemas=declared)
+    assert told.meaning.digest == found.meaning.digest
+    assert [each.name for each in told.columns] == [each.name for each in found.columns]
+
+
 UNCLEAR = {
     "two open tables": "SELECT a FROM raw.u AS x JOIN raw.v AS y ON x.id = y.id",
     "an open table inside of an open one": "SELECT a FROM raw.u WHERE b IN (SELECT b FROM raw.v)",
