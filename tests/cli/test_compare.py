@@ -228,7 +228,7 @@ def test_what_a_person_sees(project: Path, changed: Path) -> None:
     assert f"~ mart.revenue  breaking  {old} -> {new}  rebuilt" in lines
     assert "columns: revenue" in lines
     kept = found["mart.days"]["version_after"][:8]
-    assert f"~ mart.days  indirect non breaking  {kept} stays  kept" in lines
+    assert f"~ mart.days  indirect non-breaking  {kept} stays  kept" in lines
     for heading in ("Changed (1)", "Changed above (2)", "New (1)"):
         assert heading in lines
     assert all(reason in done.stdout for reason in found["mart.revenue"]["reasons"])

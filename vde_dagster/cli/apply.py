@@ -50,7 +50,7 @@ def command(file: Path, *, output: str, folder: Path) -> None:
         facts = plan_facts(plan) | {"already_applied": before, "applied": not plan.is_empty}
         print_json(facts | {"built": built_facts(project, plan, done)})
     elif not plan.is_empty:
-        print_built(project, plan, done)
+        print_built(project, plan, done, shows="the saved plan")
 
 
 def _rest(project: VdeProject, plan: Plan, *, before: bool) -> Plan:

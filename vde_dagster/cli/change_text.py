@@ -19,6 +19,7 @@ from vde_dagster.core.schema_changes import (
     ColumnWidened,
     SchemaChange,
 )
+from vde_dagster.core.snapshot import Category
 
 if TYPE_CHECKING:
     from vde_dagster.core.graph import Node
@@ -34,8 +35,21 @@ MARKS: Final = {
 }
 """Mark, style and word of each change."""
 
+_WORDS: Final = {
+    Category.BREAKING: "breaking",
+    Category.NON_BREAKING: "non-breaking",
+    Category.FORWARD_ONLY: "forward-only",
+    Category.METADATA: "only metadata",
+    Category.INDIRECT_BREAKING: "indirect breaking",
+    Category.INDIRECT_NON_BREAKING: "indirect non-breaking",
+}
 _REASONS: Final = 5
 _RANGES: Final = 3
+
+
+def words(category: Category) -> str:
+    """A category as people write it."""
+    return _WORDS[category]
 
 
 def head(change: ModelChange) -> Text:
@@ -44,7 +58,7 @@ def head(change: ModelChange) -> Text:
     text = Text(f"{mark} {change.name}", style=f"bold {style}".strip())
     said = [word] if change.change is Change.DIRECT else []
     if change.category is not None:
-        said.append(change.category.value.replace("_", " "))
+        said.append(words(change.category))
     text.append(f"  {', '.join(said or [word])}", style=f"not bold {style}".strip())
     if change.decided_by is DecidedBy.PERSON:
         text.append(" (decided by a person)", style="not bold")

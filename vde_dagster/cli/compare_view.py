@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING, Final
 from rich.text import Text
 from rich.tree import Tree
 
-from vde_dagster.cli.change_text import MARKS
+from vde_dagster.cli.change_text import MARKS, words
 from vde_dagster.core.changes.difference import Change, DecidedBy
 from vde_dagster.core.kind import Embedded, External, View
 
@@ -117,7 +117,7 @@ def _head(compared: ComparedModel) -> Text:
     text = Text.assemble((f"{mark} {difference.name}", f"bold {style}"))
     category = difference.category
     source = " source" if isinstance(compared.model.kind, External) else ""
-    said = category.value.replace("_", " ") if category else word
+    said = words(category) if category else word
     text.append(f"  {said}{source}", style=style)
     if difference.decided_by is DecidedBy.PERSON:
         text.append(" (decided by a person)")

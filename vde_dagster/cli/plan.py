@@ -190,12 +190,14 @@ def built_facts(
     return [each.as_json() for each in built_by(project.services, bind_plan(plan), done)]
 
 
-def print_built(project: VdeProject, plan: Plan, done: tuple[Evaluated, ...]) -> None:
-    """Print what a run built."""
+def print_built(
+    project: VdeProject, plan: Plan, done: tuple[Evaluated, ...], *, shows: str = "this project"
+) -> None:
+    """Print what a run built, and what the environment shows now."""
     from vde_dagster.app.binding import bind_plan
     from vde_dagster.cli.built import as_table, built_by
 
     if done:
         models = built_by(project.services, bind_plan(plan), done)
         console().print(as_table(models, title="What was built"))
-    click.echo(f"{plan.environment} shows this project.")
+    click.echo(f"{plan.environment} shows {shows}.")
