@@ -22,8 +22,7 @@ from tests.app.memory_world import (
     hour_of,
     plan,
 )
-from vde_dagster.app.apply import apply_plan, backfill, evaluate_range, reserved
-from vde_dagster.app.binding import bind_plan
+from vde_dagster.app.apply import apply_plan, applying, evaluate_range
 from vde_dagster.app.promote import finish_promotions
 from vde_dagster.app.services import Services
 from vde_dagster.app.view_names import naming_of
@@ -31,6 +30,7 @@ from vde_dagster.core.errors import Refused
 from vde_dagster.core.graph import Graph
 from vde_dagster.core.intervals import Interval
 from vde_dagster.core.names import ModelName, SuffixTarget, TableName, ViewNaming, environment_view
+from vde_dagster.core.stages import opening_of, work_of
 from vde_dagster.lakehouse.iceberg_catalog import IcebergCatalog, open_iceberg_catalog
 from vde_dagster.memory.catalog import MemoryCatalog
 from vde_dagster.ports.catalog import ViewDefinition
@@ -264,15 +264,15 @@ def test_a_begun_promotion_is_finished_under_the_names_of_who_finishes_it(
     build(services, GRAPH, "dev")
     edited = graph_of({**PROJECT, "totals": PROJECT["totals"].replace("COUNT(*)", "1")})
     found = plan(services, edited, "dev")
-    with reserved(services, found) as lease:
-        for change in found.backfills:
-            list(backfill(services, bind_plan(found), found, change.name))
+    with applying(services, found) as work:
+        for stage in (*opening_of(found), *work_of(found)):
+            list(work.visit(stage))
         services.state.begin_promotion(
             "dev",
             expected_revision=found.base_revision,
             plan_id=found.plan_id,
             snapshots=tuple(found.snapshots.values()),
-            lease=lease,
+            lease=work.lease,
         )
     finish_promotions(named(world, SuffixTarget.CATALOG), "dev")
     assert shown_at(world, "dev") == only(SuffixTarget.CATALOG)

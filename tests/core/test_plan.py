@@ -6,7 +6,8 @@ from vde_dagster.core.changes.difference import Change
 from vde_dagster.core.graph import Graph, build_graph
 from vde_dagster.core.intervals import EPOCH
 from vde_dagster.core.names import ModelName
-from vde_dagster.core.plan import Plan, make_plan
+from vde_dagster.core.plan import Plan
+from vde_dagster.core.plan_making import Current, Findings, make_plan
 from vde_dagster.core.resolution import Shown, resolve_snapshots
 from vde_dagster.core.snapshot import Category, ModelSnapshot
 
@@ -139,14 +140,13 @@ def _plan(world: World, texts: Mapping[str, str], current: Snapshots) -> Plan:
     return make_plan(
         plan_id="p",
         environment="prod",
-        base_revision=3,
         now=EPOCH,
         graph=graph,
         shown=world.shown,
-        current=current,
+        current=Current(revision=3, snapshots=current),
         resolved=resolve_snapshots(graph, world.shown, world.stored),
-        missing=lambda _node, _key: (),
         horizons={node.name: EPOCH for node in graph},
+        findings=Findings(),
     )
 
 

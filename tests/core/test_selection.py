@@ -137,8 +137,8 @@ def test_the_graph_around_a_model_is_what_walking_its_reads_finds(data: st.DataO
     reads: dict[str, list[str]] = {}
     for layer, names in enumerate(LAYERS):
         for name in names:
-            above = LAYERS[layer - 1] if layer else ["raw.t"]
-            reads[name] = data.draw(st.lists(st.sampled_from(above), max_size=2, unique=True))
+            near = LAYERS[layer - 1] if layer else ["raw.t"]
+            reads[name] = data.draw(st.lists(st.sampled_from(near), max_size=2, unique=True))
     graph = build({name: full(name, _reading(parents)) for name, parents in reads.items()})
     seed = data.draw(st.sampled_from(sorted(reads)))
 

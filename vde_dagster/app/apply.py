@@ -1,25 +1,41 @@
-"""Applying a plan: reserve the environment, fill what is missing, promote."""
+"""Applying a plan: its stages are visited in order (`vde_dagster.core.stages`)."""
 
 from __future__ import annotations
 
 from collections.abc import Callable, Iterator
-from contextlib import contextmanager
+from contextlib import ExitStack, contextmanager
+from dataclasses import dataclass, field
+from typing import assert_never
 
 from vde_dagster import kinds
 from vde_dagster.app.binding import Binding, bind_plan
 from vde_dagster.app.catch_up import load
-from vde_dagster.app.evaluate import Evaluated, evaluate
+from vde_dagster.app.empty_backfill import record_empty
+from vde_dagster.app.evaluate import Evaluated, evaluate, holder, recover
 from vde_dagster.app.leases import environment_resource, held
+from vde_dagster.app.plan_checks import check_plan
 from vde_dagster.app.promote import promote, show
 from vde_dagster.app.services import Services
 from vde_dagster.core.errors import Conflict
-from vde_dagster.core.intervals import END_OF_TIME, Interval, common
-from vde_dagster.core.ledger import held_intervals
-from vde_dagster.core.names import ModelName
+from vde_dagster.core.intervals import END_OF_TIME, Interval, common, merge
+from vde_dagster.core.ledger import Standing, held_intervals
+from vde_dagster.core.names import PRODUCTION, ModelName
 from vde_dagster.core.plan import ModelChange, Plan
 from vde_dagster.core.schedule import batches
-from vde_dagster.kinds.rules import refuse_not_evaluated
-from vde_dagster.ports.state import Lease
+from vde_dagster.core.stages import (
+    Backfill,
+    EmptyBackfill,
+    MakeView,
+    Promote,
+    Reserve,
+    Restate,
+    ShowFilled,
+    Stage,
+    StoreSnapshots,
+    opening_of,
+    stages_of,
+)
+from vde_dagster.ports.state import Lease, version_resource
 
 Report = Callable[[Evaluated], None]
 
@@ -32,19 +48,26 @@ def apply_plan(services: Services, plan: Plan, report: Report) -> tuple[Evaluate
             nothing was written.
         NotEvaluated: The plan has models of kinds that cannot be evaluated yet; nothing was
             written.
-        Refused: An evaluation cannot be done as things stand.
+        Refused: The plan cannot be carried out, so nothing was written; or an evaluation cannot be
+            done as things stand.
         EvaluationFailed: A query failed. What was filled before stays and is not filled again.
     """
-    check_plan(plan)
+    check_plan(services, plan)
     done: list[Evaluated] = []
-    with reserved(services, plan) as lease:
-        binding = bind_plan(plan)
-        for change in plan.backfills:
-            for evaluated in backfill(services, binding, plan, change.name):
+    with applying(services, plan) as work:
+        for stage in stages_of(plan):
+            for evaluated in work.visit(stage):
                 report(evaluated)
                 done.append(evaluated)
-        finish(services, plan, lease)
     return tuple(done)
+
+
+@contextmanager
+def applying(services: Services, plan: Plan) -> Iterator[Applying]:
+    """Somebody who visits the stages of a plan. What they reserve is given back at the end."""
+    with ExitStack() as leases:
+        changes = {change.name: change for change in plan.changes}
+        yield Applying(services, plan, binding=bind_plan(plan), changes=changes, leases=leases)
 
 
 @contextmanager
@@ -54,17 +77,134 @@ def reserved(services: Services, plan: Plan) -> Iterator[Lease]:
     Raises:
         Conflict: The plan is stale, or somebody else changes this environment right now.
     """
-    resource = environment_resource(plan.environment)
-    with held(services.state, resource, holder=f"plan {plan.plan_id}") as lease:
-        shown = services.state.environment(plan.environment)
+    with applying(services, plan) as work:
+        for stage in opening_of(plan):
+            list(work.visit(stage))
+        yield work.lease
+
+
+@dataclass
+class Applying:
+    """The visitor that carries out the stages of one plan; each one when its turn comes.
+
+    Args:
+        services: The ports.
+        plan: Whose stages are visited.
+        binding: What the plan's environment will run.
+        changes: The plan's changes by name.
+        leases: Gives back what `Reserve` took.
+    """
+
+    services: Services
+    plan: Plan
+    binding: Binding = field(kw_only=True)
+    changes: dict[ModelName, ModelChange] = field(kw_only=True)
+    leases: ExitStack = field(kw_only=True)
+    _lease: Lease | None = None
+
+    @property
+    def lease(self) -> Lease:
+        """The lease on the environment, once it is reserved."""
+        assert self._lease is not None, "the first stage reserves the environment"
+        return self._lease
+
+    def visit(self, stage: Stage) -> Iterator[Evaluated]:
+        """Carry out a stage; what it evaluates is told as it is done.
+
+        Raises:
+            Conflict: The plan is stale, or somebody else writes the same right now.
+            Refused: An evaluation cannot be done as things stand.
+            EvaluationFailed: A query failed.
+        """
+        match stage:
+            case Reserve():
+                self._reserve(stage)
+            case StoreSnapshots():
+                store_plan(self.services, self.plan)
+            case Restate():
+                self._outdate(stage)
+            case Backfill() | MakeView():
+                yield from self._fill(self.changes[stage.model])
+            case EmptyBackfill():
+                yield from self._record_empty(stage)
+            case Promote():
+                promote(self.services, self.plan, self.lease)
+            case ShowFilled():
+                show(self.services, stage.environment, stage.models)
+            case unreachable:
+                assert_never(unreachable)
+
+    def _reserve(self, stage: Reserve) -> None:
+        state, resource = self.services.state, environment_resource(stage.environment)
+        self._lease = self.leases.enter_context(
+            held(state, resource, holder=f"plan {self.plan.plan_id}")
+        )
+        shown = state.environment(stage.environment)
         revision = shown.revision if shown is not None else 0
-        if revision != plan.base_revision:
+        if revision != stage.base_revision:
             raise Conflict(
-                f"{plan.environment} was changed since this plan was made (revision {revision}, "
-                f"the plan was made at {plan.base_revision}). Nothing was done; plan again."
+                f"{stage.environment} was changed since this plan was made (revision {revision}, "
+                f"the plan was made at {stage.base_revision}). Nothing was done; plan again."
             )
-        store_plan(services, plan)
-        yield lease
+
+    def _outdate(self, stage: Restate) -> None:
+        """Mark what is restated. What was staged before read what is outdated now: it goes first.
+
+        From then on nobody forgets it: whatever happens to this process, the next plan evaluates
+        what is marked, and nobody reads it meanwhile.
+        """
+        times = {self.binding.key(name): ranges for name, ranges in stage.ranges}
+        for key in times:
+            if self.services.state.open_work(key):
+                resource, by = version_resource(key), holder(self.services, self.binding)
+                with held(self.services.state, resource, holder=by) as lease:
+                    recover(self.services, key, lease)
+        reason = f"restated by plan {self.plan.plan_id} of {self.plan.environment}"
+        self.services.state.outdate(times, reason=reason, lease=self.lease)
+
+    def _fill(self, change: ModelChange) -> Iterator[Evaluated]:
+        """Evaluate what is to be done now, batch by batch; that may be less than was planned."""
+        model = self.plan.graph[change.name].model
+        for batch in batches(model, self._left(change)):
+            if common([batch], self._left(change)):
+                yield from evaluate_range(
+                    self.services, self.binding, change.name, batch, within=self._within()
+                )
+
+    def _within(self) -> Interval | None:
+        """The time outside of which no session begins an interval."""
+        options = self.plan.options
+        bounded = options.bounds_backfills and self.plan.environment != PRODUCTION
+        return options.asked if bounded else None
+
+    def _left(self, change: ModelChange) -> tuple[Interval, ...]:
+        """What of a plan's intervals is to be evaluated still: missing, or marked as outdated."""
+        key = self.binding.key(change.name)
+        entries = self.services.state.ledger([key]).get(key, ())
+        outdated = [each.interval for each in entries if each.standing is Standing.OUTDATED]
+        also = () if self.plan.environment == PRODUCTION else (Standing.EMPTY,)
+        missing = self._missing(change, held_intervals(entries, *also))
+        return merge((*missing, *common(outdated, change.restated)))
+
+    def _missing(self, change: ModelChange, held_now: tuple[Interval, ...]) -> tuple[Interval, ...]:
+        if not change.missing:
+            return ()
+        model = self.plan.graph[change.name].model
+        until = change.missing[-1].end
+        ended = until == END_OF_TIME or (
+            model.end is not None and until >= model.unit.floor(model.end)
+        )
+        beyond = [] if ended else [Interval(until, END_OF_TIME)]
+        found = kinds.of(model).missing(model, held_now, self.plan.now or model.start, beyond)
+        return common(found, change.missing)
+
+    def _record_empty(self, stage: EmptyBackfill) -> Iterator[Evaluated]:
+        reason = f"recorded as empty by plan {self.plan.plan_id} of {self.plan.environment}"
+        done = record_empty(
+            self.services, self.binding, stage.model, stage.intervals, reason=reason
+        )
+        if done is not None:
+            yield done
 
 
 def store_plan(services: Services, plan: Plan) -> None:
@@ -89,37 +229,20 @@ def store_plan(services: Services, plan: Plan) -> None:
         )
 
 
-def backfill(
-    services: Services, binding: Binding, plan: Plan, name: ModelName
-) -> Iterator[Evaluated]:
-    """Evaluate what a model lacks now, batch by batch; that may be less than when it was planned.
-
-    Raises:
-        NotEvaluated: The plan has models of kinds that cannot be evaluated yet.
-    """
-    check_plan(plan)
-    (change,) = (each for each in plan.changes if each.name == name)
-    model = binding.node(name).model
-    for batch in batches(model, _missing(services, binding, plan, change)):
-        if common([batch], _missing(services, binding, plan, change)):
-            yield from evaluate_range(services, binding, name, batch)
-
-
-def check_plan(plan: Plan) -> None:
-    """Refuse a plan that cannot be carried out, before anything is written for it.
-
-    Raises:
-        NotEvaluated: It has models of kinds that cannot be evaluated yet; it names all of them.
-    """
-    refuse_not_evaluated(plan.graph[change.name].model for change in plan.backfills)
-
-
 def evaluate_range(
-    services: Services, binding: Binding, name: ModelName, interval: Interval
+    services: Services,
+    binding: Binding,
+    name: ModelName,
+    interval: Interval,
+    *,
+    within: Interval | None = None,
 ) -> tuple[Evaluated, ...]:
-    """Evaluate a contiguous range of a model in the way that the model is loaded."""
+    """Evaluate a contiguous range of a model in the way that the model is loaded.
+
+    A model with late data is loaded by a session, which begins intervals of the time ``within``.
+    """
     if binding.node(name).model.stateless is not None:
-        return load(services, binding, name, interval)
+        return load(services, binding, name, interval, within=within)
     return (evaluate(services, binding, name, interval),)
 
 
@@ -129,18 +252,3 @@ def finish(services: Services, plan: Plan, lease: Lease) -> None:
         promote(services, plan, lease)
     else:
         show(services, plan.environment, {change.name for change in plan.backfills})
-
-
-def _missing(
-    services: Services, binding: Binding, plan: Plan, change: ModelChange
-) -> tuple[Interval, ...]:
-    """What of a plan's intervals is missing still."""
-    if not change.missing:
-        return ()
-    model, key = binding.node(change.name).model, binding.key(change.name)
-    held_now = held_intervals(services.state.ledger([key]).get(key, ()))
-    until = change.missing[-1].end
-    ended = until == END_OF_TIME or (model.end is not None and until >= model.unit.floor(model.end))
-    beyond = [] if ended else [Interval(until, END_OF_TIME)]
-    found = kinds.of(model).missing(model, held_now, plan.now or model.start, beyond)
-    return common(found, change.missing)

@@ -35,7 +35,7 @@ from vde_dagster.core.late_data import (
     Stop,
     decide_stateless,
 )
-from vde_dagster.core.ledger import held_intervals
+from vde_dagster.core.ledger import written_intervals
 from vde_dagster.core.names import ModelName, TableName
 from vde_dagster.core.render_model import time_axis
 from vde_dagster.core.snapshot import VersionKey
@@ -56,12 +56,18 @@ def late_models(binding: Binding) -> tuple[ModelName, ...]:
 
 
 def detect(
-    services: Services, binding: Binding, name: ModelName, *, reload: bool = False
+    services: Services,
+    binding: Binding,
+    name: ModelName,
+    *,
+    reload: bool = False,
+    within: Interval | None = None,
 ) -> Decision:
     """What a session of this model would do now. Starts no Spark and writes nothing.
 
     With ``reload`` it is decided as if nothing was loaded yet: everything is overwritten from the
-    source as it is now, which becomes the mark.
+    source as it is now, which becomes the mark. With ``within`` no interval outside of this time
+    is begun; late rows of all that is held are loaded all the same.
 
     Raises:
         Refused: The model has no late data.
@@ -76,22 +82,29 @@ def detect(
     now = services.project_now()
     if now is None:
         return NothingToLoad(reason="the project's clock has no time yet: its sources are empty")
+    ends = [each for each in (now, node.model.end, within.end if within else None) if each]
     return decide_stateless(
         mark=mark,
         history=services.catalog.history(source, mark),
         held=held_now,
-        start=node.model.start,
-        now=now if node.model.end is None else min(now, node.model.end),
+        start=node.model.start if within is None else max(node.model.start, within.start),
+        now=min(ends),
         unit=node.model.unit,
     )
 
 
 def catch_up(
-    services: Services, binding: Binding, name: ModelName, *, reload: bool = False
+    services: Services,
+    binding: Binding,
+    name: ModelName,
+    *,
+    reload: bool = False,
+    within: Interval | None = None,
 ) -> Evaluated | NothingToLoad:
     """Run one session: everything that is due and everything late, in one commit.
 
     With ``reload`` everything that is due is loaded again; what the source no longer has is gone.
+    With ``within`` no interval outside of this time is begun.
 
     Raises:
         Refused: What happened to the source cannot be loaded by appending; nothing was written.
@@ -102,7 +115,7 @@ def catch_up(
     key = binding.key(name)
     with held(services.state, version_resource(key), holder=holder(services, binding)) as lease:
         recover(services, key, lease)
-        decision = detect(services, binding, name, reload=reload)
+        decision = detect(services, binding, name, reload=reload, within=within)
         match decision:
             case NothingToLoad():
                 return decision
@@ -114,12 +127,17 @@ def catch_up(
 
 
 def load(
-    services: Services, binding: Binding, name: ModelName, interval: Interval
+    services: Services,
+    binding: Binding,
+    name: ModelName,
+    interval: Interval,
+    *,
+    within: Interval | None = None,
 ) -> tuple[Evaluated, ...]:
     """Make a model with late data hold an interval, and evaluate again what of it is held.
 
     What is held is overwritten as of the high-water mark (rule R8); what is not held is loaded by a
-    session, which loads all else that is due, too.
+    session, which loads all else that is due, too: of the time ``within``, where it is given.
 
     Raises:
         Refused: The source is not complete for the interval.
@@ -131,7 +149,7 @@ def load(
     held_before = _held(services, key)
     done: list[Evaluated] = []
     if subtract([interval], held_before):
-        loaded = catch_up(services, binding, name)
+        loaded = catch_up(services, binding, name, within=within)
         if isinstance(loaded, Evaluated):
             done.append(loaded)
         still = subtract([interval], _held(services, key))
@@ -148,7 +166,8 @@ def load(
 
 
 def _held(services: Services, key: VersionKey) -> tuple[Interval, ...]:
-    return held_intervals(services.state.ledger([key]).get(key, ()))
+    """What has rows; late ones are added to an outdated interval, too, until it is made anew."""
+    return written_intervals(services.state.ledger([key]).get(key, ()))
 
 
 def _overwrite_as_of_mark(

@@ -29,6 +29,7 @@ from vde_dagster.core.ledger import (
     LedgerEntry,
     LedgerMismatch,
     LedgerOperation,
+    Standing,
     apply_changes,
 )
 from vde_dagster.core.names import ModelName
@@ -71,7 +72,10 @@ class Evaluated:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Step:
-    """One unit of work, ready to be staged. ``mark`` is the high-water mark after it."""
+    """One unit of work, ready to be staged. ``mark`` is the high-water mark after it.
+
+    ``standing`` is what its rows are worth, and ``reason`` why they are not the computed ones.
+    """
 
     work_id: str
     interval: Interval
@@ -79,6 +83,8 @@ class Step:
     writes: tuple[Write, ...]
     mark: HighWaterMark | None = None
     session: Load | None = None
+    standing: Standing = Standing.COMPUTED
+    reason: str = ""
 
 
 def evaluate(
@@ -305,7 +311,13 @@ def _changes(step: Step, staged: Staged) -> tuple[LedgerChange, ...]:
     for write, sums in zip(step.writes, staged.sums, strict=True):
         operation = _operation(write)
         changes += [
-            LedgerChange(operation=operation, interval=interval, rows=rows)
+            LedgerChange(
+                operation=operation,
+                interval=interval,
+                rows=rows,
+                standing=step.standing,
+                reason=step.reason,
+            )
             for interval, rows in sorted(sums.items())
             if operation is not LedgerOperation.ADD or rows.rows
         ]

@@ -2,65 +2,201 @@
 
 from __future__ import annotations
 
-from collections.abc import Collection, Mapping
+from collections.abc import Collection, Mapping, Sequence
 from datetime import datetime
 
 from vde_dagster.app.binding import stored_graph
-from vde_dagster.app.readiness import missing_intervals
 from vde_dagster.app.services import Services, valid_to_of
 from vde_dagster.app.view_names import are_moving
+from vde_dagster.app.workload import (
+    Holdings,
+    held_after,
+    not_restated,
+    restatement,
+    workloads,
+)
+from vde_dagster.core.gaps import find_gaps
 from vde_dagster.core.graph import Graph, sources
 from vde_dagster.core.intervals import Interval
-from vde_dagster.core.ledger import held_intervals
+from vde_dagster.core.ledger import LedgerEntry, held_intervals
+from vde_dagster.core.mixed_graph import MixedGraph, mixed_graph
 from vde_dagster.core.names import PRODUCTION, ModelName
-from vde_dagster.core.plan import Plan, complete_to, make_plan
+from vde_dagster.core.plan import Plan, Reuse, complete_to
+from vde_dagster.core.plan_making import Current, Findings, make_plan
+from vde_dagster.core.plan_options import (
+    DEFAULT_OPTIONS,
+    OptionsRefused,
+    PlanOptions,
+    refuse_senseless,
+)
 from vde_dagster.core.resolution import Shown, resolve_snapshots
-from vde_dagster.core.snapshot import ModelSnapshot
+from vde_dagster.core.selection import select
+from vde_dagster.core.snapshot import ModelSnapshot, VersionKey
+from vde_dagster.core.sql.unresolved import guess
 from vde_dagster.ports.state import Environment
 from vde_dagster.project.signals import ready_intervals
 
 
-def plan_environment(services: Services, graph: Graph, environment: str) -> Plan:
-    """The plan that makes an environment show a project's models.
+def plan_environment(
+    services: Services, graph: Graph, environment: str, options: PlanOptions = DEFAULT_OPTIONS
+) -> Plan:
+    """The plan that makes an environment show a project's models, as the options say.
 
     An environment that does not exist yet is compared with production, whose versions it shares
     where nothing changed (seed 000, *Virtual Layer*).
+
+    Raises:
+        OptionsRefused: The options make no sense together, or not for this environment.
+        SelectionRefused: A selector selects nothing.
+        ProjectInvalid: Selected models do not fit the ones that stay as they are shown.
+        RestatementRefused: Models that shall be restated set ``disable_restatement``.
     """
+    refuse_senseless(options, environment)
     own = services.state.environment(environment)
-    base = own or services.state.environment(PRODUCTION)
+    production = own if environment == PRODUCTION else services.state.environment(PRODUCTION)
+    base = own or production
     before: Mapping[ModelName, ModelSnapshot] = base.snapshots if base else {}
     shown = Shown(snapshots=before, graph=_graph_of(before, graph))
+    mixed = _selected(services, graph, shown.graph, environment, options)
+    graph = mixed.graph
+    _refuse_unknown(options, graph)
     stored = services.state.snapshots((node.name, node.fingerprint) for node in graph)
-    resolved = resolve_snapshots(graph, shown, stored)
+    resolved = resolve_snapshots(graph, shown, stored, options.rules)
+    snapshots = {name: each.snapshot for name, each in resolved.items()}
     now = services.project_now()
-    keys = {name: each.snapshot.key for name, each in resolved.items()}
-    ledger = services.state.ledger(keys.values())
-    owners = services.state.owners(keys.values())
-    writes = {name for name, key in keys.items() if may_write(environment, owners.get(key))}
-    held = {name: held_intervals(ledger.get(key, ())) for name, key in keys.items()}
-    horizons = _horizons(services, graph, now, capped=_capped(graph, writes, held))
-    missing = missing_intervals(
+    ledger = services.state.ledger(
+        dict.fromkeys(each.key for each in (*snapshots.values(), *before.values()))
+    )
+    holdings = _holdings(services, environment, snapshots, ledger)
+    horizons = _horizons(
+        services, graph, now, capped=_capped(graph, holdings.writes, holdings.computed)
+    )
+    catalog = services.naming.catalog
+    restated = restatement(graph, holdings, options, catalog=catalog)
+    work = workloads(
         graph,
+        holdings,
+        options,
         now=now,
-        writes=writes,
-        held=held,
         horizons=horizons,
         ready=lambda model, units: ready_intervals(
             model, units, execution_time=services.clock.now()
         ),
+        restated=restated,
     )
     return make_plan(
         plan_id=services.ids.new(),
         environment=environment,
-        base_revision=own.revision if own else 0,
         now=now,
         graph=graph,
         shown=shown,
-        current=own.snapshots if own and _stays(services, own) else {},
+        current=_current(services, own),
         resolved=resolved,
         horizons=horizons,
-        missing=lambda node, _: missing[node.name],
+        findings=Findings(
+            work=work,
+            reuse=_reuse(holdings, snapshots, [own, production]),
+            adoptable=frozenset(
+                name for name, each in before.items() if held_intervals(ledger.get(each.key, ()))
+            ),
+            stored=frozenset(name for name, _ in stored),
+            not_restated=tuple(not_restated(graph, holdings, options, restated, catalog=catalog)),
+            gaps=tuple(
+                find_gaps(
+                    graph, before, snapshots, ledger, held_after(graph, holdings, work, options)
+                )
+            ),
+        ),
+        options=options,
+        hidden=_hidden(snapshots, production, options),
+        left_out=mixed.left_out,
     )
+
+
+def _selected(
+    services: Services, graph: Graph, shown: Graph, environment: str, options: PlanOptions
+) -> MixedGraph:
+    """The graph of the models whose changes are planned, and of the others as they are shown."""
+    if not options.select:
+        return MixedGraph(graph=graph, left_out=())
+    names = select([graph, shown], options.select, catalog=services.naming.catalog)
+    return mixed_graph(graph, shown, names, environment=environment)
+
+
+def _refuse_unknown(options: PlanOptions, graph: Graph) -> None:
+    """Refuse decisions about models that are not in the plan."""
+    known = [str(node.name) for node in graph]
+    unknown = sorted(str(name) for name in options.decisions if name not in graph)
+    if unknown:
+        told = (
+            f"there is no model {name} to decide about. {guess(name, known)}" for name in unknown
+        )
+        raise OptionsRefused("\n".join(each.strip() for each in told))
+
+
+def _holdings(
+    services: Services,
+    environment: str,
+    snapshots: Mapping[ModelName, ModelSnapshot],
+    ledger: Mapping[VersionKey, tuple[LedgerEntry, ...]],
+) -> Holdings:
+    owners = services.state.owners(each.key for each in snapshots.values())
+    owned = {name: owners[each.key] for name, each in snapshots.items() if each.key in owners}
+    return Holdings(
+        environment=environment,
+        entries={name: ledger.get(each.key, ()) for name, each in snapshots.items()},
+        owners=owned,
+        writes=frozenset(name for name in snapshots if may_write(environment, owned.get(name))),
+    )
+
+
+def _current(services: Services, own: Environment | None) -> Current:
+    """What the environment shows where its views are to be; nothing where they have to move."""
+    if own is None:
+        return Current()
+    if not _stays(services, own):
+        return Current(revision=own.revision)
+    return Current(revision=own.revision, snapshots=own.snapshots, hidden=own.hidden)
+
+
+def _hidden(
+    snapshots: Mapping[ModelName, ModelSnapshot],
+    production: Environment | None,
+    options: PlanOptions,
+) -> frozenset[ModelName]:
+    """The models that are as in production, where only the others get a view."""
+    if options.include_unmodified or production is None:
+        return frozenset()
+    theirs = production.snapshots
+    return frozenset(
+        name
+        for name, each in snapshots.items()
+        if name in theirs and theirs[name].fingerprint == each.fingerprint
+    )
+
+
+def _reuse(
+    holdings: Holdings,
+    snapshots: Mapping[ModelName, ModelSnapshot],
+    environments: Sequence[Environment | None],
+) -> dict[ModelName, Reuse]:
+    """What the versions hold before the plan; nothing of those that hold nothing."""
+    shown = {each.name: each for each in environments if each is not None}
+    return {
+        name: Reuse(
+            held=held,
+            owner=holdings.owners.get(name),
+            shown_by=tuple(
+                sorted(
+                    each.name
+                    for each in shown.values()
+                    if name in each.snapshots and each.snapshots[name].key == snapshots[name].key
+                )
+            ),
+        )
+        for name, held in holdings.computed.items()
+        if held
+    }
 
 
 def _stays(services: Services, shown: Environment) -> bool:

@@ -9,15 +9,13 @@ from __future__ import annotations
 from collections.abc import Collection
 
 from vde_dagster.app.leases import environment_resource, held
+from vde_dagster.app.plan_checks import gap_problems, gaps_after
 from vde_dagster.app.services import Services
 from vde_dagster.app.view_names import are_moving, former_views, shown_naming
 from vde_dagster.core.dsha import Column
 from vde_dagster.core.errors import Refused
-from vde_dagster.core.intervals import subtract
 from vde_dagster.core.kind import Embedded, External
-from vde_dagster.core.ledger import held_intervals
 from vde_dagster.core.names import (
-    PRODUCTION,
     ModelName,
     ViewNaming,
     environment_view,
@@ -41,14 +39,16 @@ def promote(services: Services, plan: Plan, lease: Lease) -> Environment:
     """
     before = services.state.environment(plan.environment)
     _check_names(services, plan, before)
-    if plan.environment == PRODUCTION and before is not None:
-        _check_holds(services, plan, before)
+    lacking = [*gap_problems(plan, gaps_after(services, plan))]
+    if lacking:
+        raise Refused("\n".join([*lacking, "Nothing was changed."]))
     environment = services.state.begin_promotion(
         plan.environment,
         expected_revision=plan.base_revision,
         plan_id=plan.plan_id,
         snapshots=tuple(plan.snapshots[node.name] for node in plan.graph),
         lease=lease,
+        hidden=plan.hidden,
     )
     return _swap(services, environment)
 
@@ -87,7 +87,8 @@ def show_first(
     """
     shown = services.state.environment(environment)
     snapshot = shown.snapshots.get(key.model) if shown is not None else None
-    if shown is not None and snapshot is not None and snapshot.key == key:
+    is_shown = shown is not None and key.model not in shown.hidden
+    if shown is not None and is_shown and snapshot is not None and snapshot.key == key:
         name = environment_view(key.model, environment, shown_naming(services, shown))
         view = ViewDefinition(name=name, target=key.table, columns=columns)
         services.catalog.swap_views([view], ())
@@ -97,7 +98,11 @@ def show_first(
 def _swap(services: Services, environment: Environment) -> Environment:
     before = services.state.environment(environment.name, revision=environment.revision - 1)
     known = before.snapshots if before is not None else {}
-    kept = {name for name, each in environment.snapshots.items() if not _is_embedded(each)}
+    kept = {
+        name
+        for name, each in environment.snapshots.items()
+        if name not in environment.hidden and not _is_embedded(each)
+    }
     views = _views(services, environment, environment.snapshots, services.naming)
     former = former_views(services, environment.name, kept=kept, removed=known.keys() - kept)
     services.catalog.swap_views(views, former)
@@ -119,11 +124,16 @@ def _settle(services: Services, name: str, swapped: Environment) -> None:
 def _check_names(services: Services, plan: Plan, before: Environment | None) -> None:
     """Refuse before anything is recorded where a view could not be made afterwards."""
     stays = before is not None and not are_moving(services, before)
-    known = before.snapshots if before is not None and stays else {}
+    known = (
+        {name: each for name, each in before.snapshots.items() if name not in before.hidden}
+        if before is not None and stays
+        else {}
+    )
     wanted = {
         environment_view(node.name, plan.environment, services.naming): node.name
         for node in plan.graph
         if not isinstance(node.model.kind, External | Embedded)
+        and node.name not in plan.hidden
         and (node.name not in known or _is_embedded(known[node.name]))
     }
     taken = services.catalog.taken(wanted)
@@ -142,28 +152,6 @@ def _check_names(services: Services, plan: Plan, before: Environment | None) -> 
             )
 
 
-def _check_holds(services: Services, plan: Plan, before: Environment) -> None:
-    """Refuse a promotion after which production would show fewer intervals of a model."""
-    pairs = [
-        (before.snapshots[node.name].key, plan.snapshots[node.name].key, node)
-        for node in plan.graph
-        if node.name in before.snapshots and node.model.time_column is not None
-    ]
-    ledger = services.state.ledger({key for old, new, _ in pairs for key in (old, new)})
-    lacking = []
-    for old, new, node in pairs:
-        gone = subtract(held_intervals(ledger.get(old, ())), held_intervals(ledger.get(new, ())))
-        gone = tuple(each for each in gone if each.end > node.model.start)
-        if gone:
-            lacking.append(f"{node.name} ({', '.join(map(str, gone))})")
-    if lacking:
-        raise Refused(
-            f"{plan.environment} shows intervals that the new versions do not hold: "
-            f"{'; '.join(lacking)}. What they read is not complete up to there. Nothing was "
-            "changed; load their sources and plan again."
-        )
-
-
 def _views(
     services: Services,
     environment: Environment,
@@ -174,7 +162,7 @@ def _views(
     shown = [
         each
         for each in environment.snapshots.values()
-        if each.name in names and not _is_source(each)
+        if each.name in names and each.name not in environment.hidden and not _is_source(each)
     ]
     ledger = services.state.ledger(each.key for each in shown)
     views: list[ViewDefinition] = []

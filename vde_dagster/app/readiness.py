@@ -7,7 +7,8 @@ What a child would have to wait for is no part of a plan; evaluating it would be
 from __future__ import annotations
 
 from collections.abc import Callable, Collection, Iterable, Mapping, Sequence
-from datetime import datetime
+from datetime import UTC, datetime
+from typing import Final
 
 from vde_dagster import kinds
 from vde_dagster.core.graph import Graph, Node
@@ -22,6 +23,7 @@ from vde_dagster.core.schedule import blocked_for_whole, lacking
 from vde_dagster.kinds.rules import ALWAYS
 
 Ready = Callable[[Model, Sequence[Interval]], tuple[Interval, ...]]
+_BEGINNING: Final = datetime.min.replace(tzinfo=UTC)
 
 
 def missing_intervals(
@@ -32,6 +34,8 @@ def missing_intervals(
     held: Mapping[ModelName, tuple[Interval, ...]],
     horizons: Mapping[ModelName, datetime | None],
     ready: Ready,
+    readable: Mapping[ModelName, tuple[Interval, ...]] | None = None,
+    within: Interval | None = None,
 ) -> dict[ModelName, tuple[Interval, ...]]:
     """What each version lacks that may be written, and that can be made now.
 
@@ -45,7 +49,10 @@ def missing_intervals(
         held: What each version holds.
         horizons: Up to when all that each model reads is complete.
         ready: What a model's signals let pass of some consecutive units.
+        readable: What of each version others may read; what it holds where this is None.
+        within: The time to which evaluations are bounded, see `_outside`.
     """
+    readable = held if readable is None else readable
     missing: dict[ModelName, tuple[Interval, ...]] = {}
     there: dict[ModelName, tuple[Interval, ...]] = {}
     void: set[ModelName] = set()
@@ -54,13 +61,34 @@ def missing_intervals(
         missing[name] = ()
         if name in writes and not waits:
             missing[name] = _missing(
-                graph, node, held[name], there, now=now, horizon=horizons[name], ready=ready
+                graph,
+                node,
+                held[name],
+                there,
+                now=now,
+                horizon=horizons[name],
+                ready=ready,
+                outside=_outside(node.model, within),
             )
-        there[name] = (*held[name], *missing[name])
+        there[name] = (*readable[name], *missing[name])
         has_table = not isinstance(node.model.kind, Embedded | External)
-        if not there[name] if has_table else waits:
+        if not (held[name] or missing[name]) if has_table else waits:
             void.add(name)
     return missing
+
+
+def _outside(model: Model, within: Interval | None) -> tuple[Interval, ...]:
+    """The times at which a model is not evaluated where evaluations are bounded.
+
+    The start bounds models whose intervals are independent of each other. All others are made from
+    their own start, since what they hold builds on what comes before.
+    """
+    if within is None:
+        return ()
+    after = Interval(within.end, END_OF_TIME) if within.end < END_OF_TIME else None
+    before = Interval(_BEGINNING, within.start) if within.start > _BEGINNING else None
+    bounds = [before if kinds.of(model).is_partitioned else None, after]
+    return tuple(each for each in bounds if each is not None)
 
 
 def _missing(
@@ -72,11 +100,13 @@ def _missing(
     now: datetime | None,
     horizon: datetime | None,
     ready: Ready,
+    outside: tuple[Interval, ...],
 ) -> tuple[Interval, ...]:
     model, rules = node.model, kinds.of(node.model)
     if now is None or horizon is None:
         return rules.missing(model, held, model.start)  # only what does not depend on time
     blocked = [Interval(horizon, END_OF_TIME)] if horizon < END_OF_TIME else []
+    blocked += outside
     found = rules.missing(model, held, now, blocked)
     if found in ((), (ALWAYS,)):
         return found

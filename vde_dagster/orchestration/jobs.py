@@ -13,16 +13,18 @@ from typing import Final
 
 import dagster as dg
 
-from vde_dagster.app.apply import backfill, check_plan, finish, reserved
-from vde_dagster.app.binding import Binding, bind_plan
+from vde_dagster.app.apply import Applying, applying
+from vde_dagster.app.binding import Binding
 from vde_dagster.app.catch_up import catch_up
 from vde_dagster.app.evaluate import Evaluated
+from vde_dagster.app.plan_checks import check_plan
 from vde_dagster.app.view_names import naming_of
 from vde_dagster.app.world import VdeProject
 from vde_dagster.core.graph import Graph
 from vde_dagster.core.late_data import NothingToLoad
 from vde_dagster.core.names import ModelName, ViewNaming
 from vde_dagster.core.plan import Plan
+from vde_dagster.core.stages import Work, closing_of, opening_of, work_of
 from vde_dagster.orchestration.failures import failures
 from vde_dagster.orchestration.home import dagster_home
 from vde_dagster.orchestration.location import Location
@@ -34,7 +36,6 @@ from vde_dagster.orchestration.metadata import (
 )
 from vde_dagster.orchestration.steps import current_binding, show_result, store_followed
 from vde_dagster.orchestration.translator import asset_key, readable_table
-from vde_dagster.ports.state import Lease
 
 CATCH_UP_JOB: Final = "vde_catch_up"
 _CATCH_UP_OP: Final = "catch_up"
@@ -65,9 +66,11 @@ def run_plan(project: VdeProject, plan: Plan, report: Report) -> tuple[Evaluated
     """
     if plan.is_empty:
         return ()
-    check_plan(plan)
-    with reserved(project.services, plan) as lease:
-        run = _PlanRun(project=project, plan=plan, lease=lease, report=report)
+    check_plan(project.services, plan)
+    with applying(project.services, plan) as work:
+        for stage in opening_of(plan):
+            list(work.visit(stage))
+        run = _PlanRun(project=project, plan=plan, work=work, report=report)
         tags = {ENVIRONMENT: plan.environment, PLAN: plan.plan_id}
         _execute(project, run.job(), run.errors, tags)
     return tuple(run.done)
@@ -202,15 +205,18 @@ class _PlanRun:
 
     project: VdeProject
     plan: Plan
-    lease: Lease
+    work: Applying
     report: Report
     done: list[Evaluated] = field(default_factory=list)
     errors: _Errors = field(default_factory=_Errors)
 
     def job(self) -> dg.JobDefinition:
-        filled = {change.name: None for change in self.plan.backfills}
+        filled = {stage.model: stage for stage in work_of(self.plan)}
         above = {name: _above(self.plan, name, filled) for name in filled}
-        ops = {name: self._backfill_op(name, first=not above[name]) for name in filled}
+        keys = _keys(self.plan.graph, self.plan.environment, self.project.services.naming)
+        ops = {
+            name: self._work_op(each, keys, first=not above[name]) for name, each in filled.items()
+        }
         promote = self._promote_op(first=not ops)
 
         @dg.job(
@@ -227,13 +233,14 @@ class _PlanRun:
 
         return plan_job
 
-    def _backfill_op(self, name: ModelName, *, first: bool) -> dg.OpDefinition:
-        services, plan, binding = self.project.services, self.plan, bind_plan(self.plan)
-        keys = _keys(plan.graph, plan.environment, services.naming)
+    def _work_op(
+        self, stage: Work, keys: Mapping[ModelName, dg.AssetKey], *, first: bool
+    ) -> dg.OpDefinition:
+        plan, binding, name = self.plan, self.work.binding, stage.model
 
         def fill(context: dg.OpExecutionContext) -> Iterator[object]:
             with self.errors.kept():
-                for evaluated in backfill(services, binding, plan, name):
+                for evaluated in self.work.visit(stage):
                     self.done.append(evaluated)
                     self.report(evaluated)
                     yield from materializations(binding, binding.node(name), keys, [evaluated])
@@ -249,7 +256,7 @@ class _PlanRun:
     def _promote_op(self, *, first: bool) -> dg.OpDefinition:
         def promote(context: dg.OpExecutionContext) -> None:
             with self.errors.kept():
-                finish(self.project.services, self.plan, self.lease)
+                list(self.work.visit(closing_of(self.plan)))
 
         return dg.op(
             name=_PROMOTE_OP,

@@ -16,8 +16,9 @@ from vde_dagster.app.view_names import naming_of
 from vde_dagster.app.world import VdeProject
 from vde_dagster.core.changes.difference import Change
 from vde_dagster.core.errors import ProjectInvalid
-from vde_dagster.core.names import ModelName
+from vde_dagster.core.names import PRODUCTION, ModelName
 from vde_dagster.core.plan import Plan
+from vde_dagster.core.plan_options import PlanOptions
 from vde_dagster.orchestration.translator import VdeTranslator, VdeTranslatorData
 
 _LOG: Final = logging.getLogger(__name__)
@@ -112,7 +113,10 @@ def _plan_of_files(
             error,
         )
         return None
-    return plan_environment(project.services, graph, environment)
+    shown = project.services.state.environment(environment)
+    all_shown = environment == PRODUCTION or shown is None or not shown.hidden
+    options = PlanOptions(include_unmodified=all_shown)
+    return plan_environment(project.services, graph, environment, options)
 
 
 def _changed(plan: Plan | None) -> dict[ModelName, str]:

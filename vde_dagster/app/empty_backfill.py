@@ -1,0 +1,116 @@
+"""Recording intervals as held without rows and without evaluating them.
+
+Rows of the right columns are staged, none of them, so that the table is there and the record is
+made by the same steps as any other (rules R3 to R5). The entries say that they are empty: their
+environment does not evaluate them, and for everything else they count as missing.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from datetime import datetime
+
+from sqlglot import exp
+
+from vde_dagster import kinds
+from vde_dagster.app.binding import Binding
+from vde_dagster.app.evaluate import Evaluated, Step, carry_out, holder, recover, writable
+from vde_dagster.app.leases import held
+from vde_dagster.app.reading import Reading, input_name, rendered, with_inputs
+from vde_dagster.app.services import Services
+from vde_dagster.core.graph import Node
+from vde_dagster.core.intervals import Interval, subtract
+from vde_dagster.core.ledger import Standing, recorded_intervals
+from vde_dagster.core.model import PythonFunction
+from vde_dagster.core.names import ModelName
+from vde_dagster.core.render_model import axes_of, time_axis
+from vde_dagster.core.work import AsOf, OverwriteIntervals, SqlRows, Write
+from vde_dagster.ports.state import version_resource
+
+
+def record_empty(
+    services: Services,
+    binding: Binding,
+    name: ModelName,
+    intervals: Sequence[Interval],
+    *,
+    reason: str,
+) -> Evaluated | None:
+    """Record what of some ranges has no entry yet as held without rows; None where all of it has.
+
+    What is recorded in any way stays as it is, so no row is ever taken away.
+
+    Args:
+        services: The ports.
+        binding: The versions.
+        name: A model with rows, but no seed.
+        intervals: Contiguous ranges of whole units.
+        reason: Why, for people; it stands in the ledger.
+
+    Raises:
+        Refused: The model is a source, or another environment owns its version.
+        Conflict: Another process writes this version right now.
+        EvaluationFailed: The query does not fit what it reads.
+    """
+    node = writable(services, binding, name)
+    key = binding.key(name)
+    with held(services.state, version_resource(key), holder=holder(services, binding)) as lease:
+        recover(services, key, lease)
+        there = recorded_intervals(services.state.ledger([key]).get(key, ()))
+        if kinds.is_by_interval(node.model):
+            left = subtract(intervals, there)
+        else:
+            left = () if there else tuple(intervals)
+        if not left:
+            return None
+        work_id = services.ids.new()
+        whole = Interval(left[0].start, left[-1].end)
+        step = Step(
+            work_id=work_id,
+            interval=whole,
+            readings=(_no_rows(binding, node, whole, services.clock.now(), work_id),),
+            writes=(_write(node, left),),
+            standing=Standing.EMPTY,
+            reason=reason,
+        )
+        return carry_out(services, binding, node, step, lease)
+
+
+def _write(node: Node, intervals: tuple[Interval, ...]) -> Write:
+    axis = time_axis(node)
+    if axis is not None:
+        return OverwriteIntervals(intervals=intervals, axis=axis)
+    return kinds.of(node.model).write(node.model, intervals[0], axis)
+
+
+def _no_rows(
+    binding: Binding, node: Node, interval: Interval, now: datetime, work_id: str
+) -> Reading:
+    """The columns of a model's rows. What it reads is bound and not read."""
+    if isinstance(node.model.body, PythonFunction):
+        return Reading(rows=SqlRows(sql=_typed_nothing(node).sql("spark")), inputs={}, pinned={})
+    query = rendered(binding, node, interval, now)
+    names = {
+        name: input_name(work_id, position)
+        for position, name in enumerate(sorted(axes_of(binding.graph, query)))
+    }
+    nothing = exp.select("*").from_(query.subquery("rows_of_model")).where(exp.false())
+    return Reading(
+        rows=SqlRows(sql=with_inputs(nothing, names)),
+        inputs={
+            view: AsOf(table=binding.table(name), iceberg_snapshot_id=None)
+            for name, view in names.items()
+        },
+        pinned={},
+    )
+
+
+def _typed_nothing(node: Node) -> exp.Select:
+    """No rows of the columns that a Python model declares: its function is not called."""
+    columns = (
+        exp.cast(exp.null(), exp.DataType.build(column.type, dialect="spark")).as_(
+            exp.to_identifier(column.name, quoted=True)
+        )
+        for column in node.model.columns
+    )
+    return exp.select(*columns).where(exp.false())

@@ -1,0 +1,102 @@
+"""Why a plan cannot be carried out: told before anything is written for it, all at once."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Iterator, Mapping
+
+from vde_dagster.app.services import Services
+from vde_dagster.app.workload import why_never_empty
+from vde_dagster.core.errors import Refused
+from vde_dagster.core.gaps import find_gaps
+from vde_dagster.core.intervals import Interval
+from vde_dagster.core.ledger import held_intervals
+from vde_dagster.core.names import PRODUCTION, ModelName
+from vde_dagster.core.plan import Gap, Plan
+from vde_dagster.core.schema_changes import ColumnIncompatible, told
+from vde_dagster.core.stages import EmptyBackfill, Work, work_of
+from vde_dagster.kinds.rules import refuse_not_evaluated
+
+
+def check_plan(services: Services, plan: Plan) -> None:
+    """Refuse a plan that cannot be carried out. Reads the state, writes nothing.
+
+    Raises:
+        NotEvaluated: It has models of kinds that cannot be evaluated yet; it names all of them.
+        Refused: It would change the schema of a table that is kept, record as empty what cannot be
+            recorded so, or show less than is shown now; it names all models.
+    """
+    work = work_of(plan)
+    refuse_not_evaluated(plan.graph[stage.model].model for stage in work)
+    found = [
+        *_schema_problems(plan),
+        *_empty_problems(plan, work),
+        *gap_problems(plan, gaps_after(services, plan, work)),
+    ]
+    if found:
+        raise Refused("\n".join([*found, "Nothing was changed."]))
+
+
+def gaps_after(services: Services, plan: Plan, work: Iterable[Work] = ()) -> tuple[Gap, ...]:
+    """What is shown and will not be held when the work is done, as the state has it now.
+
+    It is looked at for production, and where the option ``no_gaps`` asks for it.
+    """
+    if plan.environment != PRODUCTION and not plan.options.no_gaps:
+        return ()
+    shown = services.state.environment(plan.environment) or services.state.environment(PRODUCTION)
+    if shown is None:
+        return ()
+    keys = [each.key for each in (*shown.snapshots.values(), *plan.snapshots.values())]
+    ledger = services.state.ledger(dict.fromkeys(keys))
+    kept = {each.model for each in work if not isinstance(each, EmptyBackfill)}
+    filled = {each.name: each.to_evaluate for each in plan.backfills if each.name in kept}
+    held: Mapping[ModelName, tuple[Interval, ...]] = {
+        name: (*held_intervals(ledger.get(each.key, ())), *filled.get(name, ()))
+        for name, each in plan.snapshots.items()
+    }
+    return tuple(find_gaps(plan.graph, shown.snapshots, plan.snapshots, ledger, held))
+
+
+def gap_problems(plan: Plan, gaps: Iterable[Gap]) -> Iterator[str]:
+    """One text for all models that would show less than they do; none where there is no gap."""
+    lacking = [f"{gap.name} ({', '.join(map(str, gap.intervals))})" for gap in gaps]
+    if not lacking:
+        return
+    if plan.options.skip_backfill:
+        advice = "Leave --skip-backfill out, so that they are filled first."
+    else:
+        advice = "What they read is not complete up to there: load their sources and plan again."
+    yield (
+        f"{plan.environment} shows intervals that the new versions do not hold: "
+        f"{'; '.join(lacking)}. {advice}"
+    )
+
+
+def _empty_problems(plan: Plan, work: Iterable[Work]) -> Iterator[str]:
+    for stage in work:
+        if isinstance(stage, EmptyBackfill):
+            why = why_never_empty(plan.graph[stage.model].model)
+            if why:
+                yield (
+                    f"{stage.model} cannot be recorded as empty: {why}. Leave it out with "
+                    "--select-model, or plan without --empty-backfill."
+                )
+
+
+def _schema_problems(plan: Plan) -> Iterator[str]:
+    """Changes of tables that are kept: none can be carried out yet, and some never can."""
+    for change in plan.changes:
+        never = [each for each in change.schema_changes if isinstance(each, ColumnIncompatible)]
+        later = [each for each in change.schema_changes if each not in never]
+        if never:
+            yield (
+                f"{change.name} keeps its table, and a table that is kept can only get new columns "
+                f"and wider types (rule R11): {', '.join(map(told, never))}. Give the column "
+                "another name, or make the change breaking, so that a new table is made."
+            )
+        if later:
+            yield (
+                f"{change.name} keeps its table, whose columns this version of vde_dagster does "
+                f"not change in place yet: {', '.join(map(told, later))}. Make the change breaking "
+                "or non-breaking, so that a new table is made."
+            )

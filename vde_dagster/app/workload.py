@@ -1,0 +1,255 @@
+"""What a plan evaluates: what is missing within its options, and what is evaluated again."""
+
+from __future__ import annotations
+
+from collections.abc import Collection, Iterator, Mapping
+from dataclasses import dataclass
+from datetime import datetime
+from typing import Final
+
+from vde_dagster import kinds
+from vde_dagster.app.readiness import Ready, missing_intervals
+from vde_dagster.core.graph import Graph
+from vde_dagster.core.intervals import Interval, subtract
+from vde_dagster.core.kind import Embedded, External, Seed, View
+from vde_dagster.core.ledger import LedgerEntry, Standing, held_intervals, recorded_intervals
+from vde_dagster.core.model import Model, PythonFunction
+from vde_dagster.core.names import PRODUCTION, ModelName
+from vde_dagster.core.plan import NotRestated, Workload
+from vde_dagster.core.plan_options import PlanOptions
+from vde_dagster.core.restatement import Restatement, restate_all
+from vde_dagster.core.selection import select
+
+_NOTHING: Final = Restatement(ranges={})
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Holdings:
+    """What the versions of a plan's models hold, and who may write them.
+
+    ``entries`` has every model. ``owners`` has those whose version somebody owns, ``writes`` those
+    that the plan's environment may write (rule R9).
+    """
+
+    environment: str
+    entries: Mapping[ModelName, tuple[LedgerEntry, ...]]
+    owners: Mapping[ModelName, str]
+    writes: frozenset[ModelName]
+
+    @property
+    def computed(self) -> dict[ModelName, tuple[Interval, ...]]:
+        """What may be read of each version."""
+        return {name: held_intervals(each) for name, each in self.entries.items()}
+
+    @property
+    def recorded(self) -> dict[ModelName, tuple[Interval, ...]]:
+        """Whatever there is an entry of."""
+        return {name: recorded_intervals(each) for name, each in self.entries.items()}
+
+    @property
+    def settled(self) -> dict[ModelName, tuple[Interval, ...]]:
+        """What the environment does not evaluate by itself: also what it recorded as empty.
+
+        For production that is missing.
+        """
+        also = () if self.environment == PRODUCTION else (Standing.EMPTY,)
+        return {name: held_intervals(each, *also) for name, each in self.entries.items()}
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class _Question:
+    """What is asked of `missing_intervals` in every variant of it."""
+
+    graph: Graph
+    now: datetime | None
+    horizons: Mapping[ModelName, datetime | None]
+    ready: Ready
+
+    def answer(
+        self,
+        writes: Collection[ModelName],
+        held: Mapping[ModelName, tuple[Interval, ...]],
+        readable: Mapping[ModelName, tuple[Interval, ...]],
+        within: Interval | None = None,
+    ) -> dict[ModelName, tuple[Interval, ...]]:
+        return missing_intervals(
+            self.graph,
+            now=self.now,
+            writes=writes,
+            held=held,
+            horizons=self.horizons,
+            ready=self.ready,
+            readable=readable,
+            within=within,
+        )
+
+
+def workloads(
+    graph: Graph,
+    holdings: Holdings,
+    options: PlanOptions,
+    *,
+    now: datetime | None,
+    horizons: Mapping[ModelName, datetime | None],
+    ready: Ready,
+    restated: Restatement = _NOTHING,
+) -> dict[ModelName, Workload]:
+    """What a plan evaluates of each model.
+
+    Args:
+        graph: The plan's models.
+        holdings: What their versions hold.
+        options: What was asked for.
+        now: The project's clock.
+        horizons: Up to when all that each model reads is complete.
+        ready: What a model's signals let pass of some consecutive units.
+        restated: The outcome of `restatement`.
+    """
+    question = _Question(graph=graph, now=now, horizons=horizons, ready=ready)
+    missing = _missing(question, holdings, options)
+    lacking = missing
+    if _leaves_out(holdings, options):
+        lacking = question.answer(holdings.writes, holdings.settled, holdings.computed)
+    settled = holdings.settled
+    return {
+        name: Workload(
+            missing=found,
+            restated=_restated(graph[name].model, restated.ranges.get(name, ()), found),
+            skipped=subtract(lacking[name], (*found, *settled[name])),
+        )
+        for name, found in missing.items()
+    }
+
+
+def _leaves_out(holdings: Holdings, options: PlanOptions) -> bool:
+    """Whether options leave something out that could be evaluated."""
+    return options.skip_backfill or _bounds(holdings, options) is not None
+
+
+def _bounds(holdings: Holdings, options: PlanOptions) -> Interval | None:
+    """The time to which evaluations are bounded; in production only restatements are."""
+    bounded = options.bounds_backfills and holdings.environment != PRODUCTION
+    return options.asked if bounded else None
+
+
+def _missing(
+    question: _Question, holdings: Holdings, options: PlanOptions
+) -> dict[ModelName, tuple[Interval, ...]]:
+    within = _bounds(holdings, options)
+    if options.empty_backfill:
+        return _unrecorded(question, holdings, within)
+    writes: Collection[ModelName] = holdings.writes
+    if options.skip_backfill:  # a view is made of what is there, nothing is computed for it
+        writes = {name for name in writes if isinstance(question.graph[name].model.kind, View)}
+    return question.answer(writes, holdings.settled, holdings.computed, within)
+
+
+def _unrecorded(
+    question: _Question, holdings: Holdings, within: Interval | None
+) -> dict[ModelName, tuple[Interval, ...]]:
+    """What has no entry yet, so that recording it as empty takes no row away.
+
+    What is made as a whole is recorded once only: recording a later period would empty it.
+    """
+    recorded = holdings.recorded
+    missing = question.answer(holdings.writes, recorded, recorded, within)
+    found: dict[ModelName, tuple[Interval, ...]] = {}
+    for name, each in missing.items():
+        model = question.graph[name].model
+        if kinds.is_by_interval(model):
+            found[name] = subtract(each, recorded[name])
+        else:
+            found[name] = () if recorded[name] else each
+    return found
+
+
+def _restated(
+    model: Model, ranges: tuple[Interval, ...], missing: tuple[Interval, ...]
+) -> tuple[Interval, ...]:
+    """What is evaluated again beside what is missing."""
+    if missing and not kinds.is_by_interval(model):
+        return ()  # it is made anew as a whole anyway
+    return subtract(ranges, missing)
+
+
+def held_after(
+    graph: Graph,
+    holdings: Holdings,
+    work: Mapping[ModelName, Workload],
+    options: PlanOptions,
+) -> dict[ModelName, tuple[Interval, ...]]:
+    """What each version holds once a plan has done its work; what is recorded as empty is not."""
+    held: dict[ModelName, tuple[Interval, ...]] = {}
+    for name, computed in holdings.computed.items():
+        recorded = options.empty_backfill and records_empty(graph[name].model)
+        missing = () if recorded else work[name].missing
+        held[name] = (*computed, *missing, *work[name].restated)
+    return held
+
+
+def records_empty(model: Model) -> bool:
+    """Whether an empty backfill records a model without evaluating it.
+
+    A view has no rows of its own, and those of a seed stand in the project: both are made.
+    """
+    return not isinstance(model.kind, View | Seed | Embedded | External)
+
+
+def why_never_empty(model: Model) -> str:
+    """Why an interval of a model cannot be recorded without its rows; empty where it can.
+
+    What was recorded so could never be told from what was loaded.
+    """
+    if model.stateless is not None:
+        return "its rows enter through catch-up sessions only (rule R7)"
+    if isinstance(model.body, PythonFunction) and not model.columns:
+        return "its function says only when it is called which columns there are"
+    if kinds.of(model).is_sequential:
+        return f"{model.kind.keyword} builds each interval on what the ones before it left"
+    return ""
+
+
+def restatement(
+    graph: Graph, holdings: Holdings, options: PlanOptions, *, catalog: str
+) -> Restatement:
+    """What the option ``restate`` evaluates again.
+
+    Raises:
+        SelectionRefused: A selector selects nothing.
+        RestatementRefused: A model that was asked for sets ``disable_restatement``.
+    """
+    if not options.restate:
+        return _NOTHING
+    return restate_all(
+        graph,
+        select([graph], options.restate, catalog=catalog),
+        options.asked,
+        holdings.recorded,
+        whole=lambda model: kinds.of(model).restates_whole,
+        writes=holdings.writes,
+    )
+
+
+def not_restated(
+    graph: Graph,
+    holdings: Holdings,
+    options: PlanOptions,
+    done: Restatement,
+    *,
+    catalog: str,
+) -> Iterator[NotRestated]:
+    """The models that were asked for or read what is restated, and keep what they hold."""
+    if not options.restate:
+        return
+    for name in done.foreign:
+        owner = holdings.owners.get(name, PRODUCTION)
+        again = f"`vde plan {owner} --restate-model {name}`"
+        reason = f"{owner} owns its version, so it is restated there: {again}"
+        yield NotRestated(name=name, reason=reason)
+    for name in done.kept:
+        yield NotRestated(name=name, reason="it sets disable_restatement")
+    named = {*done.foreign, *done.kept, *done.ranges}
+    for name in sorted(select([graph], options.restate, catalog=catalog) - named):
+        if kinds.of(graph[name].model).has_rows:  # else those that read it are restated
+            when = "of that time" if holdings.entries[name] else "yet"
+            yield NotRestated(name=name, reason=f"it holds nothing {when}")

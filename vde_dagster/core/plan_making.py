@@ -1,0 +1,210 @@
+"""Putting a plan together from what differs, what is held and what was asked for."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Mapping
+from dataclasses import dataclass, field
+from datetime import datetime
+
+from vde_dagster.core.changes.difference import Change
+from vde_dagster.core.graph import Graph, Node
+from vde_dagster.core.kind import Embedded, External, View
+from vde_dagster.core.names import ModelName
+from vde_dagster.core.plan import Gap, ModelChange, NotRestated, Plan, Reuse, Workload
+from vde_dagster.core.plan_options import DEFAULT_OPTIONS, PlanOptions
+from vde_dagster.core.resolution import Resolved, Shown
+from vde_dagster.core.schema_changes import SchemaChange, schema_changes
+from vde_dagster.core.snapshot import Category, ModelSnapshot
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Current:
+    """What an environment itself shows, where its views are to be; empty for a new one.
+
+    ``revision`` is 0 for a new one, ``hidden`` are models that it binds without a view.
+    """
+
+    revision: int = 0
+    snapshots: Mapping[ModelName, ModelSnapshot] = field(default_factory=dict)
+    hidden: frozenset[ModelName] = frozenset()
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Findings:
+    """What looking at the state told about the versions of a plan.
+
+    ``work`` and ``reuse`` are by model, those of a model that is absent are nothing. ``adoptable``
+    are models of which the version that is shown holds rows.
+    """
+
+    work: Mapping[ModelName, Workload] = field(default_factory=dict)
+    reuse: Mapping[ModelName, Reuse] = field(default_factory=dict)
+    adoptable: frozenset[ModelName] = frozenset()
+    stored: frozenset[ModelName] = frozenset()
+    not_restated: tuple[NotRestated, ...] = ()
+    gaps: tuple[Gap, ...] = ()
+
+
+def make_plan(
+    *,
+    plan_id: str,
+    environment: str,
+    now: datetime | None,
+    graph: Graph,
+    shown: Shown,
+    current: Current,
+    resolved: Mapping[ModelName, Resolved],
+    horizons: Mapping[ModelName, datetime | None],
+    findings: Findings,
+    options: PlanOptions = DEFAULT_OPTIONS,
+    hidden: frozenset[ModelName] = frozenset(),
+    left_out: tuple[ModelName, ...] = (),
+) -> Plan:
+    """Put a plan together.
+
+    Args:
+        plan_id: Its identity.
+        environment: The environment's canonical name.
+        now: The project's clock.
+        graph: The project, or what a selection makes of it.
+        shown: What the changes are told against.
+        current: What the environment itself shows now.
+        resolved: The outcome of `resolve_snapshots`.
+        horizons: The outcome of `complete_to`.
+        findings: What the versions hold and lack.
+        options: What was asked for.
+        hidden: Models that get no view.
+        left_out: Models whose change is not planned.
+    """
+    snapshots = {name: each.snapshot for name, each in resolved.items()}
+    changes = [
+        _change(node, shown, resolved[node.name], horizons[node.name], findings) for node in graph
+    ]
+    changes += [_removed(name, shown) for name in sorted(shown.snapshots) if name not in graph]
+    same = _identities(current.snapshots.values()) == _identities(snapshots.values())
+    return Plan(
+        plan_id=plan_id,
+        environment=environment,
+        base_revision=current.revision,
+        now=now,
+        graph=graph,
+        snapshots=snapshots,
+        changes=tuple(changes),
+        promotes=not same or current.hidden != hidden,
+        options=options,
+        stored=findings.stored,
+        views=_moved_views(graph, snapshots, current, hidden),
+        removed=_lost_views(graph, shown, current, hidden),
+        hidden=hidden,
+        left_out=left_out,
+        not_restated=findings.not_restated,
+        gaps=findings.gaps,
+    )
+
+
+def _identities(snapshots: Iterable[ModelSnapshot]) -> set[tuple[ModelName, str]]:
+    return {(each.name, each.fingerprint.digest) for each in snapshots}
+
+
+def _change(
+    node: Node,
+    shown: Shown,
+    found: Resolved,
+    complete_to: datetime | None,
+    findings: Findings,
+) -> ModelChange:
+    snapshot, difference = found.snapshot, found.difference
+    before = shown.snapshots.get(node.name)
+    work = findings.work.get(node.name, Workload())
+    return ModelChange(
+        name=node.name,
+        change=difference.change,
+        category=difference.category,
+        reasons=difference.reasons,
+        previous_version=before.version if before else None,
+        version=snapshot.version,
+        missing=work.missing,
+        complete_to=complete_to,
+        decided_by=difference.decided_by,
+        undecidable=difference.undecidable,
+        columns_changed=difference.columns_changed,
+        restated=work.restated,
+        skipped=work.skipped,
+        reuse=findings.reuse.get(node.name),
+        may_adopt=bool(work.missing)
+        and node.name in findings.adoptable
+        and _is_only_below(node, shown, found),
+        schema_changes=_schema_changes(node, shown, snapshot),
+    )
+
+
+def _is_only_below(node: Node, shown: Shown, found: Resolved) -> bool:
+    """Whether a model is as it was, and gets another version for what it reads (rule R6)."""
+    return (
+        found.difference.category is Category.INDIRECT_BREAKING
+        and found.snapshot.version != shown.snapshots[node.name].version
+        and node.fingerprint.data == shown.graph[node.name].fingerprint.data
+    )
+
+
+def _schema_changes(node: Node, shown: Shown, snapshot: ModelSnapshot) -> tuple[SchemaChange, ...]:
+    """What becomes of the table of a version that is kept by a model that differs (rule R11).
+
+    Both sides are what queries are known to return: a table's own types may be spelled otherwise.
+    """
+    before = shown.snapshots.get(node.name)
+    if before is None or isinstance(node.model.kind, View | Embedded | External):
+        return ()
+    if before.version != snapshot.version or before.fingerprint == snapshot.fingerprint:
+        return ()
+    return schema_changes(shown.graph[node.name].columns, node.columns)
+
+
+def _moved_views(
+    graph: Graph,
+    snapshots: Mapping[ModelName, ModelSnapshot],
+    current: Current,
+    hidden: frozenset[ModelName],
+) -> tuple[ModelName, ...]:
+    """The models whose view is made or shows another version."""
+    return tuple(
+        node.name
+        for node in graph
+        if _has_view(node)
+        and node.name not in hidden
+        and (
+            node.name in current.hidden
+            or node.name not in current.snapshots
+            or current.snapshots[node.name].version != snapshots[node.name].version
+        )
+    )
+
+
+def _lost_views(
+    graph: Graph, shown: Shown, current: Current, hidden: frozenset[ModelName]
+) -> tuple[ModelName, ...]:
+    """The models whose view is dropped: they are removed, hidden, or have none any more."""
+    return tuple(
+        sorted(
+            name
+            for name in current.snapshots
+            if name not in current.hidden
+            and _has_view(shown.graph[name])
+            and (name not in graph or name in hidden or not _has_view(graph[name]))
+        )
+    )
+
+
+def _has_view(node: Node) -> bool:
+    return not isinstance(node.model.kind, External | Embedded)
+
+
+def _removed(name: ModelName, shown: Shown) -> ModelChange:
+    return ModelChange(
+        name=name,
+        change=Change.REMOVED,
+        category=None,
+        reasons=("no longer in the project",),
+        previous_version=shown.snapshots[name].version,
+        version=None,
+    )
