@@ -202,7 +202,7 @@ HOSTILE: list[str | bytes] = [
     "SELECT @strat_dt AS a",
     "SELECT {{ ref('x') }} AS a",
     "SELECT " + "(" * 5000 + "1" + ")" * 5000 + " AS a",
-    "SELECT " + "+".join(["1"] * 5000) + " AS a",
+    "SELECT " + "=".join(["TRUE"] * 5000) + " AS a",
     b"\xff\xfe\x00S\x00E",
     b"\x00\x01\x02",
     "MODEL (kind SEED (path '../../../outside.csv'))",

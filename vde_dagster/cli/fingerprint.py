@@ -39,11 +39,11 @@ def command(*, models: tuple[ModelName, ...], parts: bool, output: str, folder: 
     hash of the four; the version, of the two about data, names the model's table unless a plan lets
     it keep an earlier one. --parts shows the canonical values that the model's own two hashes are
     made of, so that it can be seen why two differ; of a query, a hash of its rows and one of each
-    column, and the SQL that it is read as.
+    column, and the SQL that it is read as. Sources need not be declared.
     """
-    from vde_dagster.project.loading import load_project
+    from vde_dagster.project.loading import load_for_comparison
 
-    files = load_project(folder)
+    files = load_for_comparison(folder)
     catalog = files.configuration.catalog.name
     wanted = dict.fromkeys(
         chosen(files.graph, name, catalog=catalog, where="this project").name for name in models

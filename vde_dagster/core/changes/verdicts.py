@@ -132,7 +132,7 @@ def _automatic(
         reasons.append(f"adds {quoted(delta.added)}")
     breaking = delta.rows or any(breaks for _, breaks in lost)
     reasons += above if delta.rows or delta.changed else ()
-    unknown = tuple(_unknown_calls(before, after)) if delta.rows else ()
+    unknown = tuple(_unknown(before, after)) if delta.rows else ()
     return Verdict(
         category=Category.BREAKING if breaking else Category.NON_BREAKING,
         reasons=(*reasons, *unknown) or _harmless(before, after),
@@ -140,16 +140,25 @@ def _automatic(
     )
 
 
-def _unknown_calls(before: Node, after: Node) -> Iterator[str]:
-    """The functions that a change adds and that nobody knows: they may make rows, or count them."""
-    old, new = (
-        node.canonical.expression.find_all(exp.Anonymous) if node.canonical is not None else ()
-        for node in (before, after)
-    )
-    known = {call.name.lower() for call in old}
-    for name in dict.fromkeys(call.name.lower() for call in new if is_unknown(call)):
-        if name not in known:
-            yield f"what the function {name} does to rows is not known"
+def _unknown(before: Node, after: Node) -> Iterator[str]:
+    """Why the rows of a changed query cannot be told.
+
+    A column may come from several places, or the change adds a function that is not known: it may
+    make rows, or count them.
+    """
+    queries = [each.canonical for each in (before, after) if each.canonical is not None]
+    if not all(query.is_bound for query in queries):
+        yield "where its columns come from cannot be told, since a source is not declared"
+    old, new = (_unknown_functions(node) for node in (before, after))
+    for name in sorted(new - old):
+        yield f"what the function {name} does to rows is not known"
+
+
+def _unknown_functions(node: Node) -> set[str]:
+    if node.canonical is None:
+        return set()
+    calls = node.canonical.expression.find_all(exp.Anonymous)
+    return {call.name.lower() for call in calls if is_unknown(call)}
 
 
 def _undecidable(before: Node, after: Node) -> str | None:
