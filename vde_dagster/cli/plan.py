@@ -3,12 +3,14 @@
 from __future__ import annotations
 
 import sys
+from dataclasses import replace
 from pathlib import Path
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Unpack
 
 import click
 
 from vde_dagster.cli import deciding, options, saving
+from vde_dagster.cli.plan_flags import PlanFlags, asked_options, plan_flags
 from vde_dagster.cli.printing import console, note, print_json
 from vde_dagster.cli.spelling import vde
 from vde_dagster.core.errors import Refused
@@ -24,7 +26,11 @@ if TYPE_CHECKING:
 @click.argument("environment", type=options.environment, default="prod", metavar="[ENV]")
 @click.option("--auto-apply", is_flag=True, help="Apply the plan without asking.")
 @click.option("--no-apply", is_flag=True, help="Only show the plan; do not ask.")
+@click.option(
+    "--explain", is_flag=True, help="Show what applying would do, step by step, and do nothing."
+)
 @saving.SAVE
+@plan_flags
 @deciding.CATEGORIZE
 @deciding.DECIDE
 @options.FORMAT
@@ -35,11 +41,13 @@ def command(
     *,
     auto_apply: bool,
     no_apply: bool,
+    explain: bool,
     save: Path | None,
     categorize: str | None,
     decided: tuple[tuple[str, str], ...],
     output: str,
     folder: Path,
+    **flags: Unpack[PlanFlags],
 ) -> None:
     """Compare the project's files with an environment (prod by default), and make it so.
 
@@ -47,22 +55,25 @@ def command(
     intervals have to be computed. On a terminal it asks before it applies anything. Without one it
     applies only with --auto-apply. Where nothing is to be done it ends at once, without Spark.
     """
-    if auto_apply and (no_apply or save):
-        other = "--no-apply" if no_apply else "--save"
+    if auto_apply and (no_apply or save or explain):
+        other = "--save" if save else "--no-apply" if no_apply else "--explain"
         raise click.UsageError(f"--auto-apply and {other} exclude each other.")
+    asked = asked_options(environment, flags)
+    no_apply = no_apply or explain
     from vde_dagster.app.world import VdeProject
     from vde_dagster.cli.plan_facts import plan_facts
-    from vde_dagster.core.plan_options import PlanOptions
+    from vde_dagster.cli.plan_stages import print_stages, stage_facts
 
     project = VdeProject.load(folder)
     configuration = project.configuration
-    chosen = PlanOptions(
+    chosen = replace(
+        asked,
         strict_columns=configuration.strict_columns,
         decisions=deciding.decisions_of(decided, catalog=configuration.catalog.name),
     )
     asks = output == "text" and not no_apply and _on_terminal()
     plan, questions = deciding.decided_plan(
-        lambda asked: make_plan(project, environment, asked),
+        lambda each: make_plan(project, environment, each),
         chosen,
         deciding.mode_of(configuration, environment, categorize),
         asks=asks,
@@ -73,8 +84,12 @@ def command(
         "undecided": [str(each.name) for each in questions],
         "saved": None if save is None else str(save),
     }
+    if explain:
+        facts["stages"] = stage_facts(plan)
     if output == "text":
         show(plan)
+    if output == "text" and explain:
+        print_stages(plan)
     deciding.tell_undecided(questions, refuse=not no_apply)
     if waits_for:
         _wait(waits_for, asked=(auto_apply or save is not None) and not plan.is_empty)
@@ -117,10 +132,12 @@ def apply(project: VdeProject, plan: Plan) -> tuple[Evaluated, ...]:
 
 def show(plan: Plan) -> None:
     """Print a plan for people."""
-    from vde_dagster.cli.plan_view import print_plan
+    from vde_dagster.cli.plan_view import print_plan, remarks
 
     if plan.is_empty:
         click.echo(f"Nothing to be done: {plan.environment} is up to date.")
+        for line in remarks(plan):
+            click.echo(line)
     else:
         print_plan(plan, console())
 

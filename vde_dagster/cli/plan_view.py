@@ -241,6 +241,11 @@ def _totals(plan: Plan) -> Iterator[str]:
     reused = sum(1 for each in models if each.reuse and each.version != each.previous_version)
     if reused:
         yield f"Reused: what {reused:,} new version{'s' if reused != 1 else ''} hold already."
+    yield from remarks(plan)
+
+
+def remarks(plan: Plan) -> Iterator[str]:
+    """What a plan leaves out or will not hold, although somebody may expect it."""
     if plan.left_out:
         yield f"Left as they are, since they are not selected: {_names(plan.left_out)}."
     if plan.hidden:

@@ -1,0 +1,163 @@
+"""The stages of a plan, told and not carried out: the second visitor of them.
+
+The first one is `vde_dagster.app.apply.Applying`.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Iterator, Sequence
+from typing import TYPE_CHECKING, Final, assert_never
+
+import click
+
+from vde_dagster.cli.printing import instant
+from vde_dagster.cli.ranges import count, counted
+from vde_dagster.core.stages import (
+    Backfill,
+    EmptyBackfill,
+    MakeView,
+    Promote,
+    Reserve,
+    Restate,
+    ShowFilled,
+    Stage,
+    StoreSnapshots,
+    stages_of,
+)
+
+if TYPE_CHECKING:
+    from vde_dagster.core.intervals import Interval
+    from vde_dagster.core.names import ModelName
+    from vde_dagster.core.plan import Plan
+
+_NAMED: Final = 10
+_RANGES: Final = 3
+
+
+def print_stages(plan: Plan) -> None:
+    """Say what applying a plan would do, step by step. Nothing of it is done."""
+    stages = stages_of(plan)
+    if not stages:
+        click.echo("Applying it does nothing.")
+        return
+    click.echo("Applying it does, in this order:")
+    width = len(str(len(stages)))
+    for number, stage in enumerate(stages, 1):
+        first, *rest = _lines(plan, stage)
+        click.echo(f"{number:>{width}}. {first}")
+        for line in rest:
+            click.echo(f"{' ' * width}    {line}")
+
+
+def stage_facts(plan: Plan) -> list[dict[str, object]]:
+    """The stages as JSON has them, in order."""
+    return [_facts(plan, stage) for stage in stages_of(plan)]
+
+
+def _lines(plan: Plan, stage: Stage) -> Iterator[str]:
+    """What a stage does, for people; details of it below the first line."""
+    match stage:
+        case Reserve(environment=name, base_revision=revision):
+            at = f"still at revision {revision}" if revision else "still not there"
+            yield f"Reserve {name}, if it is {at}"
+        case StoreSnapshots(environment=name, models=models):
+            yield f"Store {_counted(models, 'new model snapshot')}{_listed(models)}"
+            yield f"versions that nobody owns are {name}'s from then on"
+        case Restate(ranges=ranges):
+            yield f"Mark as outdated, at once, what {_counted(ranges, 'model')} will hold anew"
+            for name, times in ranges:
+                yield f"{name}: {_ranges(plan, name, times)}"
+        case Backfill(model=name, version=version, intervals=intervals, batches=batches):
+            cut = f", in {len(batches):,} batches" if len(batches) > len(intervals) else ""
+            yield f"Compute {name} ({version[:8]}): {_ranges(plan, name, intervals)}{cut}"
+        case EmptyBackfill(model=name, version=version, intervals=intervals):
+            ranges_ = _ranges(plan, name, intervals)
+            yield f"Record {name} ({version[:8]}) as held without rows: {ranges_}"
+        case MakeView(model=name, version=version):
+            yield f"Make the view {name} ({version[:8]})"
+        case Promote(environment=name, views=views, removed=removed):
+            yield f"Let {name} show its versions, all views in one transaction"
+            if views:
+                yield f"{_counted(views, 'view')} made or moved{_listed(views)}"
+            if removed:
+                yield f"{_counted(removed, 'view')} dropped{_listed(removed)}"
+        case ShowFilled(environment=name, models=models):
+            yield f"Show what held nothing before in {name}{_listed(models)}"
+        case unreachable:
+            assert_never(unreachable)
+
+
+def _facts(plan: Plan, stage: Stage) -> dict[str, object]:  # noqa: PLR0911 - one for each stage
+    match stage:
+        case Reserve(environment=name, base_revision=revision):
+            return {"stage": "reserve", "environment": name, "base_revision": revision}
+        case StoreSnapshots(environment=name, models=models):
+            return {"stage": "store_snapshots", "environment": name, "models": _names(models)}
+        case Restate(ranges=ranges):
+            models_ = [
+                {"name": str(name), "intervals": _range_facts(plan, name, times)}
+                for name, times in ranges
+            ]
+            return {"stage": "restate", "models": models_}
+        case Backfill(model=name, version=version, intervals=intervals, batches=batches):
+            return {
+                "stage": "backfill",
+                "model": str(name),
+                "version": version,
+                "intervals": _range_facts(plan, name, intervals),
+                "batches": _range_facts(plan, name, batches),
+            }
+        case EmptyBackfill(model=name, version=version, intervals=intervals):
+            return {
+                "stage": "empty_backfill",
+                "model": str(name),
+                "version": version,
+                "intervals": _range_facts(plan, name, intervals),
+            }
+        case MakeView(model=name, version=version):
+            return {"stage": "make_view", "model": str(name), "version": version}
+        case Promote(environment=name, views=views, removed=removed):
+            return {
+                "stage": "promote",
+                "environment": name,
+                "views": _names(views),
+                "removed_views": _names(removed),
+            }
+        case ShowFilled(environment=name, models=models):
+            return {"stage": "show_filled", "environment": name, "models": _names(models)}
+        case unreachable:
+            assert_never(unreachable)
+
+
+def _ranges(plan: Plan, name: ModelName, intervals: Sequence[Interval]) -> str:
+    shown = counted(plan.graph[name], intervals[:_RANGES])
+    more = len(intervals) - _RANGES
+    return f"{shown} and {more:,} more ranges" if more > 0 else shown
+
+
+def _range_facts(
+    plan: Plan, name: ModelName, intervals: Iterable[Interval]
+) -> list[dict[str, object]]:
+    return [
+        {
+            "start": instant(each.start),
+            "end": instant(each.end),
+            "intervals": count(plan.graph[name], [each]),
+        }
+        for each in intervals
+    ]
+
+
+def _counted(things: Sequence[object], noun: str) -> str:
+    return f"{len(things):,} {noun}{'' if len(things) == 1 else 's'}"
+
+
+def _listed(names: Sequence[ModelName]) -> str:
+    if not names:
+        return ""
+    more = f" and {len(names) - _NAMED:,} more" if len(names) > _NAMED else ""
+    return f": {', '.join(map(str, names[:_NAMED]))}{more}"
+
+
+def _names(names: Iterable[ModelName]) -> list[str]:
+    return [str(name) for name in names]
