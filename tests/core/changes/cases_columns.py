@@ -140,7 +140,7 @@ CHANGING = [
     edit("nothing stands in for what is missing", "SELECT a, COALESCE(b, 'p') AS b FROM raw.t", "SELECT a, b FROM raw.t", READ, y=("SELECT a, b FROM m.x", REACHED("b")), z=("SELECT a FROM m.x", KEPT)),
     edit("a value is computed otherwise two common table expressions deep", "WITH q AS (SELECT a, c * 2 AS k FROM raw.t), s AS (SELECT a, k + 1 AS k FROM q) SELECT a, k FROM s", "WITH q AS (SELECT a, c * 3 AS k FROM raw.t), s AS (SELECT a, k + 1 AS k FROM q) SELECT a, k FROM s", BREAKING("k", "`k`"), y=("SELECT k FROM m.x", REACHED("k")), z=("SELECT a FROM m.x", KEPT)),
     edit("one branch of a union of all rows has other values", "SELECT a, b FROM raw.t UNION ALL SELECT a, b FROM raw.u", "SELECT a, b FROM raw.t UNION ALL SELECT a, LOWER(b) FROM raw.u", READ, y=("SELECT b FROM m.x", REACHED("b")), z=("SELECT a FROM m.x", KEPT)),
-    edit("the branches of a union are paired with other columns", "SELECT a, c AS b FROM raw.t UNION ALL SELECT c, a FROM raw.t", "SELECT a, a AS b FROM raw.t UNION ALL SELECT c, c FROM raw.t", BREAKING(None, "`b`"), y=("SELECT b FROM m.x", REACHED)),
+    edit("the branches of a union are paired with other columns", "SELECT a, c AS b FROM raw.t UNION ALL SELECT c, a FROM raw.t", "SELECT a, a AS b FROM raw.t UNION ALL SELECT c, c FROM raw.t", BREAKING(None, "`b`"), y=("SELECT a, b FROM m.x", REACHED)),
 ]  # fmt: skip
 
 RENAMING = [
