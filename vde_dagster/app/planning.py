@@ -95,7 +95,7 @@ def plan_environment(
         horizons=horizons,
         findings=Findings(
             work=work,
-            reuse=_reuse(holdings, snapshots, [own, production]),
+            reuse=_reuse(services, holdings, snapshots, [own, production]),
             adoptable=frozenset(
                 name for name, each in before.items() if held_intervals(ledger.get(each.key, ()))
             ),
@@ -176,12 +176,17 @@ def _hidden(
 
 
 def _reuse(
+    services: Services,
     holdings: Holdings,
     snapshots: Mapping[ModelName, ModelSnapshot],
-    environments: Sequence[Environment | None],
+    known: Sequence[Environment | None],
 ) -> dict[ModelName, Reuse]:
     """What the versions hold before the plan; nothing of those that hold nothing."""
-    shown = {each.name: each for each in environments if each is not None}
+    computed = {name: held for name, held in holdings.computed.items() if held}
+    shown = {each.name: each for each in known if each is not None}
+    for owner in sorted({holdings.owners[name] for name in computed if name in holdings.owners}):
+        other = None if owner in shown else services.state.environment(owner)
+        shown |= {} if other is None else {owner: other}
     return {
         name: Reuse(
             held=held,
@@ -194,8 +199,7 @@ def _reuse(
                 )
             ),
         )
-        for name, held in holdings.computed.items()
-        if held
+        for name, held in computed.items()
     }
 
 

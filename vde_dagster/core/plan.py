@@ -23,7 +23,8 @@ class Reuse:
     """What a model's version holds before the plan, so that it is not computed again.
 
     ``owner`` is the one environment that may write the version, None where nobody does yet.
-    ``shown_by`` are the environments that show it now: this one and production are looked at.
+    ``shown_by`` are the environments that show it now: the plan's, production and the owner are
+    looked at.
     """
 
     held: tuple[Interval, ...]

@@ -141,7 +141,8 @@ def _change(
 def _is_only_below(node: Node, shown: Shown, found: Resolved) -> bool:
     """Whether a model is as it was, and gets another version for what it reads (rule R6)."""
     return (
-        found.difference.category is Category.INDIRECT_BREAKING
+        not isinstance(node.model.kind, View)  # which is made at no cost
+        and found.difference.category is Category.INDIRECT_BREAKING
         and found.snapshot.version != shown.snapshots[node.name].version
         and node.fingerprint.data == shown.graph[node.name].fingerprint.data
     )
