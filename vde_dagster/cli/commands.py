@@ -28,12 +28,12 @@ COMMANDS: Final = {
     "plan": Listed(
         module="vde_dagster.cli.plan", summary="Show what an environment lacks, and do it."
     ),
+    "apply": Listed(
+        module="vde_dagster.cli.apply", summary="Apply a plan that was saved and reviewed."
+    ),
     "compare": Listed(
         module="vde_dagster.cli.compare",
         summary="Compare two revisions: what changed, and what that means.",
-    ),
-    "apply": Listed(
-        module="vde_dagster.cli.apply", summary="Apply a plan that was saved and reviewed."
     ),
     "query": Listed(
         module="vde_dagster.cli.query", summary="Run a query on what an environment shows."

@@ -1,0 +1,82 @@
+"""Environments that show a project's files, put in the state without computing anything."""
+
+from __future__ import annotations
+
+from datetime import timedelta
+from pathlib import Path
+
+from vde_dagster import kinds
+from vde_dagster.app.planning import plan_environment
+from vde_dagster.app.services import Services
+from vde_dagster.app.world import VdeProject
+from vde_dagster.core.dsha import RowSum
+from vde_dagster.core.intervals import Interval
+from vde_dagster.core.ledger import LedgerChange, LedgerOperation
+from vde_dagster.core.model import Model
+from vde_dagster.core.plan import Plan
+from vde_dagster.core.work import Intent, Publication
+from vde_dagster.ports.state import Lease
+
+
+def promote(folder: Path, environment: str = "prod", *, held: bool = False) -> None:
+    """Let an environment show the files as they are.
+
+    Args:
+        folder: The project.
+        environment: Its name.
+        held: Whether the versions hold all that is due. The ledger says so; there are no tables.
+    """
+    project = VdeProject.load(folder)
+    services = project.services
+    plan = plan_environment(services, project.files.graph, environment)
+    snapshots = tuple(plan.snapshots.values())
+    services.state.store_snapshots(snapshots, environment=environment)
+    lease = services.state.acquire_lease("test", holder="test", ttl=timedelta(minutes=1))
+    if held:
+        _hold(services, plan, lease)
+    services.state.begin_promotion(
+        environment,
+        expected_revision=plan.base_revision,
+        plan_id=plan.plan_id,
+        snapshots=snapshots,
+        lease=lease,
+    )
+    services.state.finish_promotion(environment, plan_id=plan.plan_id)
+    services.state.release_lease(lease)
+
+
+def _hold(services: Services, plan: Plan, lease: Lease) -> None:
+    """Book all that a plan would compute, as empty rows."""
+    for change in plan.backfills:
+        cells = _cells(plan.graph[change.name].model, change.missing)
+        work_id = services.ids.new()
+        intent = Intent(
+            work_id=work_id,
+            key=plan.snapshots[change.name].key,
+            environment=plan.environment,
+            intervals=cells,
+            inputs={},
+            base=None,
+            execution_time=services.clock.now(),
+        )
+        booked = [
+            LedgerChange(operation=LedgerOperation.REPLACE, interval=each, rows=RowSum())
+            for each in cells
+        ]
+        publication = Publication(iceberg_snapshot_id=1, changes=tuple(booked), columns=())
+        services.state.record_intent(intent, lease=lease)
+        services.state.record_staged(work_id, publication, lease=lease)
+        services.state.finalize(work_id, lease=lease)
+
+
+def _cells(model: Model, ranges: tuple[Interval, ...]) -> tuple[Interval, ...]:
+    if not kinds.is_by_interval(model):
+        return ranges
+    return tuple(cell for each in ranges for cell in model.unit.cells(each))
+
+
+def edit(path: Path, old: str, new: str) -> None:
+    """Edit a file of a project."""
+    text = path.read_text()
+    assert old in text
+    path.write_text(text.replace(old, new))

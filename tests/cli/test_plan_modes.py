@@ -1,0 +1,309 @@
+"""Who decides what an edit means: nobody, the command line, or a person on a terminal."""
+
+from __future__ import annotations
+
+import json
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from tests.cli.calling import call
+from tests.cli.promoted import edit, promote
+from tests.cli.terminal import on_terminal
+from vde_dagster.app.world import VdeProject
+from vde_dagster.core.names import ModelName
+from vde_dagster.core.snapshot import Category, DecidedBy
+
+PYTHON = '''"""A table in Python."""
+
+from vde_dagster import model
+
+
+@model("mart.scores", kind="FULL", columns={"score": "bigint"}, depends_on=["staging.orders"])
+def scores(context, **_):
+    return context.spark.range(3).selectExpr("id AS score")
+'''
+READER = "MODEL (name mart.best, kind FULL);\nSELECT MAX(score) AS best FROM mart.scores\n"
+REVENUE = Path("models", "mart", "revenue.sql")
+SCORES = Path("models", "mart", "scores.py")
+
+
+@pytest.fixture
+def shop(project: Path) -> Path:
+    """Production shows it and holds all that is due; then a Python model was edited."""
+    (project / SCORES).write_text(PYTHON)
+    (project / "models" / "mart" / "best.sql").write_text(READER)
+    promote(project, held=True)
+    edit(project / SCORES, "range(3)", "range(4)")
+    return project
+
+
+def both_edited(shop: Path) -> Path:
+    edit(shop / REVENUE, "SUM(amount)", "SUM(amount * 2)")
+    return shop
+
+
+def facts(shop: Path, *arguments: str) -> dict[str, Any]:
+    done = call("plan", *arguments, "--project", shop, "--format", "json")
+    assert done.exit_code == 0, done.stderr
+    found: dict[str, Any] = json.loads(done.stdout)
+    return found | {"by_name": {each["name"]: each for each in found["changes"]}}
+
+
+def categories(found: dict[str, Any]) -> dict[str, tuple[str, str]]:
+    return {
+        name: (each["category"], each["decided_by"])
+        for name, each in found["by_name"].items()
+        if each["category"]
+    }
+
+
+# Automatic
+def test_without_a_word_what_cannot_be_told_is_breaking(shop: Path) -> None:
+    found = facts(shop)
+    assert categories(found) == {
+        "mart.scores": ("breaking", "automatic"),
+        "mart.best": ("indirect_breaking", "automatic"),
+    }
+    assert found["by_name"]["mart.scores"]["undecidable"]
+    assert found["undecided"] == []
+    assert "mart.scores  changed, breaking (undecidable)" in call("plan", "--project", shop).stdout
+
+
+# The command line decides
+def test_a_decision_is_taken_and_followed_below(shop: Path) -> None:
+    found = facts(shop, "--decide", "mart.scores=non_breaking")
+    assert categories(found) == {
+        "mart.scores": ("non_breaking", "person"),
+        "mart.best": ("indirect_non_breaking", "automatic"),
+    }
+    best = found["by_name"]["mart.best"]
+    assert best["version"] == best["previous_version"]
+    assert found["options"]["decisions"] == {"mart.scores": "non_breaking"}
+
+
+@pytest.mark.parametrize("written", ["Mart.Scores=Forward-Only", "lake.mart.scores=forward_only"])
+def test_a_decision_is_read_in_any_case_and_with_the_projects_catalog(
+    shop: Path, written: str
+) -> None:
+    found = facts(shop, "--decide", written)
+    scores = found["by_name"]["mart.scores"]
+    assert (scores["category"], scores["decided_by"]) == ("forward_only", "person")
+    assert scores["version"] == scores["previous_version"]
+
+
+@pytest.mark.parametrize(
+    "written,told",
+    [
+        ("mart.scores", "write MODEL=CATEGORY"),
+        ("mart.scores=", "no category that can be chosen"),
+        ("mart.scores=braking", "Did you mean breaking?"),
+        ("mart.scores=metadata", "There are breaking, non_breaking, forward_only."),
+        ("mart.scores=indirect_breaking", "no category that can be chosen"),
+        ("a.b.c.d=breaking", "4 parts"),
+        ("=breaking", "''"),
+    ],
+)
+def test_what_is_no_decision_is_wrong_usage(shop: Path, written: str, told: str) -> None:
+    done = call("plan", "--decide", written, "--project", shop)
+    assert done.exit_code == 2
+    assert told in done.stderr
+
+
+def test_two_decisions_about_one_model_are_wrong_usage(shop: Path) -> None:
+    two = ("--decide", "mart.scores=breaking", "--decide", "lake.mart.scores=non_breaking")
+    done = call("plan", *two, "--project", shop)
+    assert done.exit_code == 2
+    assert "mart.scores is decided to be breaking and non_breaking: choose one." in done.stderr
+
+
+@pytest.mark.parametrize(
+    "written,told",
+    [
+        ("mart.score=breaking", "Did you mean mart.scores?"),
+        ("mart.best=breaking", "only models above it changed"),
+        ("mart.revenue=breaking", "it did not change"),
+    ],
+)
+def test_what_cannot_be_decided_is_refused(shop: Path, written: str, told: str) -> None:
+    done = call("plan", "--decide", written, "--project", shop)
+    assert done.exit_code == 1
+    assert told in done.stderr
+    assert done.stdout == ""
+
+
+# Nobody can be asked
+def test_open_questions_are_refused_with_the_options_that_answer_them(shop: Path) -> None:
+    both_edited(shop)
+    for arguments in (["--auto-apply"], [], ["--save", str(shop / "p.json")]):
+        done = call("plan", "--categorize", "ask", *arguments, "--project", shop)
+        assert done.exit_code == 1
+        assert "one model needs a decision" in done.stderr
+        assert "--decide mart.scores=breaking|non_breaking|forward_only" in done.stderr
+        assert "Nothing was written." in done.stderr
+        assert "mart.revenue=" not in done.stderr
+    assert not (shop / "p.json").exists()
+    state = VdeProject.load(shop).services.state
+    shown = state.environment("prod")
+    assert shown is not None
+    assert shown.revision == 1
+
+
+def test_always_asks_for_each_edited_model(shop: Path) -> None:
+    both_edited(shop)
+    done = call("plan", "--categorize", "always", "--format", "json", "--project", shop)
+    assert (done.exit_code, done.stdout) == (1, "")
+    assert "2 models need a decision" in done.stderr
+    answered = ("--decide", "mart.scores=breaking", "--decide", "mart.revenue=non_breaking")
+    found = facts(shop, "--categorize", "always", *answered)
+    assert found["undecided"] == []
+    assert categories(found)["mart.revenue"] == ("non_breaking", "person")
+
+
+def test_what_is_only_shown_names_the_open_questions(shop: Path) -> None:
+    done = call("plan", "--categorize", "ask", "--no-apply", "--project", shop)
+    assert done.exit_code == 0
+    assert "--decide mart.scores=" in done.stderr
+    assert "mart.scores  changed, breaking (undecidable)" in done.stdout
+    found = facts(shop, "--categorize", "ask", "--no-apply")
+    assert found["undecided"] == ["mart.scores"]
+
+
+def test_the_setting_asks_and_the_option_wins(shop: Path) -> None:
+    with (shop / "vde.yaml").open("a") as file:
+        file.write("\ncategorize: ask\nenvironments: {dev: {categorize: automatic}}\n")
+    refused = call("plan", "prod", "--project", shop)
+    assert refused.exit_code == 1
+    assert "mart.scores" in refused.stderr
+    assert call("plan", "dev", "--project", shop).exit_code == 0
+    assert call("plan", "prod", "--categorize", "automatic", "--project", shop).exit_code == 0
+
+
+def test_an_unchanged_project_asks_nothing(project: Path) -> None:
+    promote(project)
+    assert facts(project, "--categorize", "always")["undecided"] == []
+
+
+# What is stored
+def store(shop: Path, *arguments: str) -> None:
+    """Store the snapshots of a plan, as applying it does first."""
+    from vde_dagster.cli.saving import load_plan
+
+    saved = shop / "p.json"
+    done = call("plan", "dev", *arguments, "--save", saved, "--project", shop)
+    assert done.exit_code == 0, done.stderr
+    project = VdeProject.load(shop)
+    snapshots = tuple(load_plan(project.configuration, saved).snapshots.values())
+    project.services.state.store_snapshots(snapshots, environment="dev")
+
+
+def test_what_is_decided_for_one_environment_holds_for_the_next_and_is_not_asked_again(
+    shop: Path,
+) -> None:
+    store(shop, "--decide", "mart.scores=non_breaking")
+    found = facts(shop, "--categorize", "always")
+    assert categories(found)["mart.scores"] == ("non_breaking", "person")
+    assert found["undecided"] == []
+    assert "(decided by a person)" in call("plan", "--project", shop).stdout
+    node = VdeProject.load(shop).files.graph[ModelName("mart", "scores")]
+    services = VdeProject.load(shop).services
+    (stored,) = services.state.snapshots([(node.name, node.fingerprint)]).values()
+    assert (stored.category, stored.decided_by) == (Category.NON_BREAKING, DecidedBy.PERSON)
+
+
+def test_what_is_stored_is_not_decided_otherwise(shop: Path) -> None:
+    store(shop)
+    done = call("plan", "--decide", "mart.scores=non_breaking", "--project", shop)
+    assert done.exit_code == 1
+    assert "stored already, decided automatically to be breaking" in done.stderr
+    assert "`stamp`" in done.stderr
+
+
+# On a terminal
+def test_a_person_is_asked_with_what_follows_from_each_answer(shop: Path) -> None:
+    said = on_terminal(
+        "plan",
+        "--categorize",
+        "ask",
+        "--project",
+        shop,
+        answers=(("forward_only [breaking]: ", "non\n"), ("Apply this plan to prod?", "n\n")),
+    )
+    assert said.code == 0
+    asked = said.text.split("Plan for prod")[0]
+    assert "mart.scores (1 of 1): what this edit means cannot be told" in asked
+    told = dict(line.split(maxsplit=1) for line in asked.splitlines() if " computes " in line)
+    assert told == {
+        "breaking": "computes 2 intervals of mart.scores, mart.best",
+        "non_breaking": "computes 1 interval of mart.scores",
+        "forward_only": "computes nothing of it or below it",
+    }
+    assert "mart.scores  changed, non-breaking (decided by a person)" in said.text
+    assert "1 below keeps its version" in said.text
+    assert "To compute: 1 interval in 1 model." in said.text
+
+
+def test_a_wrong_answer_is_asked_again_and_return_takes_what_is_offered(shop: Path) -> None:
+    said = on_terminal(
+        "plan",
+        "--categorize=ask",
+        "--project",
+        shop,
+        answers=(
+            ("[breaking]: ", "perhaps\n"),
+            ("[breaking]: ", "\n"),
+            ("Apply this plan to prod?", "n\n"),
+        ),
+    )
+    assert said.code == 0
+    assert "'perhaps' is none of breaking, non_breaking, forward_only" in said.text
+    assert "mart.scores  changed, breaking (decided by a person)" in said.text
+
+
+def test_each_edited_model_is_asked_for_in_turn(shop: Path) -> None:
+    both_edited(shop)
+    said = on_terminal(
+        "plan",
+        "--categorize=always",
+        "--save",
+        shop / "p.json",
+        "--project",
+        shop,
+        answers=(("(1 of 2)", "n\n"), ("(2 of 2)", "f\n")),
+    )
+    assert said.code == 0, said.text
+    written = json.loads((shop / "p.json").read_text())["plan"]["options"]["decisions"]
+    assert sorted(written) == ["mart.revenue", "mart.scores"]
+    assert sorted(written.values()) == ["forward_only", "non_breaking"]
+    assert "Saved." in said.text
+
+
+def test_who_stops_at_a_question_has_written_nothing(shop: Path) -> None:
+    said = on_terminal(
+        "plan",
+        "--categorize=ask",
+        "--save",
+        shop / "p.json",
+        "--project",
+        shop,
+        answers=(("[breaking]: ", "\x04"),),
+    )
+    assert said.code == 1
+    assert "Aborted!" in said.text
+    assert not (shop / "p.json").exists()
+
+
+def test_a_decision_on_the_command_line_is_not_asked_for(shop: Path) -> None:
+    said = on_terminal(
+        "plan",
+        "--categorize=always",
+        "--decide",
+        "mart.scores=forward_only",
+        "--project",
+        shop,
+        answers=(("Apply this plan to prod?", "n\n"),),
+    )
+    assert said.code == 0
+    assert "(1 of" not in said.text
+    assert "mart.scores  changed, forward-only (decided by a person)" in said.text
