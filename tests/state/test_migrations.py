@@ -109,6 +109,7 @@ def test_whoever_decided_before_anybody_could_be_asked_was_no_person(earlier: st
     shown = [state.environment(name) for name in state.environments()]
     deciders = {each.decided_by for env in shown if env for each in env.snapshots.values()}
     assert deciders == {DecidedBy.AUTOMATIC}
+    assert not any(each.drifted for env in shown if env for each in env.snapshots.values())
     state.close()
 
 

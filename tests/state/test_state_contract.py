@@ -90,6 +90,17 @@ def test_a_stored_snapshot_is_never_changed_and_its_version_keeps_its_owner(stat
     assert state.owners([first.key, second.key]) == {first.key: "dev"}
 
 
+def test_a_version_has_drifted_once_any_stored_snapshot_drifted_with_it(state: State) -> None:
+    old, new = snapshot(), snapshot(OTHER)
+    kept = replace(snapshot(text="-- kept", version=old.version), drifted=True)
+    state.store_snapshots([old, new], environment="prod")
+    assert state.drifted([old.key, new.key]) == frozenset()
+    state.store_snapshots([kept], environment="prod")
+    assert state.drifted([old.key, new.key]) == {old.key}
+    asked = [(kept.name, kept.fingerprint)]
+    assert list(state.snapshots(asked).values()) == [kept]
+
+
 def test_a_kept_version_keeps_its_owner_and_a_new_one_gets_its_creator(state: State) -> None:
     old, new = snapshot(), snapshot(OTHER)
     kept = snapshot(text="-- kept", version=old.version)

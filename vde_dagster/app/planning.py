@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Collection, Mapping, Sequence
+from collections.abc import Collection, Iterable, Mapping, Sequence
 from datetime import datetime
 
 from vde_dagster.app.binding import stored_graph
@@ -56,7 +56,11 @@ def plan_environment(
     production = own if environment == PRODUCTION else services.state.environment(PRODUCTION)
     base = own or production
     before: Mapping[ModelName, ModelSnapshot] = base.snapshots if base else {}
-    shown = Shown(snapshots=before, graph=_graph_of(before, graph))
+    shown = Shown(
+        snapshots=before,
+        graph=_graph_of(before, graph),
+        drifted=services.state.drifted(_versions(before.values(), graph)),
+    )
     mixed = _selected(services, graph, shown.graph, environment, options)
     graph = mixed.graph
     _refuse_unknown(options, graph)
@@ -111,6 +115,12 @@ def plan_environment(
         hidden=_hidden(snapshots, production, options),
         left_out=mixed.left_out,
     )
+
+
+def _versions(shown: Iterable[ModelSnapshot], graph: Graph) -> set[VersionKey]:
+    """The versions that are shown, and those that a project's models have by themselves."""
+    own = {VersionKey(node.name, node.fingerprint.data_version) for node in graph}
+    return own | {each.key for each in shown}
 
 
 def _selected(

@@ -2,26 +2,30 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
-from dataclasses import dataclass
+from collections.abc import Collection, Iterator, Mapping
+from dataclasses import dataclass, replace
 
 from vde_dagster.core.changes.comparison import DEFAULT_RULES, compare_graphs
 from vde_dagster.core.changes.difference import Change, Difference, Rules
 from vde_dagster.core.decisions import decided_rules
 from vde_dagster.core.embedded import embedded_above, stored_parents
-from vde_dagster.core.fingerprint import view_version
+from vde_dagster.core.fingerprint import hash_parts, view_version
 from vde_dagster.core.graph import Graph, Node
 from vde_dagster.core.kind import External, View
 from vde_dagster.core.names import ModelName, TableName
-from vde_dagster.core.snapshot import Category, ModelSnapshot
+from vde_dagster.core.snapshot import Category, ModelSnapshot, VersionKey
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Shown:
-    """What an environment shows before a plan: its snapshots, and their models as a graph."""
+    """What an environment shows before a plan: its snapshots, and their models as a graph.
+
+    ``drifted`` are versions, shown or not, that hold rows which their definitions would not give.
+    """
 
     snapshots: Mapping[ModelName, ModelSnapshot]
     graph: Graph
+    drifted: Collection[VersionKey] = frozenset()
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -54,6 +58,13 @@ def resolve_snapshots(
         DecisionsRefused: The rules decide what there is nothing to decide about.
     """
     rules = decided_rules(rules, before=shown.graph, after=graph, stored=stored)
+    rules = replace(
+        rules,
+        kept=frozenset(_kept(graph, shown, stored)),
+        drifted=frozenset(
+            name for name, each in shown.snapshots.items() if each.key in shown.drifted
+        ),
+    )
     differences = compare_graphs(shown.graph, graph, rules)
     resolved: dict[ModelName, Resolved] = {}
     for node in graph:
@@ -68,14 +79,30 @@ def resolve_snapshots(
             or ModelSnapshot(
                 name=node.name,
                 fingerprint=node.fingerprint,
-                version=_version(node, before, difference, resolved=resolved, graph=graph),
+                version=_version(node, shown, difference, resolved=resolved, graph=graph),
                 category=difference.category,
                 reasons=difference.reasons,
                 source=node.model.source,
                 decided_by=difference.decided_by,
+                drifted=difference.drifted,
             ),
         )
     return resolved
+
+
+def _kept(
+    graph: Graph, shown: Shown, stored: Mapping[tuple[ModelName, str], ModelSnapshot]
+) -> Iterator[ModelName]:
+    """The models that changed and whose stored snapshot has the version that is shown.
+
+    Such a snapshot was forward-only for whoever stored it, or what is shown is.
+    """
+    for (name, digest), snapshot in stored.items():
+        before = shown.snapshots.get(name)
+        if before is None or name not in graph or graph[name].fingerprint.digest != digest:
+            continue
+        if snapshot.key == before.key and snapshot.fingerprint.data != before.fingerprint.data:
+            yield name
 
 
 _KEEPING = (Category.INDIRECT_NON_BREAKING, Category.FORWARD_ONLY, Category.METADATA)
@@ -83,7 +110,7 @@ _KEEPING = (Category.INDIRECT_NON_BREAKING, Category.FORWARD_ONLY, Category.META
 
 def _version(
     node: Node,
-    before: ModelSnapshot | None,
+    shown: Shown,
     difference: Difference,
     *,
     resolved: Mapping[ModelName, Resolved],
@@ -94,9 +121,13 @@ def _version(
         reads = [_physical(graph[parent], resolved[parent].snapshot) for parent in stored]
         inside = [graph[each].fingerprint.data for each in embedded_above(graph, node.name)]
         return view_version(node.fingerprint.data, reads, embedded=inside)
+    before = shown.snapshots.get(node.name)
     if before is not None and difference.category in _KEEPING:
         return before.version
-    return node.fingerprint.data_version
+    natural = VersionKey(node.name, node.fingerprint.data_version)
+    if natural not in shown.drifted:
+        return natural.version
+    return hash_parts(natural.version, node.fingerprint.digest)
 
 
 def _physical(node: Node, snapshot: ModelSnapshot) -> TableName:

@@ -54,7 +54,8 @@ class ModelSnapshot:
     """One model at one fingerprint. Stored once, by the first plan that is applied.
 
     ``category`` is None for a model that was new; ``decided_by`` tells who chose it. ``reasons``
-    are for people.
+    are for people. ``drifted`` where it keeps a version whose rows are not those that it would
+    compute, because a change was forward-only, or non-breaking by somebody's decision.
     """
 
     name: ModelName
@@ -64,6 +65,7 @@ class ModelSnapshot:
     reasons: tuple[str, ...]
     source: ModelSource
     decided_by: DecidedBy = DecidedBy.AUTOMATIC
+    drifted: bool = False
 
     @property
     def key(self) -> VersionKey:

@@ -81,6 +81,12 @@ class MemoryState:
         with self._lock:
             return {key: self._held.owners[key] for key in keys if key in self._held.owners}
 
+    def drifted(self, keys: Iterable[VersionKey]) -> frozenset[VersionKey]:
+        """Those of these versions that a stored snapshot keeps against its own definition."""
+        with self._lock:
+            found = {each.key for each in self._held.snapshots.values() if each.drifted}
+            return frozenset(found.intersection(keys))
+
     def begin_promotion(
         self,
         name: str,

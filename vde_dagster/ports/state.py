@@ -86,6 +86,10 @@ class State(Protocol):
         """The environment that may write each of these versions (rule R9)."""
         ...
 
+    def drifted(self, keys: Iterable[VersionKey]) -> frozenset[VersionKey]:
+        """Those of these versions that a stored snapshot keeps against its own definition."""
+        ...
+
     def begin_promotion(
         self,
         name: str,

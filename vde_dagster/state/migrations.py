@@ -15,13 +15,14 @@ Step = Callable[[Connection], None]
 
 
 def _second(connection: Connection) -> None:
-    """Version 2: who decided, what an interval's rows are worth, and models without a view.
+    """Version 2: who decided, what a version's rows are worth, and models without a view.
 
-    Before, no person could choose a category, every recorded interval was computed, and an
-    environment had views of all models.
+    Before, no person could choose a category, no version was kept against its definition, every
+    recorded interval was computed, and an environment had views of all models.
     """
     for table, column in (
         ("vde_snapshots", "decided_by VARCHAR DEFAULT 'automatic' NOT NULL"),
+        ("vde_snapshots", "drifted BOOLEAN DEFAULT false NOT NULL"),
         ("vde_ledger", "standing VARCHAR DEFAULT 'computed' NOT NULL"),
         ("vde_ledger", "reason TEXT DEFAULT '' NOT NULL"),
         ("vde_promoted_snapshots", "hidden BOOLEAN DEFAULT false NOT NULL"),

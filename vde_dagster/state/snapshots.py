@@ -62,6 +62,19 @@ def owners(connection: Connection, keys: Iterable[VersionKey]) -> dict[VersionKe
     return found
 
 
+def drifted(connection: Connection, keys: Iterable[VersionKey]) -> frozenset[VersionKey]:
+    """Those of these versions that a stored snapshot drifted with."""
+    found: set[VersionKey] = set()
+    for chunk in chunks((codec.encode_model(key.model), key.version) for key in keys):
+        rows = connection.execute(
+            select(_snapshots.c.model, _snapshots.c.version)
+            .where(pairs(_snapshots.c.model, _snapshots.c.version, chunk), _snapshots.c.drifted)
+            .distinct()
+        )
+        found.update(VersionKey(codec.decode_model(row.model), row.version) for row in rows)
+    return frozenset(found)
+
+
 def set_owner(connection: Connection, keys: Iterable[VersionKey], environment: str) -> None:
     """Make an environment the owner of versions, whoever owned them."""
     rows = [
@@ -103,6 +116,7 @@ def decode(row: Row[Any]) -> ModelSnapshot:
         reasons=codec.decode_reasons(row.reasons_json),
         source=codec.decode_source(row.source_json),
         decided_by=DecidedBy(row.decided_by),
+        drifted=row.drifted,
     )
 
 
@@ -120,4 +134,5 @@ def _encode(snapshot: ModelSnapshot) -> Mapping[str, object]:
         "reasons_json": codec.encode_reasons(snapshot.reasons),
         "source_json": codec.encode_source(snapshot.source),
         "decided_by": snapshot.decided_by.value,
+        "drifted": snapshot.drifted,
     }

@@ -87,6 +87,11 @@ class SqlState:
         with self._database.read() as connection:
             return stored_snapshots.owners(connection, keys)
 
+    def drifted(self, keys: Iterable[VersionKey]) -> frozenset[VersionKey]:
+        """Those of these versions that a stored snapshot keeps against its own definition."""
+        with self._database.read() as connection:
+            return stored_snapshots.drifted(connection, keys)
+
     def begin_promotion(
         self,
         name: str,

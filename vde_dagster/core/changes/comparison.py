@@ -20,7 +20,7 @@ from vde_dagster.core.changes.flow import (
 from vde_dagster.core.changes.reasons import Readers, why_reached
 from vde_dagster.core.changes.verdicts import Delta, Verdict, direct_verdict
 from vde_dagster.core.graph import Graph, Node
-from vde_dagster.core.kind import External
+from vde_dagster.core.kind import Embedded, External, View
 from vde_dagster.core.meaning.parts import digest_of
 from vde_dagster.core.names import ModelName
 from vde_dagster.core.snapshot import Category, DecidedBy
@@ -92,37 +92,43 @@ def _flows(
 
 @dataclass(slots=True, kw_only=True)
 class _Comparison:
-    """The differences of a graph's models, parents first: each is judged with those above it."""
+    """The differences of a graph's models, parents first: each is judged with those above it.
+
+    ``new`` is what each model's readers find, ``true`` what it would be were all computed anew:
+    they differ where a change was not to reach the readers; ``diverged`` once they do.
+    """
 
     before: Graph
     rules: Rules
     old: Mapping[ModelName, Flow]
     readers: Readers
     new: dict[ModelName, Flow] = field(default_factory=dict)
+    true: dict[ModelName, Flow] = field(default_factory=dict)
+    diverged: bool = False
 
     def unchanged(self, node: Node) -> Difference:
         """A model that is the same with all that is above it."""
         if node.name in self.old:
-            self.new[node.name] = self.old[node.name]
+            self.new[node.name] = self.true[node.name] = self.old[node.name]
         return Difference(name=node.name, change=Change.NONE)
 
     def difference(self, node: Node) -> Difference:
         """How a model differs; what it passes on to its readers is kept for them."""
         flow = flow_of(node, self.new)
+        true = self.true[node.name] = flow_of(node, self.true) if self.diverged else flow
         if node.name not in self.before:
             self.new[node.name] = flow
-            columns = tuple(flow.columns)
-            return Difference(
-                name=node.name,
-                change=Change.ADDED,
-                reasons=("new model",),
-                rebuild=_is_made(node),
-                columns_changed=columns,
-            )
+            return _added(node, flow)
         old = self.old[node.name]
-        delta = Delta.between(old, flow)
-        change, verdict = self._verdict(node, delta)
+        change, verdict = self._verdict(node, Delta.between(old, flow))
+        rebuilt = verdict.category not in _KEEPING
+        drifted = node.name in self.rules.drifted
+        if rebuilt and drifted and verdict.decided_by is DecidedBy.AUTOMATIC:
+            flow = replace(flow, rows=digest_of("anew", flow.rows))
+            verdict = _computed_anew(change, verdict)
         self.new[node.name] = _passed_on(verdict, old, flow)
+        self.diverged |= self.new[node.name] is not true
+        unseen = verdict.category in (Category.INDIRECT_NON_BREAKING, Category.METADATA)
         return Difference(
             name=node.name,
             change=change,
@@ -130,8 +136,9 @@ class _Comparison:
             reasons=verdict.reasons,
             decided_by=verdict.decided_by,
             undecidable=verdict.undecidable,
-            rebuild=_is_made(node) and verdict.category not in _KEEPING,
-            columns_changed=() if verdict.category in _KEPT_WHOLE else delta.columns,
+            rebuild=_is_made(node) and rebuilt,
+            columns_changed=() if unseen else Delta.between(old, flow).columns,
+            drifted=_has_rows(node) and not rebuilt and (drifted or bool(Delta.between(old, true))),
         )
 
     def _verdict(self, node: Node, delta: Delta) -> tuple[Change, Verdict]:
@@ -149,7 +156,21 @@ class _Comparison:
         return Change.METADATA, Verdict(category=Category.METADATA, reasons=(reason,))
 
 
-_KEPT_WHOLE: Final = (Category.INDIRECT_NON_BREAKING, Category.METADATA)
+def _added(node: Node, flow: Flow) -> Difference:
+    return Difference(
+        name=node.name,
+        change=Change.ADDED,
+        reasons=("new model",),
+        rebuild=_is_made(node),
+        columns_changed=tuple(flow.columns),
+    )
+
+
+def _computed_anew(change: Change, verdict: Verdict) -> Verdict:
+    """A verdict where the rows that are there follow from earlier definitions, too."""
+    breaking = Category.BREAKING if change is Change.DIRECT else Category.INDIRECT_BREAKING
+    reason = "what it holds was made in part before a forward-only change: all is computed anew"
+    return replace(verdict, category=breaking, reasons=(*verdict.reasons, reason))
 
 
 def _indirect_verdict(node: Node, delta: Delta, above: tuple[str, ...]) -> Verdict:
@@ -177,6 +198,11 @@ def _passed_on(verdict: Verdict, old: Flow, new: Flow) -> Flow:
     if person and verdict.category is Category.BREAKING:
         return replace(new, rows=digest_of("decided", new.rows))
     return new
+
+
+def _has_rows(node: Node) -> bool:
+    """Whether a model has a table, whose rows stay when the model changes."""
+    return not isinstance(node.model.kind, External | View | Embedded)
 
 
 def _is_made(node: Node) -> bool:

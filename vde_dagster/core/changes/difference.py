@@ -30,12 +30,16 @@ class Rules:
     ``strict_columns`` makes it breaking to remove or change a column that no model reads, since
     readers outside of the project may. ``forward_only`` lets every direct change keep the version
     that there is, where the kinds allow it. ``decisions`` are the categories that a person chose
-    for directly modified models: BREAKING, NON_BREAKING or FORWARD_ONLY.
+    for directly modified models: BREAKING, NON_BREAKING or FORWARD_ONLY. ``kept`` are models whose
+    version is settled to be the one that there is. ``drifted`` are models whose version holds rows
+    that its definition would not give: computing one anew changes them all.
     """
 
     strict_columns: bool = False
     forward_only: bool = False
     decisions: Mapping[ModelName, Category] = field(default_factory=dict)
+    kept: frozenset[ModelName] = frozenset()
+    drifted: frozenset[ModelName] = frozenset()
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -47,6 +51,7 @@ class Difference:
     that cannot be told. ``rebuild`` tells whether the model's rows are computed anew.
     ``columns_changed`` are the model's columns that are added, removed, or may have other values,
     by their names before or after, in order; all of them where the rows may be others.
+    ``drifted`` where a version is kept whose rows are not those that would be computed now.
     """
 
     name: ModelName
@@ -57,3 +62,4 @@ class Difference:
     undecidable: bool = False
     rebuild: bool = False
     columns_changed: tuple[str, ...] = ()
+    drifted: bool = False

@@ -108,6 +108,8 @@ def direct_verdict(
 
 
 def _goes_forward(before: Node, after: Node, rules: Rules) -> bool:
+    if after.name in rules.kept:
+        return True
     if before.model.kind.keyword != after.model.kind.keyword:
         return False
     return rules.forward_only or bool(getattr(after.model.kind, "forward_only", False))
