@@ -9,6 +9,7 @@ from pathlib import Path
 import click
 
 from tests.cli.calling import call
+from tests.cli.promoted import edit, promote
 from vde_dagster.cli.commands import COMMANDS, vde
 from vde_dagster.project.configuration import read_configuration
 
@@ -54,6 +55,30 @@ def test_the_column_of_the_example_is_in_a_new_project(project: Path) -> None:
     done = call("lineage", column, "--project", project)
     assert done.exit_code == 0, done.stderr
     assert "staging.orders.amount" in done.stdout
+
+
+def test_the_printed_plan_is_what_a_new_project_prints(project: Path) -> None:
+    """Versions are of a release: only that there are some is looked at."""
+    (shown,) = re.findall(r"```\n(Changed\n.*?)```", sections()["plan"], flags=re.DOTALL)
+    best = project / "models" / "mart" / "best_customers.sql"
+    edit(best, "AS revenue -- Their sum", "AS revenue, -- Their sum\n  MAX(orders) AS most")
+    promote(project)
+    edit(project / "models" / "mart" / "revenue.sql", "SUM(amount)", "SUM(amount * 1.2)")
+    done = call("plan", "--no-apply", "--project", project)
+    assert versionless(shown) in versionless(done.stdout)
+
+
+def versionless(text: str) -> str:
+    return re.sub(r"\b[0-9a-f]{8}\b", "version", text)
+
+
+def test_what_the_json_of_a_plan_has_is_documented(project: Path) -> None:
+    done = call("plan", "--project", project, "--format", "json")
+    facts = json.loads(done.stdout)
+    rows = dict(re.findall(r"^\| `([a-z-]+)` \| (`.*) \|$", CLI, flags=re.MULTILINE))
+    assert set(facts) - {"version"} <= set(re.findall(r"`([a-z_]+)`", rows["plan"]))
+    told = CLI.split("A change has")[1].split("An entry of")[0]
+    assert set(facts["changes"][0]) <= set(re.findall(r"`([a-z_]+)`", told))
 
 
 def test_what_the_json_of_commands_has_is_in_the_table(project: Path) -> None:

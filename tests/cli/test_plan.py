@@ -90,12 +90,15 @@ def test_the_contract_of_the_json_document(project: Path) -> None:
         "not_restated",
         "gaps",
         "missing_clock_sources",
+        "undecided",
+        "saved",
         "applied",
         "built",
     ]
     assert (facts["version"], facts["environment"], facts["base_revision"]) == (1, "dev", 0)
     assert (facts["empty"], facts["promotes"], facts["applied"]) == (False, True, False)
     assert (facts["missing_clock_sources"], facts["built"]) == ([], [])
+    assert (facts["undecided"], facts["saved"]) == ([], None)
     seed = facts["changes"][0]
     assert seed == {
         "name": "staging.orders",
@@ -105,7 +108,7 @@ def test_the_contract_of_the_json_document(project: Path) -> None:
         "decided_by": "automatic",
         "undecidable": False,
         "reasons": ["new model"],
-        "columns_changed": [],
+        "columns_changed": ["order_id", "ordered_on", "customer", "amount"],
         "previous_version": None,
         "version": seed["version"],
         "complete_to": facts["now"],
