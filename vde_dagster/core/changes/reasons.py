@@ -13,7 +13,6 @@ from vde_dagster.core.graph import Graph, Node
 from vde_dagster.core.meaning.functions import calls_in, is_aggregate, unfolds
 from vde_dagster.core.meaning.parts import EVERY, ROWS, Read
 from vde_dagster.core.names import ModelName
-from vde_dagster.core.sql.canonical_form import canonical_form
 
 _MOST: Final = 3
 """How many names are told in one reason; what is more is counted."""
@@ -70,7 +69,7 @@ def _clauses(old: exp.Select, new: exp.Select) -> list[str]:
 
 def _calls(select: exp.Select, of_kind: Callable[[exp.Expr], bool]) -> list[str]:
     return [
-        canonical_form(call)
+        call.sql("spark", comments=False)
         for each in select.expressions
         for call in calls_in(each)
         if of_kind(call)
@@ -80,11 +79,11 @@ def _calls(select: exp.Select, of_kind: Callable[[exp.Expr], bool]) -> list[str]
 def _form(select: exp.Select, key: str) -> str:
     value = select.args.get(key)
     nodes = value if isinstance(value, list) else [value] if value is not None else []
-    return " ".join(canonical_form(each) for each in nodes)
+    return " ".join(each.sql("spark", comments=False) for each in nodes)
 
 
 def _ctes(select: exp.Select) -> list[str]:
-    return sorted(canonical_form(each.this) for each in select.ctes)
+    return sorted(each.this.sql("spark", comments=False) for each in select.ctes)
 
 
 def why_reached(

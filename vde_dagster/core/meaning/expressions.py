@@ -13,7 +13,7 @@ from typing import Final
 
 from sqlglot import exp
 
-from vde_dagster.core.meaning.functions import calls_in, is_aggregate, is_volatile
+from vde_dagster.core.meaning.functions import calls_in, is_aggregate, is_unknown, is_volatile
 from vde_dagster.core.meaning.parts import Meaning, Part, combined, leaf
 from vde_dagster.core.meaning.sources import Scope
 from vde_dagster.core.sql.canonical_form import is_spelling, is_uncased
@@ -192,7 +192,7 @@ def _seen_rows(node: exp.Expr, scope: Scope) -> Part | None:
     """The rows that a call looks at beside its own."""
     if isinstance(node, exp.Window):
         return scope.stage
-    return scope.grouped if is_aggregate(node) else None
+    return scope.grouped if is_aggregate(node) or is_unknown(node) else None
 
 
 def _columns_everywhere(scope: Scope, name: str) -> list[Part]:

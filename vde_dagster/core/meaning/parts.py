@@ -81,6 +81,11 @@ class Meaning:
     order: Part | None = None
 
     @property
+    def is_open(self) -> bool:
+        """Whether there are columns that are not known."""
+        return any(name == EVERY for name, _ in self.columns)
+
+    @property
     def values(self) -> list[Part]:
         """The columns without their names."""
         return [part for _, part in self.columns]

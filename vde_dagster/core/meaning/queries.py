@@ -34,7 +34,7 @@ def meaning_of(query: exp.Query, *, is_bound: bool = True) -> Meaning:
         query: Canonical: names normalized, columns bound to the alias of their table.
         is_bound: Whether they are; otherwise the query is not looked into.
     """
-    reader = _QueryReader()
+    reader = _QueryReader(whole=_unwrapped(query))
     return reader.read(query, Scope()) if is_bound else reader.opaque(query, Scope())
 
 
@@ -75,6 +75,9 @@ def _given(node: exp.Expr) -> set[str]:
 
 @dataclass(slots=True)
 class _QueryReader:
+    """Reads the queries of one query. ``whole`` is that one, without parentheses around it."""
+
+    whole: exp.Expr
     expressions: ExpressionReader = field(init=False)
 
     def __post_init__(self) -> None:
@@ -150,8 +153,9 @@ class _QueryReader:
             case exp.Table() if not columns and _given(node) <= _OF_TABLES:
                 return self._table(node, scope)
             case exp.Subquery() if not columns and _given(node) <= _OF_SUBQUERIES:
-                inside = Scope(outer=scope.outer, ctes=self._common_tables(node, scope))
-                return QuerySource(self.read(node.this, inside))
+                around = scope.around()
+                ctes = self._common_tables(node, around)
+                return QuerySource(self.read(node.this, replace(around, ctes=ctes)))
             case exp.Subquery() if not node.args.get("with_"):
                 return self._turned(node, scope)
             case exp.Lateral() if isinstance(node.this, exp.Subquery):
@@ -165,7 +169,7 @@ class _QueryReader:
 
     def _turned(self, node: exp.Subquery, scope: Scope) -> Source:
         """A sub-query whose result is not taken as it is: a PIVOT, a sample, other names."""
-        inner = self.read(node.this, Scope(outer=scope.outer, ctes=scope.ctes))
+        inner = self.read(node.this, scope.around())
         rest = without_alias(node).copy()
         rest.set("this", None)
         names = [name for name, _ in inner.columns]
@@ -209,6 +213,7 @@ class _QueryReader:
     def _windows(self, select: exp.Select, scope: Scope) -> Mapping[str, Part]:
         """The named windows of a SELECT, without their names."""
         found: dict[str, Part] = {}
+        scope.windows = found  # one may build on those before it
         for each in select.args.get("windows") or []:
             window = each.copy()
             window.set("this", None)
@@ -280,7 +285,7 @@ class _QueryReader:
             parts = [self.expressions.part(each, scope) for each in limits]
             rows = found.rows.then("limit", [*order, *parts], volatile=not order)
             return replace(found, rows=rows)
-        if order and scope.outer is not None and scope.outer.outer is not None:
+        if order and query is not self.whole:
             return replace(found, rows=found.rows.then("ordered", order))
         return replace(found, order=combined("order", order)) if order else found
 
@@ -295,35 +300,35 @@ class _QueryReader:
         return combined("by place", [part, *named]) if named else part
 
     def _operation(self, query: exp.SetOperation, outer: Scope) -> Meaning:
+        """UNION and its like. A chain of them is read without recursion: it may be long."""
         ctes = self._common_tables(query, outer)
         inside = replace(outer, ctes=ctes)
-        left, right = self.read(query.this, inside), self.read(query.expression, inside)
-        names = [name for name, _ in left.columns]
-        plain = _given(query) <= _OPERATION | set(_ORDER)
-        if not plain or EVERY in names or len(names) != len(right.columns):
-            return self.opaque(query, outer)
-        columns = tuple(
-            (name, combined("either", [one, other]))
-            for name, one, other in zip(names, left.values, right.values, strict=True)
-        )
-        step = f"{type(query).__name__} {bool(query.args.get('distinct'))}"
-        compared: list[Part] = [] if step == "Union False" else [part for _, part in columns]
-        rows = left.rows.then(step, [right.rows.part, *compared])
-        scope = Scope(outer=outer, ctes=ctes)
-        return self._ordered(query, Meaning(rows, columns), scope)
+        chain = [query]
+        while isinstance(first := chain[-1].this, exp.SetOperation) and not first.args.get("with_"):
+            chain.append(first)
+        found = self.read(chain[-1].this, inside)
+        for each in reversed(chain):
+            right = self.read(each.expression, inside)
+            plain = _given(each) <= _OPERATION | set(_ORDER)
+            if not plain or found.is_open or len(found.columns) != len(right.columns):
+                return self.opaque(query, outer)
+            scope = Scope(outer=outer, ctes=ctes)
+            found = self._ordered(each, _operated(each, found, right), scope)
+        return found
 
     def _conditions(self, clause: exp.Expr | None, scope: Scope) -> list[Part]:
         return self.expressions.conditions(clause.this if clause is not None else None, scope)
 
     # -- common table expressions, and what is not looked into
 
-    def _common_tables(self, node: exp.Expr, scope: Scope) -> Mapping[str, Source]:
+    def _common_tables(self, node: exp.Expr, outer: Scope) -> Mapping[str, Source]:
+        """The common table expressions that a query sees: those around it, and its own."""
         with_ = node.args.get("with_")
         if with_ is None:
-            return scope.ctes
-        known: dict[str, Source] = dict(scope.ctes)
+            return outer.ctes
+        known: dict[str, Source] = dict(outer.ctes)
         for cte in with_.expressions:
-            inside = Scope(outer=scope.outer, ctes=dict(known))
+            inside = replace(outer, ctes=dict(known))
             name = cte.alias.lower()
             recursive = with_.args.get("recursive") and _names(cte.this, name)
             if recursive or listed_columns(cte) or not isinstance(cte.this, exp.Query):
@@ -339,6 +344,23 @@ class _QueryReader:
         known = bool(names) and EVERY not in names
         columns = [(name.lower(), whole.column(name.lower())) for name in names] if known else []
         return Meaning(whole.rows, tuple(columns or [(EVERY, whole.every)]))
+
+
+def _unwrapped(query: exp.Expr) -> exp.Expr:
+    while isinstance(query, exp.Subquery):
+        query = query.this
+    return query
+
+
+def _operated(query: exp.SetOperation, left: Meaning, right: Meaning) -> Meaning:
+    """What a set operation makes of two results: all rows of both, or some by all their values."""
+    columns = tuple(
+        (name, combined("either", [one, other]))
+        for (name, one), other in zip(left.columns, right.values, strict=True)
+    )
+    step = f"{type(query).__name__} {bool(query.args.get('distinct'))}"
+    compared: list[Part] = [] if step == "Union False" else [part for _, part in columns]
+    return Meaning(left.rows.then(step, [right.rows.part, *compared]), columns)
 
 
 def _is_parenthesized(items: list[exp.Expr]) -> bool:

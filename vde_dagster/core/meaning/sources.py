@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from typing import Protocol
 
 from vde_dagster.core.meaning.parts import EVERY, ROWS, Meaning, Part, Read, Rows, combined, leaf
@@ -128,6 +128,10 @@ class Scope:
             return part
         place = list(self.sources).index(alias)
         return combined("at", [part], str(level), str(0 if self.single else place))
+
+    def around(self) -> Scope:
+        """What a sub-query in FROM sees: its siblings are not among it, common tables are."""
+        return replace(self.outer or Scope(), ctes=self.ctes)
 
     def every(self) -> list[Part]:
         """All columns of all sources."""
