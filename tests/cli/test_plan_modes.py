@@ -136,7 +136,8 @@ def test_what_cannot_be_decided_is_refused(shop: Path, written: str, told: str) 
 # Nobody can be asked
 def test_open_questions_are_refused_with_the_options_that_answer_them(shop: Path) -> None:
     both_edited(shop)
-    for arguments in (["--auto-apply"], [], ["--save", str(shop / "p.json")]):
+    saved = ["--save", str(shop / "p.json")]
+    for arguments in (["--auto-apply"], [], saved, [*saved, "--no-apply"]):
         done = call("plan", "--categorize", "ask", *arguments, "--project", shop)
         assert done.exit_code == 1
         assert "one model needs a decision" in done.stderr
@@ -212,8 +213,9 @@ def test_what_is_decided_for_one_environment_holds_for_the_next_and_is_not_asked
     assert (stored.category, stored.decided_by) == (Category.NON_BREAKING, DecidedBy.PERSON)
 
 
-def test_what_is_stored_is_not_decided_otherwise(shop: Path) -> None:
+def test_what_is_stored_is_not_asked_for_nor_decided_otherwise(shop: Path) -> None:
     store(shop)
+    assert facts(shop, "--categorize", "always")["undecided"] == []
     done = call("plan", "--decide", "mart.scores=non_breaking", "--project", shop)
     assert done.exit_code == 1
     assert "stored already, decided automatically to be breaking" in done.stderr
@@ -242,6 +244,19 @@ def test_a_person_is_asked_with_what_follows_from_each_answer(shop: Path) -> Non
     assert "mart.scores  changed, non-breaking (decided by a person)" in said.text
     assert "1 below keeps its version" in said.text
     assert "To compute: 1 interval in 1 model." in said.text
+
+
+def test_an_answer_that_changes_the_table_in_place_is_told_with_that(shop: Path) -> None:
+    edit(shop / SCORES, "range(4)", "range(3)")
+    edit(shop / REVENUE, "AS revenue -- Their sum", "AS revenue, -- Their sum\n  1 AS one")
+    said = on_terminal(
+        "plan",
+        "--categorize=always",
+        "--project",
+        shop,
+        answers=(("[non_breaking]: ", "\n"), ("Apply this plan to prod?", "n\n")),
+    )
+    assert "forward_only  computes nothing of it or below it; adds one (int) in place" in said.text
 
 
 def test_a_wrong_answer_is_asked_again_and_return_takes_what_is_offered(shop: Path) -> None:

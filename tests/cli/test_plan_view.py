@@ -256,15 +256,15 @@ def test_a_terminal_without_unicode_gets_a_tree_of_ascii() -> None:
         ({"missing": (), "complete_to": None}, "waits: what it reads has no data yet"),
         (
             {"version": OLD, "schema_changes": (ColumnAdded(column="x", type="bigint"),)},
-            "in place: adds column `x` (bigint)",
+            "in place: adds x (bigint)",
         ),
         (
             {"schema_changes": (ColumnWidened(column="x", before="int", after="bigint"),)},
-            "in place: widens column `x` from int to bigint",
+            "in place: widens x from int to bigint",
         ),
         (
             {"schema_changes": (ColumnDropped(column="x", type="int"),)},
-            "in place: views show column `x` no more",
+            "in place: drops x (int)",
         ),
         ({"version": OLD, "missing": ()}, "00000000 stays"),
         ({"reasons": tuple(f"reason {n}" for n in range(8))}, "... and 3 more reasons"),

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
-from typing import TYPE_CHECKING, Final, assert_never
+from typing import TYPE_CHECKING, Final
 
 from rich.text import Text
 
@@ -12,13 +12,7 @@ from vde_dagster.cli.ranges import count, counted
 from vde_dagster.core.changes.difference import Change, DecidedBy
 from vde_dagster.core.intervals import Interval, format_instant
 from vde_dagster.core.kind import External, View
-from vde_dagster.core.schema_changes import (
-    ColumnAdded,
-    ColumnDropped,
-    ColumnIncompatible,
-    ColumnWidened,
-    SchemaChange,
-)
+from vde_dagster.core.schema_changes import told
 from vde_dagster.core.snapshot import Category
 
 if TYPE_CHECKING:
@@ -75,7 +69,7 @@ def details(plan: Plan, change: ModelChange) -> Iterator[Text]:
     if more > 0:
         yield Text(f"... and {more:,} more reason{'s' if more > 1 else ''}", style="dim")
     for each in change.schema_changes:
-        yield Text(f"in place: {_schema_change(each)}")
+        yield Text(f"in place: {told(each)}")
     yield version_and_work(plan, change)
 
 
@@ -122,20 +116,3 @@ def _counted(node: Node, ranges: Sequence[Interval], view: str = "make the view"
         return counted(node, ranges)
     first, last = format_instant(ranges[0].start), format_instant(ranges[-1].end)
     return f"{count(node, ranges):,} intervals in {len(ranges):,} ranges, {first} to {last}"
-
-
-def _schema_change(change: SchemaChange) -> str:
-    match change:
-        case ColumnAdded():
-            return f"adds column `{change.column}` ({change.type})"
-        case ColumnDropped():
-            return f"views show column `{change.column}` no more"
-        case ColumnWidened():
-            return f"widens column `{change.column}` from {change.before} to {change.after}"
-        case ColumnIncompatible():
-            return (
-                f"column `{change.column}` would become {change.after}, which does not hold all "
-                f"values of {change.before}"
-            )
-        case _:
-            assert_never(change)

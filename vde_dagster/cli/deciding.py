@@ -174,17 +174,13 @@ def _ask(
         click.echo(f"  {reason}")
     choices: dict[str, _Choice] = {}
     for each in map(Category, _CATEGORIES):
-        try:
-            follows = plan_with(_deciding(chosen, change.name, each))
-        except Refused as error:
-            click.echo(f"    {each.value:<13} is not possible: {error}")
-            continue
+        follows = plan_with(_deciding(chosen, change.name, each))
         choices[each.value] = _Choice(category=each, plan=follows)
         click.echo(f"    {each.value:<13} {_effect(follows, change.name)}")
-    default = change.category.value if change.category is not None else None
+    offered = change.category.value if change.category is not None else None
     answer: _Choice = click.prompt(
         f"  {', '.join(choices)}",
-        default=default if default in choices else None,
+        default=offered,
         value_proc=lambda text: _choice(text, choices),
     )
     return answer.category, answer.plan
@@ -200,16 +196,19 @@ def _choice(text: str, choices: Mapping[str, _Choice]) -> _Choice:
 
 
 def _effect(plan: Plan, name: ModelName) -> str:
-    """What a plan computes of a model and of all that reads it."""
+    """What a plan computes of a model and of all that reads it, and what becomes of its table."""
     from vde_dagster.cli.ranges import count
+    from vde_dagster.core.schema_changes import told
     from vde_dagster.core.selection import select
 
     concerned = select([plan.graph], [f"{name}+"], catalog="")
     reached = [each for each in plan.backfills if each.name in concerned]
+    changes = [told(it) for each in plan.changes if each.name == name for it in each.schema_changes]
+    table = f"; {', '.join(changes)} in place" if changes else ""
     if not reached:
-        return "computes nothing of it or below it"
+        return f"computes nothing of it or below it{table}"
     units = sum(count(plan.graph[each.name], each.to_evaluate) for each in reached)
     names = [str(each.name) for each in reached]
     more = f" and {len(names) - _NAMED} more" if len(names) > _NAMED else ""
     intervals = f"{units:,} interval{'s' if units != 1 else ''}"
-    return f"computes {intervals} of {', '.join(names[:_NAMED])}{more}"
+    return f"computes {intervals} of {', '.join(names[:_NAMED])}{more}{table}"

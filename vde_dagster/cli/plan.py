@@ -90,7 +90,7 @@ def command(
         show(plan)
     if output == "text" and explain:
         print_stages(plan)
-    deciding.tell_undecided(questions, refuse=not no_apply)
+    deciding.tell_undecided(questions, refuse=save is not None or not no_apply)
     if waits_for:
         _wait(waits_for, asked=(auto_apply or save is not None) and not plan.is_empty)
     if save is not None:
