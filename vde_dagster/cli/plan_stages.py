@@ -40,7 +40,7 @@ def print_stages(plan: Plan) -> None:
     if not stages:
         click.echo("Applying it does nothing.")
         return
-    click.echo("Applying it does, in this order:")
+    click.echo("\nApplying it does, in this order:")
     width = len(str(len(stages)))
     for number, stage in enumerate(stages, 1):
         first, *rest = _lines(plan, stage)

@@ -1,0 +1,182 @@
+"""The options of `vde plan` and its --explain, without Spark."""
+
+from __future__ import annotations
+
+import json
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from tests.cli.calling import call
+from tests.cli.promoted import edit, promote
+
+REVENUE = Path("models", "mart", "revenue.sql")
+BEST = Path("models", "mart", "best_customers.sql")
+
+
+def planned(project: Path, *arguments: str, exit_code: int = 0) -> dict[str, Any]:
+    done = call("plan", *arguments, "--project", project, "--format", "json")
+    assert done.exit_code == exit_code, done.stderr
+    facts = json.loads(done.stdout)
+    assert isinstance(facts, dict)
+    return facts
+
+
+def changed(facts: dict[str, Any]) -> set[str]:
+    return {each["name"] for each in facts["changes"] if each["change"] != "none"}
+
+
+@pytest.mark.parametrize(
+    "arguments,text",
+    [
+        (["dev", "--start", "2024-01-05", "--end", "2024-01-03"], "is not after the start"),
+        (["--start", "2024-01-05"], "use them with --restate-model"),
+        (["--end", "2024-01-05"], "use them with --restate-model"),
+        (["dev", "--skip-backfill", "--empty-backfill"], "choose one of them"),
+        (["dev", "--skip-backfill", "--restate-model", "a.b"], "leave one of them out"),
+        (["dev", "--empty-backfill", "--restate-model", "a.b"], "leave one of them out"),
+        (["dev", "--skip-backfill", "--start", "2024-01-05"], "leave one of them out"),
+        (["dev", "--empty-backfill", "--no-gaps"], "leave one of them out"),
+        (["--empty-backfill"], "use it in another environment"),
+        (["--no-include-unmodified"], "use it in another environment"),
+        (["--auto-apply", "--explain"], "exclude each other"),
+        (["dev", "--start", "soon"], "'soon' is no date or time"),
+    ],
+)
+def test_options_that_make_no_sense_are_wrong_usage_and_nothing_is_read(
+    tmp_path: Path, arguments: list[str], text: str
+) -> None:
+    done = call("plan", *arguments, "--project", tmp_path / "nowhere")
+    assert done.exit_code == 2
+    assert text in " ".join(done.stderr.split())
+
+
+def test_every_contradiction_is_told_at_once(tmp_path: Path) -> None:
+    done = call(
+        "plan", "--empty-backfill", "--no-gaps", "--no-include-unmodified", "--project", tmp_path
+    )
+    assert done.exit_code == 2
+    for option in ("--no-gaps", "--empty-backfill records", "--no-include-unmodified"):
+        assert option in done.stderr
+
+
+@pytest.mark.parametrize("option", ["--select-model", "--restate-model"])
+def test_an_unknown_model_is_refused_with_one_of_a_similar_name(project: Path, option: str) -> None:
+    done = call("plan", "dev", option, "mart.revenu", "--project", project)
+    assert done.exit_code == 1
+    assert "there is no model mart.revenu. Did you mean mart.revenue?" in done.stderr
+
+
+def test_a_plan_of_selected_models_says_what_it_leaves_out(project: Path) -> None:
+    promote(project)
+    edit(project / REVENUE, "SUM(amount)", "SUM(amount * 2)")
+    edit(project / BEST, "SUM(orders)", "SUM(orders) + 1")
+    facts = planned(project, "--select-model", "mart.best_customers")
+    assert (changed(facts), facts["left_out"]) == ({"mart.best_customers"}, ["mart.revenue"])
+    assert facts["options"]["select"] == ["mart.best_customers"]
+    both = planned(project, "--select-model", "mart.revenue+")
+    assert (changed(both), both["left_out"]) == ({"mart.revenue", "mart.best_customers"}, [])
+    text = call("plan", "--select-model", "mart.best_customers", "--project", project).stdout
+    assert "Left as they are, since they are not selected: mart.revenue." in text
+
+
+def test_a_selected_model_that_needs_one_of_the_files_names_it_with_its_place(
+    project: Path,
+) -> None:
+    promote(project)
+    edit(project / REVENUE, "COUNT(*) AS orders,", "COUNT(*) AS orders, 1 AS one,")
+    edit(project / BEST, "SUM(orders)", "SUM(one)")
+    done = call("plan", "--select-model", "mart.best_customers", "--project", project)
+    assert done.exit_code == 1
+    assert "models/mart/best_customers.sql:" in done.stderr
+    assert "What is not selected stays as prod shows it (mart.revenue)" in done.stderr
+
+
+def test_unmodified_models_can_be_left_without_a_view(project: Path) -> None:
+    promote(project)
+    edit(project / BEST, "SUM(orders)", "SUM(orders) + 1")
+    facts = planned(project, "dev", "--no-include-unmodified")
+    assert facts["views"] == ["mart.best_customers"]
+    assert facts["hidden"] == ["mart.revenue", "staging.orders"]
+    assert len(planned(project, "dev", "--include-unmodified")["views"]) == 3
+
+
+def test_forward_only_keeps_every_version(project: Path) -> None:
+    promote(project)
+    edit(project / REVENUE, "SUM(amount)", "SUM(amount * 2)")
+    facts = planned(project, "--forward-only")
+    changes = {each["name"]: each for each in facts["changes"]}
+    assert changes["mart.revenue"]["category"] == "forward_only"
+    assert changes["mart.revenue"]["version"] == changes["mart.revenue"]["previous_version"]
+
+
+def test_what_cannot_be_restated_is_said_where_nothing_is_to_be_done(project: Path) -> None:
+    promote(project)
+    promote(project, "dev")
+    facts = planned(project, "dev", "--restate-model", "mart.revenue", "--no-gaps")
+    assert {each["name"] for each in facts["not_restated"]} == {"mart.revenue"}
+    text = call("plan", "dev", "--restate-model", "mart.revenue", "--project", project).stdout
+    assert "Not computed again: mart.revenue: it holds nothing yet" in text
+
+
+def test_skipping_computes_nothing_and_says_so(project: Path) -> None:
+    facts = planned(project, "dev", "--skip-backfill")
+    assert all(each["missing_intervals"] == [] for each in facts["changes"])
+    skipped = {each["name"] for each in facts["changes"] if each["skipped"]}
+    assert skipped == {"staging.orders", "mart.revenue", "mart.best_customers"}
+
+
+def test_explaining_lists_the_stages_and_does_nothing(project: Path) -> None:
+    done = call("plan", "dev", "--explain", "--project", project)
+    assert done.exit_code == 0, done.stderr
+    steps = done.stdout.split("Applying it does, in this order:\n")[1].splitlines()
+    numbered = [line.split(". ", 1)[1] for line in steps if line[:1].isdigit()]
+    assert [line.split(" ")[0] for line in numbered] == [
+        "Reserve",
+        "Store",
+        "Compute",
+        "Compute",
+        "Make",
+        "Let",
+    ]
+    assert "To apply it" not in done.stdout
+    assert call("environments", "--project", project).stdout == ""
+
+
+def test_the_stages_as_json(project: Path) -> None:
+    facts = planned(project, "dev", "--explain")
+    assert facts["applied"] is False
+    stages = facts["stages"]
+    assert [each["stage"] for each in stages] == [
+        "reserve",
+        "store_snapshots",
+        "backfill",
+        "backfill",
+        "make_view",
+        "promote",
+    ]
+    assert stages[0] == {"stage": "reserve", "environment": "dev", "base_revision": 0}
+    assert stages[2]["model"] == "staging.orders"
+    whole = {
+        "start": "1970-01-01T00:00:00+00:00",
+        "end": "9999-01-01T00:00:00+00:00",
+        "intervals": 1,
+    }
+    assert stages[2]["intervals"] == stages[2]["batches"] == [whole]
+    assert stages[5]["views"] == ["staging.orders", "mart.revenue", "mart.best_customers"]
+    assert "stages" not in planned(project, "dev")
+
+
+def test_an_empty_backfill_is_explained_as_such(project: Path) -> None:
+    stages = planned(project, "dev", "--explain", "--empty-backfill")["stages"]
+    # A seed's rows are in the project and a view has none of its own: both are made.
+    assert [each["stage"] for each in stages[2:-1]] == ["backfill", "empty_backfill", "make_view"]
+    text = call("plan", "dev", "--explain", "--empty-backfill", "--project", project).stdout
+    assert "Record mart.revenue" in text
+
+
+def test_a_plan_without_work_is_explained_in_a_line(project: Path) -> None:
+    promote(project)
+    done = call("plan", "--explain", "--skip-backfill", "--project", project)
+    assert done.stdout.endswith("Applying it does nothing.\n")
