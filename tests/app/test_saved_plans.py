@@ -264,6 +264,24 @@ def test_wherever_the_power_goes_applying_the_file_again_finishes_it(after: bool
     assert calls > 30
 
 
+@pytest.mark.parametrize(
+    "category", [Category.BREAKING, Category.NON_BREAKING, Category.FORWARD_ONLY]
+)
+def test_a_decision_whose_snapshots_an_interrupted_apply_stored_is_applied_again(
+    world: MemoryWorld, category: Category
+) -> None:
+    name = ModelName("mart", "daily")
+    options = PlanOptions(decisions={name: category})
+    reviewed = plan_environment(world.services(), EDITED, "prod", options)
+    text = saved_text(SHOP, reviewed)
+    world.state.store_snapshots(tuple(reviewed.snapshots.values()), environment="prod")
+    apply(world.services(), text)
+    shown = world.state.environment("prod")
+    assert shown is not None
+    assert shown.snapshots == reviewed.snapshots
+    assert shown.snapshots[name].category is category
+
+
 # Files
 def test_a_plan_of_another_project_is_refused(world: MemoryWorld) -> None:
     with pytest.raises(PlanFileInvalid, match=r"project shop, and this is farm\..*--project"):

@@ -34,6 +34,7 @@ from vde_dagster.core.snapshot import Category, ModelSnapshot
 from vde_dagster.project.configuration import Defaults
 from vde_dagster.project.model_files import read_model
 
+STORED = Path(__file__).with_name("stored")
 NAME = ModelName("mart", "revenue")
 SOURCE = ModelSource(
     path=Path("models/mart/revenue.sql"),
@@ -208,6 +209,17 @@ def test_another_format_version_is_told_with_both_and_the_release_that_wrote_it(
     newer = json.loads(saved()) | {"format_version": FORMAT_VERSION + 1, "release": "9.9"}
     with pytest.raises(PlanFileInvalid, match=f"version {FORMAT_VERSION + 1}.*9.9.*version 1"):
         again(json.dumps(newer))
+
+
+def test_a_file_of_this_format_version_is_read_for_as_long_as_there_is_the_version() -> None:
+    """The stored file is written again together with another format version, and only then."""
+    text = (STORED / f"plan.{FORMAT_VERSION}.json").read_text("utf-8")
+    found = read_plan(text, name="plan.json")
+    assert (found.project, found.release) == ("shop", "0.1.0")
+    assert found.snapshots[NAME].source == SOURCE
+    plan = from_plain(Plan, json.loads(text)["plan"], given={Graph: GRAPH})
+    assert isinstance(plan, Plan)
+    assert (plan.changes, plan.options, plan.now) == (PLAN.changes, PLAN.options, PLAN.now)
 
 
 def test_a_file_is_known_by_its_beginning_also_where_it_is_damaged() -> None:
