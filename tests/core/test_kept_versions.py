@@ -134,6 +134,24 @@ def test_what_another_environment_took_forward_only_is_that_everywhere(world: Wo
     assert category(found, B) is Category.INDIRECT_NON_BREAKING
 
 
+def test_what_one_environment_computed_anew_is_not_kept_by_another(world: World) -> None:
+    world.shown["dev"] = world.shown["prod"]
+    anew = world.plan(SECOND, environment="dev")
+    found = world.plan(SECOND, FORWARD)
+    assert found[A].snapshot == anew[A].snapshot
+    assert category(found, A) is Category.BREAKING
+
+
+def test_a_decision_holds_for_the_edit_that_it_was_made_about(world: World) -> None:
+    world.plan(SECOND, HARMLESS)
+    world.shown["same"] = world.shown["prod"]
+    third = texts("SELECT a FROM raw.t WHERE a > 3")
+    world.plan(third, environment="other")
+    found = world.plan(SECOND, environment="other")
+    assert category(found, A) is Category.BREAKING
+    assert category(found, B) is Category.INDIRECT_BREAKING
+
+
 def test_metadata_alone_leaves_a_drifted_version_drifted(world: World) -> None:
     world.plan(SECOND, FORWARD)
     owned = world.plan(texts("SELECT a FROM raw.t WHERE a > 2", header=", owner 'me'"))

@@ -53,14 +53,18 @@ def decided_rules(rules: Rules, *, before: Graph, after: Graph, stored: Stored) 
     ]
     if refused:
         raise DecisionsRefused("\n".join(refused))
-    earlier = dict(_earlier(after, stored))
+    earlier = dict(_earlier(before, after, stored))
     return replace(rules, decisions={**earlier, **rules.decisions}) if earlier else rules
 
 
-def _earlier(after: Graph, stored: Stored) -> Iterator[tuple[ModelName, Category]]:
+def _earlier(before: Graph, after: Graph, stored: Stored) -> Iterator[tuple[ModelName, Category]]:
+    """What was decided about the same edit: from the same definition to the same."""
     for (name, digest), snapshot in stored.items():
-        current = name in after and after[name].fingerprint.digest == digest
-        if current and snapshot.decided_by is DecidedBy.PERSON and snapshot.category is not None:
+        if name not in before or name not in after or snapshot.category is None:
+            continue
+        shown = before[name].fingerprint.data_version
+        current = after[name].fingerprint.digest == digest
+        if current and snapshot.decided_by is DecidedBy.PERSON and snapshot.decided_from == shown:
             yield name, snapshot.category
 
 

@@ -140,6 +140,11 @@ def written_intervals(entries: Iterable[LedgerEntry]) -> tuple[Interval, ...]:
     return held_intervals(entries, Standing.OUTDATED)
 
 
+def empty_intervals(entries: Iterable[LedgerEntry]) -> tuple[Interval, ...]:
+    """The intervals that are recorded without rows and were not evaluated, merged."""
+    return merge(entry.interval for entry in entries if entry.standing is Standing.EMPTY)
+
+
 def recorded_intervals(entries: Iterable[LedgerEntry]) -> tuple[Interval, ...]:
     """Every interval that there is an entry of, merged."""
     return merge(entry.interval for entry in entries)

@@ -13,7 +13,7 @@ from vde_dagster.core.fingerprint import hash_parts, view_version
 from vde_dagster.core.graph import Graph, Node
 from vde_dagster.core.kind import External, View
 from vde_dagster.core.names import ModelName, TableName
-from vde_dagster.core.snapshot import Category, ModelSnapshot, VersionKey
+from vde_dagster.core.snapshot import Category, DecidedBy, ModelSnapshot, VersionKey
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -60,7 +60,7 @@ def resolve_snapshots(
     rules = decided_rules(rules, before=shown.graph, after=graph, stored=stored)
     rules = replace(
         rules,
-        kept=frozenset(_kept(graph, shown, stored)),
+        settled=dict(_settled(graph, shown, stored)),
         drifted=frozenset(
             name for name, each in shown.snapshots.items() if each.key in shown.drifted
         ),
@@ -84,25 +84,33 @@ def resolve_snapshots(
                 reasons=difference.reasons,
                 source=node.model.source,
                 decided_by=difference.decided_by,
+                decided_from=_decided_from(difference, shown),
                 drifted=difference.drifted,
             ),
         )
     return resolved
 
 
-def _kept(
-    graph: Graph, shown: Shown, stored: Mapping[tuple[ModelName, str], ModelSnapshot]
-) -> Iterator[ModelName]:
-    """The models that changed and whose stored snapshot has the version that is shown.
+def _decided_from(difference: Difference, shown: Shown) -> str:
+    if difference.decided_by is not DecidedBy.PERSON:
+        return ""
+    return shown.graph[difference.name].fingerprint.data_version
 
-    Such a snapshot was forward-only for whoever stored it, or what is shown is.
+
+def _settled(
+    graph: Graph, shown: Shown, stored: Mapping[tuple[ModelName, str], ModelSnapshot]
+) -> Iterator[tuple[ModelName, bool]]:
+    """The models whose rows changed and whose snapshot is stored: whether it has what is shown.
+
+    Where it has, it was forward-only for whoever stored it, or what is shown is; or whoever stored
+    it concluded that its rows are the same.
     """
     for (name, digest), snapshot in stored.items():
         before = shown.snapshots.get(name)
         if before is None or name not in graph or graph[name].fingerprint.digest != digest:
             continue
-        if snapshot.key == before.key and snapshot.fingerprint.data != before.fingerprint.data:
-            yield name
+        if snapshot.fingerprint.data_version != before.fingerprint.data_version:
+            yield name, snapshot.key == before.key
 
 
 _KEEPING = (Category.INDIRECT_NON_BREAKING, Category.FORWARD_ONLY, Category.METADATA)

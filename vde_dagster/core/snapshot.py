@@ -54,8 +54,9 @@ class ModelSnapshot:
     """One model at one fingerprint. Stored once, by the first plan that is applied.
 
     ``category`` is None for a model that was new; ``decided_by`` tells who chose it. ``reasons``
-    are for people. ``drifted`` where it keeps a version whose rows are not those that it would
-    compute, because a change was forward-only, or non-breaking by somebody's decision.
+    are for people. ``decided_from`` is the data version of the definition that a person decided
+    against, empty where nobody did. ``drifted`` where it keeps a version whose rows are not those
+    that it would compute, because a change was forward-only, or non-breaking by a decision.
     """
 
     name: ModelName
@@ -65,6 +66,7 @@ class ModelSnapshot:
     reasons: tuple[str, ...]
     source: ModelSource
     decided_by: DecidedBy = DecidedBy.AUTOMATIC
+    decided_from: str = ""
     drifted: bool = False
 
     @property

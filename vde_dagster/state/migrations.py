@@ -22,6 +22,7 @@ def _second(connection: Connection) -> None:
     """
     for table, column in (
         ("vde_snapshots", "decided_by VARCHAR DEFAULT 'automatic' NOT NULL"),
+        ("vde_snapshots", "decided_from VARCHAR DEFAULT '' NOT NULL"),
         ("vde_snapshots", "drifted BOOLEAN DEFAULT false NOT NULL"),
         ("vde_ledger", "standing VARCHAR DEFAULT 'computed' NOT NULL"),
         ("vde_ledger", "reason TEXT DEFAULT '' NOT NULL"),

@@ -48,6 +48,7 @@ snapshots: Final = Table(
     Column("reasons_json", Text, nullable=False),
     Column("source_json", Text, nullable=False),
     Column("decided_by", String, nullable=False, server_default="automatic"),
+    Column("decided_from", String, nullable=False, server_default=""),
     Column("drifted", Boolean, nullable=False, server_default=text("false")),
 )
 

@@ -116,6 +116,7 @@ def decode(row: Row[Any]) -> ModelSnapshot:
         reasons=codec.decode_reasons(row.reasons_json),
         source=codec.decode_source(row.source_json),
         decided_by=DecidedBy(row.decided_by),
+        decided_from=row.decided_from,
         drifted=row.drifted,
     )
 
@@ -134,5 +135,6 @@ def _encode(snapshot: ModelSnapshot) -> Mapping[str, object]:
         "reasons_json": codec.encode_reasons(snapshot.reasons),
         "source_json": codec.encode_source(snapshot.source),
         "decided_by": snapshot.decided_by.value,
+        "decided_from": snapshot.decided_from,
         "drifted": snapshot.drifted,
     }

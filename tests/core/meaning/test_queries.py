@@ -125,8 +125,10 @@ def test_rows_and_columns_follow_from(
             {"t", "t.a", "t.b"},
         ),
         (
-            "WITH RECURSIVE r AS (SELECT a FROM raw.t UNION ALL SELECT a + 1 FROM r WHERE a < 3)"
-            " SELECT a FROM r",
+            (
+                "WITH RECURSIVE r AS (SELECT a FROM raw.t UNION ALL SELECT a + 1 FROM r WHERE a < 3)"
+                " SELECT a FROM r"
+            ),
             {"t", "t.a"},
         ),
         ("SELECT a FROM raw.t UNION BY NAME SELECT a FROM raw.u", {"t", "t.a", "u", "u.a"}),
@@ -160,6 +162,76 @@ def test_what_may_be_another_outcome_next_time_is_volatile(
     found = meaning(text)
     assert found.rows.part.volatile == rows
     assert {name for name, part in found.columns if part.volatile} == columns
+
+
+@pytest.mark.parametrize(
+    "one,other",
+    [
+        (  # a window that builds on another
+            "SELECT RANK() OVER w AS r FROM raw.t WINDOW v AS (ORDER BY c), w AS (v)",
+            "SELECT RANK() OVER w AS r FROM raw.t WINDOW v AS (ORDER BY a), w AS (v)",
+        ),
+        (  # a common table that looks at the query around
+            (
+                "SELECT t.a, (WITH k AS (SELECT u.b FROM raw.u WHERE u.a = t.c)"
+                " SELECT MAX(k.b) FROM k) AS q FROM raw.t"
+            ),
+            (
+                "SELECT t.a, (WITH k AS (SELECT u.b FROM raw.u WHERE u.a = t.a)"
+                " SELECT MAX(k.b) FROM k) AS q FROM raw.t"
+            ),
+        ),
+        (  # the order of a common table, in which values are collected
+            "WITH k AS (SELECT a, b FROM raw.t ORDER BY c) SELECT COLLECT_LIST(a) AS l FROM k",
+            "WITH k AS (SELECT a, b FROM raw.t ORDER BY b) SELECT COLLECT_LIST(a) AS l FROM k",
+        ),
+        (  # an aggregate that nobody knows sees the rows, too
+            "SELECT COUNT(*) AS n, my_sum(a) AS x FROM raw.t WHERE b = 'x'",
+            "SELECT COUNT(*) AS n, my_sum(a) AS x FROM raw.t WHERE b = 'y'",
+        ),
+        (  # one query further out is another column
+            (
+                "SELECT z.a FROM raw.t AS z WHERE EXISTS (SELECT 1 FROM raw.t AS x WHERE EXISTS"
+                " (SELECT 1 FROM (SELECT x.a AS v FROM raw.u) AS q WHERE q.v = 3))"
+            ),
+            (
+                "SELECT z.a FROM raw.t AS z WHERE EXISTS (SELECT 1 FROM raw.t AS x WHERE EXISTS"
+                " (SELECT 1 FROM (SELECT z.a AS v FROM raw.u) AS q WHERE q.v = 3))"
+            ),
+        ),
+        ("SELECT COUNT(*) AS n FROM raw.t", "SELECT COUNT(t.*) AS n FROM raw.t"),
+    ],
+)
+def test_other_results_have_other_digests(one: str, other: str) -> None:
+    differing = [a != b for a, b in zip(meaning(one).parts(), meaning(other).parts(), strict=True)]
+    assert any(differing)
+    assert differing[-1] or differing[0]
+
+
+@pytest.mark.parametrize(
+    "one,other",
+    [
+        (
+            "SELECT RANK() OVER w AS r FROM raw.t WINDOW w AS (PARTITION BY b ORDER BY c)",
+            "SELECT RANK() OVER (PARTITION BY b ORDER BY c) AS r FROM raw.t",
+        ),
+        (
+            "SELECT a FROM raw.t WHERE EXISTS (SELECT 1 FROM raw.u WHERE u.a = t.a)",
+            "SELECT a FROM raw.t WHERE EXISTS (SELECT c FROM raw.u WHERE u.a = t.a LIMIT 1)",
+        ),
+        (
+            "SELECT a FROM raw.t WHERE b = 'x' AND c > 1",
+            "WITH x AS (SELECT * FROM raw.t WHERE b = 'x') SELECT a FROM x WHERE 1 < c",
+        ),
+    ],
+)
+def test_equal_results_have_equal_digests(one: str, other: str) -> None:
+    assert meaning(one).digest == meaning(other).digest
+
+
+def test_a_union_of_many_queries_is_read() -> None:
+    union = meaning(" UNION ALL ".join(f"SELECT a + {n} AS a FROM raw.t" for n in range(400)))
+    assert [reads(part) for part in union.parts()] == [{"t"}, {"t.a"}]
 
 
 def test_two_calls_by_chance_are_two() -> None:

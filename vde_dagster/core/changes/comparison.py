@@ -67,14 +67,17 @@ def compare_graphs(
 
 
 def _above(changed: Collection[ModelName], *graphs: Graph) -> set[ModelName]:
-    """What the changed models of two graphs read."""
-    return {
-        parent
-        for graph in graphs
-        for name in changed
-        if name in graph
-        for parent in graph[name].model.parents
-    }
+    """What the changed models of two graphs read, and what the views among that read."""
+    found: set[ModelName] = set()
+    for graph in graphs:
+        waiting = [graph[name] for name in changed if name in graph]
+        while waiting:
+            node = waiting.pop()
+            for parent in node.model.parents:
+                if parent not in found and isinstance(graph[parent].model.kind, View | Embedded):
+                    waiting.append(graph[parent])
+                found.add(parent)
+    return found
 
 
 def _flows(
@@ -86,7 +89,7 @@ def _flows(
         if node.name in changed:
             flows[node.name] = flow_of(node, flows)
         elif node.name in above:
-            flows[node.name] = unchanged_flow(node)
+            flows[node.name] = unchanged_flow(node, flows)
     return flows
 
 
@@ -150,7 +153,7 @@ class _Comparison:
             )
             return Change.DIRECT, verdict
         if before.fingerprint.parent_data != node.fingerprint.parent_data:
-            return Change.INDIRECT, _indirect_verdict(node, delta, above)
+            return Change.INDIRECT, _indirect_verdict(node, delta, above, self.rules)
         own = before.fingerprint.metadata != node.fingerprint.metadata
         reason = "only metadata changed" if own else "only metadata of what it reads changed"
         return Change.METADATA, Verdict(category=Category.METADATA, reasons=(reason,))
@@ -173,13 +176,13 @@ def _computed_anew(change: Change, verdict: Verdict) -> Verdict:
     return replace(verdict, category=breaking, reasons=(*verdict.reasons, reason))
 
 
-def _indirect_verdict(node: Node, delta: Delta, above: tuple[str, ...]) -> Verdict:
+def _indirect_verdict(node: Node, delta: Delta, above: tuple[str, ...], rules: Rules) -> Verdict:
     """What changes above a model mean for it: they reach its rows or columns, or they do not."""
     if not delta:
         reason = "nothing that it reads changed"
         return Verdict(category=Category.INDIRECT_NON_BREAKING, reasons=(reason,))
-    if getattr(node.model.kind, "forward_only", False):
-        reason = "its kind is forward-only: it keeps its rows, and goes on with what it reads now"
+    if rules.settled.get(node.name, bool(getattr(node.model.kind, "forward_only", False))):
+        reason = "forward-only: it keeps its rows, and goes on with what it reads now"
         return Verdict(category=Category.FORWARD_ONLY, reasons=(*above, reason))
     return Verdict(category=Category.INDIRECT_BREAKING, reasons=above)
 

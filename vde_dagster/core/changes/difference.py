@@ -30,15 +30,16 @@ class Rules:
     ``strict_columns`` makes it breaking to remove or change a column that no model reads, since
     readers outside of the project may. ``forward_only`` lets every direct change keep the version
     that there is, where the kinds allow it. ``decisions`` are the categories that a person chose
-    for directly modified models: BREAKING, NON_BREAKING or FORWARD_ONLY. ``kept`` are models whose
-    version is settled to be the one that there is. ``drifted`` are models whose version holds rows
-    that its definition would not give: computing one anew changes them all.
+    for directly modified models: BREAKING, NON_BREAKING or FORWARD_ONLY. ``settled`` are models
+    whose version follows from a snapshot that is stored: True where it is the one that there is.
+    ``drifted`` are models whose version holds rows that its definition would not give: computing
+    one anew changes them all.
     """
 
     strict_columns: bool = False
     forward_only: bool = False
     decisions: Mapping[ModelName, Category] = field(default_factory=dict)
-    kept: frozenset[ModelName] = frozenset()
+    settled: Mapping[ModelName, bool] = field(default_factory=dict)
     drifted: frozenset[ModelName] = frozenset()
 
 

@@ -9,25 +9,30 @@ from __future__ import annotations
 
 import csv
 import io
-from collections.abc import Iterable, Mapping
-from dataclasses import dataclass, field, replace
+from collections.abc import Iterable, Iterator, Mapping
+from dataclasses import dataclass, field
+from functools import lru_cache
 
 from sqlglot import exp, parse_one
 
+from vde_dagster.core.dsha import Column
 from vde_dagster.core.fingerprint import data_parts, loading_parts, statement_parts
 from vde_dagster.core.graph import Graph, Node
 from vde_dagster.core.kind import (
     EVERY_COLUMN,
+    Embedded,
     External,
     IncrementalByPartition,
     IncrementalByTimeRange,
     IncrementalByUniqueKey,
     ScdType2ByColumn,
     ScdType2ByTime,
+    View,
 )
 from vde_dagster.core.meaning.parts import EVERY, ROWS, Meaning, Part, Read, digest_of
 from vde_dagster.core.model import Model, SeedRows
 from vde_dagster.core.names import ModelName
+from vde_dagster.core.sql.sql_errors import SQL_ERRORS
 
 Flows = Mapping[ModelName, "Flow"]
 
@@ -37,11 +42,14 @@ class Flow:
     """Digests of a model's rows and of its columns, by their names in lower case.
 
     ``unknown`` is the digest of a column that is not among them, where not all are known.
+    ``chance`` are the columns (`ROWS` for which rows there are) of a view or embedded query that
+    may say something else each time they are read.
     """
 
     rows: bytes
     columns: Mapping[str, bytes] = field(default_factory=dict)
     unknown: bytes
+    chance: frozenset[str] = frozenset()
 
     @property
     def every(self) -> bytes:
@@ -57,8 +65,12 @@ class Flow:
             return self.every
         return self.columns.get(column, self.unknown)
 
+    def may_vary(self, column: str) -> bool:
+        """Whether a read may find something else each time."""
+        return column in self.chance or (column == EVERY and bool(self.chance - {ROWS}))
 
-def unchanged_flow(node: Node) -> Flow:
+
+def unchanged_flow(node: Node, above: Flows) -> Flow:
     """The flow of a model that is the same in two graphs, with all that is above it."""
     name = str(node.name).encode()
     columns = {
@@ -66,7 +78,10 @@ def unchanged_flow(node: Node) -> Flow:
         for column in node.columns
     }
     return Flow(
-        rows=digest_of("same rows", name), columns=columns, unknown=digest_of("same rest", name)
+        rows=digest_of("same rows", name),
+        columns=columns,
+        unknown=digest_of("same rest", name),
+        chance=_chance(node, above),
     )
 
 
@@ -93,7 +108,7 @@ def _source_flow(node: Node) -> Flow:
     """A table that others write: its rows are its own, whatever is declared of it."""
     name = str(node.name).encode()
     columns = {
-        column.name.lower(): digest_of("source column", name, _typed(column.name, column.type))
+        column.name.lower(): digest_of("source column", name, _typed(column))
         for column in node.columns
     }
     return Flow(
@@ -107,13 +122,12 @@ def _seed_flow(node: Node, text: str) -> Flow:
     """A CSV file, row by row: each column is the list of its cells."""
     header, *lines = [row for row in csv.reader(io.StringIO(text)) if row] or [[]]
     name = str(node.name).encode()
-    types = {column.name.lower(): column.type for column in node.columns}
+    places = {title.strip().lower(): at for at, title in enumerate(header)}
     columns: dict[str, bytes] = {}
-    for at, title in enumerate(header):
-        column = title.strip().lower()
+    for column in node.columns:
+        at = places.get(column.name.lower(), len(header))
         cells = (row[at].encode() if at < len(row) else b"" for row in lines)
-        typed = _typed(column, types.get(column, ""))
-        columns[column] = digest_of("seed column", name, typed, *cells)
+        columns[column.name.lower()] = digest_of("seed column", name, _typed(column), *cells)
     rows = digest_of("seed", name, str(len(lines)).encode(), *_loading(node.model))
     return Flow(rows=rows, columns=columns, unknown=rows)
 
@@ -126,7 +140,7 @@ def _opaque_flow(node: Node, above: Flows) -> Flow:
     own = (part.encode() for part in row_parts(node.model))
     rows = digest_of("opaque", *own, *inputs)
     columns = {
-        column.name.lower(): digest_of("opaque column", rows, _typed(column.name, column.type))
+        column.name.lower(): digest_of("opaque column", rows, _typed(column))
         for column in node.columns
     }
     return Flow(rows=rows, columns=columns, unknown=digest_of("opaque column", rows))
@@ -139,58 +153,99 @@ def row_parts(model: Model) -> list[str]:
 
 
 def _query_flow(node: Node, meaning: Meaning, above: Flows) -> Flow:
-    loading = _loading(node.model)
-    declared = {column.name.lower(): column.type for column in node.model.columns}
-    found: dict[str, tuple[Part, bytes]] = {}
+    resolver = _Resolver(above)
+    types = {column.name.lower(): _typed(column) for column in node.columns}
+    columns: dict[str, bytes] = {}
+    rest: list[bytes] = []
     for name, part in meaning.columns:
-        typed = _typed(name, declared.get(name, ""))
-        found[name] = (part, digest_of("query column", typed, _resolved(part, above)))
-    columns = {name: digest for name, (_, digest) in found.items() if name != EVERY}
-    base = digest_of("query rows", *loading, _resolved(meaning.rows.part, above))
-    keys = row_columns(node.model, list(columns))
-    rows = digest_of("rows", base, *(columns.get(key, base) for key in keys))
-    flow = Flow(
-        rows=rows,
-        columns=columns,
-        unknown=found[EVERY][1] if EVERY in found else digest_of("no column", rows),
+        digest = digest_of("query column", types.get(name, b""), resolver.digest(part))
+        if name == EVERY:
+            rest.append(digest)
+        else:
+            columns[name] = digest
+    rows = _rows_digest(node, meaning, columns, rest, resolver)
+    added = [name for name in types if name not in columns]
+    if not rest:  # those that the kind adds, such as valid_from
+        columns |= {name: digest_of("kind column", rows, name.encode()) for name in added}
+    flow = Flow(rows=rows, columns=columns, unknown=digest_of("rest", rows, *rest))
+    return _salted(flow, node, meaning, above)
+
+
+def _rows_digest(
+    node: Node,
+    meaning: Meaning,
+    columns: Mapping[str, bytes],
+    rest: Iterable[bytes],
+    resolver: _Resolver,
+) -> bytes:
+    """The rows of a model's query, and what its kind makes of them."""
+    base = digest_of("query rows", *_loading(node.model), resolver.digest(meaning.rows.part))
+    unknown = digest_of("rest", base, *rest)
+    keys = (columns.get(key, unknown) for key in row_columns(node.model, columns))
+    ordered = _is_inlined(node) and meaning.order is not None
+    order = [resolver.digest(meaning.order)] if ordered and meaning.order is not None else []
+    return digest_of("rows", base, *keys, *order)
+
+
+def _is_inlined(node: Node) -> bool:
+    """Whether a model's query is run by whoever reads the model."""
+    return isinstance(node.model.kind, View | Embedded)
+
+
+def _varying(meaning: Meaning, above: Flows) -> frozenset[str]:
+    """The columns, and `ROWS`, that may say something else the next time the query is run."""
+    parts = [(ROWS, meaning.rows.part), *meaning.columns]
+    return frozenset(
+        name
+        for name, part in parts
+        if part.volatile
+        or any(
+            above[read.model].may_vary(read.column) for read in part.reads if read.model in above
+        )
     )
-    added = [each.name.lower() for each in node.columns if each.name.lower() not in columns]
-    if EVERY not in found and added:  # those that the kind adds, such as valid_from
-        kept = {name: digest_of("kind column", rows, name.encode()) for name in added}
-        flow = replace(flow, columns={**columns, **kept})
-    return _salted(flow, node, {name: part for name, (part, _) in found.items()})
 
 
-def _salted(flow: Flow, node: Node, parts: Mapping[str, Part]) -> Flow:
+def _chance(node: Node, above: Flows) -> frozenset[str]:
+    if node.canonical is None or not _is_inlined(node):
+        return frozenset()
+    return _varying(node.canonical.meaning, above)
+
+
+def _salted(flow: Flow, node: Node, meaning: Meaning, above: Flows) -> Flow:
     """What may say something else next time is another thing whenever the model is made anew."""
-    volatile = {name for name, part in parts.items() if part.volatile}
-    assert node.canonical is not None, f"{node.name} has no query"
-    rows = node.canonical.meaning.rows.part.volatile
-    if not volatile and not rows:
+    varying = _varying(meaning, above)
+    if not varying:
         return flow
     salt = digest_of("made", flow.rows, flow.every, node.fingerprint.data.encode())
     return Flow(
-        rows=digest_of("chance", flow.rows, salt) if rows else flow.rows,
+        rows=digest_of("chance", flow.rows, salt) if ROWS in varying else flow.rows,
         columns={
-            name: digest_of("chance", each, salt) if name in volatile else each
+            name: digest_of("chance", each, salt) if name in varying else each
             for name, each in flow.columns.items()
         },
-        unknown=digest_of("chance", flow.unknown, salt) if EVERY in volatile else flow.unknown,
+        unknown=digest_of("chance", flow.unknown, salt) if EVERY in varying else flow.unknown,
+        chance=varying if _is_inlined(node) else frozenset(),
     )
 
 
-def _resolved(part: Part, above: Flows) -> bytes:
-    """A part with what its reads find."""
-    found = [
-        piece
-        for read in sorted(part.reads)
-        for piece in (
-            str(read.model).encode(),
-            read.column.encode(),
-            above[read.model].read(read.column),
-        )
-    ]
-    return digest_of("part", part.digest, *found)
+@dataclass(slots=True)
+class _Resolver:
+    """Puts parts on what their reads find; many columns share theirs."""
+
+    above: Flows
+    known: dict[frozenset[Read], bytes] = field(default_factory=dict)
+
+    def digest(self, part: Part) -> bytes:
+        """A part with what its reads find."""
+        if part.reads not in self.known:
+            self.known[part.reads] = digest_of("reads", *self._found(part.reads))
+        return digest_of("part", part.digest, self.known[part.reads])
+
+    def _found(self, reads: Iterable[Read]) -> Iterator[bytes]:
+        for read in sorted(reads):
+            yield str(read.model).encode()
+            yield read.column.encode()
+            yield self.above[read.model].read(read.column)
 
 
 def _loading(model: Model) -> list[bytes]:
@@ -198,8 +253,17 @@ def _loading(model: Model) -> list[bytes]:
     return [part.encode() for part in (*parts, *statement_parts(model))]
 
 
-def _typed(name: str, type_: str) -> bytes:
-    return f"{name.lower()} {type_.lower()}".encode()
+def _typed(column: Column) -> bytes:
+    return f"{column.name.lower()} {_type(column.type)}".encode()
+
+
+@lru_cache(maxsize=1024)
+def _type(written: str) -> str:
+    """A type in one way of writing it."""
+    try:
+        return exp.DataType.build(written, dialect="spark", udt=True).sql("spark").lower()
+    except SQL_ERRORS:
+        return written.lower()
 
 
 def row_columns(model: Model, names: Iterable[str]) -> list[str]:

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable, Iterator, Mapping
+from collections.abc import Callable, Container, Iterable, Iterator, Mapping
 from dataclasses import dataclass
 from typing import Final
 
@@ -121,9 +121,21 @@ class Readers:
         """The models that read a column which is gone."""
         return _reading(name, column, self.before.get(name, ()))
 
-    def of_changed(self, name: ModelName, column: str) -> list[ModelName]:
-        """The models that read a column which is there."""
-        return _reading(name, column, self.after.get(name, ()))
+    def of_changed(
+        self, name: ModelName, column: str, known: Container[str] = ()
+    ) -> list[ModelName]:
+        """The models that read a column which is there; `EVERY` stands for all but the known."""
+        nodes = self.after.get(name, ())
+        if column != EVERY:
+            return _reading(name, column, nodes)
+        return [
+            node.name
+            for node in nodes
+            if any(
+                read.model == name and read.column != ROWS and read.column not in known
+                for read in reads_of(node)
+            )
+        ]
 
 
 def _by_parent(nodes: Iterable[Node]) -> dict[ModelName, list[Node]]:

@@ -108,8 +108,8 @@ def direct_verdict(
 
 
 def _goes_forward(before: Node, after: Node, rules: Rules) -> bool:
-    if after.name in rules.kept:
-        return True
+    if after.name in rules.settled:
+        return rules.settled[after.name]
     if before.model.kind.keyword != after.model.kind.keyword:
         return False
     return rules.forward_only or bool(getattr(after.model.kind, "forward_only", False))
@@ -219,7 +219,8 @@ def _lost(
 ) -> Iterator[tuple[str, bool]]:
     """What removed and changed columns mean to who reads them, and whether it is breaking."""
     removed = {column: readers.of_removed(name, column) for column in delta.removed}
-    changed = {column: readers.of_changed(name, column) for column in delta.changed}
+    known = {column for column in delta.order if column != EVERY}
+    changed = {column: readers.of_changed(name, column, known) for column in delta.changed}
     for word, read_by in (("removes", removed), ("changes", changed)):
         unread = [column for column, found in read_by.items() if not found]
         for column, found in read_by.items():

@@ -7,7 +7,7 @@ comparison names its operands, and BETWEEN or its two comparisons do not count (
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable, Iterator
+from collections.abc import Callable, Iterable, Iterator, Mapping
 from dataclasses import dataclass
 from typing import Final
 
@@ -50,7 +50,8 @@ class ExpressionReader:
     def _query(self, node: exp.Expr, scope: Scope) -> Part:
         """A sub-query; of one in EXISTS it only counts which rows there are."""
         if isinstance(node, exp.Exists):
-            return combined("exists", [self.read_query(node.this, scope).rows.part])
+            asked = _without_limit(node.this)
+            return combined("exists", [self.read_query(asked, scope).rows.part])
         inner = self.read_query(node, scope)
         return combined("query", [inner.rows.part, *inner.values])
 
@@ -123,7 +124,9 @@ class ExpressionReader:
         name, alias = node.name.lower(), node.table.lower()
         if alias:
             found = scope.column(alias, name)
-            return found if found is not None else combined("unbound", scope.every(), alias, name)
+            return (
+                found if found is not None else combined("unbound", _everything(scope), alias, name)
+            )
         if name in scope.outputs:
             return scope.outputs[name]
         # A source without declared columns may have it, whichever of them it is.
@@ -144,12 +147,12 @@ class ExpressionReader:
 
         ``this`` is its first operand where that has been read already.
         """
+        if isinstance(node, exp.Window):
+            node = whole_window(node, scope.windows)
         pieces, parts = self._arguments(node, scope, this=this)
         seen = _seen_rows(node, scope)
         if seen is not None:
             parts.append(seen)
-        if isinstance(node, exp.Window) and (named := node.args.get("alias")) is not None:
-            parts.append(scope.windows.get(named.name.lower(), leaf("window", named.name)))
         found = combined(type(node).__name__, parts, *pieces)
         if not is_volatile(node):
             return found
@@ -186,6 +189,43 @@ class ExpressionReader:
             text = str(value)
             uncased = isinstance(value, str) and is_uncased(node)
             shape += [type(value).__name__, text.upper() if uncased else text]
+
+
+def whole_window(window: exp.Window, named: Mapping[str, exp.Window]) -> exp.Window:
+    """A window with what it takes over from the named one that it builds on."""
+    alias = window.args.get("alias")
+    base = named.get(alias.name.lower()) if alias is not None else None
+    if base is None:
+        return window
+    merged = window.copy()
+    merged.set("alias", None)
+    for key in ("partition_by", "order", "spec"):
+        if not merged.args.get(key) and base.args.get(key):
+            merged.set(key, base.copy().args[key])
+    return merged
+
+
+def _without_limit(query: exp.Expr) -> exp.Expr:
+    """A query of which only is asked whether it has any rows."""
+    limit = query.args.get("limit")
+    number = limit.args.get("expression") if isinstance(limit, exp.Limit) else None
+    counted = isinstance(number, exp.Literal) and number.is_int and int(number.this) > 0
+    if not counted or query.args.get("offset") is not None:
+        return query
+    bare = query.copy()
+    bare.set("limit", None)
+    bare.set("order", None)
+    return bare
+
+
+def _everything(scope: Scope) -> list[Part]:
+    """All columns of all sources, here and in the queries around."""
+    found: list[Part] = []
+    around: Scope | None = scope
+    while around is not None:
+        found += around.every()
+        around = around.outer
+    return found
 
 
 def _seen_rows(node: exp.Expr, scope: Scope) -> Part | None:

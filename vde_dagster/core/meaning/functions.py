@@ -27,6 +27,8 @@ _CHANCE: Final = (
     exp.CurrentTime,
     exp.CurrentTimestamp,
     exp.CurrentUser,
+    exp.SessionUser,
+    exp.Uniform,
     exp.Localtime,
     exp.Localtimestamp,
     exp.TableSample,
@@ -88,7 +90,7 @@ def is_unknown(node: exp.Expr) -> bool:
 
 
 def is_volatile(node: exp.Expr) -> bool:
-    """Whether a call may give another outcome for equal rows."""
+    """Whether a call may give another outcome for equal rows; a window with what it builds on."""
     match node:
         case exp.Window():
             return _is_unordered(node)
@@ -96,8 +98,8 @@ def is_volatile(node: exp.Expr) -> bool:
             return node.name.lower() in VOLATILE
         case exp.First() | exp.Last() | exp.FirstValue() | exp.LastValue():
             return not _is_windowed(node)
-        case exp.ArrayAgg() | exp.GroupConcat():
-            return not isinstance(node.this, exp.Order)
+        case exp.ArrayAgg() | exp.ArrayUniqueAgg() | exp.GroupConcat():
+            return not isinstance(node.this, exp.Order) and not _is_order_lost(node)
         case exp.Parameter():
             return is_execution_time(node)
         case _:
@@ -109,16 +111,18 @@ def _is_unordered(window: exp.Window) -> bool:
     function = window.this
     while isinstance(function, exp.Filter | exp.IgnoreNulls | exp.RespectNulls):
         function = function.this
-    if not isinstance(function, _NEEDS_ORDER) or window.args.get("order") is not None:
-        return False
-    named = window.args.get("alias")
-    around = window.find_ancestor(exp.Select)
-    if named is None or around is None:
-        return True
-    return not any(
-        each.name.lower() == named.name.lower() and each.args.get("order") is not None
-        for each in around.args.get("windows") or []
-    )
+    return isinstance(function, _NEEDS_ORDER) and window.args.get("order") is None
+
+
+def _is_order_lost(node: exp.Expr) -> bool:
+    """Whether a list is asked for what does not follow from its order."""
+    match node.parent:
+        case exp.ArraySort() | exp.ArraySize() as around:
+            return around.args.get("expression") is None
+        case exp.ArrayContains(this=asked):
+            return asked is node
+        case _:
+            return False
 
 
 def is_execution_time(node: exp.Expr) -> bool:

@@ -133,3 +133,7 @@ def combined(label: str, parts: Iterable[Part], *texts: str) -> Part:
         NOTHING.union(*(each.reads for each in every)),
         any(each.volatile for each in every),
     )
+
+
+ONE_ROW: Final = leaf("one row")
+"""The row of a SELECT without FROM, or of aggregates without GROUP BY."""

@@ -12,7 +12,7 @@ from typing import Final
 
 from sqlglot import exp
 
-from vde_dagster.core.meaning.expressions import ExpressionReader
+from vde_dagster.core.meaning.expressions import ExpressionReader, whole_window
 from vde_dagster.core.meaning.functions import calls_in, is_aggregate, unfolds
 from vde_dagster.core.meaning.opaque import (
     blurred,
@@ -22,7 +22,7 @@ from vde_dagster.core.meaning.opaque import (
     table_named,
     without_alias,
 )
-from vde_dagster.core.meaning.parts import EVERY, Meaning, Part, Rows, combined, leaf
+from vde_dagster.core.meaning.parts import EVERY, ONE_ROW, Meaning, Part, Rows, combined
 from vde_dagster.core.meaning.sources import OpaqueSource, QuerySource, Scope, Source
 from vde_dagster.core.sql.canonical_form import canonical_form
 
@@ -75,9 +75,13 @@ def _given(node: exp.Expr) -> set[str]:
 
 @dataclass(slots=True)
 class _QueryReader:
-    """Reads the queries of one query. ``whole`` is that one, without parentheses around it."""
+    """Reads the queries of one query. ``whole`` is that one, without parentheses around it.
+
+    ``starred`` are the sources of the queries that return just ``*`` of one, by their identity.
+    """
 
     whole: exp.Expr
+    starred: dict[int, Source] = field(default_factory=dict)
     expressions: ExpressionReader = field(init=False)
 
     def __post_init__(self) -> None:
@@ -102,10 +106,12 @@ class _QueryReader:
         scope = Scope(outer=outer, ctes=self._common_tables(select, outer))
         rows = self._from(select, scope)
         rows = rows.filtered(self._conditions(select.args.get("where"), scope))
+        if scope.single and len(scope.sources) == 1 and _is_bare_star(select.expressions):
+            self.starred[id(select)] = next(iter(scope.sources.values()))
         scope.grouped = rows.part
         rows = self._grouped(select, rows, scope)
         scope.stage = rows.part
-        scope.windows = self._windows(select, scope)
+        scope.windows = _windows(select)
         columns = self._projections(select, scope)
         rows = self._unfolded(select, rows, columns)
         rows = rows.filtered(self._conditions(select.args.get("qualify"), scope))
@@ -123,7 +129,7 @@ class _QueryReader:
         nested = bool(items) and bool(items[0].args.get("joins") or items[0].args.get("laterals"))
         scope.single = not others and not nested and not _is_parenthesized(items)
         if not items:
-            rows = Rows(leaf("one row"))
+            rows = Rows(ONE_ROW)
             return self._joined(rows, others, scope) if others else rows
         rows = self._item(items[0], scope)
         return self._joined(rows, others, scope) if others else rows
@@ -155,7 +161,7 @@ class _QueryReader:
             case exp.Subquery() if not columns and _given(node) <= _OF_SUBQUERIES:
                 around = scope.around()
                 ctes = self._common_tables(node, around)
-                return QuerySource(self.read(node.this, replace(around, ctes=ctes)))
+                return self._query_source(node.this, replace(around, ctes=ctes))
             case exp.Subquery() if not node.args.get("with_"):
                 return self._turned(node, scope)
             case exp.Lateral() if isinstance(node.this, exp.Subquery):
@@ -166,6 +172,10 @@ class _QueryReader:
                 )
             case _:
                 return blurred(node, scope)
+
+    def _query_source(self, query: exp.Expr, outer: Scope) -> Source:
+        found = self.read(query, outer)
+        return QuerySource(found, self.starred.get(id(_unwrapped(query))))
 
     def _turned(self, node: exp.Subquery, scope: Scope) -> Source:
         """A sub-query whose result is not taken as it is: a PIVOT, a sample, other names."""
@@ -210,16 +220,6 @@ class _QueryReader:
         scope.sources[node.alias.lower() or f" {len(scope.sources)}"] = source
         return whole
 
-    def _windows(self, select: exp.Select, scope: Scope) -> Mapping[str, Part]:
-        """The named windows of a SELECT, without their names."""
-        found: dict[str, Part] = {}
-        scope.windows = found  # one may build on those before it
-        for each in select.args.get("windows") or []:
-            window = each.copy()
-            window.set("this", None)
-            found[each.name.lower()] = self.expressions.part(window, scope)
-        return found
-
     def _grouped(self, select: exp.Select, rows: Rows, scope: Scope) -> Rows:
         """The groups that rows are brought together to; one group of all where only aggregates say.
 
@@ -230,7 +230,7 @@ class _QueryReader:
         if group is not None:
             rows = rows.then("group", self._keys(group, select, scope))
         elif having is not None or any(map(_aggregates, _after_grouping(select))):
-            rows = Rows(leaf("one row"))
+            rows = Rows(ONE_ROW)
         else:
             return rows
         return rows.filtered(self._conditions(having, scope))
@@ -283,7 +283,8 @@ class _QueryReader:
         distinct = query.args.get("distinct")
         if limits or (isinstance(distinct, exp.Distinct) and distinct.args.get("on")):
             parts = [self.expressions.part(each, scope) for each in limits]
-            rows = found.rows.then("limit", [*order, *parts], volatile=not order)
+            chance = not order and found.rows.base != ONE_ROW
+            rows = found.rows.then("limit", [*order, *parts], volatile=chance)
             return replace(found, rows=rows)
         if order and query is not self.whole:
             return replace(found, rows=found.rows.then("ordered", order))
@@ -334,7 +335,7 @@ class _QueryReader:
             if recursive or listed_columns(cte) or not isinstance(cte.this, exp.Query):
                 known[name] = blurred(cte, inside)
             else:
-                known[name] = QuerySource(self.read(cte.this, inside))
+                known[name] = self._query_source(cte.this, inside)
         return known
 
     def opaque(self, query: exp.Expr, scope: Scope) -> Meaning:
@@ -344,6 +345,21 @@ class _QueryReader:
         known = bool(names) and EVERY not in names
         columns = [(name.lower(), whole.column(name.lower())) for name in names] if known else []
         return Meaning(whole.rows, tuple(columns or [(EVERY, whole.every)]))
+
+
+def _is_bare_star(projections: list[exp.Expr]) -> bool:
+    if len(projections) != 1 or not projections[0].is_star:
+        return False
+    star = projections[0].this if isinstance(projections[0], exp.Column) else projections[0]
+    return not _given(star)
+
+
+def _windows(select: exp.Select) -> Mapping[str, exp.Window]:
+    """The named windows of a SELECT, each whole: one may build on those before it."""
+    found: dict[str, exp.Window] = {}
+    for each in select.args.get("windows") or []:
+        found[each.name.lower()] = whole_window(each, found)
+    return found
 
 
 def _unwrapped(query: exp.Expr) -> exp.Expr:

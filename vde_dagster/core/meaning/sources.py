@@ -6,6 +6,8 @@ from collections.abc import Mapping
 from dataclasses import dataclass, field, replace
 from typing import Protocol
 
+from sqlglot import exp
+
 from vde_dagster.core.meaning.parts import EVERY, ROWS, Meaning, Part, Read, Rows, combined, leaf
 from vde_dagster.core.names import ModelName
 
@@ -48,9 +50,10 @@ class TableSource:
 
 @dataclass(frozen=True, slots=True)
 class QuerySource:
-    """A sub-query or common table expression."""
+    """A sub-query or common table expression; ``star`` is the one source whose ``*`` it returns."""
 
     meaning: Meaning
+    star: Source | None = None
 
     @property
     def rows(self) -> Rows:
@@ -66,6 +69,8 @@ class QuerySource:
     def column(self, name: str) -> Part:
         """One column; one that is not known by its name may be any."""
         known = self.meaning.column(name)
+        if known is None and self.star is not None:
+            return self.star.column(name)
         return known if known is not None else combined("column of", [self.every], name)
 
 
@@ -105,7 +110,7 @@ class Scope:
     ctes: Mapping[str, Source] = field(default_factory=dict)
     grouped: Part | None = None
     stage: Part | None = None
-    windows: Mapping[str, Part] = field(default_factory=dict)
+    windows: Mapping[str, exp.Window] = field(default_factory=dict)
     outputs: Mapping[str, Part] = field(default_factory=dict)
 
     def column(self, alias: str, name: str) -> Part | None:

@@ -92,13 +92,7 @@ def canonicalize(
     """
     # What is read lies in Spark's catalog, where the case of a name never counts.
     dialect = f"{dialect}, normalization_strategy = case_insensitive"
-    schema = MappingSchema(dialect=dialect)
-    for name, columns in schemas.items():
-        schema.add_table(
-            exp.table_(name.name, db=name.schema),
-            {column.name: _type_of(column.type) for column in columns},
-            dialect="spark",
-        )
+    schema = _schema_of(schemas, dialect)
     if undeclared and not all(schemas.values()):
         return _open(query, dialect=dialect, schema=schema, schemas=schemas)
     documented = _described(query)
@@ -171,6 +165,18 @@ def _known_columns(query: exp.Query, documented: Mapping[str, str]) -> tuple[Col
     """The columns of a query; none where ``*`` or a macro stands for some that are not known."""
     open_ended = any(each.is_star or is_star_macro(each) for each in query.selects)
     return () if open_ended else tuple(_columns(query, documented))
+
+
+def _schema_of(schemas: Mapping[ModelName, Sequence[Column]], dialect: str) -> MappingSchema:
+    """The columns of tables for the optimizer: names in lower case, which it need not read again.
+
+    A header of a CSV file may hold names that no dialect reads.
+    """
+    mapping: dict[str, dict[str, dict[str, exp.DataType]]] = {}
+    for name, columns in schemas.items():
+        typed = {column.name.lower(): _type_of(column.type) for column in columns}
+        mapping.setdefault(name.schema.lower(), {})[name.name.lower()] = typed
+    return MappingSchema(dict(mapping), dialect=dialect, normalize=False)
 
 
 @lru_cache(maxsize=1024)
