@@ -126,8 +126,8 @@ def test_rows_and_columns_follow_from(
         ),
         (
             (
-                "WITH RECURSIVE r AS (SELECT a FROM raw.t UNION ALL SELECT a + 1 FROM r WHERE a < 3)"
-                " SELECT a FROM r"
+                "WITH RECURSIVE r AS (SELECT a FROM raw.t UNION ALL"
+                " SELECT a + 1 FROM r WHERE a < 3) SELECT a FROM r"
             ),
             {"t", "t.a"},
         ),
