@@ -18,6 +18,7 @@ from tests.app.memory_world import (
 )
 from vde_dagster.app.apply import apply_plan, applying, evaluate_range
 from vde_dagster.app.evaluate import Evaluated
+from vde_dagster.app.interval_report import report_intervals
 from vde_dagster.app.planning import plan_environment
 from vde_dagster.app.promote import finish_promotions
 from vde_dagster.app.services import Services
@@ -694,3 +695,17 @@ def test_a_decision_about_no_model_is_refused(world: MemoryWorld) -> None:
     decisions = {ModelName("mart", "sale"): Category.BREAKING}
     with pytest.raises(OptionsRefused, match=r"no model mart\.sale .*Did you mean mart\.sales"):
         asked(world.services(), graph_of(SHOP), decisions=decisions)
+
+
+def test_what_is_empty_is_reported_beside_what_is_held_and_missing(world: MemoryWorld) -> None:
+    services, graph = world.services(), graph_of(EDITED)
+    done(services, graph, empty_backfill=True)
+    world.land((80, 4), until=96)
+    found = {
+        str(each.node.name): each
+        for each in report_intervals(services, asked(services, graph, "dev"))
+    }
+    sales, total = found["mart.sales"], found["mart.total"]
+    assert (sales.held, sales.missing, sales.empty) == ((), (day(4),), (day(1, 3),))
+    assert sales.waits == ()
+    assert [str(each) for each in total.waits] == ["mart.triple lacks 2024-01-01 to 2024-01-02"]

@@ -66,6 +66,7 @@ def test_the_contract_of_the_json_document(landed: Path) -> None:
         "start": at("01T00"),
         "end": None,
         "held": [{"start": at("01T00"), "end": at("03T00")}],
+        "empty": [],
         "missing": [{"start": at("03T00"), "end": at("04T06"), "intervals": 30}],
         "complete_to": at("04T06"),
         "next_due": at("04T07"),

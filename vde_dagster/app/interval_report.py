@@ -17,7 +17,7 @@ from vde_dagster.core.cron import Cron
 from vde_dagster.core.graph import Node
 from vde_dagster.core.intervals import END_OF_TIME, Interval
 from vde_dagster.core.kind import Embedded, External, Managed, Seed, View
-from vde_dagster.core.ledger import held_intervals
+from vde_dagster.core.ledger import empty_intervals, held_intervals
 from vde_dagster.core.model import Model
 from vde_dagster.core.names import PRODUCTION
 from vde_dagster.core.plan import Plan
@@ -32,7 +32,7 @@ class ModelIntervals:
     when everything that the model reads is whole; None where there is no data yet. ``next_due`` is
     when the first interval that is not due yet becomes due, on the project's clock; None where
     none will. ``waits`` are what intervals wait for that are due and not missing; empty where
-    there are none.
+    there are none. ``empty`` are recorded without rows, and neither held nor missing.
     """
 
     node: Node
@@ -42,6 +42,7 @@ class ModelIntervals:
     complete_to: datetime | None
     next_due: datetime | None
     waits: tuple[Wait, ...]
+    empty: tuple[Interval, ...] = ()
 
 
 def plan_models(project: VdeProject, environment: str | None) -> Plan:
@@ -70,6 +71,7 @@ def report_intervals(services: Services, plan: Plan) -> tuple[ModelIntervals, ..
     changes = {change.name: change for change in plan.changes}
     held = {name: held_intervals(ledger.get(key, ())) for name, key in keys.items()}
     there = {name: (*held[name], *changes[name].missing) for name in keys}
+    empty = {name: empty_intervals(ledger.get(key, ())) for name, key in keys.items()}
     return tuple(
         ModelIntervals(
             node=node,
@@ -79,8 +81,14 @@ def report_intervals(services: Services, plan: Plan) -> tuple[ModelIntervals, ..
             complete_to=changes[node.name].complete_to,
             next_due=next_due(node.model, plan.now) if plan.now is not None else None,
             waits=waits_of(
-                services, plan, node, there, held=held[node.name], owner=owners.get(keys[node.name])
+                services,
+                plan,
+                node,
+                there,
+                held=(*held[node.name], *empty[node.name]),
+                owner=owners.get(keys[node.name]),
             ),
+            empty=empty[node.name],
         )
         for node in nodes
     )
@@ -119,4 +127,9 @@ def clipped(report: ModelIntervals, shown: Interval) -> ModelIntervals:
             elif part is not None:
                 yield unit.widen(part)
 
-    return replace(report, held=tuple(inside(report.held)), missing=tuple(inside(report.missing)))
+    return replace(
+        report,
+        held=tuple(inside(report.held)),
+        missing=tuple(inside(report.missing)),
+        empty=tuple(inside(report.empty)),
+    )

@@ -106,6 +106,7 @@ def _facts(report: ModelIntervals) -> dict[str, object]:
         "start": instant(model.start),
         "end": instant(model.end) if model.end else None,
         "held": [_range_facts(each) for each in report.held],
+        "empty": [_range_facts(each) for each in report.empty],
         "missing": [
             {**_range_facts(each), "intervals": count(report.node, [each])}
             for each in report.missing
@@ -155,11 +156,17 @@ def _print(plan: Plan, reports: Sequence[ModelIntervals]) -> None:
             model.unit.value.replace("_", " "),
             model.cron if model.cron_tz == "UTC" else f"{model.cron} {model.cron_tz}",
             f"{format_instant(model.start)}{until}",
-            Text(_held(report.node, report.held), style="green"),
+            Text(_held_and_empty(report), style="green"),
             Text(_missing(report), style="yellow"),
             _complete_to(report),
         )
     console().print(table)
+
+
+def _held_and_empty(report: ModelIntervals) -> str:
+    held = _held(report.node, report.held)
+    empty = _held(report.node, report.empty)
+    return "\n".join(each for each in (held, f"empty: {empty}" if empty else "") if each)
 
 
 def _held(node: Node, held: Sequence[Interval]) -> str:
