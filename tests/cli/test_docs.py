@@ -45,7 +45,8 @@ def test_every_option_is_in_its_commands_section() -> None:
 
 
 def test_no_option_is_made_up() -> None:
-    known = {option for name in COMMANDS for each in command(name).params for option in each.opts}
+    parameters = [each for name in COMMANDS for each in command(name).params]
+    known = {option for each in parameters for option in (*each.opts, *each.secondary_opts)}
     known |= {"--version", "--help"}
     assert set(re.findall(r"`(--[a-z-]+)", CLI)) <= known
 
