@@ -172,6 +172,16 @@ def test_an_environment_asks_as_it_says_itself_or_else_as_the_project_does(tmp_p
     assert silent.mode("prod") is Mode.AUTOMATIC
 
 
+def test_variables_that_take_their_value_from_outside_are_known(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setenv("SALT", "s")
+    text = "name: x\nvariables: {A: '${SALT}', b: [1, 'x${SALT}'], c: plain, d: [1, 2]}\n"
+    found = read_configuration(write(tmp_path, {"vde.yaml": text}))
+    assert found.outside_variables == {"a", "b"}
+    assert found.variables == {"a": "s", "b": [1, "xs"], "c": "plain", "d": [1, 2]}
+
+
 def test_a_folder_without_vde_yaml_is_no_project(tmp_path: Path) -> None:
     assert "no project" in told(tmp_path)[0][1]
 
