@@ -1,0 +1,400 @@
+"""Projects of two to five models over random shapes of queries."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Sequence
+from dataclasses import replace
+
+from tests.core.changes.proof.projects import (
+    BETWEEN_DAYS,
+    BY_TIME,
+    RAW,
+    Model,
+    Project,
+    repaired_kind,
+)
+from tests.core.changes.proof.queries import (
+    DAY,
+    INT,
+    LIST,
+    Compound,
+    Group,
+    Order,
+    Projection,
+    Query,
+    Ref,
+    Relations,
+    Role,
+    Select,
+    Source,
+    Style,
+    Term,
+)
+from tests.core.changes.proof.scopes import outputs, repaired, sites, star, visible
+from tests.core.changes.proof.terms import AGGREGATES, PLAIN, WINDOWS, Choices
+
+Shape = Callable[[Choices, Relations, str], Query]
+"""A query that reads one relation, and maybe others."""
+JOINS = ("LEFT JOIN", "JOIN", "RIGHT JOIN", "FULL JOIN", "LEFT SEMI JOIN", "LEFT ANTI JOIN")
+OPERATIONS = ("UNION", "UNION ALL", "EXCEPT", "INTERSECT")
+ALL_OF_X = Projection("*", star("x"))
+
+
+def kept(ref: Ref, taken: Sequence[str], choices: Choices) -> Projection:
+    """A column as it is, under its own name where that is free."""
+    name = ref.column if ref.column not in taken else choices.name()
+    return Projection(name, Term("{0}", (ref,), ref.type))
+
+
+def chosen(choices: Choices, columns: Sequence[Ref], most: int = 4) -> list[Projection]:
+    """Some columns as they are, most of a source's, and maybe one that is computed."""
+    found: list[Projection] = []
+    for each in choices.some(columns, most):
+        found.append(kept(each, [one.name for one in found], choices))
+    if choices.chance(35):
+        term = choices.form(PLAIN, columns, Role.PLAIN)
+        found += [Projection(choices.name(), term)] if term is not None else []
+    return found
+
+
+def flat(choices: Choices, relations: Relations, relation: str) -> Query:
+    """Columns of one relation, maybe filtered."""
+    return Query(scan(choices, relations, relation))
+
+
+def scan(choices: Choices, relations: Relations, relation: str) -> Select:
+    """Columns of one relation, maybe filtered."""
+    source = Source("x", relation)
+    columns = visible(Select((source,), ()), relations)
+    return Select(
+        (source,),
+        tuple(chosen(choices, columns, 5 if relation in RAW else 3)),
+        where=filtered(choices, columns, relations, 40),
+        bare=choices.chance(15),
+    )
+
+
+def filtered(
+    choices: Choices, columns: Sequence[Ref], relations: Relations, percent: int
+) -> tuple[Term, ...]:
+    """Conditions of WHERE: none, one or two."""
+    wanted = int(choices.chance(percent)) + int(choices.chance(percent // 3))
+    return tuple(choices.condition(columns, relations) for _ in range(wanted))
+
+
+def starred(choices: Choices, relations: Relations, relation: str) -> Query:
+    """All columns of one relation, and maybe one that is computed."""
+    select = scan(choices, relations, relation)
+    term = choices.form(PLAIN, visible(select, relations), Role.PLAIN)
+    more = [Projection(choices.name(), term)] if term is not None and choices.chance(40) else []
+    return Query(replace(select, projections=(ALL_OF_X, *more)))
+
+
+def joined(choices: Choices, relations: Relations, relation: str) -> Query:
+    """Columns of two relations, or of one that is joined with itself."""
+    one = Source("x", relation)
+    other = relation if choices.chance(25) else choices.relation(relations)
+    left = visible(Select((one,), ()), relations)
+    right = visible(Select((Source("y", other),), ()), relations)
+    on = [choices.match(left, right)]
+    if choices.chance(30):
+        on.append(choices.condition(choices.pick((right, left)), relations))
+    two = Source("y", other, choices.pick(JOINS), tuple(on))
+    columns = visible(Select((one, two), ()), relations)
+    where = filtered(choices, columns, relations, 25)
+    return Query(Select((one, two), tuple(chosen(choices, columns)), where=where))
+
+
+def grouped(choices: Choices, relations: Relations, relation: str) -> Query:
+    """Aggregates by one or two columns."""
+    select = scan(choices, relations, relation)
+    columns = visible(select, relations)
+    plain = [each for each in columns if each.type != LIST] or columns
+    keys = chosen(choices, plain, 2)
+    style = choices.pick((Style.NAMES, Style.ORDINALS, Style.ALL, Style.ROLLUP))
+    derived = derived_from(choices, keys) if choices.chance(25) else None
+    projections = [*keys, *([Projection(choices.name(), derived)] if derived else [])]
+    projections += [each for _ in range(1 + choices.number(1)) for each in total(choices, columns)]
+    names = [each.name for each in keys]
+    if style is Style.ORDINALS and choices.chance(60):  # a constant that an insert can push out
+        projections.insert(len(keys), Projection(choices.name(), choices.literal()))
+        names.append(projections[len(keys)].name)
+    having = None
+    if choices.chance(20):
+        having = Term("COUNT(*) > 1", (), INT, Role.AGGREGATE)
+        last = projections[-1]
+        if last.term.type == INT and choices.chance(50):
+            having = Term("{0} > 1", (Ref("", last.name, INT),))
+    return Query(
+        replace(
+            select,
+            projections=tuple(projections),
+            group=Group(style, tuple(names)),
+            having=having,
+            bare=False,
+        )
+    )
+
+
+def derived_from(choices: Choices, keys: Sequence[Projection]) -> Term | None:
+    """A function of one column that is grouped by."""
+    columns = [each.term.refs[0] for each in keys if each.term.text == "{0}"]
+    return choices.form([each for each in PLAIN if len(each[2]) == 1], columns, Role.DERIVED)
+
+
+def total(choices: Choices, columns: Sequence[Ref]) -> list[Projection]:
+    """An aggregate."""
+    term = choices.form(AGGREGATES, columns, Role.AGGREGATE)
+    return [Projection(choices.name(), term)] if term is not None else []
+
+
+def constants(choices: Choices, relations: Relations, relation: str) -> Query:
+    """Nothing but constants, as many as there are rows."""
+    select = scan(choices, relations, relation)
+    projections = [Projection(choices.name(), choices.literal())]
+    if choices.chance(50):
+        projections.append(Projection(choices.name(), choices.literal("string")))
+    return Query(replace(select, projections=tuple(projections)))
+
+
+def totals(choices: Choices, relations: Relations, relation: str) -> Query:
+    """One row of aggregates."""
+    select = scan(choices, relations, relation)
+    columns = visible(select, relations)
+    found = [each for _ in range(1 + choices.number(2)) for each in total(choices, columns)]
+    having = Term("COUNT(*) > 2", (), INT, Role.AGGREGATE) if choices.chance(20) else None
+    return Query(replace(select, projections=tuple(found), having=having))
+
+
+def distinct(choices: Choices, relations: Relations, relation: str) -> Query:
+    """Columns without duplicates."""
+    return Query(replace(scan(choices, relations, relation), distinct=True))
+
+
+def limited(choices: Choices, relations: Relations, relation: str) -> Query:
+    """The first rows by all columns."""
+    select = scan(choices, relations, relation)
+    return Query(replace(select, order=ordered(choices, select.names)))
+
+
+def ordered(choices: Choices, names: Sequence[str]) -> Order:
+    """ORDER BY all columns in some order, mostly with a LIMIT."""
+    keys = list(names)
+    style = choices.pick((Style.NAMES, Style.ORDINALS, Style.ALL))
+    if "*" in keys:
+        style, keys = Style.ALL, []
+    shift = choices.number(len(keys) - 1) if keys else 0
+    limit = 1 + choices.number(3) if choices.chance(80) else None
+    descending = style is not Style.ALL and choices.chance(30)
+    return Order(style, (*keys[shift:], *keys[:shift]), descending, limit)
+
+
+def windowed(choices: Choices, relations: Relations, relation: str) -> Query:
+    """Columns with a window function, maybe as the filter."""
+    select = scan(choices, relations, relation)
+    term = choices.form(WINDOWS, visible(select, relations), Role.WINDOW)
+    if term is None:
+        return Query(select)
+    name, qualify = choices.name(), None
+    if term.type == INT and choices.chance(45):
+        above = choices.pick((" = 1", " > 1"))
+        qualify = replace(term, text=f"{term.text}{above}")
+        if choices.chance(50):
+            qualify = Term(f"{{0}}{above}", (Ref("", name, INT),))
+    projections = (*select.projections, Projection(name, term))
+    return Query(replace(select, projections=projections, qualify=qualify, bare=False))
+
+
+def exploded(choices: Choices, relations: Relations, relation: str) -> Query:
+    """A row for each element of a list."""
+    lists = [name for name, columns in relations.items() if LIST in columns.values()]
+    select = scan(choices, relations, relation if relation in lists else lists[-1])
+    columns = visible(select, relations)
+    found = next(each for each in columns if each.type == LIST)
+    if choices.chance(50):
+        unnested = replace(select, unnest=found, bare=False)
+        more = kept(Ref("v", "w", INT), select.names, choices)
+        return Query(replace(unnested, projections=(*select.projections, more)))
+    more = Projection(choices.name(), explode(found))
+    return Query(replace(select, projections=(*select.projections, more)))
+
+
+def explode(found: Ref) -> Term:
+    """A row for each element of a list, as a projection."""
+    return Term("EXPLODE({0})", (found,), INT, Role.EXPLODE)
+
+
+def compound(choices: Choices, relations: Relations, relation: str) -> Query:
+    """A set operation over columns of equal types, of one relation or of two."""
+    left = replace(scan(choices, relations, relation), bare=False)
+    compare = tuple(each for each in left.projections if each.term.type != LIST)
+    left = replace(left, projections=compare or (Projection(choices.name(), choices.literal()),))
+    kind = choices.pick(OPERATIONS)
+    other = relation if choices.chance(40) else choices.relation(relations)
+    source = Source("x", other)
+    columns = visible(Select((source,), ()), relations)
+    if other == relation and choices.chance(30):
+        left = replace(left, projections=(ALL_OF_X,))
+    right: list[Projection] = []
+    for each in left.projections:
+        fits = [one for one in columns if one.type == each.term.type]
+        term = each.term if each.name == "*" else choices.literal(each.term.type)
+        if fits:
+            term = Term("{0}", (choices.pick(fits),), each.term.type)
+        right.append(Projection(each.name, term))
+    where = filtered(choices, columns, relations, 50)
+    order = ordered(choices, left.names) if choices.chance(15) else None
+    return Query(Compound(kind, left, Select((source,), tuple(right), where=where), order))
+
+
+SIMPLE: Sequence[Shape] = (flat, grouped, distinct, starred, totals, windowed, limited, compound)
+
+
+def common(choices: Choices, relations: Relations, relation: str) -> Query:
+    """A query over a common table, once or twice."""
+    inner = choices.pick(SIMPLE)(choices, relations, relation)
+    known = {**relations, "c": outputs(inner, relations)}
+    if choices.chance(40):
+        outer = joined(choices, {"c": known["c"]}, "c")
+    else:
+        outer = choices.pick(SIMPLE)(choices, known, "c")
+    return Query(outer.body, (("c", inner), *outer.ctes))
+
+
+def nested(choices: Choices, relations: Relations, relation: str) -> Query:
+    """A query over a sub-query."""
+    inner = choices.pick(SIMPLE)(choices, relations, relation)
+    known = {**relations, "c": outputs(inner, relations)}
+    outer = choices.pick((flat, grouped, windowed, starred))(choices, known, "c")
+    assert isinstance(outer.body, Select)
+    return Query(replace(outer.body, sources=(Source("x", inner),), bare=False))
+
+
+def shadowed(choices: Choices, relations: Relations, relation: str) -> Query:
+    """Two common tables of one name, one within the other's reach."""
+    hidden = flat(choices, relations, choices.relation(relations))
+    around = {**relations, "c": outputs(hidden, relations)}
+    inner = flat(choices, relations, relation)
+    within = {**around, "c": outputs(inner, around)}
+    body = flat(choices, within, "c")
+    sub = Query(body.body, (("c", inner),))
+    columns = visible(Select((Source("x", sub),), ()), around)
+    sources: tuple[Source, ...] = (Source("x", sub),)
+    if choices.chance(50):
+        right = visible(Select((Source("y", "c"),), ()), around)
+        sources = (*sources, Source("y", "c", "LEFT JOIN", (choices.match(columns, right),)))
+    return Query(Select(sources, tuple(chosen(choices, columns))), (("c", hidden),))
+
+
+def merged(choices: Choices, relations: Relations, relation: str) -> Query:
+    """A set operation without duplicates."""
+    query = compound(choices, relations, relation)
+    assert isinstance(query.body, Compound)
+    if query.body.left.has(Role.STAR):
+        return merged(choices, relations, relation)
+    kind = choices.pick(("UNION", "EXCEPT", "INTERSECT"))
+    return replace(query, body=replace(query.body, kind=kind))
+
+
+def numbered(choices: Choices, relations: Relations, relation: str) -> Query:
+    """GROUP BY or ORDER BY positions, with a constant behind the columns that are grouped by."""
+    if choices.chance(50):
+        query = limited(choices, relations, relation)
+        assert isinstance(query.body, Select)
+        order = Order(Style.ORDINALS, query.body.names, limit=1 + choices.number(3))
+        return replace(query, body=replace(query.body, order=order))
+    query = grouped(choices, relations, relation)
+    body = query.body
+    assert isinstance(body, Select)
+    assert body.group is not None
+    keys = [each for each in body.projections if each.name in body.group.keys]
+    others = [each for each in body.projections if each.term.role is Role.AGGREGATE]
+    if keys[-1].term.role is not Role.LITERAL:
+        keys.append(Projection(choices.name(), choices.literal()))
+    group = Group(Style.ORDINALS, tuple(each.name for each in keys))
+    return replace(query, body=replace(body, projections=(*keys, *others), group=group))
+
+
+def listed(choices: Choices, relations: Relations, relation: str) -> Query:
+    """Columns of a source that has a list."""
+    return flat(choices, relations, "raw.t")
+
+
+def conditioned(choices: Choices, relations: Relations, relation: str) -> Query:
+    """One column, and a condition on others."""
+    query = choices.pick((flat, joined))(choices, relations, relation)
+    select = query.body
+    assert isinstance(select, Select)
+    columns = visible(select, relations)
+    one = select.projections[:1]
+    others = [each for each in columns if each not in one[0].term.refs] or columns
+    where = select.where or (choices.condition(others, relations),)
+    return Query(replace(select, projections=one, where=where))
+
+
+def daily(choices: Choices, relations: Relations, relation: str) -> Query:
+    """Columns of one relation with its day, where it has one."""
+    select = scan(choices, relations, relation)
+    days = [each for each in visible(select, relations) if each.type == DAY]
+    if not days or "day" in select.names:
+        return Query(select)
+    day = Projection("day", Term("{0}", (choices.pick(days),), DAY))
+    return Query(replace(select, projections=(*select.projections, day)))
+
+
+SHAPES: Sequence[Shape] = (
+    flat,
+    joined,
+    grouped,
+    starred,
+    distinct,
+    compound,
+    windowed,
+    exploded,
+    common,
+    nested,
+    shadowed,
+    limited,
+    totals,
+    constants,
+    flat,
+    joined,
+    grouped,
+    flat,
+)
+
+
+def model(choices: Choices, relations: Relations, index: int, shape: Shape | None) -> Model:
+    """A model that reads what is before it; one of a wanted shape reads the one just before."""
+    name = f"m.{'abcdefgh'[index]}"
+    build = shape or choices.pick(SHAPES)
+    relation = list(relations)[-1] if shape and index else choices.relation(relations)
+    query = repaired(build(choices, relations, relation), relations)
+    kind = choices.pick(("FULL", "FULL", "VIEW", "EMBEDDED", BY_TIME))
+    kind = BY_TIME if shape is daily else kind
+    if kind == BY_TIME:
+        query = bounded(query, relations)
+    return repaired_kind(Model(name=name, kind=kind, query=query), relations)
+
+
+def bounded(query: Query, relations: Relations) -> Query:
+    """A query that reads the days of an interval, where it reads days at all."""
+    if isinstance(query.body, Compound):
+        return query
+    top = sites(query, relations)[-1]
+    days = [each for each in top.columns if each.type == DAY]
+    if not days:
+        return query
+    where = (Term(f"{{0}} {BETWEEN_DAYS}", (days[0],)), *query.body.where)
+    return replace(query, body=replace(query.body, where=where))
+
+
+def project(choices: Choices, shapes: Sequence[Shape | None] = ()) -> Project:
+    """Two to five models; the first ones have these shapes, None for any."""
+    found = Project(sources=dict(RAW), models=())
+    wanted = max(len(shapes), choices.pick((2, 3, 3, 3, 4, 5)))
+    for index in range(wanted):
+        shape = shapes[index] if index < len(shapes) else None
+        built = model(choices, found.relations(), index, shape)
+        found = replace(found, models=(*found.models, built))
+    return found
