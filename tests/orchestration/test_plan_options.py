@@ -1,0 +1,90 @@
+"""Restating and recording as empty on Spark and Iceberg, as runs of Dagster."""
+
+from __future__ import annotations
+
+from datetime import timedelta
+from typing import Any
+
+import dagster as dg
+import pytest
+
+from tests.orchestration.conftest import DAILY, START, Sample
+from vde_dagster.app.planning import plan_environment
+from vde_dagster.core.intervals import Interval
+from vde_dagster.core.ledger import Standing
+from vde_dagster.core.names import ModelName
+from vde_dagster.core.plan import Plan
+from vde_dagster.core.plan_options import PlanOptions
+from vde_dagster.orchestration.jobs import run_plan
+
+pytestmark = pytest.mark.spark
+
+HOURLY = """\
+MODEL (name mart.hourly, kind INCREMENTAL_BY_TIME_RANGE (time_column happened), cron '@hourly');
+SELECT id, happened, amount FROM raw.events WHERE happened BETWEEN @start_dt AND @end_dt
+"""
+BY_DAY = DAILY.replace("staging.events", "mart.hourly").replace("doubled", "amount")
+TOTAL = "MODEL (name mart.total, kind FULL);\nSELECT SUM(events) AS events FROM mart.daily"
+
+
+@pytest.fixture
+def shop(sample: Sample, monkeypatch: pytest.MonkeyPatch) -> Sample:
+    """Models that read their source directly, without late data."""
+    monkeypatch.delenv("DAGSTER_HOME", raising=False)
+    (sample.folder / "models/staging/events.sql").unlink()
+    sample.write("models/mart/hourly.sql", HOURLY)
+    sample.write("models/mart/daily.sql", BY_DAY)
+    sample.write("models/mart/total.sql", TOTAL)
+    return sample
+
+
+def run(shop: Sample, environment: str = "prod", **options: Any) -> Plan:
+    project = shop.project()
+    chosen = PlanOptions(**options)
+    plan = plan_environment(project.services, project.files.graph, environment, chosen)
+    run_plan(project, plan, lambda _: None)
+    return plan
+
+
+def standings(shop: Sample, plan: Plan, name: str) -> set[Standing]:
+    key = plan.snapshots[ModelName.parse(name)].key
+    return {each.standing for each in shop.project().services.state.ledger([key])[key]}
+
+
+def test_a_restated_hour_is_read_again_with_the_days_and_totals_above_it(shop: Sample) -> None:
+    run(shop)
+    assert shop.rows("mart.total") == [(24,)]
+    shop.land((99, 5.2, 1), (98, 7.2, 1), until=24)  # only the first is asked for
+    start = START + timedelta(hours=5)
+    done = run(shop, restate=("mart.hourly",), start=start, end=start + timedelta(hours=1))
+    work = {each.name.name: each.restated for each in done.backfills}
+    assert work["hourly"] == (Interval(start, start + timedelta(hours=1)),)
+    assert set(work) == {"hourly", "daily", "total"}
+    assert shop.rows("mart.total") == [(25,)]
+    assert [row[1] for row in shop.rows("mart.people")] == [25]
+    assert len(shop.rows("mart.hourly")) == 25
+    for name in ("mart.hourly", "mart.daily", "mart.total"):
+        assert standings(shop, done, name) == {Standing.COMPUTED}
+
+
+def test_an_empty_backfill_makes_tables_that_production_fills(shop: Sample) -> None:
+    plan = run(shop, "dev", empty_backfill=True)
+    for view in ("hourly", "daily", "people", "total"):
+        assert shop.rows(f"mart__dev.{view}") == []
+    assert standings(shop, plan, "mart.hourly") == {Standing.EMPTY}
+    project = shop.project()
+    again = plan_environment(project.services, project.files.graph, "dev")
+    assert again.is_empty
+    done = run(shop)
+    assert standings(shop, done, "mart.hourly") == {Standing.COMPUTED}
+    assert shop.rows("mart.total") == shop.rows("mart__dev.total") == [(24,)]
+
+
+def test_only_what_was_asked_for_is_run(shop: Sample) -> None:
+    run(shop)
+    shop.write("models/mart/total.sql", TOTAL.replace("SUM(events)", "SUM(events) + 1"))
+    shop.write("models/mart/daily.sql", BY_DAY.replace("COUNT(*)", "COUNT(*) + 1"))
+    run(shop, "dev", select=("mart.total",), include_unmodified=False)
+    assert shop.rows("mart__dev.total") == [(25,)]
+    assert not shop.spark.catalog.tableExists(f"{shop.catalog}.mart__dev.daily")
+    assert isinstance(shop.definitions("dev"), dg.Definitions)
