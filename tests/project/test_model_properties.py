@@ -490,6 +490,7 @@ WRONG_KINDS: list[tuple[str, str, str]] = [
     ("kind INCREMENTAL_BY_UNIQUE_KEY (unique_key id, merge_filter target.id IN (SELECT id FROM raw.gone))", "merge_filter has a sub-query", "model's own query"),
     ("kind INCREMENTAL_BY_UNIQUE_KEY (unique_key id, when_matched (nonsense))", "is no list of WHEN MATCHED clauses", "WHEN MATCHED THEN UPDATE"),
     ("kind INCREMENTAL_BY_UNIQUE_KEY (unique_key id, merge_filter day > 1)", "merge_filter has the column", "`source.day` or `target.day`"),
+    ("kind INCREMENTAL_BY_UNIQUE_KEY (unique_key id, merge_filter source.day > 1 AS late)", "which is no condition", "Write a comparison"),
     ("kind INCREMENTAL_BY_UNIQUE_KEY (unique_key id, merge_filter source.day > 1, incremental_predicates ['source.day > 1'])", "mean the same", "Give one of them."),
     ("kind INCREMENTAL_BY_PARTITION", "needs partitioned_by", "partitioned_by (column)"),
     ("kind INCREMENTAL_UNMANAGED (batch_size 2)", "batch_size is no option of INCREMENTAL_UNMANAGED", "Leave it out"),

@@ -10,6 +10,7 @@ from typing import Final
 
 from vde_dagster.core.errors import Problem, ProjectInvalid
 from vde_dagster.core.graph import Graph, build_graph
+from vde_dagster.project.collector import looking_at_new_values_only
 from vde_dagster.project.configuration import Configuration, find_configuration
 from vde_dagster.project.problems import WARNINGS
 from vde_dagster.project.source_files import Unread, model_sources, read_models, read_python_files
@@ -69,6 +70,7 @@ def _told(files: ProjectFiles) -> ProjectFiles:
     return files
 
 
+@looking_at_new_values_only()
 def _load(
     configuration: Configuration, problems: list[Problem], *, declare: bool = False
 ) -> ProjectFiles:

@@ -28,6 +28,7 @@ from vde_dagster.project.macros.tokens import (
     MOST_STRUCTS,
     MacroError,
     Tokens,
+    check_depth,
     find_macros,
     split_statements,
     too_deep,
@@ -70,6 +71,9 @@ def read_statements(
 
     Returns:
         None where anything is wrong.
+
+    Raises:
+        RecursionError: The statements are nested too deeply.
     """
     padded = "\n" * (place.line - 1) + text
     try:
@@ -85,6 +89,7 @@ def read_statements(
         return None
     if _refuse_text(padded, tokens, place, problems):
         return None
+    check_depth(tokens)
     _warn_of_texts(tokens, place, problems)
     expander = Expander(dialect=read, text=padded, scope=scope, builtins=BUILTINS)
     before = len(problems.found)

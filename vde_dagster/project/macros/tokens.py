@@ -24,6 +24,7 @@ _PAIRS: Final = {
 _CLOSING: Final = frozenset(_PAIRS.values())
 _WORD: Final = re.compile(r"[^\W\d]\w*")
 MOST_STRUCTS: Final = 12
+MOST_NESTED: Final = 200
 _PART: Final = re.compile(r"[\w$]+")
 _REFERENCE: Final = re.compile(r"@\{\s*([^\W\d]\w*)\s*\}")
 
@@ -190,6 +191,24 @@ def too_deep(tokens: Sequence[Token]) -> Token | None:
         elif token.token_type is TokenType.R_PAREN and structs:
             structs.pop()
     return None
+
+
+def check_depth(tokens: Sequence[Token]) -> None:
+    """Refuse brackets in brackets as Python does, before a parser meets them.
+
+    sqlglot's compiled form does not always notice, and would end the process.
+
+    Raises:
+        RecursionError: More than `MOST_NESTED` stand in each other.
+    """
+    depth = 0
+    for token in tokens:
+        if token.token_type in _PAIRS:
+            depth += 1
+            if depth > MOST_NESTED:
+                raise RecursionError(f"more than {MOST_NESTED} brackets stand in each other")
+        elif token.token_type in _CLOSING:
+            depth = max(depth - 1, 0)
 
 
 def _split(

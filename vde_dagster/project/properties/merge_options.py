@@ -147,10 +147,21 @@ def _conjunction(
     found = [
         sided
         for item in items
-        if (condition := read_expression(item, dialect, problems)) is not None
+        if (condition := _read_condition(item, name, dialect, problems)) is not None
         and (sided := _with_sides(condition, item, name, dialect, problems)) is not None
     ]
     return exp.and_(*found) if found else None
+
+
+def _read_condition(value: Value, name: str, dialect: str, problems: Problems) -> exp.Expr | None:
+    found = read_expression(value, dialect, problems)
+    if found is None or isinstance(found, exp.Condition):
+        return found
+    message = f"{name} has {value.sql!r}, which is no condition"
+    problems.add(
+        value.place, message, "Write a comparison, such as `target.day > DATE '2024-01-01'`."
+    )
+    return None
 
 
 def _is_list_of_texts(value: Value) -> bool:

@@ -19,6 +19,7 @@ from sqlglot.errors import TokenError
 from sqlglot.tokenizer_core import Token, TokenType
 
 from vde_dagster.core.errors import Place, Problem, ProjectInvalid
+from vde_dagster.project.macros.tokens import check_depth
 
 OPENING: Final = {
     TokenType.L_PAREN: TokenType.R_PAREN,
@@ -178,6 +179,7 @@ def read_block(text: str, *, path: Path, dialect: str) -> Block | None:
 
     Raises:
         ProjectInvalid: The block cannot be read.
+        RecursionError: The file is nested too deeply.
     """
     try:
         tokens = _with_quotes(Dialect.get_or_raise(dialect).tokenize(text), text)
@@ -188,6 +190,7 @@ def read_block(text: str, *, path: Path, dialect: str) -> Block | None:
             advice="Look for a missing quote near this line.",
         )
         raise ProjectInvalid([problem]) from error
+    check_depth(tokens)
     if len(tokens) < 2 or tokens[0].text.upper() != "MODEL":
         return None
     if tokens[1].token_type is not TokenType.L_PAREN:
