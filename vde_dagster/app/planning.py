@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Collection, Iterable, Mapping, Sequence
+from dataclasses import dataclass, replace
 from datetime import datetime
 
 from vde_dagster.app.binding import stored_graph
@@ -52,69 +53,113 @@ def plan_environment(
         RestatementRefused: Models that shall be restated set ``disable_restatement``.
     """
     refuse_senseless(options, environment)
-    own = services.state.environment(environment)
-    production = own if environment == PRODUCTION else services.state.environment(PRODUCTION)
-    base = own or production
-    before: Mapping[ModelName, ModelSnapshot] = base.snapshots if base else {}
-    shown = Shown(
-        snapshots=before,
-        graph=_graph_of(before, graph),
-        drifted=services.state.drifted(_versions(before.values(), graph)),
-    )
-    mixed = _selected(services, graph, shown.graph, environment, options)
+    basis = _basis(services, environment, options)
+    mixed, shown = _compared(services, graph, basis)
     graph = mixed.graph
-    _refuse_unknown(options, graph)
     stored = services.state.snapshots((node.name, node.fingerprint) for node in graph)
     resolved = resolve_snapshots(graph, shown, stored, options.rules)
     snapshots = {name: each.snapshot for name, each in resolved.items()}
     now = services.project_now()
     ledger = services.state.ledger(
-        dict.fromkeys(each.key for each in (*snapshots.values(), *before.values()))
+        dict.fromkeys(each.key for each in (*snapshots.values(), *basis.snapshots.values()))
     )
     holdings = _holdings(services, environment, snapshots, ledger)
-    horizons = _horizons(
-        services, graph, now, capped=_capped(graph, holdings.writes, holdings.computed)
-    )
-    catalog = services.naming.catalog
-    restated = restatement(graph, holdings, options, catalog=catalog)
-    work = workloads(
-        graph,
-        holdings,
-        options,
-        now=now,
-        horizons=horizons,
-        ready=lambda model, units: ready_intervals(
-            model, units, execution_time=services.clock.now()
-        ),
-        restated=restated,
-    )
+    capped = _capped(graph, holdings.writes, holdings.computed)
+    horizons = _horizons(services, graph, now, capped=capped)
+    found = _findings(services, basis, graph, holdings, _Moment(now=now, horizons=horizons))
     return make_plan(
         plan_id=services.ids.new(),
         environment=environment,
         now=now,
         graph=graph,
         shown=shown,
-        current=_current(services, own),
+        current=_current(services, basis.own),
         resolved=resolved,
         horizons=horizons,
-        findings=Findings(
-            work=work,
-            reuse=_reuse(services, holdings, snapshots, [own, production]),
-            adoptable=frozenset(
-                name for name, each in before.items() if held_intervals(ledger.get(each.key, ()))
-            ),
+        findings=replace(
+            found,
             stored=frozenset(name for name, _ in stored),
-            not_restated=tuple(not_restated(graph, holdings, options, restated, catalog=catalog)),
+            reuse=_reuse(services, holdings, snapshots, [basis.own, basis.production]),
+            adoptable=frozenset(
+                name
+                for name, each in basis.snapshots.items()
+                if held_intervals(ledger.get(each.key, ()))
+            ),
             gaps=tuple(
                 find_gaps(
-                    graph, before, snapshots, ledger, held_after(graph, holdings, work, options)
+                    graph,
+                    basis.snapshots,
+                    snapshots,
+                    ledger,
+                    held_after(graph, holdings, found.work, options),
                 )
             ),
         ),
         options=options,
-        hidden=_hidden(snapshots, production, options),
+        hidden=_hidden(snapshots, basis),
         left_out=mixed.left_out,
     )
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class _Basis:
+    """What a plan starts from: the environment, what is asked, and what is shown now."""
+
+    environment: str
+    options: PlanOptions
+    own: Environment | None
+    production: Environment | None
+
+    @property
+    def snapshots(self) -> Mapping[ModelName, ModelSnapshot]:
+        """What changes are told against."""
+        base = self.own or self.production
+        return base.snapshots if base is not None else {}
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class _Moment:
+    """The project's clock, and up to when all that each model reads is complete."""
+
+    now: datetime | None
+    horizons: Mapping[ModelName, datetime | None]
+
+
+def _basis(services: Services, environment: str, options: PlanOptions) -> _Basis:
+    own = services.state.environment(environment)
+    production = own if environment == PRODUCTION else services.state.environment(PRODUCTION)
+    return _Basis(environment=environment, options=options, own=own, production=production)
+
+
+def _compared(services: Services, graph: Graph, basis: _Basis) -> tuple[MixedGraph, Shown]:
+    """The models that are planned, and what they are compared with."""
+    before = basis.snapshots
+    shown = _graph_of(before, graph)
+    mixed = _selected(services, graph, shown, basis)
+    _refuse_unknown(basis.options, mixed.graph)
+    drifted = services.state.drifted(_versions(before.values(), mixed.graph))
+    return mixed, Shown(snapshots=before, graph=shown, drifted=drifted)
+
+
+def _findings(
+    services: Services, basis: _Basis, graph: Graph, holdings: Holdings, at: _Moment
+) -> Findings:
+    """What is evaluated, and what is not evaluated again although it was asked for."""
+    catalog = services.naming.catalog
+    restated = restatement(graph, holdings, basis.options, catalog=catalog)
+    work = workloads(
+        graph,
+        holdings,
+        basis.options,
+        now=at.now,
+        horizons=at.horizons,
+        ready=lambda model, units: ready_intervals(
+            model, units, execution_time=services.clock.now()
+        ),
+        restated=restated,
+    )
+    kept = not_restated(graph, holdings, basis.options, restated, catalog=catalog)
+    return Findings(work=work, not_restated=tuple(kept))
 
 
 def _versions(shown: Iterable[ModelSnapshot], graph: Graph) -> set[VersionKey]:
@@ -123,14 +168,12 @@ def _versions(shown: Iterable[ModelSnapshot], graph: Graph) -> set[VersionKey]:
     return own | {each.key for each in shown}
 
 
-def _selected(
-    services: Services, graph: Graph, shown: Graph, environment: str, options: PlanOptions
-) -> MixedGraph:
+def _selected(services: Services, graph: Graph, shown: Graph, basis: _Basis) -> MixedGraph:
     """The graph of the models whose changes are planned, and of the others as they are shown."""
-    if not options.select:
+    if not basis.options.select:
         return MixedGraph(graph=graph, left_out=())
-    names = select([graph, shown], options.select, catalog=services.naming.catalog)
-    return mixed_graph(graph, shown, names, environment=environment)
+    names = select([graph, shown], basis.options.select, catalog=services.naming.catalog)
+    return mixed_graph(graph, shown, names, environment=basis.environment)
 
 
 def _refuse_unknown(options: PlanOptions, graph: Graph) -> None:
@@ -169,15 +212,11 @@ def _current(services: Services, own: Environment | None) -> Current:
     return Current(revision=own.revision, snapshots=own.snapshots, hidden=own.hidden)
 
 
-def _hidden(
-    snapshots: Mapping[ModelName, ModelSnapshot],
-    production: Environment | None,
-    options: PlanOptions,
-) -> frozenset[ModelName]:
+def _hidden(snapshots: Mapping[ModelName, ModelSnapshot], basis: _Basis) -> frozenset[ModelName]:
     """The models that are as in production, where only the others get a view."""
-    if options.include_unmodified or production is None:
+    if basis.options.include_unmodified or basis.production is None:
         return frozenset()
-    theirs = production.snapshots
+    theirs = basis.production.snapshots
     return frozenset(
         name
         for name, each in snapshots.items()
