@@ -11,6 +11,7 @@ from typing import Final
 
 from sqlglot import exp
 
+from vde_dagster.core.deferred import Deferred
 from vde_dagster.core.dsha import Column
 from vde_dagster.core.errors import Place, Problem
 from vde_dagster.core.intervals import IntervalUnit
@@ -38,7 +39,7 @@ class ModelSource:
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class Query:
+class Query(Deferred):
     """A SQL model's statements: parsed in the model's dialect, time macros unresolved.
 
     ``before`` and ``after`` are the statements that stand in front of the query and behind it.

@@ -18,6 +18,7 @@ from sqlglot.optimizer.annotate_types import annotate_types
 from sqlglot.optimizer.qualify import qualify
 from sqlglot.schema import MappingSchema
 
+from vde_dagster.core.deferred import Deferred
 from vde_dagster.core.dsha import Column
 from vde_dagster.core.errors import Finding, Refused
 from vde_dagster.core.meaning.parts import Meaning
@@ -47,7 +48,7 @@ class QueryInvalid(Refused):
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class CanonicalQuery:
+class CanonicalQuery(Deferred):
     """A qualified query (time macros unresolved) and the columns that it returns, in order.
 
     Where it reads tables whose columns are not known, it may have no ``columns``: what ``*`` stands
