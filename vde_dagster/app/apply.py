@@ -14,14 +14,17 @@ from vde_dagster.app.empty_backfill import record_empty
 from vde_dagster.app.evaluate import Evaluated, evaluate, holder, recover
 from vde_dagster.app.leases import environment_resource, held
 from vde_dagster.app.plan_checks import check_plan
+from vde_dagster.app.planning import holdings_of
 from vde_dagster.app.promote import promote, show
 from vde_dagster.app.services import Services
+from vde_dagster.app.workload import restatement
 from vde_dagster.core.errors import Conflict
 from vde_dagster.core.intervals import END_OF_TIME, Interval, common, merge
 from vde_dagster.core.ledger import Standing, held_intervals
 from vde_dagster.core.names import PRODUCTION, ModelName
 from vde_dagster.core.plan import ModelChange, Plan
 from vde_dagster.core.schedule import batches
+from vde_dagster.core.selection import select
 from vde_dagster.core.stages import (
     Backfill,
     EmptyBackfill,
@@ -148,19 +151,40 @@ class Applying:
             )
 
     def _outdate(self, stage: Restate) -> None:
-        """Mark what is restated. What was staged before read what is outdated now: it goes first.
+        """Mark what is restated, and what was staged from it before and is booked only now.
 
         From then on nobody forgets it: whatever happens to this process, the next plan evaluates
         what is marked, and nobody reads it meanwhile.
         """
-        times = {self.binding.key(name): ranges for name, ranges in stage.ranges}
-        for key in times:
-            if self.services.state.open_work(key):
-                resource, by = version_resource(key), holder(self.services, self.binding)
-                with held(self.services.state, resource, holder=by) as lease:
-                    recover(self.services, key, lease)
+        ranges = dict(stage.ranges)
+        below = select([self.plan.graph], [f"{name}+" for name in ranges], catalog="")
+        finished = [name for name in below if self._finish_staged(name)]
+        if finished:
+            ranges = self._restated_now()
+        times = {self.binding.key(name): each for name, each in ranges.items()}
         reason = f"restated by plan {self.plan.plan_id} of {self.plan.environment}"
         self.services.state.outdate(times, reason=reason, lease=self.lease)
+
+    def _finish_staged(self, name: ModelName) -> bool:
+        """Finish or undo what an earlier process began; whether there was anything."""
+        key = self.binding.key(name)
+        if not self.services.state.open_work(key):
+            return False
+        by = holder(self.services, self.binding)
+        with held(self.services.state, version_resource(key), holder=by) as lease:
+            recover(self.services, key, lease)
+        return True
+
+    def _restated_now(self) -> dict[ModelName, tuple[Interval, ...]]:
+        """What the plan restates of what is recorded now, and no more than it evaluates."""
+        plan = self.plan
+        holdings = holdings_of(self.services, plan.environment, plan.snapshots)
+        done = restatement(plan.graph, holdings, plan.options, catalog=self.services.naming.catalog)
+        wanted = {
+            name: common(ranges, self.changes[name].to_evaluate)
+            for name, ranges in done.ranges.items()
+        }
+        return {name: ranges for name, ranges in wanted.items() if ranges}
 
     def _fill(self, change: ModelChange) -> Iterator[Evaluated]:
         """Evaluate what is to be done now, batch by batch; that may be less than was planned."""

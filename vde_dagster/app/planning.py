@@ -19,7 +19,7 @@ from vde_dagster.app.workload import (
 from vde_dagster.core.gaps import find_gaps
 from vde_dagster.core.graph import Graph, sources
 from vde_dagster.core.intervals import Interval
-from vde_dagster.core.ledger import LedgerEntry, held_intervals
+from vde_dagster.core.ledger import LedgerEntry
 from vde_dagster.core.mixed_graph import MixedGraph, mixed_graph
 from vde_dagster.core.names import PRODUCTION, ModelName
 from vde_dagster.core.plan import Plan, Reuse, complete_to
@@ -63,7 +63,7 @@ def plan_environment(
     ledger = services.state.ledger(
         dict.fromkeys(each.key for each in (*snapshots.values(), *basis.snapshots.values()))
     )
-    holdings = _holdings(services, environment, snapshots, ledger)
+    holdings = holdings_of(services, environment, snapshots, ledger)
     capped = _capped(graph, holdings.writes, holdings.computed)
     horizons = _horizons(services, graph, now, capped=capped)
     found = _findings(services, basis, graph, holdings, _Moment(now=now, horizons=horizons))
@@ -80,10 +80,8 @@ def plan_environment(
             found,
             stored=frozenset(name for name, _ in stored),
             reuse=_reuse(services, holdings, snapshots, [basis.own, basis.production]),
-            adoptable=frozenset(
-                name
-                for name, each in basis.snapshots.items()
-                if held_intervals(ledger.get(each.key, ()))
+            filled=frozenset(
+                name for name, each in basis.snapshots.items() if ledger.get(each.key)
             ),
             gaps=tuple(
                 find_gaps(
@@ -187,17 +185,20 @@ def _refuse_unknown(options: PlanOptions, graph: Graph) -> None:
         raise OptionsRefused("\n".join(each.strip() for each in told))
 
 
-def _holdings(
+def holdings_of(
     services: Services,
     environment: str,
     snapshots: Mapping[ModelName, ModelSnapshot],
-    ledger: Mapping[VersionKey, tuple[LedgerEntry, ...]],
+    ledger: Mapping[VersionKey, tuple[LedgerEntry, ...]] | None = None,
 ) -> Holdings:
+    """What these snapshots' versions hold, by a ledger or, without one, by the state as it is."""
+    if ledger is None:
+        ledger = services.state.ledger(each.key for each in snapshots.values())
     owners = services.state.owners(each.key for each in snapshots.values())
     owned = {name: owners[each.key] for name, each in snapshots.items() if each.key in owners}
-    return Holdings(
-        environment=environment,
-        entries={name: ledger.get(each.key, ()) for name, each in snapshots.items()},
+    return Holdings.of(
+        environment,
+        {name: ledger.get(each.key, ()) for name, each in snapshots.items()},
         owners=owned,
         writes=frozenset(name for name in snapshots if may_write(environment, owned.get(name))),
     )

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Collection, Iterator, Mapping
+from collections.abc import Collection, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from datetime import datetime
 from typing import Final
@@ -25,35 +25,41 @@ _NOTHING: Final = Restatement(ranges={})
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Holdings:
-    """What the versions of a plan's models hold, and who may write them.
+    """What the versions of a plan's models hold, and who may write them. Merged intervals.
 
-    ``entries`` has every model. ``owners`` has those whose version somebody owns, ``writes`` those
-    that the plan's environment may write (rule R9).
+    - ``computed`` may be read, ``recorded`` is whatever there is an entry of.
+    - ``settled`` is what the environment does not evaluate by itself: also what it recorded as
+      empty, which production evaluates.
+    - ``owners`` has the models whose version somebody owns, ``writes`` those whose version the
+      plan's environment may write (rule R9).
     """
 
     environment: str
-    entries: Mapping[ModelName, tuple[LedgerEntry, ...]]
+    computed: Mapping[ModelName, tuple[Interval, ...]]
+    settled: Mapping[ModelName, tuple[Interval, ...]]
+    recorded: Mapping[ModelName, tuple[Interval, ...]]
     owners: Mapping[ModelName, str]
     writes: frozenset[ModelName]
 
-    @property
-    def computed(self) -> dict[ModelName, tuple[Interval, ...]]:
-        """What may be read of each version."""
-        return {name: held_intervals(each) for name, each in self.entries.items()}
-
-    @property
-    def recorded(self) -> dict[ModelName, tuple[Interval, ...]]:
-        """Whatever there is an entry of."""
-        return {name: recorded_intervals(each) for name, each in self.entries.items()}
-
-    @property
-    def settled(self) -> dict[ModelName, tuple[Interval, ...]]:
-        """What the environment does not evaluate by itself: also what it recorded as empty.
-
-        For production that is missing.
-        """
-        also = () if self.environment == PRODUCTION else (Standing.EMPTY,)
-        return {name: held_intervals(each, *also) for name, each in self.entries.items()}
+    @classmethod
+    def of(
+        cls,
+        environment: str,
+        entries: Mapping[ModelName, Sequence[LedgerEntry]],
+        *,
+        owners: Mapping[ModelName, str],
+        writes: frozenset[ModelName],
+    ) -> Holdings:
+        """What these entries of the ledger say."""
+        also = () if environment == PRODUCTION else (Standing.EMPTY,)
+        return cls(
+            environment=environment,
+            computed={name: held_intervals(each) for name, each in entries.items()},
+            settled={name: held_intervals(each, *also) for name, each in entries.items()},
+            recorded={name: recorded_intervals(each) for name, each in entries.items()},
+            owners=owners,
+            writes=writes,
+        )
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -110,15 +116,17 @@ def workloads(
     lacking = missing
     if _leaves_out(holdings, options):
         lacking = question.answer(holdings.writes, holdings.settled, holdings.computed)
-    settled = holdings.settled
-    return {
-        name: Workload(
-            missing=found,
-            restated=_restated(graph[name].model, restated.ranges.get(name, ()), found),
-            skipped=subtract(lacking[name], (*found, *settled[name])),
+    work: dict[ModelName, Workload] = {}
+    for name, found in missing.items():
+        again = restated.ranges.get(name, ())
+        # What is outdated is missing, too. What is made as a whole is one interval in any case.
+        is_whole = not kinds.is_by_interval(graph[name].model)
+        work[name] = Workload(
+            missing=found if is_whole else subtract(found, again),
+            restated=again,
+            skipped=subtract(lacking[name], (*found, *again, *holdings.settled[name])),
         )
-        for name, found in missing.items()
-    }
+    return work
 
 
 def _leaves_out(holdings: Holdings, options: PlanOptions) -> bool:
@@ -161,15 +169,6 @@ def _unrecorded(
         else:
             found[name] = () if recorded[name] else each
     return found
-
-
-def _restated(
-    model: Model, ranges: tuple[Interval, ...], missing: tuple[Interval, ...]
-) -> tuple[Interval, ...]:
-    """What is evaluated again beside what is missing."""
-    if missing and not kinds.is_by_interval(model):
-        return ()  # it is made anew as a whole anyway
-    return subtract(ranges, missing)
 
 
 def held_after(
@@ -251,5 +250,5 @@ def not_restated(
     named = {*done.foreign, *done.kept, *done.ranges}
     for name in sorted(select([graph], options.restate, catalog=catalog) - named):
         if kinds.of(graph[name].model).has_rows:  # else those that read it are restated
-            when = "of that time" if holdings.entries[name] else "yet"
+            when = "of that time" if holdings.recorded[name] else "yet"
             yield NotRestated(name=name, reason=f"it holds nothing {when}")

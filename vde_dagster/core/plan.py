@@ -38,7 +38,8 @@ class ModelChange:
 
     - ``missing`` is evaluated, since the version does not hold it. With the option
       ``empty_backfill`` it is recorded instead.
-    - ``restated`` is held and evaluated again.
+    - ``restated`` is recorded and evaluated again. What is made as a whole may be missing, too,
+      for a later time.
     - ``skipped`` is lacking, could be evaluated, and is left out by the plan's options.
     - ``reuse`` is what the version holds already; None where that is nothing.
     - ``may_adopt``: only a parent's rows may have changed, so that the version that there was may

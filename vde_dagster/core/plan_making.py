@@ -33,13 +33,13 @@ class Current:
 class Findings:
     """What looking at the state told about the versions of a plan.
 
-    ``work`` and ``reuse`` are by model, those of a model that is absent are nothing. ``adoptable``
-    are models of which the version that is shown holds rows.
+    ``work`` and ``reuse`` are by model, those of a model that is absent are nothing. ``filled`` are
+    models of which the version that is shown was written, so that there is a table.
     """
 
     work: Mapping[ModelName, Workload] = field(default_factory=dict)
     reuse: Mapping[ModelName, Reuse] = field(default_factory=dict)
-    adoptable: frozenset[ModelName] = frozenset()
+    filled: frozenset[ModelName] = frozenset()
     stored: frozenset[ModelName] = frozenset()
     not_restated: tuple[NotRestated, ...] = ()
     gaps: tuple[Gap, ...] = ()
@@ -132,9 +132,11 @@ def _change(
         skipped=work.skipped,
         reuse=findings.reuse.get(node.name),
         may_adopt=bool(work.missing)
-        and node.name in findings.adoptable
+        and node.name in findings.filled
         and _is_only_below(node, shown, found),
-        schema_changes=_schema_changes(node, shown, snapshot),
+        schema_changes=_schema_changes(node, shown, snapshot)
+        if node.name in findings.filled
+        else (),
     )
 
 
