@@ -5,13 +5,20 @@ from __future__ import annotations
 from collections.abc import Container, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
 from datetime import datetime
-from graphlib import CycleError, TopologicalSorter
+from typing import Protocol
 
 from sqlglot import exp
 
 from vde_dagster.core.dsha import Column
-from vde_dagster.core.errors import Finding, Place, Problem, ProjectInvalid
-from vde_dagster.core.fingerprint import Fingerprint, fingerprint
+from vde_dagster.core.errors import Finding, Problem, ProjectInvalid
+from vde_dagster.core.fingerprint import Fingerprint, fingerprint, hash_parts
+from vde_dagster.core.graph_checks import (
+    duplicates,
+    elsewhere,
+    in_order,
+    missing_parents,
+    place_in,
+)
 from vde_dagster.core.kind import Embedded, External, ScdType2ByColumn, ScdType2ByTime
 from vde_dagster.core.model import Model, Query, SeedRows
 from vde_dagster.core.model_fit import misfits
@@ -23,8 +30,6 @@ from vde_dagster.core.sql.canonical import (
     QueryInvalid,
     canonicalize,
 )
-from vde_dagster.core.sql.table_names import name_of_table, tables_of
-from vde_dagster.core.sql.unresolved import guess, line_of
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -62,11 +67,41 @@ class Graph:
         return name in self.nodes
 
 
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Derived:
+    """What follows from a model and the columns of what it reads.
+
+    ``data`` and ``metadata`` are these parts of its fingerprint.
+    """
+
+    canonical: CanonicalQuery | None
+    columns: tuple[Column, ...]
+    data: str
+    metadata: str
+
+
+class Derivations(Protocol):
+    """What was derived before. Whatever it follows from has to be equal to be found again."""
+
+    def find(
+        self, model: Model, above: Mapping[ModelName, Node], *, undeclared: bool
+    ) -> Derived | None:
+        """What follows from a model beside the nodes above it; None where it is not known."""
+        ...
+
+    def keep(
+        self, model: Model, above: Mapping[ModelName, Node], derived: Derived, *, undeclared: bool
+    ) -> None:
+        """Know it from now on."""
+        ...
+
+
 def build_graph(
     models: Iterable[Model],
     *,
     unread: Container[ModelName] = (),
     disabled: Container[ModelName] = (),
+    known: Derivations | None = None,
 ) -> Graph:
     """Check how models fit together, and resolve each against its parents.
 
@@ -75,16 +110,17 @@ def build_graph(
             what reads it is resolved as far as that is possible.
         unread: Models whose files could not be read. That others read them is no further problem.
         disabled: Models that the project has and that are switched off.
+        known: What was derived of such models before.
 
     Raises:
         ProjectInvalid: Names given twice, parents that nothing declares, cycles, and queries that
             do not fit the columns of their parents: all of them at once.
     """
     every = list(models)
-    problems = [*_duplicates(every), *_elsewhere(every)]
+    problems = [*duplicates(every), *elsewhere(every)]
     by_name = {model.name: model for model in every}
-    problems += _missing_parents(by_name, unread, disabled)
-    order, cycles = _ordered(by_name)
+    problems += missing_parents(by_name, unread, disabled)
+    order, cycles = in_order(by_name)
     problems += cycles
     nodes: dict[ModelName, Node] = {}
     starts: dict[ModelName, datetime] = {}
@@ -94,13 +130,13 @@ def build_graph(
         start = _start_of(model, starts)
         if start is not None:
             starts[name] = start
-            model = replace(model, start=start)
+            model = model if start == model.start else replace(model, start=start)
         if any(parent not in nodes for parent in model.parents):
             continue  # the problem is above, and was told there
         if not undeclared.isdisjoint(model.parents):
             undeclared.add(name)
         try:
-            nodes[name] = _node(model, nodes, undeclared=name in undeclared)
+            nodes[name] = _node(model, nodes, known, undeclared=name in undeclared)
         except QueryInvalid as error:
             problems += [_problem(model, finding) for finding in error.findings]
         except RecursionError:
@@ -113,25 +149,8 @@ def build_graph(
 
 
 def _problem(model: Model, finding: Finding) -> Problem:
-    place = _place(model, finding.line)
+    place = place_in(model, finding.line)
     return Problem(place=place, message=f"{model.name}: {finding.message}", advice=finding.advice)
-
-
-def _place(model: Model, line: int | None) -> Place:
-    """A line of a model's file; lines that a macro's function made up are none of the file."""
-    lines = range(model.place.line, model.source.text.count("\n") + 2)
-    if line is None or line not in lines:
-        return model.place
-    return Place(path=model.place.path, line=line)
-
-
-def _place_of_read(model: Model, parent: ModelName) -> Place:
-    """Where a model's query first reads a parent; the model's own where no query does."""
-    if not isinstance(model.body, Query):
-        return model.place
-    tables = tables_of(model.body.expression)
-    lines = [line_of(table) for table in tables if name_of_table(table) == parent]
-    return _place(model, min((line for line in lines if line is not None), default=None))
 
 
 def _start_of(model: Model, starts: Mapping[ModelName, datetime]) -> datetime | None:
@@ -151,15 +170,47 @@ def _is_undeclared(model: Model) -> bool:
     return isinstance(model.kind, External) and not model.columns
 
 
-def _node(model: Model, nodes: Mapping[ModelName, Node], *, undeclared: bool) -> Node:
+def _node(
+    model: Model,
+    nodes: Mapping[ModelName, Node],
+    known: Derivations | None,
+    *,
+    undeclared: bool,
+) -> Node:
     """A model, resolved against its parents; ``undeclared``: some source above has no columns."""
-    parents = [nodes[parent] for parent in model.parents]
+    derived = known.find(model, nodes, undeclared=undeclared) if known is not None else None
+    if derived is None:
+        derived = _derived(model, nodes, undeclared=undeclared)
+        if known is not None:
+            known.keep(model, nodes, derived, undeclared=undeclared)
+    return Node(
+        model=model,
+        canonical=derived.canonical,
+        columns=derived.columns,
+        fingerprint=_fingerprint(derived, [nodes[parent].fingerprint for parent in model.parents]),
+    )
+
+
+def _fingerprint(derived: Derived, parents: Sequence[Fingerprint]) -> Fingerprint:
+    """As `vde_dagster.core.fingerprint.fingerprint` makes it, of hashes that are known already."""
+    data, metadata = derived.data, derived.metadata
+    return Fingerprint(
+        data=data,
+        parent_data=hash_parts(*sorted(each.data + each.parent_data for each in parents)),
+        metadata=metadata,
+        parent_metadata=hash_parts(
+            *sorted(each.metadata + each.parent_metadata for each in parents)
+        ),
+    )
+
+
+def _derived(model: Model, nodes: Mapping[ModelName, Node], *, undeclared: bool) -> Derived:
     canonical = None
     if isinstance(model.body, Query):
         canonical = canonicalize(
             model.body.expression,
             dialect=model.body.dialect,
-            schemas={parent.name: parent.columns for parent in parents},
+            schemas={parent: nodes[parent].columns for parent in model.parents},
             undeclared=undeclared,
         )
     columns = _columns(model, canonical)
@@ -168,12 +219,8 @@ def _node(model: Model, nodes: Mapping[ModelName, Node], *, undeclared: bool) ->
         findings = list(misfits(model, canonical, typed, list(_embedded(model, nodes))))
         if findings:
             raise QueryInvalid(*findings)
-    return Node(
-        model=model,
-        canonical=canonical,
-        columns=columns,
-        fingerprint=fingerprint(model, canonical, (parent.fingerprint for parent in parents)),
-    )
+    own = fingerprint(model, canonical, ())
+    return Derived(canonical=canonical, columns=columns, data=own.data, metadata=own.metadata)
 
 
 def _embedded(
@@ -222,96 +269,6 @@ def _column(found: Column, declared: Column | None, model: Model) -> Column:
         name=found.name,
         type=declared.type if declared is not None else found.type,
         description=given or stated or found.description,
-    )
-
-
-def _duplicates(models: Sequence[Model]) -> Iterator[Problem]:
-    first: dict[ModelName, Model] = {}
-    for model in models:
-        other = first.setdefault(model.name, model)
-        if other is not model:
-            yield Problem(
-                place=model.place,
-                message=f"the name {model.name} is taken by {other.place}",
-                advice="Give one of them another name.",
-            )
-
-
-def _elsewhere(models: Sequence[Model]) -> Iterator[Problem]:
-    """Names in other catalogs. Views, pinned reads and publishing work in the project's own."""
-    advice = (
-        "Leave the catalog out where it is the project's own (`catalog.name` in vde.yaml). Another "
-        "catalog's rows have to be loaded into a table of this one by whoever writes it."
-    )
-    for model in models:
-        if model.name.catalog:
-            message = f"{model.name} lies in another catalog, {model.name.catalog}"
-            yield Problem(place=model.place, message=message, advice=advice)
-        for parent in model.parents:
-            if parent.catalog:
-                message = f"{model.name} reads {parent} from another catalog, {parent.catalog}"
-                yield Problem(place=_place_of_read(model, parent), message=message, advice=advice)
-
-
-def _missing_parents(
-    models: Mapping[ModelName, Model],
-    unread: Container[ModelName],
-    disabled: Container[ModelName],
-) -> Iterator[Problem]:
-    known = {str(name) for name in models}
-    for model in models.values():
-        for parent in model.parents:
-            if parent in models or parent in unread or parent.catalog:
-                continue
-            if parent in disabled:
-                yield Problem(
-                    place=_place_of_read(model, parent),
-                    message=f"{model.name} reads {parent}, which is disabled",
-                    advice=f"Take `enabled false` out of {parent}, or disable {model.name}, too.",
-                )
-                continue
-            close = guess(str(parent), sorted(known))
-            otherwise = f"{close}If not, declare" if close else "Declare"
-            yield Problem(
-                place=_place_of_read(model, parent),
-                message=f"{model.name} reads {parent}, which is neither a model of this project "
-                "nor a declared source",
-                advice=f"{otherwise} it with its columns in external_models.yaml.",
-            )
-
-
-def _ordered(
-    models: Mapping[ModelName, Model],
-) -> tuple[tuple[ModelName, ...], tuple[Problem, ...]]:
-    """Names in dependency order, the same for the same project, and the cycles that prevent one."""
-    edges = {
-        name: sorted(parent for parent in models[name].parents if parent in models)
-        for name in sorted(models)
-    }
-    problems: list[Problem] = []
-    while True:
-        try:
-            return tuple(TopologicalSorter(edges).static_order()), tuple(problems)
-        except CycleError as error:
-            cycle: list[ModelName] = error.args[1]
-            problems.append(_circle(cycle, _place_of_read(models[cycle[0]], cycle[-2])))
-            edges[cycle[1]] = [each for each in edges[cycle[1]] if each != cycle[0]]
-
-
-def _circle(cycle: Sequence[ModelName], place: Place) -> Problem:
-    """A way from a model back to itself, told as who reads whom."""
-    if len(set(cycle)) == 1:
-        return Problem(
-            place=place,
-            message=f"{cycle[0]} reads itself, and this version does not evaluate models that do",
-            advice="Take what it needs from the models above it, such as with a window over all of "
-            "their rows. If another table of that name is meant, give the model another name.",
-        )
-    way = " reads ".join(str(name) for name in reversed(cycle))
-    return Problem(
-        place=place,
-        message=f"models read each other in a circle: {way}",
-        advice="Take one of these reads out, or split a model in two.",
     )
 
 
