@@ -180,3 +180,19 @@ def test_a_plan_without_work_is_explained_in_a_line(project: Path) -> None:
     promote(project)
     done = call("plan", "--explain", "--skip-backfill", "--project", project)
     assert done.stdout.endswith("Applying it does nothing.\n")
+
+
+def test_an_applied_plan_without_work_starts_no_spark_and_hides_what_is_as_in_production(
+    project: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.delenv("DAGSTER_HOME", raising=False)
+    promote(project)
+    edit(project / BEST, "SUM(orders)", "SUM(orders) + 1")
+    options = ["--skip-backfill", "--no-include-unmodified", "--auto-apply"]
+    done = call("plan", "dev", *options, "--project", project)
+    assert done.exit_code == 0, done.stderr
+    again = call("plan", "dev", *options, "--project", project)
+    assert again.stdout.startswith("Nothing to be done: dev is up to date.")
+    refused = call("query", "SELECT * FROM mart.revenue", "--env", "dev", "--project", project)
+    assert refused.exit_code == 1
+    assert "dev has no view of mart.revenue" in refused.stderr

@@ -115,9 +115,9 @@ def _on_environment(project: VdeProject, sql: str, environment: str) -> tuple[st
     from sqlglot.errors import SqlglotError
 
     from vde_dagster.app.view_names import shown_naming
-    from vde_dagster.core.names import environment_view
-    from vde_dagster.core.sql.rendering import replace_tables
-    from vde_dagster.core.sql.table_names import project_names
+    from vde_dagster.core.names import PRODUCTION, environment_view
+    from vde_dagster.core.sql.rendering import model_name_of, replace_tables
+    from vde_dagster.core.sql.table_names import project_names, tables_of
 
     try:
         statements = [each for each in sqlglot.parse(sql, read="spark") if each is not None]
@@ -129,6 +129,14 @@ def _on_environment(project: VdeProject, sql: str, environment: str) -> tuple[st
     shown = project.services.state.environment(environment)
     if shown is None:
         raise Refused(f"there is no environment {environment}; `vde environments` lists them.")
+    read = {model_name_of(each) for each in tables_of(query)}
+    absent = sorted(name for name in shown.hidden if name in read)
+    if absent:
+        raise Refused(
+            f"{environment} has no view of {', '.join(map(str, absent))}: it shows only what "
+            f"differs from {PRODUCTION}. Query {PRODUCTION}, or plan again with "
+            "--include-unmodified."
+        )
     # A source has no view: everybody reads the same one.
     naming = shown_naming(project.services, shown)
     views = {
