@@ -12,6 +12,7 @@ import pytest
 
 from tests.core.changes import (
     cases_columns,
+    cases_corners,
     cases_inputs,
     cases_lineage,
     cases_models,
@@ -31,6 +32,7 @@ CASES = [
     *cases_rows.CASES,
     *cases_lineage.CASES,
     *cases_stars.CASES,
+    *cases_corners.CASES,
     *cases_models.CASES,
     *cases_inputs.CASES,
     *cases_rules.CASES,
