@@ -5,7 +5,6 @@ from __future__ import annotations
 from datetime import timedelta
 from typing import Any
 
-import dagster as dg
 import pytest
 
 from tests.orchestration.conftest import DAILY, START, Sample
@@ -16,6 +15,7 @@ from vde_dagster.core.names import ModelName
 from vde_dagster.core.plan import Plan
 from vde_dagster.core.plan_options import PlanOptions
 from vde_dagster.orchestration.jobs import run_plan
+from vde_dagster.orchestration.location import open_location
 
 pytestmark = pytest.mark.spark
 
@@ -87,4 +87,6 @@ def test_only_what_was_asked_for_is_run(shop: Sample) -> None:
     run(shop, "dev", select=("mart.total",), include_unmodified=False)
     assert shop.rows("mart__dev.total") == [(25,)]
     assert not shop.spark.catalog.tableExists(f"{shop.catalog}.mart__dev.daily")
-    assert isinstance(shop.definitions("dev"), dg.Definitions)
+    followed = open_location(shop.project(), "dev").plan
+    assert followed is not None, "the edit of mart.daily is left"
+    assert ModelName("mart", "hourly") in followed.hidden, "it stays without a view"
