@@ -86,7 +86,7 @@ LISTS_OF_COLUMNS = [
 
 READS = [
     edit("what becomes rows and is missing is no row", ABC, "SELECT a, b, NULLIF(c, 1) AS c FROM raw.t", BREAKING("c", "m.y"), y=("SELECT n, v FROM (SELECT a * 1.0D AS a, c FROM m.x) UNPIVOT (v FOR n IN (a, c))", REACHED_ROWS), z=("SELECT COUNT(*) AS n FROM m.y", REACHED("n"))),
-    edit("the text that is split and unfolded", ABC, LOWER, READ, y=("SELECT x.a FROM m.x AS x LATERAL VIEW EXPLODE(SPLIT(x.b, ',')) l AS k", REACHED_ROWS)),
+    edit("the text that is split and unfolded", ABC, LOWER, READ, y=("SELECT x.a FROM m.x AS x LATERAL VIEW EXPLODE(SPLIT(x.b, 'p')) l AS k", REACHED_ROWS)),
     edit("the changed column is in a union of different rows inside", ABC, LOWER, READ, y=("SELECT s.a FROM (SELECT a, b FROM m.x UNION SELECT a, b FROM raw.u) AS s", REACHED_ROWS)),
     edit("the changed column makes rows different inside", ABC, LOWER, READ, y=("SELECT COUNT(*) AS n FROM (SELECT DISTINCT a, b FROM m.x) AS s", REACHED("n"))),
     edit("the changed column stands in a pair that is looked up", ABC, LOWER, READ, y=("SELECT a FROM raw.u WHERE (a, b) IN (SELECT a, b FROM m.x)", REACHED_ROWS)),
