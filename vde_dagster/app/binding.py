@@ -12,6 +12,8 @@ from vde_dagster.core.kind import Embedded, External
 from vde_dagster.core.names import ModelName, TableName
 from vde_dagster.core.plan import Plan
 from vde_dagster.core.snapshot import ModelSnapshot, VersionKey
+from vde_dagster.project.cache.models import ModelCache, known_models
+from vde_dagster.project.collector import looking_at_new_values_only
 from vde_dagster.project.model_files import read_model
 
 
@@ -65,7 +67,7 @@ def bind_environment(services: Services, environment: str) -> Binding | None:
     return Binding(
         environment=environment,
         revision=shown.revision,
-        graph=stored_graph(shown.snapshots),
+        graph=stored_graph(shown.snapshots, services.models),
         snapshots=shown.snapshots,
     )
 
@@ -80,6 +82,14 @@ def bind_plan(plan: Plan) -> Binding:
     )
 
 
-def stored_graph(snapshots: Mapping[ModelName, ModelSnapshot]) -> Graph:
-    """The models of stored snapshots, read from the text that was stored with them."""
-    return build_graph(read_model(snapshot.source) for snapshot in snapshots.values())
+@looking_at_new_values_only()
+def stored_graph(
+    snapshots: Mapping[ModelName, ModelSnapshot], cache: ModelCache | None = None
+) -> Graph:
+    """The models of stored snapshots, read from the text that was stored with them.
+
+    Those in ``cache`` are not read again.
+    """
+    with known_models(cache) as known:
+        models = (known.model(each.source, read_model) for each in snapshots.values())
+        return build_graph(models, known=known)

@@ -35,6 +35,7 @@ from vde_dagster.core.selection import select
 from vde_dagster.core.snapshot import ModelSnapshot, VersionKey
 from vde_dagster.core.sql.unresolved import guess
 from vde_dagster.ports.state import Environment
+from vde_dagster.project.cache.models import ModelCache
 from vde_dagster.project.signals import ready_intervals
 
 
@@ -132,7 +133,7 @@ def _basis(services: Services, environment: str, options: PlanOptions) -> _Basis
 def _compared(services: Services, graph: Graph, basis: _Basis) -> tuple[MixedGraph, Shown]:
     """The models that are planned, and what they are compared with."""
     before = basis.snapshots
-    shown = _graph_of(before, graph)
+    shown = _graph_of(before, graph, services.models)
     mixed = _selected(services, graph, shown, basis)
     _refuse_unknown(basis.options, mixed.graph)
     drifted = services.state.drifted(_versions(before.values(), mixed.graph))
@@ -307,12 +308,14 @@ def may_write(environment: str, owner: str | None) -> bool:
     return owner is None or environment in (owner, PRODUCTION)
 
 
-def _graph_of(before: Mapping[ModelName, ModelSnapshot], graph: Graph) -> Graph:
+def _graph_of(
+    before: Mapping[ModelName, ModelSnapshot], graph: Graph, cache: ModelCache | None
+) -> Graph:
     """The shown models as a graph; taken from the project's where none of them differs."""
     same = all(
         name in graph and graph[name].fingerprint == snapshot.fingerprint
         for name, snapshot in before.items()
     )
     if not same:
-        return stored_graph(before)
+        return stored_graph(before, cache)
     return Graph({node.name: node for node in graph if node.name in before})

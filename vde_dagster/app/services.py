@@ -12,6 +12,7 @@ from vde_dagster.ports.clock import Clock
 from vde_dagster.ports.engine import Engine
 from vde_dagster.ports.ids import Ids
 from vde_dagster.ports.state import State
+from vde_dagster.project.cache.models import ModelCache
 
 VALID_TO = "vde.valid-to"
 """The table property by which a source says up to when it is complete (seed 003, VTTS)."""
@@ -23,6 +24,7 @@ class Services:
 
     ``clock_sources`` are the sources whose valid-to time is the project's clock; empty for the
     wall clock. ``naming`` is how the project names the views of environments from now on.
+    ``models`` has models as they were read before.
     """
 
     state: State
@@ -32,6 +34,7 @@ class Services:
     ids: Ids
     clock_sources: tuple[ModelName, ...] = ()
     naming: ViewNaming = field(default_factory=ViewNaming)
+    models: ModelCache | None = None
 
     def project_now(self) -> datetime | None:
         """The project's clock (DESIGN.md section 2): the least valid-to time of its sources.

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import os
 from collections.abc import Iterable
 from dataclasses import dataclass
 from functools import cached_property
@@ -11,6 +12,7 @@ from typing import TYPE_CHECKING
 from vde_dagster.app.services import Services
 from vde_dagster.core.errors import ProjectInvalid
 from vde_dagster.core.names import TableName
+from vde_dagster.project.cache.models import FILE_NAME, ModelCache
 from vde_dagster.project.configuration import Configuration, read_configuration
 from vde_dagster.project.loading import ProjectFiles, load_files, load_project
 from vde_dagster.project.machine import RandomIds, SystemClock
@@ -53,7 +55,14 @@ class VdeProject:
         Raises:
             ProjectInvalid: Something is wrong in the files; all problems at once.
         """
-        return load_files(self.configuration)
+        return load_files(self.configuration, self.models)
+
+    @property
+    def models(self) -> ModelCache | None:
+        """Models as they were read before; None where the environment says ``VDE_CACHE=off``."""
+        if os.environ.get("VDE_CACHE", "").lower() == "off":
+            return None
+        return ModelCache(path=self.configuration.home / FILE_NAME)
 
     @cached_property
     def services(self) -> Services:
@@ -71,6 +80,7 @@ class VdeProject:
             ids=RandomIds(),
             clock_sources=self.configuration.clock_sources,
             naming=self.configuration.naming,
+            models=self.models,
         )
 
     @cached_property

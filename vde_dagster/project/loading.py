@@ -10,6 +10,7 @@ from typing import Final
 
 from vde_dagster.core.errors import Problem, ProjectInvalid
 from vde_dagster.core.graph import Graph, build_graph
+from vde_dagster.project.cache.models import KnownModels, ModelCache, known_models
 from vde_dagster.project.collector import looking_at_new_values_only
 from vde_dagster.project.configuration import Configuration, find_configuration
 from vde_dagster.project.problems import WARNINGS
@@ -30,14 +31,19 @@ class ProjectFiles:
     warnings: tuple[Problem, ...] = ()
 
 
-def load_files(configuration: Configuration) -> ProjectFiles:
+def load_files(configuration: Configuration, cache: ModelCache | None = None) -> ProjectFiles:
     """Read all models of a project. What they warn of is logged, too.
+
+    Args:
+        configuration: What ``vde.yaml`` says.
+        cache: Models as they were read before; without it all are read.
 
     Raises:
         ProjectInvalid: Something is wrong in any file, or the models do not fit together. The
             graph is checked as far as the files that can be read allow.
     """
-    return _told(_load(configuration, []))
+    with known_models(cache) as known:
+        return _told(_load(configuration, [], known=known))
 
 
 def load_project(folder: Path) -> ProjectFiles:
@@ -72,16 +78,22 @@ def _told(files: ProjectFiles) -> ProjectFiles:
 
 @looking_at_new_values_only()
 def _load(
-    configuration: Configuration, problems: list[Problem], *, declare: bool = False
+    configuration: Configuration,
+    problems: list[Problem],
+    *,
+    declare: bool = False,
+    known: KnownModels | None = None,
 ) -> ProjectFiles:
     """Read all files; ``declare`` puts sources that nothing declares into the graph, too."""
     unread = Unread()
     python = read_python_files(configuration.folder, problems)
+    if problems:
+        known = None  # what a file of Python cannot do here, it may do elsewhere
     sources = chain(
         declared_sources(configuration, problems, unread),
         model_sources(configuration, python, problems, unread),
     )
-    models = read_models(sources, python, problems, unread)
+    models = read_models(sources, python, problems, unread, known)
     enabled = [model for model in models if model.enabled]
     disabled = {model.name for model in models if not model.enabled}
     if declare:
@@ -89,7 +101,7 @@ def _load(
         enabled += undeclared_sources(enabled, unread=unread, disabled=disabled, defaults=defaults)
     problems += ambiguous_names(enabled, configuration.naming)
     try:
-        graph = build_graph(enabled, unread=unread, disabled=disabled)
+        graph = build_graph(enabled, unread=unread, disabled=disabled, known=known)
     except ProjectInvalid as error:
         raise ProjectInvalid([*problems, *error.problems]) from None
     if problems:

@@ -15,6 +15,7 @@ from typing import Final
 from vde_dagster.core.errors import Place, Problem, ProjectInvalid
 from vde_dagster.core.model import Model, ModelSource
 from vde_dagster.core.names import InvalidName, ModelName
+from vde_dagster.project.cache.models import KnownModels
 from vde_dagster.project.configuration import Configuration
 from vde_dagster.project.macros.files import load_user_macros
 from vde_dagster.project.macros.user import UserMacro
@@ -137,13 +138,24 @@ def _attachments(
 
 
 def read_models(
-    sources: Iterable[ModelSource], python: PythonFiles, problems: list[Problem], unread: Unread
+    sources: Iterable[ModelSource],
+    python: PythonFiles,
+    problems: list[Problem],
+    unread: Unread,
+    known: KnownModels | None = None,
 ) -> list[Model]:
-    """The models of texts; those that cannot be read are told, and noted in ``unread``."""
+    """The models of texts; those that cannot be read are told, and noted in ``unread``.
+
+    Those in ``known`` are not read again.
+    """
+
+    def read(source: ModelSource) -> Model:
+        return read_model(source, functions=python.functions, signals=python.signals)
+
     models: list[Model] = []
     for source in sources:
         try:
-            model = read_model(source, functions=python.functions, signals=python.signals)
+            model = known.model(source, read) if known is not None else read(source)
         except ProjectInvalid as error:
             problems += error.problems
             unread.add(source.path, source.text)

@@ -1,0 +1,125 @@
+"""What a model follows from, as one digest: its texts, and the code that reads them."""
+
+from __future__ import annotations
+
+import ast
+import hashlib
+import sys
+from collections.abc import Mapping
+from functools import lru_cache
+from importlib.metadata import version
+from importlib.resources import files
+from importlib.resources.abc import Traversable
+from typing import Final
+
+from sqlglot import tokenizer_core
+
+from vde_dagster.core.fingerprint import SCHEME, hash_parts
+from vde_dagster.core.model import ModelSource
+from vde_dagster.project.model_files import is_macro_file
+from vde_dagster.version import __version__
+
+_READING: Final = ("core", "kinds", "project")
+"""The rooms whose code decides what a model is."""
+
+
+@lru_cache(maxsize=1)
+def code_digest() -> str:
+    """This package's own code, and the versions of what it reads SQL with."""
+    own = hashlib.blake2b(digest_size=16)
+    for room in _READING:
+        for name, content in _python_files(files("vde_dagster") / room, room):
+            own.update(f"{name} {len(content)} ".encode())
+            own.update(content)
+    compiled = getattr(tokenizer_core, "__file__", "").rpartition(".")[2]
+    return hash_parts(
+        SCHEME, __version__, own.hexdigest(), version("sqlglot"), compiled, sys.version
+    )
+
+
+def _python_files(folder: Traversable, name: str) -> list[tuple[str, bytes]]:
+    found: list[tuple[str, bytes]] = []
+    for each in sorted(folder.iterdir(), key=lambda each: each.name):
+        inner = f"{name}/{each.name}"
+        if each.is_dir():
+            found += _python_files(each, inner)
+        elif each.name.endswith(".py"):
+            found.append((inner, each.read_bytes()))
+    return found
+
+
+def source_digest(source: ModelSource) -> str:
+    """The text of a model with its settings and all files that are attached to it."""
+    return hash_parts(
+        code_digest(),
+        source.path.as_posix(),
+        source.text,
+        f"{len(source.defaults)}",
+        *_flat(source.defaults),
+        *_flat({path: _digest(text) for path, text in source.attachments.items()}),
+    )
+
+
+def _flat(mapping: Mapping[str, str]) -> list[str]:
+    return [text for pair in sorted(mapping.items()) for text in pair]
+
+
+@lru_cache(maxsize=4096)
+def _digest(text: str) -> str:
+    """The same files are attached to many models, so each text is hashed once."""
+    return hash_parts(text)
+
+
+def is_lasting(source: ModelSource) -> bool:
+    """Whether a model follows from its texts alone.
+
+    A Python model's code is run when it is read, and may do whatever Python can. So may a macro's,
+    but most macros do not.
+    """
+    return source.path.suffix == ".sql" and all(
+        _is_closed(text) for path, text in source.attachments.items() if is_macro_file(path)
+    )
+
+
+_CLOSED: Final = frozenset(
+    {
+        "__future__", "abc", "bisect", "calendar", "collections", "contextlib", "copy",
+        "dataclasses", "datetime", "decimal", "enum", "fractions", "functools", "hashlib", "heapq",
+        "itertools", "json", "keyword", "math", "numbers", "operator", "re", "sqlglot",
+        "statistics", "string", "textwrap", "types", "typing", "unicodedata", "vde_dagster",
+    }
+)  # fmt: skip
+"""Modules whose functions give the same for the same arguments, but for those in `_OPEN`."""
+
+_OPEN: Final = frozenset(
+    {
+        "__builtins__", "__import__", "breakpoint", "compile", "eval", "exec", "getattr", "globals",
+        "hash", "id", "input", "locals", "now", "open", "today", "utcnow", "vars",
+    }
+)  # fmt: skip
+
+
+@lru_cache(maxsize=256)
+def _is_closed(text: str) -> bool:
+    """Whether code reads nothing but its arguments: no file, no clock, no setting of the machine.
+
+    Judged by the names in it, and in doubt it does.
+    """
+    try:
+        tree = ast.parse(text)
+    except (SyntaxError, ValueError, MemoryError, RecursionError):
+        return False
+    return all(_is_closed_node(node) for node in ast.walk(tree))
+
+
+def _is_closed_node(node: ast.AST) -> bool:
+    match node:
+        case ast.Import(names=names):
+            return all(each.name.split(".", maxsplit=1)[0] in _CLOSED for each in names)
+        case ast.ImportFrom(module=module, level=level, names=names):
+            known = level == 0 and (module or "").split(".", maxsplit=1)[0] in _CLOSED
+            return known and all(each.name not in _OPEN for each in names)
+        case ast.Name(id=name) | ast.Attribute(attr=name):
+            return name not in _OPEN
+        case _:
+            return True

@@ -1,0 +1,222 @@
+"""Models as they were read before, and what was derived of them, in a file of the project.
+
+An entry is found by a digest of all that it follows from, so it is never wrong, only missing: after
+any edit, and after any change of the code that reads. Syntax trees stay packed until somebody
+asks for them. What is wrong with a model is never kept.
+"""
+
+from __future__ import annotations
+
+import json
+import zlib
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from contextlib import contextmanager
+from dataclasses import dataclass, field, fields
+from pathlib import Path
+from typing import Final, cast
+
+from sqlglot import exp
+
+from vde_dagster.core.dsha import Column
+from vde_dagster.core.fingerprint import hash_parts
+from vde_dagster.core.graph import Derived, Node
+from vde_dagster.core.kind import Embedded
+from vde_dagster.core.model import Body, Model, ModelSource, Query, SeedRows
+from vde_dagster.core.names import ModelName
+from vde_dagster.core.sql.canonical import CanonicalQuery
+from vde_dagster.project.cache.entries import Entries, Parts, opened
+from vde_dagster.project.cache.keys import is_lasting, source_digest
+from vde_dagster.project.cache.trees import Json, Unkept, pack_trees, unpack_trees
+from vde_dagster.project.cache.values import pack, unpack
+
+FILE_NAME: Final = "parsed_models.sqlite"
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class ModelCache:
+    """The file in which models are kept. Where it cannot be used, all is read anew."""
+
+    path: Path
+
+    @contextmanager
+    def known(self) -> Iterator[KnownModels]:
+        """What is kept; what is learned meanwhile is written at the end."""
+        with opened(self.path) as entries:
+            yield KnownModels(entries)
+
+
+@contextmanager
+def known_models(cache: ModelCache | None) -> Iterator[KnownModels]:
+    """What a cache has; without one nothing is known, and nothing kept."""
+    if cache is None:
+        yield KnownModels(None)
+    else:
+        with cache.known() as known:
+            yield known
+
+
+@dataclass(slots=True)
+class KnownModels:
+    """Models and what was derived of them: looked up, and else noted (`Derivations`)."""
+
+    entries: Entries | None
+    _columns: dict[ModelName, tuple[tuple[Column, ...], str]] = field(default_factory=dict)
+
+    def model(self, source: ModelSource, read: Callable[[ModelSource], Model]) -> Model:
+        """The model of a source: as it was read before, else as it is read now.
+
+        Raises:
+            ProjectInvalid: It cannot be read.
+        """
+        if self.entries is None or source.path.suffix != ".sql":
+            return read(source)
+        key = f"model {source_digest(source)}"
+        kept = self.entries.get(key)
+        if kept is not None:
+            return _unpacked_model(kept, source)
+        model = read(source)
+        if is_lasting(model.source):
+            self._put(key, lambda: _packed_model(model, source))
+        return model
+
+    def find(
+        self, model: Model, above: Mapping[ModelName, Node], *, undeclared: bool
+    ) -> Derived | None:
+        """What follows from a model beside the nodes above it."""
+        if self.entries is None or not is_lasting(model.source):
+            return None
+        kept = self.entries.get(self._key(model, above, undeclared=undeclared))
+        return _unpacked_derived(kept) if kept is not None else None
+
+    def keep(
+        self, model: Model, above: Mapping[ModelName, Node], derived: Derived, *, undeclared: bool
+    ) -> None:
+        """Know it from now on."""
+        if self.entries is not None and is_lasting(model.source):
+            key = self._key(model, above, undeclared=undeclared)
+            self._put(key, lambda: _packed_derived(derived))
+
+    def _put(self, key: str, packed: Callable[[], Parts]) -> None:
+        assert self.entries is not None, "there is a file"
+        try:
+            self.entries.put(key, packed())
+        except Unkept:
+            return
+
+    def _key(self, model: Model, above: Mapping[ModelName, Node], *, undeclared: bool) -> str:
+        """All that follows from a model: itself, and what it may know of those above it."""
+        parts = [str(undeclared)]
+        waiting, seen = [model], {model.name}
+        while waiting:  # an EMBEDDED parent stands in the query: what that reads counts, too
+            each = waiting.pop()
+            parts += [source_digest(each.source), each.start.isoformat()]
+            for parent in each.parents:
+                parts += [str(parent), self._columns_of(above[parent])]
+                inner = above[parent].model
+                if isinstance(inner.kind, Embedded) and parent not in seen:
+                    seen.add(parent)
+                    waiting.append(inner)
+        return f"derived {hash_parts(*parts)}"
+
+    def _columns_of(self, node: Node) -> str:
+        """A digest of a node's columns, made once for all that read it."""
+        columns, digest = self._columns.get(node.name, ((), ""))
+        if columns is not node.columns or not digest:
+            texts = (text for each in node.columns for text in (each.name, each.type))
+            digest = hash_parts(*texts)
+            self._columns[node.name] = (node.columns, digest)
+        return digest
+
+
+def _packed_model(model: Model, source: ModelSource) -> Parts:
+    body = model.body
+    trees = [*body.before, body.expression, *body.after] if isinstance(body, Query) else []
+    facts: dict[str, object] = {
+        "model": {
+            each.name: pack(value)
+            for each in fields(model)
+            if each.name not in ("body", "source")
+            and (value := getattr(model, each.name)) != each.default
+        },
+        "query": [body.dialect, len(body.before), len(body.after)]
+        if isinstance(body, Query)
+        else None,
+        "seed": _name_of(body.text, source) if isinstance(body, SeedRows) else None,
+        "defaults": dict(model.source.defaults),
+        "attachments": sorted(model.source.attachments),
+    }
+    return [json.dumps(facts, separators=(",", ":")).encode(), pack_trees(trees)]
+
+
+def _name_of(text: str, source: ModelSource) -> str:
+    found = (path for path, each in source.attachments.items() if each == text)
+    name = next(found, None)
+    if name is None:
+        raise Unkept("a seed without a file")
+    return name
+
+
+def _unpacked_model(kept: Parts, source: ModelSource) -> Model:
+    facts = json.loads(kept[0])
+    attached = {path: source.attachments[path] for path in facts["attachments"]}
+    own = ModelSource(
+        path=source.path, text=source.text, defaults=facts["defaults"], attachments=attached
+    )
+    given = {key: unpack(value) for key, value in facts["model"].items()}
+    return Model(**given, source=own, body=_unpacked_body(facts, kept[1], source))
+
+
+def _unpacked_body(facts: Mapping[str, Json], trees: bytes, source: ModelSource) -> Body:
+    seed = facts["seed"]
+    if facts["query"] is None:
+        return SeedRows(text=source.attachments[cast("str", seed)]) if seed is not None else None
+    dialect, before, after = cast("tuple[str, int, int]", facts["query"])
+    makers: dict[str, Callable[[], object]] = {"expression": lambda: unpack_trees(trees)[before]}
+    known: dict[str, object] = {"dialect": dialect}
+    if before:
+        makers["before"] = lambda: tuple(unpack_trees(trees)[:before])
+    else:
+        known["before"] = ()
+    if after:
+        makers["after"] = lambda: tuple(unpack_trees(trees)[before + 1 :])
+    else:
+        known["after"] = ()
+    return Query.deferred(makers, **known)
+
+
+def _packed_derived(derived: Derived) -> Parts:
+    canonical = derived.canonical
+    facts = {
+        "columns": pack(derived.columns),
+        "own": pack(canonical.columns) if canonical is not None else None,
+        "is_bound": canonical.is_bound if canonical is not None else None,
+        "data": derived.data,
+        "metadata": derived.metadata,
+    }
+    text = json.dumps(facts, separators=(",", ":")).encode()
+    if canonical is None:
+        return [text]
+    meaning = json.dumps(pack(canonical.meaning), separators=(",", ":")).encode()
+    return [text, pack_trees([canonical.expression]), zlib.compress(meaning, 1)]
+
+
+def _unpacked_derived(kept: Parts) -> Derived:
+    facts = json.loads(kept[0])
+    return Derived(
+        canonical=_unpacked_query(facts, kept[1:]) if facts["own"] is not None else None,
+        columns=unpack(facts["columns"]),
+        data=facts["data"],
+        metadata=facts["metadata"],
+    )
+
+
+def _unpacked_query(facts: Mapping[str, Json], packed: Sequence[bytes]) -> CanonicalQuery:
+    tree, meaning = packed
+    return CanonicalQuery.deferred(
+        {
+            "expression": lambda: cast("exp.Query", unpack_trees(tree)[0]),
+            "meaning": lambda: unpack(json.loads(zlib.decompress(meaning))),
+        },
+        columns=unpack(facts["own"]),
+        is_bound=facts["is_bound"],
+    )
