@@ -191,15 +191,10 @@ class Applying:
         model = self.plan.graph[change.name].model
         for batch in batches(model, self._left(change)):
             if common([batch], self._left(change)):
+                within = self.plan.options.bounds(self.plan.environment)
                 yield from evaluate_range(
-                    self.services, self.binding, change.name, batch, within=self._within()
+                    self.services, self.binding, change.name, batch, within=within
                 )
-
-    def _within(self) -> Interval | None:
-        """The time outside of which no session begins an interval."""
-        options = self.plan.options
-        bounded = options.bounds_backfills and self.plan.environment != PRODUCTION
-        return options.asked if bounded else None
 
     def _left(self, change: ModelChange) -> tuple[Interval, ...]:
         """What of a plan's intervals is to be evaluated still: missing, or marked as outdated."""

@@ -131,19 +131,13 @@ def workloads(
 
 def _leaves_out(holdings: Holdings, options: PlanOptions) -> bool:
     """Whether options leave something out that could be evaluated."""
-    return options.skip_backfill or _bounds(holdings, options) is not None
-
-
-def _bounds(holdings: Holdings, options: PlanOptions) -> Interval | None:
-    """The time to which evaluations are bounded; in production only restatements are."""
-    bounded = options.bounds_backfills and holdings.environment != PRODUCTION
-    return options.asked if bounded else None
+    return options.skip_backfill or options.bounds(holdings.environment) is not None
 
 
 def _missing(
     question: _Question, holdings: Holdings, options: PlanOptions
 ) -> dict[ModelName, tuple[Interval, ...]]:
-    within = _bounds(holdings, options)
+    within = options.bounds(holdings.environment)
     if options.empty_backfill:
         return _unrecorded(question, holdings, within)
     writes: Collection[ModelName] = holdings.writes

@@ -69,6 +69,13 @@ class PlanOptions:
         """Whether what is missing is evaluated between start and end only."""
         return (self.start, self.end) != (None, None)
 
+    def bounds(self, environment: str) -> Interval | None:
+        """The time outside of which nothing that is missing is evaluated; None for no bounds.
+
+        In production only restatements are bounded.
+        """
+        return self.asked if self.bounds_backfills and environment != PRODUCTION else None
+
 
 DEFAULT_OPTIONS: Final = PlanOptions()
 
