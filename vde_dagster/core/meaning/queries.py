@@ -283,7 +283,8 @@ class _QueryReader:
         distinct = query.args.get("distinct")
         if limits or (isinstance(distinct, exp.Distinct) and distinct.args.get("on")):
             parts = [self.expressions.part(each, scope) for each in limits]
-            chance = not order and found.rows.base != ONE_ROW
+            # SORT BY and CLUSTER BY order each partition for itself.
+            chance = query.args.get("order") is None and found.rows.base != ONE_ROW
             rows = found.rows.then("limit", [*order, *parts], volatile=chance)
             return replace(found, rows=rows)
         if order and query is not self.whole:
