@@ -67,18 +67,21 @@ def opened(path: Path, most_bytes: int = MOST_BYTES) -> Iterator[Entries]:
     """Look into a file, which may be missing.
 
     Args:
-        path: The file. It is made by the first look that has something to keep.
+        path: The file. It is made, with its folder, by the first look that has something to keep
+            and ends well: a project that cannot be read leaves nothing behind.
         most_bytes: How large it may become. What was not used for longest goes first, never what
             was used in this look.
     """
     connection = _connected(path) if _is_there(path) else None
     entries = Entries(connection=connection)
+    may_make = False
     try:
         yield entries
+        may_make = True
     finally:
         if connection is not None:
             connection.close()
-        if entries.new:
+        if entries.new and (may_make or _is_there(path)):
             _write(path, entries, most_bytes)
 
 
