@@ -61,16 +61,13 @@ def unaffected_descendants(differences: Differences) -> list[Difference]:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class FalseClaim:
-    """Something that was said of a model's rows and is not so."""
+    """Something that was said of a model's rows and is not so.
+
+    ``spares`` where that was: nothing that was edited reaches the model, which was not edited.
+    """
 
     told: str
-    difference: Difference | None = None
-
-    @property
-    def is_of_unaffected_descendant(self) -> bool:
-        """Whether a model below a change was said to keep its rows."""
-        said = self.difference
-        return said is not None and said.category is Category.INDIRECT_NON_BREAKING
+    spares: bool = False
 
 
 def false_claims(
@@ -83,31 +80,33 @@ def false_claims(
     before, after = (
         database.tables(each, revisions.data_set) for each in (revisions.before, revisions.after)
     )
-    for difference in there.values():
-        yield from _false(difference, database, before, after)
-    for difference in back.values():
-        yield from _false(difference, database, after, before)
+    told = [_false(each, database, before, after) for each in there.values()]
+    told += [_false(each, database, after, before) for each in back.values()]
+    edited = {
+        name for name, _ in revisions.before.texts().items() ^ revisions.after.texts().items()
+    }
+    for difference, wrong in zip((*there.values(), *back.values()), told, strict=True):
+        if wrong:
+            spares = _is_unaffected(difference) and str(difference.name) not in edited
+            yield FalseClaim(told=f"{difference.name} {wrong}: {difference}", spares=spares)
     yield from _false_hashes(revisions, database, before)
 
 
-def _false(
-    difference: Difference, database: Database, before: Tables, after: Tables
-) -> Iterator[FalseClaim]:
+def _false(difference: Difference, database: Database, before: Tables, after: Tables) -> str:
+    """What is wrong about a difference, for people; empty where nothing is."""
     name = str(difference.name)
     if name not in before or before[name] == after.get(name, before[name]):
-        return  # nothing to compare, or one table for both
+        return ""  # nothing to compare, or one table for both
     old, new = database.rows(before[name]), database.rows(after[name])
     claimed = _kept(difference, new)
     missing = [each for each in claimed if each not in old.columns]
-    told = ""
     if _is_unaffected(difference) and set(old.columns) != set(new.columns):
-        told = f"is unaffected, and its columns were {old.columns}"
-    elif missing:
-        told = f"has {missing} anew, and that is not told"
-    elif claimed and old.of(claimed) != new.of(claimed):
-        told = f"keeps {claimed}, and {old.of(claimed)} became {new.of(claimed)}"
-    if told:
-        yield FalseClaim(told=f"{name} {told}: {difference}", difference=difference)
+        return f"is unaffected, and its columns were {old.columns}"
+    if missing:
+        return f"has {missing} anew, and that is not told"
+    if claimed and old.of(claimed) != new.of(claimed):
+        return f"keeps {claimed}, and {old.of(claimed)} became {new.of(claimed)}"
+    return ""
 
 
 def _is_unaffected(difference: Difference) -> bool:

@@ -55,7 +55,7 @@ def _union_all(query: Query) -> Query:
     ctes = tuple((name, _union_all(each)) for name, each in query.ctes)
     body = query.body
     if isinstance(body, Compound):
-        body = replace(body, kind="UNION ALL")
+        body = replace(body, kinds=tuple("UNION ALL" for _ in body.kinds))
     return Query(body, ctes)
 
 
@@ -149,7 +149,7 @@ def _outer_names_win(query: Query) -> Query:
     body = query.body
     if isinstance(body, Select):
         return replace(query, body=select(body))
-    return replace(query, body=replace(body, left=select(body.left), right=select(body.right)))
+    return replace(query, body=replace(body, sides=tuple(map(select, body.sides))))
 
 
 def _without(inner: Query, outer: Query) -> Query:

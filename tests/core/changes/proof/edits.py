@@ -8,6 +8,7 @@ from dataclasses import replace
 from tests.core.changes.proof.queries import (
     INT,
     LIST,
+    USING,
     Group,
     Projection,
     Ref,
@@ -18,7 +19,7 @@ from tests.core.changes.proof.queries import (
     Term,
 )
 from tests.core.changes.proof.scopes import Site, visible
-from tests.core.changes.proof.shapes import JOINS, explode, kept, ordered, total
+from tests.core.changes.proof.shapes import JOINS, beside, explode, kept, ordered, total
 from tests.core.changes.proof.terms import AGGREGATES, PLAIN, WINDOWS, Choices
 
 Edit = Callable[[Choices, Site], Select | None]
@@ -251,17 +252,19 @@ def change_join(choices: Choices, site: Site) -> Select | None:
     if len(select.sources) < 2:
         return None
     one, two = select.sources[0], select.sources[1]
+    alone = (one, replace(two, join=""))
+    sides = [visible(Select((each,), ()), site.relations) for each in alone]
     match choices.number(5):
         case 0:
-            return replace(select, sources=(one,))
+            return replace(select, sources=(one, *select.sources[2:]))
         case 1 | 2:
-            sides = [
-                visible(Select((each,), ()), site.relations)
-                for each in (one, replace(two, join=""))
-            ]
             two = replace(two, on=(choices.match(*sides), *two.on[1:]))
         case _:
-            two = replace(two, join=choices.pick([each for each in JOINS if each != two.join]))
+            on = two.on or (choices.match(*sides),)
+            two = replace(
+                two, join=choices.pick([each for each in JOINS if each != two.join]), on=on
+            )
+    two = two if two.join in JOINS else replace(two, join="JOIN")
     return replace(select, sources=(one, two, *select.sources[2:]))
 
 
@@ -270,11 +273,38 @@ def add_join(choices: Choices, site: Site) -> Select | None:
     select = site.select
     if len(select.sources) > 1 or select.unnest is not None:
         return None
-    relation = choices.relation(site.relations)
-    right = visible(Select((Source("y", relation),), ()), site.relations)
-    on = (choices.match(site.columns, right),)
-    joined = Source("y", relation, choices.pick(JOINS), on)
+    if not isinstance(select.sources[0].relation, str):
+        return None
+    joined = beside(choices, select.sources, site.relations, "y")
     return replace(select, sources=(*select.sources, joined))
+
+
+def swap_tables(choices: Choices, site: Site) -> Select | None:
+    """The tables of a join the other way around."""
+    sources = site.select.sources
+    if len(sources) < 2:
+        return None
+    one, two = sources[:2]
+    turned = (
+        replace(two, join="", on=()),
+        replace(one, join=two.join, on=two.on),
+    )
+    return replace(site.select, sources=(*turned, *sources[2:]))
+
+
+def move_condition(choices: Choices, site: Site) -> Select | None:
+    """A condition of WHERE that stands in ON, or the other way around."""
+    select = site.select
+    if len(select.sources) < 2 or not select.sources[1].on:
+        return None
+    one, two, *rest = select.sources
+    if len(two.on) > 1:
+        where, on = (*select.where, two.on[-1]), two.on[:-1]
+    elif select.where and two.on[0].text != USING:
+        where, on = select.where[:-1], (*two.on, select.where[-1])
+    else:
+        return None
+    return replace(select, where=where, sources=(one, replace(two, on=on), *rest))
 
 
 def change_relation(choices: Choices, site: Site) -> Select | None:

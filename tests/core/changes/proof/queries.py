@@ -40,6 +40,7 @@ class Ref:
         return f"{self.alias}.{self.column}" if self.alias else self.column
 
 
+EQUAL, USING = "{0} = {1}", "USING ({0.column})"
 CONSTANTS = {
     INT: Ref("", "CAST(7 AS INT)", INT),
     TEXT: Ref("", "CAST('q' AS STRING)", TEXT),
@@ -90,7 +91,9 @@ class Style(Enum):
     NAMES = auto()
     ORDINALS = auto()
     ALL = auto()
+    OUTPUTS = auto()  # GROUP BY the names of the result
     ROLLUP = auto()
+    CUBE = auto()
 
 
 @dataclass(frozen=True, slots=True)
@@ -109,6 +112,7 @@ class Order:
     keys: tuple[str, ...]
     descending: bool = False
     limit: int | None = None
+    offset: int = 0
 
     def sql(self, positions: Mapping[str, int]) -> str:
         """Its clauses, for the positions of projections."""
@@ -122,12 +126,17 @@ class Order:
         if self.descending:
             keys[0] += " DESC"
         limit = "" if self.limit is None else f" LIMIT {self.limit}"
+        limit += f" OFFSET {self.offset}" if limit and self.offset else ""
         return f" ORDER BY {', '.join(keys)}{limit}"
 
 
 @dataclass(frozen=True, slots=True)
 class Select:
-    """One SELECT."""
+    """One SELECT.
+
+    ``bare`` writes no aliases before columns where none are needed, ``named`` writes windows in a
+    clause of their own.
+    """
 
     sources: tuple[Source, ...]
     projections: tuple[Projection, ...]
@@ -139,6 +148,7 @@ class Select:
     order: Order | None = None
     unnest: Ref | None = None
     bare: bool = False
+    named: bool = False
 
     @property
     def names(self) -> tuple[str, ...]:
@@ -153,8 +163,9 @@ class Select:
         """Its text; a bare one names no table where none is needed to tell columns apart."""
         if self.bare and self._is_clear:
             return map_refs(replace(self, bare=False), _without_alias).sql(names)
+        windows = self._windows(names) if self.named else {}
         text = f"SELECT {'DISTINCT ' * self.distinct}"
-        text += ", ".join(_projection(each, names) for each in self.projections)
+        text += ", ".join(_projection(each, names, windows) for each in self.projections)
         text += f" FROM {''.join(_source(each, names) for each in self.sources)}"
         if self.unnest is not None:
             text += f" LATERAL VIEW EXPLODE({self.unnest}) v AS w"
@@ -162,9 +173,17 @@ class Select:
             text += f" WHERE {' AND '.join(each.sql(names) for each in self.where)}"
         if self.group is not None:
             text += self._group(self.group, names)
-        for word, term in (("HAVING", self.having), ("QUALIFY", self.qualify)):
-            text += f" {word} {term.sql(names)}" if term is not None else ""
+        text += f" HAVING {self.having.sql(names)}" if self.having is not None else ""
+        if windows:
+            text += f" WINDOW {', '.join(f'{name} AS {each}' for each, name in windows.items())}"
+        text += f" QUALIFY {self.qualify.sql(names)}" if self.qualify is not None else ""
         return text if self.order is None else text + self.order.sql(self._positions())
+
+    def _windows(self, names: Mapping[str, str]) -> dict[str, str]:
+        """What stands behind OVER in the projections, with a name for each."""
+        terms = (each.term for each in self.projections if each.term.role is Role.WINDOW)
+        found = dict.fromkeys(each.sql(names).partition("OVER ")[2] for each in terms)
+        return {each: f"w{index}" for index, each in enumerate(found, start=1)}
 
     @property
     def _is_clear(self) -> bool:
@@ -182,8 +201,10 @@ class Select:
                 return " GROUP BY ALL"
             case Style.ORDINALS:
                 return f" GROUP BY {', '.join(str(self._positions()[key]) for key in group.keys)}"
-            case Style.ROLLUP:
-                return f" GROUP BY ROLLUP ({', '.join(keys)})"
+            case Style.OUTPUTS:
+                return f" GROUP BY {', '.join(group.keys)}"
+            case Style.ROLLUP | Style.CUBE:
+                return f" GROUP BY {group.style.name} ({', '.join(keys)})"
             case _:
                 return f" GROUP BY {', '.join(keys)}"
 
@@ -228,8 +249,11 @@ def _is_kept(each: Projection) -> bool:
     return each.term.text == "{0}" and each.term.refs[0].column == each.name
 
 
-def _projection(each: Projection, names: Mapping[str, str]) -> str:
+def _projection(each: Projection, names: Mapping[str, str], windows: Mapping[str, str]) -> str:
     text = each.term.sql(names)
+    if windows and each.term.role is Role.WINDOW:
+        function, _, window = text.partition("OVER ")
+        text = f"{function}OVER {windows[window]}"
     return text if _is_kept(each) else f"{text} AS {each.name}"
 
 
@@ -241,23 +265,32 @@ def _source(each: Source, names: Mapping[str, str]) -> str:
     text = text if text == each.alias else f"{text} AS {each.alias}"
     if not each.join:
         return text
-    on = f" ON {' AND '.join(term.sql(names) for term in each.on)}" if each.on else ""
-    return f" {each.join} {text}{on}"
+    if not each.on:
+        return f" {each.join} {text}"
+    if each.on[0].text == USING and len(each.on) == 1:
+        return f" {each.join} {text} {each.on[0].sql(names)}"
+    on = " AND ".join(term.sql(names) for term in map(_in_on, each.on))
+    return f" {each.join} {text} ON {on}"
+
+
+def _in_on(term: Term) -> Term:
+    return replace(term, text=EQUAL) if term.text == USING else term
 
 
 @dataclass(frozen=True, slots=True)
 class Compound:
-    """Two SELECTs in a set operation."""
+    """SELECTs in set operations: ``kinds`` stand between ``sides``."""
 
-    kind: str
-    left: Select
-    right: Select
+    kinds: tuple[str, ...]
+    sides: tuple[Select, ...]
     order: Order | None = None
 
     def sql(self, names: Mapping[str, str]) -> str:
         """Its text."""
-        text = f"{self.left.sql(names)} {self.kind} {self.right.sql(names)}"
-        positions = {name: index for index, name in enumerate(self.left.names, start=1)}
+        text = self.sides[0].sql(names)
+        for kind, side in zip(self.kinds, self.sides[1:], strict=True):
+            text += f" {kind} {side.sql(names)}"
+        positions = {name: index for index, name in enumerate(self.sides[0].names, start=1)}
         return text if self.order is None else text + self.order.sql(positions)
 
 
@@ -290,4 +323,4 @@ def map_selects(query: Query, change: Callable[[Select], Select]) -> Query:
     body = query.body
     if isinstance(body, Select):
         return Query(changed(body), ctes)
-    return Query(replace(body, left=changed(body.left), right=changed(body.right)), ctes)
+    return Query(replace(body, sides=tuple(map(changed, body.sides))), ctes)

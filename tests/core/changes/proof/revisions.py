@@ -9,10 +9,11 @@ from random import Random
 from tests.core.changes.proof import edits, rewrites, shapes
 from tests.core.changes.proof.edits import Edit
 from tests.core.changes.proof.execution import DATA_SETS
+from tests.core.changes.proof.generation import merged, model, project, shadowed
 from tests.core.changes.proof.projects import HIDDEN, KINDS, Project, repaired_project
 from tests.core.changes.proof.rewrites import Rewrite
 from tests.core.changes.proof.scopes import sites, with_site
-from tests.core.changes.proof.shapes import Shape, model, project
+from tests.core.changes.proof.shapes import Shape
 from tests.core.changes.proof.terms import Choices
 
 WAYS = 4
@@ -105,6 +106,8 @@ STEPS: Sequence[Step] = (
             edits.change_filter,
             edits.change_join,
             edits.add_join,
+            edits.swap_tables,
+            edits.move_condition,
             edits.change_relation,
             edits.change_group,
             edits.change_having,
@@ -117,8 +120,8 @@ STEPS: Sequence[Step] = (
         query_step(each)
         for each in (
             rewrites.change_operation,
-            rewrites.add_to_both_sides,
-            rewrites.swap_sides,
+            rewrites.add_to_all_sides,
+            rewrites.turn_sides,
             rewrites.swap_conditions,
             rewrites.split_between,
             rewrites.rename_alias,
@@ -128,6 +131,11 @@ STEPS: Sequence[Step] = (
             rewrites.rename_common,
             rewrites.add_unused_common,
             rewrites.wrap,
+            rewrites.lift_condition,
+            rewrites.sink_condition,
+            rewrites.group_instead,
+            rewrites.turn_comparison,
+            rewrites.spell_otherwise,
         )
     ),
     change_kind,
@@ -175,7 +183,7 @@ FOCI: Mapping[str, Focus] = {
     "any": Focus(),
     "columns": Focus(shapes=[shapes.flat], edits=[(0, COLUMNS)]),
     "distinct": Focus(shapes=[shapes.distinct], edits=[_select(edits.add_column)]),
-    "union": Focus(shapes=[shapes.merged], edits=[_query(rewrites.add_to_both_sides)]),
+    "union": Focus(shapes=[merged], edits=[_query(rewrites.add_to_all_sides)]),
     "constants": Focus(shapes=[shapes.constants], edits=[_select(edits.add_aggregate)]),
     "middle": Focus(
         shapes=[shapes.flat, None],
@@ -195,13 +203,16 @@ FOCI: Mapping[str, Focus] = {
         shapes=[shapes.flat, shapes.conditioned],
         edits=[_select(edits.change_column)],
     ),
-    "groups": Focus(shapes=[shapes.flat, shapes.grouped], edits=[_select(edits.change_column)]),
-    "windows": Focus(shapes=[shapes.flat, shapes.windowed], edits=[_select(edits.change_column)]),
+    "groups": Focus(
+        shapes=[shapes.flat, shapes.grouped, shapes.single],
+        edits=[_select(edits.change_column)],
+    ),
+    "windows": Focus(shapes=[shapes.flat, shapes.ranked], edits=[_select(edits.change_column)]),
     "shadows": Focus(
-        shapes=[shapes.flat, shapes.shadowed],
+        shapes=[shapes.flat, shadowed],
         edits=[_select(edits.change_column, edits.change_filter)],
     ),
-    "times": Focus(shapes=[shapes.daily, shapes.flat], edits=[_select(edits.change_column)]),
+    "times": Focus(shapes=[shapes.daily, shapes.single], edits=[_select(edits.change_column)]),
 }
 
 

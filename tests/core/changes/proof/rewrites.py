@@ -5,9 +5,11 @@ from __future__ import annotations
 from collections.abc import Callable
 from dataclasses import replace
 
+from tests.core.changes.proof.generation import OPERATIONS
 from tests.core.changes.proof.queries import (
     LIST,
     Compound,
+    Group,
     Projection,
     Query,
     Ref,
@@ -15,6 +17,7 @@ from tests.core.changes.proof.queries import (
     Role,
     Select,
     Source,
+    Style,
     Term,
     map_refs,
     terms_of,
@@ -27,7 +30,7 @@ from tests.core.changes.proof.scopes import (
     tables_of,
     with_site,
 )
-from tests.core.changes.proof.shapes import OPERATIONS, flat, kept
+from tests.core.changes.proof.shapes import flat, kept
 from tests.core.changes.proof.terms import Choices
 
 Rewrite = Callable[[Choices, Query, Relations], Query | None]
@@ -42,39 +45,36 @@ def change_operation(choices: Choices, query: Query, relations: Relations) -> Qu
     body = query.body
     if not isinstance(body, Compound):
         return None
-    kind = choices.pick([each for each in OPERATIONS if each != body.kind])
-    return replace(query, body=replace(body, kind=kind))
+    kind = choices.pick([each for each in OPERATIONS if each != body.kinds[0]])
+    return replace(query, body=replace(body, kinds=(kind, *body.kinds[1:])))
 
 
-def add_to_both_sides(choices: Choices, query: Query, relations: Relations) -> Query | None:
-    """One more column on both sides of a set operation, mostly at one place."""
+def add_to_all_sides(choices: Choices, query: Query, relations: Relations) -> Query | None:
+    """One more column on all sides of a set operation, at one place."""
     body = query.body
-    starred = isinstance(body, Compound) and body.left.has(Role.STAR)
-    if not isinstance(body, Compound) or starred or body.right.has(Role.STAR):
+    if not isinstance(body, Compound) or any(side.has(Role.STAR) for side in body.sides):
         return None
-    left, right = (each.columns for each in sites(query, relations)[-2:])
-    fits = [each for each in left if each.type != LIST]
+    found = sites(query, relations)[-len(body.sides) :]
+    fits = [each for each in found[0].columns if each.type != LIST]
     if not fits:
         return None
-    added = kept(choices.pick(fits), body.left.names, choices)
-    others = [each for each in right if each.type == added.term.type]
-    term = choices.literal(added.term.type)
-    if others:
-        term = Term("{0}", (choices.pick(others),), added.term.type)
-    index = choices.number(len(body.left.projections))
-    sides = [
-        replace(side, projections=(*side.projections[:index], each, *side.projections[index:]))
-        for side, each in ((body.left, added), (body.right, Projection(added.name, term)))
-    ]
-    return replace(query, body=replace(body, left=sides[0], right=sides[1]))
+    added = kept(choices.pick(fits), body.sides[0].names, choices)
+    index = choices.number(len(body.sides[0].projections))
+    sides: list[Select] = []
+    for site in found:
+        term = choices.like(added.term.type, site.columns) if sides else added.term
+        old = site.select.projections
+        new = Projection(added.name, term)
+        sides.append(replace(site.select, projections=(*old[:index], new, *old[index:])))
+    return replace(query, body=replace(body, sides=tuple(sides)))
 
 
-def swap_sides(choices: Choices, query: Query, relations: Relations) -> Query | None:
+def turn_sides(choices: Choices, query: Query, relations: Relations) -> Query | None:
     """The sides of a set operation the other way around."""
     body = query.body
-    if not isinstance(body, Compound) or body.left.names != body.right.names:
+    if not isinstance(body, Compound) or len({side.names for side in body.sides}) > 1:
         return None
-    return replace(query, body=replace(body, left=body.right, right=body.left))
+    return replace(query, body=replace(body, sides=body.sides[::-1]))
 
 
 # Other words for the same -------------------------------------------------------------------------
@@ -223,7 +223,7 @@ def _is_subtle(query: Query) -> bool:
         return reads or any(each.ctes or _is_subtle(each) for each in nested)
 
     body = query.body
-    sides = [body] if isinstance(body, Select) else [body.left, body.right]
+    sides = [body] if isinstance(body, Select) else body.sides
     twice = len(set(names)) < len(names) or any(each.ctes for _, each in query.ctes)
     return twice or any(map(inner, sides))
 
@@ -239,3 +239,81 @@ def add_unused_common(choices: Choices, query: Query, relations: Relations) -> Q
 def wrap(choices: Choices, query: Query, relations: Relations) -> Query | None:
     """All columns of the query as a sub-query."""
     return Query(Select((Source("x", query),), (Projection("*", star("x")),)))
+
+
+def lift_condition(choices: Choices, query: Query, relations: Relations) -> Query | None:
+    """A condition around the query that stood in it: the same unless something is between."""
+    body = query.body
+    if not isinstance(body, Select) or not body.where or body.where[-1].reads:
+        return None
+    output = {each.term.refs[0]: each.name for each in body.projections if each.term.text == "{0}"}
+    condition = body.where[-1]
+    if any(each not in output for each in condition.refs):
+        return None
+    refs = tuple(Ref("x", output[each], each.type) for each in condition.refs)
+    inner = replace(query, body=replace(body, where=body.where[:-1]))
+    around = Select((Source("x", inner),), (Projection("*", star("x")),))
+    return Query(replace(around, where=(replace(condition, refs=refs),)))
+
+
+def sink_condition(choices: Choices, query: Query, relations: Relations) -> Query | None:
+    """A condition in a sub-query that stood around it: the same unless something is between."""
+    body = query.body
+    inner = body.sources[0].relation if isinstance(body, Select) else None
+    if not isinstance(body, Select) or not isinstance(inner, Query) or not body.where:
+        return None
+    if not isinstance(inner.body, Select) or body.where[-1].reads:
+        return None
+    own = {each.name: each.term for each in inner.body.projections if each.term.text == "{0}"}
+    condition = body.where[-1]
+    if any(each.alias != "x" or each.column not in own for each in condition.refs):
+        return None
+    refs = tuple(own[each.column].refs[0] for each in condition.refs)
+    where = (*inner.body.where, replace(condition, refs=refs))
+    within = replace(inner, body=replace(inner.body, where=where))
+    sources = (replace(body.sources[0], relation=within), *body.sources[1:])
+    return replace(query, body=replace(body, where=body.where[:-1], sources=sources))
+
+
+def group_instead(choices: Choices, query: Query, relations: Relations) -> Query | None:
+    """GROUP BY all columns instead of DISTINCT."""
+
+    def grouped(site: Site) -> Select | None:
+        select = site.select
+        plain = all(each.term.role is Role.PLAIN for each in select.projections)
+        if not select.distinct or not plain or select.group is not None or select.qualify:
+            return None
+        return replace(select, distinct=False, group=Group(Style.ORDINALS, select.names))
+
+    return _at_a_site(choices, query, relations, grouped)
+
+
+def turn_comparison(choices: Choices, query: Query, relations: Relations) -> Query | None:
+    """The sides of a comparison the other way around, the operator with them or not."""
+
+    def turned(site: Site) -> Select | None:
+        turns = {"{0} < {1}": choices.pick(("{1} > {0}", "{1} < {0}")), "{0} > 1": "1 < {0}"}
+        turns |= {"{0} = {1}": "{1} = {0}", "{0} = 1": "1 = {0}"}
+        where = tuple(
+            replace(each, text=turns.get(each.text, each.text)) for each in site.select.where
+        )
+        sources = tuple(
+            replace(one, on=tuple(replace(on, text=turns.get(on.text, on.text)) for on in one.on))
+            for one in site.select.sources
+        )
+        found = replace(site.select, where=where, sources=sources)
+        return found if found != site.select else None
+
+    return _at_a_site(choices, query, relations, turned)
+
+
+def spell_otherwise(choices: Choices, query: Query, relations: Relations) -> Query | None:
+    """Windows in a clause of their own, columns without their table."""
+
+    def spelled(site: Site) -> Select | None:
+        select = site.select
+        if select.has(Role.WINDOW):
+            return replace(select, named=not select.named, bare=False)
+        return None if select.bare else replace(select, bare=True)
+
+    return _at_a_site(choices, query, relations, spelled)

@@ -2,12 +2,14 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Collection, Mapping
 from dataclasses import dataclass, replace
 
 from tests.core.changes.proof.queries import (
     CONSTANTS,
+    EQUAL,
     INT,
+    USING,
     Columns,
     Group,
     Order,
@@ -46,7 +48,7 @@ def outputs(query: Query, relations: Relations) -> Columns:
     known = dict(relations)
     for name, each in query.ctes:
         known[name] = outputs(each, known)
-    body = query.body if isinstance(query.body, Select) else query.body.left
+    body = query.body if isinstance(query.body, Select) else query.body.sides[0]
     return select_outputs(body, known)
 
 
@@ -75,13 +77,17 @@ def _columns(source: Source, relations: Relations) -> Columns:
 
 def visible(select: Select, relations: Relations) -> list[Ref]:
     """The columns that a SELECT can name; those behind a SEMI or ANTI JOIN only its ON can."""
-    hidden = {each.alias for each in select.sources if "SEMI" in each.join or "ANTI" in each.join}
+    hidden = {each.alias for each in select.sources if _hides(each)}
     return [
         Ref(alias, column, type_)
         for alias, columns in tables_of(select, relations).items()
         if alias not in hidden
         for column, type_ in columns.items()
     ]
+
+
+def _hides(source: Source) -> bool:
+    return "SEMI" in source.join or "ANTI" in source.join
 
 
 def map_sites(query: Query, relations: Relations, change: Callable[[Site], Select]) -> Query:
@@ -105,8 +111,8 @@ def map_sites(query: Query, relations: Relations, change: Callable[[Site], Selec
     body = query.body
     if isinstance(body, Select):
         return Query(changed(body), tuple(ctes))
-    left, right = (changed(each, in_compound=True) for each in (body.left, body.right))
-    return Query(replace(body, left=left, right=right), tuple(ctes))
+    sides = tuple(changed(each, in_compound=True) for each in body.sides)
+    return Query(replace(body, sides=sides), tuple(ctes))
 
 
 def sites(query: Query, relations: Relations) -> list[Site]:
@@ -141,7 +147,7 @@ def repaired(query: Query, relations: Relations) -> Query:
     fixed = map_sites(_existing(query, frozenset(relations)), relations, _repaired)
     if isinstance(fixed.body, Select):
         return fixed
-    names = dict.fromkeys(fixed.body.left.names)
+    names = dict.fromkeys(fixed.body.sides[0].names)
     return replace(fixed, body=replace(fixed.body, order=_order(fixed.body.order, names)))
 
 
@@ -168,8 +174,7 @@ def _existing(query: Query, known: frozenset[str]) -> Query:
     body = query.body
     if isinstance(body, Select):
         return Query(existing(body), tuple(ctes))
-    sides = replace(body, left=existing(body.left), right=existing(body.right))
-    return Query(sides, tuple(ctes))
+    return Query(replace(body, sides=tuple(map(existing, body.sides))), tuple(ctes))
 
 
 def _relation(name: str, known: frozenset[str]) -> str:
@@ -181,11 +186,6 @@ def _repaired(site: Site) -> Select:
     if select.unnest is not None and select.unnest not in site.columns:
         select = replace(select, unnest=None)
     columns = visible(select, site.relations)
-    every = [
-        Ref(alias, column, type_)
-        for alias, found in tables_of(select, site.relations).items()
-        for column, type_ in found.items()
-    ]
     aliases = {each.alias for each in columns}
 
     def term(each: Term, known: list[Ref]) -> Term:
@@ -196,11 +196,36 @@ def _repaired(site: Site) -> Select:
         refs = tuple(ref for ref in found if ref is not None)
         return replace(each, refs=refs) if len(refs) == len(each.refs) else _NOTHING
 
-    joins = tuple(
-        replace(each, on=tuple(term(on, every) for on in each.on)) for each in select.sources
+    def joined(at: int, source: Source) -> Source:
+        so_far = (*select.sources[:at], replace(source, join="JOIN"))
+        known = visible(Select(so_far, ()), site.relations)
+        nested = at == 1 and len(select.sources) == 2 and not _hides(source)
+        on = [each for each in source.on if nested or not each.reads]
+        return replace(source, on=tuple(term(each, known) for each in on))
+
+    sources = tuple(joined(at, each) for at, each in enumerate(select.sources))
+    fixed = replace(map_terms(select, lambda each: term(each, columns)), sources=sources)
+    return _consistent(_joining_by_names(fixed, site.relations), site.relations)
+
+
+def _joining_by_names(select: Select, relations: Relations) -> Select:
+    """A SELECT that joins by names only two tables that have columns of one name."""
+    tables = tables_of(select, relations)
+    first = tables[select.sources[0].alias].keys()
+
+    def joining(at: int, source: Source) -> Source:
+        shared = first & tables[source.alias].keys() if at == 1 else set()
+        if source.join.startswith("NATURAL") and not shared:
+            return replace(source, join="CROSS JOIN")
+        if source.on and source.on[0].text == USING:
+            one = {each.column for each in source.on[0].refs}
+            if len(one) > 1 or not one <= shared:
+                return replace(source, on=(replace(source.on[0], text=EQUAL), *source.on[1:]))
+        return source
+
+    return replace(
+        select, sources=tuple(joining(at, each) for at, each in enumerate(select.sources))
     )
-    fixed = replace(map_terms(select, lambda each: term(each, columns)), sources=joins)
-    return _consistent(fixed, site.relations)
 
 
 _NOTHING = Term("CAST(7 AS INT)", (), INT, Role.LITERAL)
@@ -226,12 +251,15 @@ def _consistent(select: Select, relations: Relations) -> Select:
         if each.term.role is Role.STAR
         for name in tables_of(select, relations)[each.term.refs[0].alias]
     }
+    read = [each.column for each in visible(select, relations)]
+    twice = {each for each in read if read.count(each) > 1}
     roles: dict[str, Role] = {}
     kept: list[Projection] = []
     for each in select.projections:
         if each.name not in starred:
             refs = tuple(
-                CONSTANTS[ref.type] if _dangles(ref, roles) else ref for ref in each.term.refs
+                CONSTANTS[ref.type] if _dangles(ref, roles, twice) else ref
+                for ref in each.term.refs
             )
             kept.append(replace(each, term=replace(each.term, refs=refs)))
             roles[each.name] = each.term.role
@@ -240,16 +268,18 @@ def _consistent(select: Select, relations: Relations) -> Select:
         select,
         projections=tuple(kept),
         where=tuple(each for each in select.where if each is not _NOTHING),
-        group=_group(select.group, roles),
+        group=_group(select, relations, roles),
         having=_named(select.having, roles, Role.AGGREGATE),
         qualify=None if has_one_row else _named(select.qualify, roles, Role.WINDOW),
         order=_order(select.order, roles),
     )
 
 
-def _dangles(ref: Ref, names: Mapping[str, object]) -> bool:
-    """Whether a reference to the SELECT's own output has lost its column."""
-    return not ref.alias and ref not in CONSTANTS.values() and ref.column not in names
+def _dangles(ref: Ref, names: Mapping[str, object], ambiguous: Collection[str]) -> bool:
+    """Whether a reference to the SELECT's own output has lost its column, or may mean another."""
+    if ref.alias or ref in CONSTANTS.values():
+        return False
+    return ref.column not in names or ref.column in ambiguous
 
 
 def _named(term: Term | None, roles: Mapping[str, Role], wanted: Role) -> Term | None:
@@ -259,11 +289,28 @@ def _named(term: Term | None, roles: Mapping[str, Role], wanted: Role) -> Term |
     return term if [roles.get(ref.column) for ref in term.refs] == [wanted] else None
 
 
-def _group(group: Group | None, names: Mapping[str, object]) -> Group | None:
+def _group(select: Select, relations: Relations, names: Mapping[str, object]) -> Group | None:
+    """GROUP BY what is left of its keys, by names of the result only where these are clear."""
+    group = select.group
     if group is None:
         return None
     keys = tuple(key for key in group.keys if key in names)
-    return replace(group, keys=keys) if keys else Group(Style.ALL, ())
+    if not keys:
+        return Group(Style.ALL, ())
+    read = visible(select, relations)
+    own = {each.name: each.term for each in select.projections}
+    unclear = len(select.sources) > 1 or any(
+        each.column == key and any(ref.column != key for ref in own[key].refs)
+        for each in read
+        for key in keys
+    )
+    literal = any(own[key].role is Role.LITERAL for key in keys)
+    style = group.style
+    if style is Style.OUTPUTS and unclear:
+        style = Style.ORDINALS
+    if style not in (Style.OUTPUTS, Style.ORDINALS, Style.ALL) and literal:
+        style = Style.ORDINALS
+    return Group(style, keys)
 
 
 def _order(order: Order | None, names: Mapping[str, object]) -> Order | None:

@@ -1,4 +1,4 @@
-"""Projects of two to five models over random shapes of queries."""
+"""Random SELECTs of one shape or another."""
 
 from __future__ import annotations
 
@@ -6,18 +6,13 @@ from collections.abc import Callable, Sequence
 from dataclasses import replace
 
 from tests.core.changes.proof.projects import (
-    BETWEEN_DAYS,
-    BY_TIME,
     RAW,
-    Model,
-    Project,
-    repaired_kind,
 )
 from tests.core.changes.proof.queries import (
     DAY,
     INT,
     LIST,
-    Compound,
+    USING,
     Group,
     Order,
     Projection,
@@ -30,13 +25,12 @@ from tests.core.changes.proof.queries import (
     Style,
     Term,
 )
-from tests.core.changes.proof.scopes import outputs, repaired, sites, star, visible
+from tests.core.changes.proof.scopes import star, visible
 from tests.core.changes.proof.terms import AGGREGATES, PLAIN, WINDOWS, Choices
 
 Shape = Callable[[Choices, Relations, str], Query]
 """A query that reads one relation, and maybe others."""
 JOINS = ("LEFT JOIN", "JOIN", "RIGHT JOIN", "FULL JOIN", "LEFT SEMI JOIN", "LEFT ANTI JOIN")
-OPERATIONS = ("UNION", "UNION ALL", "EXCEPT", "INTERSECT")
 ALL_OF_X = Projection("*", star("x"))
 
 
@@ -63,12 +57,17 @@ def flat(choices: Choices, relations: Relations, relation: str) -> Query:
 
 
 def scan(choices: Choices, relations: Relations, relation: str) -> Select:
-    """Columns of one relation, maybe filtered."""
+    """Columns of one relation, maybe filtered, and maybe one that is made of another."""
     source = Source("x", relation)
     columns = visible(Select((source,), ()), relations)
+    projections = chosen(choices, columns, 5 if relation in RAW else 3)
+    numbers = [Ref("", each.name, INT) for each in projections if each.term.type == INT]
+    if numbers and choices.chance(8):
+        term = Term("{0} + 1", (choices.pick(numbers),))
+        projections.append(Projection(choices.name(), term))
     return Select(
         (source,),
-        tuple(chosen(choices, columns, 5 if relation in RAW else 3)),
+        tuple(projections),
         where=filtered(choices, columns, relations, 40),
         bare=choices.chance(15),
     )
@@ -91,18 +90,36 @@ def starred(choices: Choices, relations: Relations, relation: str) -> Query:
 
 
 def joined(choices: Choices, relations: Relations, relation: str) -> Query:
-    """Columns of two relations, or of one that is joined with itself."""
-    one = Source("x", relation)
-    other = relation if choices.chance(25) else choices.relation(relations)
-    left = visible(Select((one,), ()), relations)
-    right = visible(Select((Source("y", other),), ()), relations)
+    """Columns of two or three relations, or of one that is joined with itself."""
+    sources = [Source("x", relation)]
+    for alias in ("y", "z") if choices.chance(12) else ("y",):
+        sources.append(beside(choices, sources, relations, alias))
+    columns = visible(Select(tuple(sources), ()), relations)
+    where = filtered(choices, columns, relations, 25)
+    return Query(Select(tuple(sources), tuple(chosen(choices, columns)), where=where))
+
+
+def beside(choices: Choices, sources: Sequence[Source], relations: Relations, alias: str) -> Source:
+    """One more table of a join: any other, or one that is there already."""
+    first = sources[0].relation
+    assert isinstance(first, str)
+    relation = first if choices.chance(25) else choices.relation(relations)
+    if choices.chance(8):
+        return Source(alias, relation, choices.pick(("CROSS JOIN", ",", "NATURAL JOIN")))
+    left = visible(Select(tuple(sources), ()), relations)
+    right = visible(Select((Source(alias, relation),), ()), relations)
+    kind = choices.pick(JOINS)
+    shared = [(one, two) for one in left for two in right if _is_shared(one, two)]
+    if shared and choices.chance(12):
+        return Source(alias, relation, kind, (Term(USING, choices.pick(shared)),))
     on = [choices.match(left, right)]
     if choices.chance(30):
         on.append(choices.condition(choices.pick((right, left)), relations))
-    two = Source("y", other, choices.pick(JOINS), tuple(on))
-    columns = visible(Select((one, two), ()), relations)
-    where = filtered(choices, columns, relations, 25)
-    return Query(Select((one, two), tuple(chosen(choices, columns)), where=where))
+    return Source(alias, relation, kind, tuple(on))
+
+
+def _is_shared(one: Ref, other: Ref) -> bool:
+    return one.alias == "x" and (one.column, one.type) == (other.column, other.type)
 
 
 def grouped(choices: Choices, relations: Relations, relation: str) -> Query:
@@ -111,12 +128,14 @@ def grouped(choices: Choices, relations: Relations, relation: str) -> Query:
     columns = visible(select, relations)
     plain = [each for each in columns if each.type != LIST] or columns
     keys = chosen(choices, plain, 2)
-    style = choices.pick((Style.NAMES, Style.ORDINALS, Style.ALL, Style.ROLLUP))
+    style = choices.pick(tuple(Style))
     derived = derived_from(choices, keys) if choices.chance(25) else None
     projections = [*keys, *([Projection(choices.name(), derived)] if derived else [])]
     projections += [each for _ in range(1 + choices.number(1)) for each in total(choices, columns)]
     names = [each.name for each in keys]
-    if style is Style.ORDINALS and choices.chance(60):  # a constant that an insert can push out
+    if style in (Style.ORDINALS, Style.OUTPUTS) and choices.chance(
+        60
+    ):  # a constant that an insert can push out
         projections.insert(len(keys), Projection(choices.name(), choices.literal()))
         names.append(projections[len(keys)].name)
     having = None
@@ -186,7 +205,8 @@ def ordered(choices: Choices, names: Sequence[str]) -> Order:
     shift = choices.number(len(keys) - 1) if keys else 0
     limit = 1 + choices.number(3) if choices.chance(80) else None
     descending = style is not Style.ALL and choices.chance(30)
-    return Order(style, (*keys[shift:], *keys[:shift]), descending, limit)
+    offset = int(choices.chance(15))
+    return Order(style, (*keys[shift:], *keys[:shift]), descending, limit, offset)
 
 
 def windowed(choices: Choices, relations: Relations, relation: str) -> Query:
@@ -202,7 +222,8 @@ def windowed(choices: Choices, relations: Relations, relation: str) -> Query:
         if choices.chance(50):
             qualify = Term(f"{{0}}{above}", (Ref("", name, INT),))
     projections = (*select.projections, Projection(name, term))
-    return Query(replace(select, projections=projections, qualify=qualify, bare=False))
+    named = choices.chance(15)
+    return Query(replace(select, projections=projections, qualify=qualify, bare=False, named=named))
 
 
 def exploded(choices: Choices, relations: Relations, relation: str) -> Query:
@@ -222,78 +243,6 @@ def exploded(choices: Choices, relations: Relations, relation: str) -> Query:
 def explode(found: Ref) -> Term:
     """A row for each element of a list, as a projection."""
     return Term("EXPLODE({0})", (found,), INT, Role.EXPLODE)
-
-
-def compound(choices: Choices, relations: Relations, relation: str) -> Query:
-    """A set operation over columns of equal types, of one relation or of two."""
-    left = replace(scan(choices, relations, relation), bare=False)
-    compare = tuple(each for each in left.projections if each.term.type != LIST)
-    left = replace(left, projections=compare or (Projection(choices.name(), choices.literal()),))
-    kind = choices.pick(OPERATIONS)
-    other = relation if choices.chance(40) else choices.relation(relations)
-    source = Source("x", other)
-    columns = visible(Select((source,), ()), relations)
-    if other == relation and choices.chance(30):
-        left = replace(left, projections=(ALL_OF_X,))
-    right: list[Projection] = []
-    for each in left.projections:
-        fits = [one for one in columns if one.type == each.term.type]
-        term = each.term if each.name == "*" else choices.literal(each.term.type)
-        if fits:
-            term = Term("{0}", (choices.pick(fits),), each.term.type)
-        right.append(Projection(each.name, term))
-    where = filtered(choices, columns, relations, 50)
-    order = ordered(choices, left.names) if choices.chance(15) else None
-    return Query(Compound(kind, left, Select((source,), tuple(right), where=where), order))
-
-
-SIMPLE: Sequence[Shape] = (flat, grouped, distinct, starred, totals, windowed, limited, compound)
-
-
-def common(choices: Choices, relations: Relations, relation: str) -> Query:
-    """A query over a common table, once or twice."""
-    inner = choices.pick(SIMPLE)(choices, relations, relation)
-    known = {**relations, "c": outputs(inner, relations)}
-    if choices.chance(40):
-        outer = joined(choices, {"c": known["c"]}, "c")
-    else:
-        outer = choices.pick(SIMPLE)(choices, known, "c")
-    return Query(outer.body, (("c", inner), *outer.ctes))
-
-
-def nested(choices: Choices, relations: Relations, relation: str) -> Query:
-    """A query over a sub-query."""
-    inner = choices.pick(SIMPLE)(choices, relations, relation)
-    known = {**relations, "c": outputs(inner, relations)}
-    outer = choices.pick((flat, grouped, windowed, starred))(choices, known, "c")
-    assert isinstance(outer.body, Select)
-    return Query(replace(outer.body, sources=(Source("x", inner),), bare=False))
-
-
-def shadowed(choices: Choices, relations: Relations, relation: str) -> Query:
-    """Two common tables of one name, one within the other's reach."""
-    hidden = flat(choices, relations, choices.relation(relations))
-    around = {**relations, "c": outputs(hidden, relations)}
-    inner = flat(choices, relations, relation)
-    within = {**around, "c": outputs(inner, around)}
-    body = flat(choices, within, "c")
-    sub = Query(body.body, (("c", inner),))
-    columns = visible(Select((Source("x", sub),), ()), around)
-    sources: tuple[Source, ...] = (Source("x", sub),)
-    if choices.chance(50):
-        right = visible(Select((Source("y", "c"),), ()), around)
-        sources = (*sources, Source("y", "c", "LEFT JOIN", (choices.match(columns, right),)))
-    return Query(Select(sources, tuple(chosen(choices, columns))), (("c", hidden),))
-
-
-def merged(choices: Choices, relations: Relations, relation: str) -> Query:
-    """A set operation without duplicates."""
-    query = compound(choices, relations, relation)
-    assert isinstance(query.body, Compound)
-    if query.body.left.has(Role.STAR):
-        return merged(choices, relations, relation)
-    kind = choices.pick(("UNION", "EXCEPT", "INTERSECT"))
-    return replace(query, body=replace(query.body, kind=kind))
 
 
 def numbered(choices: Choices, relations: Relations, relation: str) -> Query:
@@ -320,9 +269,15 @@ def listed(choices: Choices, relations: Relations, relation: str) -> Query:
     return flat(choices, relations, "raw.t")
 
 
+def single(choices: Choices, relations: Relations, relation: str) -> Query:
+    """One column."""
+    select = scan(choices, relations, relation)
+    return Query(replace(select, projections=(choices.pick(select.projections),)))
+
+
 def conditioned(choices: Choices, relations: Relations, relation: str) -> Query:
     """One column, and a condition on others."""
-    query = choices.pick((flat, joined))(choices, relations, relation)
+    query = choices.pick((single, joined))(choices, relations, relation)
     select = query.body
     assert isinstance(select, Select)
     columns = visible(select, relations)
@@ -332,69 +287,21 @@ def conditioned(choices: Choices, relations: Relations, relation: str) -> Query:
     return Query(replace(select, projections=one, where=where))
 
 
+def ranked(choices: Choices, relations: Relations, relation: str) -> Query:
+    """One column, and a window function of others."""
+    query = windowed(choices, relations, relation)
+    select = query.body
+    assert isinstance(select, Select)
+    windows = [each for each in select.projections if each.term.role is Role.WINDOW]
+    return Query(replace(select, projections=(select.projections[0], *windows)))
+
+
 def daily(choices: Choices, relations: Relations, relation: str) -> Query:
-    """Columns of one relation with its day, where it has one."""
+    """One column of a relation and its day, where it has one."""
     select = scan(choices, relations, relation)
     days = [each for each in visible(select, relations) if each.type == DAY]
-    if not days or "day" in select.names:
+    if not days:
         return Query(select)
     day = Projection("day", Term("{0}", (choices.pick(days),), DAY))
-    return Query(replace(select, projections=(*select.projections, day)))
-
-
-SHAPES: Sequence[Shape] = (
-    flat,
-    joined,
-    grouped,
-    starred,
-    distinct,
-    compound,
-    windowed,
-    exploded,
-    common,
-    nested,
-    shadowed,
-    limited,
-    totals,
-    constants,
-    flat,
-    joined,
-    grouped,
-    flat,
-)
-
-
-def model(choices: Choices, relations: Relations, index: int, shape: Shape | None) -> Model:
-    """A model that reads what is before it; one of a wanted shape reads the one just before."""
-    name = f"m.{'abcdefgh'[index]}"
-    build = shape or choices.pick(SHAPES)
-    relation = list(relations)[-1] if shape and index else choices.relation(relations)
-    query = repaired(build(choices, relations, relation), relations)
-    kind = choices.pick(("FULL", "FULL", "VIEW", "EMBEDDED", BY_TIME))
-    kind = BY_TIME if shape is daily else kind
-    if kind == BY_TIME:
-        query = bounded(query, relations)
-    return repaired_kind(Model(name=name, kind=kind, query=query), relations)
-
-
-def bounded(query: Query, relations: Relations) -> Query:
-    """A query that reads the days of an interval, where it reads days at all."""
-    if isinstance(query.body, Compound):
-        return query
-    top = sites(query, relations)[-1]
-    days = [each for each in top.columns if each.type == DAY]
-    if not days:
-        return query
-    where = (Term(f"{{0}} {BETWEEN_DAYS}", (days[0],)), *query.body.where)
-    return replace(query, body=replace(query.body, where=where))
-
-
-def project(choices: Choices, shapes: Sequence[Shape | None] = ()) -> Project:
-    """Two to five models; the first ones have these shapes, None for any."""
-    found = Project(sources=dict(RAW), models=())
-    wanted = max(len(shapes), choices.pick((2, 3, 3, 3, 4, 5)))
-    for index in range(wanted):
-        shape = shapes[index] if index < len(shapes) else None
-        built = model(choices, found.relations(), index, shape)
-        found = replace(found, models=(*found.models, built))
-    return found
+    others = [each for each in select.projections if each.name != "day"]
+    return Query(replace(select, projections=(*others[:1], day)))

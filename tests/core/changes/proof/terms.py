@@ -149,6 +149,11 @@ class Choices:
         """A constant."""
         return Term(self.pick(LITERALS[type_]), (), type_, Role.LITERAL)
 
+    def like(self, type_: str, columns: Sequence[Ref]) -> Term:
+        """A column of a type; a constant where there is none."""
+        fits = [each for each in columns if each.type == type_]
+        return Term("{0}", (self.pick(fits),), type_) if fits else self.literal(type_)
+
     def condition(self, columns: Sequence[Ref], relations: Relations) -> Term:
         """A condition on columns, now and then on the rows of another table."""
         if self.chance(20):
