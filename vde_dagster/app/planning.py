@@ -36,9 +36,11 @@ from vde_dagster.core.snapshot import ModelSnapshot, VersionKey
 from vde_dagster.core.sql.unresolved import guess
 from vde_dagster.ports.state import Environment
 from vde_dagster.project.cache.models import ModelCache
+from vde_dagster.project.collector import looking_at_new_values_only
 from vde_dagster.project.signals import ready_intervals
 
 
+@looking_at_new_values_only()
 def plan_environment(
     services: Services, graph: Graph, environment: str, options: PlanOptions = DEFAULT_OPTIONS
 ) -> Plan:

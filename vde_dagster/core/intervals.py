@@ -122,13 +122,17 @@ _LENGTHS = {
 
 def merge(intervals: Iterable[Interval]) -> tuple[Interval, ...]:
     """The same instants as disjoint, not adjacent, sorted intervals."""
+    ordered = sorted(intervals, key=lambda each: each.start)
     merged: list[Interval] = []
-    for interval in sorted(intervals):
-        if merged and interval.start <= merged[-1].end:
-            if interval.end > merged[-1].end:
-                merged[-1] = Interval(merged[-1].start, interval.end)
-        else:
-            merged.append(interval)
+    first = 0
+    while first < len(ordered):
+        last, end = first, ordered[first].end
+        while last + 1 < len(ordered) and ordered[last + 1].start <= end:
+            last += 1
+            end = max(end, ordered[last].end)
+        alone = end == ordered[first].end
+        merged.append(ordered[first] if alone else Interval(ordered[first].start, end))
+        first = last + 1
     return tuple(merged)
 
 

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterable, Mapping, Sequence
+from itertools import groupby
 from typing import Any, Final
 
 from sqlalchemy import Connection, Row, Select, delete, func, insert, select, update
@@ -29,17 +30,17 @@ def held(
     connection: Connection, keys: Iterable[VersionKey]
 ) -> dict[VersionKey, tuple[LedgerEntry, ...]]:
     """The ledgers of these versions, sorted by interval."""
-    found: dict[VersionKey, list[LedgerEntry]] = {}
+    found: dict[VersionKey, tuple[LedgerEntry, ...]] = {}
     for chunk in chunks((codec.encode_model(key.model), key.version) for key in keys):
         rows = connection.execute(
             select(_ledger)
             .where(pairs(_ledger.c.model, _ledger.c.version, chunk))
             .order_by(_ledger.c.model, _ledger.c.version, _ledger.c.interval_start)
         )
-        for row in rows:
-            key = VersionKey(codec.decode_model(row.model), row.version)
-            found.setdefault(key, []).append(_decode_entry(row))
-    return {key: tuple(entries) for key, entries in found.items()}
+        for (model, version), entries in groupby(rows, key=lambda row: (row.model, row.version)):
+            key = VersionKey(codec.decode_model(model), version)
+            found[key] = tuple(map(_decode_entry, entries))
+    return found
 
 
 def heads(connection: Connection, keys: Iterable[VersionKey]) -> dict[VersionKey, int]:
