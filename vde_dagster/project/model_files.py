@@ -212,7 +212,7 @@ def _body(
     query = read.expressions[at]
     assert isinstance(query, exp.Query), "the index of a query"
     try:
-        named = project_names(query, catalog)
+        named = project_names(query, catalog, copy=False)  # nobody else has it
         before, after = (
             tuple(project_names_of_statement(each, catalog) for each in statements)
             for statements in (read.expressions[:at], read.expressions[at + 1 :])

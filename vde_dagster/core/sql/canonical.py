@@ -268,6 +268,16 @@ def _columns(typed: exp.Query, documented: Mapping[str, str]) -> Iterator[Column
         )
         yield Column(
             name=projection.alias_or_name,
-            type=kind.sql("spark").lower() if known and kind is not None else UNKNOWN_TYPE,
+            type=_name_of_type(kind) if known and kind is not None else UNKNOWN_TYPE,
             description=documented.get(projection.alias_or_name.lower(), ""),
         )
+
+
+def _name_of_type(kind: exp.DataType) -> str:
+    plain = not any(value for key, value in kind.args.items() if key != "this")
+    return _plain_type(kind.this) if plain else kind.sql("spark").lower()
+
+
+@lru_cache(maxsize=256)
+def _plain_type(kind: exp.DType) -> str:
+    return exp.DataType(this=kind).sql("spark").lower()

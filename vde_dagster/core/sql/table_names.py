@@ -26,17 +26,18 @@ def name_of_table(table: exp.Table) -> ModelName:
     return ModelName.of([part.name for part in table.parts])
 
 
-def project_names(query: exp.Query, catalog: str) -> exp.Query:
-    """A copy of a query with every table as ``schema.name``; other catalogs' tables keep theirs.
+def project_names(query: exp.Query, catalog: str, *, copy: bool = True) -> exp.Query:
+    """A query with every table as ``schema.name``; other catalogs' tables keep theirs.
 
     Args:
         query: As parsed.
         catalog: The project's own.
+        copy: Whether the query itself stays as it is.
 
     Raises:
         SqlglotError: The query's scopes cannot be told apart.
     """
-    named = strip_catalog(query, catalog)
+    named = strip_catalog(query, catalog, copy=copy)
     for table in tables_of(named):
         if isinstance(table.this, exp.Identifier) and not table.db:
             table.set("db", exp.to_identifier(DEFAULT_SCHEMA))
@@ -65,13 +66,13 @@ def _is_about_tables(statement: exp.Expr) -> bool:
     return isinstance(statement, exp.Query | exp.DML | exp.Merge | exp.TruncateTable)
 
 
-def strip_catalog(query: ExprT, catalog: str) -> ExprT:
-    """A copy of a query or statement without the project's own catalog in the names of tables.
+def strip_catalog(query: ExprT, catalog: str, *, copy: bool = True) -> ExprT:
+    """A query or statement without the project's own catalog in the names of tables.
 
     Also of columns that are written with their table's whole name. Identifiers compare without
     regard to case, as Spark's do.
     """
-    stripped, own = query.copy(), catalog.lower()
+    stripped, own = query.copy() if copy else query, catalog.lower()
     named: set[tuple[str, str]] = set()
     for table in stripped.find_all(exp.Table):
         if isinstance(table.this, exp.Identifier) and table.catalog.lower() == own:

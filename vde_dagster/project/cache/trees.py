@@ -40,7 +40,7 @@ def unpack_trees(packed: bytes) -> list[exp.Expr]:
 
 
 def nodes_of(tree: exp.Expr) -> Nodes:
-    """A tree as its nodes: each is [class, arguments], with what else there is about it as a third.
+    """A tree as its nodes: each is [class, arguments], with what else there is about it behind.
 
     In the arguments a number is the position of another node; a number itself is ``{"n": 5}``, and
     the name of a type ``{"t": "INT"}``.
@@ -55,21 +55,31 @@ def nodes_of(tree: exp.Expr) -> Nodes:
         name = type(node).__name__
         if _class_of(name) is not type(node):
             raise Unkept(name)
-        arguments = {key: _argument(value, order) for key, value in node.args.items()}
-        beside = _beside(node, order)
-        nodes.append([name, arguments, beside] if beside else [name, arguments])
+        arguments: dict[str, Json] = {}
+        for key, value in node.args.items():
+            if value is None or type(value) is str or type(value) is bool:
+                arguments[key] = value
+            else:
+                arguments[key] = _argument(value, order)
+        # What the properties of these names say is also so where nothing was set.
+        meta, kind, comments = node._meta, node._type, node.comments  # noqa: SLF001
+        if meta or kind is not None or comments is not None:
+            told = cast("Json", comments)
+            nodes.append([name, arguments, _packed_meta(meta), told, _argument(kind, order)])
+        else:
+            nodes.append([name, arguments])
     return nodes
 
 
 def _argument(value: object, order: list[exp.Expr]) -> Json:
     match value:
-        case None | bool() | str() | float():
-            return value
         case exp.Expr():
             order.append(value)
             return len(order) - 1
         case list():
             return [_argument(each, order) for each in value]
+        case None | bool() | str() | float():
+            return value
         case exp.DType():
             return {"t": value.value}
         case int():
@@ -78,24 +88,19 @@ def _argument(value: object, order: list[exp.Expr]) -> Json:
             raise Unkept(type(value).__name__)
 
 
-def _beside(node: exp.Expr, order: list[exp.Expr]) -> dict[str, Json]:
-    found: dict[str, Json] = {}
-    # What the properties of these names say is also so where nothing was set.
-    meta, kind = node._meta, node._type  # noqa: SLF001
-    if meta:
-        found["meta"] = {key: _plain(value) for key, value in meta.items()}
-    if node.comments is not None:
-        found["comments"] = [*node.comments]
-    if kind is not None:
-        order.append(kind)
-        found["type"] = len(order) - 1
-    return found
+_POSITION: Final = ("line", "col", "start", "end")
 
 
-def _plain(value: object) -> Json:
-    if isinstance(value, bool | int | float | str) or value is None:
-        return value
-    raise Unkept(type(value).__name__)
+def _packed_meta(meta: dict[str, object] | None) -> Json:
+    """What is noted about a node: mostly its position, as a list of four numbers."""
+    if not meta:
+        return None
+    if tuple(meta) == _POSITION:
+        return [cast("int", value) for value in meta.values()]
+    for value in meta.values():
+        if value is not None and not isinstance(value, bool | int | float | str):
+            raise Unkept(type(value).__name__)
+    return cast("dict[str, Json]", meta)
 
 
 def tree_of(nodes: Nodes) -> exp.Expr:
@@ -105,14 +110,17 @@ def tree_of(nodes: Nodes) -> exp.Expr:
         name, written, *beside = nodes[at]
         arguments = cast("dict[str, Json]", written)
         made = _known_class(cast("str", name))
-        given = {key: _value(value, built) for key, value in arguments.items()}
+        given = {
+            key: value if value is None or type(value) is str else _value(value, built)
+            for key, value in arguments.items()
+        }
         if issubclass(made, exp.TimeUnit) and given.get("unit") is not None:
             node: exp.Expr = made(**{**given, "unit": None})  # which would spell its unit anew
             node.set("unit", given["unit"])
         else:
             node = made(**given)
-        for each in beside:
-            _put_beside(node, cast("dict[str, Json]", each), built)
+        if beside:
+            _put_beside(node, beside, built)
         built[at] = node
     return built[0]
 
@@ -127,15 +135,18 @@ def _value(value: Json, built: Sequence[exp.Expr]) -> object:
     return value
 
 
-def _put_beside(node: exp.Expr, beside: dict[str, Json], built: Sequence[exp.Expr]) -> None:
-    if "meta" in beside:
-        node.meta.update(cast("dict[str, Json]", beside["meta"]))
-    if "comments" in beside:
-        node.comments = cast("list[str]", beside["comments"])
-    if "type" in beside:
-        kind = built[cast("int", beside["type"])]
-        assert isinstance(kind, exp.DataType), "the type of a node"
-        node.type = kind
+def _put_beside(node: exp.Expr, beside: list[Json], built: Sequence[exp.Expr]) -> None:
+    meta, comments, kind = beside
+    if type(meta) is list:
+        node.meta.update(zip(_POSITION, meta, strict=True))
+    elif type(meta) is dict:
+        node.meta.update(meta)
+    if comments is not None:
+        node.comments = cast("list[str]", comments)
+    if type(kind) is int:
+        found = built[kind]
+        assert isinstance(found, exp.DataType), "the type of a node"
+        node.type = found
 
 
 @lru_cache(maxsize=2048)
