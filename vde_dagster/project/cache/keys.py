@@ -1,4 +1,4 @@
-"""What a model follows from, as one digest: its texts, and the code that reads them."""
+"""What a model follows from, as digests: its texts, and the code that reads them."""
 
 from __future__ import annotations
 
@@ -51,7 +51,6 @@ def _python_files(folder: Traversable, name: str) -> list[tuple[str, bytes]]:
 def source_digest(source: ModelSource) -> str:
     """The text of a model with its settings and all files that are attached to it."""
     return hash_parts(
-        code_digest(),
         source.path.as_posix(),
         source.text,
         f"{len(source.defaults)}",

@@ -25,7 +25,7 @@ from vde_dagster.core.model import Body, Model, ModelSource, Query, SeedRows
 from vde_dagster.core.names import ModelName
 from vde_dagster.core.sql.canonical import CanonicalQuery
 from vde_dagster.project.cache.entries import Entries, Parts, opened
-from vde_dagster.project.cache.keys import is_lasting, source_digest
+from vde_dagster.project.cache.keys import code_digest, is_lasting, source_digest
 from vde_dagster.project.cache.trees import Json, Unkept, pack_trees, unpack_trees
 from vde_dagster.project.cache.values import pack, unpack
 
@@ -34,22 +34,26 @@ FILE_NAME: Final = "parsed_models.sqlite"
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class ModelCache:
-    """The file in which models are kept. Where it cannot be used, all is read anew."""
+    """The file in which models are kept. Where it cannot be used, all is read anew.
+
+    ``code`` identifies the code that reads them: what other code has read is not found.
+    """
 
     path: Path
+    code: str = field(default_factory=code_digest)
 
     @contextmanager
     def known(self) -> Iterator[KnownModels]:
         """What is kept; what is learned meanwhile is written at the end."""
         with opened(self.path) as entries:
-            yield KnownModels(entries)
+            yield KnownModels(entries, self.code)
 
 
 @contextmanager
 def known_models(cache: ModelCache | None) -> Iterator[KnownModels]:
     """What a cache has; without one nothing is known, and nothing kept."""
     if cache is None:
-        yield KnownModels(None)
+        yield KnownModels(None, "")
     else:
         with cache.known() as known:
             yield known
@@ -60,6 +64,7 @@ class KnownModels:
     """Models and what was derived of them: looked up, and else noted (`Derivations`)."""
 
     entries: Entries | None
+    code: str
     _columns: dict[ModelName, tuple[tuple[Column, ...], str]] = field(default_factory=dict)
 
     def model(self, source: ModelSource, read: Callable[[ModelSource], Model]) -> Model:
@@ -70,7 +75,7 @@ class KnownModels:
         """
         if self.entries is None or source.path.suffix != ".sql":
             return read(source)
-        key = f"model {source_digest(source)}"
+        key = f"model {hash_parts(self.code, source_digest(source))}"
         kept = self.entries.get(key)
         if kept is not None:
             return _unpacked_model(kept, source)
@@ -105,7 +110,7 @@ class KnownModels:
 
     def _key(self, model: Model, above: Mapping[ModelName, Node], *, undeclared: bool) -> str:
         """All that follows from a model: itself, and what it may know of those above it."""
-        parts = [str(undeclared)]
+        parts = [self.code, str(undeclared)]
         waiting, seen = [model], {model.name}
         while waiting:  # an EMBEDDED parent stands in the query: what that reads counts, too
             each = waiting.pop()

@@ -63,7 +63,7 @@ def nodes_of(tree: exp.Expr) -> Nodes:
                 arguments[key] = _argument(value, order)
         # What the properties of these names say is also so where nothing was set.
         meta, kind, comments = node._meta, node._type, node.comments  # noqa: SLF001
-        if meta or kind is not None or comments is not None:
+        if meta is not None or kind is not None or comments is not None:
             told = cast("Json", comments)
             nodes.append([name, arguments, _packed_meta(meta), told, _argument(kind, order)])
         else:
@@ -93,13 +93,14 @@ _POSITION: Final = ("line", "col", "start", "end")
 
 def _packed_meta(meta: dict[str, object] | None) -> Json:
     """What is noted about a node: mostly its position, as a list of four numbers."""
-    if not meta:
+    if meta is None:
         return None
     if tuple(meta) == _POSITION:
         return [cast("int", value) for value in meta.values()]
     for value in meta.values():
-        if value is not None and not isinstance(value, bool | int | float | str):
-            raise Unkept(type(value).__name__)
+        for each in value if isinstance(value, list) else [value]:
+            if each is not None and not isinstance(each, bool | int | float | str):
+                raise Unkept(type(each).__name__)
     return cast("dict[str, Json]", meta)
 
 
