@@ -1,0 +1,341 @@
+"""The file of a cache: whatever happens to it, nothing is wrong but that it is of no use."""
+
+from __future__ import annotations
+
+import os
+import shutil
+import sqlite3
+import subprocess
+import sys
+from collections.abc import Callable
+from contextlib import closing
+from pathlib import Path
+
+import pytest
+from hypothesis import HealthCheck, given, settings
+from hypothesis import strategies as st
+
+import vde_dagster
+from tests.project.cache.test_models import BASE, EVERY, both, found_again, load, put, told
+from vde_dagster.app.world import VdeProject
+from vde_dagster.project.cache.entries import opened
+from vde_dagster.project.cache.models import FILE_NAME, ModelCache
+
+PACKAGE = Path(vde_dagster.__file__).parent
+
+
+@pytest.fixture
+def folder(tmp_path: Path) -> Path:
+    return put(tmp_path / "project", BASE)
+
+
+@pytest.fixture
+def cache(tmp_path: Path) -> ModelCache:
+    return ModelCache(path=tmp_path / "kept" / "models.sqlite", code="this code")
+
+
+def rows(path: Path) -> list[tuple[str, bytes]]:
+    with closing(sqlite3.connect(path)) as connection:
+        return connection.execute("SELECT key, value FROM entries ORDER BY key").fetchall()
+
+
+def is_sound(path: Path) -> bool:
+    with closing(sqlite3.connect(path)) as connection:
+        return bool(connection.execute("PRAGMA integrity_check").fetchone() == ("ok",))
+
+
+# Damage
+def emptied(path: Path) -> None:
+    path.write_bytes(b"")
+
+
+def text_instead(path: Path) -> None:
+    path.write_text("no database" * 1000)
+
+
+def head_overwritten(path: Path) -> None:
+    path.write_bytes(b"\0" * 100 + path.read_bytes()[100:])
+
+
+def cut_in_half(path: Path) -> None:
+    path.write_bytes(path.read_bytes()[: path.stat().st_size // 2])
+
+
+def pages_overwritten(path: Path) -> None:
+    data = bytearray(path.read_bytes())
+    for at in range(4096, len(data), 4096):
+        data[at : at + 200] = os.urandom(200)
+    path.write_bytes(data)
+
+
+def other_tables(path: Path) -> None:
+    path.unlink()
+    with closing(sqlite3.connect(path)) as connection:
+        connection.execute("CREATE TABLE entries (name TEXT, made_at INTEGER)")
+
+
+def no_tables(path: Path) -> None:
+    path.unlink()
+    with closing(sqlite3.connect(path)) as connection:
+        connection.execute("CREATE TABLE others (name TEXT)")
+
+
+def removed(path: Path) -> None:
+    path.unlink()
+
+
+DAMAGE: list[Callable[[Path], None]] = [
+    emptied,
+    text_instead,
+    head_overwritten,
+    cut_in_half,
+    pages_overwritten,
+    other_tables,
+    no_tables,
+    removed,
+]
+
+
+@pytest.mark.parametrize("damage", DAMAGE, ids=[each.__name__ for each in DAMAGE])
+def test_a_damaged_file_is_made_anew(
+    folder: Path, cache: ModelCache, damage: Callable[[Path], None]
+) -> None:
+    plain = told(folder)
+    load(folder, cache)
+    damage(cache.path)
+    assert told(folder, cache) == plain
+    assert told(folder, cache) == plain
+    assert found_again(load(folder, cache).graph) == both(EVERY)
+    assert is_sound(cache.path)
+
+
+def test_wherever_a_byte_is_another_the_models_are_the_same(
+    folder: Path, cache: ModelCache
+) -> None:
+    plain = told(folder)
+    load(folder, cache)
+    whole = cache.path.read_bytes()
+
+    @settings(
+        max_examples=60,
+        derandomize=True,
+        deadline=None,
+        suppress_health_check=list(HealthCheck),
+    )
+    @given(
+        st.lists(
+            st.tuples(st.integers(0, len(whole) - 1), st.integers(1, 255)), min_size=1, max_size=40
+        )
+    )
+    def holds(changes: list[tuple[int, int]]) -> None:
+        data = bytearray(whole)
+        for at, difference in changes:
+            data[at] ^= difference
+        cache.path.write_bytes(data)
+        assert told(folder, cache) == plain
+
+    holds()
+
+
+def test_an_entry_under_another_key_or_with_another_value_is_a_miss(
+    folder: Path, cache: ModelCache
+) -> None:
+    plain = told(folder)
+    load(folder, cache)
+    before = rows(cache.path)
+    with closing(sqlite3.connect(cache.path)) as connection, connection:
+        for (key, _), (_, value) in zip(before, before[1:] + before[:1], strict=True):
+            connection.execute("UPDATE entries SET value = ? WHERE key = ?", [value, key])
+    assert found_again(load(folder, cache).graph) == set()
+    assert told(folder, cache) == plain
+    assert rows(cache.path) == before, "and it was put right"
+    with closing(sqlite3.connect(cache.path)) as connection, connection:
+        connection.execute("UPDATE entries SET value = 'a text'")
+    assert told(folder, cache) == plain
+    with closing(sqlite3.connect(cache.path)) as connection, connection:
+        connection.execute("UPDATE entries SET value = substr(value, 1, length(value) - 1)")
+    assert told(folder, cache) == plain
+
+
+# A file that cannot be used
+@pytest.mark.parametrize("place", ["/proc/none/at/all", "file/below", "file"])
+def test_where_no_file_can_be_there_is_none(tmp_path: Path, folder: Path, place: str) -> None:
+    (tmp_path / "file").write_text("in the way")
+    path = tmp_path / place / "models.sqlite"
+    plain = told(folder)
+    cache = ModelCache(path=path)
+    assert told(folder, cache) == plain
+    assert told(folder, cache) == plain
+    assert (tmp_path / "file").read_text() == "in the way"
+
+
+def test_a_folder_in_its_place_is_left_alone(folder: Path, cache: ModelCache) -> None:
+    (cache.path / "inside").mkdir(parents=True)
+    assert told(folder, cache) == told(folder)
+    assert (cache.path / "inside").is_dir()
+
+
+@pytest.mark.skipif(os.geteuid() == 0, reason="nothing is read-only for root")
+def test_a_folder_that_cannot_be_written_is_read_or_not_used(
+    folder: Path, cache: ModelCache
+) -> None:
+    plain = told(folder)
+    load(folder, cache)
+    (folder / "models/m/new.sql").write_text("SELECT 1 AS one")
+    cache.path.chmod(0o444)
+    cache.path.parent.chmod(0o555)
+    try:
+        assert told(folder, cache) == told(folder) != plain
+    finally:
+        cache.path.parent.chmod(0o755)
+
+
+@pytest.mark.parametrize("lock", ["BEGIN IMMEDIATE", "BEGIN EXCLUSIVE"])
+def test_a_locked_file_is_not_waited_for(folder: Path, cache: ModelCache, lock: str) -> None:
+    load(folder, cache)
+    before = rows(cache.path)
+    (folder / "models/m/new.sql").write_text("SELECT 1 AS one")
+    plain = told(folder)
+    with closing(sqlite3.connect(cache.path, isolation_level=None)) as other:
+        other.execute(lock)
+        assert told(folder, cache) == plain
+        other.execute("ROLLBACK")
+    assert rows(cache.path) == before
+    assert told(folder, cache) == plain
+    assert len(rows(cache.path)) == len(before) + 2
+
+
+def test_a_file_that_is_locked_against_readers_too_is_a_miss(
+    folder: Path, cache: ModelCache
+) -> None:
+    plain = told(folder)
+    load(folder, cache)
+    with closing(sqlite3.connect(cache.path, isolation_level=None)) as other:
+        other.execute("PRAGMA journal_mode=DELETE")
+        other.execute("PRAGMA locking_mode=EXCLUSIVE")
+        other.execute("BEGIN EXCLUSIVE")
+        assert told(folder, cache) == plain
+
+
+# Several at once
+LOAD = """
+import sys
+from pathlib import Path
+from vde_dagster.project.cache.models import ModelCache
+from vde_dagster.project.configuration import read_configuration
+from vde_dagster.project.loading import load_files
+
+graph = load_files(
+    read_configuration(Path(sys.argv[1])), ModelCache(path=Path(sys.argv[2]), code="this code")
+).graph
+print([(str(node.name), node.fingerprint.digest) for node in graph])
+"""
+
+
+def test_processes_that_load_at_once_find_the_same(folder: Path, cache: ModelCache) -> None:
+    for number in range(40):
+        (folder / f"models/m/n{number}.sql").write_text(f"SELECT id + {number} AS id FROM m.top")
+    command = [sys.executable, "-c", LOAD, str(folder), str(cache.path)]
+    for _ in range(2):  # without a file, and with one that lacks something
+        processes = [
+            subprocess.Popen(command, stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True)
+            for _ in range(4)
+        ]
+        answers = [process.communicate(timeout=120)[0].strip() for process in processes]
+        graph = load(folder).graph
+        expected = str([(str(node.name), node.fingerprint.digest) for node in graph])
+        assert answers == [expected] * 4
+        assert [process.returncode for process in processes] == [0] * 4
+        assert is_sound(cache.path)
+        (folder / "models/m/n0.sql").write_text("SELECT id - 1 AS id FROM m.top")
+    load(folder, cache)
+    assert len(found_again(load(folder, cache).graph)) == 2 * (len(EVERY.split()) + 40)
+
+
+def test_a_reader_in_the_middle_of_a_write_sees_what_was_there(tmp_path: Path) -> None:
+    path = tmp_path / "kept.sqlite"
+    with opened(path) as first:
+        first.put("a", [b"1"])
+    with opened(path) as reader, opened(path) as writer:
+        writer.put("a", [b"2"])
+        writer.put("b", [b"", b"3"])
+        assert reader.get("a") == [b"1"]
+        assert reader.get("b") is None
+    with opened(path) as last:
+        assert (last.get("a"), last.get("b")) == ([b"2"], [b"", b"3"])
+
+
+# How large it becomes
+def test_what_was_not_used_for_longest_goes_first(tmp_path: Path) -> None:
+    path = tmp_path / "kept.sqlite"
+    for name in "abcdef":
+        with opened(path, most_bytes=50_000) as entries:
+            entries.get("a")  # a is in use all the time
+            entries.put(name, [os.urandom(12_000)])
+    with opened(path) as entries:
+        kept = {name for name in "abcdef" if entries.get(name) is not None}
+    # With e there were 60 KB: b, c and d went until no more than 25 KB were left.
+    assert kept == {"a", "e", "f"}
+
+
+def test_what_one_look_needs_is_kept_however_large_it_is(tmp_path: Path) -> None:
+    path = tmp_path / "kept.sqlite"
+    with opened(path, most_bytes=1000) as entries:
+        for name in "abc":
+            entries.put(name, [os.urandom(5000)])
+    with opened(path, most_bytes=1000) as entries:
+        assert all(entries.get(name) is not None for name in "abc")
+
+
+def test_the_file_stays_small_over_many_edits(folder: Path, cache: ModelCache) -> None:
+    sizes = []
+    for number in range(60):
+        (folder / "models/m/edited.sql").write_text(f"SELECT id + {number} AS id FROM m.top")
+        with opened(cache.path, most_bytes=60_000) as entries:
+            entries.put(str(number), [os.urandom(3000)])
+        sizes.append(cache.path.stat().st_size)
+    assert max(sizes) < 150_000
+
+
+# What it is used for
+def test_a_project_keeps_its_models_beside_its_state_and_may_be_told_not_to(
+    folder: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setenv("VDE_CACHE", "off")
+    assert VdeProject.load(folder).models is None
+    assert len(VdeProject.load(folder).files.graph.nodes) == len(EVERY.split()) + 2
+    assert not (folder / ".vde").exists()
+    monkeypatch.delenv("VDE_CACHE")
+    project = VdeProject.load(folder)
+    assert found_again(project.files.graph) == set()
+    assert (folder / ".vde" / FILE_NAME).is_file()
+    assert found_again(VdeProject.load(folder).files.graph) == both(EVERY)
+
+
+DIGEST = "from vde_dagster.project.cache.keys import code_digest; print(code_digest())"
+
+
+def code_digest_of(folder: Path) -> str:
+    command = [sys.executable, "-P", "-c", DIGEST]
+    environment = {**os.environ, "PYTHONPATH": str(folder), "PYTHONDONTWRITEBYTECODE": "1"}
+    answer = subprocess.run(command, env=environment, capture_output=True, text=True, check=True)
+    return answer.stdout.strip()
+
+
+def test_any_change_of_the_code_that_reads_is_another_version(tmp_path: Path) -> None:
+    copy = tmp_path / "vde_dagster"
+    shutil.copytree(PACKAGE, copy, ignore=shutil.ignore_patterns("__pycache__"))
+    found = [code_digest_of(tmp_path)]
+    assert code_digest_of(tmp_path) == found[0]
+    for name in (
+        "core/sql/canonical.py",
+        "kinds/full.py",
+        "project/macros/builtin.py",
+        "version.py",
+    ):
+        path = copy / name
+        path.write_text(path.read_text().replace('__version__ = "', '__version__ = "9') + "\n# x\n")
+        found.append(code_digest_of(tmp_path))
+    (copy / "core" / "added.py").write_text("")
+    found.append(code_digest_of(tmp_path))
+    assert len(set(found)) == len(found)

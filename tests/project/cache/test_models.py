@@ -1,0 +1,363 @@
+# ruff: noqa: E501 - rows of tables stay on one line
+"""Models as they were read before: the same as those that are read now, or read again."""
+
+from __future__ import annotations
+
+import logging
+import shutil
+from collections.abc import Mapping
+from pathlib import Path
+
+import pytest
+from hypothesis import HealthCheck, given, settings
+from sqlglot.serde import dump
+
+from tests.project.fuzzed_files import GOOD_MODELS, MACROS, PROJECT, SEED, SQL, Files, mutations
+from tests.project.test_fuzz import PROJECTS, write
+from vde_dagster.core.deferred import Deferred
+from vde_dagster.core.errors import ProjectInvalid
+from vde_dagster.core.graph import Graph, Node
+from vde_dagster.core.model import Query
+from vde_dagster.core.names import ModelName
+from vde_dagster.project.cache.models import ModelCache
+from vde_dagster.project.configuration import read_configuration
+from vde_dagster.project.loading import ProjectFiles, load_files
+
+CACHE = "cache.sqlite"
+
+
+@pytest.fixture
+def cache(tmp_path_factory: pytest.TempPathFactory) -> ModelCache:
+    return ModelCache(path=tmp_path_factory.mktemp("cache") / CACHE)
+
+
+def load(folder: Path, cache: ModelCache | None = None) -> ProjectFiles:
+    return load_files(read_configuration(folder), cache)
+
+
+def told(folder: Path, cache: ModelCache | None = None) -> object:
+    """Everything that loading says: the graph with all that is in it, or the problems."""
+    try:
+        files = load(folder, cache)
+    except ProjectInvalid as error:
+        return error.problems
+    return files.graph, files.warnings, [facts(node) for node in files.graph]
+
+
+def facts(node: Node) -> object:
+    """What comparing two syntax trees leaves out: comments, positions, types."""
+    body, canonical = node.model.body, node.canonical
+    trees = [*body.before, body.expression, *body.after] if isinstance(body, Query) else []
+    if canonical is not None:
+        trees.append(canonical.expression)
+    return node.model.warnings, [dump(tree) for tree in trees]
+
+
+def is_packed(value: Deferred, field: str) -> bool:
+    """Whether a field is still to be made."""
+    try:
+        type(value).__dict__[field].__get__(value)
+    except AttributeError:
+        return True
+    return False
+
+
+def found_again(graph: Graph) -> set[str]:
+    """The SQL models that were not read, and those that were not resolved."""
+    return {
+        f"{what} {node.name}"
+        for node in graph
+        for what, value in (("read", node.model.body), ("resolved", node.canonical))
+        if isinstance(value, Deferred) and is_packed(value, "expression")
+    }
+
+
+def read(names: str) -> set[str]:
+    return {f"read m.{name}" for name in names.split()}
+
+
+def both(names: str) -> set[str]:
+    return {f"{what} m.{name}" for what in ("read", "resolved") for name in names.split()}
+
+
+# What is found is what would be read
+@pytest.mark.parametrize("projects", PROJECTS)
+def test_a_project_is_the_same_with_what_was_read_before(tmp_path: Path, projects: str) -> None:
+    cache = ModelCache(path=tmp_path / CACHE)
+    folder = tmp_path / "project"
+
+    @settings(
+        max_examples=40,
+        derandomize=True,
+        deadline=None,
+        suppress_health_check=list(HealthCheck),
+    )
+    @given(PROJECTS[projects])
+    def holds(files: Files) -> None:
+        write(folder, {**PROJECT, **files})
+        plain = told(folder)
+        assert told(folder, cache) == plain  # of the examples before, and itself
+        assert told(folder, cache) == plain
+
+    holds()
+
+
+def test_many_edits_of_one_project_in_a_row_are_never_mixed_up(tmp_path: Path) -> None:
+    """One cache for all, each file now and then as it was before."""
+    cache = ModelCache(path=tmp_path / CACHE)
+    folder = tmp_path / "project"
+    seen: dict[bytes, object] = {}
+
+    @settings(
+        max_examples=60,
+        derandomize=True,
+        deadline=None,
+        suppress_health_check=list(HealthCheck),
+    )
+    @given(mutations(GOOD_MODELS))
+    def holds(model: bytes) -> None:
+        write(folder, {**PROJECT, SQL: model})
+        seen.setdefault(model, told(folder, cache))
+        assert told(folder, cache) == seen[model]
+
+    holds()
+
+
+BASE: Mapping[str, str] = {
+    "vde.yaml": "name: shop\ndefaults: {start: 2024-01-01}\nvariables: {number: 3, other: 1}\n",
+    "external_models.yaml": "- name: raw.t\n  columns: {id: int, name: string, ts: timestamp}\n",
+    "macros/m.py": MACROS,
+    "macros/unused.py": "from vde_dagster import macro\n\n@macro()\ndef unused(x):\n    return x\n",
+    "signals/s.py": "from vde_dagster import signal\n\n@signal()\ndef ready(batch):\n    return True\n",
+    "seeds/s.csv": SEED,
+    "models/m/top.sql": "MODEL (name m.top, kind FULL); SELECT id, @twice(id) AS two, @number AS n FROM raw.t",
+    "models/m/below.sql": "MODEL (name m.below, kind FULL); SELECT * FROM m.top",
+    "models/m/embed.sql": "MODEL (name m.embed, kind EMBEDDED); SELECT id, ts FROM raw.t WHERE ts < @end_dt",
+    "models/m/around.sql": "MODEL (name m.around, kind INCREMENTAL_BY_TIME_RANGE (time_column ts), signals (ready())); SELECT id, ts FROM m.embed",
+    "models/m/seeded.sql": "MODEL (name m.seeded, kind SEED (path '../../seeds/s.csv'));",
+    "models/m/early.sql": "MODEL (name m.early, kind FULL, start '2023-01-01'); SELECT 1 AS one",
+    "models/m/late.sql": "MODEL (name m.late, kind FULL); SELECT one FROM m.early",
+    "models/m/warned.sql": "MODEL (name m.warned, kind FULL, allow_partials true); SELECT '@start_ds' AS x",
+}
+EVERY = "top below embed around early late warned"
+
+
+def put(folder: Path, files: Mapping[str, str]) -> Path:
+    shutil.rmtree(folder, ignore_errors=True)
+    for name, text in files.items():
+        (folder / name).parent.mkdir(parents=True, exist_ok=True)
+        (folder / name).write_text(text)
+    return folder
+
+
+def test_the_second_time_nothing_is_read_and_no_tree_is_unpacked(
+    tmp_path: Path, cache: ModelCache
+) -> None:
+    folder = put(tmp_path / "p", BASE)
+    plain = load(folder)
+    assert found_again(load(folder, cache).graph) == set()
+    again = load(folder, cache)
+    assert found_again(again.graph) == both(EVERY)
+    assert {node.name: node.fingerprint for node in again.graph} == {
+        node.name: node.fingerprint for node in plain.graph
+    }
+    assert {node.name: node.columns for node in again.graph} == {
+        node.name: node.columns for node in plain.graph
+    }
+    assert found_again(again.graph) == both(EVERY), "nor by asking for these"
+    assert again.graph == plain.graph
+    assert [facts(node) for node in again.graph] == [facts(node) for node in plain.graph]
+
+
+def test_what_a_model_warns_of_is_told_each_time(
+    tmp_path: Path, cache: ModelCache, caplog: pytest.LogCaptureFixture
+) -> None:
+    folder = put(tmp_path / "p", BASE)
+    load(folder, cache)
+    first = [record.getMessage() for record in caplog.records]
+    caplog.clear()
+    with caplog.at_level(logging.WARNING):
+        warned = load(folder, cache).warnings
+    assert [record.getMessage() for record in caplog.records] == first
+    assert len(first) == len(warned) == 2
+
+
+# Each thing that a model follows from: the edit, what is read anew, and what is resolved anew,
+# for which its tree and those of EMBEDDED models in it are unpacked
+EDITS: list[tuple[str, Mapping[str, str], str, str]] = [
+    ("a text", {"models/m/top.sql": BASE["models/m/top.sql"].replace("AS two", "AS double")}, "top", "top below"),
+    ("a text that gives the same columns", {"models/m/top.sql": BASE["models/m/top.sql"].replace("@twice(id)", "(id * 2)")}, "top", "top"),
+    ("a comment", {"models/m/top.sql": BASE["models/m/top.sql"] + " -- why"}, "top", "top"),
+    ("a default", {"vde.yaml": BASE["vde.yaml"].replace("start: 2024-01-01", "start: 2024-01-01, dialect: duckdb")}, EVERY, EVERY),
+    ("the default start", {"vde.yaml": BASE["vde.yaml"].replace("2024", "2022")}, EVERY, EVERY),
+    ("a variable that is used", {"vde.yaml": BASE["vde.yaml"].replace("number: 3", "number: 4")}, EVERY, "top"),
+    ("a variable that nobody uses", {"vde.yaml": BASE["vde.yaml"].replace("other: 1", "other: 2")}, EVERY, ""),
+    ("a macro that is used", {"macros/m.py": MACROS.replace("* 2'", "* 3'")}, EVERY, "top"),
+    ("a macro that nobody uses", {"macros/unused.py": BASE["macros/unused.py"].replace("return x", "return 1")}, EVERY, ""),
+    ("a signal", {"signals/s.py": BASE["signals/s.py"].replace("True", "False")}, EVERY, "around embed"),
+    ("a seed's content", {"seeds/s.csv": SEED + "4,d,\n"}, "", ""),
+    ("the type of a source's column", {"external_models.yaml": BASE["external_models.yaml"].replace("id: int", "id: bigint")}, "", "top below embed around"),
+    ("a column of a source that nobody reads", {"external_models.yaml": BASE["external_models.yaml"].replace("name: string", "title: string")}, "", "top embed around"),
+    ("an embedded query", {"models/m/embed.sql": BASE["models/m/embed.sql"].replace("<", "<=")}, "embed", "embed around"),
+    ("the start of a model above", {"models/m/early.sql": BASE["models/m/early.sql"].replace("2023", "2022")}, "early", "early"),
+]  # fmt: skip
+
+
+@pytest.mark.parametrize("what,edit,read_anew,resolved_anew", EDITS, ids=[row[0] for row in EDITS])
+def test_after_an_edit_what_follows_from_it_is_made_anew_and_nothing_else(
+    tmp_path: Path,
+    cache: ModelCache,
+    what: str,
+    edit: Mapping[str, str],
+    read_anew: str,
+    resolved_anew: str,
+) -> None:
+    folder = put(tmp_path / "p", BASE)
+    before = told(folder, cache)
+    put(folder, {**BASE, **edit})
+    found = load(folder, cache)
+    anew = both(EVERY) - found_again(found.graph)
+    assert anew == read(read_anew) | both(resolved_anew)
+    plain = told(folder)
+    assert (plain != before) == ("nobody uses" not in what)
+    assert told(folder, cache) == plain
+    put(folder, BASE)
+    assert told(folder, cache) == before
+
+
+def test_a_model_that_starts_with_those_above_follows_their_start(
+    tmp_path: Path, cache: ModelCache
+) -> None:
+    files = {
+        "vde.yaml": "name: shop\n",
+        "models/m/early.sql": "MODEL (name m.early, kind FULL, start '2023-01-01'); SELECT 1 AS one",
+        "models/m/late.sql": "MODEL (name m.late, kind FULL); SELECT one, @start_ds AS day FROM m.early",
+    }
+    folder = put(tmp_path / "p", files)
+    starts = []
+    for year in ("2023", "2022", "2023"):
+        early = files["models/m/early.sql"].replace("2023", year)
+        put(folder, {**files, "models/m/early.sql": early})
+        graph = load(folder, cache).graph
+        starts.append(graph[ModelName("m", "late")].model.start.year)
+        assert told(folder, cache) == told(folder)
+    assert starts == [2023, 2022, 2023]
+
+
+def test_a_file_that_is_moved_is_another_source(tmp_path: Path, cache: ModelCache) -> None:
+    folder = put(tmp_path / "p", {"vde.yaml": "name: x\n", "models/m/a.sql": "SELECT 1 AS one"})
+    load(folder, cache)
+    (folder / "models" / "m" / "a.sql").rename(folder / "models" / "m" / "b.sql")
+    assert [str(node.name) for node in load(folder, cache).graph] == ["m.b"]
+
+
+# What is never kept
+def test_what_is_wrong_with_a_model_is_told_each_time(tmp_path: Path, cache: ModelCache) -> None:
+    wrong = {
+        "models/m/text.sql": "MODEL (name m.text); SELECT FROM",
+        "models/m/column.sql": "MODEL (name m.column); SELECT nothing FROM m.top",
+        "models/m/kind.sql": "MODEL (name m.kind, kind INCREMENTAL_BY_TIME_RANGE (time_column ts)); SELECT ts FROM raw.t",
+        "models/m/parent.sql": "MODEL (name m.parent); SELECT a FROM m.nobody",
+    }
+    folder = put(tmp_path / "p", {**BASE, **wrong})
+    plain = told(folder)
+    assert isinstance(plain, tuple)
+    assert len(plain) == len(wrong)
+    assert told(folder, cache) == told(folder, cache) == plain
+    assert not cache.path.exists(), "a project that was never read leaves nothing behind"
+    put(folder, {"vde.yaml": "name: x\n", "models/m/a.sql": "SELECT 1 AS one"})
+    load(folder, cache)
+    put(folder, {**BASE, **wrong})
+    assert told(folder, cache) == plain
+    put(folder, BASE)
+    assert found_again(load(folder, cache).graph) == both(EVERY), "the others were right"
+
+
+OPEN = [
+    "import os\n", "import random\n", "import time\n", "from pathlib import Path\n", "import socket\n",
+    "from os import environ\n", "import os.path\n", "from . import x\n", "def y(x): return open(x)\n",
+    "from datetime import datetime\ndef y(x): return datetime.now()\n",
+    "from datetime import date as d\ndef y(x): return d.today()\n",
+    "def y(x): return __import__('os')\n", "def y(x): return eval(x)\n", "y = globals()\n",
+    "def y(x): return hash(x)\n", "def y(x): return getattr(x, 'y')\n",
+]  # fmt: skip
+CLOSED = [
+    "", "import re\n", "import math, itertools\n", "from datetime import date, timedelta\n",
+    "from sqlglot import exp\n", "import sqlglot.expressions\n", "import json as j\n",
+]  # fmt: skip
+
+
+@pytest.mark.parametrize(
+    "head,kept", [*((each, False) for each in OPEN), *((each, True) for each in CLOSED)]
+)
+def test_a_macro_that_may_read_more_than_its_arguments_runs_each_time(
+    tmp_path: Path, cache: ModelCache, head: str, kept: bool
+) -> None:
+    source = f"from vde_dagster import macro\n{head}\n@macro()\ndef same(x):\n    return x\n"
+    files = {
+        "vde.yaml": "name: x\n",
+        "macros/m.py": source,
+        "models/m/uses.sql": "MODEL (name m.uses); SELECT @same(1) AS one",
+        "models/m/plain.sql": "MODEL (name m.plain); SELECT 1 AS one",
+    }
+    if "from ." in head:
+        with pytest.raises(ProjectInvalid):
+            load(put(tmp_path / "p", files), cache)
+        return
+    folder = put(tmp_path / "p", files)
+    load(folder, cache)
+    expected = both("plain uses") if kept else both("plain")
+    assert found_again(load(folder, cache).graph) == expected
+
+
+def test_a_macro_that_reads_the_environment_sees_it_as_it_is(
+    tmp_path: Path, cache: ModelCache, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    macro = "import os\nfrom vde_dagster import macro\n\n@macro()\ndef value():\n    return os.environ['VDE_TEST_VALUE']\n"
+    files = {
+        "vde.yaml": "name: x\n",
+        "macros/m.py": macro,
+        "models/m/a.sql": "SELECT @value() AS one",
+    }
+    folder = put(tmp_path / "p", files)
+    for value in ("1", "2", "1"):
+        monkeypatch.setenv("VDE_TEST_VALUE", value)
+        body = load(folder, cache).graph[ModelName("m", "a")].model.body
+        assert isinstance(body, Query)
+        assert body.expression.sql() == f"SELECT {value} AS one"
+
+
+def test_a_python_model_is_run_each_time(
+    tmp_path: Path, cache: ModelCache, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    text = "import os\nfrom vde_dagster import model\n\n@model('m.a', columns={'one': 'int'}, owner=os.environ['VDE_TEST_VALUE'])\ndef rows(context):\n    return None\n"
+    folder = put(tmp_path / "p", {"vde.yaml": "name: x\n", "models/m/a.py": text})
+    for value in ("me", "you"):
+        monkeypatch.setenv("VDE_TEST_VALUE", value)
+        node = load(folder, cache).graph[ModelName("m", "a")]
+        assert node.model.owner == value
+
+
+def test_nothing_is_kept_or_found_while_a_python_file_fails(
+    tmp_path: Path, cache: ModelCache, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """What a file declares where it fails, it may declare elsewhere with the same text."""
+    signal = "import os\nfrom vde_dagster import signal\nos.environ['VDE_TEST_VALUE']\n\n@signal()\ndef ready(batch):\n    return True\n"
+    files = {**BASE, "signals/s.py": signal}
+    monkeypatch.delenv("VDE_TEST_VALUE", raising=False)
+    folder = put(tmp_path / "p", files)
+    with pytest.raises(ProjectInvalid, match="cannot be run"):
+        load(folder, cache)
+    assert not cache.path.exists()
+    monkeypatch.setenv("VDE_TEST_VALUE", "there")
+    assert told(folder, cache) == told(folder, cache) == told(folder)
+
+
+# Other code
+def test_what_other_code_has_read_is_not_found(tmp_path: Path, cache: ModelCache) -> None:
+    folder = put(tmp_path / "p", BASE)
+    load(folder, cache)
+    other = ModelCache(path=cache.path, code="of another version")
+    assert found_again(load(folder, other).graph) == set()
+    assert found_again(load(folder, other).graph) == both(EVERY)
+    assert found_again(load(folder, cache).graph) == both(EVERY), "nor is it lost"
