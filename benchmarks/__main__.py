@@ -1,22 +1,55 @@
-"""`./run bench [NAME ...]`: runs the named benchmarks, all without a name."""
+"""`./run bench [NAME ...]`: runs the named benchmarks; all but `sqlmesh` without a name."""
 
 from __future__ import annotations
 
+import argparse
 import sys
+import tempfile
+from collections.abc import Callable, Sequence
+from pathlib import Path
 
-from benchmarks import imports, planning
+from benchmarks import commands, imports, peer, planning
+from benchmarks.measuring import DEFAULT_SHAPES, Settings
+from benchmarks.projects import Shape
 
-BENCHMARKS = {"imports": imports.main, "planning": planning.main}
+BENCHMARKS: dict[str, Callable[[Settings], None]] = {
+    "imports": imports.main,
+    "planning": planning.main,
+    "commands": commands.main,
+    "sqlmesh": peer.main,
+}
+ON_REQUEST = ("sqlmesh",)
+"""What downloads another tool."""
 
 
-def main(names: list[str]) -> int:
-    """Run benchmarks; 2 for a name that there is none of."""
-    unknown = [name for name in names if name not in BENCHMARKS]
+def _shape(text: str) -> Shape:
+    chain = text.startswith("chain")
+    return Shape(int(text.removeprefix("chain")), chain=chain)
+
+
+def main(arguments: Sequence[str]) -> int:
+    """Run benchmarks."""
+    parser = argparse.ArgumentParser(prog="./run bench", description=__doc__)
+    parser.add_argument("names", nargs="*", metavar="NAME", help=", ".join(BENCHMARKS))
+    parser.add_argument(
+        "--shapes",
+        nargs="+",
+        type=_shape,
+        default=DEFAULT_SHAPES,
+        help="such as: 250 1000 chain1000",
+    )
+    parser.add_argument("--rounds", type=int, default=3)
+    parser.add_argument("--folder", type=Path, help="keeps the projects for the next time")
+    given = parser.parse_args(arguments)
+    unknown = [name for name in given.names if name not in BENCHMARKS]
     if unknown:
-        print(f"no benchmark {', '.join(unknown)}; there are {', '.join(BENCHMARKS)}")
-        return 2
-    for name in names or BENCHMARKS:
-        BENCHMARKS[name]()
+        parser.error(f"no benchmark {', '.join(unknown)}; there are {', '.join(BENCHMARKS)}")
+    names = given.names or [name for name in BENCHMARKS if name not in ON_REQUEST]
+    with tempfile.TemporaryDirectory() as scratch:
+        folder = given.folder or Path(scratch)
+        settings = Settings(shapes=given.shapes, rounds=given.rounds, folder=folder)
+        for name in names:
+            BENCHMARKS[name](settings)
     return 0
 
 

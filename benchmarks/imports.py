@@ -12,6 +12,7 @@ import time
 from pathlib import Path
 
 import vde_dagster
+from benchmarks.measuring import Settings
 
 ROUNDS = 11
 CORE = Path(vde_dagster.__file__).parent / "core"
@@ -24,7 +25,7 @@ def seconds(code: str) -> float:
     return time.perf_counter() - started
 
 
-def main() -> None:
+def main(_settings: Settings) -> None:
     """Print both medians."""
     paths = (path.relative_to(CORE).with_suffix("") for path in CORE.rglob("[a-z]*.py"))
     modules = sorted(".".join(["vde_dagster.core", *path.parts]) for path in paths)
@@ -35,7 +36,3 @@ def main() -> None:
             found[name].append(seconds(code))
     for name, times in found.items():
         print(f"{name:15} {statistics.median(times):5.2f} s")
-
-
-if __name__ == "__main__":
-    main()

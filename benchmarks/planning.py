@@ -1,79 +1,95 @@
-"""Reading a project and planning it: CPU seconds of generated projects of N models.
+"""Reading a project and planning it, nothing having changed: CPU seconds, cold and warm.
 
-The models lie in 10 layers with two parents each. Each size is run in a new process, sizes
-alternate, and medians are printed.
+*Cold* is without what is kept of models, *warm* with it (`vde_dagster.project.cache`). Each run is
+a new process, runs take turns, medians are printed. *load* reads all files, resolves all queries
+and makes all fingerprints; *plan* compares them with a production that was filled before.
 """
 
 from __future__ import annotations
 
 import json
-import statistics
-import subprocess
 import sys
-import tempfile
-import time
+from functools import partial
 from pathlib import Path
 
-SIZES = (250, 500, 1000)
-LAYERS = 10
-ROUNDS = 3
+from benchmarks.filled import fill
+from benchmarks.measuring import (
+    Settings,
+    Step,
+    alternating,
+    cpu_seconds,
+    measured,
+    peak_megabytes,
+    print_table,
+)
+from benchmarks.projects import Shape, write_ours
+
+KEPT = "parsed_models.sqlite"
 
 
-def write_project(folder: Path, models: int) -> None:
-    """A project of incremental and full models over one declared source."""
-    folder.mkdir(parents=True)
-    (folder / "vde.yaml").write_text("name: bench\ndefaults:\n  start: 2024-01-01\n")
-    columns = "{id: bigint, at: timestamp, amount: bigint}"
-    (folder / "external_models.yaml").write_text(f"- name: raw.events\n  columns: {columns}\n")
-    width = models // LAYERS
-    for number in range(models):
-        layer, place = divmod(number, width)
-        parents = (
-            ["raw.events"] * 2
-            if layer == 0
-            else [f"l{layer - 1}.m{(place + shift) % width}" for shift in (0, 1)]
-        )
-        path = folder / "models" / f"l{layer}" / f"m{place}.sql"
-        path.parent.mkdir(parents=True, exist_ok=True)
-        path.write_text(
-            f"MODEL (name l{layer}.m{place}, kind INCREMENTAL_BY_TIME_RANGE (time_column at));\n"
-            f"SELECT a.id AS id, a.at AS at, a.amount + COALESCE(b.amount, {number}) AS amount\n"
-            f"FROM {parents[0]} AS a LEFT JOIN {parents[1]} AS b ON a.id = b.id\n"
-            "WHERE a.at BETWEEN @start_dt AND @end_dt\n"
-        )
-
-
-def measure(folder: Path) -> dict[str, float]:
-    """CPU seconds of importing, reading, and planning against an empty state."""
-    started = time.process_time()
+def measure(folder: Path) -> Step:
+    """The CPU seconds of this process, step by step."""
+    started = cpu_seconds()
     from vde_dagster.app.planning import plan_environment
     from vde_dagster.app.world import VdeProject
 
     project = VdeProject.load(folder)
     services = project.services
-    imported = time.process_time()
+    imported = cpu_seconds()
     graph = project.files.graph
-    read = time.process_time()
-    plan_environment(services, graph, "prod")
-    planned = time.process_time()
-    return {"import": imported - started, "read": read - imported, "plan": planned - read}
+    loaded = cpu_seconds()
+    plan = plan_environment(services, graph, "prod")
+    planned = cpu_seconds()
+    assert plan.is_empty, "nothing has changed"
+    return {
+        "import": imported - started,
+        "load": loaded - imported,
+        "plan": planned - loaded,
+        "MB": peak_megabytes(),
+    }
 
 
-def main() -> None:
-    """Print a line for each size."""
-    found: dict[int, list[dict[str, float]]] = {size: [] for size in SIZES}
-    with tempfile.TemporaryDirectory() as scratch:
-        for size in SIZES:
-            write_project(Path(scratch) / str(size), size)
-        for _ in range(ROUNDS):
-            for size in SIZES:
-                command = [sys.executable, "-m", "benchmarks.planning", f"{scratch}/{size}"]
-                answer = subprocess.run(command, capture_output=True, text=True, check=True)
-                found[size].append(json.loads(answer.stdout))
-    print("models  import    read    plan   (CPU seconds, medians)")
-    for size, rounds in found.items():
-        cells = (statistics.median(each[key] for each in rounds) for key in rounds[0])
-        print(f"{size:6}  " + "  ".join(f"{cell:6.2f}" for cell in cells))
+def prepare(root: Path, shape: Shape) -> Path:
+    """The folder of a filled project, which is made where it is missing."""
+    folder = root / "ours" / shape.folder
+    if not (folder / ".filled").exists():
+        print(f"filling {shape} models ...", file=sys.stderr)
+        write_ours(folder, shape)
+        fill(folder)
+        (folder / ".filled").touch()
+    return folder
+
+
+def run(folder: Path, step: str) -> Step:
+    """One process, cold or warm."""
+    if step == "cold":
+        for each in (folder / ".vde").glob(f"{KEPT}*"):
+            each.unlink()
+    return measured([sys.executable, "-m", "benchmarks.planning", str(folder)])
+
+
+def main(settings: Settings) -> None:
+    """Print a line for each project and step, and whether the time is linear."""
+    folders = {shape: prepare(settings.folder, shape) for shape in settings.shapes}
+    found = alternating(
+        settings.rounds,
+        {
+            (str(shape), step): partial(run, folder, step)
+            for shape, folder in folders.items()
+            for step in ("cold", "warm")
+        },
+    )
+    rows: list[list[str | float]] = []
+    for shape in settings.shapes:
+        for step in ("cold", "warm"):
+            each = found[str(shape), step]
+            total = each["load"] + each["plan"]
+            per_model = f"{total / shape.models * 1000:.2f}"
+            row = [str(shape), step, *each.values(), total, per_model]
+            rows.append(row)
+    print("CPU seconds, medians; load + plan is without the interpreter and imports")
+    head = ["models", "", "import", "load", "plan", "MB", "load+plan", "ms/model"]
+    print_table(head, rows)
 
 
 if __name__ == "__main__":
