@@ -327,6 +327,25 @@ def test_a_macro_that_reads_the_environment_sees_it_as_it_is(
         assert body.expression.sql() == f"SELECT {value} AS one"
 
 
+def test_a_query_with_an_embedded_one_that_may_change_by_itself_is_looked_at_each_time(
+    tmp_path: Path, cache: ModelCache, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    macro = "import os\nfrom vde_dagster import macro\n\n@macro()\ndef bound():\n    return os.environ['VDE_TEST_VALUE']\n"
+    files = {
+        **BASE,
+        "macros/m.py": macro,
+        "models/m/top.sql": "SELECT 1 AS id",
+        "models/m/embed.sql": "MODEL (name m.embed, kind EMBEDDED); SELECT id, ts FROM raw.t WHERE @bound()",
+    }
+    folder = put(tmp_path / "p", files)
+    monkeypatch.setenv("VDE_TEST_VALUE", "ts < @end_dt")
+    assert told(folder, cache) == told(folder, cache) == told(folder)
+    monkeypatch.setenv("VDE_TEST_VALUE", "id < 3")
+    with pytest.raises(ProjectInvalid, match="needs a filter on the time"):
+        load(folder)
+    assert told(folder, cache) == told(folder)
+
+
 def test_a_python_model_is_run_each_time(
     tmp_path: Path, cache: ModelCache, monkeypatch: pytest.MonkeyPatch
 ) -> None:

@@ -88,32 +88,38 @@ class KnownModels:
         self, model: Model, above: Mapping[ModelName, Node], *, undeclared: bool
     ) -> Derived | None:
         """What follows from a model beside the nodes above it."""
-        if self.entries is None or not is_lasting(model.source):
+        key = self._key(model, above, undeclared=undeclared)
+        if self.entries is None or key is None:
             return None
-        kept = self.entries.get(self._key(model, above, undeclared=undeclared))
+        kept = self.entries.get(key)
         return _unpacked_derived(kept) if kept is not None else None
 
     def keep(
         self, model: Model, above: Mapping[ModelName, Node], derived: Derived, *, undeclared: bool
     ) -> None:
         """Know it from now on."""
-        if self.entries is not None and is_lasting(model.source):
-            key = self._key(model, above, undeclared=undeclared)
+        key = self._key(model, above, undeclared=undeclared)
+        if key is not None:
             self._put(key, lambda: _packed_derived(derived))
 
     def _put(self, key: str, packed: Callable[[], Parts]) -> None:
-        assert self.entries is not None, "there is a file"
+        if self.entries is None:
+            return
         try:
             self.entries.put(key, packed())
         except Unkept:
             return
 
-    def _key(self, model: Model, above: Mapping[ModelName, Node], *, undeclared: bool) -> str:
-        """All that follows from a model: itself, and what it may know of those above it."""
+    def _key(
+        self, model: Model, above: Mapping[ModelName, Node], *, undeclared: bool
+    ) -> str | None:
+        """A model, and what it may know of those above it; None where that is more than texts."""
         parts = [self.code, str(undeclared)]
         waiting, seen = [model], {model.name}
         while waiting:  # an EMBEDDED parent stands in the query: what that reads counts, too
             each = waiting.pop()
+            if not is_lasting(each.source):
+                return None
             parts += [source_digest(each.source), each.start.isoformat()]
             for parent in each.parents:
                 parts += [str(parent), self._columns_of(above[parent])]
