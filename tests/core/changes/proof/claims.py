@@ -27,21 +27,17 @@ _read: Callable[[str, str], Model] = lru_cache(maxsize=256)(read)
 
 
 @lru_cache(maxsize=8)
-def _graph(texts: tuple[tuple[str, str], ...], sources: tuple[tuple[str, str], ...]) -> Graph:
-    declared = [external(name, dict(_pairs(columns))) for name, columns in sources]
+def _graph(
+    texts: tuple[tuple[str, str], ...], sources: tuple[tuple[str, tuple[tuple[str, str], ...]], ...]
+) -> Graph:
+    declared = [external(name, dict(columns)) for name, columns in sources]
     return build_graph([*declared, *(_read(name, text) for name, text in texts)])
-
-
-def _pairs(columns: str) -> Iterator[tuple[str, str]]:
-    for each in columns.split("; "):
-        name, _, kind = each.partition(" ")
-        yield name, kind
 
 
 def graph_of(project: Project) -> Graph:
     """The project as it is loaded."""
     sources = tuple(
-        (name, "; ".join(f"{column} {kind}" for column, kind in columns.items()))
+        (name, () if name in project.undeclared else tuple(columns.items()))
         for name, columns in project.sources.items()
     )
     return _graph(tuple(project.texts().items()), sources)
@@ -74,52 +70,63 @@ def false_claims(
     revisions: Revisions, database: Database, comparer: Comparer
 ) -> Iterator[FalseClaim]:
     """What a comparer says of two revisions, and of the way back, and what is not so."""
-    there = comparer(revisions.before, revisions.after)
-    back = comparer(revisions.after, revisions.before)
     database.forget()
     before, after = (
         database.tables(each, revisions.data_set) for each in (revisions.before, revisions.after)
     )
-    told = [_false(each, database, before, after) for each in there.values()]
-    told += [_false(each, database, after, before) for each in back.values()]
-    edited = {
-        name for name, _ in revisions.before.texts().items() ^ revisions.after.texts().items()
-    }
-    for difference, wrong in zip((*there.values(), *back.values()), told, strict=True):
-        if wrong:
-            spares = _is_unaffected(difference) and str(difference.name) not in edited
-            yield FalseClaim(told=f"{difference.name} {wrong}: {difference}", spares=spares)
+    one, other = revisions.before.texts(), revisions.after.texts()
+    edited = {name for name, _ in one.items() ^ other.items()}
+    there = _Told(database=database, before=before, after=after, graph=graph_of(revisions.after))
+    back = _Told(database=database, before=after, after=before, graph=graph_of(revisions.before))
+    for told, differences in (
+        (there, comparer(revisions.before, revisions.after)),
+        (back, comparer(revisions.after, revisions.before)),
+    ):
+        for each in differences.values():
+            if wrong := told.wrong(each):
+                spares = _is_unaffected(each) and str(each.name) not in edited
+                yield FalseClaim(told=f"{each.name} {wrong}: {each}", spares=spares)
     yield from _false_hashes(revisions, database, before)
 
 
-def _false(difference: Difference, database: Database, before: Tables, after: Tables) -> str:
-    """What is wrong about a difference, for people; empty where nothing is."""
-    name = str(difference.name)
-    if name not in before or before[name] == after.get(name, before[name]):
-        return ""  # nothing to compare, or one table for both
-    old, new = database.rows(before[name]), database.rows(after[name])
-    claimed = _kept(difference, new)
-    missing = [each for each in claimed if each not in old.columns]
-    if _is_unaffected(difference) and set(old.columns) != set(new.columns):
-        return f"is unaffected, and its columns were {old.columns}"
-    if missing:
-        return f"has {missing} anew, and that is not told"
-    if claimed and old.of(claimed) != new.of(claimed):
-        return f"keeps {claimed}, and {old.of(claimed)} became {new.of(claimed)}"
-    return ""
+@dataclass(frozen=True, slots=True, kw_only=True)
+class _Told:
+    """The rows before and after that differences speak of, and the models as they are after."""
+
+    database: Database
+    before: Tables
+    after: Tables
+    graph: Graph
+
+    def wrong(self, difference: Difference) -> str:
+        """What is wrong about a difference, for people; empty where nothing is."""
+        name = str(difference.name)
+        if name not in self.before or self.before[name] == self.after.get(name, self.before[name]):
+            return ""  # nothing to compare, or one table for both
+        old = self.database.rows(self.before[name])
+        new = self.database.rows(self.after[name])
+        kept = self._kept(difference, new)
+        missing = [each for each in kept if each not in old.columns]
+        if _is_unaffected(difference) and set(old.columns) != set(new.columns):
+            return f"is unaffected, and its columns were {old.columns}"
+        if missing:
+            return f"has {missing} anew, and that is not told"
+        if kept and old.of(kept) != new.of(kept):
+            return f"keeps {kept}, and {old.of(kept)} became {new.of(kept)}"
+        return ""
+
+    def _kept(self, difference: Difference, rows: Rows) -> list[str]:
+        """The columns whose values, row by row, are said to stay: of those that are known."""
+        if _is_unaffected(difference):
+            return list(rows.columns)
+        known = {each.name.lower() for each in self.graph[difference.name].columns}
+        return [each for each in rows.columns if each in known - {*difference.columns_changed}]
 
 
 def _is_unaffected(difference: Difference) -> bool:
     if difference.change in (Change.NONE, Change.METADATA):
         return True
     return not difference.rebuild and difference.category is Category.INDIRECT_NON_BREAKING
-
-
-def _kept(difference: Difference, rows: Rows) -> list[str]:
-    """The columns whose values, row by row, are said to stay."""
-    if _is_unaffected(difference):
-        return list(rows.columns)
-    return [each for each in rows.columns if each not in difference.columns_changed]
 
 
 def _false_hashes(revisions: Revisions, database: Database, tables: Tables) -> Iterator[FalseClaim]:

@@ -176,7 +176,8 @@ def bounded(query: Query, relations: Relations) -> Query:
 
 def project(choices: Choices, shapes: Sequence[Shape | None] = ()) -> Project:
     """Two to five models; the first ones have these shapes, None for any."""
-    found = Project(sources=dict(RAW), models=())
+    unknown = frozenset(RAW) if choices.chance(8) else frozenset()
+    found = Project(sources=dict(RAW), models=(), undeclared=unknown)
     wanted = max(len(shapes), choices.pick((2, 3, 3, 3, 4, 5)))
     for index in range(wanted):
         shape = shapes[index] if index < len(shapes) else None

@@ -38,10 +38,11 @@ class Model:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Project:
-    """Sources and models, parents first."""
+    """Sources and models, parents first. Of sources in ``undeclared`` nobody told the columns."""
 
     sources: Mapping[str, Columns]
     models: tuple[Model, ...]
+    undeclared: frozenset[str] = frozenset()
 
     def texts(self) -> dict[str, str]:
         """The files of the models by their names."""
@@ -77,9 +78,9 @@ def repaired_project(project: Project) -> Project:
 def repaired_kind(model: Model, relations: Relations) -> Model:
     """A model whose kind fits its query.
 
-    Intervals need a day that is read and one that is returned; a VIEW knows of none.
+    Intervals need a day that is read and one that is returned; what has no table knows of none.
     """
-    if model.kind == "VIEW" and BETWEEN_DAYS in model.query.sql({}):
+    if model.kind in ("VIEW", "EMBEDDED") and BETWEEN_DAYS in model.query.sql({}):
         return replace(model, kind="FULL")
     if model.kind != BY_TIME:
         return model

@@ -64,8 +64,10 @@ def describe(choices: Choices, project: Project, index: int) -> Project | None:
 
 
 def add_source_column(choices: Choices, project: Project, index: int) -> Project | None:
-    """One more column of a source, in front or behind."""
+    """One more column of a source, in front or behind; nobody tells of it where none is declared."""
     name, column = choices.pick(list(project.sources)), choices.pick(list(HIDDEN))
+    if name in project.undeclared:
+        return None
     declared, added = dict(project.sources[name]), {column: HIDDEN[column]}
     columns = {**added, **declared} if choices.chance(50) else {**declared, **added}
     return replace(project, sources={**project.sources, name: columns})
@@ -159,7 +161,8 @@ class Revisions:
         """Both as files, for people."""
         told: list[str] = []
         for title, each in (("before", self.before), ("after", self.after)):
-            told += [f"\n-- {title}: {dict(each.sources)}", *each.texts().values()]
+            told.append(f"\n-- {title}: {dict(each.sources)}, undeclared {set(each.undeclared)}")
+            told += each.texts().values()
         return "\n".join(told)
 
 
