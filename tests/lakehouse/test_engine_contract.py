@@ -13,6 +13,8 @@ import pytest
 from vde_dagster.core.dsha import Column, RowSum, total
 from vde_dagster.core.errors import Conflict, EvaluationFailed
 from vde_dagster.core.intervals import Interval, IntervalUnit
+from vde_dagster.core.layout import time_partition
+from vde_dagster.core.model import Storage
 from vde_dagster.core.names import ModelName, TableName
 from vde_dagster.core.snapshot import VersionKey
 from vde_dagster.core.work import (
@@ -84,7 +86,7 @@ class World:
             base=table.iceberg_snapshot_id if table else None,
             parts=parts,
             columns=columns,
-            partition_by=axis,
+            storage=Storage(partitioned_by=(time_partition(axis),) if axis else ()),
         )
 
     def publish(self, staging: Staging) -> Staged:
@@ -144,7 +146,7 @@ def spark_world(spark: SparkSession, spark_lake: SparkLake) -> World:
 
     return World(
         catalog=IcebergCatalog(catalog),
-        engine=SparkEngine(lambda: spark, spark_lake.catalog),
+        engine=SparkEngine(lambda: spark, spark_lake.catalog, lambda: catalog),
         key=_key(),
         append=append,
     )

@@ -69,18 +69,18 @@ def record_empty(
             work_id=work_id,
             interval=whole,
             readings=(_no_rows(binding, node, whole, services.clock.now(), work_id),),
-            writes=(_write(node, left),),
+            writes=(_write(node, left, services.clock.now()),),
             standing=Standing.EMPTY,
             reason=reason,
         )
         return carry_out(services, binding, node, step, lease)
 
 
-def _write(node: Node, intervals: tuple[Interval, ...]) -> Write:
+def _write(node: Node, intervals: tuple[Interval, ...], now: datetime) -> Write:
     axis = time_axis(node)
     if axis is not None:
         return OverwriteIntervals(intervals=intervals, axis=axis)
-    return kinds.of(node.model).write(node.model, intervals[0], axis)
+    return kinds.of(node.model).write(node, intervals[0], now)
 
 
 def _no_rows(

@@ -8,21 +8,21 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from dataclasses import dataclass
-from typing import Final, assert_never
 
 from vde_dagster import kinds
 from vde_dagster.app.binding import Binding
+from vde_dagster.app.cumulative import Turn, turns
 from vde_dagster.app.leases import TTL, held
 from vde_dagster.app.planning import may_write
 from vde_dagster.app.promote import show_first
 from vde_dagster.app.reading import Reading, physical_query, read_whole
 from vde_dagster.app.services import Services
-from vde_dagster.core.dsha import RowSum, combined_dsha
+from vde_dagster.core.dsha import RowSum, combined_dsha, total
 from vde_dagster.core.embedded import embedded_above, stored_parents
 from vde_dagster.core.errors import Conflict, EvaluationFailed, Refused
 from vde_dagster.core.graph import Node
 from vde_dagster.core.intervals import Interval
-from vde_dagster.core.kind import Embedded, External, IncrementalByTimeRange, View
+from vde_dagster.core.kind import Embedded, External, View
 from vde_dagster.core.late_data import HighWaterMark, Load
 from vde_dagster.core.ledger import (
     LedgerChange,
@@ -33,12 +33,10 @@ from vde_dagster.core.ledger import (
     apply_changes,
 )
 from vde_dagster.core.names import ModelName
-from vde_dagster.core.render_model import time_axis
 from vde_dagster.core.snapshot import VersionKey
 from vde_dagster.core.work import (
     AppendToIntervals,
     Intent,
-    OverwriteIntervals,
     Part,
     Publication,
     ReplaceTable,
@@ -49,6 +47,7 @@ from vde_dagster.core.work import (
     Write,
 )
 from vde_dagster.kinds.rules import ALWAYS, refuse_not_evaluated
+from vde_dagster.kinds.storage import storage_of
 from vde_dagster.ports.state import Lease, version_resource
 
 
@@ -75,6 +74,7 @@ class Step:
     """One unit of work, ready to be staged. ``mark`` is the high-water mark after it.
 
     ``standing`` is what its rows are worth, and ``reason`` why they are not the computed ones.
+    ``turns`` say of a sequential kind where each write is booked.
     """
 
     work_id: str
@@ -85,6 +85,12 @@ class Step:
     session: Load | None = None
     standing: Standing = Standing.COMPUTED
     reason: str = ""
+    turns: tuple[Turn, ...] = ()
+
+    @property
+    def anew(self) -> bool:
+        """Whether the table is made from nothing, by several writes."""
+        return bool(self.turns) and self.turns[0].operation is LedgerOperation.REPLACE_ALL
 
 
 def evaluate(
@@ -107,11 +113,41 @@ def evaluate(
         work_id = services.ids.new()
         if isinstance(node.model.kind, View):
             return _make_view(services, binding, node, work_id, lease)
-        execution_time = services.clock.now()
-        reading = read_whole(services, binding, node, interval, execution_time, work_id=work_id)
-        write = kinds.of(node.model).write(node.model, interval, time_axis(node))
-        step = Step(work_id=work_id, interval=interval, readings=(reading,), writes=(write,))
+        if kinds.of(node.model).is_sequential:
+            step = _in_turn(services, binding, node, interval, work_id)
+        else:
+            execution_time = services.clock.now()
+            reading = read_whole(services, binding, node, interval, execution_time, work_id=work_id)
+            write = kinds.of(node.model).write(node, interval, execution_time)
+            step = Step(work_id=work_id, interval=interval, readings=(reading,), writes=(write,))
         return carry_out(services, binding, node, step, lease)
+
+
+def _in_turn(
+    services: Services, binding: Binding, node: Node, interval: Interval, work_id: str
+) -> Step:
+    """The unit of work that makes a sequential kind hold an interval."""
+    key, execution_time = binding.key(node.name), services.clock.now()
+    entries = services.state.ledger([key]).get(key, ())
+    found = turns(node.model, entries, interval, environment=binding.environment)
+    write = kinds.of(node.model).write
+    return Step(
+        work_id=work_id,
+        interval=Interval(found[0].evaluated.start, found[-1].evaluated.end),
+        readings=tuple(
+            read_whole(
+                services,
+                binding,
+                node,
+                each.evaluated,
+                execution_time,
+                work_id=f"{work_id}_{number}",
+            )
+            for number, each in enumerate(found)
+        ),
+        writes=tuple(write(node, each.evaluated, execution_time) for each in found),
+        turns=found,
+    )
 
 
 def holder(services: Services, binding: Binding) -> str:
@@ -136,13 +172,6 @@ def writable(services: Services, binding: Binding, name: ModelName) -> Node:
             "that read it."
         )
     refuse_not_evaluated([node.model])
-    axis = time_axis(node)
-    if axis is not None and axis.type not in _WRITTEN_AXES:
-        raise Refused(
-            f"the time column {axis.column!r} of {name} is a {axis.type}, which this version of "
-            "vde_dagster plans and renders but does not evaluate yet. Cast it to a DATE or "
-            "TIMESTAMP in the query. Nothing was written."
-        )
     key = binding.key(name)
     owner = services.state.owners([key]).get(key)
     if not may_write(binding.environment, owner):
@@ -151,9 +180,6 @@ def writable(services: Services, binding: Binding, name: ModelName) -> Node:
             f"{binding.environment} shows the result. Change the model to get a version of its own."
         )
     return node
-
-
-_WRITTEN_AXES: Final = ("date", "timestamp", "timestamp_ntz")
 
 
 def carry_out(
@@ -224,6 +250,7 @@ def _check_bookable(
             columns=publication.columns,
             work_id=work_id,
             iceberg_snapshot_id=publication.iceberg_snapshot_id,
+            algorithm=publication.algorithm,
         )
     except LedgerMismatch as error:
         services.catalog.drop_branch(key.table, work_id)
@@ -296,17 +323,16 @@ def _staging(node: Node, key: VersionKey, step: Step, base: int | None) -> Stagi
         descriptions={
             column.name: column.description for column in node.columns if column.description
         },
-        partition_by=time_axis(node) if _is_partitioned_by_time(node) else None,
+        anew=step.anew,
+        storage=storage_of(node),
+        comment=node.model.description,
     )
-
-
-def _is_partitioned_by_time(node: Node) -> bool:
-    kind = node.model.kind
-    return isinstance(kind, IncrementalByTimeRange) and kind.partition_by_time_column
 
 
 def _changes(step: Step, staged: Staged) -> tuple[LedgerChange, ...]:
     """What the staged parts do to the ledger. Two parts may add to one interval; both count."""
+    if step.turns:
+        return _turns_changes(step, staged)
     changes: list[LedgerChange] = []
     for write, sums in zip(step.writes, staged.sums, strict=True):
         operation = _operation(write)
@@ -324,16 +350,23 @@ def _changes(step: Step, staged: Staged) -> tuple[LedgerChange, ...]:
     return tuple(changes)
 
 
+def _turns_changes(step: Step, staged: Staged) -> tuple[LedgerChange, ...]:
+    """By what each turn changed the table's sum, booked where the turn says."""
+    return tuple(
+        LedgerChange(operation=turn.operation, interval=turn.booked, rows=total(sums.values()))
+        for turn, sums in zip(step.turns, staged.sums, strict=True)
+    )
+
+
 def _operation(write: Write) -> LedgerOperation:
+    """How a write that stands by itself meets the ledger."""
     match write:
-        case OverwriteIntervals():
-            return LedgerOperation.REPLACE
         case ReplaceTable():
             return LedgerOperation.REPLACE_ALL
         case AppendToIntervals():
             return LedgerOperation.ADD
-        case unreachable:
-            assert_never(unreachable)
+        case _:
+            return LedgerOperation.REPLACE
 
 
 def _written(

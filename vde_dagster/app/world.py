@@ -88,7 +88,7 @@ class VdeProject:
         """The engine; it starts Spark at its first work."""
         from vde_dagster.lakehouse.spark_engine import SparkEngine
 
-        return SparkEngine(self.open_spark, self.configuration.catalog.name)
+        return SparkEngine(self.open_spark, self.configuration.catalog.name, self.iceberg_catalog)
 
     def iceberg_catalog(self) -> PyIcebergCatalog:
         """The project's catalog as pyiceberg knows it, for those who write sources."""

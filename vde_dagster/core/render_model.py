@@ -249,7 +249,7 @@ def _statement(
             )
         return written
     # Both functions rewrite a tree of any kind, and keep its root.
-    resolved = resolve_time_macros(cast("exp.Query", written), times)
+    resolved = cast("exp.Query", resolve_time_macros(written, times))
     _name_tables(resolved)
     rendered = with_own_names(replace_tables(inline(resolved, bodies), target))
     with _told_of(node):

@@ -12,10 +12,13 @@ from dataclasses import dataclass, field
 from datetime import datetime
 from enum import Enum
 
-from vde_dagster.core.dsha import Column, RowSum
+from sqlglot import exp
+
+from vde_dagster.core.dsha import DEFAULT_ALGORITHM, Column, RowSum
 from vde_dagster.core.intervals import Interval, IntervalUnit
 from vde_dagster.core.late_data import HighWaterMark, Load
 from vde_dagster.core.ledger import LedgerChange
+from vde_dagster.core.model import Storage
 from vde_dagster.core.names import ModelName, TableName
 from vde_dagster.core.snapshot import VersionKey
 
@@ -78,7 +81,48 @@ class ReplaceTable:
     interval: Interval
 
 
-Write = OverwriteIntervals | AppendToIntervals | ReplaceTable
+@dataclass(frozen=True, slots=True, kw_only=True)
+class MergeRows:
+    """Insert rows whose key the table lacks, and update those whose key it has.
+
+    ``key`` are columns or expressions in Spark's SQL. ``when_matched`` are WHEN MATCHED clauses in
+    order (without any, all columns are updated) and ``merge_filter`` is a further condition of the
+    match; both name their sides ``source`` and ``target`` and have no macros left.
+    """
+
+    interval: Interval
+    key: tuple[str, ...]
+    when_matched: tuple[exp.When, ...] = ()
+    merge_filter: exp.Expr | None = None
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class ReplacePartitions:
+    """Replace the partitions that the new rows belong to; the others stay as they are."""
+
+    interval: Interval
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class AppendRows:
+    """Add rows, whatever is there."""
+
+    interval: Interval
+
+
+Write = (
+    OverwriteIntervals
+    | AppendToIntervals
+    | ReplaceTable
+    | MergeRows
+    | ReplacePartitions
+    | AppendRows
+)
+Cumulative = MergeRows | ReplacePartitions | AppendRows
+"""Writes whose result follows from what the table held: an interval is written once, in its turn.
+
+What is booked for an interval is the change of the table's sum.
+"""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -130,22 +174,28 @@ class Part:
 class Staging:
     """Everything that an engine needs to stage one unit of work on a branch of the target.
 
-    ``base`` is the Iceberg snapshot that the branch starts from, None for an empty table.
-    ``columns`` are the declared ones (types are cast to them); empty means as the rows are.
+    ``base`` is the Iceberg snapshot that the branch starts from, None for an empty table. With
+    ``anew`` the branch starts without rows all the same. ``columns`` are the declared ones (types
+    are cast to them); empty means as the rows are. ``storage`` and ``comment`` are those of a table
+    that is made now.
     """
 
     work_id: str
     target: VersionKey
     base: int | None
     parts: tuple[Part, ...]
+    anew: bool = False
     columns: tuple[Column, ...] = ()
     descriptions: Mapping[str, str] = field(default_factory=dict)
-    partition_by: TimeAxisSpec | None = None
+    storage: Storage = field(default_factory=Storage)
+    comment: str = ""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Staged:
     """What lies on the branch: its head, the written intervals' sums, the table's columns.
+
+    Of `Cumulative` writes a sum is what the write changes the table's by.
 
     ``iceberg_snapshot_id`` is None only where nothing was written to a table without any snapshot.
     """
@@ -182,13 +232,15 @@ class Intent:
 class Publication:
     """What has to be published and then booked; enough to finish the work without computing.
 
-    ``mark`` is the high-water mark after the work, None where it moves none.
+    ``mark`` is the high-water mark after the work, None where it moves none. ``algorithm`` is what
+    the rows of all changes were hashed with.
     """
 
     iceberg_snapshot_id: int | None
     changes: tuple[LedgerChange, ...]
     columns: tuple[Column, ...]
     mark: HighWaterMark | None = None
+    algorithm: str = DEFAULT_ALGORITHM
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

@@ -6,9 +6,10 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 from datetime import datetime
 
+from vde_dagster.core.graph import Node
 from vde_dagster.core.intervals import Interval
 from vde_dagster.core.model import Model
-from vde_dagster.core.work import TimeAxisSpec, Write
+from vde_dagster.core.work import Write
 
 
 @dataclass(frozen=True, slots=True)
@@ -28,13 +29,13 @@ class _Rules:
         """Nothing."""
         return ()
 
-    def write(self, model: Model, interval: Interval, axis: TimeAxisSpec | None) -> Write:
+    def write(self, node: Node, interval: Interval, execution_time: datetime) -> Write:
         """Never called for a source: nothing here writes to one.
 
         Raises:
             ValueError: Always.
         """
-        raise ValueError(f"{model.name} is a source, which is never written to")
+        raise ValueError(f"{node.name} is a source, which is never written to")
 
 
 RULES = _Rules()

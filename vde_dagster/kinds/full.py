@@ -7,9 +7,10 @@ from dataclasses import dataclass
 from datetime import datetime
 
 from vde_dagster.core import schedule
+from vde_dagster.core.graph import Node
 from vde_dagster.core.intervals import Interval, covers
 from vde_dagster.core.model import Model
-from vde_dagster.core.work import ReplaceTable, TimeAxisSpec, Write
+from vde_dagster.core.work import ReplaceTable, Write
 
 
 @dataclass(frozen=True, slots=True)
@@ -30,7 +31,7 @@ class _Rules:
         wanted = schedule.due_at_once(model, now, blocked)
         return (wanted,) if wanted and not covers(held, wanted) else ()
 
-    def write(self, model: Model, interval: Interval, axis: TimeAxisSpec | None) -> Write:
+    def write(self, node: Node, interval: Interval, execution_time: datetime) -> Write:
         """Replace all rows."""
         return ReplaceTable(interval=interval)
 

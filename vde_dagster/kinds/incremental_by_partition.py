@@ -7,10 +7,10 @@ from dataclasses import dataclass
 from datetime import datetime
 
 from vde_dagster.core import schedule
+from vde_dagster.core.graph import Node
 from vde_dagster.core.intervals import Interval
 from vde_dagster.core.model import Model
-from vde_dagster.core.work import TimeAxisSpec, Write
-from vde_dagster.kinds.rules import NotEvaluated
+from vde_dagster.core.work import ReplacePartitions, Write
 
 
 @dataclass(frozen=True, slots=True)
@@ -30,13 +30,9 @@ class _Rules:
         """Every unit that is due and not held; see `vde_dagster.core.schedule.missing`."""
         return schedule.missing(model, held, now, blocked)
 
-    def write(self, model: Model, interval: Interval, axis: TimeAxisSpec | None) -> Write:
-        """Not evaluated yet.
-
-        Raises:
-            NotEvaluated: Always.
-        """
-        raise NotEvaluated(model)
+    def write(self, node: Node, interval: Interval, execution_time: datetime) -> Write:
+        """Replace the partitions of the new rows."""
+        return ReplacePartitions(interval=interval)
 
 
 RULES = _Rules()

@@ -7,9 +7,11 @@ from dataclasses import dataclass
 from datetime import datetime
 
 from vde_dagster.core import schedule
+from vde_dagster.core.graph import Node
 from vde_dagster.core.intervals import Interval
 from vde_dagster.core.model import Model
-from vde_dagster.core.work import OverwriteIntervals, TimeAxisSpec, Write
+from vde_dagster.core.render_model import time_axis
+from vde_dagster.core.work import OverwriteIntervals, Write
 
 
 @dataclass(frozen=True, slots=True)
@@ -29,9 +31,10 @@ class _Rules:
         """Every unit that is due and not held; see `vde_dagster.core.schedule.missing`."""
         return schedule.missing(model, held, now, blocked)
 
-    def write(self, model: Model, interval: Interval, axis: TimeAxisSpec | None) -> Write:
+    def write(self, node: Node, interval: Interval, execution_time: datetime) -> Write:
         """Overwrite the interval, also where the query returns no rows for it."""
-        assert axis is not None, f"{model.name} has a time column"
+        axis = time_axis(node)
+        assert axis is not None, f"{node.name} has a time column"
         return OverwriteIntervals(intervals=(interval,), axis=axis)
 
 

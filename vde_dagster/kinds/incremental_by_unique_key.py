@@ -7,10 +7,12 @@ from dataclasses import dataclass
 from datetime import datetime
 
 from vde_dagster.core import schedule
+from vde_dagster.core.graph import Node
 from vde_dagster.core.intervals import Interval
+from vde_dagster.core.kind import IncrementalByUniqueKey
 from vde_dagster.core.model import Model
-from vde_dagster.core.work import TimeAxisSpec, Write
-from vde_dagster.kinds.rules import NotEvaluated
+from vde_dagster.core.sql.macros import TimeRange, resolve_time_macros
+from vde_dagster.core.work import MergeRows, Write
 
 
 @dataclass(frozen=True, slots=True)
@@ -30,13 +32,18 @@ class _Rules:
         """Every unit that is due and not held; see `vde_dagster.core.schedule.missing`."""
         return schedule.missing(model, held, now, blocked)
 
-    def write(self, model: Model, interval: Interval, axis: TimeAxisSpec | None) -> Write:
-        """Not evaluated yet.
-
-        Raises:
-            NotEvaluated: Always.
-        """
-        raise NotEvaluated(model)
+    def write(self, node: Node, interval: Interval, execution_time: datetime) -> Write:
+        """Insert and update rows by their key."""
+        kind = node.model.kind
+        assert isinstance(kind, IncrementalByUniqueKey), f"{node.name} has a key"
+        times = TimeRange.of(interval, execution_time=execution_time)
+        condition = kind.merge_filter
+        return MergeRows(
+            interval=interval,
+            key=kind.unique_key,
+            when_matched=tuple(resolve_time_macros(each, times) for each in kind.when_matched),
+            merge_filter=None if condition is None else resolve_time_macros(condition, times),
+        )
 
 
 RULES = _Rules()

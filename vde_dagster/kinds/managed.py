@@ -6,9 +6,10 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 from datetime import datetime
 
+from vde_dagster.core.graph import Node
 from vde_dagster.core.intervals import Interval
 from vde_dagster.core.model import Model
-from vde_dagster.core.work import TimeAxisSpec, Write
+from vde_dagster.core.work import Write
 from vde_dagster.kinds.rules import ALWAYS, NotEvaluated
 
 
@@ -29,13 +30,13 @@ class _Rules:
         """Making the table, unless it was made."""
         return () if held else (ALWAYS,)
 
-    def write(self, model: Model, interval: Interval, axis: TimeAxisSpec | None) -> Write:
+    def write(self, node: Node, interval: Interval, execution_time: datetime) -> Write:
         """Not evaluated yet.
 
         Raises:
             NotEvaluated: Always.
         """
-        raise NotEvaluated(model)
+        raise NotEvaluated(node.model)
 
 
 RULES = _Rules()

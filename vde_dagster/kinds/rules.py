@@ -7,17 +7,15 @@ from datetime import datetime
 from typing import Final, Protocol
 
 from vde_dagster.core.errors import Refused
+from vde_dagster.core.graph import Node
 from vde_dagster.core.intervals import END_OF_TIME, EPOCH, Interval
 from vde_dagster.core.kind import (
-    IncrementalByPartition,
-    IncrementalByUniqueKey,
-    IncrementalUnmanaged,
     Managed,
     ScdType2ByColumn,
     ScdType2ByTime,
 )
-from vde_dagster.core.model import Model, PartitionField, PythonFunction, Query, Storage
-from vde_dagster.core.work import TimeAxisSpec, Write
+from vde_dagster.core.model import Model, PythonFunction, Query
+from vde_dagster.core.work import Write
 
 ALWAYS: Final = Interval(EPOCH, END_OF_TIME)
 """The one interval of what does not depend on time: a seed, a view."""
@@ -63,11 +61,8 @@ class KindRules(Protocol):
         """
         ...
 
-    def write(self, model: Model, interval: Interval, axis: TimeAxisSpec | None) -> Write:
-        """What evaluating an interval does to the table.
-
-        ``axis`` is how rows belong to intervals; None for kinds without intervals.
-        """
+    def write(self, node: Node, interval: Interval, execution_time: datetime) -> Write:
+        """What evaluating an interval at ``execution_time`` does to the table."""
         ...
 
 
@@ -100,22 +95,7 @@ def _not_evaluated(model: Model) -> str:
         return f"kind {model.kind.keyword}"
     if isinstance(model.body, Query | PythonFunction) and (model.body.before or model.body.after):
         return f"statements beside its {'query' if isinstance(model.body, Query) else 'function'}"
-    if model.storage != Storage(partitioned_by=_by_time(model)):
-        return "a storage layout of its own"
     return ""
 
 
-def _by_time(model: Model) -> tuple[PartitionField, ...]:
-    """The partitioning that says what is so by default: by the time column."""
-    by_time = tuple(PartitionField(column=each) for each in [model.time_column] if each)
-    return by_time if model.storage.partitioned_by == by_time else ()
-
-
-_NOT_EVALUATED: Final = (
-    IncrementalByUniqueKey,
-    IncrementalByPartition,
-    IncrementalUnmanaged,
-    ScdType2ByTime,
-    ScdType2ByColumn,
-    Managed,
-)
+_NOT_EVALUATED: Final = (ScdType2ByTime, ScdType2ByColumn, Managed)

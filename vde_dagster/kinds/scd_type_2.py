@@ -7,9 +7,10 @@ from dataclasses import dataclass
 from datetime import datetime
 
 from vde_dagster.core import schedule
+from vde_dagster.core.graph import Node
 from vde_dagster.core.intervals import Interval
 from vde_dagster.core.model import Model
-from vde_dagster.core.work import TimeAxisSpec, Write
+from vde_dagster.core.work import Write
 from vde_dagster.kinds.rules import NotEvaluated
 
 
@@ -30,13 +31,13 @@ class _Rules:
         """Every unit that is due and not held; see `vde_dagster.core.schedule.missing`."""
         return schedule.missing(model, held, now, blocked)
 
-    def write(self, model: Model, interval: Interval, axis: TimeAxisSpec | None) -> Write:
+    def write(self, node: Node, interval: Interval, execution_time: datetime) -> Write:
         """Not evaluated yet.
 
         Raises:
             NotEvaluated: Always.
         """
-        raise NotEvaluated(model)
+        raise NotEvaluated(node.model)
 
 
 RULES = _Rules()

@@ -6,9 +6,10 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 from datetime import datetime
 
+from vde_dagster.core.graph import Node
 from vde_dagster.core.intervals import Interval
 from vde_dagster.core.model import Model
-from vde_dagster.core.work import ReplaceTable, TimeAxisSpec, Write
+from vde_dagster.core.work import ReplaceTable, Write
 from vde_dagster.kinds.rules import ALWAYS
 
 
@@ -29,7 +30,7 @@ class _Rules:
         """Making the view, unless it was made."""
         return () if held else (ALWAYS,)
 
-    def write(self, model: Model, interval: Interval, axis: TimeAxisSpec | None) -> Write:
+    def write(self, node: Node, interval: Interval, execution_time: datetime) -> Write:
         """Make the view anew."""
         return ReplaceTable(interval=ALWAYS)
 

@@ -14,21 +14,25 @@ import pyarrow as pa
 from sqlglot import exp, parse_one
 from sqlglot.errors import SqlglotError
 
-from vde_dagster.core.dsha import LANE, Column, RowSum, total
+from vde_dagster.core.dsha import Column, RowSum, total
 from vde_dagster.core.errors import EvaluationFailed
 from vde_dagster.core.intervals import Interval
 from vde_dagster.core.late_data import SourceOperation
+from vde_dagster.core.layout import time_partition
 from vde_dagster.core.names import TableName
 from vde_dagster.core.seed_rows import seed_columns, seed_rows
 from vde_dagster.core.work import (
     AddedBetween,
+    AppendRows,
     AppendToIntervals,
     AsOf,
     CsvRows,
     Input,
+    MergeRows,
     OverwriteIntervals,
     Part,
     PythonRows,
+    ReplacePartitions,
     ReplaceTable,
     SqlRows,
     Staged,
@@ -121,7 +125,7 @@ class MemoryEngine:
                     )
                     for each in columns
                 ],
-                partition_by=staging.partition_by,
+                partition_by=_partition_axis(staging),
                 properties={
                     "vde.model": str(staging.target.model),
                     "vde.version": staging.target.version,
@@ -147,9 +151,14 @@ class MemoryEngine:
                 rows = _inside(table, rows, write.intervals, write.axis)
                 kept = held
                 sums = _sums(table, rows, write)
+            case AppendRows():
+                kept = held
+                sums = {write.interval: total(map(_row_sum, rows))}
+            case MergeRows() | ReplacePartitions():
+                raise EvaluationFailed("the engine in memory does not write this kind")
             case _:
                 assert_never(write)
-        appended = isinstance(write, AppendToIntervals)
+        appended = isinstance(write, AppendToIntervals | AppendRows)
         committed = self._catalog.commit(
             name,
             parent=head,
@@ -242,6 +251,13 @@ class MemoryEngine:
         raise EvaluationFailed(f"{name} does not exist")
 
 
+def _partition_axis(staging: Staging) -> TimeAxisSpec | None:
+    """The time by which the table is partitioned, where a time column does it by itself."""
+    axes = [axis for part in staging.parts if (axis := getattr(part.write, "axis", None))]
+    partitions = staging.storage.partitioned_by
+    return next((axis for axis in axes if time_partition(axis) in partitions), None)
+
+
 class _Found:
     """Rows with their columns."""
 
@@ -325,8 +341,7 @@ def _sums(
 
 def _row_sum(row: Row) -> RowSum:
     digest = hashlib.sha256(repr(tuple(map(_canonical, row))).encode()).digest()
-    high, low = int.from_bytes(digest[:8], "big"), int.from_bytes(digest[8:16], "big")
-    return RowSum(rows=1, high=high % LANE, low=low % LANE)
+    return RowSum(rows=1, sum=int.from_bytes(digest[:16], "big"))
 
 
 def _canonical(value: Any) -> object:  # noqa: ANN401 - rows hold whatever DuckDB returns

@@ -10,11 +10,13 @@ from __future__ import annotations
 from collections.abc import Callable, Iterator, Mapping
 from dataclasses import dataclass
 from datetime import datetime, timedelta
-from typing import Final
+from typing import Final, TypeVar
 
 from sqlglot import exp
 
 from vde_dagster.core.intervals import EPOCH, Interval
+
+E = TypeVar("E", bound=exp.Expr)
 
 MICROSECOND: Final = timedelta(microseconds=1)
 
@@ -85,8 +87,8 @@ def macros_in(query: exp.Expr) -> Iterator[tuple[str, exp.Parameter]]:
         yield node.name.lower(), node
 
 
-def resolve_time_macros(query: exp.Query, times: TimeRange) -> exp.Query:
-    """A copy of a query with each time macro replaced by its literal.
+def resolve_time_macros(query: E, times: TimeRange) -> E:
+    """A copy of a query, or of a part of one, with each time macro replaced by its literal.
 
     Raises:
         KeyError: A macro is no time macro; the project's loader refuses those with their place.

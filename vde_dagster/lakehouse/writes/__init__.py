@@ -1,0 +1,48 @@
+"""What each write does to a branch: one file per way of writing."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING, assert_never
+
+from vde_dagster.core.work import (
+    AppendRows,
+    AppendToIntervals,
+    MergeRows,
+    OverwriteIntervals,
+    ReplacePartitions,
+    ReplaceTable,
+    Write,
+)
+from vde_dagster.lakehouse.writes.intervals import append_to_intervals, overwrite_intervals
+from vde_dagster.lakehouse.writes.merging import merge_rows
+from vde_dagster.lakehouse.writes.partitions import replace_partitions
+from vde_dagster.lakehouse.writes.whole import append_rows, replace_table
+
+if TYPE_CHECKING:
+    from pyspark.sql import DataFrame
+
+    from vde_dagster.lakehouse.branch import Branch
+    from vde_dagster.lakehouse.writes.written import Written
+
+
+def carry_out(branch: Branch, frame: DataFrame, write: Write) -> Written:
+    """Write a frame, whose columns are the table's in order, to a branch.
+
+    Raises:
+        EvaluationFailed: The rows do not fit the write, such as two rows of one key.
+    """
+    match write:
+        case ReplaceTable():
+            return replace_table(branch, frame, write)
+        case OverwriteIntervals():
+            return overwrite_intervals(branch, frame, write)
+        case AppendToIntervals():
+            return append_to_intervals(branch, frame, write)
+        case MergeRows():
+            return merge_rows(branch, frame, write)
+        case ReplacePartitions():
+            return replace_partitions(branch, frame, write)
+        case AppendRows():
+            return append_rows(branch, frame, write)
+        case _:
+            assert_never(write)

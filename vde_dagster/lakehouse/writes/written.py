@@ -1,0 +1,59 @@
+"""What one write left on a branch, and the sums of its rows."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import dataclass
+from typing import TYPE_CHECKING
+
+from vde_dagster.core.dsha import RowSum, total
+from vde_dagster.core.errors import EvaluationFailed
+from vde_dagster.core.intervals import Interval
+from vde_dagster.lakehouse.branch import CHANGE_TYPE, INSERTED, Branch
+from vde_dagster.lakehouse.row_hash import row_sums
+
+if TYPE_CHECKING:
+    from pyspark.sql import DataFrame
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Written:
+    """The staged rows of what was processed, read when somebody looks, and the intervals' sums."""
+
+    rows: DataFrame
+    sums: Mapping[Interval, RowSum]
+
+
+def whole_sum(rows: DataFrame) -> RowSum:
+    """The sum of all rows."""
+    return total(row_sums(rows).values())
+
+
+def changed_sum(branch: Branch, before: int | None) -> RowSum:
+    """By what commits changed the table's sum: what came with added files less what went.
+
+    The files that the commits exchanged are read, and no others.
+    """
+    if before is None:
+        return whole_sum(branch.rows())
+    if before == branch.head:
+        return RowSum()
+    changes = branch.changes_since(before)
+    rows = changes.drop(CHANGE_TYPE)
+    sums = row_sums(rows, changes[CHANGE_TYPE])
+    removed = total(found for kind, found in sums.items() if kind != INSERTED)
+    return sums.get(INSERTED, RowSum()) - removed
+
+
+def check_count(sums: Mapping[Interval, RowSum], committed: int) -> None:
+    """Every row that was committed is in a sum, once.
+
+    Raises:
+        EvaluationFailed: It is not so; nothing was published.
+    """
+    counted = total(sums.values()).rows
+    if counted != committed:
+        raise EvaluationFailed(
+            f"{committed} rows were written, but {counted} are found on the branch; nothing was "
+            "published. Somebody else writes to this table: only its own unit of work may."
+        )
