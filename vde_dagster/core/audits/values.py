@@ -15,6 +15,8 @@ from vde_dagster.core.names import ModelName
 
 THIS_MODEL: Final = "this_model"
 """The name under which an audit reads the staged rows."""
+OWN_PREFIX: Final = "_vde_"
+"""What the names of columns begin with that an audit adds to those of the rows."""
 SAMPLE_ROWS: Final = 20
 """How many failing rows are kept of an audit."""
 MOST_SAMPLE_ROWS: Final = 1000

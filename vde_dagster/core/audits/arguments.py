@@ -1,0 +1,226 @@
+"""The arguments of an audit: what a parameter takes, and what is wrong with what it is given."""
+
+from __future__ import annotations
+
+import difflib
+from collections.abc import Iterable, Mapping, Sequence
+from dataclasses import dataclass
+from decimal import Decimal
+from enum import Enum
+from typing import Final
+
+import sqlglot
+from sqlglot import exp
+
+from vde_dagster.core.model import Call
+from vde_dagster.core.names import InvalidName, ModelName
+from vde_dagster.core.sql.macros import TIME_MACROS
+from vde_dagster.core.sql.spark_functions import AGGREGATES
+from vde_dagster.core.sql.sql_errors import SQL_ERRORS
+
+
+class Form(Enum):
+    """What a parameter takes; the value says it to people."""
+
+    COLUMN = "a column, or an expression over columns"
+    COLUMNS = "columns in parentheses, such as (id, shop)"
+    VALUE = "a value"
+    VALUES = "values in parentheses, such as ('a', 'b'), none of them NULL"
+    TEXTS = "texts in parentheses, such as ('a%', 'b%')"
+    NUMBER = "a number"
+    COUNT = "a whole number, 0 or more"
+    FRACTION = "a number from 0 to 1"
+    CONDITION = "a condition on a row"
+    CONDITIONS = "conditions in parentheses, such as (a > 0, b < a)"
+    FLAG = "true or false"
+    TABLE = "the name of a model or source"
+
+
+_LISTS: Final = (Form.COLUMNS, Form.VALUES, Form.TEXTS, Form.CONDITIONS)
+_OVER_COLUMNS: Final = (Form.COLUMN, Form.COLUMNS, Form.CONDITION, Form.CONDITIONS)
+_SUMMED: Final = (exp.AggFunc, exp.Window, exp.Query, exp.Subquery, exp.Explode, exp.UDTF)
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Parameter:
+    """A parameter of a built-in audit. ``of_source`` is about the rows of another table."""
+
+    name: str
+    form: Form
+    required: bool = True
+    of_source: bool = False
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Wrong:
+    """What is wrong with a call, and what to do."""
+
+    message: str
+    advice: str
+
+
+class Given:
+    """Arguments that fit their parameters. Whatever they give is a copy."""
+
+    def __init__(self, values: Mapping[str, exp.Expr]) -> None:
+        self._values = values
+
+    def __contains__(self, name: str) -> bool:
+        return name in self._values
+
+    def one(self, name: str) -> exp.Expr:
+        """The value of a parameter."""
+        found = self._values[name].copy()
+        return exp.paren(found) if isinstance(found, exp.Binary | exp.Not) else found
+
+    def many(self, name: str) -> list[exp.Expr]:
+        """The items of a list."""
+        return [each.copy() for each in _items(self._values[name])]
+
+    def flag(self, name: str, *, default: bool) -> bool:
+        """A flag, or its default."""
+        return bool(self._values[name].this) if name in self else default
+
+    @property
+    def condition(self) -> exp.Expr | None:
+        """Which rows an audit is about; None for all."""
+        return self.one("condition") if "condition" in self else None
+
+    def where(self, fails: exp.Expr) -> exp.Expr:
+        """A condition that holds for a row that an audit is about, and that fails."""
+        return exp.and_(self.condition, fails) if "condition" in self else fails
+
+
+def parsed(call: Call) -> dict[str, exp.Expr]:
+    """The arguments of a call as trees.
+
+    Raises:
+        ValueError: One is no SQL; what a project's files give has been read as SQL before.
+    """
+    try:
+        return {name: sqlglot.parse_one(sql, dialect="spark") for name, sql in call.arguments}
+    except SQL_ERRORS as error:
+        raise ValueError(f"an argument of {call.name} is no SQL") from error
+
+
+def given_to(
+    name: str, arguments: Mapping[str, exp.Expr], parameters: Sequence[Parameter]
+) -> tuple[Given, list[Wrong]]:
+    """The arguments of an audit by its parameters, and all that is wrong with them."""
+    wrong: list[Wrong] = []
+    values: dict[str, exp.Expr] = {}
+    known = {each.name: each for each in parameters}
+    for key, value in arguments.items():
+        if key not in known:
+            message = f"the audit {name} has no argument {key!r}"
+            wrong.append(Wrong(message=message, advice=suggested(key, known)))
+        elif (reason := _unfit(value, known[key].form)) is not None:
+            message = f"the argument {key!r} of the audit {name} is {known[key].form.value}"
+            wrong.append(Wrong(message=f"{message}; {reason}", advice=_advice_for(known[key])))
+        else:
+            values[key] = value
+    for each in parameters:
+        if each.required and each.name not in arguments:
+            message = f"the audit {name} needs the argument {each.name!r}, {each.form.value}"
+            advice = f"Write `{name} ({each.name} := ...)`."
+            wrong.append(Wrong(message=message, advice=advice))
+    return Given(values), wrong
+
+
+def suggested(word: str, known: Iterable[str]) -> str:
+    """Advice for a word that is not known."""
+    every = sorted(known)
+    close = difflib.get_close_matches(word, every, n=1)
+    guess = f"Did you mean {close[0]}? " if close else ""
+    return f"{guess}Known: {', '.join(every)}."
+
+
+def table_name(node: exp.Expr) -> ModelName:
+    """The model or source that an argument names.
+
+    Raises:
+        InvalidName: It is no name.
+    """
+    if not isinstance(node, exp.Column | exp.Dot):
+        raise InvalidName(f"{node.sql('spark')} is no name. Write it as schema.name.")
+    return ModelName.of([each.name for each in node.parts])
+
+
+def number(node: exp.Expr) -> Decimal | None:
+    """A literal number; None for everything else."""
+    sign, literal = (-1, node.this) if isinstance(node, exp.Neg) else (1, node)
+    if not isinstance(literal, exp.Literal) or literal.is_string:
+        return None
+    return sign * Decimal(literal.name)
+
+
+def _items(node: exp.Expr) -> list[exp.Expr]:
+    match node:
+        case exp.Tuple() | exp.Array():
+            return list(node.expressions)
+        case exp.Paren():
+            return [node.this]
+        case _:
+            return [node]
+
+
+def _advice_for(parameter: Parameter) -> str:
+    if parameter.form in _OVER_COLUMNS:
+        return (
+            "Write it over the columns of one row, without a sub-query, an aggregate or a window; "
+            "for those write an audit of your own in audits/."
+        )
+    return f"Write `{parameter.name} := ...` with {parameter.form.value}."
+
+
+def _unfit(node: exp.Expr, form: Form) -> str | None:
+    """Why a node is nothing for a parameter; None where it fits."""
+    items = _items(node) if form in _LISTS else [node]
+    if not items:
+        return "it is empty"
+    return next((why for each in items if (why := _why_not(each, form)) is not None), None)
+
+
+def _why_not(node: exp.Expr, form: Form) -> str | None:
+    shown = f"{node.sql('spark')} is not"
+    fits = True
+    match form:
+        case Form.NUMBER:
+            fits = number(node) is not None
+        case Form.COUNT:
+            found = number(node)
+            fits = found is not None and found >= 0 and found == int(found)
+        case Form.FRACTION:
+            found = number(node)
+            fits = found is not None and 0 <= found <= 1
+        case Form.FLAG:
+            fits = isinstance(node, exp.Boolean)
+        case Form.TEXTS:
+            fits = isinstance(node, exp.Literal) and node.is_string
+        case Form.VALUES if isinstance(node, exp.Null):
+            return "NULL is in it, which no value equals"
+        case Form.TABLE:
+            return _why_no_table(node)
+        case _:
+            return _why_no_row_expression(node, form)
+    return None if fits else shown
+
+
+def _why_no_table(node: exp.Expr) -> str | None:
+    try:
+        table_name(node)
+    except InvalidName as error:
+        return str(error).rstrip(".")
+    return None
+
+
+def _why_no_row_expression(node: exp.Expr, form: Form) -> str | None:
+    for each in node.walk():
+        aggregate = isinstance(each, exp.Anonymous) and each.name.lower() in AGGREGATES
+        if aggregate or isinstance(each, _SUMMED):
+            return f"{each.sql('spark')} needs other rows"
+        if isinstance(each, exp.Parameter) and each.name.lower() not in TIME_MACROS:
+            return f"@{each.name} is no time macro"
+    if form in _OVER_COLUMNS and node.find(exp.Column, exp.Dot) is None:
+        return f"{node.sql('spark')} names no column"
+    return None

@@ -1,0 +1,176 @@
+"""The queries of audits: the rows that fail, and how many fail of several audits at once."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Mapping, Sequence
+from dataclasses import dataclass
+from functools import reduce
+from typing import assert_never
+
+from sqlglot import exp
+
+from vde_dagster.core.audits.group_checks import repeated
+from vde_dagster.core.audits.values import (
+    OWN_PREFIX,
+    THIS_MODEL,
+    Audit,
+    EachRow,
+    Rows,
+    Total,
+    Unique,
+)
+from vde_dagster.core.names import ModelName, TableName
+from vde_dagster.core.sql.rendering import replace_tables
+from vde_dagster.core.sql.table_names import meaning_of_name
+
+
+def failing_rows(audit: Audit) -> exp.Query:
+    """The rows for which an audit fails; none where it passes.
+
+    It reads the staged rows as ``this_model``, and other tables under their models' names. Columns
+    that begin with ``_vde_`` are none of the rows'.
+    """
+    match audit.check:
+        case EachRow(fails=fails):
+            return exp.select(exp.Star()).from_(_this()).where(fails)
+        case Total(figures=figures, fails=fails):
+            named = [each.copy().as_(name) for name, each in figures]
+            inner = exp.select(*named).from_(_this()).subquery(f"{OWN_PREFIX}figures")
+            return exp.select(exp.Star()).from_(inner).where(fails)
+        case Unique(key=key, condition=condition):
+            return repeated([[each.copy() for each in key]], condition)
+        case Rows(query=query):
+            return query.copy()
+        case _:
+            assert_never(audit.check)
+
+
+def reading(
+    query: exp.Query, *, rows: TableName, tables: Mapping[ModelName, TableName]
+) -> exp.Query:
+    """A copy of a query that reads the staged rows, and other models, under these names.
+
+    Raises:
+        KeyError: It reads a model that is not among them.
+    """
+    renamed = replace_tables(query, lambda name: tables[name])
+    for table in [each for each in renamed.find_all(exp.Table) if _is_placeholder(each)]:
+        if not table.alias:
+            table.set("alias", exp.TableAlias(this=exp.to_identifier(THIS_MODEL)))
+        table.set("this", exp.to_identifier(rows.name, quoted=True))
+        if rows.namespace:
+            table.set("db", exp.to_identifier(rows.namespace, quoted=True))
+    return renamed
+
+
+def _is_placeholder(table: exp.Table) -> bool:
+    named = not table.db and table.name.lower() == THIS_MODEL
+    return named and meaning_of_name(table) is None
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Counting:
+    """One query for the number of failing rows of several audits.
+
+    Its rows have a number, ``part``, and ``failing``, an array of counts. ``parts`` tells which
+    audits these belong to, by their place in the sequence: one tuple for each number.
+
+    Audits of rows and of totals are one part, whatever their number: one aggregate in one pass.
+    So are those of one key. Each other audit is a part of its own.
+    """
+
+    query: exp.Query
+    parts: tuple[tuple[int, ...], ...]
+
+    def counts(self, found: Iterable[tuple[int, Sequence[int]]]) -> tuple[int, ...]:
+        """The counts in the order of the audits, from the query's rows in any order."""
+        by_audit = {
+            index: count
+            for part, counts in found
+            for index, count in zip(self.parts[part], counts, strict=True)
+        }
+        return tuple(by_audit[index] for index in range(len(by_audit)))
+
+
+def counting(audits: Sequence[Audit]) -> Counting:
+    """The query for what fails of some audits, at least one. It reads as `failing_rows` do."""
+    plain: list[tuple[int, exp.Expr]] = []
+    keys: dict[tuple[exp.Expr, ...], list[tuple[int, Unique]]] = {}
+    alone: list[tuple[int, exp.Query]] = []
+    for index, audit in enumerate(audits):
+        match audit.check:
+            case EachRow() as check:
+                plain.append((index, exp.CountIf(this=check.fails.copy())))
+            case Total() as check:
+                plain.append((index, _one_if(_over_figures(check))))
+            case Unique() as check:
+                keys.setdefault(check.key, []).append((index, check))
+            case Rows():
+                alone.append((index, failing_rows(audit)))
+            case _:
+                assert_never(audit.check)
+    selects: list[exp.Select] = []
+    if plain:
+        selects.append(exp.select(*_part(0, [each for _, each in plain])).from_(_this()))
+    for each in keys.values():
+        selects.append(_repeats(len(selects), [check for _, check in each]))
+    for _, query in alone:
+        rows = query.subquery(f"{OWN_PREFIX}failing")
+        selects.append(exp.select(*_part(len(selects), [_count()])).from_(rows))
+    parts = [tuple(index for index, _ in plain)] if plain else []
+    parts += [tuple(index for index, _ in group) for group in keys.values()]
+    parts += [(index,) for index, _ in alone]
+    return Counting(query=_all(selects), parts=tuple(parts))
+
+
+def _repeats(number: int, checks: Sequence[Unique]) -> exp.Select:
+    """How many rows share a key with another one, for checks of the same key."""
+    names = [f"{OWN_PREFIX}times_{index}" for index in range(len(checks))]
+    counts = [
+        (_count() if each.condition is None else exp.CountIf(this=each.condition.copy())).as_(name)
+        for each, name in zip(checks, names, strict=True)
+    ]
+    key = [each.copy() for each in checks[0].key]
+    groups = exp.select(*counts).from_(_this()).group_by(*key).subquery(f"{OWN_PREFIX}keys")
+    return exp.select(*_part(number, [_sum_above_one(name) for name in names])).from_(groups)
+
+
+def _sum_above_one(name: str) -> exp.Expr:
+    more = exp.GT(this=exp.column(name), expression=exp.Literal.number(1))
+    counted = exp.case().when(more, exp.column(name)).else_("0")
+    return exp.Coalesce(this=exp.Sum(this=counted), expressions=[exp.Literal.number(0)])
+
+
+def _over_figures(check: Total) -> exp.Expr:
+    """When totals fail, in terms of the aggregates themselves."""
+    figures = dict(check.figures)
+
+    def aggregate(node: exp.Expr) -> exp.Expr:
+        if isinstance(node, exp.Column) and not node.table and node.name in figures:
+            return figures[node.name].copy()
+        return node
+
+    return check.fails.copy().transform(aggregate)
+
+
+def _part(number: int, counts: Sequence[exp.Expr]) -> tuple[exp.Expr, exp.Expr]:
+    whole = [exp.cast(each, exp.DataType.Type.BIGINT) for each in counts]
+    return exp.Literal.number(number).as_("part"), exp.Array(expressions=whole).as_("failing")
+
+
+def _all(selects: Sequence[exp.Select]) -> exp.Query:
+    first, *rest = selects
+    start: exp.Query = first
+    return reduce(lambda left, right: exp.union(left, right, distinct=False), rest, start)
+
+
+def _one_if(condition: exp.Expr) -> exp.Expr:
+    return exp.case().when(condition, "1").else_("0")
+
+
+def _count() -> exp.Expr:
+    return exp.Count(this=exp.Star(), big_int=True)
+
+
+def _this() -> exp.Table:
+    return exp.to_table(THIS_MODEL)

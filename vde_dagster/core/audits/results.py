@@ -1,0 +1,122 @@
+"""What an audit found, as values that can be kept and as a text for people."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Iterable, Sequence
+from datetime import UTC, datetime
+from typing import Final
+
+from vde_dagster.core.audits.values import (
+    MOST_CHARACTERS,
+    OWN_PREFIX,
+    Audit,
+    AuditResult,
+    Scalar,
+    Total,
+)
+
+_TOLD_ROWS: Final = 3
+_TOLD_COLUMNS: Final = 8
+_LARGEST_INTEGER: Final = 2**53
+"""Larger ones lose digits in some readers of JSON, so they are kept as texts."""
+
+
+def passed(audit: Audit) -> AuditResult:
+    """An audit for which no row fails."""
+    return AuditResult(
+        name=audit.name,
+        arguments=audit.arguments,
+        blocking=audit.blocking,
+        failing=0,
+        message=f"the audit {audit} passed",
+    )
+
+
+def failed(
+    audit: Audit, failing: int, columns: Sequence[str], rows: Iterable[Sequence[object]]
+) -> AuditResult:
+    """An audit for which rows fail.
+
+    Args:
+        audit: The audit.
+        failing: How many rows fail, at least one.
+        columns: Those of ``rows``, which the query of failing rows gave.
+        rows: The first of the failing rows, as an engine has them in Python.
+    """
+    kept = [index for index, name in enumerate(columns) if not name.startswith(OWN_PREFIX)]
+    names = tuple(columns[index] for index in kept)
+    sample = tuple(tuple(scalar(row[index]) for index in kept) for row in rows)
+    return AuditResult(
+        name=audit.name,
+        arguments=audit.arguments,
+        blocking=audit.blocking,
+        failing=failing,
+        columns=names,
+        sample=sample,
+        message=_message(audit, failing, names, sample),
+    )
+
+
+def scalar(value: object) -> Scalar:
+    """A value as JSON has it, of bounded length: what is no number or boolean is a text.
+
+    Instants are written in UTC, bytes in hexadecimal digits.
+    """
+    match value:
+        case None | bool():
+            return value
+        case int() if abs(value) <= _LARGEST_INTEGER:
+            return value
+        case float() if math.isfinite(value):
+            return value
+        case bytes() | bytearray():
+            text = value.hex()
+        case datetime():
+            utc = value.astimezone(UTC) if value.tzinfo is not None else value
+            text = utc.replace(tzinfo=None).isoformat(sep=" ")
+        case _:
+            text = str(value)
+    return text if len(text) <= MOST_CHARACTERS else f"{text[: MOST_CHARACTERS - 1]}…"
+
+
+def _message(
+    audit: Audit, failing: int, columns: Sequence[str], sample: Sequence[Sequence[Scalar]]
+) -> str:
+    if isinstance(audit.check, Total):
+        found = _row(columns, sample[0]) if sample else "its figures are bad"
+        told = f"the audit {audit} failed: {found}"
+    else:
+        rows = "1 row fails" if failing == 1 else f"{failing} rows fail"
+        first = "; ".join(_row(columns, each) for each in sample[:_TOLD_ROWS])
+        shown = f", {'such as' if failing > _TOLD_ROWS else 'which is'} {first}" if first else ""
+        told = f"the audit {audit} failed: {rows}{shown}"
+    return f"{told}. {_advice(audit)}"
+
+
+def _advice(audit: Audit) -> str:
+    if not audit.blocking:
+        return "The rows are published all the same, since this audit only warns. Look at them."
+    return (
+        "Nothing is published, readers see what they saw before. Correct the rows where they come "
+        "from, or the query, and evaluate again; an audit that should only warn has the argument "
+        "`blocking := false`."
+    )
+
+
+def _row(columns: Sequence[str], row: Sequence[Scalar]) -> str:
+    pairs = list(zip(columns, row, strict=True))
+    told = ", ".join(f"{name} = {_told(value)}" for name, value in pairs[:_TOLD_COLUMNS])
+    return f"({told}{', ...' if len(pairs) > _TOLD_COLUMNS else ''})"
+
+
+def _told(value: Scalar) -> str:
+    match value:
+        case None:
+            return "NULL"
+        case bool():
+            return str(value).lower()
+        case str():
+            return f"'{value}'"
+        case _:
+            return str(value)
