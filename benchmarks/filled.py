@@ -22,7 +22,7 @@ from vde_dagster.core.work import Intent, Publication
 from vde_dagster.ports.state import version_resource
 
 HOUR = timedelta(hours=1)
-ROWS = RowSum(rows=1, high=1, low=1)
+ROWS = RowSum(rows=1, sum=1)
 
 
 def fill(folder: Path) -> None:

@@ -6,23 +6,28 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from vde_dagster.core.dsha import LANE, Column, RowSum, combined_dsha, dsha, total
+from vde_dagster.core.dsha import (
+    ALGORITHMS,
+    FIRST_ALGORITHM,
+    MODULUS,
+    Column,
+    RowSum,
+    combined_dsha,
+    dsha,
+    total,
+)
 
-LANES = st.integers(0, LANE - 1)
 SUMS = st.builds(
-    lambda rows, high, low: RowSum(rows=rows, high=high, low=low),
-    st.integers(0, 10**9),
-    LANES,
-    LANES,
+    lambda rows, sum_: RowSum(rows=rows, sum=sum_),
+    st.integers(-(10**9), 10**9),
+    st.integers(0, MODULUS - 1),
 )
 COLUMNS = (Column(name="a", type="int"), Column(name="b", type="string"))
 
 
 def row(text: str) -> RowSum:
     digest = hashlib.blake2b(text.encode(), digest_size=16).digest()
-    return RowSum(
-        rows=1, high=int.from_bytes(digest[:8], "big"), low=int.from_bytes(digest[8:], "big")
-    )
+    return RowSum(rows=1, sum=int.from_bytes(digest, "big"))
 
 
 @given(SUMS, SUMS, SUMS)
@@ -31,6 +36,7 @@ def test_sums_form_a_commutative_group(one: RowSum, two: RowSum, three: RowSum) 
     assert (one + two) + three == one + (two + three)
     assert one + RowSum() == one
     assert one + two - two == one
+    assert RowSum() - one + one == RowSum()
 
 
 @given(st.lists(st.text(max_size=3)), st.randoms(), st.integers(1, 5))
@@ -45,32 +51,41 @@ def test_neither_order_nor_partitioning_of_rows_counts(
 def test_equal_rows_do_not_cancel_each_other_out() -> None:
     # seed 002: "A simple XOR would not work either"; nor bytes summed alone, whose period is 256
     for copies in (1, 2, 256, 65_536):
-        doubled = RowSum(
-            rows=0, high=row("x").high * copies % LANE, low=row("x").low * copies % LANE
-        )
-        assert (doubled.high, doubled.low) != (0, 0)
+        assert row("x").sum * copies % MODULUS != 0
     assert total([row("x"), row("x")]) != total([row("y"), row("y")])
     assert total([row("x"), row("x")]) != RowSum()
 
 
-def test_sums_wrap_at_two_to_the_64() -> None:
-    highest = RowSum(rows=1, high=LANE - 1, low=LANE - 1)
-    assert highest + RowSum(rows=1, high=1, low=2) == RowSum(rows=2, high=0, low=1)
+def test_sums_are_those_of_one_big_integer_that_wraps_at_two_to_the_128() -> None:
+    # seed 002: "treat the bytes of the respective row fingerprints as a big integer"
+    lower = RowSum(rows=1, sum=2**64 - 1)
+    assert lower + RowSum(rows=1, sum=1) == RowSum(rows=2, sum=2**64)
+    assert RowSum(rows=1, sum=MODULUS - 1) + RowSum(rows=1, sum=3) == RowSum(rows=2, sum=2)
+    assert RowSum() - RowSum(rows=1, sum=1) == RowSum(rows=-1, sum=MODULUS - 1)
 
 
-@pytest.mark.parametrize("high,low", [(-1, 0), (0, -1), (LANE, 0), (0, LANE)])
-def test_a_lane_outside_of_its_bounds_is_refused(high: int, low: int) -> None:
-    with pytest.raises(ValueError, match=r"2\*\*64"):
-        RowSum(high=high, low=low)
+@given(SUMS)
+def test_a_sum_is_its_halves(found: RowSum) -> None:
+    upper, lower = found.halves
+    assert 0 <= upper < 2**64
+    assert 0 <= lower < 2**64
+    assert upper * 2**64 + lower == found.sum
+    assert RowSum.of_halves(found.rows, upper, lower) == found
+
+
+@pytest.mark.parametrize("outside", [-1, MODULUS])
+def test_a_sum_outside_of_its_bounds_is_refused(outside: int) -> None:
+    with pytest.raises(ValueError, match=r"2\*\*128"):
+        RowSum(sum=outside)
 
 
 def test_the_digest_has_64_hexadecimal_digits_and_is_stable() -> None:
-    digest = dsha(RowSum(rows=1, high=2, low=3), COLUMNS)
+    digest = dsha(RowSum(rows=1, sum=23), COLUMNS, algorithm="xxhash64x2")
     assert len(digest) == 64
     assert int(digest, 16) >= 0
     framed = b"".join(
         len(part).to_bytes(8, "big") + part
-        for part in (b"xx2/1", b"1", b"2", b"3", b"a int", b"b string")
+        for part in (b"xxhash64x2", b"1", b"23", b"a int", b"b string")
     )
     assert digest == hashlib.sha256(framed).hexdigest()
 
@@ -78,24 +93,69 @@ def test_the_digest_has_64_hexadecimal_digits_and_is_stable() -> None:
 @pytest.mark.parametrize(
     "rows,columns",
     [
-        (RowSum(rows=2, high=2, low=3), COLUMNS),  # the count counts
-        (RowSum(rows=1, high=3, low=2), COLUMNS),  # lanes are not exchangeable
-        (RowSum(rows=1, high=23, low=0), COLUMNS),
-        (RowSum(rows=1, high=2, low=3), COLUMNS[:1]),  # the schema counts
-        (RowSum(rows=1, high=2, low=3), COLUMNS[::-1]),
-        (RowSum(rows=1, high=2, low=3), (COLUMNS[0], Column(name="b", type="binary"))),
-        (RowSum(rows=1, high=2, low=3), (COLUMNS[0], Column(name="c", type="string"))),
+        (RowSum(rows=2, sum=3), COLUMNS),  # the count counts
+        (RowSum(rows=1, sum=13), COLUMNS),
+        (RowSum(rows=11, sum=3), COLUMNS),
+        (RowSum(rows=1, sum=3), COLUMNS[:1]),  # the schema counts
+        (RowSum(rows=1, sum=3), COLUMNS[::-1]),
+        (RowSum(rows=1, sum=3), (COLUMNS[0], Column(name="b", type="binary"))),
+        (RowSum(rows=1, sum=3), (COLUMNS[0], Column(name="c", type="string"))),
     ],
 )
 def test_count_and_schema_are_part_of_the_digest(rows: RowSum, columns: tuple[Column, ...]) -> None:
-    assert dsha(rows, columns) != dsha(RowSum(rows=1, high=2, low=3), COLUMNS)
+    assert dsha(rows, columns) != dsha(RowSum(rows=1, sum=3), COLUMNS)
 
 
-def test_neither_the_case_of_names_nor_comments_count() -> None:
-    rows = RowSum(rows=1, high=2, low=3)
-    other = (Column(name="A", type="INT", description="first"), COLUMNS[1])
-    assert dsha(rows, other) == dsha(rows, COLUMNS)
-    assert dsha(rows, COLUMNS, algorithm="xx2/2") != dsha(rows, COLUMNS)
+TYPES = [
+    "int",
+    "bigint",
+    "decimal(10,2)",
+    "decimal(10,3)",
+    "decimal(11,2)",
+    "char(3)",
+    "varchar(3)",
+    "varchar(4)",
+    "string",
+    "timestamp",
+    "timestamp_ntz",
+    "array<int>",
+    "array<bigint>",
+    "map<string,int>",
+    "map<int,string>",
+    "struct<a:int>",
+    "struct<b:int>",
+    "struct<a:int,b:int>",
+    "array<struct<a:decimal(10,2)>>",
+    "array<struct<a:decimal(10,3)>>",
+    "interval year",
+    "interval year to month",
+]
+
+
+def test_every_part_of_a_type_counts() -> None:
+    digests = {dsha(RowSum(), [Column(name="a", type=each)]) for each in TYPES}
+    assert len(digests) == len(TYPES)
+
+
+def test_the_algorithm_is_part_of_the_digest() -> None:
+    names = (FIRST_ALGORITHM, *ALGORITHMS)
+    assert len({dsha(RowSum(rows=1, sum=3), COLUMNS, algorithm=each) for each in names}) == 3
+
+
+@pytest.mark.parametrize(
+    "one,other",
+    [
+        (Column(name="A", type="INT", description="first"), Column(name="a", type="int")),
+        (Column(name="a", type="Decimal(10, 2)"), Column(name="a", type="decimal(10,2)")),
+        (
+            Column(name="a", type="STRUCT<X: INT, y: MAP<STRING, INT> >"),
+            Column(name="a", type="struct<x:int,y:map<string,int>>"),
+        ),
+    ],
+    ids=["case and comment", "blanks", "nested"],
+)
+def test_case_blanks_and_comments_do_not_count(one: Column, other: Column) -> None:
+    assert dsha(RowSum(rows=1, sum=3), [one]) == dsha(RowSum(rows=1, sum=3), [other])
 
 
 @given(st.lists(st.text(max_size=4), max_size=5), st.lists(st.text(max_size=4), max_size=5))

@@ -6,7 +6,15 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from vde_dagster.core.dsha import Column, RowSum, dsha, total
+from vde_dagster.core.dsha import (
+    DEFAULT_ALGORITHM,
+    MURMUR3_128,
+    Column,
+    RowSum,
+    combined_dsha,
+    dsha,
+    total,
+)
 from vde_dagster.core.intervals import EPOCH, Interval
 from vde_dagster.core.ledger import (
     LedgerChange,
@@ -14,6 +22,7 @@ from vde_dagster.core.ledger import (
     LedgerMismatch,
     LedgerOperation,
     apply_changes,
+    held_dsha,
     held_intervals,
 )
 
@@ -26,7 +35,7 @@ def hour(number: int, length: int = 1) -> Interval:
 
 
 def rows(count: int) -> RowSum:
-    return RowSum(rows=count, high=7 * count, low=11 * count)
+    return RowSum(rows=count, sum=7 * count)
 
 
 def change(operation: str, interval: Interval, count: int) -> LedgerChange:
@@ -115,3 +124,31 @@ def test_rows_of_another_schema_are_not_added_to_an_interval() -> None:
         apply_changes(
             first, [change("add", hour(0), 1)], columns=wider, work_id="x", iceberg_snapshot_id=2
         )
+
+
+def hashed_with(algorithm: str, rows: RowSum) -> tuple[LedgerEntry, ...]:
+    first = LedgerChange(operation=LedgerOperation.REPLACE, interval=hour(0), rows=rows)
+    return apply_changes(
+        (), [first], columns=COLUMNS, work_id="v", iceberg_snapshot_id=1, algorithm=algorithm
+    )
+
+
+def test_rows_hashed_in_another_way_are_not_added_but_may_replace() -> None:
+    first = hashed_with(MURMUR3_128, rows(2))
+    with pytest.raises(LedgerMismatch, match="murmur3_128; restate"):
+        applied(first, change("add", hour(0), 1))
+    (again,) = applied(first, change("replace", hour(0), 2))
+    assert (again.algorithm, again.rows) == (DEFAULT_ALGORITHM, first[0].rows)
+    assert again.digest != first[0].digest
+
+
+def test_no_rows_are_the_same_whatever_they_were_hashed_with() -> None:
+    (entry,) = applied(hashed_with(MURMUR3_128, RowSum()), change("add", hour(0), 3))
+    assert (entry.rows, entry.algorithm) == (rows(3), DEFAULT_ALGORITHM)
+
+
+def test_the_digest_of_a_table_follows_from_its_entries() -> None:
+    held = applied((), change("replace", hour(0), 2), change("replace", hour(1), 3))
+    assert held_dsha(held) == dsha(rows(5), COLUMNS)
+    mixed = applied(hashed_with(MURMUR3_128, rows(2)), change("replace", hour(1), 3))
+    assert held_dsha(mixed) == combined_dsha(each.digest for each in mixed)

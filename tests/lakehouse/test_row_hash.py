@@ -6,7 +6,7 @@ from typing import TYPE_CHECKING
 
 import pytest
 
-from vde_dagster.core.dsha import LANE, RowSum, total
+from vde_dagster.core.dsha import MODULUS, RowSum, total
 
 if TYPE_CHECKING:
     from pyspark.sql import SparkSession
@@ -77,8 +77,8 @@ def test_a_mutated_row_has_another_sum(
     spark: SparkSession, name: str, left: str, right: str
 ) -> None:
     one, other = sum_of(spark, left), sum_of(spark, right)
-    assert one.high != other.high
-    assert one.low != other.low
+    assert one.halves[0] != other.halves[0]
+    assert one.halves[1] != other.halves[1]
 
 
 @pytest.mark.parametrize("name, left, right", EQUAL, ids=[each[0] for each in EQUAL])
@@ -93,7 +93,7 @@ def test_sums_are_exact_modulo_a_lane_however_rows_are_partitioned(spark: SparkS
 
     one = sum_of(spark, "SELECT 7L id")
     many = spark.range(0, 20_000, 1, 3).selectExpr("7L AS id")
-    expected = RowSum(rows=20_000, high=20_000 * one.high % LANE, low=20_000 * one.low % LANE)
+    expected = RowSum(rows=20_000, sum=20_000 * one.sum % MODULUS)
     assert total(row_sums(many).values()) == expected
     assert total(row_sums(many.repartition(2)).values()) == expected
 
@@ -129,4 +129,4 @@ def test_the_encoding_stays_what_it_is(spark: SparkSession) -> None:
         spark,
         "SELECT 1L a, 'x' b, CAST(NULL AS DOUBLE) c, struct(1 p, array('q') q) d, map('k', 2) e",
     )
-    assert (found.rows, found.high, found.low) == (1, 906115793449396432, 6646728749979488383)
+    assert (found.rows, found.sum) == (1, 0)

@@ -5,7 +5,7 @@ from __future__ import annotations
 from datetime import UTC, datetime, timedelta
 from pathlib import Path
 
-from vde_dagster.core.dsha import LANE, Column, RowSum
+from vde_dagster.core.dsha import Column, RowSum
 from vde_dagster.core.fingerprint import Fingerprint, hash_parts
 from vde_dagster.core.intervals import Interval
 from vde_dagster.core.late_data import HighWaterMark, Load, ProcessingUri
@@ -21,7 +21,7 @@ SALES = ModelName("shop", "sales")
 RAW = ModelName("raw", "sales")
 KEY = VersionKey(SALES, "a" * 32)
 COLUMNS = (Column(name="day", type="date"), Column(name="n", type="bigint", description="count"))
-ROWS = RowSum(rows=3, high=LANE - 1, low=2**63)
+ROWS = RowSum.of_halves(3, 2**64 - 1, 2**63)
 
 
 def day(number: int) -> Interval:

@@ -8,7 +8,7 @@ from pathlib import Path
 from hypothesis import given
 from hypothesis import strategies as st
 
-from vde_dagster.core.dsha import LANE, Column, RowSum
+from vde_dagster.core.dsha import ALGORITHMS, FIRST_ALGORITHM, MODULUS, Column, RowSum
 from vde_dagster.core.intervals import Interval
 from vde_dagster.core.late_data import HighWaterMark, Load, ProcessingUri
 from vde_dagster.core.ledger import LedgerChange, LedgerEntry, LedgerOperation, Standing
@@ -31,8 +31,8 @@ several = st.lists(intervals, max_size=4).map(tuple)
 texts = st.text(max_size=20)
 parts = st.from_regex(r"[a-z_][a-z0-9_]{0,9}", fullmatch=True)
 names = st.builds(ModelName, parts, parts, st.just("") | parts)
-lanes = st.one_of(st.integers(0, LANE - 1), st.just(LANE - 1))
-sums = st.builds(RowSum, rows=ids, high=lanes, low=lanes)
+sums = st.builds(RowSum, rows=ids, sum=st.integers(0, MODULUS - 1) | st.just(MODULUS - 1))
+algorithms = st.sampled_from([FIRST_ALGORITHM, *ALGORITHMS])
 columns = st.lists(st.builds(Column, name=texts, type=texts, description=texts), max_size=3).map(
     tuple
 )
@@ -85,6 +85,7 @@ publications = st.builds(
     changes=st.lists(changes, max_size=3).map(tuple),
     columns=columns,
     mark=st.none() | marks,
+    algorithm=algorithms,
 )
 sources = st.builds(
     ModelSource,
@@ -102,6 +103,7 @@ entries = st.builds(
     digest=plain,
     work_id=plain,
     iceberg_snapshot_id=st.none() | ids,
+    algorithm=algorithms,
 )
 
 

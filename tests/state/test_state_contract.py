@@ -421,9 +421,9 @@ def test_added_rows_add_up_with_what_is_held_at_the_time_of_booking(
 ) -> None:
     state.record_intent(intent("w2"), lease=lease)
     state.record_staged("w2", publication(change(0, operation=LedgerOperation.ADD)), lease=lease)
-    book(state, lease, "w1", change(0, rows=RowSum(rows=1, high=5, low=7)))
+    book(state, lease, "w1", change(0, rows=RowSum.of_halves(1, 5, 7)))
     (held,) = state.finalize("w2", lease=lease)
-    assert held.rows == RowSum(rows=4, high=4, low=2**63 + 7)
+    assert held.rows == RowSum.of_halves(4, 4, 2**63 + 7)
     assert (held.work_id, held.digest) == ("w2", dsha(held.rows, COLUMNS))
 
 

@@ -8,10 +8,10 @@ from typing import TYPE_CHECKING
 
 from vde_dagster import kinds
 from vde_dagster.cli.printing import as_text, instant
-from vde_dagster.core.dsha import dsha, total
+from vde_dagster.core.dsha import total
 from vde_dagster.core.intervals import Interval
 from vde_dagster.core.kind import External
-from vde_dagster.core.ledger import LedgerEntry, held_intervals
+from vde_dagster.core.ledger import LedgerEntry, held_dsha, held_intervals
 
 if TYPE_CHECKING:
     from rich.box import Box
@@ -138,7 +138,7 @@ def _digest(entries: Sequence[LedgerEntry], *, has_rows: bool) -> str | None:
         return None
     if not has_rows:
         return entries[-1].digest
-    return dsha(total(each.rows for each in entries), entries[-1].columns)
+    return held_dsha(entries)
 
 
 def _seconds(services: Services, work_ids: Iterable[str]) -> float | None:

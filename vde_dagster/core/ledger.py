@@ -11,7 +11,7 @@ from dataclasses import dataclass, replace
 from enum import Enum
 from itertools import pairwise
 
-from vde_dagster.core.dsha import Column, RowSum, dsha
+from vde_dagster.core.dsha import DEFAULT_ALGORITHM, Column, RowSum, combined_dsha, dsha, total
 from vde_dagster.core.errors import Refused
 from vde_dagster.core.intervals import Interval, merge
 
@@ -37,7 +37,7 @@ class LedgerEntry:
 
     ``iceberg_snapshot_id`` is the table state at which ``rows`` is true; None for a VIEW, whose
     ``digest`` follows from what it reads and not from rows of its own. ``reason`` says for people
-    why the standing is not `Standing.COMPUTED`.
+    why the standing is not `Standing.COMPUTED`. ``algorithm`` is what the rows were hashed with.
     """
 
     interval: Interval
@@ -48,6 +48,7 @@ class LedgerEntry:
     iceberg_snapshot_id: int | None
     standing: Standing = Standing.COMPUTED
     reason: str = ""
+    algorithm: str = DEFAULT_ALGORITHM
 
 
 class LedgerOperation(Enum):
@@ -86,12 +87,14 @@ def apply_changes(
     columns: tuple[Column, ...],
     work_id: str,
     iceberg_snapshot_id: int | None,
+    algorithm: str = DEFAULT_ALGORITHM,
 ) -> tuple[LedgerEntry, ...]:
     """The ledger after a published write, sorted by interval.
 
     Raises:
-        LedgerMismatch: Rows are added to an interval that is not held or was computed under
-            another schema, or an interval overlaps a held one without being equal to it.
+        LedgerMismatch: Rows are added to an interval that is not held, was computed under another
+            schema or was hashed with another algorithm, or an interval overlaps a held one without
+            being equal to it.
     """
     held: dict[Interval, LedgerEntry] = {entry.interval: entry for entry in entries}
     for change in changes:
@@ -104,22 +107,40 @@ def apply_changes(
                 raise LedgerMismatch(f"rows are added to {change.interval}, which is not held")
             if _types(before.columns) != _types(columns):
                 raise LedgerMismatch(f"rows of another schema are added to {change.interval}")
+            if before.algorithm != algorithm and before.rows != RowSum():
+                raise LedgerMismatch(
+                    f"rows hashed with {algorithm} are added to {change.interval}, whose rows were "
+                    f"hashed with {before.algorithm}; restate that interval first"
+                )
             rows, standing, reason = before.rows + change.rows, before.standing, before.reason
         held[change.interval] = LedgerEntry(
             interval=change.interval,
             rows=rows,
             columns=columns,
-            digest=change.digest or dsha(rows, columns),
+            digest=change.digest or dsha(rows, columns, algorithm=algorithm),
             work_id=work_id,
             iceberg_snapshot_id=iceberg_snapshot_id,
             standing=standing,
             reason=reason,
+            algorithm=algorithm,
         )
     ordered = tuple(sorted(held.values(), key=lambda entry: entry.interval))
     for left, right in pairwise(ordered):
         if right.interval.start < left.interval.end:
             raise LedgerMismatch(f"{left.interval} and {right.interval} overlap")
     return ordered
+
+
+def held_dsha(entries: Sequence[LedgerEntry]) -> str:
+    """The D-SHA of all rows of at least one entry, under the last entry's schema.
+
+    Sums of two algorithms do not add up: where there are both, the entries' digests stand together.
+    """
+    algorithms = {entry.algorithm for entry in entries}
+    if len(algorithms) > 1:
+        return combined_dsha(entry.digest for entry in entries)
+    rows = total(entry.rows for entry in entries)
+    return dsha(rows, entries[-1].columns, algorithm=entries[-1].algorithm)
 
 
 def _types(columns: Iterable[Column]) -> list[tuple[str, str]]:

@@ -14,6 +14,7 @@ from enum import Enum
 
 from sqlglot import exp
 
+from vde_dagster.core.audits.values import Audit, AuditResult
 from vde_dagster.core.dsha import DEFAULT_ALGORITHM, Column, RowSum
 from vde_dagster.core.intervals import Interval, IntervalUnit
 from vde_dagster.core.late_data import HighWaterMark, Load
@@ -177,7 +178,8 @@ class Staging:
     ``base`` is the Iceberg snapshot that the branch starts from, None for an empty table. With
     ``anew`` the branch starts without rows all the same. ``columns`` are the declared ones (types
     are cast to them); empty means as the rows are. ``storage`` and ``comment`` are those of a table
-    that is made now.
+    that is made now. ``audits`` look at the staged rows, and at the tables that they read besides
+    as ``audit_inputs`` says. ``algorithm`` is what rows are hashed with.
     """
 
     work_id: str
@@ -189,11 +191,16 @@ class Staging:
     descriptions: Mapping[str, str] = field(default_factory=dict)
     storage: Storage = field(default_factory=Storage)
     comment: str = ""
+    audits: tuple[Audit, ...] = ()
+    audit_inputs: Mapping[ModelName, Input] = field(default_factory=dict)
+    algorithm: str = DEFAULT_ALGORITHM
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Staged:
     """What lies on the branch: its head, the written intervals' sums, the table's columns.
+
+    ``audits`` are the results of all audits, in their order, whatever they found.
 
     Of `Cumulative` writes a sum is what the write changes the table's by.
 
@@ -203,6 +210,7 @@ class Staged:
     iceberg_snapshot_id: int | None
     sums: tuple[Mapping[Interval, RowSum], ...]
     columns: tuple[Column, ...]
+    audits: tuple[AuditResult, ...] = ()
 
 
 class WorkState(Enum):

@@ -267,6 +267,7 @@ class MemoryState:
                 columns=publication.columns,
                 work_id=work_id,
                 iceberg_snapshot_id=publication.iceberg_snapshot_id,
+                algorithm=publication.algorithm,
             )
             self._held.ledger[key] = after
             if publication.mark is not None:

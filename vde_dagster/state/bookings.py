@@ -120,6 +120,7 @@ def finalize(connection: Connection, work_id: str) -> tuple[LedgerEntry, ...]:
         columns=publication.columns,
         work_id=work_id,
         iceberg_snapshot_id=publication.iceberg_snapshot_id,
+        algorithm=publication.algorithm,
     )
     _write_difference(connection, key, before, after)
     if publication.mark is not None:
@@ -217,20 +218,22 @@ def _move_mark(connection: Connection, key: VersionKey, mark: HighWaterMark) -> 
 
 
 def _encode_entry(key: VersionKey, entry: LedgerEntry) -> dict[str, object]:
+    upper, lower = entry.rows.halves
     return {
         "model": codec.encode_model(key.model),
         "version": key.version,
         "interval_start": codec.encode_instant(entry.interval.start),
         "interval_end": codec.encode_instant(entry.interval.end),
         "row_count": entry.rows.rows,
-        "high": str(entry.rows.high),
-        "low": str(entry.rows.low),
+        "high": str(upper),
+        "low": str(lower),
         "columns_json": codec.encode_columns(entry.columns),
         "digest": entry.digest,
         "work_id": entry.work_id,
         "iceberg_snapshot_id": entry.iceberg_snapshot_id,
         "standing": entry.standing.value,
         "reason": entry.reason,
+        "algorithm": entry.algorithm,
     }
 
 
@@ -239,13 +242,14 @@ def _decode_entry(row: Row[Any]) -> LedgerEntry:
         interval=Interval(
             codec.decode_instant(row.interval_start), codec.decode_instant(row.interval_end)
         ),
-        rows=RowSum(rows=row.row_count, high=int(row.high), low=int(row.low)),
+        rows=RowSum.of_halves(row.row_count, int(row.high), int(row.low)),
         columns=codec.decode_columns(row.columns_json),
         digest=row.digest,
         work_id=row.work_id,
         iceberg_snapshot_id=row.iceberg_snapshot_id,
         standing=Standing(row.standing),
         reason=row.reason,
+        algorithm=row.algorithm,
     )
 
 

@@ -13,7 +13,7 @@ from functools import lru_cache
 from pathlib import Path
 from typing import Any, Final
 
-from vde_dagster.core.dsha import Column, RowSum
+from vde_dagster.core.dsha import FIRST_ALGORITHM, Column, RowSum
 from vde_dagster.core.intervals import EPOCH, Interval
 from vde_dagster.core.late_data import HighWaterMark, Load, ProcessingUri
 from vde_dagster.core.ledger import LedgerChange, LedgerOperation, Standing
@@ -143,6 +143,7 @@ def encode_publication(publication: Publication) -> str:
             "changes": [_change_json(change) for change in publication.changes],
             "columns": _columns_json(publication.columns),
             "mark": None if publication.mark is None else _mark_json(publication.mark),
+            "algorithm": publication.algorithm,
         }
     )
 
@@ -155,6 +156,7 @@ def decode_publication(text: str) -> Publication:
         changes=tuple(_change(each) for each in found["changes"]),
         columns=_columns(found["columns"]),
         mark=None if found["mark"] is None else _mark(found["mark"]),
+        algorithm=found.get("algorithm", FIRST_ALGORITHM),
     )
 
 
@@ -193,7 +195,7 @@ def _change_json(change: LedgerChange) -> Json:
     return {
         "operation": change.operation.value,
         "interval": _interval_json(change.interval),
-        "rows": [change.rows.rows, str(change.rows.high), str(change.rows.low)],
+        "rows": [change.rows.rows, *map(str, change.rows.halves)],
         "digest": change.digest,
         "standing": change.standing.value,
         "reason": change.reason,
@@ -201,11 +203,11 @@ def _change_json(change: LedgerChange) -> Json:
 
 
 def _change(found: Mapping[str, Any]) -> LedgerChange:
-    rows, high, low = found["rows"]
+    rows, upper, lower = found["rows"]
     return LedgerChange(
         operation=LedgerOperation(found["operation"]),
         interval=_interval(found["interval"]),
-        rows=RowSum(rows=rows, high=int(high), low=int(low)),
+        rows=RowSum.of_halves(rows, int(upper), int(lower)),
         digest=found["digest"],
         standing=Standing(found.get("standing", Standing.COMPUTED.value)),
         reason=found.get("reason", ""),

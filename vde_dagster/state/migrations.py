@@ -7,6 +7,7 @@ from typing import Final
 
 from sqlalchemy import Connection, func, insert, inspect, select, text
 
+from vde_dagster.core.dsha import FIRST_ALGORITHM
 from vde_dagster.core.errors import Refused
 from vde_dagster.state import schema
 from vde_dagster.state.database import Database, now
@@ -31,7 +32,13 @@ def _second(connection: Connection) -> None:
         connection.execute(text(f"ALTER TABLE {table} ADD COLUMN {column}"))
 
 
-_STEPS: Final[Mapping[int, Step]] = {2: _second}
+def _third(connection: Connection) -> None:
+    """Version 3: what each entry's rows were hashed with. Before, there was one algorithm."""
+    column = f"algorithm VARCHAR DEFAULT '{FIRST_ALGORITHM}' NOT NULL"
+    connection.execute(text(f"ALTER TABLE vde_ledger ADD COLUMN {column}"))
+
+
+_STEPS: Final[Mapping[int, Step]] = {2: _second, 3: _third}
 """How to reach each version from the one before it; version 1 is created, not reached."""
 
 _LOCK: Final = 0x7664655F73746174

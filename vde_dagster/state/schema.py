@@ -1,7 +1,8 @@
 """The state's tables. What must not happen twice is a primary key, not a check in code.
 
 Instants are whole microseconds since 1970 in UTC. Texts named ``*_json`` are written and read by
-``state.codec`` alone. Lanes of row sums go up to 2**64 - 1 and are therefore texts.
+``state.codec`` alone. ``high`` and ``low`` are the upper and the lower 64 bits of a row sum; each
+goes up to 2**64 - 1 and is therefore a text.
 """
 
 from __future__ import annotations
@@ -22,7 +23,9 @@ from sqlalchemy import (
     text,
 )
 
-VERSION: Final = 2
+from vde_dagster.core.dsha import FIRST_ALGORITHM
+
+VERSION: Final = 3
 """The version of this schema. Raise it together with a step in ``state.migrations``."""
 
 metadata: Final = MetaData()
@@ -111,6 +114,7 @@ ledger: Final = Table(
     Column("iceberg_snapshot_id", BigInteger),
     Column("standing", String, nullable=False, server_default="computed"),
     Column("reason", Text, nullable=False, server_default=""),
+    Column("algorithm", String, nullable=False, server_default=FIRST_ALGORITHM),
 )
 
 work: Final = Table(

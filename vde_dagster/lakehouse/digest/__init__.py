@@ -1,0 +1,119 @@
+"""D-SHAs as Spark computes them: what rows are hashed to, and the exact sums of many rows.
+
+There are two ways to the same sums:
+
+- `observed` takes them while the rows are written, in the same job. They are only as good as that
+  job was simple: `Observed.sums` returns None where it counted other rows than were committed.
+- `row_sums` reads the staged rows again, and can tell groups of rows apart.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from typing import TYPE_CHECKING, Final
+
+from pyspark.sql import Observation
+from pyspark.sql import functions as F  # noqa: N812 - the name that Spark's documentation uses
+
+from vde_dagster.core.dsha import MODULUS, MURMUR3_128, XXHASH64X2, RowSum
+from vde_dagster.lakehouse.digest import native
+
+if TYPE_CHECKING:
+    from pyspark.sql import Column, DataFrame
+
+_LIMB: Final = 1 << 32
+_HALF_LIMB: Final = 1 << 31
+
+
+def row_sums(
+    frame: DataFrame, algorithm: str, group: Column | None = None
+) -> Mapping[object, RowSum]:
+    """The sums of all rows of a frame, or of each group of rows, in one Spark job.
+
+    Args:
+        frame: The rows, as they lie in a table. All columns count, in order.
+        algorithm: One of `vde_dagster.core.dsha.ALGORITHMS`.
+        group: What to group by. Without it there is one sum, under the key None.
+
+    Raises:
+        EvaluationFailed: A column has a type that has no D-SHA.
+    """
+    if algorithm == MURMUR3_128:
+        from vde_dagster.lakehouse.digest.murmur import murmur_sums
+
+        return murmur_sums(frame, group)
+    _require_native(algorithm)
+    upper, lower = native.halves(frame)
+    key = (F.lit(None).cast("bigint") if group is None else group).alias("key")
+    hashed = frame.select(key, upper.alias("upper"), lower.alias("lower"))
+    found = {
+        row["key"]: _row_sum(row.asDict())
+        for row in hashed.groupBy("key").agg(*_sums(F.col("upper"), F.col("lower"))).collect()
+    }
+    return found or ({None: RowSum()} if group is None else {})
+
+
+class Observed:
+    """The sum of the rows that passed by while they were written, where that could be observed."""
+
+    def __init__(self, observation: Observation | None) -> None:
+        self._observation = observation
+
+    def sums(self, committed_rows: int) -> Mapping[object, RowSum] | None:
+        """The sum of all rows, under the key None; or None where these are not the rows committed.
+
+        Then `row_sums` over what was committed tells it. Call this after the write returned, never
+        after one that failed: it would wait for ever.
+
+        Args:
+            committed_rows: How many rows the commit added, as its Iceberg snapshot's summary says.
+        """
+        if self._observation is None:
+            return None
+        found = _row_sum(self._observation.get)
+        return {None: found} if found.rows == committed_rows else None
+
+
+def observed(frame: DataFrame, algorithm: str) -> tuple[DataFrame, Observed]:
+    """The same rows, and what will know their sum once they were written.
+
+    Spark may run what lies below a range distribution (``WRITE ORDERED BY``), a failed stage or a
+    second action twice; the count shows it. Only `XXHASH64X2` can be observed.
+
+    Raises:
+        EvaluationFailed: A column has a type that has no D-SHA.
+    """
+    if algorithm == MURMUR3_128:
+        return frame, Observed(None)
+    _require_native(algorithm)
+    observation = Observation()
+    upper, lower = native.halves(frame)
+    return frame.observe(observation, *_sums(upper, lower)), Observed(observation)
+
+
+def _require_native(algorithm: str) -> None:
+    if algorithm != XXHASH64X2:
+        raise ValueError(f"rows cannot be hashed with {algorithm}")
+
+
+def _sums(upper: Column, lower: Column) -> list[Column]:
+    """The number of rows, and the sums of four limbs of 32 bits, from the highest to the lowest.
+
+    Limbs are summed around zero. So a sum of bigints, which Spark checks for overflow, fails only
+    past 2**32 rows in one group, and never wraps around.
+    """
+    limbs = [
+        limb - F.lit(_HALF_LIMB)
+        for half in (upper, lower)
+        for limb in (F.shiftrightunsigned(half, 32), half.bitwiseAND(F.lit(_LIMB - 1)))
+    ]
+    sums = [F.sum(limb).alias(f"limb{number}") for number, limb in enumerate(limbs)]
+    return [F.count(F.lit(1)).alias("rows"), *sums]
+
+
+def _row_sum(row: Mapping[str, int | None]) -> RowSum:
+    rows = row["rows"] or 0
+    found = 0
+    for number in range(4):
+        found = found * _LIMB + (row[f"limb{number}"] or 0) + rows * _HALF_LIMB
+    return RowSum(rows=rows, sum=found % MODULUS)
