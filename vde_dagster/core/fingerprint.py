@@ -139,6 +139,7 @@ def metadata_parts(model: Model, canonical: CanonicalQuery | None) -> tuple[str,
         *(f"grain={', '.join(grain)}" for grain in model.grains),
         *(f"reference={', '.join(each)}" for each in model.references),
         *(f"audit={each}" for each in model.audits),
+        *(f"audit_query={each}" for each in _audit_queries(model)),
         *(f"signal={each}" for each in model.signals),
         *(f"signal_code={each}" for each in _signal_code(model)),
         *(f"comment={name.lower()} {text}" for name, text in described if text),
@@ -339,6 +340,11 @@ def _signal_code(model: Model) -> list[str]:
     """
     files = sorted(model.source.attachments.items())
     return [_python_form(text) for path, text in files if path.startswith(SIGNALS_FOLDER)]
+
+
+def _audit_queries(model: Model) -> list[str]:
+    """The audits of the project's own: an environment asks those that it was planned with."""
+    return [f"{each.blocking} {canonical_form(each.query)}" for each in model.own_audits]
 
 
 def _hints(canonical: CanonicalQuery | None) -> list[str]:

@@ -19,6 +19,8 @@ from vde_dagster.core.kind import IncrementalByTimeRange, Kind
 from vde_dagster.core.late_data import LateDataMode, LateDataPolicy
 from vde_dagster.core.names import ModelName
 
+AUDITS_FOLDER: Final = "audits/"
+"""Where the files of audits lie in a project, and among the attachments of a model."""
 SIGNALS_FOLDER: Final = "signals/"
 """Where the files of signals lie in a project, and among the attachments of a model."""
 
@@ -92,6 +94,20 @@ class Call:
 
     name: str
     arguments: tuple[tuple[str, str], ...] = ()
+    place: Place | None = field(default=None, compare=False, repr=False)
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class OwnAudit:
+    """An audit of the project's own, as a model calls it.
+
+    ``query`` returns the rows that fail. It reads the staged rows as ``this_model`` and others
+    under their models' names; arguments stand in it, time macros are unresolved.
+    """
+
+    call: Call
+    query: exp.Query
+    blocking: bool = True
 
 
 class Transform(Enum):
@@ -140,7 +156,8 @@ class Model:
     is the interval unit, ``cron`` (in the zone ``cron_tz``) when intervals become due.
     ``columns`` are the declared ones, empty where none are declared; ``column_descriptions`` are
     by lower-case name, and win over comments. ``windows`` are those that
-    ``depends_on`` declares. ``stamp`` is a text whose change makes another version.
+    ``depends_on`` declares. ``own_audits`` are those of ``audits`` that are not built in.
+    ``stamp`` is a text whose change makes another version.
     """
 
     name: ModelName
@@ -166,6 +183,7 @@ class Model:
     references: tuple[tuple[str, ...], ...] = ()
     storage: Storage = Storage()
     audits: tuple[Call, ...] = ()
+    own_audits: tuple[OwnAudit, ...] = ()
     signals: tuple[Call, ...] = ()
     stamp: str = ""
     enabled: bool = True

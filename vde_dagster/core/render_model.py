@@ -113,6 +113,19 @@ def render_beside(graph: Graph, name: ModelName, times: TimeRange, *, target: Ta
     return _beside(node, node.model.body, times, bodies=bodies, target=target)
 
 
+def render_query(graph: Graph, name: ModelName, query: exp.Query, times: TimeRange) -> exp.Query:
+    """A query that is asked beside a model's own, such as an audit's, over the names of tables.
+
+    Macros are literals, and VIEW and EMBEDDED parents of the model stand as sub-queries.
+
+    Raises:
+        Refused: It cannot be written in Spark's SQL.
+    """
+    node = graph[name]
+    bodies = _bodies(graph, node, times, inline_views=True)
+    return _in_spark(node, inline(resolve_time_macros(query, times), bodies))
+
+
 def reads_of(graph: Graph, name: ModelName) -> Reads:
     """What a model reads of the tables below it, for any interval; nothing for seeds and sources.
 

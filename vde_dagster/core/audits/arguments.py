@@ -15,7 +15,7 @@ from sqlglot import exp
 from vde_dagster.core.model import Call
 from vde_dagster.core.names import InvalidName, ModelName
 from vde_dagster.core.sql.macros import TIME_MACROS
-from vde_dagster.core.sql.spark_functions import AGGREGATES
+from vde_dagster.core.sql.spark_functions import AGGREGATES, GENERATORS
 from vde_dagster.core.sql.sql_errors import SQL_ERRORS
 
 
@@ -154,6 +154,18 @@ def number(node: exp.Expr) -> Decimal | None:
     return sign * Decimal(literal.name)
 
 
+def over_rows(node: exp.Expr) -> exp.Expr | None:
+    """A part of an expression that takes more than one row, or makes more than one; None without.
+
+    Such are aggregates, windows, sub-queries and generators.
+    """
+    for each in node.walk():
+        called = each.name.lower() if isinstance(each, exp.Anonymous) else ""
+        if isinstance(each, _SUMMED) or called in AGGREGATES or called in GENERATORS:
+            return each
+    return None
+
+
 def _items(node: exp.Expr) -> list[exp.Expr]:
     match node:
         case exp.Tuple() | exp.Array():
@@ -215,10 +227,9 @@ def _why_no_table(node: exp.Expr) -> str | None:
 
 
 def _why_no_row_expression(node: exp.Expr, form: Form) -> str | None:
+    if (summed := over_rows(node)) is not None:
+        return f"{summed.sql('spark')} needs other rows"
     for each in node.walk():
-        aggregate = isinstance(each, exp.Anonymous) and each.name.lower() in AGGREGATES
-        if aggregate or isinstance(each, _SUMMED):
-            return f"{each.sql('spark')} needs other rows"
         if isinstance(each, exp.Parameter) and each.name.lower() not in TIME_MACROS:
             return f"@{each.name} is no time macro"
     if form in _OVER_COLUMNS and node.find(exp.Column, exp.Dot) is None:

@@ -41,7 +41,7 @@ from vde_dagster.core.late_data import (
     TrackedSource,
 )
 from vde_dagster.core.meaning.parts import Meaning, Part, Read, Rows
-from vde_dagster.core.model import Call, PartitionField, Storage, Transform, Window
+from vde_dagster.core.model import Call, OwnAudit, PartitionField, Storage, Transform, Window
 from vde_dagster.core.names import ModelName
 from vde_dagster.project.cache.trees import Json, Unkept, nodes_of, tree_of
 
@@ -59,6 +59,7 @@ _DATACLASSES: Final = (
     Managed,
     Meaning,
     ModelName,
+    OwnAudit,
     Part,
     PartitionField,
     Place,
