@@ -1,0 +1,242 @@
+"""The audits of a model for one range: calls become checks, with nothing left open."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Mapping
+from typing import Final, cast
+
+from sqlglot import exp
+
+from vde_dagster.core.audits.arguments import (
+    Given,
+    Wrong,
+    given_to,
+    parsed,
+    suggested,
+    table_name,
+)
+from vde_dagster.core.audits.builtins import (
+    BLOCKING,
+    BUILTINS,
+    COUNT_AUDIT,
+    NON_BLOCKING,
+    base_name,
+    wrong_bounds,
+)
+from vde_dagster.core.audits.own_queries import check_of
+from vde_dagster.core.audits.total_checks import rows_of
+from vde_dagster.core.audits.values import THIS_MODEL, Audit, Check, Total
+from vde_dagster.core.errors import Refused
+from vde_dagster.core.graph import Graph, Node
+from vde_dagster.core.intervals import Interval
+from vde_dagster.core.kind import (
+    IncrementalByPartition,
+    IncrementalByTimeRange,
+    IncrementalByUniqueKey,
+    IncrementalUnmanaged,
+)
+from vde_dagster.core.model import Call
+from vde_dagster.core.names import ModelName
+from vde_dagster.core.reads.input_ranges import TimeAxis
+from vde_dagster.core.render_model import input_axis, render_query
+from vde_dagster.core.sql.macros import TimeRange, resolve_time_macros
+from vde_dagster.core.sql.rendering import model_name_of, within
+from vde_dagster.core.time_formats import axis_type
+
+_BY_INTERVAL: Final = (
+    IncrementalByPartition,
+    IncrementalByTimeRange,
+    IncrementalByUniqueKey,
+    IncrementalUnmanaged,
+)
+"""Kinds whose evaluation reads what its interval needs; the others read whole tables."""
+
+
+def audits_of(graph: Graph, name: ModelName, times: TimeRange) -> tuple[Audit, ...]:
+    """The audits of a model for what an evaluation of a range has staged.
+
+    They read the staged rows as ``this_model``. Other tables that they read, `Audit.reads`, have to
+    be there at the Iceberg snapshots at which the evaluation read them (rule R3).
+
+    Args:
+        graph: The models.
+        name: The one that is audited.
+        times: What the time macros stand for; rows of sources are counted within.
+
+    Raises:
+        Refused: An audit does not exist or its arguments do not fit, which a project is told when
+            it is loaded; or its query cannot be written in Spark's SQL.
+    """
+    node = graph[name]
+    own = {each.call: each for each in node.model.own_audits}
+    audits: list[Audit] = []
+    for call in node.model.audits:
+        if call in own:
+            found = own[call]
+            query = render_query(graph, name, found.query, times)
+            audits.append(_audit(call, check_of(query), query, blocking=found.blocking))
+        else:
+            audits.append(_built_in(graph, node, call, times))
+    return tuple(audits)
+
+
+def is_blocking(name: str, arguments: Mapping[str, exp.Expr], *, default: bool = True) -> bool:
+    """Whether an audit stops publication: its name's end, its argument, else its own default."""
+    if name.endswith(NON_BLOCKING):
+        return False
+    given = arguments.get(BLOCKING)
+    return bool(given.this) if isinstance(given, exp.Boolean) else default
+
+
+def wrong_calls(call: Call) -> list[Wrong]:
+    """What is wrong with the call of a built-in audit, as far as the call alone tells."""
+    name = base_name(call.name)
+    arguments = parsed(call)
+    _, wrong = given_to(name, arguments, BUILTINS[name].parameters)
+    contradiction = arguments.get(BLOCKING)
+    if call.name != name and isinstance(contradiction, exp.Boolean) and contradiction.this:
+        message = f"the audit {call.name} only warns by its name, and has `{BLOCKING} := true`"
+        wrong.append(Wrong(message=message, advice=f"Write {name}, or take the argument out."))
+    return [*wrong, *wrong_bounds(name, arguments)]
+
+
+def wrong_for(graph: Graph, node: Node) -> Iterator[tuple[Call, Wrong]]:
+    """What is wrong with the calls of built-in audits of a model among others.
+
+    These are columns that the model does not have, and counts of a source of which nobody says
+    which rows belong to an interval.
+    """
+    for call in node.model.audits:
+        name = base_name(call.name)
+        if name not in BUILTINS or any(each.call == call for each in node.model.own_audits):
+            continue
+        arguments = parsed(call)
+        for column in _unknown_columns(node, name, arguments):
+            message = f"the audit {name} names the column {column}, which {node.name} lacks"
+            advice = suggested(column, [each.name for each in node.columns])
+            yield call, Wrong(message=message, advice=advice)
+        if name == COUNT_AUDIT and not wrong_calls(call):
+            yield from ((call, each) for each in _wrong_source(graph, node, arguments))
+
+
+def _audit(call: Call, check: Check, *queries: exp.Query, blocking: bool) -> Audit:
+    tables = (table for query in queries for table in query.find_all(exp.Table))
+    reads = {name for table in tables if (name := model_name_of(table)) is not None}
+    return Audit(
+        name=call.name,
+        arguments=call.arguments,
+        blocking=blocking,
+        check=check,
+        reads=tuple(sorted(reads)),
+    )
+
+
+def _built_in(graph: Graph, node: Node, call: Call, times: TimeRange) -> Audit:
+    name = base_name(call.name)
+    if name not in BUILTINS:
+        raise Refused(
+            f"{node.name} names the audit {call.name}, which is neither built in nor stored with "
+            "the model. Plan again."
+        )
+    built_in = BUILTINS[name]
+    arguments = {key: _resolved(each, times) for key, each in parsed(call).items()}
+    given, wrong = given_to(name, arguments, built_in.parameters)
+    wrong += wrong_bounds(name, arguments)
+    if wrong:
+        raise Refused(f"{node.name}: {wrong[0].message}. {wrong[0].advice}")
+    blocking = is_blocking(call.name, arguments)
+    if built_in.check is not None:
+        return _audit(call, built_in.check(given), blocking=blocking)
+    source = _source_rows(graph, node, given, times)
+    return _audit(call, _count_check(given, source), source, blocking=blocking)
+
+
+def _resolved(node: exp.Expr, times: TimeRange) -> exp.Expr:
+    holder = resolve_time_macros(cast("exp.Query", exp.Paren(this=node.copy())), times)
+    return cast("exp.Expr", holder.this)
+
+
+def _count_check(given: Given, source: exp.Query) -> Total:
+    """All fail where the numbers of rows differ by more than a part of the source's rows."""
+    target, rows = exp.column("target_rows"), exp.column("source_rows")
+    tolerance = given.one("tolerance") if "tolerance" in given else exp.Literal.number(0)
+    difference = exp.Abs(this=exp.Sub(this=target, expression=rows))
+    most = exp.Mul(this=tolerance, expression=rows.copy())
+    return Total(
+        figures=((target.name, rows_of(given)), (rows.name, source.subquery())),
+        fails=exp.GT(this=difference, expression=most),
+    )
+
+
+def _source_rows(graph: Graph, node: Node, given: Given, times: TimeRange) -> exp.Query:
+    """How many rows of a parent belong to what was evaluated."""
+    parent = _parent(node, given.one("source"))
+    if parent is None:
+        raise Refused(f"{node.name} does not read {given.one('source').sql('spark')}. Plan again.")
+    table = exp.table_(parent.name, db=parent.schema, catalog=parent.catalog or None)
+    query = exp.select(exp.Count(this=exp.Star(), big_int=True)).from_(table)
+    if isinstance(node.model.kind, _BY_INTERVAL) and times.end is not None:
+        time_column = given.one("time_column") if "time_column" in given else None
+        axis = _source_axis(graph[parent], time_column)
+        column = time_column or exp.column(axis.column if axis is not None else "")
+        if axis is None:
+            raise Refused(f"{node.name}: nothing tells which rows of {parent} are of an interval.")
+        query = query.where(
+            within(
+                cast("exp.Column", column),
+                Interval(times.start, times.end),
+                time_type=axis_type(axis.type),
+                time_format=axis.format,
+            )
+        )
+    if "source_condition" in given:
+        query = query.where(given.one("source_condition"))
+    return render_query(graph, node.name, query, times)
+
+
+def _source_axis(parent: Node, time_column: exp.Expr | None) -> TimeAxis | None:
+    """How rows of a source belong to intervals; None where nobody says it."""
+    own = input_axis(parent)
+    if time_column is None or (own is not None and own.column == time_column.name):
+        return own
+    types = {each.name.lower(): each.type for each in parent.columns}
+    known = types.get(time_column.name.lower(), "timestamp")
+    return TimeAxis(column=time_column.name, unit=parent.model.unit, type=known)
+
+
+def _parent(node: Node, named: exp.Expr) -> ModelName | None:
+    """The parent that an argument names, with or without the project's catalog."""
+    name = table_name(named)
+    names = (name, ModelName(name.schema, name.name))
+    return next((each for each in names if each in node.model.parents), None)
+
+
+def _wrong_source(graph: Graph, node: Node, arguments: Mapping[str, exp.Expr]) -> Iterator[Wrong]:
+    parent = _parent(node, arguments["source"])
+    if parent is None:
+        written = arguments["source"].sql("spark")
+        message = f"the audit {COUNT_AUDIT} counts {written}, which {node.name} does not read"
+        parents = suggested(written, map(str, node.model.parents)) if node.model.parents else ""
+        yield Wrong(message=message, advice=parents or "Name a table that the query reads.")
+    elif (
+        parent in graph
+        and isinstance(node.model.kind, _BY_INTERVAL)
+        and _source_axis(graph[parent], arguments.get("time_column")) is None
+    ):
+        message = f"the audit {COUNT_AUDIT} does not know which rows of {parent} are of an interval"
+        advice = "Write the argument `time_column := ...` with the column of the source."
+        yield Wrong(message=message, advice=advice)
+
+
+def _unknown_columns(node: Node, name: str, arguments: Mapping[str, exp.Expr]) -> Iterator[str]:
+    known = {each.name.lower() for each in node.columns}
+    of_source = {each.name for each in BUILTINS[name].parameters if each.of_source}
+    checked = [each for key, each in arguments.items() if key not in of_source and known]
+    for argument in checked:
+        if argument.find(exp.Lambda) is not None:
+            continue  # the names of its parameters look like columns
+        for column in argument.find_all(exp.Column):
+            parts = [each.name.lower() for each in column.parts]
+            first = parts[1] if parts[0] == THIS_MODEL and len(parts) > 1 else parts[0]
+            if first not in known and isinstance(column.this, exp.Identifier):
+                yield first
