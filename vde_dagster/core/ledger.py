@@ -6,7 +6,7 @@ replaces it.
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, replace
 from enum import Enum
 from itertools import pairwise
@@ -14,6 +14,7 @@ from itertools import pairwise
 from vde_dagster.core.dsha import DEFAULT_ALGORITHM, Column, RowSum, combined_dsha, dsha, total
 from vde_dagster.core.errors import Refused
 from vde_dagster.core.intervals import Interval, merge
+from vde_dagster.core.names import ModelName
 
 
 class Standing(Enum):
@@ -32,12 +33,28 @@ class Standing(Enum):
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
+class Trace:
+    """What an entry's rows were computed from (DESIGN.md section 4.1, *Reuse*).
+
+    ``key`` is one hash of all of it, ``inputs`` what identifies the range that was read of each
+    input; both are made in `vde_dagster.core.traces`. ``seconds`` is the entry's share of what the
+    unit of work took.
+    """
+
+    key: str
+    inputs: Mapping[ModelName, str]
+    seconds: float = 0.0
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
 class LedgerEntry:
     """One interval: its rows' sum, the schema it was computed under, and who wrote it last.
 
     ``iceberg_snapshot_id`` is the table state at which ``rows`` is true; None for a VIEW, whose
     ``digest`` follows from what it reads and not from rows of its own. ``reason`` says for people
     why the standing is not `Standing.COMPUTED`. ``algorithm`` is what the rows were hashed with.
+    ``trace`` is what they were computed from; None where that cannot be told, or must not be used.
+    So the latest trace of an interval is that of what the table holds now (rule R2).
     """
 
     interval: Interval
@@ -49,6 +66,7 @@ class LedgerEntry:
     standing: Standing = Standing.COMPUTED
     reason: str = ""
     algorithm: str = DEFAULT_ALGORITHM
+    trace: Trace | None = None
 
 
 class LedgerOperation(Enum):
@@ -57,15 +75,21 @@ class LedgerOperation(Enum):
     REPLACE = "replace"
     ADD = "add"
     REPLACE_ALL = "replace_all"
+    KEEP = "keep"
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class LedgerChange:
     """What one written interval does to the ledger.
 
-    ``ADD`` adds rows to an interval that is held, and leaves its standing; ``REPLACE`` and
-    ``REPLACE_ALL`` set it, the latter after removing every other entry of the version. ``digest``
-    is None where it follows from the rows.
+    - ``ADD`` adds rows to an interval that is held, and leaves its standing. What the rows there
+      follow from cannot be told any more, so its trace is gone.
+    - ``REPLACE`` and ``REPLACE_ALL`` set the standing and the trace, the latter after removing
+      every other entry of the version.
+    - ``KEEP`` writes nothing: the rows of the entry that is ``kept``, which are ``rows``, are those
+      that computing ``interval`` would make, so it stands for that interval, as computed.
+
+    ``digest`` is None where it follows from the rows.
     """
 
     operation: LedgerOperation
@@ -74,6 +98,8 @@ class LedgerChange:
     digest: str | None = None
     standing: Standing = Standing.COMPUTED
     reason: str = ""
+    trace: Trace | None = None
+    kept: Interval | None = None
 
 
 class LedgerMismatch(Refused, ValueError):
@@ -93,14 +119,17 @@ def apply_changes(
 
     Raises:
         LedgerMismatch: Rows are added to an interval that is not held, was computed under another
-            schema or was hashed with another algorithm, or an interval overlaps a held one without
-            being equal to it.
+            schema or was hashed with another algorithm; what is kept is not held any more; or an
+            interval overlaps a held one without being equal to it.
     """
     held: dict[Interval, LedgerEntry] = {entry.interval: entry for entry in entries}
     for change in changes:
+        if change.operation is LedgerOperation.KEEP:
+            held[change.interval] = _kept(held.pop(change.kept or change.interval, None), change)
+            continue
         if change.operation is LedgerOperation.REPLACE_ALL:
             held = {}
-        rows, standing, reason = change.rows, change.standing, change.reason
+        rows, standing, reason, trace = change.rows, change.standing, change.reason, change.trace
         if change.operation is LedgerOperation.ADD:
             before = held.get(change.interval)
             if before is None:
@@ -113,6 +142,7 @@ def apply_changes(
                     f"hashed with {before.algorithm}; restate that interval first"
                 )
             rows, standing, reason = before.rows + change.rows, before.standing, before.reason
+            trace = None
         held[change.interval] = LedgerEntry(
             interval=change.interval,
             rows=rows,
@@ -123,12 +153,21 @@ def apply_changes(
             standing=standing,
             reason=reason,
             algorithm=algorithm,
+            trace=trace,
         )
     ordered = tuple(sorted(held.values(), key=lambda entry: entry.interval))
     for left, right in pairwise(ordered):
         if right.interval.start < left.interval.end:
             raise LedgerMismatch(f"{left.interval} and {right.interval} overlap")
     return ordered
+
+
+def _kept(before: LedgerEntry | None, change: LedgerChange) -> LedgerEntry:
+    """An entry that stands for an interval without being written again; see `LedgerChange`."""
+    if before is None or before.rows != change.rows or before.standing is Standing.EMPTY:
+        kept = change.kept or change.interval
+        raise LedgerMismatch(f"the rows of {kept} are not those that were to be kept any more")
+    return replace(before, interval=change.interval, standing=Standing.COMPUTED, reason="")
 
 
 def held_dsha(entries: Sequence[LedgerEntry]) -> str:
@@ -172,7 +211,7 @@ def recorded_intervals(entries: Iterable[LedgerEntry]) -> tuple[Interval, ...]:
 
 
 def outdate(
-    entries: Sequence[LedgerEntry], times: Iterable[Interval], *, reason: str
+    entries: Sequence[LedgerEntry], times: Iterable[Interval], *, reason: str, anew: bool = False
 ) -> tuple[LedgerEntry, ...]:
     """The ledger in which every entry that overlaps these times is to be evaluated again.
 
@@ -180,6 +219,8 @@ def outdate(
         entries: The ledger of a version, sorted by interval.
         times: Any times.
         reason: Why, for people.
+        anew: Whether that must compute them, whatever they were computed from (rule R2): their
+            traces are gone.
     """
     wanted, first = merge(times), 0
     found: list[LedgerEntry] = []
@@ -187,6 +228,7 @@ def outdate(
         while first < len(wanted) and wanted[first].end <= entry.interval.start:
             first += 1
         touched = first < len(wanted) and wanted[first].start < entry.interval.end
-        again = replace(entry, standing=Standing.OUTDATED, reason=reason)
+        trace = None if anew else entry.trace
+        again = replace(entry, standing=Standing.OUTDATED, reason=reason, trace=trace)
         found.append(again if touched else entry)
     return tuple(found)
