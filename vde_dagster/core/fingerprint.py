@@ -142,6 +142,7 @@ def metadata_parts(model: Model, canonical: CanonicalQuery | None) -> tuple[str,
         *(f"audit_query={each}" for each in _audit_queries(model)),
         *(f"signal={each}" for each in model.signals),
         *(f"signal_code={each}" for each in _signal_code(model)),
+        *_promise_parts(model),
         *(f"comment={name.lower()} {text}" for name, text in described if text),
         *(f"comment={name} {text}" for name, text in sorted(model.column_descriptions.items())),
         *(f"hint={hint}" for hint in _hints(canonical)),
@@ -345,6 +346,12 @@ def _signal_code(model: Model) -> list[str]:
 def _audit_queries(model: Model) -> list[str]:
     """The audits of the project's own: an environment asks those that it was planned with."""
     return [f"{each.blocking} {canonical_form(each.query)}" for each in model.own_audits]
+
+
+def _promise_parts(model: Model) -> list[str]:
+    """Whether a function says that it need not be called again; no row follows from that."""
+    promises = isinstance(model.body, PythonFunction) and model.body.deterministic
+    return ["deterministic"] if promises else []
 
 
 def _hints(canonical: CanonicalQuery | None) -> list[str]:

@@ -58,7 +58,8 @@ class PythonFunction:
     """A Python model: the module's source, and the function in it to call with a context.
 
     ``variables`` are the project's variables that the function may read. ``before`` and ``after``
-    are the statements that run before it and behind it, in ``dialect``.
+    are the statements that run before it and behind it, in ``dialect``. ``deterministic`` where it
+    promises equal rows for equal inputs and the same interval.
     """
 
     source: str
@@ -67,6 +68,7 @@ class PythonFunction:
     dialect: str = ""
     before: tuple[exp.Expr, ...] = ()
     after: tuple[exp.Expr, ...] = ()
+    deterministic: bool = False
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

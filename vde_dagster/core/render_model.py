@@ -133,12 +133,23 @@ def reads_of(graph: Graph, name: ModelName) -> Reads:
     ``depends_on`` declares.
     """
     node = graph[name]
-    if node.canonical is None:
+    query = query_over_tables(graph, name)
+    if query is None:
         parents = {parent: input_axis(graph[parent]) for parent in node.model.parents}
         return declared_reads(parents, node.model.windows if _has_intervals(node) else {})
-    bodies = _bodies(graph, node, None, inline_views=True)
-    query = _in_spark(node, inline(node.canonical.expression, bodies))
     return reads(query, axes=axes_of(graph, query), kept=input_axis(node))
+
+
+def query_over_tables(graph: Graph, name: ModelName) -> exp.Query | None:
+    """A model's query in Spark's form with its macros, views inlined; None where it has no query.
+
+    What is rendered for an interval follows from it and the interval.
+    """
+    node = graph[name]
+    if node.canonical is None:
+        return None
+    bodies = _bodies(graph, node, None, inline_views=True)
+    return _in_spark(node, inline(node.canonical.expression, bodies))
 
 
 def time_axis(node: Node) -> TimeAxisSpec | None:
@@ -263,7 +274,7 @@ def _statement(
         return written
     # Both functions rewrite a tree of any kind, and keep its root.
     resolved = cast("exp.Query", resolve_time_macros(written, times))
-    _name_tables(resolved)
+    name_tables(resolved)
     rendered = with_own_names(replace_tables(inline(resolved, bodies), target))
     with _told_of(node):
         spark_text(rendered)  # refuses what has no form there
@@ -274,7 +285,7 @@ _MACRO: Final = re.compile(r"@(\w+)")
 _CAN_HAVE_ALIAS: Final = (exp.From, exp.Join, exp.Delete, exp.Update, exp.Merge)
 
 
-def _name_tables(statement: exp.Expr) -> None:
+def name_tables(statement: exp.Expr) -> None:
     """Let columns find their tables when these have other names.
 
     The canonical form of a query has done so already, but statements stay as they are written.
