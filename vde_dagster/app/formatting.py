@@ -26,10 +26,10 @@ from vde_dagster.project.formatting.models import format_model
 from vde_dagster.project.loading import load_files
 from vde_dagster.project.model_files import read_model
 from vde_dagster.project.source_files import (
-    PythonFiles,
+    SharedFiles,
     Unread,
     model_sources,
-    read_python_files,
+    read_shared_files,
 )
 
 _BOM = "\ufeff"
@@ -94,7 +94,7 @@ def format_files(
         ProjectInvalid: A file cannot be read as a model; all problems of all files at once.
     """
     problems: list[Problem] = []
-    python = read_python_files(configuration.folder, problems)
+    python = read_shared_files(configuration, problems)
     every = model_sources(configuration, python, problems, Unread())
     sources = [each for each in every if each.path.suffix == ".sql"]
     if wanted is not None:
@@ -149,7 +149,7 @@ def _graph(configuration: Configuration) -> Graph | None:
 def _formatted(
     configuration: Configuration,
     found: ModelSource,
-    python: PythonFiles,
+    python: SharedFiles,
     graph: Graph | None,
     formatter: Formatter,
 ) -> Formatted:
@@ -170,7 +170,7 @@ def _formatted(
 
 
 def _differences(
-    model: Model, formatted: ModelSource, python: PythonFiles, graph: Graph | None
+    model: Model, formatted: ModelSource, python: SharedFiles, graph: Graph | None
 ) -> Iterator[str]:
     """In what the model of a formatted text is another than the one before."""
     try:

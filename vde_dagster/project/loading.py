@@ -8,13 +8,14 @@ from itertools import chain
 from pathlib import Path
 from typing import Final
 
+from vde_dagster.core.audits.binding import wrong_for
 from vde_dagster.core.errors import Problem, ProjectInvalid
 from vde_dagster.core.graph import Graph, build_graph
 from vde_dagster.project.cache.models import KnownModels, ModelCache, known_models
 from vde_dagster.project.collector import looking_at_new_values_only
 from vde_dagster.project.configuration import Configuration, find_configuration
 from vde_dagster.project.problems import WARNINGS
-from vde_dagster.project.source_files import Unread, model_sources, read_models, read_python_files
+from vde_dagster.project.source_files import Unread, model_sources, read_models, read_shared_files
 from vde_dagster.project.sources.declared_sources import declared_sources
 from vde_dagster.project.sources.undeclared_sources import undeclared_sources
 from vde_dagster.project.view_names import ambiguous_names
@@ -86,7 +87,7 @@ def _load(
 ) -> ProjectFiles:
     """Read all files; ``declare`` puts sources that nothing declares into the graph, too."""
     unread = Unread()
-    python = read_python_files(configuration.folder, problems)
+    python = read_shared_files(configuration, problems)
     if problems:
         known = None  # what a file of Python cannot do here, it may do elsewhere
     sources = chain(
@@ -103,8 +104,19 @@ def _load(
     try:
         graph = build_graph(enabled, unread=unread, disabled=disabled, known=known)
     except ProjectInvalid as error:
-        raise ProjectInvalid([*problems, *error.problems]) from None
+        raise ProjectInvalid(dict.fromkeys([*problems, *error.problems])) from None
+    problems += _wrong_audits(graph)
     if problems:
-        raise ProjectInvalid(problems)
+        raise ProjectInvalid(dict.fromkeys(problems))
     warnings = tuple(each for model in enabled for each in model.warnings)
     return ProjectFiles(configuration=configuration, graph=graph, warnings=warnings)
+
+
+def _wrong_audits(graph: Graph) -> list[Problem]:
+    """What is wrong with calls of audits beside the columns of models and the kinds of parents."""
+    return [
+        Problem(place=call.place or node.model.place, message=wrong.message, advice=wrong.advice)
+        for node in graph
+        if node.model.audits
+        for call, wrong in wrong_for(graph, node)
+    ]

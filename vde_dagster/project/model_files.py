@@ -24,6 +24,8 @@ from vde_dagster.core.sql.table_names import (
     project_names_of_statement,
     tables_of,
 )
+from vde_dagster.project.audit_calls import called_audits
+from vde_dagster.project.audits import Audits, split_audits
 from vde_dagster.project.configuration import Defaults
 from vde_dagster.project.macros.files import UserMacro, load_user_macros
 from vde_dagster.project.macros.language import MacroScope, Statements, read_statements
@@ -42,6 +44,7 @@ def read_model(
     *,
     functions: Mapping[str, UserMacro] | None = None,
     signals: Signals | None = None,
+    audits: Audits | None = None,
 ) -> Model:
     """The model that a source text declares.
 
@@ -49,12 +52,13 @@ def read_model(
         source: The text, with the project's settings and the files that belong to it.
         functions: The project's macros by name; those of the source's attachments where None.
         signals: The project's signals; those of the source's attachments where None.
+        audits: The project's audits; those of the source's attachments where None.
 
     Raises:
         ProjectInvalid: The text cannot be read as a model; all problems of the file at once.
     """
     problems = Problems()
-    settings = Settings.of(source, signals=signals)
+    settings = Settings.of(source, signals=signals, audits=audits)
     try:
         model = _read(source, settings, functions, problems)
     except ProjectInvalid as error:
@@ -158,7 +162,7 @@ def _read_sql(
             message = "a SEED has the rows of its file, and no query or other statement"
             where = Place(path=source.path, line=block.query_line)
             problems.add(where, message, "Take out what stands behind the MODEL block.")
-        return _seed(settings, properties, place, problems)
+        return _seed(settings, properties, functions, place, problems)
     return _sql_model(properties, block, settings, functions, problems)
 
 
@@ -172,8 +176,10 @@ def _sql_model(
     source = settings.source
     header = block.place if block else Place(path=source.path)
     place = Place(path=source.path, line=block.query_line if block else 1)
+    text = "\n" * (place.line - 1) + (source.text[block.query_offset :] if block else source.text)
+    text, beside = split_audits(text, path=source.path, dialect=settings.defaults.dialect)
     read = read_statements(
-        source.text[block.query_offset :] if block else source.text,
+        text[place.line - 1 :],
         dialect=properties.dialect,
         place=place,
         scope=MacroScope(variables=settings.variables, functions=functions),
@@ -187,8 +193,15 @@ def _sql_model(
     check_query(body, properties, place, problems)
     parents = {*_parents(body.expression, place, problems), *properties.depends_on}
     gates = _signal_files(settings, properties, header, problems)
-    kept = settings.used(read.used_variables, {*read.used_files, *gates})
-    return build_model(kept, properties, header, body, tuple(sorted(parents)))
+    called = called_audits(
+        properties, settings, functions, parents, place=header, problems=problems, beside=beside
+    )
+    kept = settings.used(
+        {*read.used_variables, *called.used_variables},
+        {*read.used_files, *gates, *called.used_files},
+    )
+    above = tuple(sorted(parents))
+    return build_model(kept, properties, header, body, above, own_audits=called.own)
 
 
 def _signal_files(
@@ -224,7 +237,11 @@ def _body(
 
 
 def _seed(
-    settings: Settings, properties: Properties, place: Place, problems: Problems
+    settings: Settings,
+    properties: Properties,
+    functions: Mapping[str, UserMacro],
+    place: Place,
+    problems: Problems,
 ) -> Model | None:
     assert isinstance(properties.kind, Seed), "the model is a seed"
     text = settings.source.attachments.get(properties.kind.path)
@@ -242,8 +259,9 @@ def _seed(
         where = declared if finding.line is None else Place(path=file, line=finding.line)
         problems.add(where, f"the seed {properties.name}: {finding.message}", finding.advice)
     gates = _signal_files(settings, properties, place, problems)
-    kept = settings.used((), {properties.kind.path, *gates})
-    return build_model(kept, properties, place, SeedRows(text=text), ())
+    called = called_audits(properties, settings, functions, (), place=place, problems=problems)
+    kept = settings.used(called.used_variables, {properties.kind.path, *gates, *called.used_files})
+    return build_model(kept, properties, place, SeedRows(text=text), (), own_audits=called.own)
 
 
 def _name_of_path(path: PurePath) -> ModelName | None:

@@ -18,6 +18,7 @@ from sqlglot.errors import SqlglotError
 from vde_dagster.core.errors import Place
 from vde_dagster.core.late_data import LateDataMode
 from vde_dagster.core.model import Model, ModelSource, PythonFunction
+from vde_dagster.project.audit_calls import called_audits
 from vde_dagster.project.model_checks import check_named_columns
 from vde_dagster.project.modules import NAMED, ModuleFailed, parse_module, run_module
 from vde_dagster.project.problems import Problems, suggestion
@@ -83,6 +84,7 @@ def model(
     enabled: bool | None = None,
     stamp: str | None = None,
     late_data: Mapping[str, object] | None = None,
+    deterministic: bool | None = None,
     pre_statements: str | Sequence[str] = (),
     post_statements: str | Sequence[str] = (),
     **others: object,
@@ -122,6 +124,8 @@ def model(
         enabled: Whether the model is part of the project.
         stamp: A text whose change makes a new version.
         late_data: The late-data policy (DESIGN.md section 5) as a mapping.
+        deterministic: Whether the function promises equal rows for equal inputs and the same
+            interval, so that it need not be called again for them.
         pre_statements: SQL that runs before the function, in ``dialect``; with macros.
         post_statements: SQL that runs when the rows are written.
         others: What is no property; it is told with file, line and the name that was meant.
@@ -172,15 +176,20 @@ def read_python_model(settings: Settings, problems: Problems) -> Model | None:
         dialect=properties.dialect if before.expressions or after.expressions else "",
         before=before.expressions,
         after=after.expressions,
+        deterministic=properties.deterministic,
     )
     gates = settings.signal_files(
         properties.signals, properties.places.get("signals", place), problems
     )
-    kept = settings.used(
-        {*used, *before.used_variables, *after.used_variables},
-        {*gates, *before.used_files, *after.used_files},
+    called = called_audits(
+        properties, settings, None, properties.depends_on, place=place, problems=problems
     )
-    return build_model(kept, properties, place, body, tuple(sorted(properties.depends_on)))
+    kept = settings.used(
+        {*used, *before.used_variables, *after.used_variables, *called.used_variables},
+        {*gates, *before.used_files, *after.used_files, *called.used_files},
+    )
+    parents = tuple(sorted(properties.depends_on))
+    return build_model(kept, properties, place, body, parents, own_audits=called.own)
 
 
 def _argument_lines(node: ast.FunctionDef | ast.AsyncFunctionDef | ast.ClassDef) -> dict[str, int]:

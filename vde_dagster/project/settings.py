@@ -9,6 +9,7 @@ from typing import Final
 
 from vde_dagster.core.errors import Place, Refused
 from vde_dagster.core.model import Call, ModelSource
+from vde_dagster.project.audits import Audits, load_audits
 from vde_dagster.project.configuration import Defaults
 from vde_dagster.project.problems import Problems
 from vde_dagster.project.signals import FOLDER, Signals
@@ -22,16 +23,24 @@ class Settings:
     """A model's source with its settings: what a model has that says nothing itself, and variables.
 
     Only the variables and files that a model uses are stored with it, so that another model's
-    setting is no part of it. ``signals`` are the project's, None where only those files are known.
+    setting is no part of it. ``signals`` and ``audits`` are the project's, None where only those
+    files are known that are attached to the source.
     """
 
     source: ModelSource
     defaults: Defaults
     variables: Mapping[str, object]
     signals: Signals | None = None
+    audits: Audits | None = None
 
     @classmethod
-    def of(cls, source: ModelSource, *, signals: Signals | None = None) -> Settings:
+    def of(
+        cls,
+        source: ModelSource,
+        *,
+        signals: Signals | None = None,
+        audits: Audits | None = None,
+    ) -> Settings:
         """The settings in a source."""
         found = json.loads(source.defaults.get(_VARIABLES, "{}"))
         return cls(
@@ -39,6 +48,7 @@ class Settings:
             defaults=Defaults.from_texts(source.defaults),
             variables=dict(found),
             signals=signals,
+            audits=audits,
         )
 
     def signal_files(
@@ -48,6 +58,14 @@ class Settings:
         if self.signals is not None:
             return self.signals.files_of(calls, place, problems)
         return {path for path in self.source.attachments if calls and path.startswith(FOLDER)}
+
+    def known_audits(self, problems: Problems) -> Audits:
+        """The project's audits, or those that are attached; what is wrong with these is told."""
+        if self.audits is not None:
+            return self.audits
+        attached = load_audits(self.source.attachments, dialect=self.defaults.dialect)
+        problems.found += attached.problems
+        return attached
 
     def used(self, variables: Collection[str], files: Collection[str]) -> ModelSource:
         """The source with no more than these variables and attached files."""

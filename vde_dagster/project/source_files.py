@@ -15,6 +15,7 @@ from typing import Final
 from vde_dagster.core.errors import Place, Problem, ProjectInvalid
 from vde_dagster.core.model import Model, ModelSource
 from vde_dagster.core.names import InvalidName, ModelName
+from vde_dagster.project.audits import Audits, load_audits
 from vde_dagster.project.cache.models import KnownModels
 from vde_dagster.project.configuration import Configuration
 from vde_dagster.project.macros.files import load_user_macros
@@ -25,27 +26,39 @@ from vde_dagster.project.signals import Signals, load_signals
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class PythonFiles:
-    """The macros and signals of a project, and the texts that they stand in."""
+class SharedFiles:
+    """The macros, signals and audits of a project, and the texts that they stand in."""
 
     texts: Mapping[str, str]
     functions: Mapping[str, UserMacro]
     signals: Signals
+    audits: Audits
 
 
-def read_python_files(folder: Path, problems: list[Problem]) -> PythonFiles:
-    """Run the files of macros and of signals; what is wrong in them is added to ``problems``."""
-    macros, gates = (_python_texts(folder, each, problems) for each in ("macros", "signals"))
+def read_shared_files(configuration: Configuration, problems: list[Problem]) -> SharedFiles:
+    """Run the files of macros and of signals, and read those of audits.
+
+    What is wrong in them is added to ``problems``.
+    """
+    folder = configuration.folder
+    macros, gates = (_texts(folder / each, folder, ".py", problems) for each in _PYTHON)
+    queries = _texts(folder / "audits", folder, ".sql", problems)
     functions, found = load_user_macros(macros)
     signals = load_signals(gates)
-    problems += (*found, *signals.problems)
-    return PythonFiles(texts={**macros, **gates}, functions=functions, signals=signals)
+    audits = load_audits(queries, dialect=configuration.defaults.dialect)
+    problems += (*found, *signals.problems, *audits.problems)
+    return SharedFiles(
+        texts={**macros, **gates, **queries}, functions=functions, signals=signals, audits=audits
+    )
 
 
-def _python_texts(folder: Path, kind: str, problems: list[Problem]) -> dict[str, str]:
-    """The files of macros or signals, by their path in the project."""
+_PYTHON: Final = ("macros", "signals")
+
+
+def _texts(inner: Path, folder: Path, suffix: str, problems: list[Problem]) -> dict[str, str]:
+    """The files of one folder, by their path in the project."""
     found: dict[str, str] = {}
-    for path in sorted((folder / kind).rglob("*.py")):
+    for path in sorted(inner.rglob(f"*{suffix}")):
         if path.name.startswith("_"):
             continue
         relative = path.relative_to(folder)
@@ -89,9 +102,9 @@ _DECLARED: Final = re.compile(
 
 
 def model_sources(
-    configuration: Configuration, python: PythonFiles, problems: list[Problem], unread: Unread
+    configuration: Configuration, shared: SharedFiles, problems: list[Problem], unread: Unread
 ) -> Iterator[ModelSource]:
-    """Every model's text with its settings, macros, signals and seed.
+    """Every model's text with its settings, macros, signals, audits and seed.
 
     Files that cannot be read are told in ``problems``, and noted in ``unread``.
     """
@@ -110,7 +123,7 @@ def model_sources(
         if attached is None:
             unread.add(relative, text)
             continue
-        yield replace(source, attachments={**python.texts, **attached})
+        yield replace(source, attachments={**shared.texts, **attached})
 
 
 def _attachments(
@@ -139,7 +152,7 @@ def _attachments(
 
 def read_models(
     sources: Iterable[ModelSource],
-    python: PythonFiles,
+    shared: SharedFiles,
     problems: list[Problem],
     unread: Unread,
     known: KnownModels | None = None,
@@ -150,7 +163,9 @@ def read_models(
     """
 
     def read(source: ModelSource) -> Model:
-        return read_model(source, functions=python.functions, signals=python.signals)
+        return read_model(
+            source, functions=shared.functions, signals=shared.signals, audits=shared.audits
+        )
 
     models: list[Model] = []
     for source in sources:

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import difflib
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from decimal import Decimal
@@ -12,11 +11,13 @@ from typing import Final
 import sqlglot
 from sqlglot import exp
 
+from vde_dagster.core.errors import Finding
 from vde_dagster.core.model import Call
 from vde_dagster.core.names import InvalidName, ModelName
 from vde_dagster.core.sql.macros import TIME_MACROS
 from vde_dagster.core.sql.spark_functions import AGGREGATES, GENERATORS
 from vde_dagster.core.sql.sql_errors import SQL_ERRORS
+from vde_dagster.core.sql.unresolved import guess
 
 
 class Form(Enum):
@@ -49,14 +50,6 @@ class Parameter:
     form: Form
     required: bool = True
     of_source: bool = False
-
-
-@dataclass(frozen=True, slots=True, kw_only=True)
-class Wrong:
-    """What is wrong with a call, and what to do."""
-
-    message: str
-    advice: str
 
 
 class Given:
@@ -105,34 +98,32 @@ def parsed(call: Call) -> dict[str, exp.Expr]:
 
 def given_to(
     name: str, arguments: Mapping[str, exp.Expr], parameters: Sequence[Parameter]
-) -> tuple[Given, list[Wrong]]:
+) -> tuple[Given, list[Finding]]:
     """The arguments of an audit by its parameters, and all that is wrong with them."""
-    wrong: list[Wrong] = []
+    wrong: list[Finding] = []
     values: dict[str, exp.Expr] = {}
     known = {each.name: each for each in parameters}
     for key, value in arguments.items():
         if key not in known:
             message = f"the audit {name} has no argument {key!r}"
-            wrong.append(Wrong(message=message, advice=suggested(key, known)))
+            wrong.append(Finding(message=message, advice=suggested(key, known)))
         elif (reason := _unfit(value, known[key].form)) is not None:
             message = f"the argument {key!r} of the audit {name} is {known[key].form.value}"
-            wrong.append(Wrong(message=f"{message}; {reason}", advice=_advice_for(known[key])))
+            wrong.append(Finding(message=f"{message}; {reason}", advice=_advice_for(known[key])))
         else:
             values[key] = value
     for each in parameters:
         if each.required and each.name not in arguments:
             message = f"the audit {name} needs the argument {each.name!r}, {each.form.value}"
             advice = f"Write `{name} ({each.name} := ...)`."
-            wrong.append(Wrong(message=message, advice=advice))
+            wrong.append(Finding(message=message, advice=advice))
     return Given(values), wrong
 
 
 def suggested(word: str, known: Iterable[str]) -> str:
     """Advice for a word that is not known."""
     every = sorted(known)
-    close = difflib.get_close_matches(word, every, n=1)
-    guess = f"Did you mean {close[0]}? " if close else ""
-    return f"{guess}Known: {', '.join(every)}."
+    return f"{guess(word, every)}Known: {', '.join(every)}."
 
 
 def table_name(node: exp.Expr) -> ModelName:

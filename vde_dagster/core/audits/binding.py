@@ -9,7 +9,6 @@ from sqlglot import exp
 
 from vde_dagster.core.audits.arguments import (
     Given,
-    Wrong,
     given_to,
     parsed,
     suggested,
@@ -26,7 +25,7 @@ from vde_dagster.core.audits.builtins import (
 from vde_dagster.core.audits.own_queries import check_of
 from vde_dagster.core.audits.total_checks import rows_of
 from vde_dagster.core.audits.values import THIS_MODEL, Audit, Check, Total
-from vde_dagster.core.errors import Refused
+from vde_dagster.core.errors import Finding, Refused
 from vde_dagster.core.graph import Graph, Node
 from vde_dagster.core.intervals import Interval
 from vde_dagster.core.kind import (
@@ -88,7 +87,7 @@ def is_blocking(name: str, arguments: Mapping[str, exp.Expr], *, default: bool =
     return bool(given.this) if isinstance(given, exp.Boolean) else default
 
 
-def wrong_calls(call: Call) -> list[Wrong]:
+def wrong_calls(call: Call) -> list[Finding]:
     """What is wrong with the call of a built-in audit, as far as the call alone tells."""
     name = base_name(call.name)
     arguments = parsed(call)
@@ -96,11 +95,11 @@ def wrong_calls(call: Call) -> list[Wrong]:
     contradiction = arguments.get(BLOCKING)
     if call.name != name and isinstance(contradiction, exp.Boolean) and contradiction.this:
         message = f"the audit {call.name} only warns by its name, and has `{BLOCKING} := true`"
-        wrong.append(Wrong(message=message, advice=f"Write {name}, or take the argument out."))
+        wrong.append(Finding(message=message, advice=f"Write {name}, or take the argument out."))
     return [*wrong, *wrong_bounds(name, arguments)]
 
 
-def wrong_for(graph: Graph, node: Node) -> Iterator[tuple[Call, Wrong]]:
+def wrong_for(graph: Graph, node: Node) -> Iterator[tuple[Call, Finding]]:
     """What is wrong with the calls of built-in audits of a model among others.
 
     These are columns that the model does not have, and counts of a source of which nobody says
@@ -114,7 +113,7 @@ def wrong_for(graph: Graph, node: Node) -> Iterator[tuple[Call, Wrong]]:
         for column in _unknown_columns(node, name, arguments):
             message = f"the audit {name} names the column {column}, which {node.name} lacks"
             advice = suggested(column, [each.name for each in node.columns])
-            yield call, Wrong(message=message, advice=advice)
+            yield call, Finding(message=message, advice=advice)
         if name == COUNT_AUDIT and not wrong_calls(call):
             yield from ((call, each) for each in _wrong_source(graph, node, arguments))
 
@@ -211,13 +210,13 @@ def _parent(node: Node, named: exp.Expr) -> ModelName | None:
     return next((each for each in names if each in node.model.parents), None)
 
 
-def _wrong_source(graph: Graph, node: Node, arguments: Mapping[str, exp.Expr]) -> Iterator[Wrong]:
+def _wrong_source(graph: Graph, node: Node, arguments: Mapping[str, exp.Expr]) -> Iterator[Finding]:
     parent = _parent(node, arguments["source"])
     if parent is None:
         written = arguments["source"].sql("spark")
         message = f"the audit {COUNT_AUDIT} counts {written}, which {node.name} does not read"
         parents = suggested(written, map(str, node.model.parents)) if node.model.parents else ""
-        yield Wrong(message=message, advice=parents or "Name a table that the query reads.")
+        yield Finding(message=message, advice=parents or "Name a table that the query reads.")
     elif (
         parent in graph
         and isinstance(node.model.kind, _BY_INTERVAL)
@@ -225,7 +224,7 @@ def _wrong_source(graph: Graph, node: Node, arguments: Mapping[str, exp.Expr]) -
     ):
         message = f"the audit {COUNT_AUDIT} does not know which rows of {parent} are of an interval"
         advice = "Write the argument `time_column := ...` with the column of the source."
-        yield Wrong(message=message, advice=advice)
+        yield Finding(message=message, advice=advice)
 
 
 def _unknown_columns(node: Node, name: str, arguments: Mapping[str, exp.Expr]) -> Iterator[str]:

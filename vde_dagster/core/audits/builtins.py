@@ -12,8 +12,9 @@ from typing import Final
 from sqlglot import exp
 
 from vde_dagster.core.audits import group_checks, row_checks, total_checks
-from vde_dagster.core.audits.arguments import Form, Given, Parameter, Wrong
+from vde_dagster.core.audits.arguments import Form, Given, Parameter
 from vde_dagster.core.audits.values import Check
+from vde_dagster.core.errors import Finding
 
 NON_BLOCKING: Final = "_non_blocking"
 """The end of the name of an audit that only warns."""
@@ -35,12 +36,12 @@ def base_name(name: str) -> str:
     return name.removesuffix(NON_BLOCKING)
 
 
-def wrong_bounds(name: str, arguments: Mapping[str, exp.Expr]) -> list[Wrong]:
+def wrong_bounds(name: str, arguments: Mapping[str, exp.Expr]) -> list[Finding]:
     """An audit of a range needs one bound at least."""
     if name not in _RANGES or "min_v" in arguments or "max_v" in arguments:
         return []
     message = f"the audit {name} needs a bound, min_v or max_v"
-    return [Wrong(message=message, advice=f"Write `{name} (column := ..., min_v := ...)`.")]
+    return [Finding(message=message, advice=f"Write `{name} (column := ..., min_v := ...)`.")]
 
 
 _COLUMN: Final = Parameter(name="column", form=Form.COLUMN)

@@ -8,6 +8,7 @@ from sqlglot.dialects.dialect import Dialect
 from sqlglot.errors import SqlglotError
 
 from vde_dagster.core.errors import ProjectInvalid
+from vde_dagster.project.audits import without_audits
 from vde_dagster.project.formatting.block_format import format_block
 from vde_dagster.project.formatting.statement_format import format_statements
 from vde_dagster.project.formatting.statement_pieces import NotReadable
@@ -18,8 +19,8 @@ def format_model(text: str, *, path: Path, dialect: str) -> str:
     """The same model in one layout: its MODEL block, then its statements.
 
     Properties stand on lines of their own, in two spaces. Statements are laid out by sqlglot in the
-    model's dialect; macros and comments stay as they are written, and so does a statement that
-    sqlglot cannot write without changing its tree. Formatting twice changes nothing more.
+    model's dialect; macros and comments stay as they are written, and so do audits and a statement
+    that sqlglot cannot write without changing its tree. Formatting twice changes nothing more.
 
     Args:
         text: The whole file.
@@ -36,12 +37,13 @@ def format_model(text: str, *, path: Path, dialect: str) -> str:
         head = format_block(text, block, path=path, dialect=dialect) if block is not None else ""
         own = _dialect_of(block, dialect)
         rest = text[block.query_offset :] if block is not None else text
+        rest, audits = without_audits(rest, dialect=dialect)
         statements = format_statements(rest, dialect=own)
     except (ProjectInvalid, NotReadable, SqlglotError, ValueError, RecursionError):
         return text
     if block is not None and not _same_block(text, head, block, dialect):
         return text
-    written = "\n\n".join(part for part in (head, statements) if part)
+    written = "\n\n".join(part for part in (head, statements, audits.strip()) if part)
     return f"{written}\n" if written else text
 
 

@@ -47,14 +47,18 @@ def _calls(
             key = each.tokens[0].text.lower()
             if key in arguments:
                 problems.add(each.place, f"the argument {key!r} is given twice", "Remove one.")
-            elif (sql := _argument_of(each, dialect, problems, sql_texts=sql_texts)) is not None:
+            elif (sql := read_argument(each, dialect, problems, sql_texts=sql_texts)) is not None:
                 arguments[key] = sql
-        calls.append(Call(name=name.lower(), arguments=tuple(sorted(arguments.items()))))
+        given = tuple(sorted(arguments.items()))
+        calls.append(Call(name=name.lower(), arguments=given, place=item.place))
     return tuple(calls)
 
 
-def _argument_of(item: Value, dialect: str, problems: Problems, *, sql_texts: bool) -> str | None:
-    """What stands behind an argument's name, as SQL in Spark's dialect."""
+def read_argument(item: Value, dialect: str, problems: Problems, *, sql_texts: bool) -> str | None:
+    """What stands behind an argument's name, as SQL in Spark's dialect.
+
+    In Python a text is SQL where ``sql_texts``, and else itself.
+    """
     rest = item.rest()
     if rest is None and not item.in_python:
         problems.add(item.place, f"the argument {item.raw} has no value", "Write `name := value`.")

@@ -174,8 +174,8 @@ class Block:
     has_rest: bool
 
 
-def read_block(text: str, *, path: Path, dialect: str) -> Block | None:
-    """The MODEL block at the start of a file; None where the file has none.
+def read_block(text: str, *, path: Path, dialect: str, keyword: str = "MODEL") -> Block | None:
+    """The MODEL block, or that of another keyword, at the start of a text; None without one.
 
     Raises:
         ProjectInvalid: The block cannot be read.
@@ -191,14 +191,14 @@ def read_block(text: str, *, path: Path, dialect: str) -> Block | None:
         )
         raise ProjectInvalid([problem]) from error
     check_depth(tokens)
-    if len(tokens) < 2 or tokens[0].text.upper() != "MODEL":
+    if len(tokens) < 2 or tokens[0].text.upper() != keyword:
         return None
     if tokens[1].token_type is not TokenType.L_PAREN:
         return None
     place = Place(path=path, line=tokens[0].line, column=tokens[0].col)
     closing = _closing(tokens, 1)
     if closing is None:
-        message, advice = "the parenthesis of MODEL is never closed", "Close it with `);`."
+        message, advice = f"the parenthesis of {keyword} is never closed", "Close it with `);`."
         if "--" in text and any(token.comments for token in tokens):
             advice += " What stands behind `--` in a line is a comment, also a `)`."
         raise ProjectInvalid([Problem(place=place, message=message, advice=advice)])

@@ -12,7 +12,7 @@ from vde_dagster.core.dsha import Column
 from vde_dagster.core.errors import Place
 from vde_dagster.core.kind import Embedded, Kind, Seed, View
 from vde_dagster.core.late_data import LateDataMode, LateDataPolicy
-from vde_dagster.core.model import Body, Call, Model, ModelSource, Storage, Window
+from vde_dagster.core.model import Body, Call, Model, ModelSource, OwnAudit, Storage, Window
 from vde_dagster.core.names import ModelName
 from vde_dagster.project.configuration import Defaults, is_dialect
 from vde_dagster.project.problems import Problems, suggestion
@@ -63,10 +63,17 @@ PROPERTIES: Final = (
     "enabled",
     "stamp",
     "late_data",
+    "deterministic",
     "pre_statements",
     "post_statements",
 )
-_PYTHON_ONLY: Final = ("pre_statements", "post_statements")
+_STATEMENTS: Final = "Write the statements before and behind the query, with `;` between them."
+_PYTHON_ONLY: Final = {
+    "deterministic": "Whether a query is, is seen by itself.",
+    "pre_statements": _STATEMENTS,
+    "post_statements": _STATEMENTS,
+}
+"""With what to do instead in a SQL model."""
 UNSUPPORTED: Final = (
     "blueprints",
     "default_catalog",
@@ -94,7 +101,8 @@ class Properties:
     """A model's properties as values; see `vde_dagster.core.model.Model`.
 
     ``places`` tells where each stands. Where ``is_known`` is false, name and kind stand in for ones
-    that could not be read. ``before`` and ``after`` are texts of SQL, of Python models alone.
+    that could not be read. ``before`` and ``after`` are texts of SQL, of Python models alone, as
+    ``deterministic`` is.
     """
 
     is_known: bool
@@ -118,6 +126,7 @@ class Properties:
     enabled: bool
     stamp: str
     late_data: LateDataPolicy | None
+    deterministic: bool
     before: tuple[Value, ...]
     after: tuple[Value, ...]
 
@@ -167,6 +176,7 @@ def read_properties(
         enabled=_flag(values, "enabled", problems, default=True),
         stamp=_text(values, "stamp", problems),
         late_data=policy.within(defaults.catalog) if policy is not None else None,
+        deterministic=_flag(values, "deterministic", problems, default=False),
         before=values["pre_statements"].items() if "pre_statements" in values else (),
         after=values["post_statements"].items() if "post_statements" in values else (),
     )
@@ -187,8 +197,8 @@ def _known(written: Iterable[tuple[str, Value]], problems: Problems) -> dict[str
             own = [each for each in PROPERTIES if value.in_python or each not in _PYTHON_ONLY]
             problems.add(value.place, f"unknown property {key!r}", suggestion(key, own))
         elif key in _PYTHON_ONLY and not value.in_python:
-            advice = "Write the statements before and behind the query, with `;` between them."
-            problems.add(value.place, f"the property {key!r} is for Python models", advice)
+            message = f"the property {key!r} is for Python models"
+            problems.add(value.place, message, _PYTHON_ONLY[key])
         elif key in values:
             problems.add(value.place, f"the property {key!r} is given twice", "Remove one.")
         elif rest is None:
@@ -240,6 +250,7 @@ _TEXTS: Final = (
     "cron",
     "cron_tz",
     "description",
+    "deterministic",
     "dialect",
     "enabled",
     "end",
@@ -303,10 +314,6 @@ def _warn_of_what_waits(
     values: Mapping[str, Value], late_data: LateDataPolicy | None, problems: Problems
 ) -> None:
     """What is read and checked, and not carried out by this version, is told by name."""
-    if "audits" in values:
-        message = "audits are read and checked, but this version does not run them"
-        advice = "Until then bad rows are published like all others."
-        problems.warn(values["audits"].place, message, advice)
     if "allow_partials" in values and values["allow_partials"].written.lower() == "true":
         message = "allow_partials is read, but this version evaluates whole intervals only"
         advice = "Until then an interval is evaluated once it has ended."
@@ -323,6 +330,8 @@ def build_model(
     place: Place,
     body: Body,
     parents: tuple[ModelName, ...],
+    *,
+    own_audits: tuple[OwnAudit, ...] = (),
 ) -> Model:
     """A model of these properties."""
     return Model(
@@ -349,6 +358,7 @@ def build_model(
         references=properties.references,
         storage=properties.storage,
         audits=properties.audits,
+        own_audits=own_audits,
         signals=properties.signals,
         stamp=properties.stamp,
         enabled=properties.enabled,

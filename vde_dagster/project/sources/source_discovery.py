@@ -5,7 +5,7 @@ from __future__ import annotations
 from vde_dagster.core.errors import Problem, ProjectInvalid
 from vde_dagster.core.names import ModelName
 from vde_dagster.project.configuration import Configuration
-from vde_dagster.project.source_files import Unread, model_sources, read_models, read_python_files
+from vde_dagster.project.source_files import Unread, model_sources, read_models, read_shared_files
 
 
 def sources_read(configuration: Configuration) -> tuple[ModelName, ...]:
@@ -18,7 +18,7 @@ def sources_read(configuration: Configuration) -> tuple[ModelName, ...]:
     """
     problems: list[Problem] = []
     unread = Unread()
-    python = read_python_files(configuration.folder, problems)
+    python = read_shared_files(configuration, problems)
     texts = model_sources(configuration, python, problems, unread)
     models = read_models(texts, python, problems, unread)
     if problems:

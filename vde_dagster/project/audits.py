@@ -1,0 +1,243 @@
+"""Audits of a project's own: ``AUDIT (name ...); SELECT ...`` in ``audits/`` or behind a query.
+
+The query returns the rows that fail. ``@this_model`` stands for the staged rows, and ``@name`` for
+an argument; all else is the language of models' queries, in the audit's own dialect.
+"""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import dataclass, field
+from pathlib import Path
+from typing import Final
+
+from sqlglot.dialects.dialect import Dialect
+from sqlglot.errors import SqlglotError
+from sqlglot.tokenizer_core import Token, TokenType
+
+from vde_dagster.core.audits.builtins import BLOCKING, BUILTINS, NON_BLOCKING
+from vde_dagster.core.audits.values import THIS_MODEL
+from vde_dagster.core.errors import Place, Problem, ProjectInvalid
+from vde_dagster.core.model import AUDITS_FOLDER
+from vde_dagster.project.configuration import is_dialect
+from vde_dagster.project.problems import Problems, suggestion
+from vde_dagster.project.properties.call_properties import read_argument
+from vde_dagster.project.properties.model_block import Block, Value, read_block
+from vde_dagster.project.properties.values import read_flag
+
+FOLDER: Final = AUDITS_FOLDER
+_KEYWORD: Final = "AUDIT"
+_PROPERTIES: Final = ("name", "dialect", "blocking", "defaults", "description")
+_NAME: Final = re.compile(r"[a-z_][a-z0-9_]*")
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Definition:
+    """An audit as its file declares it. ``text`` is its query, which starts at ``query_line``.
+
+    ``defaults`` are values of arguments, as SQL in Spark's dialect.
+    """
+
+    name: str
+    place: Place
+    dialect: str
+    blocking: bool = True
+    defaults: Mapping[str, str] = field(default_factory=dict)
+    text: str
+    query_line: int
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Audits:
+    """The audits of some files by lower-case name, and what is wrong with the files."""
+
+    definitions: Mapping[str, Definition] = field(default_factory=dict)
+    problems: tuple[Problem, ...] = ()
+
+    def beside(self, own: Audits) -> Audits:
+        """These with those of one model's file, whose names have to be other ones."""
+        taken = [
+            Problem(
+                place=each.place,
+                message=f"the audit {name} is declared in {self.definitions[name].place}, too",
+                advice="Give one of them another name.",
+            )
+            for name, each in own.definitions.items()
+            if name in self.definitions
+        ]
+        return Audits(
+            definitions={**self.definitions, **own.definitions},
+            problems=(*self.problems, *own.problems, *taken),
+        )
+
+
+def is_audit_file(path: str) -> bool:
+    """Whether a path relative to the project is a file of audits."""
+    return path.startswith(FOLDER) and path.endswith(".sql")
+
+
+def load_audits(files: Mapping[str, str], *, dialect: str) -> Audits:
+    """The audits that files declare.
+
+    Args:
+        files: Texts by path, relative to the project; others than audits do not count.
+        dialect: That of audits that name none.
+    """
+    known = Audits()
+    for path in sorted(files):
+        if is_audit_file(path):
+            known = known.beside(_audits_in(files[path], Path(path), dialect))
+    return known
+
+
+def split_audits(text: str, *, path: Path, dialect: str) -> tuple[str, Audits]:
+    """What stands before the first AUDIT block of a model's text, and the audits from there on."""
+    before, rest = without_audits(text, dialect=dialect)
+    if not rest:
+        return text, Audits()
+    return before, _audits_in("\n" * before.count("\n") + rest, path, dialect)
+
+
+def without_audits(text: str, *, dialect: str) -> tuple[str, str]:
+    """What stands before the first AUDIT block of a text, and all from there on."""
+    starts = _starts(text, dialect) if _KEYWORD.lower() in text.lower() else []
+    return (text[: starts[0]], text[starts[0] :]) if starts else (text, "")
+
+
+def _audits_in(text: str, path: Path, dialect: str) -> Audits:
+    problems = Problems()
+    found: dict[str, Definition] = {}
+    starts = _starts(text, dialect)
+    if not starts:
+        advice = "Write `AUDIT (name ...); SELECT ...`, with a query for the rows that fail."
+        problems.add(Place(path=path), "the file has no AUDIT block", advice)
+    elif text[: starts[0]].strip() and _has_tokens(text[: starts[0]], dialect):
+        advice = "Let the file start with `AUDIT (name ...);`."
+        problems.add(Place(path=path), "something stands before the first AUDIT block", advice)
+    for start, end in zip(starts, [*starts[1:], len(text)], strict=True):
+        piece = "\n" * text[:start].count("\n") + text[start:end]
+        definition = _definition(piece, path, dialect, problems)
+        if definition is None:
+            continue
+        if definition.name in found:
+            message = f"the audit {definition.name} is declared twice"
+            problems.add(definition.place, message, "Give one of them another name.")
+        found[definition.name] = definition
+    return Audits(definitions=found, problems=tuple(problems.found))
+
+
+def _definition(text: str, path: Path, dialect: str, problems: Problems) -> Definition | None:
+    try:
+        block = read_block(text, path=path, dialect=dialect, keyword=_KEYWORD)
+    except ProjectInvalid as error:
+        problems.found += error.problems
+        return None
+    except RecursionError:
+        problems.add(Place(path=path), "the audit is nested too deeply", "Split it in several.")
+        return None
+    if block is None:
+        return None
+    values = _values(block, problems)
+    if not block.has_rest:
+        advice = "Write a SELECT of the rows that fail behind the AUDIT block."
+        problems.add(block.place, "the audit has no query", advice)
+    name = _name(values.get("name"), block.place, problems)
+    if name is None or not block.has_rest:
+        return None
+    own = _dialect(values.get("dialect"), dialect, problems)
+    flag = values.get("blocking")
+    return Definition(
+        name=name,
+        place=block.place,
+        dialect=own,
+        blocking=flag is None or read_flag(flag, "blocking", problems, default=True),
+        defaults=_defaults(values.get("defaults"), own, problems),
+        text=text[block.query_offset :],
+        query_line=block.query_line,
+    )
+
+
+def _values(block: Block, problems: Problems) -> dict[str, Value]:
+    """The values of the properties that are known, each once."""
+    values: dict[str, Value] = {}
+    for key, written in block.properties:
+        rest = written.rest()
+        if key not in _PROPERTIES:
+            message = f"an audit has no property {key!r}"
+            problems.add(written.place, message, suggestion(key, _PROPERTIES))
+        elif key in values:
+            problems.add(written.place, f"the property {key!r} is given twice", "Remove one.")
+        elif rest is None:
+            problems.add(written.place, f"the property {key!r} has no value", f"Write `{key} ...`.")
+        else:
+            values[key] = rest
+    return values
+
+
+def _name(value: Value | None, place: Place, problems: Problems) -> str | None:
+    if value is None:
+        problems.add(place, "the audit has no name", "Write `AUDIT (name positive);`.")
+        return None
+    name = value.written.lower()
+    if not _NAME.fullmatch(name):
+        message = f"{value.raw} is no name of an audit"
+        problems.add(value.place, message, "Use letters, digits and underscores.")
+        return None
+    if name in BUILTINS or name.endswith(NON_BLOCKING):
+        reason = "is built in" if name in BUILTINS else f"ends with {NON_BLOCKING}"
+        advice = "Choose another name."
+        if name not in BUILTINS:
+            advice = f"Every audit can be called with {NON_BLOCKING} behind its name; leave it out."
+        problems.add(value.place, f"the audit's name {name} {reason}", advice)
+        return None
+    return name
+
+
+def _dialect(value: Value | None, default: str, problems: Problems) -> str:
+    if value is None:
+        return default
+    if not is_dialect(value.written.lower()):
+        advice = "Use one that sqlglot knows, such as spark, duckdb or postgres."
+        problems.add(value.place, f"unknown dialect {value.written!r}", advice)
+        return default
+    return value.written.lower()
+
+
+def _defaults(value: Value | None, dialect: str, problems: Problems) -> dict[str, str]:
+    found: dict[str, str] = {}
+    for item in value.items() if value is not None else ():
+        key = item.tokens[0].text.lower()
+        if key in (BLOCKING, THIS_MODEL):
+            message = f"{key} is no argument that may have a default"
+            advice = "Write the property `blocking false`." if key == BLOCKING else "Rename it."
+            problems.add(item.place, message, advice)
+        elif key in found:
+            problems.add(item.place, f"the default of {key!r} is given twice", "Remove one.")
+        elif (sql := read_argument(item, dialect, problems, sql_texts=False)) is not None:
+            found[key] = sql
+    return found
+
+
+def _starts(text: str, dialect: str) -> list[int]:
+    """Where AUDIT blocks start: at the beginning of a statement. None in what cannot be read."""
+    return [token.start for token in _block_tokens(_tokens(text, dialect))]
+
+
+def _block_tokens(tokens: Sequence[Token]) -> Iterator[Token]:
+    for index, token in enumerate(tokens[:-1]):
+        begins = index == 0 or tokens[index - 1].token_type is TokenType.SEMICOLON
+        opened = tokens[index + 1].token_type is TokenType.L_PAREN
+        if begins and opened and token.text.upper() == _KEYWORD:
+            yield token
+
+
+def _has_tokens(text: str, dialect: str) -> bool:
+    return bool(_tokens(text, dialect))
+
+
+def _tokens(text: str, dialect: str) -> list[Token]:
+    try:
+        return list(Dialect.get_or_raise(dialect).tokenize(text))
+    except (SqlglotError, ValueError):
+        return []
