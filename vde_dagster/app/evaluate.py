@@ -10,6 +10,7 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 
 from vde_dagster import kinds
+from vde_dagster.app.auditing import Audited, audits_for, kept_for_inspection, record_audits
 from vde_dagster.app.binding import Binding
 from vde_dagster.app.cumulative import Turn, turns
 from vde_dagster.app.leases import TTL, held
@@ -17,7 +18,7 @@ from vde_dagster.app.planning import may_write
 from vde_dagster.app.promote import show_first
 from vde_dagster.app.reading import Reading, physical_query, read_whole
 from vde_dagster.app.services import Services
-from vde_dagster.core.dsha import RowSum, combined_dsha, total
+from vde_dagster.core.dsha import ALGORITHMS, RowSum, combined_dsha, total
 from vde_dagster.core.embedded import embedded_above, stored_parents
 from vde_dagster.core.errors import Conflict, EvaluationFailed, Refused
 from vde_dagster.core.graph import Node
@@ -131,20 +132,23 @@ def _in_turn(
     entries = services.state.ledger([key]).get(key, ())
     found = turns(node.model, entries, interval, environment=binding.environment)
     write = kinds.of(node.model).write
-    return Step(
-        work_id=work_id,
-        interval=Interval(found[0].evaluated.start, found[-1].evaluated.end),
-        readings=tuple(
+    readings: list[Reading] = []
+    for number, each in enumerate(found):
+        readings.append(
             read_whole(
                 services,
                 binding,
                 node,
                 each.evaluated,
                 execution_time,
+                source_pins=readings[0].pinned if readings else None,
                 work_id=f"{work_id}_{number}",
             )
-            for number, each in enumerate(found)
-        ),
+        )
+    return Step(
+        work_id=work_id,
+        interval=Interval(found[0].evaluated.start, found[-1].evaluated.end),
+        readings=tuple(readings),
         writes=tuple(write(node, each.evaluated, execution_time) for each in found),
         turns=found,
     )
@@ -207,17 +211,30 @@ def carry_out(
         ),
         lease=lease,
     )
+    audited = audits_for(
+        services,
+        binding,
+        node,
+        interval=step.interval,
+        readings=step.readings,
+        execution_time=started,
+    )
+    algorithm = _algorithm(services, key, step)
     try:
-        staged = services.engine.stage(_staging(node, key, step, base))
+        staged = services.engine.stage(
+            _staging(node, key, step, base=base, audited=audited, algorithm=algorithm)
+        )
     except EvaluationFailed as error:
         services.catalog.drop_branch(key.table, step.work_id)
         services.state.abandon(step.work_id, reason=str(error), lease=lease)
         raise
+    record_audits(services, key, step.work_id, staged.audits, lease=lease)
     publication = Publication(
         iceberg_snapshot_id=staged.iceberg_snapshot_id,
         changes=_changes(step, staged),
         columns=staged.columns,
         mark=step.mark,
+        algorithm=algorithm,
     )
     _check_bookable(services, key, step.work_id, publication, lease=lease)
     services.state.record_staged(step.work_id, publication, lease=lease)
@@ -306,11 +323,32 @@ def _book(
     if not services.state.ledger([key]).get(key):
         show_first(services, environment, key, publication.columns)
     ledger = services.state.finalize(work_id, lease=lease)
-    services.catalog.drop_branch(key.table, work_id)
+    for each in (work_id, *kept_for_inspection(services, key)):
+        services.catalog.drop_branch(key.table, each)
     return ledger
 
 
-def _staging(node: Node, key: VersionKey, step: Step, base: int | None) -> Staging:
+def _algorithm(services: Services, key: VersionKey, step: Step) -> str:
+    """What rows are hashed with: as those that stay, so that the table's sum is one; else as asked.
+
+    A version therefore changes its algorithm when all of its rows are replaced.
+    """
+    if step.anew or any(isinstance(write, ReplaceTable) for write in step.writes):
+        return services.algorithm
+    entries = services.state.ledger([key]).get(key, ())
+    known = [each.algorithm for each in entries if each.algorithm in ALGORITHMS]
+    return known[-1] if known else services.algorithm
+
+
+def _staging(
+    node: Node,
+    key: VersionKey,
+    step: Step,
+    *,
+    base: int | None,
+    audited: Audited,
+    algorithm: str,
+) -> Staging:
     return Staging(
         work_id=step.work_id,
         target=key,
@@ -326,6 +364,9 @@ def _staging(node: Node, key: VersionKey, step: Step, base: int | None) -> Stagi
         anew=step.anew,
         storage=storage_of(node),
         comment=node.model.description,
+        audits=audited.audits,
+        audit_inputs=audited.inputs,
+        algorithm=algorithm,
     )
 
 

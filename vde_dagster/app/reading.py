@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Iterable, Mapping
 from dataclasses import dataclass
 from datetime import datetime
 
@@ -171,7 +171,7 @@ def _pinned(
         )
     ]
     _refuse(services, binding, node, interval, ranges=ranges, gaps=gaps)
-    return _pin(services, binding, ranges, source_pins)
+    return pin(services, binding, ranges, source_pins)
 
 
 def _refuse(
@@ -224,13 +224,18 @@ def _python_inputs(
     return _pinned(services, binding, node, interval, ranges=ranges, source_pins=source_pins)
 
 
-def _pin(
+def pin(
     services: Services,
     binding: Binding,
-    names: Mapping[ModelName, InputRange],
+    names: Iterable[ModelName],
     source_pins: Mapping[ModelName, int | None],
 ) -> dict[ModelName, AsOf]:
-    """Each input at the Iceberg snapshot at which the ledger is true; sources as they are now."""
+    """Each input at the Iceberg snapshot at which the ledger is true; sources as they are now.
+
+    Raises:
+        Refused: A source does not exist.
+    """
+    names = tuple(names)
     keys = {name: binding.key(name) for name in names if not _is_source(binding, name)}
     heads = services.state.heads(keys.values())
     pinned: dict[ModelName, AsOf] = {}

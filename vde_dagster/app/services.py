@@ -5,6 +5,7 @@ from __future__ import annotations
 from dataclasses import dataclass, field
 from datetime import datetime
 
+from vde_dagster.core.dsha import DEFAULT_ALGORITHM
 from vde_dagster.core.intervals import parse_instant
 from vde_dagster.core.names import ModelName, TableName, ViewNaming
 from vde_dagster.ports.catalog import Catalog, TableState
@@ -24,7 +25,7 @@ class Services:
 
     ``clock_sources`` are the sources whose valid-to time is the project's clock; empty for the
     wall clock. ``naming`` is how the project names the views of environments from now on.
-    ``models`` has models as they were read before.
+    ``models`` has models as they were read before. ``algorithm`` is what rows are hashed with.
     """
 
     state: State
@@ -35,6 +36,7 @@ class Services:
     clock_sources: tuple[ModelName, ...] = ()
     naming: ViewNaming = field(default_factory=ViewNaming)
     models: ModelCache | None = None
+    algorithm: str = DEFAULT_ALGORITHM
 
     def project_now(self) -> datetime | None:
         """The project's clock (DESIGN.md section 2): the least valid-to time of its sources.

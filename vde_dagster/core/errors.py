@@ -36,6 +36,10 @@ class EvaluationFailed(VdeError):
     """A model's query or function failed; what was published before is untouched."""
 
 
+class AuditFailed(EvaluationFailed):
+    """A blocking audit found bad rows; they are kept for inspection, and nobody else sees them."""
+
+
 @dataclass(frozen=True, slots=True, kw_only=True, order=True)
 class Place:
     """Where in a user's project something stands. ``line`` and ``column`` count from 1."""

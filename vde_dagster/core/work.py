@@ -16,6 +16,7 @@ from sqlglot import exp
 
 from vde_dagster.core.audits.values import Audit, AuditResult
 from vde_dagster.core.dsha import DEFAULT_ALGORITHM, Column, RowSum
+from vde_dagster.core.history import History
 from vde_dagster.core.intervals import Interval, IntervalUnit
 from vde_dagster.core.late_data import HighWaterMark, Load
 from vde_dagster.core.ledger import LedgerChange
@@ -111,6 +112,15 @@ class AppendRows:
     interval: Interval
 
 
+@dataclass(frozen=True, slots=True, kw_only=True)
+class KeepHistory:
+    """Compare rows with a history's open ones: close those that changed, and open new ones."""
+
+    interval: Interval
+    history: History
+    execution_time: datetime
+
+
 Write = (
     OverwriteIntervals
     | AppendToIntervals
@@ -118,8 +128,9 @@ Write = (
     | MergeRows
     | ReplacePartitions
     | AppendRows
+    | KeepHistory
 )
-Cumulative = MergeRows | ReplacePartitions | AppendRows
+Cumulative = MergeRows | ReplacePartitions | AppendRows | KeepHistory
 """Writes whose result follows from what the table held: an interval is written once, in its turn.
 
 What is booked for an interval is the change of the table's sum.
@@ -253,10 +264,15 @@ class Publication:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Work:
-    """A unit of work as the state knows it. ``publication`` is set once it is staged."""
+    """A unit of work as the state knows it. ``publication`` is set once it is staged.
+
+    ``audits`` is what was found among its rows; ``reason`` why it was abandoned.
+    """
 
     intent: Intent
     state: WorkState
     publication: Publication | None = None
     started_at: datetime
     finished_at: datetime | None = None
+    audits: tuple[AuditResult, ...] = ()
+    reason: str = ""

@@ -4,8 +4,9 @@ from __future__ import annotations
 
 import threading
 from collections.abc import Callable, Sequence
-from contextlib import closing
+from contextlib import ExitStack, closing
 from datetime import UTC
+from functools import reduce
 from typing import TYPE_CHECKING
 
 from sqlglot import exp
@@ -18,9 +19,10 @@ from vde_dagster.core.work import Staged, Staging
 if TYPE_CHECKING:
     from pyiceberg.catalog import Catalog as PyIcebergCatalog
     from pyiceberg.table import Table
-    from pyspark.sql import SparkSession
+    from pyspark.sql import DataFrame, SparkSession
     from pyspark.sql.types import StructType
 
+    from vde_dagster.core.audits.values import AuditResult
     from vde_dagster.lakehouse.writes.written import Written
 
 
@@ -147,7 +149,7 @@ class _Stage:
         """Stage all parts in order."""
         from vde_dagster.lakehouse.evaluation import bound_rows, declared_frame
         from vde_dagster.lakehouse.tables import columns_of, fitting
-        from vde_dagster.lakehouse.writes import carry_out
+        from vde_dagster.lakehouse.writes import carry_out, completed
 
         staging, branch = self._staging, self._branch
         written: list[Written] = []
@@ -161,18 +163,38 @@ class _Stage:
                     staging.columns,
                     model=str(staging.target),
                 ) as rows:
-                    frame = declared_frame(rows, staging.columns)
+                    frame = declared_frame(completed(rows, part.write), staging.columns)
                     if self._schema is None:
                         self._schema = self._prepare(frame.schema)
                     fitted = fitting(frame, self._schema, str(staging.target.table))
                     written.append(carry_out(branch, fitted, part.write))
+            audits = self._audit([each.rows for each in written])
         if self._schema is None:
             raise EvaluationFailed("a unit of work without parts has nothing to stage")
         return Staged(
             iceberg_snapshot_id=branch.head,
             sums=tuple(each.sums for each in written),
             columns=columns_of(self._schema),
+            audits=audits,
         )
+
+    def _audit(self, staged: list[DataFrame]) -> tuple[AuditResult, ...]:
+        """What the audits find among the rows of all parts."""
+        from vde_dagster.lakehouse.auditing import run_audits
+        from vde_dagster.lakehouse.evaluation import input_frame
+
+        staging, branch = self._staging, self._branch
+        if not staging.audits:
+            return ()
+        rows = reduce(lambda left, right: left.unionByName(right), staged)
+        with ExitStack() as views:
+            inputs = {
+                name: views.enter_context(
+                    branch.view(input_frame(branch.spark, self._catalog, each), f"audit_{number}")
+                ).name
+                for number, (name, each) in enumerate(staging.audit_inputs.items())
+            }
+            return run_audits(branch.spark, rows, staging.audits, inputs)
 
     def _prepare(self, schema: StructType) -> StructType:
         """Make the table where it is missing, and an empty attempt of the branch."""

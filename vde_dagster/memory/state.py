@@ -7,6 +7,7 @@ from dataclasses import dataclass, field, replace
 from datetime import datetime, timedelta
 from threading import RLock
 
+from vde_dagster.core.audits.values import AuditResult
 from vde_dagster.core.errors import Conflict, Refused
 from vde_dagster.core.fingerprint import Fingerprint
 from vde_dagster.core.intervals import Interval, format_instant
@@ -311,7 +312,7 @@ class MemoryState:
             if work.state is WorkState.DONE:
                 raise Refused(f"work {work_id} is done; it cannot be abandoned")
             if work.state is not WorkState.ABANDONED:
-                self._finish(work, WorkState.ABANDONED)
+                self._finish(replace(work, reason=reason), WorkState.ABANDONED)
 
     def open_work(self, key: VersionKey) -> Sequence[Work]:
         """Units of work that are neither done nor abandoned, oldest first."""
@@ -333,6 +334,24 @@ class MemoryState:
         """Catch-up sessions of a version, newest first."""
         with self._lock:
             found = [work for work in self._of(key) if work.intent.session is not None]
+            return tuple(reversed(found))[:limit]
+
+    def record_audits(self, work_id: str, results: Sequence[AuditResult], *, lease: Lease) -> None:
+        """Keep what audits found among the rows of a unit of work.
+
+        Raises:
+            LeaseLost: The lease was taken over.
+            Refused: The work is unknown.
+        """
+        with self._lock:
+            self._check(lease)
+            work = self._known(work_id)
+            self._held.work[work_id] = replace(work, audits=tuple(results))
+
+    def audited(self, key: VersionKey, *, limit: int) -> Sequence[Work]:
+        """Units of work of a version whose rows were audited, newest first."""
+        with self._lock:
+            found = [work for work in self._of(key) if work.audits]
             return tuple(reversed(found))[:limit]
 
     def _of(self, key: VersionKey) -> list[Work]:

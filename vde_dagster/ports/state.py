@@ -10,6 +10,7 @@ from dataclasses import dataclass
 from datetime import datetime, timedelta
 from typing import Protocol
 
+from vde_dagster.core.audits.values import AuditResult
 from vde_dagster.core.errors import Conflict
 from vde_dagster.core.fingerprint import Fingerprint
 from vde_dagster.core.intervals import Interval
@@ -205,6 +206,18 @@ class State(Protocol):
 
     def work(self, work_id: str) -> Work | None:
         """One unit of work."""
+        ...
+
+    def record_audits(self, work_id: str, results: Sequence[AuditResult], *, lease: Lease) -> None:
+        """Keep what audits found among the rows of a unit of work that nobody else sees yet.
+
+        Raises:
+            LeaseLost: The lease on the version is not held any more.
+        """
+        ...
+
+    def audited(self, key: VersionKey, *, limit: int) -> Sequence[Work]:
+        """Units of work of a version whose rows were audited, newest first."""
         ...
 
     # Late data

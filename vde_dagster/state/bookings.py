@@ -8,6 +8,7 @@ from typing import Any, Final
 
 from sqlalchemy import Connection, Row, Select, delete, func, insert, select, update
 
+from vde_dagster.core.audits.values import AuditResult
 from vde_dagster.core.dsha import RowSum
 from vde_dagster.core.errors import Refused
 from vde_dagster.core.intervals import Interval
@@ -158,6 +159,23 @@ def abandon(connection: Connection, work_id: str, *, reason: str) -> None:
     )
 
 
+def record_audits(connection: Connection, work_id: str, results: Sequence[AuditResult]) -> None:
+    """Keep what audits found among the rows of a unit of work; again replaces it.
+
+    Raises:
+        Refused: The work is unknown.
+    """
+    _known(connection, work_id)
+    _set(connection, work_id, audits_json=codec.encode_audits(results))
+
+
+def audited(connection: Connection, key: VersionKey, *, limit: int) -> tuple[Work, ...]:
+    """Units of work whose rows were audited, newest first."""
+    was_audited = _work.c.audits_json.is_not(None)
+    query = _of(key).where(was_audited).order_by(_work.c.number.desc()).limit(limit)
+    return tuple(_decode_work(row) for row in connection.execute(query))
+
+
 def find(connection: Connection, work_id: str) -> Work | None:
     """One unit of work."""
     row = connection.execute(select(_work).where(_work.c.work_id == work_id)).one_or_none()
@@ -261,6 +279,8 @@ def _decode_work(row: Row[Any]) -> Work:
         publication=None if publication is None else codec.decode_publication(publication),
         started_at=codec.decode_instant(row.started_at),
         finished_at=None if finished is None else codec.decode_instant(finished),
+        audits=codec.decode_audits(row.audits_json) if row.audits_json else (),
+        reason=row.reason or "",
     )
 
 

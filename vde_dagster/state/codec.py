@@ -7,12 +7,14 @@ databases and most JSON readers take for an integer), mappings keep their order.
 from __future__ import annotations
 
 import json
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
+from dataclasses import asdict
 from datetime import datetime, timedelta
 from functools import lru_cache
 from pathlib import Path
 from typing import Any, Final
 
+from vde_dagster.core.audits.values import AuditResult
 from vde_dagster.core.dsha import FIRST_ALGORITHM, Column, RowSum
 from vde_dagster.core.intervals import EPOCH, Interval
 from vde_dagster.core.late_data import HighWaterMark, Load, ProcessingUri
@@ -268,4 +270,25 @@ def _load(found: Mapping[str, Any]) -> Load:
             )
             for uri in found["evidence"]
         ),
+    )
+
+
+def encode_audits(results: Sequence[AuditResult]) -> str:
+    """What audits found, as JSON."""
+    return _dump([asdict(each) for each in results])
+
+
+def decode_audits(text: str) -> tuple[AuditResult, ...]:
+    """What `encode_audits` wrote."""
+    return tuple(
+        AuditResult(
+            name=each["name"],
+            arguments=tuple((key, value) for key, value in each["arguments"]),
+            blocking=each["blocking"],
+            failing=each["failing"],
+            columns=tuple(each["columns"]),
+            sample=tuple(map(tuple, each["sample"])),
+            message=each["message"],
+        )
+        for each in json.loads(text)
     )

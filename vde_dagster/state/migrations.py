@@ -33,9 +33,15 @@ def _second(connection: Connection) -> None:
 
 
 def _third(connection: Connection) -> None:
-    """Version 3: what each entry's rows were hashed with. Before, there was one algorithm."""
-    column = f"algorithm VARCHAR DEFAULT '{FIRST_ALGORITHM}' NOT NULL"
-    connection.execute(text(f"ALTER TABLE vde_ledger ADD COLUMN {column}"))
+    """Version 3: what each entry's rows were hashed with, and what audits found.
+
+    Before, there was one algorithm, and no audit was run.
+    """
+    for table, column in (
+        ("vde_ledger", f"algorithm VARCHAR DEFAULT '{FIRST_ALGORITHM}' NOT NULL"),
+        ("vde_work", "audits_json TEXT"),
+    ):
+        connection.execute(text(f"ALTER TABLE {table} ADD COLUMN {column}"))
 
 
 _STEPS: Final[Mapping[int, Step]] = {2: _second, 3: _third}

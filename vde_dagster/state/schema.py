@@ -130,6 +130,7 @@ work: Final = Table(
     Column("is_session", Boolean, nullable=False),
     Column("intent_json", Text, nullable=False),
     Column("publication_json", Text),
+    Column("audits_json", Text),
     Column("reason", Text),
     Column("started_at", BigInteger, nullable=False),
     Column("finished_at", BigInteger),

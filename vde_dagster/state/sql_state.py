@@ -13,6 +13,7 @@ from datetime import timedelta
 from sqlalchemy import Engine
 from sqlalchemy.exc import OperationalError
 
+from vde_dagster.core.audits.values import AuditResult
 from vde_dagster.core.errors import Refused
 from vde_dagster.core.fingerprint import Fingerprint
 from vde_dagster.core.intervals import Interval
@@ -233,6 +234,22 @@ class SqlState:
         """One unit of work."""
         with self._database.read() as connection:
             return bookings.find(connection, work_id)
+
+    def record_audits(self, work_id: str, results: Sequence[AuditResult], *, lease: Lease) -> None:
+        """Keep what audits found among the rows of a unit of work.
+
+        Raises:
+            LeaseLost: The lease was taken over.
+            Refused: The work is unknown.
+        """
+        with self._database.write() as connection:
+            leases.check(connection, lease)
+            bookings.record_audits(connection, work_id, results)
+
+    def audited(self, key: VersionKey, *, limit: int) -> Sequence[Work]:
+        """Units of work of a version whose rows were audited, newest first."""
+        with self._database.read() as connection:
+            return bookings.audited(connection, key, limit=limit)
 
     # Late data
     def marks(self, key: VersionKey) -> Mapping[ModelName, HighWaterMark]:
