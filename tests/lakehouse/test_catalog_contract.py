@@ -11,6 +11,8 @@ from pathlib import Path
 
 import pyarrow as pa
 import pytest
+from pyiceberg.table.snapshots import Operation, Summary
+from pyiceberg.table.update import AddSnapshotUpdate, SetSnapshotRefUpdate
 
 from vde_dagster.core.dsha import Column
 from vde_dagster.core.errors import Conflict, Refused
@@ -41,6 +43,7 @@ class World:
     append: Callable[[TableName, Pairs], int]
     overwrite: Callable[[TableName, Pairs], int]
     delete_all: Callable[[TableName], int]
+    compact: Callable[[TableName], int]
     roll_back: Callable[[TableName, int], None]
     expire: Callable[[TableName], None]
     drop: Callable[[TableName], None]
@@ -63,6 +66,7 @@ def memory_world() -> World:
         append=catalog.append,
         overwrite=catalog.overwrite,
         delete_all=lambda name: catalog.delete(name, []),
+        compact=catalog.compact,
         roll_back=catalog.roll_back,
         expire=catalog.expire,
         drop=catalog.drop_table,
@@ -115,6 +119,26 @@ def iceberg_world(tmp_path: Path) -> World:
         load(name).delete("id >= 0")
         return head(name)
 
+    def compact(name: TableName) -> int:
+        # A commit that says it replaced files by equal ones, as a rewrite of data files does.
+        table = load(name)
+        before = table.metadata.current_snapshot()
+        fields = {
+            "snapshot_id": table.metadata.new_snapshot_id(),
+            "parent_snapshot_id": before.snapshot_id,
+            "sequence_number": table.metadata.last_sequence_number + 1,
+            "timestamp_ms": before.timestamp_ms + 1,
+            "summary": Summary(Operation.REPLACE),
+        }
+        snapshot = before.model_copy(update=fields)
+        moved = {"ref-name": "main", "type": "branch", "snapshot-id": snapshot.snapshot_id}
+        updates = (
+            AddSnapshotUpdate(snapshot=snapshot),
+            SetSnapshotRefUpdate.model_validate(moved),
+        )
+        catalog.commit_table(table, (), updates)
+        return head(name)
+
     def roll_back(name: TableName, snapshot: int) -> None:
         load(name).manage_snapshots().rollback_to_snapshot(snapshot).commit()
 
@@ -144,6 +168,7 @@ def iceberg_world(tmp_path: Path) -> World:
         append=append,
         overwrite=overwrite,
         delete_all=delete_all,
+        compact=compact,
         roll_back=roll_back,
         expire=expire,
         drop=lambda name: catalog.drop_table((name.namespace, name.name)),
@@ -406,3 +431,29 @@ def test_a_table_that_was_made_again_is_another(world: World) -> None:
     assert world.catalog.history(EVENTS, mark).status is SourceStatus.MISSING
     world.create(TABLE)
     assert world.catalog.history(EVENTS, mark).status is SourceStatus.RECREATED
+
+
+def test_rows_come_from_the_last_snapshot_that_is_no_compaction(world: World) -> None:
+    first = world.append(TABLE, [(1, START)])
+    assert world.catalog.origin(TABLE, first) == first
+    world.compact(TABLE)
+    compacted = world.compact(TABLE)
+    assert world.catalog.origin(TABLE, compacted) == first
+    second = world.append(TABLE, [(2, START)])
+    assert world.catalog.origin(TABLE, second) == second
+    removed = world.delete_all(TABLE)
+    assert world.catalog.origin(TABLE, removed) == removed
+    assert world.catalog.origin(TABLE, compacted) == first
+
+
+def test_a_compaction_of_what_is_expired_may_stand_for_itself(world: World) -> None:
+    first = world.append(TABLE, [(1, START)])
+    compacted = world.compact(TABLE)
+    world.expire(TABLE)  # some writers forget which snapshot was the parent, too
+    assert world.catalog.origin(TABLE, compacted) in (first, compacted)
+    assert world.catalog.origin(TABLE, first) == first
+
+
+def test_what_is_not_known_comes_from_itself(world: World) -> None:
+    assert world.catalog.origin(TABLE, 5) == 5
+    assert world.catalog.origin(OTHER, 5) == 5

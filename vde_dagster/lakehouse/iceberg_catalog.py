@@ -20,7 +20,7 @@ from vde_dagster.core.late_data import HighWaterMark, SourceHistory
 from vde_dagster.core.names import ModelName, TableName
 from vde_dagster.lakehouse.iceberg_types import columns_of
 from vde_dagster.lakehouse.publish import drop_branch, publish
-from vde_dagster.lakehouse.source_changes import source_history
+from vde_dagster.lakehouse.source_changes import origin, source_history
 from vde_dagster.lakehouse.views import SqlViews
 from vde_dagster.ports.catalog import TableState, ViewDefinition
 
@@ -134,6 +134,13 @@ class IcebergCatalog:
     def drop_branch(self, name: TableName, work_id: str) -> None:
         """Remove the branch that a unit of work staged on; no error where there is none."""
         drop_branch(self._catalog, name, work_id)
+
+    def origin(self, name: TableName, iceberg_snapshot_id: int) -> int:
+        """The Iceberg snapshot that gave a table the rows that it has at a given one; see the port.
+
+        From the table's newest metadata file alone.
+        """
+        return origin(self._load(name), iceberg_snapshot_id)
 
     def history(self, source: ModelName, since: HighWaterMark | None) -> SourceHistory:
         """A source's head and its changes after a mark, from metadata alone."""

@@ -79,6 +79,18 @@ def source_history(
     )
 
 
+def origin(table: Table | None, snapshot_id: int) -> int:
+    """The Iceberg snapshot behind all compactions that lead up to one, as far as that is known."""
+    known = {each.snapshot_id: each for each in table.metadata.snapshots} if table else {}
+    while (snapshot := known.get(snapshot_id)) is not None:
+        parent = snapshot.parent_snapshot_id
+        replaces = snapshot.summary is not None and snapshot.summary.operation is Operation.REPLACE
+        if not replaces or parent is None:
+            break
+        snapshot_id = parent
+    return snapshot_id
+
+
 def _mark(source: ModelName, table: Table, snapshot: Snapshot) -> HighWaterMark:
     declared = table.metadata.properties.get(VALID_TO)
     return HighWaterMark(

@@ -157,6 +157,16 @@ class MemoryCatalog:
             if name in self.tables:
                 self.tables[name].branches.pop(work_id, None)
 
+    def origin(self, name: TableName, iceberg_snapshot_id: int) -> int:
+        """The snapshot that gave a table the rows that it has at a given one; see the port."""
+        with self.lock:
+            table = self.tables.get(name)
+            for each in table.line(iceberg_snapshot_id) if table is not None else ():
+                if each.operation is not SourceOperation.REPLACE or each.parent is None:
+                    return each.id
+                iceberg_snapshot_id = each.parent
+            return iceberg_snapshot_id
+
     def history(self, source: ModelName, since: HighWaterMark | None) -> SourceHistory:
         """A source's head and its changes after a mark."""
         with self.lock:

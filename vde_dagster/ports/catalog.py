@@ -79,6 +79,14 @@ class Catalog(Protocol):
         """Remove the branch that a unit of work staged on; no error where there is none."""
         ...
 
+    def origin(self, name: TableName, iceberg_snapshot_id: int) -> int:
+        """The Iceberg snapshot that gave a table the rows that it has at a given one.
+
+        It is the given one itself, or where that is a compaction, the one that was compacted (as
+        far as the table's metadata still tells). So where two origins are equal, the rows are.
+        """
+        ...
+
     def history(self, source: ModelName, since: HighWaterMark | None) -> SourceHistory:
         """A source's head and its changes after a mark, from metadata alone."""
         ...
