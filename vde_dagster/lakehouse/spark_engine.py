@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import threading
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from contextlib import ExitStack, closing
 from datetime import UTC
 from functools import reduce
@@ -11,10 +11,12 @@ from typing import TYPE_CHECKING
 
 from sqlglot import exp
 
-from vde_dagster.core.dsha import Column
+from vde_dagster.core.dsha import Column, RowSum
 from vde_dagster.core.errors import EvaluationFailed
+from vde_dagster.core.intervals import Interval
 from vde_dagster.core.names import TableName
 from vde_dagster.core.work import Staged, Staging
+from vde_dagster.ports.engine import Sought
 
 if TYPE_CHECKING:
     from pyiceberg.catalog import Catalog as PyIcebergCatalog
@@ -78,6 +80,14 @@ class SparkEngine:
             query = qualified(sql, self._catalog)
             spark.sql(f"CREATE OR REPLACE VIEW {target}{told} AS {query}")
             return columns_of(spark.table(target).schema)
+
+    def sums(self, sought: Sought, *, algorithm: str) -> Mapping[Interval | None, RowSum]:
+        """The sums of rows as they lie in a table; see the port."""
+        from vde_dagster.lakehouse.evaluation import failures
+        from vde_dagster.lakehouse.recomputing import sums_of
+
+        with failures(str(sought.table)):
+            return sums_of(self._spark(), self._catalog, sought, algorithm)
 
     def fetch(
         self, sql: str, *, limit: int

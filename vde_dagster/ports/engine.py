@@ -2,12 +2,29 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
 from typing import Protocol
 
-from vde_dagster.core.dsha import Column
+from vde_dagster.core.dsha import Column, RowSum
+from vde_dagster.core.intervals import Interval
 from vde_dagster.core.names import TableName
-from vde_dagster.core.work import Staged, Staging
+from vde_dagster.core.work import Staged, Staging, TimeAxisSpec
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Sought:
+    """Rows of a table whose sums are sought: at one Iceberg snapshot, under these columns.
+
+    With an ``axis`` the sums are those of its units, of all rows or of those in ``intervals``. The
+    columns may be fewer and their types narrower than the table's now: as rows were written once.
+    """
+
+    table: TableName
+    iceberg_snapshot_id: int | None
+    columns: tuple[Column, ...]
+    axis: TimeAxisSpec | None = None
+    intervals: tuple[Interval, ...] | None = None
 
 
 class Engine(Protocol):
@@ -31,6 +48,16 @@ class Engine(Protocol):
 
         Raises:
             EvaluationFailed: The query does not fit what it reads.
+        """
+        ...
+
+    def sums(self, sought: Sought, *, algorithm: str) -> Mapping[Interval | None, RowSum]:
+        """The sums of rows as they lie in a table.
+
+        By interval unit with an axis, rows without a time under None; else of all under None.
+
+        Raises:
+            EvaluationFailed: The table cannot be read.
         """
         ...
 

@@ -2,10 +2,11 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING, Final
+from typing import TYPE_CHECKING
 
-from sqlglot import exp, parse_one
+from pyspark.sql import functions as F  # noqa: N812 - the name that Spark's documentation uses
 
+from vde_dagster.core.sql.merge import SOURCE, TARGET, merge_statement, same_key
 from vde_dagster.core.work import MergeRows
 from vde_dagster.lakehouse.writes.keys import one_row_per_key
 from vde_dagster.lakehouse.writes.written import Written, changed_sum
@@ -14,9 +15,6 @@ if TYPE_CHECKING:
     from pyspark.sql import DataFrame
 
     from vde_dagster.lakehouse.branch import Branch
-
-_SOURCE: Final = "source"
-_TARGET: Final = "target"
 
 
 def merge_rows(branch: Branch, frame: DataFrame, write: MergeRows) -> Written:
@@ -31,7 +29,7 @@ def merge_rows(branch: Branch, frame: DataFrame, write: MergeRows) -> Written:
     before = branch.head
     rows = branch.keep(one_row_per_key(frame, write.key))
     with branch.view(rows, "source") as source:
-        branch.run(_statement(branch.target, source, write))
+        branch.run(merge_statement(branch.target, source, write))
     branch.committed()
     return Written(
         rows=_of_keys(branch.rows(), rows, write.key),
@@ -39,44 +37,8 @@ def merge_rows(branch: Branch, frame: DataFrame, write: MergeRows) -> Written:
     )
 
 
-def _statement(target: exp.Table, source: exp.Table, write: MergeRows) -> exp.Merge:
-    matches = [_match(each) for each in write.key]
-    condition = exp.and_(*matches, *([write.merge_filter] if write.merge_filter else []))
-    clauses = write.when_matched or (_UPDATE_ALL,)
-    return exp.merge(
-        *(each.copy() for each in clauses),
-        "WHEN NOT MATCHED THEN INSERT *",
-        into=exp.alias_(target, _TARGET, table=True),
-        using=exp.alias_(source, _SOURCE, table=True),
-        on=condition,
-        dialect="spark",
-    )
-
-
-_UPDATE_ALL: Final = (
-    parse_one("MERGE INTO t USING s ON TRUE WHEN MATCHED THEN UPDATE SET *", dialect="spark")
-    .args["whens"]
-    .expressions[0]
-)
-
-
-def _match(key: str) -> exp.Expr:
-    """That a key is the same on both sides."""
-    return exp.NullSafeEQ(this=_side(key, _TARGET), expression=_side(key, _SOURCE))
-
-
-def _side(key: str, side: str) -> exp.Expr:
-    """A key over one side's columns."""
-    expression = parse_one(key, dialect="spark")
-    for column in expression.find_all(exp.Column):
-        column.set("table", exp.to_identifier(side))
-    return exp.paren(expression)
-
-
 def _of_keys(rows: DataFrame, of: DataFrame, key: tuple[str, ...]) -> DataFrame:
     """The rows whose keys another frame has, too."""
-    from pyspark.sql import functions as F  # noqa: N812
-
-    left, right = rows.alias(_TARGET), of.alias(_SOURCE)
-    same = exp.and_(*map(_match, key)).sql("spark", identify=True)
+    left, right = rows.alias(TARGET), of.alias(SOURCE)
+    same = same_key(key).sql("spark", identify=True)
     return left.join(right, F.expr(same), "left_semi")

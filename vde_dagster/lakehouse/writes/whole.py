@@ -19,7 +19,7 @@ def replace_table(branch: Branch, frame: DataFrame, write: ReplaceTable) -> Writ
     """Replace all rows."""
     branch.writer(frame).overwrite(F.lit(True))
     added = branch.committed().added
-    return _written(branch.rows(), write, added)
+    return _written(branch.rows(), write, added, branch.staging.algorithm)
 
 
 def append_rows(branch: Branch, frame: DataFrame, write: AppendRows) -> Written:
@@ -27,10 +27,12 @@ def append_rows(branch: Branch, frame: DataFrame, write: AppendRows) -> Written:
     before = branch.head
     branch.writer(frame).append()
     added = branch.committed().added
-    return _written(branch.added_since(before), write, added)
+    return _written(branch.added_since(before), write, added, branch.staging.algorithm)
 
 
-def _written(rows: DataFrame, write: ReplaceTable | AppendRows, added: int) -> Written:
-    sums = {write.interval: whole_sum(rows)}
-    check_count(sums, added)
+def _written(
+    rows: DataFrame, write: ReplaceTable | AppendRows, added: int, algorithm: str
+) -> Written:
+    sums = {write.interval: whole_sum(rows, algorithm)}
+    check_count(sums.values(), added)
     return Written(rows=rows, sums=sums)

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Iterable, Mapping
 from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
@@ -10,7 +10,7 @@ from vde_dagster.core.dsha import RowSum, total
 from vde_dagster.core.errors import EvaluationFailed
 from vde_dagster.core.intervals import Interval
 from vde_dagster.lakehouse.branch import CHANGE_TYPE, INSERTED, Branch
-from vde_dagster.lakehouse.row_hash import row_sums
+from vde_dagster.lakehouse.digest import row_sums
 
 if TYPE_CHECKING:
     from pyspark.sql import DataFrame
@@ -24,9 +24,9 @@ class Written:
     sums: Mapping[Interval, RowSum]
 
 
-def whole_sum(rows: DataFrame) -> RowSum:
+def whole_sum(rows: DataFrame, algorithm: str) -> RowSum:
     """The sum of all rows."""
-    return total(row_sums(rows).values())
+    return total(row_sums(rows, algorithm).values())
 
 
 def changed_sum(branch: Branch, before: int | None) -> RowSum:
@@ -35,23 +35,23 @@ def changed_sum(branch: Branch, before: int | None) -> RowSum:
     The files that the commits exchanged are read, and no others.
     """
     if before is None:
-        return whole_sum(branch.rows())
+        return whole_sum(branch.rows(), branch.staging.algorithm)
     if before == branch.head:
         return RowSum()
     changes = branch.changes_since(before)
     rows = changes.drop(CHANGE_TYPE)
-    sums = row_sums(rows, changes[CHANGE_TYPE])
+    sums = row_sums(rows, branch.staging.algorithm, changes[CHANGE_TYPE])
     removed = total(found for kind, found in sums.items() if kind != INSERTED)
     return sums.get(INSERTED, RowSum()) - removed
 
 
-def check_count(sums: Mapping[Interval, RowSum], committed: int) -> None:
+def check_count(sums: Iterable[RowSum], committed: int) -> None:
     """Every row that was committed is in a sum, once.
 
     Raises:
         EvaluationFailed: It is not so; nothing was published.
     """
-    counted = total(sums.values()).rows
+    counted = total(sums).rows
     if counted != committed:
         raise EvaluationFailed(
             f"{committed} rows were written, but {counted} are found on the branch; nothing was "

@@ -1,0 +1,135 @@
+"""Computing D-SHAs from storage again, and comparing them with what was booked (seed 002).
+
+It finds rows that were lost or changed behind vde_dagster's back. It is no evidence against
+somebody who tampers with data on purpose.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Sequence
+from dataclasses import dataclass
+
+from vde_dagster import kinds
+from vde_dagster.app.binding import Binding
+from vde_dagster.app.services import Services
+from vde_dagster.core.dsha import RowSum
+from vde_dagster.core.graph import Node
+from vde_dagster.core.ledger import LedgerEntry
+from vde_dagster.core.names import ModelName
+from vde_dagster.core.render_model import time_axis
+from vde_dagster.core.snapshot import VersionKey
+from vde_dagster.core.verification import (
+    Mismatch,
+    Portion,
+    compare_intervals,
+    compare_whole,
+    portions,
+)
+from vde_dagster.ports.engine import Sought
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Verified:
+    """What was found of one version. ``rows`` counts the rows that were looked at.
+
+    ``unknown`` are entries whose D-SHA this release cannot compute; they were not compared.
+    """
+
+    key: VersionKey
+    rows: int
+    entries: int
+    mismatches: tuple[Mismatch, ...]
+    unknown: tuple[LedgerEntry, ...] = ()
+    missing_table: bool = False
+
+    @property
+    def holds(self) -> bool:
+        """Whether everything that could be compared is as it was recorded."""
+        return not self.mismatches and not self.missing_table
+
+
+def verify(
+    services: Services, binding: Binding, names: Sequence[ModelName] | None = None
+) -> Iterator[Verified]:
+    """Compare the tables of models with the ledger, one after the other.
+
+    Each table is read at the Iceberg snapshot at which the ledger is true, so that somebody may
+    write meanwhile. Models that store no rows, or hold nothing yet, are passed over.
+
+    Args:
+        services: The ports.
+        binding: Whose versions are meant.
+        names: The models; all of the environment's where None.
+
+    Raises:
+        Refused: The environment has no model of a name.
+        EvaluationFailed: A table cannot be read.
+    """
+    nodes = list(binding.graph) if names is None else [binding.node(name) for name in names]
+    stored = [node for node in nodes if kinds.of(node.model).has_rows]
+    keys = [binding.key(node.name) for node in stored]
+    ledger, heads = services.state.ledger(keys), services.state.heads(keys)
+    for node, key in zip(stored, keys, strict=True):
+        entries = ledger.get(key, ())
+        if entries:
+            yield _verified(services, node, key, entries, heads.get(key))
+
+
+def _verified(
+    services: Services,
+    node: Node,
+    key: VersionKey,
+    entries: tuple[LedgerEntry, ...],
+    snapshot: int | None,
+) -> Verified:
+    if services.catalog.table(key.table) is None:
+        return Verified(key=key, rows=0, entries=len(entries), mismatches=(), missing_table=True)
+    known, unknown = portions(entries)
+    rows = 0
+    mismatches: list[Mismatch] = []
+    for portion in known:
+        counted, found = _compared(services, node, key, portion, snapshot, whole=len(known) == 1)
+        rows += counted
+        mismatches += found
+    return Verified(
+        key=key,
+        rows=rows,
+        entries=len(entries),
+        mismatches=tuple(mismatches),
+        unknown=unknown,
+    )
+
+
+def _compared(
+    services: Services,
+    node: Node,
+    key: VersionKey,
+    portion: Portion,
+    snapshot: int | None,
+    *,
+    whole: bool,
+) -> tuple[int, tuple[Mismatch, ...]]:
+    """How many rows were looked at for a portion, and what is wrong with them.
+
+    Where it is the ``whole`` table, rows outside of every recorded interval are found as well.
+    """
+    axis = time_axis(node)
+    sought = Sought(
+        table=key.table,
+        iceberg_snapshot_id=snapshot,
+        columns=portion.columns,
+        axis=axis,
+        intervals=portion.intervals if axis is not None and not whole else None,
+    )
+    sums = services.engine.sums(sought, algorithm=portion.algorithm)
+    counted = sum(each.rows for each in sums.values())
+    if axis is None:
+        return counted, compare_whole(portion.entries, sums.get(None, RowSum()))
+    found = {interval: each for interval, each in sums.items() if interval is not None}
+    outside = [each for each in found if each not in set(portion.intervals)]
+    extra = tuple(
+        Mismatch(interval=each, recorded=RowSum(), found=found[each]) for each in sorted(outside)
+    )
+    if None in sums:
+        extra += (Mismatch(interval=None, recorded=RowSum(), found=sums[None]),)
+    return counted, (*compare_intervals(portion.entries, found), *extra)

@@ -1,0 +1,85 @@
+"""Comparing what a version's table holds with what the ledger says it holds: a pure decision."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Mapping, Sequence
+from dataclasses import dataclass
+
+from vde_dagster.core.dsha import ALGORITHMS, Column, RowSum, total
+from vde_dagster.core.intervals import Interval
+from vde_dagster.core.ledger import LedgerEntry
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Portion:
+    """Entries whose rows were hashed alike, so that one pass over the table tells their sums."""
+
+    algorithm: str
+    columns: tuple[Column, ...]
+    entries: tuple[LedgerEntry, ...]
+
+    @property
+    def intervals(self) -> tuple[Interval, ...]:
+        """What its entries cover."""
+        return tuple(each.interval for each in self.entries)
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Mismatch:
+    """A time whose rows are others than those that were recorded.
+
+    ``interval`` is None where the whole table, or rows outside every interval, are meant.
+    """
+
+    interval: Interval | None
+    recorded: RowSum
+    found: RowSum
+
+    def __str__(self) -> str:
+        where = "the table" if self.interval is None else str(self.interval)
+        if self.recorded.rows != self.found.rows:
+            return f"{where} has {self.found.rows} rows, {self.recorded.rows} were recorded"
+        return f"{where} has {self.found.rows} rows as recorded, and others than these"
+
+
+def portions(entries: Iterable[LedgerEntry]) -> tuple[tuple[Portion, ...], tuple[LedgerEntry, ...]]:
+    """The entries by what their rows were hashed with, and those that cannot be computed again.
+
+    These were hashed by an earlier release, in a way that this one does not know.
+    """
+    groups: dict[tuple[str, tuple[Column, ...]], list[LedgerEntry]] = {}
+    unknown: list[LedgerEntry] = []
+    for each in entries:
+        if each.algorithm in ALGORITHMS:
+            groups.setdefault((each.algorithm, each.columns), []).append(each)
+        else:
+            unknown.append(each)
+    found = tuple(
+        Portion(algorithm=algorithm, columns=columns, entries=tuple(group))
+        for (algorithm, columns), group in groups.items()
+    )
+    return found, tuple(unknown)
+
+
+def compare_intervals(
+    entries: Sequence[LedgerEntry], found: Mapping[Interval, RowSum]
+) -> tuple[Mismatch, ...]:
+    """Where the rows of intervals are others than recorded (kinds whose rows belong to intervals).
+
+    Args:
+        entries: What was recorded, of one `Portion`.
+        found: The sums of the rows of each of their intervals; nothing for one without rows.
+    """
+    return tuple(
+        Mismatch(interval=each.interval, recorded=each.rows, found=actual)
+        for each in entries
+        if (actual := found.get(each.interval, RowSum())) != each.rows
+    )
+
+
+def compare_whole(entries: Sequence[LedgerEntry], found: RowSum) -> tuple[Mismatch, ...]:
+    """Whether all rows together are what was recorded: the entries' sums add up to the table's."""
+    recorded = total(each.rows for each in entries)
+    if recorded == found:
+        return ()
+    return (Mismatch(interval=None, recorded=recorded, found=found),)

@@ -1,0 +1,52 @@
+"""The sums of rows as they lie in a table, computed from storage again."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from typing import TYPE_CHECKING
+
+from pyspark.sql import functions as F  # noqa: N812 - the name that Spark's documentation uses
+from sqlglot import exp
+
+from vde_dagster.core.dsha import RowSum, total
+from vde_dagster.core.intervals import Interval, merge
+from vde_dagster.core.sql.rendering import within
+from vde_dagster.core.work import AsOf
+from vde_dagster.lakehouse.digest import row_sums
+from vde_dagster.lakehouse.evaluation import input_frame
+from vde_dagster.lakehouse.tables import quoted
+from vde_dagster.lakehouse.unit_sums import unit_sums
+from vde_dagster.ports.engine import Sought
+
+if TYPE_CHECKING:
+    from pyspark.sql import DataFrame, SparkSession
+
+
+def sums_of(
+    spark: SparkSession, catalog: str, sought: Sought, algorithm: str
+) -> Mapping[Interval | None, RowSum]:
+    """The sums that are sought, in one Spark job over the rows that they are of.
+
+    Columns are cast to the types that they had when the rows were written: a table's types only
+    ever widen (rule R11), so that gives every value back as it was.
+    """
+    pinned = AsOf(table=sought.table, iceberg_snapshot_id=sought.iceberg_snapshot_id)
+    rows = _inside(input_frame(spark, catalog, pinned), sought)
+    then = rows.select(
+        *[rows[quoted(each.name)].cast(each.type).alias(each.name) for each in sought.columns]
+    )
+    if sought.axis is None:
+        return {None: total(row_sums(then, algorithm).values())}
+    return unit_sums(then, sought.axis, algorithm)
+
+
+def _inside(rows: DataFrame, sought: Sought) -> DataFrame:
+    if sought.axis is None or sought.intervals is None:
+        return rows
+    axis = sought.axis
+    column = exp.column(axis.column, quoted=True)
+    ranges = [
+        within(column, each, time_type=axis.type, time_format=axis.format)
+        for each in merge(sought.intervals)
+    ]
+    return rows.where(F.expr(exp.or_(*ranges).sql("spark")) if ranges else F.lit(False))
