@@ -11,7 +11,7 @@ from hypothesis import strategies as st
 from vde_dagster.core.dsha import ALGORITHMS, FIRST_ALGORITHM, MODULUS, Column, RowSum
 from vde_dagster.core.intervals import Interval
 from vde_dagster.core.late_data import HighWaterMark, Load, ProcessingUri
-from vde_dagster.core.ledger import LedgerChange, LedgerEntry, LedgerOperation, Standing
+from vde_dagster.core.ledger import LedgerChange, LedgerEntry, LedgerOperation, Standing, Trace
 from vde_dagster.core.model import ModelSource
 from vde_dagster.core.names import ModelName
 from vde_dagster.core.snapshot import VersionKey
@@ -70,6 +70,12 @@ intents = st.builds(
     execution_time=instants,
     session=st.none() | loads,
 )
+traces = st.builds(
+    Trace,
+    key=texts,
+    inputs=st.dictionaries(names, texts, max_size=3),
+    seconds=st.floats(0, 1e9),
+)
 changes = st.builds(
     LedgerChange,
     operation=st.sampled_from(LedgerOperation),
@@ -78,6 +84,8 @@ changes = st.builds(
     digest=st.none() | texts,
     standing=st.sampled_from(Standing),
     reason=texts,
+    trace=st.none() | traces,
+    kept=st.none() | intervals,
 )
 publications = st.builds(
     Publication,
@@ -104,6 +112,7 @@ entries = st.builds(
     work_id=plain,
     iceberg_snapshot_id=st.none() | ids,
     algorithm=algorithms,
+    trace=st.none() | traces,
 )
 
 

@@ -277,7 +277,12 @@ class MemoryState:
             return after
 
     def outdate(
-        self, times: Mapping[VersionKey, Sequence[Interval]], *, reason: str, lease: Lease
+        self,
+        times: Mapping[VersionKey, Sequence[Interval]],
+        *,
+        reason: str,
+        lease: Lease,
+        anew: Collection[VersionKey] = (),
     ) -> None:
         """Mark what versions hold of these times as to be evaluated again, all of it or nothing.
 
@@ -297,7 +302,7 @@ class MemoryState:
                 self._held.leases[resource] = (None, epoch, until)
             for key, each in times.items():
                 before = self._held.ledger.get(key, ())
-                self._held.ledger[key] = outdated(before, each, reason=reason)
+                self._held.ledger[key] = outdated(before, each, reason=reason, anew=key in anew)
 
     def abandon(self, work_id: str, *, reason: str, lease: Lease) -> None:
         """Record that a unit of work will never be published; again changes nothing.

@@ -178,7 +178,12 @@ class State(Protocol):
         ...
 
     def outdate(
-        self, times: Mapping[VersionKey, Sequence[Interval]], *, reason: str, lease: Lease
+        self,
+        times: Mapping[VersionKey, Sequence[Interval]],
+        *,
+        reason: str,
+        lease: Lease,
+        anew: Collection[VersionKey] = (),
     ) -> None:
         """Mark what versions hold of these times as to be evaluated again, all of it or nothing.
 
@@ -189,6 +194,8 @@ class State(Protocol):
             times: The times of each version.
             reason: Why, for people.
             lease: On whatever the caller changes, such as an environment.
+            anew: Those of which this must be computed again, also where nothing that they follow
+                from has changed (rule R2).
 
         Raises:
             LeaseLost: The lease is not held any more.

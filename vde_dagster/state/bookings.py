@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Collection, Iterable, Mapping, Sequence
 from itertools import groupby
 from typing import Any, Final
 
@@ -131,11 +131,15 @@ def finalize(connection: Connection, work_id: str) -> tuple[LedgerEntry, ...]:
 
 
 def outdate(
-    connection: Connection, times: Mapping[VersionKey, Sequence[Interval]], *, reason: str
+    connection: Connection,
+    times: Mapping[VersionKey, Sequence[Interval]],
+    *,
+    reason: str,
+    anew: Collection[VersionKey] = (),
 ) -> None:
     """Mark what versions hold of these times as to be evaluated again."""
     for key, before in held(connection, times).items():
-        after = outdated(before, times[key], reason=reason)
+        after = outdated(before, times[key], reason=reason, anew=key in anew)
         _write_difference(connection, key, before, after)
 
 
@@ -252,6 +256,7 @@ def _encode_entry(key: VersionKey, entry: LedgerEntry) -> dict[str, object]:
         "standing": entry.standing.value,
         "reason": entry.reason,
         "algorithm": entry.algorithm,
+        "trace_json": codec.encode_trace(entry.trace),
     }
 
 
@@ -268,6 +273,7 @@ def _decode_entry(row: Row[Any]) -> LedgerEntry:
         standing=Standing(row.standing),
         reason=row.reason,
         algorithm=row.algorithm,
+        trace=codec.decode_trace(row.trace_json),
     )
 
 

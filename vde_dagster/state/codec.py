@@ -18,7 +18,7 @@ from vde_dagster.core.audits.values import AuditResult
 from vde_dagster.core.dsha import FIRST_ALGORITHM, Column, RowSum
 from vde_dagster.core.intervals import EPOCH, Interval
 from vde_dagster.core.late_data import HighWaterMark, Load, ProcessingUri
-from vde_dagster.core.ledger import LedgerChange, LedgerOperation, Standing
+from vde_dagster.core.ledger import LedgerChange, LedgerOperation, Standing, Trace
 from vde_dagster.core.model import ModelSource
 from vde_dagster.core.names import ModelName
 from vde_dagster.core.snapshot import VersionKey
@@ -93,6 +93,16 @@ def decode_source(text: str) -> ModelSource:
         defaults=found["defaults"],
         attachments=found["attachments"],
     )
+
+
+def encode_trace(trace: Trace | None) -> str | None:
+    """A trace as a JSON text; nothing where there is none."""
+    return None if trace is None else _dump(_trace_json(trace))
+
+
+def decode_trace(text: str | None) -> Trace | None:
+    """The trace."""
+    return None if text is None else _trace(json.loads(text))
 
 
 def encode_mark(mark: HighWaterMark) -> str:
@@ -201,6 +211,8 @@ def _change_json(change: LedgerChange) -> Json:
         "digest": change.digest,
         "standing": change.standing.value,
         "reason": change.reason,
+        "trace": None if change.trace is None else _trace_json(change.trace),
+        "kept": None if change.kept is None else _interval_json(change.kept),
     }
 
 
@@ -213,6 +225,21 @@ def _change(found: Mapping[str, Any]) -> LedgerChange:
         digest=found["digest"],
         standing=Standing(found.get("standing", Standing.COMPUTED.value)),
         reason=found.get("reason", ""),
+        trace=_trace(trace) if (trace := found.get("trace")) else None,
+        kept=_interval(kept) if (kept := found.get("kept")) else None,
+    )
+
+
+def _trace_json(trace: Trace) -> Json:
+    inputs = {encode_model(name): token for name, token in trace.inputs.items()}
+    return {"key": trace.key, "inputs": inputs, "seconds": trace.seconds}
+
+
+def _trace(found: Mapping[str, Any]) -> Trace:
+    return Trace(
+        key=found["key"],
+        inputs={decode_model(name): token for name, token in found["inputs"].items()},
+        seconds=found["seconds"],
     )
 
 

@@ -33,12 +33,13 @@ def _second(connection: Connection) -> None:
 
 
 def _third(connection: Connection) -> None:
-    """Version 3: what each entry's rows were hashed with, and what audits found.
+    """Version 3: what each entry's rows were hashed with and computed from; what audits found.
 
-    Before, there was one algorithm, and no audit was run.
+    Before, there was one algorithm, no audit was run, and no trace was kept.
     """
     for table, column in (
         ("vde_ledger", f"algorithm VARCHAR DEFAULT '{FIRST_ALGORITHM}' NOT NULL"),
+        ("vde_ledger", "trace_json TEXT"),
         ("vde_work", "audits_json TEXT"),
     ):
         connection.execute(text(f"ALTER TABLE {table} ADD COLUMN {column}"))

@@ -115,6 +115,7 @@ ledger: Final = Table(
     Column("standing", String, nullable=False, server_default="computed"),
     Column("reason", Text, nullable=False, server_default=""),
     Column("algorithm", String, nullable=False, server_default=FIRST_ALGORITHM),
+    Column("trace_json", Text),
 )
 
 work: Final = Table(

@@ -201,7 +201,12 @@ class SqlState:
             return bookings.finalize(connection, work_id)
 
     def outdate(
-        self, times: Mapping[VersionKey, Sequence[Interval]], *, reason: str, lease: Lease
+        self,
+        times: Mapping[VersionKey, Sequence[Interval]],
+        *,
+        reason: str,
+        lease: Lease,
+        anew: Collection[VersionKey] = (),
     ) -> None:
         """Mark what versions hold of these times as to be evaluated again, all of it or nothing.
 
@@ -212,7 +217,7 @@ class SqlState:
         with self._database.write() as connection:
             leases.check(connection, lease)
             leases.keep_free(connection, sorted(map(version_resource, times)))
-            bookings.outdate(connection, times, reason=reason)
+            bookings.outdate(connection, times, reason=reason, anew=anew)
 
     def abandon(self, work_id: str, *, reason: str, lease: Lease) -> None:
         """Record that a unit of work will never be published; again changes nothing.

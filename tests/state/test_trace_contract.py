@@ -1,0 +1,108 @@
+"""Traces in the ledger: what the rows of an interval were computed from, on every adapter."""
+
+from __future__ import annotations
+
+from dataclasses import replace
+
+import pytest
+
+from tests.state.builders import KEY, MINUTE, RAW, ROWS, SALES, change, day
+from tests.state.conftest import Store
+from tests.state.test_standing_contract import book
+from vde_dagster.core.dsha import RowSum
+from vde_dagster.core.intervals import Interval
+from vde_dagster.core.ledger import (
+    LedgerChange,
+    LedgerMismatch,
+    LedgerOperation,
+    Standing,
+    Trace,
+)
+from vde_dagster.core.names import ModelName
+from vde_dagster.core.snapshot import VersionKey
+from vde_dagster.ports.state import Lease, State
+
+OTHER = VersionKey(ModelName("shop", "orders"), "b" * 32)
+TRACE = Trace(key="k1", inputs={RAW: "t1", SALES: "t2"}, seconds=1.25)
+
+
+@pytest.fixture
+def state(store: Store) -> State:
+    return store.state
+
+
+@pytest.fixture
+def environment(state: State) -> Lease:
+    return state.acquire_lease("environment:prod", holder="plan p", ttl=MINUTE)
+
+
+def traced(number: int, trace: Trace | None = TRACE) -> LedgerChange:
+    return replace(change(number), trace=trace)
+
+
+def kept(number: int, rows: RowSum = ROWS, interval: Interval | None = None) -> LedgerChange:
+    return LedgerChange(
+        operation=LedgerOperation.KEEP,
+        interval=interval or day(number),
+        rows=rows,
+        kept=day(number),
+    )
+
+
+def traces(state: State, key: VersionKey = KEY) -> list[Trace | None]:
+    return [each.trace for each in state.ledger([key])[key]]
+
+
+def test_an_entry_has_the_trace_of_its_last_write(state: State) -> None:
+    book(state, "w1", traced(0), traced(1))
+    assert traces(state) == [TRACE, TRACE]
+    later = replace(TRACE, key="k2")
+    book(state, "w2", traced(0, later), change(1))
+    assert traces(state) == [later, None]
+
+
+def test_rows_that_are_added_take_the_trace_away(state: State) -> None:
+    book(state, "w1", traced(0), traced(1))
+    book(state, "w2", change(1, operation=LedgerOperation.ADD))
+    assert traces(state) == [TRACE, None]
+
+
+def test_what_is_outdated_keeps_its_trace_unless_it_is_to_be_computed_anew(
+    state: State, environment: Lease
+) -> None:
+    book(state, "w1", traced(0), traced(1))
+    book(state, "w2", traced(0), key=OTHER)
+    times = {KEY: [day(0)], OTHER: [day(0)]}
+    state.outdate(times, reason="restated", lease=environment, anew={KEY})
+    assert traces(state) == [None, TRACE]
+    assert traces(state, OTHER) == [TRACE]
+    assert {each.standing for each in state.ledger([OTHER])[OTHER]} == {Standing.OUTDATED}
+
+
+def test_what_is_kept_is_computed_again_and_nothing_else_of_it_changes(
+    state: State, environment: Lease
+) -> None:
+    book(state, "w1", traced(0), traced(1))
+    before = state.ledger([KEY])[KEY]
+    state.outdate({KEY: [day(0)]}, reason="restated", lease=environment)
+    book(state, "w2", kept(0), change(1))
+    after = state.ledger([KEY])[KEY]
+    assert after[0] == before[0]
+    assert (after[1].work_id, after[1].trace) == ("w2", None)
+
+
+def test_what_is_kept_may_stand_for_a_longer_time(state: State) -> None:
+    book(state, "w1", replace(traced(0), operation=LedgerOperation.REPLACE_ALL))
+    (before,) = state.ledger([KEY])[KEY]
+    longer = Interval(day(0).start, day(3).end)
+    book(state, "w2", kept(0, interval=longer))
+    (after,) = state.ledger([KEY])[KEY]
+    assert after == replace(before, interval=longer)
+
+
+def test_what_is_not_there_any_more_is_not_kept(state: State) -> None:
+    book(state, "w1", traced(0))
+    before = state.ledger([KEY])
+    with pytest.raises(LedgerMismatch, match="kept"):
+        book(state, "w2", kept(0, RowSum(rows=4)))
+    assert state.ledger([KEY]) == before
