@@ -63,6 +63,12 @@ COMMANDS: Final = {
     "catch-up": Listed(
         module="vde_dagster.cli.catch_up", summary="Find late rows and load them, once."
     ),
+    "audits": Listed(
+        module="vde_dagster.cli.audits", summary="Show what audits found, with rows that failed."
+    ),
+    "verify": Listed(
+        module="vde_dagster.cli.verify", summary="Compare the rows in storage with their D-SHAs."
+    ),
     "ui": Listed(module="vde_dagster.cli.ui", summary="Serve the project in Dagster's UI."),
     "jars": Listed(module="vde_dagster.cli.jars", summary="Resolve Spark's jars and print them."),
 }

@@ -1,0 +1,139 @@
+"""`vde audits`: what audits found, with the rows that failed."""
+
+from __future__ import annotations
+
+from pathlib import Path
+from typing import TYPE_CHECKING
+
+import click
+
+from vde_dagster.cli import options
+from vde_dagster.cli.model_choice import chosen, parsed
+from vde_dagster.cli.printing import console, instant, note, print_json
+from vde_dagster.core.errors import Refused
+
+if TYPE_CHECKING:
+    from vde_dagster.app.world import VdeProject
+    from vde_dagster.core.audits.values import AuditResult
+    from vde_dagster.core.names import ModelName
+    from vde_dagster.core.work import Work
+
+_STANDINGS = {"done": "published", "abandoned": "not published"}
+
+
+@click.command("audits", short_help="Show what audits found, with rows that failed.")
+@click.argument("model", metavar="MODEL")
+@click.option(
+    "--limit",
+    type=click.IntRange(min=1),
+    default=1,
+    show_default=True,
+    help="Show this many units of work, the newest first.",
+)
+@options.ENVIRONMENT
+@options.FORMAT
+@options.PROJECT
+@options.WITH_DEBUG
+def command(*, model: str, limit: int, environment: str, output: str, folder: Path) -> None:
+    """Show what the audits of MODEL found when it was evaluated last, and rows that failed.
+
+    Rows that a blocking audit refused were not published. They lie on a branch of the model's
+    table until its next publication; its name is told, too.
+    """
+    from vde_dagster.app.world import VdeProject
+
+    project = VdeProject.load(folder)
+    catalog = project.configuration.catalog.name
+    name = parsed(model, catalog=catalog)
+    if name is None:
+        raise Refused(f"{model!r} is no name of a model; write `schema.model`.")
+    works = _audited(project, name, environment, limit)
+    if output == "json":
+        facts = [_facts(each) for each in works]
+        print_json({"model": str(name), "environment": environment, "work": facts})
+    elif not works:
+        note(f"No audit of {name} was run yet in {environment}.")
+    for each in works if output == "text" else ():
+        _print(each)
+
+
+def _audited(project: VdeProject, name: ModelName, environment: str, limit: int) -> list[Work]:
+    """The units of work of the version that an environment shows, and of the one in the files.
+
+    Of a new version that its audits refuse, nothing is shown yet.
+
+    Raises:
+        Refused: There is no such model.
+    """
+    from vde_dagster.app.binding import bind_environment
+    from vde_dagster.app.rendering import bind_models
+
+    shown = bind_environment(project.services, environment)
+    planned = bind_models(project, None)
+    bindings = [each for each in (shown, planned) if each is not None and name in each.graph]
+    if not bindings:
+        chosen(
+            planned.graph, name, catalog=project.configuration.catalog.name, where="this project"
+        )
+    keys = {each.key(name) for each in bindings if name in each.snapshots}
+    works = [work for key in keys for work in project.services.state.audited(key, limit=limit)]
+    return sorted(works, key=lambda work: work.started_at, reverse=True)[:limit]
+
+
+def _branch(work: Work) -> str | None:
+    """Where the rows that were refused lie."""
+    from vde_dagster.core.work import WorkState
+
+    refused = work.state is WorkState.ABANDONED and any(each.stops for each in work.audits)
+    return f"{work.intent.key.table}.branch_w_{work.intent.work_id}" if refused else None
+
+
+def _facts(work: Work) -> dict[str, object]:
+    return {
+        "work_id": work.intent.work_id,
+        "started_at": instant(work.started_at),
+        "state": work.state.value,
+        "branch": _branch(work),
+        "intervals": [
+            {"start": instant(each.start), "end": instant(each.end)}
+            for each in work.intent.intervals
+        ],
+        "audits": [_audit_facts(each) for each in work.audits],
+    }
+
+
+def _audit_facts(result: AuditResult) -> dict[str, object]:
+    return {
+        "name": result.name,
+        "arguments": dict(result.arguments),
+        "blocking": result.blocking,
+        "passed": result.passed,
+        "failing": result.failing,
+        "message": result.message,
+        "columns": list(result.columns),
+        "sample": [list(row) for row in result.sample],
+    }
+
+
+def _print(work: Work) -> None:
+    from rich import box
+    from rich.table import Table
+
+    standing = _STANDINGS.get(work.state.value, "not finished")
+    times = ", ".join(map(str, work.intent.intervals))
+    console().print(f"{work.started_at:%Y-%m-%d %H:%M:%S} UTC, {times}: {standing}")
+    for result in work.audits:
+        if result.passed:
+            console().print(f"  {result.name}: passed")
+            continue
+        console().print(f"  {result.message}", style="red" if result.blocking else "yellow")
+        table = Table(box=box.SIMPLE_HEAD)
+        for column in result.columns:
+            table.add_column(column)
+        for row in result.sample:
+            table.add_row(*("NULL" if each is None else str(each) for each in row))
+        if result.sample:
+            console().print(table)
+    branch = _branch(work)
+    if branch:
+        console().print(f"  The refused rows lie in {branch} until the next publication.")

@@ -1,0 +1,109 @@
+"""`vde verify`: the rows in storage against the D-SHAs that were booked."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from pathlib import Path
+from typing import TYPE_CHECKING
+
+import click
+
+from vde_dagster.cli import options
+from vde_dagster.cli.model_choice import chosen, parsed
+from vde_dagster.cli.printing import console, instant, note, print_json
+from vde_dagster.cli.spelling import vde
+from vde_dagster.core.errors import Refused
+
+if TYPE_CHECKING:
+    from vde_dagster.app.binding import Binding
+    from vde_dagster.app.verify import Verified
+    from vde_dagster.core.names import ModelName
+    from vde_dagster.core.verification import Mismatch
+
+
+@click.command("verify", short_help="Compare the rows in storage with their D-SHAs.")
+@click.argument("models", nargs=-1, metavar="[MODEL ...]")
+@options.ENVIRONMENT
+@options.FORMAT
+@options.PROJECT
+@options.WITH_DEBUG
+@click.pass_context
+def command(
+    ctx: click.Context, *, models: tuple[str, ...], environment: str, output: str, folder: Path
+) -> None:
+    """Compute the D-SHAs of an environment's tables from storage again, and compare them.
+
+    Without MODEL, of all models that store rows. Rows that are others than those that were
+    recorded are told by interval, and the exit code is 1. D-SHAs detect change; they are no
+    evidence against somebody who tampers with data on purpose.
+    """
+    from vde_dagster.app.binding import bind_environment
+    from vde_dagster.app.verify import verify
+    from vde_dagster.app.world import VdeProject
+
+    project = VdeProject.load(folder)
+    binding = bind_environment(project.services, environment)
+    if binding is None:
+        raise Refused(f"There is no environment {environment} yet; `vde plan` makes it.")
+    catalog = project.configuration.catalog.name
+    names = [_asked(binding, each, catalog=catalog) for each in models] or None
+    found: list[Verified] = []
+    for each in verify(project.services, binding, names):
+        found.append(each)
+        if output == "text":
+            _print(each)
+    if output == "json":
+        holds = all(each.holds for each in found)
+        facts = [_facts(each) for each in found]
+        print_json({"environment": environment, "holds": holds, "models": facts})
+    elif not found:
+        note(f"Nothing that stores rows holds any yet. `{vde('plan', environment)}` fills it.")
+    if not all(each.holds for each in found):
+        ctx.exit(1)
+
+
+def _asked(binding: Binding, text: str, *, catalog: str) -> ModelName:
+    name = parsed(text, catalog=catalog)
+    if name is None:
+        raise Refused(f"{text!r} is no name of a model; write `schema.model`.")
+    return chosen(binding.graph, name, catalog=catalog, where=binding.environment).name
+
+
+def _print(found: Verified) -> None:
+    table = f"{found.key.model} ({found.key.version[:8]})"
+    if found.missing_table:
+        console().print(f"{table}: its table does not exist", style="red")
+    elif found.mismatches:
+        console().print(f"{table}: not as recorded", style="red")
+        for each in found.mismatches:
+            console().print(f"  {each}")
+    else:
+        console().print(f"{table}: {found.rows} rows as recorded")
+    if found.unknown:
+        count = len(found.unknown)
+        console().print(f"  {count} intervals were hashed by an earlier release: not compared")
+
+
+def _facts(found: Verified) -> dict[str, object]:
+    return {
+        "model": str(found.key.model),
+        "version": found.key.version,
+        "holds": found.holds,
+        "table_exists": not found.missing_table,
+        "rows": found.rows,
+        "entries": found.entries,
+        "entries_not_compared": len(found.unknown),
+        "mismatches": _mismatches(found.mismatches),
+    }
+
+
+def _mismatches(found: Sequence[Mismatch]) -> list[dict[str, object]]:
+    return [
+        {
+            "start": instant(each.interval.start) if each.interval else None,
+            "end": instant(each.interval.end) if each.interval else None,
+            "rows_recorded": each.recorded.rows,
+            "rows_found": each.found.rows,
+        }
+        for each in found
+    ]
