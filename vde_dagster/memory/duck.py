@@ -1,0 +1,58 @@
+"""Spark's SQL over frames, transpiled by sqlglot and run by an in-process DuckDB."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Mapping
+from contextlib import contextmanager
+from typing import TYPE_CHECKING
+
+import pyarrow as pa
+from sqlglot import exp
+
+from vde_dagster.core.errors import EvaluationFailed
+from vde_dagster.memory.frames import Frame
+
+if TYPE_CHECKING:
+    import duckdb
+
+
+@contextmanager
+def connected(frames: Mapping[str, Frame]) -> Iterator[duckdb.DuckDBPyConnection]:
+    """A DuckDB of its own, in UTC, in which frames are views of these names."""
+    import duckdb
+
+    connection = duckdb.connect(":memory:", config={"threads": 1})
+    try:
+        connection.execute("SET TimeZone = 'UTC'")
+        for name, frame in frames.items():
+            connection.register(name, frame.arrow())
+        yield connection
+    finally:
+        connection.close()
+
+
+def in_duck(statement: exp.Expr) -> str:
+    """A statement of Spark's in DuckDB's dialect; the tree may be changed."""
+    for cast in list(statement.find_all(exp.TryCast)):
+        # Spark's CAST fails in ANSI mode; sqlglot knows the old one.
+        if not cast.args.get("safe"):
+            cast.replace(exp.Cast(**cast.args))
+    return statement.sql(dialect="duckdb", identify=True)
+
+
+def result_of(connection: duckdb.DuckDBPyConnection, query: exp.Expr) -> Frame:
+    """The rows of a query of Spark's; the tree may be changed."""
+    return Frame.of(connection.sql(in_duck(query)).to_arrow_table())
+
+
+@contextmanager
+def failures(subject: str) -> Iterator[None]:
+    """Turns what went wrong in DuckDB or Arrow into EvaluationFailed, with its subject."""
+    import duckdb
+
+    try:
+        yield
+    except EvaluationFailed as error:
+        raise EvaluationFailed(f"{subject}: {error}") from error
+    except (duckdb.Error, pa.ArrowException) as error:
+        raise EvaluationFailed(f"{subject}: {str(error).splitlines()[0]}") from error

@@ -1,0 +1,69 @@
+"""Inserting and updating rows by a key, by DuckDB's MERGE (seed 001, *UNIQUE_KEY*)."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING, Final
+
+from sqlglot import exp, parse_one
+
+from vde_dagster.core.errors import EvaluationFailed
+from vde_dagster.core.sql.merge import SOURCE, TARGET, merge_statement, same_key
+from vde_dagster.core.work import MergeRows
+from vde_dagster.memory.catalog import Row
+from vde_dagster.memory.duck import connected, in_duck, result_of
+from vde_dagster.memory.frames import Frame
+
+if TYPE_CHECKING:
+    import duckdb
+
+_HELD: Final = exp.table_("held")
+_NEW: Final = exp.table_("new")
+_MERGED: Final = exp.table_("merged")
+
+
+def merged(held: Frame, new: Frame, write: MergeRows) -> tuple[tuple[Row, ...], tuple[Row, ...]]:
+    """All rows of a table after a merge, and those among them whose key is a new row's.
+
+    Raises:
+        EvaluationFailed: Two new rows have one key; the text names one.
+    """
+    with connected({_HELD.name: held, _NEW.name: new}) as connection:
+        _refuse_shared_keys(connection, write.key)
+        connection.execute(f"CREATE TABLE {_MERGED.name} AS FROM {_HELD.name}")
+        statement = merge_statement(_MERGED, _NEW, write)
+        for assignment in _assignments(statement):
+            assignment.set("table", None)  # DuckDB knows whose they are
+        connection.execute(in_duck(statement))
+        rows = result_of(connection, exp.select("*").from_(_MERGED))
+        of_keys = exp.select(f"{TARGET}.*").from_(exp.alias_(_MERGED, TARGET, table=True))
+        of_keys = of_keys.join(
+            exp.alias_(_NEW, SOURCE, table=True), on=same_key(write.key), join_type="semi"
+        )
+        return rows.rows, result_of(connection, of_keys).rows
+
+
+def _assignments(statement: exp.Merge) -> list[exp.Column]:
+    """The columns that the clauses of a MERGE set."""
+    return [
+        each.this
+        for update in statement.find_all(exp.Update)
+        for each in update.expressions
+        if isinstance(each, exp.EQ) and isinstance(each.this, exp.Column)
+    ]
+
+
+def _refuse_shared_keys(connection: duckdb.DuckDBPyConnection, key: tuple[str, ...]) -> None:
+    keys = [parse_one(each, dialect="spark") for each in key]
+    shown = [exp.cast(each.copy(), "string").as_(f"_{n}") for n, each in enumerate(keys)]
+    count = exp.Count(this=exp.Star())
+    query = exp.select(*shown, count.as_("_count")).from_(_NEW).group_by(*keys)
+    found = result_of(connection, query.having(exp.GT(this=count.copy(), expression=_ONE)))
+    for *values, rows in found.rows[:1]:
+        told = ", ".join("NULL" if each is None else str(each) for each in values)
+        raise EvaluationFailed(
+            f"rows share the key ({', '.join(key)}) = ({told}): {rows} of them. A key has one row "
+            "at most; group the rows in the query, or name more columns in unique_key"
+        )
+
+
+_ONE: Final = exp.Literal.number(1)

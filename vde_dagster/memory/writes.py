@@ -1,0 +1,165 @@
+"""What each write makes of the rows of a table in memory; the same as on Iceberg, row for row."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+from datetime import datetime
+from itertools import compress
+from typing import Final, assert_never
+
+from vde_dagster.core.dsha import RowSum
+from vde_dagster.core.errors import EvaluationFailed
+from vde_dagster.core.intervals import Interval
+from vde_dagster.core.model import PartitionField
+from vde_dagster.core.time_formats import ISO_DATE, TimeFormat
+from vde_dagster.core.work import (
+    AppendRows,
+    AppendToIntervals,
+    KeepHistory,
+    MergeRows,
+    OverwriteIntervals,
+    ReplacePartitions,
+    ReplaceTable,
+    TimeAxisSpec,
+    Write,
+)
+from vde_dagster.memory.catalog import Row, instant_of
+from vde_dagster.memory.frames import Frame, sum_of
+from vde_dagster.memory.histories import kept
+from vde_dagster.memory.merging import merged
+from vde_dagster.memory.partitions import partitions_of
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Written:
+    """The table's rows after a write, those that were processed, and the intervals' sums.
+
+    ``only_adds`` is whether all rows from before are there still, as they were.
+    """
+
+    rows: tuple[Row, ...]
+    processed: tuple[Row, ...]
+    sums: Mapping[Interval, RowSum]
+    only_adds: bool = False
+
+
+def written(  # noqa: PLR0911 - one for each write
+    held: Frame, new: Frame, write: Write, *, layout: Sequence[PartitionField]
+) -> Written:
+    """What a write makes of a table.
+
+    Args:
+        held: The table's rows.
+        new: The rows to write, in the table's columns.
+        write: How.
+        layout: How the table is partitioned.
+
+    Raises:
+        EvaluationFailed: The rows do not fit the write, such as two rows of one key.
+    """
+    match write:
+        case ReplaceTable():
+            sums = {write.interval: sum_of(new.rows)}
+            return Written(rows=new.rows, processed=new.rows, sums=sums)
+        case OverwriteIntervals():
+            return _overwritten(held, new, write)
+        case AppendToIntervals():
+            return _appended(held, new, write)
+        case AppendRows():
+            sums = {write.interval: sum_of(new.rows)}
+            return Written(
+                rows=(*held.rows, *new.rows), processed=new.rows, sums=sums, only_adds=True
+            )
+        case MergeRows():
+            rows, processed = merged(held, new, write)
+            return _changed(held, rows, processed, write.interval)
+        case ReplacePartitions():
+            return _partitions_replaced(held, new, write, layout)
+        case KeepHistory():
+            rows, processed = kept(held, new, write)
+            return _changed(held, rows, processed, write.interval)
+        case _:
+            assert_never(write)
+
+
+def _overwritten(held: Frame, new: Frame, write: OverwriteIntervals) -> Written:
+    kept = compress(held.rows, (not each for each in _are_inside(held, write)))
+    rows, sums = _of_intervals(new, write)
+    return Written(rows=(*kept, *rows), processed=rows, sums=sums)
+
+
+def _appended(held: Frame, new: Frame, write: AppendToIntervals) -> Written:
+    rows, sums = _of_intervals(new, write)
+    return Written(rows=(*held.rows, *rows), processed=rows, sums=sums, only_adds=True)
+
+
+def _partitions_replaced(
+    held: Frame, new: Frame, write: ReplacePartitions, layout: Sequence[PartitionField]
+) -> Written:
+    replaced = set(partitions_of(new, layout))
+    stays = (each not in replaced for each in partitions_of(held, layout))
+    rows = (*compress(held.rows, stays), *new.rows)
+    return _changed(held, rows, new.rows, write.interval)
+
+
+def _changed(
+    held: Frame, rows: tuple[Row, ...], processed: tuple[Row, ...], interval: Interval
+) -> Written:
+    """What changes a table's sum, which is booked for the interval."""
+    sums = {interval: sum_of(rows) - sum_of(held.rows)}
+    return Written(rows=rows, processed=processed, sums=sums)
+
+
+def _of_intervals(
+    frame: Frame, write: OverwriteIntervals | AppendToIntervals
+) -> tuple[tuple[Row, ...], dict[Interval, RowSum]]:
+    """The rows that lie in the intervals of a write, and the sum of each of its units."""
+    unit = write.axis.unit
+    try:
+        units = [cell for each in write.intervals for cell in unit.cells(each)]
+    except ValueError as error:
+        raise EvaluationFailed(str(error)) from error
+    inside = _are_inside(frame, write)
+    rows = tuple(compress(frame.rows, inside))
+    by_unit: dict[Interval, list[Row]] = {each: [] for each in units}
+    times = compress(frame.values(write.axis.column), inside)
+    for row, value in zip(rows, times, strict=True):
+        instant = _instant(value, write.axis)
+        if instant is None:
+            raise EvaluationFailed(f"a row has no {write.axis.column} that is a time")
+        start = unit.floor(instant)
+        by_unit[Interval(start, unit.following(start))].append(row)
+    return rows, {each: sum_of(found) for each, found in by_unit.items()}
+
+
+def _are_inside(frame: Frame, write: OverwriteIntervals | AppendToIntervals) -> list[bool]:
+    """Of each row, whether its time lies in one of the intervals."""
+    return [
+        any(_lies_in(value, each, write.axis) for each in write.intervals)
+        for value in frame.values(write.axis.column)
+    ]
+
+
+def _lies_in(value: object, interval: Interval, axis: TimeAxisSpec) -> bool:
+    if axis.type not in _TEXTS:
+        instant = instant_of(value)
+        return instant is not None and interval.start <= instant < interval.end
+    written = TimeFormat(axis.format or ISO_DATE)
+    low, high = (written.write(written.grain.ceil(each)) for each in (interval.start, interval.end))
+    match value:
+        case str():
+            return low <= value < high
+        case int():
+            return int(low) <= value < int(high)
+        case _:
+            return False
+
+
+def _instant(value: object, axis: TimeAxisSpec) -> datetime | None:
+    if axis.type not in _TEXTS:
+        return instant_of(value)
+    return TimeFormat(axis.format or ISO_DATE).read(str(value))
+
+
+_TEXTS: Final = ("string", "bigint")
