@@ -244,3 +244,28 @@ def test_each_side_is_read_once_and_closed_rows_only_where_keys_may_come_back(
     )
     inputs = [each.name for each in statement.find_all(exp.Table) if not each.name.startswith("_")]
     assert sorted(inputs) == sorted(reads)
+
+
+def test_a_star_does_not_compare_what_the_query_does_not_return_any_more() -> None:
+    """A column that a table keeps has NULL in new rows; that is no change."""
+    statement = written_rows(
+        replace(COLUMN, compared=("*",)),
+        ("id", "name", "dropped"),
+        Sides(source="s", open="o", closed="c"),
+        execution_time=day(2),
+        is_first=False,
+        returned=("id", "name"),
+    )
+    for name, rows in {
+        "s": "(1, 'a', NULL::TEXT), (2, 'b', NULL)",
+        "o": "(1, 'a', 'x', DATE '2020-01-01', NULL::DATE), (2, 'a', 'y', DATE '2020-01-01', NULL)",
+        "c": "(9, 'a', 'x', DATE '2020-01-01', DATE '2020-01-02')",
+    }.items():
+        columns = "id, name, dropped" + ("" if name == "s" else ", valid_from, valid_to")
+        database().execute(
+            f"CREATE OR REPLACE TEMP TABLE {name} AS FROM (VALUES {rows}) t({columns})"
+        )
+    found = database().sql(statement.sql("duckdb")).fetchall()
+    assert ordered([row[:3] for row in found]) == ordered(
+        [(1, "a", "x"), (2, "a", "y"), (2, "b", None)]
+    )

@@ -36,6 +36,9 @@ from vde_dagster.core.intervals import EPOCH
 from vde_dagster.core.kind import EVERY_COLUMN
 from vde_dagster.core.sql.macros import timestamp_literal
 
+SHARED_KEY: Final = "rows share the key ("
+"""How the text begins that says of a source that several of its rows have one key."""
+
 _OPEN, _SOURCE, _CLOSED = range(3)
 _SIDE: Final = "_vde_side"
 _KEY: Final = "_vde_key_{}"
@@ -81,7 +84,7 @@ class History:
             raise ValueError("a history tells changes by a time or by columns")
 
     def compared_among(self, columns: Iterable[str]) -> tuple[str, ...]:
-        """The columns that are compared, out of those of the query."""
+        """The columns that are compared, where the query returns these."""
         if EVERY_COLUMN not in self.compared:
             return self.compared
         keys = {each.name.lower() for each in self.keys() if isinstance(each, exp.Column)}
@@ -101,8 +104,7 @@ class Sides:
     """The names of the tables that an evaluation reads, each of them once.
 
     ``source`` has the query's columns. ``open`` and ``closed`` have those of the history: its rows
-    without and with a valid_to; ``closed`` may be more rows than that, or none at all, where
-    `written_rows` is not asked to read it.
+    without and with a valid_to; `written_rows` says when it reads the closed ones.
     """
 
     source: str
@@ -117,6 +119,7 @@ def written_rows(
     *,
     execution_time: datetime,
     is_first: bool,
+    returned: Sequence[str] | None = None,
     fail: str = "raise_error",
 ) -> exp.Select:
     """The rows that take the place of a history's open rows.
@@ -127,10 +130,12 @@ def written_rows(
 
     Args:
         history: How the history is kept.
-        columns: The query's columns, in the history's order.
+        columns: The history's columns, without valid_from and valid_to.
         sides: What to read.
         execution_time: When the evaluation was asked for.
         is_first: Whether the history has no rows yet.
+        returned: Those of them that the query returns, if it does not return all of them any more;
+            ``*`` compares no other.
         fail: The engine's function that fails with a text. It is called with `shared_key` of the
             first such key where the source has several rows of one key.
     """
@@ -141,7 +146,7 @@ def written_rows(
     return (
         _final(history, columns, now, fail)
         .with_("_vde_rows", stacked)
-        .with_("_vde_paired", _paired(history, columns))
+        .with_("_vde_paired", _paired(history, columns if returned is None else returned))
         .with_("_vde_started", _star("_vde_paired", start.as_(_name(_START))))
         .with_("_vde_ended", _star("_vde_started", _of_key(history, exp.Max, _START, _SUCCEEDED)))
     )
@@ -174,7 +179,7 @@ def shared_key(history: History, keys: Sequence[str], *, limit: int) -> str:
 
 
 def _shared(history: History) -> str:
-    return f"rows share the key ({', '.join(history.key)}) = "
+    return f"{SHARED_KEY}{', '.join(history.key)}) = "
 
 
 def open_rows(history: History) -> exp.Expr:

@@ -59,6 +59,8 @@ class Branch:
         self.spark = spark
         self.staging = staging
         self.head: int | None = staging.base
+        self.held = 0
+        """How many rows lie on the branch."""
         self._name = branch_name(staging.work_id)
         self._load = load
         self._table = _identifiers(catalog, staging.target.table)
@@ -86,7 +88,8 @@ class Branch:
                 f"ALTER TABLE {self.table} CREATE OR REPLACE BRANCH {quoted} "
                 f"AS OF VERSION {self.staging.base:d}"
             )
-        self.head = self._recorded().snapshot_id
+        recorded = self._recorded()
+        self.head, self.held = recorded.snapshot_id, recorded.total
 
     def clear(self) -> None:
         """Remove all rows; a commit of metadata alone."""
@@ -105,7 +108,7 @@ class Branch:
         conf = self.spark.conf
         conf.set(_SNAPSHOT_PROPERTY, self.staging.work_id)
         try:
-            self.spark.sql(statement.sql("spark"))
+            self.spark.sql(statement.sql("spark", identify=True))
         finally:
             conf.unset(_SNAPSHOT_PROPERTY)
 
@@ -114,7 +117,7 @@ class Branch:
         recorded = self._recorded()
         if recorded.snapshot_id == self.head:
             return Commit()
-        self.head = recorded.snapshot_id
+        self.head, self.held = recorded.snapshot_id, recorded.total
         return Commit(added=recorded.added, removed=recorded.removed)
 
     def rows(self) -> DataFrame:
@@ -187,13 +190,15 @@ class Branch:
         ref = metadata.refs.get(self._name)
         snapshot = metadata.snapshot_by_id(ref.snapshot_id) if ref is not None else None
         if snapshot is None:
-            return _Recorded(snapshot_id=None, added=0, removed=0)
+            return _Recorded(snapshot_id=None, added=0, removed=0, total=0)
         summary = snapshot.summary
-        added, removed = (
+        added, removed, rows = (
             int((summary[key] if summary is not None else None) or 0)
-            for key in ("added-records", "deleted-records")
+            for key in ("added-records", "deleted-records", "total-records")
         )
-        return _Recorded(snapshot_id=snapshot.snapshot_id, added=added, removed=removed)
+        return _Recorded(
+            snapshot_id=snapshot.snapshot_id, added=added, removed=removed, total=rows
+        )
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -203,6 +208,7 @@ class _Recorded:
     snapshot_id: int | None
     added: int
     removed: int
+    total: int
 
 
 def names_of(frame: DataFrame) -> Sequence[str]:

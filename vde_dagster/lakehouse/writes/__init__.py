@@ -7,12 +7,14 @@ from typing import TYPE_CHECKING, assert_never
 from vde_dagster.core.work import (
     AppendRows,
     AppendToIntervals,
+    KeepHistory,
     MergeRows,
     OverwriteIntervals,
     ReplacePartitions,
     ReplaceTable,
     Write,
 )
+from vde_dagster.lakehouse.writes.history import keep_history, with_validity
 from vde_dagster.lakehouse.writes.intervals import append_to_intervals, overwrite_intervals
 from vde_dagster.lakehouse.writes.merging import merge_rows
 from vde_dagster.lakehouse.writes.partitions import replace_partitions
@@ -25,7 +27,14 @@ if TYPE_CHECKING:
     from vde_dagster.lakehouse.writes.written import Written
 
 
-def carry_out(branch: Branch, frame: DataFrame, write: Write) -> Written:
+def completed(frame: DataFrame, write: Write) -> DataFrame:
+    """The rows of a query with the columns that the write adds to them."""
+    return with_validity(frame, write.history) if isinstance(write, KeepHistory) else frame
+
+
+def carry_out(  # noqa: PLR0911 - one line for each write
+    branch: Branch, frame: DataFrame, write: Write
+) -> Written:
     """Write a frame, whose columns are the table's in order, to a branch.
 
     Raises:
@@ -44,5 +53,7 @@ def carry_out(branch: Branch, frame: DataFrame, write: Write) -> Written:
             return replace_partitions(branch, frame, write)
         case AppendRows():
             return append_rows(branch, frame, write)
+        case KeepHistory():
+            return keep_history(branch, frame, write)
         case _:
             assert_never(write)

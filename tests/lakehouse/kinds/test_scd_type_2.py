@@ -1,0 +1,274 @@
+"""Histories on Spark and Iceberg: the seed's tables row for row, and which files a load writes."""
+
+from __future__ import annotations
+
+import random
+import uuid
+from collections.abc import Sequence
+from dataclasses import dataclass, replace
+from datetime import UTC, date, datetime, timedelta
+from decimal import Decimal
+from typing import TYPE_CHECKING, Final
+
+import pytest
+from sqlglot import exp
+
+from tests.core.history_reference import Record, Rules, look
+from tests.core.history_tables import (
+    BY_COLUMN,
+    BY_TIME,
+    OF_SNAPSHOTS,
+    SNAPSHOTS,
+    Load,
+    Row,
+    instant,
+    printed,
+)
+from tests.core.kept_history import COLUMN, TIME, day, ordered
+from vde_dagster.core.dsha import Column, RowSum, total
+from vde_dagster.core.errors import EvaluationFailed
+from vde_dagster.core.history import History
+from vde_dagster.core.intervals import Interval
+from vde_dagster.core.model import PartitionField, Storage, Transform
+from vde_dagster.core.names import ModelName
+from vde_dagster.core.snapshot import VersionKey
+from vde_dagster.core.work import KeepHistory, Part, SqlRows, Staged, Staging
+from vde_dagster.lakehouse.iceberg_catalog import IcebergCatalog, open_iceberg_catalog
+from vde_dagster.lakehouse.spark_engine import SparkEngine
+
+if TYPE_CHECKING:
+    from pyspark.sql import SparkSession
+
+    from tests.conftest import SparkLake
+
+TYPES: Final = {
+    "id": "int",
+    "name": "string",
+    "price": "decimal(10,2)",
+    "some_value": "int",
+    "ds": "timestamp",
+    "updated_at": "timestamp",
+}
+CLOSED: Final = Storage(
+    partitioned_by=(PartitionField(column="valid_to", transform=Transform.YEARS),)
+)
+
+
+@dataclass
+class Lake:
+    """A history of its own on the shared session."""
+
+    spark: SparkSession
+    engine: SparkEngine
+    catalog: IcebergCatalog
+    key: VersionKey
+
+    def load(
+        self,
+        history: History,
+        columns: Sequence[str],
+        *sources: Sequence[Row],
+        at: datetime,
+        storage: Storage = CLOSED,
+    ) -> Staged:
+        """Look at sources, one after the other, in one unit of work, and publish."""
+        table = self.catalog.table(self.key.table)
+        staging = Staging(
+            work_id=uuid.uuid4().hex,
+            target=self.key,
+            base=table.iceberg_snapshot_id if table else None,
+            parts=tuple(
+                Part(
+                    rows=SqlRows(sql=query(columns, rows)),
+                    inputs={},
+                    write=KeepHistory(interval=days(number), history=history, execution_time=at),
+                )
+                for number, rows in enumerate(sources)
+            ),
+            storage=storage,
+        )
+        staged = self.engine.stage(staging)
+        assert staged.iceberg_snapshot_id is not None
+        self.catalog.publish(self.key.table, base=staging.base, staged=staged.iceberg_snapshot_id)
+        return staged
+
+    def rows(self) -> list[Row]:
+        _, found = self.engine.fetch(f"SELECT * FROM {self.key.table}", limit=10_000)
+        return [tuple(each) for each in found]
+
+    def closed_files(self) -> set[str]:
+        """The data files that hold closed rows."""
+        name = f"lake.{self.key.table}"
+        found = self.spark.sql(
+            f"SELECT DISTINCT _file FROM {name} WHERE valid_to IS NOT NULL"
+        ).collect()
+        return {row["_file"] for row in found}
+
+
+def days(number: int) -> Interval:
+    return Interval(day(1) + timedelta(days=number), day(2) + timedelta(days=number))
+
+
+def query(columns: Sequence[str], rows: Sequence[Row]) -> str:
+    """Rows as a query that states the type of every value."""
+    written = rows or [(None,) * len(columns)]
+    selects = [
+        exp.select(
+            *(
+                exp.cast(value_of(cell), exp.DataType.build(TYPES[name], dialect="spark")).as_(name)
+                for name, cell in zip(columns, row, strict=True)
+            )
+        ).sql("spark")
+        for row in written
+    ]
+    return " UNION ALL ".join(selects) if rows else f"SELECT * FROM ({selects[0]}) WHERE FALSE"
+
+
+def value_of(cell: object) -> exp.Expr:
+    return exp.null() if cell is None else exp.Literal.string(str(cell))
+
+
+@pytest.fixture
+def lake(spark: SparkSession, spark_lake: SparkLake) -> Lake:
+    catalog = open_iceberg_catalog(
+        spark_lake.catalog,
+        {
+            "type": "sql",
+            "uri": f"sqlite:///{spark_lake.database}",
+            "warehouse": str(spark_lake.warehouse),
+        },
+    )
+    return Lake(
+        spark=spark,
+        engine=SparkEngine(lambda: spark, spark_lake.catalog, lambda: catalog),
+        catalog=IcebergCatalog(catalog),
+        key=VersionKey(ModelName(f"h{uuid.uuid4().hex[:8]}", "menu"), uuid.uuid4().hex[:16]),
+    )
+
+
+@pytest.mark.parametrize("history,loads", [(TIME, BY_TIME), (COLUMN, BY_COLUMN)])
+def test_the_loads_of_the_menu_give_the_printed_tables(
+    lake: Lake, history: History, loads: list[Load]
+) -> None:
+    """No file with closed rows is ever written again, and what is booked is the table's change."""
+    columns, _ = printed(loads[0][1])
+    booked = RowSum()
+    files: set[str] = set()
+    for at, source, expected in loads:
+        staged = lake.load(history, columns, printed(source)[1], at=instant(at))
+        assert ordered(lake.rows()) == ordered(printed(expected)[1])
+        closed = lake.closed_files()
+        assert files <= closed
+        files = closed
+        booked += total(staged.sums[0].values())
+    assert files
+    assert [each.name for each in staged.columns] == [*columns, "valid_from", "valid_to"]
+    assert booked.rows == len(lake.rows())
+    again = lake.load(history, columns, printed(source)[1], at=instant(at))
+    assert again.sums == ({days(0): RowSum()},)
+    assert lake.closed_files() == files
+
+
+def test_snapshots_of_days_one_after_the_other_give_the_printed_table(lake: Lake) -> None:
+    history = replace(TIME, updated_at="ds", compared=("some_value",), closes_missing=False)
+    columns, rows = printed(SNAPSHOTS)
+    staged = lake.load(
+        history, columns, *([row] for row in rows), at=datetime(2025, 6, 1, tzinfo=UTC)
+    )
+    assert ordered(lake.rows()) == ordered(printed(OF_SNAPSHOTS)[1])
+    assert [sums[days(number)].rows for number, sums in enumerate(staged.sums)] == [1, 1, 1, 0]
+
+
+def test_any_history_is_the_one_that_is_kept_by_hand(lake: Lake) -> None:
+    """Composite keys with NULL, out of order, gone and back, without times; an empty load, too."""
+    columns = ("some_value", "id", "name", "updated_at")
+    rules = Rules(
+        key=("some_value", "id"),
+        updated_at="updated_at",
+        compared=None,
+        from_epoch=True,
+        closes_missing=True,
+    )
+    history = replace(TIME, key=("some_value", "id"))
+    chance = random.Random("by hand")
+    records: list[Record] = []
+    sources = [some_rows(chance), some_rows(chance), [], some_rows(chance), some_rows(chance)]
+    lake.load(history, columns, *sources[:2], at=day(3))
+    for number, source in enumerate(sources):
+        at = day(3) if number < 2 else day(1) + timedelta(hours=30 * number)
+        if number >= 2:
+            lake.load(history, columns, source, at=at)
+        values = [dict(zip(columns, row, strict=True)) for row in source]
+        records = look(records, values, at, rules, is_first=number == 0)
+    expected: list[Row] = [
+        (*(each.values[name] for name in columns), each.valid_from, each.valid_to)
+        for each in records
+    ]
+    assert ordered(lake.rows()) == ordered(expected)
+
+
+def some_rows(chance: random.Random) -> list[Row]:
+    names, times = [None, "a", "b"], [None, *map(day, range(1, 6))]
+    return [
+        (number, key, chance.choice(names), chance.choice(times))
+        for number in range(25)
+        for key in chance.sample([None, 1, 2], chance.randint(0, 3))
+    ]
+
+
+def test_rows_that_share_a_key_are_an_error_that_names_some(lake: Lake) -> None:
+    columns = ("id", "name", "price")
+    first = [(1, "a", Decimal(1)), (2, "b", Decimal(2))]
+    lake.load(COLUMN, columns, first, at=day(1))
+    copies = [(number, "x", Decimal(9)) for number in [*range(10, 17), None] for _ in range(2)]
+    with pytest.raises(EvaluationFailed) as caught:
+        lake.load(COLUMN, columns, [*first, *copies], at=day(2))
+    assert "rows share the key (id) = (10), (11), (12), (13), (14) and others. A key" in str(
+        caught.value
+    )
+    # Where nothing else changes, two rows that are there already are as wrong.
+    with pytest.raises(EvaluationFailed, match=r"share the key \(id\) = \(1\)\. A key"):
+        lake.load(COLUMN, columns, [*first, first[0]], at=day(2))
+    assert len(lake.rows()) == len(first)
+
+
+@pytest.mark.parametrize("time_type,as_type", [("timestamp_ntz", "naive"), ("date", "date")])
+def test_validity_has_the_names_and_types_that_were_asked_for_behind_own_partitions(
+    lake: Lake, time_type: str, as_type: str
+) -> None:
+    history = replace(
+        TIME,
+        key=("lower(`Name`)",),
+        valid_from=Column(name="began", type=time_type),
+        valid_to=Column(name="ended", type=time_type),
+    )
+    storage = Storage(
+        partitioned_by=(
+            PartitionField(column="id", transform=Transform.BUCKET, argument=2),
+            PartitionField(column="ended", transform=Transform.YEARS),
+        )
+    )
+    columns = ("id", "name", "updated_at")
+    loads: list[list[Row]] = [
+        [(1, "a", day(1)), (2, "b", day(1))],
+        [(1, "A", day(2, 5)), (2, "b", day(1))],
+        [(1, "A", day(2, 5))],
+    ]
+    for number, source in enumerate(loads, start=1):
+        staged = lake.load(history, columns, source, at=day(number, 11), storage=storage)
+
+    def shown(at: datetime) -> object:
+        return date(at.year, at.month, at.day) if as_type == "date" else at.replace(tzinfo=None)
+
+    epoch = datetime(1970, 1, 1, tzinfo=UTC)
+    assert ordered(lake.rows()) == ordered(
+        [
+            (1, "a", day(1), shown(epoch), shown(day(2, 5))),
+            (1, "A", day(2, 5), shown(day(2, 5)), None),
+            (2, "b", day(1), shown(epoch), shown(day(3, 11))),
+        ]
+    )
+    assert [(each.name, each.type) for each in staged.columns[-2:]] == [
+        ("began", time_type),
+        ("ended", time_type),
+    ]

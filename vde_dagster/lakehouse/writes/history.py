@@ -1,0 +1,108 @@
+"""Keeping the history of rows (seed 001, *SCD Type 2*): the open rows are replaced in one commit.
+
+Open and closed rows lie in different partitions, hence in different files. So what is written are
+the open rows and those that were closed just now; files of older history are never written again.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from contextlib import contextmanager
+from typing import TYPE_CHECKING, Final
+
+from pyspark.sql import functions as F  # noqa: N812 - the name that Spark's documentation uses
+from sqlglot import exp
+
+from vde_dagster.core.errors import EvaluationFailed
+from vde_dagster.core.history import (
+    SHARED_KEY,
+    History,
+    Sides,
+    duplicate_keys,
+    open_rows,
+    shared_key,
+    written_rows,
+)
+from vde_dagster.core.work import KeepHistory
+from vde_dagster.lakehouse.evaluation import first_useful_line
+from vde_dagster.lakehouse.tables import quoted
+from vde_dagster.lakehouse.writes.written import Written, changed_sum
+
+if TYPE_CHECKING:
+    from pyspark.sql import DataFrame
+
+    from vde_dagster.lakehouse.branch import Branch
+
+_NAMED: Final = 5
+"""How many of the keys that several rows have are named."""
+
+
+def with_validity(frame: DataFrame, history: History) -> DataFrame:
+    """The rows of a query with the columns that the history adds, which are NULL still."""
+    added = [
+        F.lit(None).cast(each.type).alias(each.name)
+        for each in (history.valid_from, history.valid_to)
+    ]
+    return frame.select("*", *added)
+
+
+def keep_history(branch: Branch, frame: DataFrame, write: KeepHistory) -> Written:
+    """Close the rows that changed or are gone, and open new ones.
+
+    The source is read once, the open rows are, and of closed rows no more than keys and times.
+
+    Args:
+        branch: Where to write.
+        frame: The source's rows, as `with_validity` gives them.
+        write: How the history is kept, and when it was asked for.
+
+    Raises:
+        EvaluationFailed: Two rows of the source have one key; the text names some keys.
+    """
+    before, history = branch.head, write.history
+    is_open = F.expr(open_rows(history).sql("spark"))
+    held = branch.rows()
+    with (
+        branch.view(frame, "source") as source,
+        branch.view(held.where(is_open), "open") as still_open,
+        branch.view(held.where(~is_open), "closed") as closed,
+    ):
+        own = _own_columns(frame, history)
+        returned = branch.staging.returned
+        statement = written_rows(
+            history,
+            own,
+            Sides(source=source.name, open=still_open.name, closed=closed.name),
+            execution_time=write.execution_time,
+            is_first=branch.held == 0,
+            returned=[each for each in own if each.lower() in returned] if returned else None,
+        )
+        rows = branch.spark.sql(statement.sql("spark"))
+        with _naming_shared_keys(branch, history, source):
+            branch.writer(rows.select(*map(quoted, frame.columns))).overwrite(is_open)
+    branch.committed()
+    return Written(
+        rows=branch.inserted_since(before),
+        sums={write.interval: changed_sum(branch, before)},
+    )
+
+
+def _own_columns(frame: DataFrame, history: History) -> list[str]:
+    """The columns that the history does not add itself."""
+    added = {history.valid_from.name.lower(), history.valid_to.name.lower()}
+    return [name for name in frame.columns if name.lower() not in added]
+
+
+@contextmanager
+def _naming_shared_keys(branch: Branch, history: History, source: exp.Table) -> Iterator[None]:
+    """Looks for more such keys where a write failed for one; only then is the source read again."""
+    try:
+        yield
+    except Exception as error:
+        if SHARED_KEY not in first_useful_line(error):
+            raise
+        query = duplicate_keys(history, source.name, limit=_NAMED + 1)
+        keys = [row["key"] for row in branch.spark.sql(query.sql("spark")).collect()]
+        if not keys:  # a source that is not the same twice
+            raise
+        raise EvaluationFailed(shared_key(history, keys, limit=_NAMED)) from error

@@ -1,0 +1,66 @@
+"""Keeping the history of rows (seed 001, *SCD Type 2*), by the statement that Spark runs."""
+
+from __future__ import annotations
+
+from typing import Final
+
+from vde_dagster.core.errors import EvaluationFailed
+from vde_dagster.core.history import (
+    Sides,
+    duplicate_keys,
+    shared_key,
+    written_rows,
+)
+from vde_dagster.core.work import KeepHistory
+from vde_dagster.memory.catalog import Row
+from vde_dagster.memory.duck import connected, result_of
+from vde_dagster.memory.frames import Frame
+
+_SIDES: Final = Sides(source="source", open="held_open", closed="held_closed")
+_NAMED: Final = 5
+
+
+def kept(held: Frame, new: Frame, write: KeepHistory) -> tuple[tuple[Row, ...], tuple[Row, ...]]:
+    """All rows of a history after its source was looked at, and those that were written for it.
+
+    Args:
+        held: The history's rows.
+        new: The source's rows, in the history's columns; what they say of validity is not read.
+        write: How the history is kept, and when it was asked for.
+
+    Raises:
+        EvaluationFailed: Two rows of the source have one key; the text names some keys.
+    """
+    history = write.history
+    names = [each.name for each in held.columns]
+    added = {history.valid_from.name.lower(), history.valid_to.name.lower()}
+    own = [name for name in names if name.lower() not in added]
+    is_open = [each is None for each in held.values(history.valid_to.name)]
+    closed = [row for row, still in zip(held.rows, is_open, strict=True) if not still]
+    open_now = [row for row, still in zip(held.rows, is_open, strict=True) if still]
+    frames = {
+        _SIDES.source: new,
+        _SIDES.open: Frame(held.columns, open_now),
+        _SIDES.closed: Frame(held.columns, closed),
+    }
+    with connected(frames) as connection:
+        found = result_of(connection, duplicate_keys(history, _SIDES.source, limit=_NAMED + 1))
+        if found.rows:
+            keys = [str(key) for key, _ in found.rows]
+            raise EvaluationFailed(shared_key(history, keys, limit=_NAMED))
+        statement = written_rows(
+            history,
+            own,
+            _SIDES,
+            execution_time=write.execution_time,
+            is_first=not held.rows,
+            fail="error",
+        )
+        written = result_of(connection, statement).selected(names).rows
+    return (*closed, *written), written
+
+
+def with_validity(frame: Frame, write: KeepHistory) -> Frame:
+    """The rows of a query with the columns that the history adds, which are NULL still."""
+    added = (write.history.valid_from, write.history.valid_to)
+    return Frame((*frame.columns, *added), [(*row, None, None) for row in frame.rows])
