@@ -81,6 +81,7 @@ class VdeProject:
             clock_sources=self.configuration.clock_sources,
             naming=self.configuration.naming,
             models=self.models,
+            algorithm=self.configuration.dsha_algorithm,
         )
 
     @cached_property

@@ -13,6 +13,7 @@ from sqlglot.dialects.dialect import Dialect
 
 from vde_dagster.core.cron import CronInvalid, unit_of
 from vde_dagster.core.decisions import Mode
+from vde_dagster.core.dsha import ALGORITHMS, DEFAULT_ALGORITHM
 from vde_dagster.core.errors import Place, Problem, ProjectInvalid
 from vde_dagster.core.intervals import parse_instant
 from vde_dagster.core.names import (
@@ -34,6 +35,7 @@ _KEYS: Final = (
     "categorize",
     "clock",
     "defaults",
+    "dsha_algorithm",
     "environment_suffix_target",
     "environments",
     "name",
@@ -97,6 +99,7 @@ class Configuration:
     """A project's settings. ``folder`` is absolute; state lies in its ``.vde`` by default.
 
     ``strict_columns`` makes it breaking to remove or change a column that no model reads.
+    ``dsha_algorithm`` is what rows are hashed with.
     ``categorize_in`` are the environments with a mode of their own. ``outside_variables`` are the
     names of variables whose value is that of an environment variable, or has one in it.
     """
@@ -112,6 +115,7 @@ class Configuration:
     variables: Mapping[str, object] = field(default_factory=dict)
     suffix_target: SuffixTarget = SuffixTarget.SCHEMA
     strict_columns: bool = False
+    dsha_algorithm: str = DEFAULT_ALGORITHM
     categorize: Mode = Mode.AUTOMATIC
     categorize_in: Mapping[str, Mode] = field(default_factory=dict)
     outside_variables: frozenset[str] = frozenset()
@@ -201,6 +205,7 @@ def _configuration(root: Entry, folder: Path, reader: Reader) -> Configuration:
         variables=_variables(keys.get("variables"), reader),
         suffix_target=_suffix_target(keys.get("environment_suffix_target"), catalog, reader),
         strict_columns=reader.flag(keys.get("strict_columns"), default=False),
+        dsha_algorithm=_algorithm(keys.get("dsha_algorithm"), reader),
         categorize=read_mode(keys.get("categorize"), reader) or Mode.AUTOMATIC,
         categorize_in=modes,
         outside_variables=_outside(keys.get("variables")),
@@ -313,6 +318,15 @@ def _suffix_target(entry: Entry | None, catalog: CatalogSettings, reader: Reader
         message = f"environments cannot have catalogs named after {catalog.name!r}: it {why}"
         reader.add(entry.place, message, "Use schema or table, or another name of the catalog.")
     return target
+
+
+def _algorithm(entry: Entry | None, reader: Reader) -> str:
+    written = reader.text(entry, DEFAULT_ALGORITHM)
+    if entry is not None and written not in ALGORITHMS:
+        message = f"no D-SHA is computed with {written!r}"
+        reader.add(entry.place, message, f"Use one of {', '.join(ALGORITHMS)}.")
+        return DEFAULT_ALGORITHM
+    return written
 
 
 def _variables(entry: Entry | None, reader: Reader) -> dict[str, object]:
