@@ -1,0 +1,124 @@
+"""Audits of staged rows on Spark: one query counts what fails of all of them.
+
+Only where one fails a second query gets some of its rows (DESIGN.md section 4.4).
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Mapping, Sequence
+from contextlib import contextmanager
+from typing import TYPE_CHECKING, Final, cast
+from uuid import uuid4
+
+from pyspark.sql import functions as F  # noqa: N812 - the name that Spark's documentation uses
+from pyspark.sql.types import (
+    BinaryType,
+    BooleanType,
+    ByteType,
+    DataType,
+    DoubleType,
+    FloatType,
+    IntegerType,
+    LongType,
+    ShortType,
+    StringType,
+)
+
+from vde_dagster.core.audits.queries import counting, failing_rows, reading
+from vde_dagster.core.audits.results import failed, passed
+from vde_dagster.core.audits.values import (
+    MOST_SAMPLE_ROWS,
+    SAMPLE_ROWS,
+    Audit,
+    AuditResult,
+)
+from vde_dagster.core.names import ModelName, TableName
+from vde_dagster.core.sql.rendering import spark_text, with_own_names
+
+if TYPE_CHECKING:
+    from pyspark.sql import Column, DataFrame, SparkSession
+    from sqlglot import exp
+
+_KEPT: Final = (
+    BooleanType,
+    ByteType,
+    DoubleType,
+    FloatType,
+    IntegerType,
+    LongType,
+    ShortType,
+    StringType,
+)
+"""Types whose values come to Python as they are; the others come as Spark writes them."""
+
+
+def run_audits(
+    spark: SparkSession,
+    rows: DataFrame,
+    audits: Sequence[Audit],
+    inputs: Mapping[ModelName, str],
+    *,
+    sample_rows: int = SAMPLE_ROWS,
+) -> tuple[AuditResult, ...]:
+    """What some audits find among staged rows. Nothing is run where there are no audits.
+
+    Args:
+        spark: The session in which ``rows`` and the temporary views are.
+        rows: Exactly what was processed, as it lies on the branch.
+        audits: In the order of the results.
+        inputs: The temporary views of what the audits read beside (`Audit.reads`).
+        sample_rows: How many failing rows are kept of each audit, at most `MOST_SAMPLE_ROWS`.
+
+    Raises:
+        PySparkException: An audit's query fails.
+        KeyError: An audit reads what is not among the inputs.
+    """
+    if not 0 <= sample_rows <= MOST_SAMPLE_ROWS:
+        raise ValueError(f"of an audit 0 to {MOST_SAMPLE_ROWS} rows are kept, not {sample_rows}")
+    if not audits:
+        return ()
+    tables = {name: TableName("", view) for name, view in inputs.items()}
+    with _named(spark, rows) as staged:
+
+        def frame(query: exp.Query) -> DataFrame:
+            found = reading(query, rows=TableName("", staged), tables=tables)
+            return spark.sql(spark_text(with_own_names(found)))
+
+        count = counting(audits)
+        counts = count.counts([(part, list(each)) for part, each in frame(count.query).collect()])
+        return tuple(
+            _failed(audit, failing, frame(failing_rows(audit)), sample_rows)
+            if failing
+            else passed(audit)
+            for audit, failing in zip(audits, counts, strict=True)
+        )
+
+
+@contextmanager
+def _named(spark: SparkSession, rows: DataFrame) -> Iterator[str]:
+    """A temporary view of the rows, under a name that no other thread of the session has."""
+    name = f"vde_audited_{uuid4().hex}"
+    rows.createOrReplaceTempView(name)
+    try:
+        yield name
+    finally:
+        spark.catalog.dropTempView(name)
+
+
+def _failed(audit: Audit, failing: int, found: DataFrame, sample_rows: int) -> AuditResult:
+    shown = [_shown(index, each.dataType) for index, each in enumerate(found.schema)]
+    numbered = found.toDF(*[f"c{index}" for index in range(len(shown))])
+    sample = numbered.limit(sample_rows).select(*shown).collect() if sample_rows else []
+    return failed(
+        audit, failing, found.columns, [cast("tuple[object, ...]", each) for each in sample]
+    )
+
+
+def _shown(index: int, data_type: DataType) -> Column:
+    """A column's values as Python can have them; by number, since names may be there twice."""
+    column = F.col(f"c{index}")
+    if isinstance(data_type, _KEPT):
+        return column
+    if isinstance(data_type, BinaryType):
+        return F.lower(F.hex(column))
+    return column.cast("string")
