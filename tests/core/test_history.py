@@ -255,6 +255,7 @@ def test_a_star_does_not_compare_what_the_query_does_not_return_any_more() -> No
         execution_time=day(2),
         is_first=False,
         returned=("id", "name"),
+        fail="error",
     )
     for name, rows in {
         "s": "(1, 'a', NULL::TEXT), (2, 'b', NULL)",
