@@ -11,11 +11,12 @@ from vde_dagster import kinds
 from vde_dagster.app.binding import Binding, bind_plan
 from vde_dagster.app.catch_up import load
 from vde_dagster.app.empty_backfill import record_empty
-from vde_dagster.app.evaluate import Evaluated, evaluate, holder, recover
+from vde_dagster.app.evaluate import Evaluated, evaluate, writing
 from vde_dagster.app.leases import environment_resource, held
 from vde_dagster.app.plan_checks import check_plan
 from vde_dagster.app.planning import holdings_of
 from vde_dagster.app.promote import promote, show
+from vde_dagster.app.recovery import recover
 from vde_dagster.app.services import Services
 from vde_dagster.app.workload import restatement
 from vde_dagster.core.errors import Conflict
@@ -38,7 +39,7 @@ from vde_dagster.core.stages import (
     opening_of,
     stages_of,
 )
-from vde_dagster.ports.state import Lease, version_resource
+from vde_dagster.ports.state import Lease
 
 Report = Callable[[Evaluated], None]
 
@@ -140,7 +141,12 @@ class Applying:
     def _reserve(self, stage: Reserve) -> None:
         state, resource = self.services.state, environment_resource(stage.environment)
         self._lease = self.leases.enter_context(
-            held(state, resource, holder=f"plan {self.plan.plan_id}")
+            held(
+                state,
+                resource,
+                holder=f"plan {self.plan.plan_id}",
+                ttl=self.services.lease_ttl,
+            )
         )
         shown = state.environment(stage.environment)
         revision = shown.revision if shown is not None else 0
@@ -170,8 +176,7 @@ class Applying:
         key = self.binding.key(name)
         if not self.services.state.open_work(key):
             return False
-        by = holder(self.services, self.binding)
-        with held(self.services.state, version_resource(key), holder=by) as lease:
+        with writing(self.services, self.binding, key) as lease:
             recover(self.services, key, lease)
         return True
 

@@ -5,7 +5,6 @@ from __future__ import annotations
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
 from datetime import datetime
-from typing import Final
 
 from vde_dagster.app.binding import Binding
 from vde_dagster.app.reading import Reading, pin
@@ -18,7 +17,7 @@ from vde_dagster.core.intervals import Interval
 from vde_dagster.core.names import ModelName
 from vde_dagster.core.snapshot import VersionKey
 from vde_dagster.core.sql.macros import TimeRange
-from vde_dagster.core.work import Input, Work, WorkState
+from vde_dagster.core.work import Input
 from vde_dagster.ports.state import Lease
 
 
@@ -83,20 +82,3 @@ def record_audits(
     )
     services.state.abandon(work_id, reason=reason, lease=lease)
     raise AuditFailed(reason)
-
-
-def kept_for_inspection(services: Services, key: VersionKey) -> list[str]:
-    """The work ids whose branches still hold rows that an audit refused, newest first.
-
-    A publication removes them: these are the ones since the publication before.
-    """
-    audited = services.state.audited(key, limit=_MOST_KEPT)
-    done = next((i for i, each in enumerate(audited[1:], 1) if _is_done(each)), len(audited))
-    return [each.intent.work_id for each in audited[:done] if not _is_done(each)]
-
-
-def _is_done(work: Work) -> bool:
-    return work.state is WorkState.DONE
-
-
-_MOST_KEPT: Final = 50

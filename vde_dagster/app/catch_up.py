@@ -11,11 +11,9 @@ from vde_dagster.app.evaluate import (
     Evaluated,
     Step,
     carry_out,
-    holder,
-    recover,
     writable,
+    writing,
 )
-from vde_dagster.app.leases import held
 from vde_dagster.app.reading import (
     Reading,
     input_name,
@@ -23,6 +21,7 @@ from vde_dagster.app.reading import (
     rendered,
     with_inputs,
 )
+from vde_dagster.app.recovery import recover
 from vde_dagster.app.services import Services
 from vde_dagster.core.errors import Refused
 from vde_dagster.core.graph import Node
@@ -47,7 +46,6 @@ from vde_dagster.core.work import (
     TimeAxisSpec,
     Write,
 )
-from vde_dagster.ports.state import version_resource
 
 
 def late_models(binding: Binding) -> tuple[ModelName, ...]:
@@ -113,7 +111,7 @@ def catch_up(
     """
     node = writable(services, binding, name)
     key = binding.key(name)
-    with held(services.state, version_resource(key), holder=holder(services, binding)) as lease:
+    with writing(services, binding, key) as lease:
         recover(services, key, lease)
         decision = detect(services, binding, name, reload=reload, within=within)
         match decision:
@@ -174,7 +172,7 @@ def _overwrite_as_of_mark(
     services: Services, binding: Binding, node: Node, interval: Interval
 ) -> Evaluated:
     key = binding.key(node.name)
-    with held(services.state, version_resource(key), holder=holder(services, binding)) as lease:
+    with writing(services, binding, key) as lease:
         recover(services, key, lease)
         mark = services.state.marks(key)[_source(node)]
         work_id = services.ids.new()

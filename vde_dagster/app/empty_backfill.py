@@ -14,9 +14,9 @@ from sqlglot import exp
 
 from vde_dagster import kinds
 from vde_dagster.app.binding import Binding
-from vde_dagster.app.evaluate import Evaluated, Step, carry_out, holder, recover, writable
-from vde_dagster.app.leases import held
+from vde_dagster.app.evaluate import Evaluated, Step, carry_out, writable, writing
 from vde_dagster.app.reading import Reading, input_name, rendered, with_inputs
+from vde_dagster.app.recovery import recover
 from vde_dagster.app.services import Services
 from vde_dagster.core.graph import Node
 from vde_dagster.core.intervals import Interval, subtract
@@ -25,7 +25,6 @@ from vde_dagster.core.model import PythonFunction
 from vde_dagster.core.names import ModelName
 from vde_dagster.core.render_model import axes_of, time_axis
 from vde_dagster.core.work import AsOf, OverwriteIntervals, SqlRows, Write
-from vde_dagster.ports.state import version_resource
 
 
 def record_empty(
@@ -54,7 +53,7 @@ def record_empty(
     """
     node = writable(services, binding, name)
     key = binding.key(name)
-    with held(services.state, version_resource(key), holder=holder(services, binding)) as lease:
+    with writing(services, binding, key) as lease:
         recover(services, key, lease)
         there = recorded_intervals(services.state.ledger([key]).get(key, ()))
         if kinds.is_by_interval(node.model):

@@ -7,20 +7,21 @@ process left behind is finished or undone, from the state and the catalog's meta
 from __future__ import annotations
 
 from collections.abc import Sequence
+from contextlib import AbstractContextManager
 from dataclasses import dataclass
 
 from vde_dagster import kinds
-from vde_dagster.app.auditing import Audited, audits_for, kept_for_inspection, record_audits
+from vde_dagster.app.auditing import Audited, audits_for, record_audits
 from vde_dagster.app.binding import Binding
 from vde_dagster.app.cumulative import Turn, turns
-from vde_dagster.app.leases import TTL, held
+from vde_dagster.app.leases import held
 from vde_dagster.app.planning import may_write
-from vde_dagster.app.promote import show_first
 from vde_dagster.app.reading import Reading, physical_query, read_whole
+from vde_dagster.app.recovery import book, give_up, publish, recover
 from vde_dagster.app.services import Services
 from vde_dagster.core.dsha import ALGORITHMS, RowSum, combined_dsha, total
 from vde_dagster.core.embedded import embedded_above, stored_parents
-from vde_dagster.core.errors import Conflict, EvaluationFailed, Refused
+from vde_dagster.core.errors import EvaluationFailed, Refused
 from vde_dagster.core.graph import Node
 from vde_dagster.core.intervals import Interval
 from vde_dagster.core.kind import Embedded, External, View
@@ -43,8 +44,6 @@ from vde_dagster.core.work import (
     ReplaceTable,
     Staged,
     Staging,
-    Work,
-    WorkState,
     Write,
 )
 from vde_dagster.kinds.rules import ALWAYS, refuse_not_evaluated
@@ -109,7 +108,7 @@ def evaluate(
     """
     node = writable(services, binding, name)
     key = binding.key(name)
-    with held(services.state, version_resource(key), holder=holder(services, binding)) as lease:
+    with writing(services, binding, key) as lease:
         recover(services, key, lease)
         work_id = services.ids.new()
         if isinstance(node.model.kind, View):
@@ -154,9 +153,14 @@ def _in_turn(
     )
 
 
-def holder(services: Services, binding: Binding) -> str:
-    """Who a lease names to others: never two holders of one name."""
-    return f"a run of {binding.environment} ({services.ids.new()[:12]})"
+def writing(services: Services, binding: Binding, key: VersionKey) -> AbstractContextManager[Lease]:
+    """Hold the lease on a version for the time of a ``with`` block; never two under one name.
+
+    Raises:
+        Conflict: Another process writes this version right now.
+    """
+    holder = f"a run of {binding.environment} ({services.ids.new()[:12]})"
+    return held(services.state, version_resource(key), holder=holder, ttl=services.lease_ttl)
 
 
 def writable(services: Services, binding: Binding, name: ModelName) -> Node:
@@ -225,8 +229,7 @@ def carry_out(
             _staging(node, key, step, base=base, audited=audited, algorithm=algorithm)
         )
     except EvaluationFailed as error:
-        services.catalog.drop_branch(key.table, step.work_id)
-        services.state.abandon(step.work_id, reason=str(error), lease=lease)
+        give_up(services, key, step.work_id, reason=str(error), lease=lease)
         raise
     record_audits(services, key, step.work_id, staged.audits, lease=lease)
     publication = Publication(
@@ -238,9 +241,9 @@ def carry_out(
     )
     _check_bookable(services, key, step.work_id, publication, lease=lease)
     services.state.record_staged(step.work_id, publication, lease=lease)
-    services.state.renew_lease(lease, ttl=TTL)
-    _publish(services, key, base, publication)
-    ledger = _book(services, binding.environment, key, step.work_id, publication, lease=lease)
+    services.state.renew_lease(lease, ttl=services.lease_ttl)
+    publish(services, key, base, publication)
+    ledger = book(services, binding.environment, key, step.work_id, publication, lease=lease)
     return Evaluated(
         work_id=step.work_id,
         key=key,
@@ -270,62 +273,8 @@ def _check_bookable(
             algorithm=publication.algorithm,
         )
     except LedgerMismatch as error:
-        services.catalog.drop_branch(key.table, work_id)
-        services.state.abandon(work_id, reason=str(error), lease=lease)
+        give_up(services, key, work_id, reason=str(error), lease=lease)
         raise
-
-
-def recover(services: Services, key: VersionKey, lease: Lease) -> None:
-    """Finish or undo what an earlier process began on a version. Starts no JVM.
-
-    What was staged whole is published and booked, unless the table has moved since; what was only
-    intended is dropped.
-    """
-    for work in services.state.open_work(key):
-        if work.state is WorkState.STAGED and work.publication is not None:
-            _finish(services, work, lease)
-        else:
-            services.catalog.drop_branch(key.table, work.intent.work_id)
-            reason = "its process ended before anything was staged"
-            services.state.abandon(work.intent.work_id, reason=reason, lease=lease)
-
-
-def _finish(services: Services, work: Work, lease: Lease) -> None:
-    """Publish and book what was staged whole; abandon it only where it can never be published."""
-    assert work.publication is not None, "staged work says what it publishes"
-    intent = work.intent
-    try:
-        _publish(services, intent.key, intent.base, work.publication)
-    except Conflict as error:  # the table moved, so this branch is no descendant of it any more
-        services.catalog.drop_branch(intent.key.table, intent.work_id)
-        services.state.abandon(intent.work_id, reason=str(error), lease=lease)
-        return
-    _book(services, intent.environment, intent.key, intent.work_id, work.publication, lease=lease)
-
-
-def _publish(
-    services: Services, key: VersionKey, base: int | None, publication: Publication
-) -> None:
-    if publication.iceberg_snapshot_id is not None:
-        services.catalog.publish(key.table, base=base, staged=publication.iceberg_snapshot_id)
-
-
-def _book(
-    services: Services,
-    environment: str,
-    key: VersionKey,
-    work_id: str,
-    publication: Publication,
-    *,
-    lease: Lease,
-) -> tuple[LedgerEntry, ...]:
-    """Book what is published; a version's first rows get their view before they are booked."""
-    if not services.state.ledger([key]).get(key):
-        show_first(services, environment, key, publication.columns)
-    ledger = services.state.finalize(work_id, lease=lease)
-    for each in (work_id, *kept_for_inspection(services, key)):
-        services.catalog.drop_branch(key.table, each)
-    return ledger
 
 
 def _algorithm(services: Services, key: VersionKey, step: Step) -> str:
@@ -458,7 +407,7 @@ def _make_view(
     )
     publication = Publication(iceberg_snapshot_id=None, changes=(change,), columns=columns)
     services.state.record_staged(work_id, publication, lease=lease)
-    entries = _book(services, binding.environment, key, work_id, publication, lease=lease)
+    entries = book(services, binding.environment, key, work_id, publication, lease=lease)
     return Evaluated(
         work_id=work_id,
         key=key,

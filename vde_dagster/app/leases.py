@@ -8,7 +8,7 @@ from collections.abc import Iterator
 from contextlib import contextmanager, suppress
 from datetime import timedelta
 
-from vde_dagster.core.errors import Conflict
+from vde_dagster.core.errors import Conflict, OutcomeUnknown
 from vde_dagster.ports.state import Lease, LeaseLost, State
 
 TTL = timedelta(minutes=2)
@@ -21,34 +21,34 @@ def environment_resource(environment: str) -> str:
 
 
 @contextmanager
-def held(state: State, resource: str, *, holder: str) -> Iterator[Lease]:
+def held(state: State, resource: str, *, holder: str, ttl: timedelta = TTL) -> Iterator[Lease]:
     """Hold a lease for the time of a ``with`` block.
 
-    A thread renews it at a third of its time to live. If it is lost all the same (the machine
-    slept), every later write under it is refused by its epoch.
+    A thread renews it at a third of its time to live, ``ttl``. If it is lost all the same (the
+    machine slept), every later write under it is refused by its epoch.
 
     Raises:
         Conflict: Somebody else holds it.
     """
-    lease = state.acquire_lease(resource, holder=holder, ttl=TTL)
+    lease = state.acquire_lease(resource, holder=holder, ttl=ttl)
     done = threading.Event()
     renewing = threading.Thread(
-        target=_renew, args=(state, lease, done), name=f"renew {resource}", daemon=True
+        target=_renew, args=(state, lease, ttl, done), name=f"renew {resource}", daemon=True
     )
     renewing.start()
     try:
         yield lease
     finally:
         done.set()
-        renewing.join(timeout=TTL.total_seconds())
-        with suppress(Conflict):  # the database is busy: the lease expires by itself
+        renewing.join(timeout=ttl.total_seconds())
+        with suppress(Conflict, OutcomeUnknown):  # where it is not given back, it expires by itself
             state.release_lease(lease)
 
 
-def _renew(state: State, lease: Lease, done: threading.Event) -> None:
-    while not done.wait(TTL.total_seconds() / 3):
+def _renew(state: State, lease: Lease, ttl: timedelta, done: threading.Event) -> None:
+    while not done.wait(ttl.total_seconds() / 3):
         try:
-            state.renew_lease(lease, ttl=TTL)
+            state.renew_lease(lease, ttl=ttl)
         except LeaseLost:
             return
         except (

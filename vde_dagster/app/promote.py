@@ -63,7 +63,8 @@ def finish_promotions(services: Services, environment: str) -> None:
     if shown is None or not shown.promoting:
         return
     holder = f"recovery {services.ids.new()[:12]}"
-    with held(services.state, environment_resource(environment), holder=holder):
+    resource, ttl = environment_resource(environment), services.lease_ttl
+    with held(services.state, resource, holder=holder, ttl=ttl):
         shown = services.state.environment(environment)
         if shown is not None and shown.promoting:
             _swap(services, shown)

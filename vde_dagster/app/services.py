@@ -3,8 +3,9 @@
 from __future__ import annotations
 
 from dataclasses import dataclass, field
-from datetime import datetime
+from datetime import datetime, timedelta
 
+from vde_dagster.app.leases import TTL
 from vde_dagster.core.dsha import DEFAULT_ALGORITHM
 from vde_dagster.core.intervals import parse_instant
 from vde_dagster.core.names import ModelName, TableName, ViewNaming
@@ -26,6 +27,7 @@ class Services:
     ``clock_sources`` are the sources whose valid-to time is the project's clock; empty for the
     wall clock. ``naming`` is how the project names the views of environments from now on.
     ``models`` has models as they were read before. ``algorithm`` is what rows are hashed with.
+    ``lease_ttl`` is how long a lease is held without being renewed.
     """
 
     state: State
@@ -37,6 +39,7 @@ class Services:
     naming: ViewNaming = field(default_factory=ViewNaming)
     models: ModelCache | None = None
     algorithm: str = DEFAULT_ALGORITHM
+    lease_ttl: timedelta = TTL
 
     def project_now(self) -> datetime | None:
         """The project's clock (DESIGN.md section 2): the least valid-to time of its sources.

@@ -19,7 +19,7 @@ from vde_dagster.core.errors import Refused, SetupError
 from vde_dagster.core.late_data import HighWaterMark, SourceHistory
 from vde_dagster.core.names import ModelName, TableName
 from vde_dagster.lakehouse.iceberg_types import columns_of
-from vde_dagster.lakehouse.publish import drop_branch, publish
+from vde_dagster.lakehouse.publish import branches, drop_branch, publish
 from vde_dagster.lakehouse.source_changes import origin, source_history
 from vde_dagster.lakehouse.views import SqlViews
 from vde_dagster.ports.catalog import TableState, ViewDefinition
@@ -130,6 +130,11 @@ class IcebergCatalog:
     def publish(self, name: TableName, *, base: int | None, staged: int) -> None:
         """Move a table from the Iceberg snapshot ``base`` to ``staged``; see the port."""
         publish(self._catalog, name, base=base, staged=staged)
+
+    def branches(self, name: TableName) -> Collection[str]:
+        """The units of work that have a branch of a table; none where there is no table."""
+        table = self._load(name)
+        return () if table is None else branches(table)
 
     def drop_branch(self, name: TableName, work_id: str) -> None:
         """Remove the branch that a unit of work staged on; no error where there is none."""

@@ -8,6 +8,8 @@ from __future__ import annotations
 
 import time
 from collections.abc import Callable
+from contextlib import suppress
+from typing import Final
 
 from pyiceberg.catalog import Catalog as PyIcebergCatalog
 from pyiceberg.exceptions import CommitFailedException, NoSuchTableError, RESTError
@@ -25,23 +27,26 @@ from sqlalchemy.exc import DBAPIError
 
 from vde_dagster.core.errors import Conflict, OutcomeUnknown
 from vde_dagster.core.names import TableName
+from vde_dagster.ports.catalog import TableMoved
 
 _ATTEMPTS = 4
 _PAUSE = 0.05
+_PREFIX: Final = "w_"
 
 _Change = tuple[tuple[TableRequirement, ...], tuple[TableUpdate, ...]]
 
 
 def branch_name(work_id: str) -> str:
     """The branch on which a unit of work stages."""
-    return f"w_{work_id}"
+    return f"{_PREFIX}{work_id}"
 
 
 def publish(catalog: PyIcebergCatalog, name: TableName, *, base: int | None, staged: int) -> None:
     """Move ``main`` from ``base`` to ``staged``; nothing to do where ``main`` has passed it.
 
     Raises:
-        Conflict: ``main`` is elsewhere, or ``staged`` does not descend from ``base``.
+        TableMoved: ``main`` is elsewhere, or ``staged`` does not descend from ``base``.
+        Conflict: Others change the table all the time; nothing was published.
         OutcomeUnknown: The answer was lost, and the table could not be read again.
     """
 
@@ -50,12 +55,12 @@ def publish(catalog: PyIcebergCatalog, name: TableName, *, base: int | None, sta
         if _descends(table, head, staged):
             return None
         if head != base:
-            raise Conflict(
+            raise TableMoved(
                 f"{name} moved from Iceberg snapshot {base} to {head} while {staged} was staged; "
                 "nothing was published"
             )
         if not _descends(table, staged, base):
-            raise Conflict(
+            raise TableMoved(
                 f"the staged Iceberg snapshot {staged} of {name} is gone or does not descend from "
                 f"{base}; nothing was published"
             )
@@ -91,11 +96,14 @@ def drop_branch(catalog: PyIcebergCatalog, name: TableName, work_id: str) -> Non
             (RemoveSnapshotRefUpdate.model_validate({"ref-name": branch}),),
         )
 
-    try:
+    with suppress(TableMoved):  # there is no such table
         _commit(catalog, name, change, what=f"the removal of branch {branch} of {name}")
-    except Conflict:
-        if catalog.table_exists((name.namespace, name.name)):
-            raise
+
+
+def branches(table: Table) -> tuple[str, ...]:
+    """The units of work that have a branch of a table."""
+    names = [name for name in table.metadata.refs if name.startswith(_PREFIX)]
+    return tuple(name.removeprefix(_PREFIX) for name in names)
 
 
 def _commit(
@@ -122,7 +130,7 @@ def _commit(
             catalog.commit_table(table, requirements, updates)
             return
         except NoSuchTableError as error:
-            raise Conflict(f"{name} does not exist any more") from error
+            raise TableMoved(f"{name} does not exist any more") from error
         except CommitFailedException as error:  # not committed; somebody else was
             lost = error
         except (DBAPIError, RESTError, OSError) as error:

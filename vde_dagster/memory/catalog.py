@@ -11,7 +11,7 @@ from datetime import UTC, date, datetime, timedelta
 from typing import Final
 
 from vde_dagster.core.dsha import Column
-from vde_dagster.core.errors import Conflict, Refused
+from vde_dagster.core.errors import Refused
 from vde_dagster.core.intervals import EPOCH, IntervalUnit, parse_instant
 from vde_dagster.core.late_data import (
     HighWaterMark,
@@ -23,7 +23,7 @@ from vde_dagster.core.late_data import (
 )
 from vde_dagster.core.names import ModelName, TableName, is_another_models
 from vde_dagster.core.work import TimeAxisSpec
-from vde_dagster.ports.catalog import TableState, ViewDefinition
+from vde_dagster.ports.catalog import TableMoved, TableState, ViewDefinition
 
 VALID_TO: Final = "vde.valid-to"
 
@@ -134,22 +134,27 @@ class MemoryCatalog:
         with self.lock:
             table = self.tables.get(name)
             if table is None:
-                raise Conflict(f"{name} does not exist any more")
+                raise TableMoved(f"{name} does not exist any more")
             if staged in (each.id for each in table.line(table.head)):
                 return
             if table.head != base:
-                raise Conflict(
+                raise TableMoved(
                     f"{name} moved from Iceberg snapshot {base} to {table.head} while {staged} was "
                     "staged; nothing was published"
                 )
             line = table.line(staged)
             parents = [each.parent for each in line]
             if base not in parents:
-                raise Conflict(
+                raise TableMoved(
                     f"the staged Iceberg snapshot {staged} of {name} is gone or does not descend "
                     f"from {base}; nothing was published"
                 )
             table.head = staged
+
+    def branches(self, name: TableName) -> Collection[str]:
+        """The units of work that have a branch of a table; none where there is no table."""
+        with self.lock:
+            return tuple(self.tables[name].branches) if name in self.tables else ()
 
     def drop_branch(self, name: TableName, work_id: str) -> None:
         """Remove the branch that a unit of work staged on; no error where there is none."""

@@ -161,7 +161,8 @@ def _show_result(location: Location, name: ModelName) -> None:
     view = services.catalog.view(environment_view(name, environment, naming))
     if view is None or view.target != location.binding.key(name).table:
         holder = f"a run's view ({services.ids.new()[:12]})"
-        with held(services.state, environment_resource(environment), holder=holder):
+        resource, ttl = environment_resource(environment), services.lease_ttl
+        with held(services.state, resource, holder=holder, ttl=ttl):
             show(services, environment, {name})
 
 

@@ -7,6 +7,7 @@ from dataclasses import dataclass
 from typing import Protocol
 
 from vde_dagster.core.dsha import Column
+from vde_dagster.core.errors import Conflict
 from vde_dagster.core.late_data import HighWaterMark, SourceHistory
 from vde_dagster.core.names import ModelName, TableName
 
@@ -29,6 +30,10 @@ class ViewDefinition:
     name: TableName
     target: TableName
     columns: tuple[Column, ...]
+
+
+class TableMoved(Conflict):
+    """A table is not where a unit of work was staged, so that work can never be published."""
 
 
 class Catalog(Protocol):
@@ -70,9 +75,14 @@ class Catalog(Protocol):
         A table that is at ``staged`` already stays as it is.
 
         Raises:
-            Conflict: The table is at neither of the two; nothing was changed.
+            TableMoved: The table is at neither of the two; nothing was changed.
+            Conflict: It is being changed all the time; nothing was changed.
             OutcomeUnknown: The answer was lost.
         """
+        ...
+
+    def branches(self, name: TableName) -> Collection[str]:
+        """The units of work that have a branch of a table; none where there is no table."""
         ...
 
     def drop_branch(self, name: TableName, work_id: str) -> None:

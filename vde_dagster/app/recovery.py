@@ -1,0 +1,109 @@
+"""Publishing and booking what is staged, by whoever staged it or by who comes after (rule R5).
+
+Only the state and the catalog's metadata are read and written here, so no JVM is started.
+"""
+
+from __future__ import annotations
+
+from vde_dagster.app.promote import show_first
+from vde_dagster.app.services import Services
+from vde_dagster.core.ledger import LedgerEntry
+from vde_dagster.core.snapshot import VersionKey
+from vde_dagster.core.work import Publication, Work, WorkState
+from vde_dagster.ports.catalog import TableMoved
+from vde_dagster.ports.state import Lease
+
+
+def recover(services: Services, key: VersionKey, lease: Lease) -> tuple[Work, ...]:
+    """Finish or undo what an earlier process began on a version. Starts no JVM.
+
+    What was staged whole is published and booked, unless the table has moved since; what was only
+    intended is dropped.
+
+    Returns:
+        What was finished, oldest first.
+
+    Raises:
+        Conflict: The table's catalog or the state is busy; what is left is done by the next run.
+        OutcomeUnknown: An answer was lost; the same.
+    """
+    finished: list[Work] = []
+    for work in services.state.open_work(key):
+        if work.state is not WorkState.STAGED or work.publication is None:
+            reason = "its process ended before anything was staged"
+            give_up(services, key, work.intent.work_id, reason=reason, lease=lease)
+        elif _finish(services, work, work.publication, lease):
+            finished.append(work)
+    return tuple(finished)
+
+
+def _finish(services: Services, work: Work, publication: Publication, lease: Lease) -> bool:
+    """Publish and book what was staged whole; give it up only where it can never be published."""
+    intent = work.intent
+    try:
+        publish(services, intent.key, intent.base, publication)
+    except TableMoved as error:
+        give_up(services, intent.key, intent.work_id, reason=str(error), lease=lease)
+        return False
+    book(services, intent.environment, intent.key, intent.work_id, publication, lease=lease)
+    return True
+
+
+def publish(
+    services: Services, key: VersionKey, base: int | None, publication: Publication
+) -> None:
+    """Let readers see what is staged on ``base``; nothing to do where they do.
+
+    Raises:
+        TableMoved: It can never be published.
+        Conflict: The table is being changed all the time; nothing was published.
+        OutcomeUnknown: The answer was lost.
+    """
+    if publication.iceberg_snapshot_id is not None:
+        services.catalog.publish(key.table, base=base, staged=publication.iceberg_snapshot_id)
+
+
+def book(
+    services: Services,
+    environment: str,
+    key: VersionKey,
+    work_id: str,
+    publication: Publication,
+    *,
+    lease: Lease,
+) -> tuple[LedgerEntry, ...]:
+    """Book what is published; a version's first rows get their view before they are booked.
+
+    Raises:
+        LeaseLost: Somebody else took the version over; that one books it.
+    """
+    if not services.state.ledger([key]).get(key):
+        show_first(services, environment, key, publication.columns)
+    ledger = services.state.finalize(work_id, lease=lease)
+    _drop_closed_branches(services, key)
+    return ledger
+
+
+def give_up(
+    services: Services, key: VersionKey, work_id: str, *, reason: str, lease: Lease
+) -> None:
+    """Drop what a unit of work staged, which will never be published.
+
+    Raises:
+        LeaseLost: Somebody else took the version over; that one decides.
+    """
+    services.catalog.drop_branch(key.table, work_id)
+    services.state.abandon(work_id, reason=reason, lease=lease)
+
+
+def _drop_closed_branches(services: Services, key: VersionKey) -> None:
+    """Remove the branches of all work that is done or given up.
+
+    They are the one that was just published, those that an audit refused, and those of processes
+    that wrote on after somebody took over from them. Work stays closed, so nobody misses them,
+    whoever holds the lease by now.
+    """
+    for work_id in services.catalog.branches(key.table):
+        work = services.state.work(work_id)
+        if work is not None and work.state in (WorkState.DONE, WorkState.ABANDONED):
+            services.catalog.drop_branch(key.table, work_id)
