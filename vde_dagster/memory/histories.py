@@ -6,6 +6,7 @@ from typing import Final
 
 from vde_dagster.core.errors import EvaluationFailed
 from vde_dagster.core.history import (
+    History,
     Sides,
     duplicate_keys,
     shared_key,
@@ -60,7 +61,7 @@ def kept(held: Frame, new: Frame, write: KeepHistory) -> tuple[tuple[Row, ...], 
     return (*closed, *written), written
 
 
-def with_validity(frame: Frame, write: KeepHistory) -> Frame:
+def with_validity(frame: Frame, history: History) -> Frame:
     """The rows of a query with the columns that the history adds, which are NULL still."""
-    added = (write.history.valid_from, write.history.valid_to)
+    added = (history.valid_from, history.valid_to)
     return Frame((*frame.columns, *added), [(*row, None, None) for row in frame.rows])

@@ -1,4 +1,4 @@
-"""Histories on Spark and Iceberg: the seed's tables row for row, and which files a load writes."""
+"""Histories on every engine: the seed's tables row for row, and which files Iceberg writes."""
 
 from __future__ import annotations
 
@@ -33,8 +33,10 @@ from vde_dagster.core.model import PartitionField, Storage, Transform
 from vde_dagster.core.names import ModelName
 from vde_dagster.core.snapshot import VersionKey
 from vde_dagster.core.work import KeepHistory, Part, SqlRows, Staged, Staging
-from vde_dagster.lakehouse.iceberg_catalog import IcebergCatalog, open_iceberg_catalog
-from vde_dagster.lakehouse.spark_engine import SparkEngine
+from vde_dagster.memory.catalog import MemoryCatalog
+from vde_dagster.memory.engine import MemoryEngine
+from vde_dagster.ports.catalog import Catalog
+from vde_dagster.ports.engine import Engine
 
 if TYPE_CHECKING:
     from pyspark.sql import SparkSession
@@ -56,12 +58,12 @@ CLOSED: Final = Storage(
 
 @dataclass
 class Lake:
-    """A history of its own on the shared session."""
+    """A history of its own. ``spark`` is None where the engine is another one."""
 
-    spark: SparkSession
-    engine: SparkEngine
-    catalog: IcebergCatalog
+    engine: Engine
+    catalog: Catalog
     key: VersionKey
+    spark: SparkSession | None = None
 
     def load(
         self,
@@ -98,6 +100,8 @@ class Lake:
 
     def closed_files(self) -> set[str]:
         """The data files that hold closed rows."""
+        if self.spark is None:
+            return set()
         name = f"lake.{self.key.table}"
         found = self.spark.sql(
             f"SELECT DISTINCT _file FROM {name} WHERE valid_to IS NOT NULL"
@@ -128,8 +132,21 @@ def value_of(cell: object) -> exp.Expr:
     return exp.null() if cell is None else exp.Literal.string(str(cell))
 
 
+def key() -> VersionKey:
+    return VersionKey(ModelName(f"h{uuid.uuid4().hex[:8]}", "menu"), uuid.uuid4().hex[:16])
+
+
 @pytest.fixture
-def lake(spark: SparkSession, spark_lake: SparkLake) -> Lake:
+def memory_lake() -> Lake:
+    catalog = MemoryCatalog()
+    return Lake(engine=MemoryEngine(catalog), catalog=catalog, key=key())
+
+
+@pytest.fixture
+def spark_lake_of_histories(spark: SparkSession, spark_lake: SparkLake) -> Lake:
+    from vde_dagster.lakehouse.iceberg_catalog import IcebergCatalog, open_iceberg_catalog
+    from vde_dagster.lakehouse.spark_engine import SparkEngine
+
     catalog = open_iceberg_catalog(
         spark_lake.catalog,
         {
@@ -139,11 +156,20 @@ def lake(spark: SparkSession, spark_lake: SparkLake) -> Lake:
         },
     )
     return Lake(
-        spark=spark,
         engine=SparkEngine(lambda: spark, spark_lake.catalog, lambda: catalog),
         catalog=IcebergCatalog(catalog),
-        key=VersionKey(ModelName(f"h{uuid.uuid4().hex[:8]}", "menu"), uuid.uuid4().hex[:16]),
+        key=key(),
+        spark=spark,
     )
+
+
+@pytest.fixture(
+    params=["memory_lake", pytest.param("spark_lake_of_histories", marks=pytest.mark.spark)]
+)
+def lake(request: pytest.FixtureRequest) -> Lake:
+    found = request.getfixturevalue(request.param)
+    assert isinstance(found, Lake)
+    return found
 
 
 @pytest.mark.parametrize("history,loads", [(TIME, BY_TIME), (COLUMN, BY_COLUMN)])
@@ -161,10 +187,11 @@ def test_the_loads_of_the_menu_give_the_printed_tables(
         assert files <= closed
         files = closed
         booked += total(staged.sums[0].values())
-    assert files
-    assert [each.name for each in staged.columns] == [*columns, "valid_from", "valid_to"]
+    assert files or lake.spark is None
     assert booked.rows == len(lake.rows())
+    at, source, _ = loads[-1]
     again = lake.load(history, columns, printed(source)[1], at=instant(at))
+    assert [each.name for each in again.columns] == [*columns, "valid_from", "valid_to"]
     assert again.sums == ({days(0): RowSum()},)
     assert lake.closed_files() == files
 
@@ -254,8 +281,10 @@ def test_validity_has_the_names_and_types_that_were_asked_for_behind_own_partiti
         [(1, "A", day(2, 5)), (2, "b", day(1))],
         [(1, "A", day(2, 5))],
     ]
-    for number, source in enumerate(loads, start=1):
-        staged = lake.load(history, columns, source, at=day(number, 11), storage=storage)
+    staged = [
+        lake.load(history, columns, source, at=day(number, 11), storage=storage)
+        for number, source in enumerate(loads, start=1)
+    ]
 
     def shown(at: datetime) -> object:
         return date(at.year, at.month, at.day) if as_type == "date" else at.replace(tzinfo=None)
@@ -268,7 +297,7 @@ def test_validity_has_the_names_and_types_that_were_asked_for_behind_own_partiti
             (2, "b", day(1), shown(epoch), shown(day(3, 11))),
         ]
     )
-    assert [(each.name, each.type) for each in staged.columns[-2:]] == [
+    assert [(each.name, each.type) for each in staged[-1].columns[-2:]] == [
         ("began", time_type),
         ("ended", time_type),
     ]
