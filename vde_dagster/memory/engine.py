@@ -8,8 +8,9 @@ from typing import TYPE_CHECKING, assert_never
 from sqlglot import exp, parse_one
 from sqlglot.errors import SqlglotError
 
-from vde_dagster.core.dsha import Column
+from vde_dagster.core.dsha import Column, RowSum
 from vde_dagster.core.errors import EvaluationFailed
+from vde_dagster.core.intervals import Interval
 from vde_dagster.core.late_data import SourceOperation
 from vde_dagster.core.layout import time_partition
 from vde_dagster.core.names import TableName
@@ -19,6 +20,7 @@ from vde_dagster.core.work import (
     AsOf,
     CsvRows,
     Input,
+    KeepHistory,
     Part,
     PythonRows,
     SqlRows,
@@ -26,9 +28,11 @@ from vde_dagster.core.work import (
     Staging,
     TimeAxisSpec,
 )
+from vde_dagster.memory.auditing import run_audits
 from vde_dagster.memory.catalog import MemoryCatalog, Row
 from vde_dagster.memory.duck import connected, failures, result_of
 from vde_dagster.memory.frames import Frame
+from vde_dagster.memory.histories import with_validity
 from vde_dagster.memory.writes import Written, written
 
 if TYPE_CHECKING:
@@ -58,11 +62,24 @@ class MemoryEngine:
                     self._prepare(name, staging, new.columns)
                 done.append(self._write(name, staging, part, new))
             table = self._catalog.tables[name]
+            processed = [row for each in done for row in each.processed]
+            inputs = {name: self._input(each) for name, each in staging.audit_inputs.items()}
             return Staged(
                 iceberg_snapshot_id=table.branches[staging.work_id],
                 sums=tuple(each.sums for each in done),
                 columns=table.columns,
+                audits=run_audits(Frame(table.columns, processed), staging.audits, inputs),
             )
+
+    def sums(self, sought: Sought, *, algorithm: str) -> Mapping[Interval | None, RowSum]:
+        """The sums of rows as they lie in a table; see the port. All algorithms are one here."""
+        del algorithm
+        with self._catalog.lock, failures(str(sought.table)):
+            pinned = AsOf(table=sought.table, iceberg_snapshot_id=sought.iceberg_snapshot_id)
+            rows = self._input(pinned).declared(sought.columns)
+            if sought.axis is None:
+                return {None: sum_of(rows.rows)}
+            return unit_sums(rows, sought.axis, within=sought.intervals)
 
     def create_view(self, name: TableName, sql: str, *, comment: str = "") -> tuple[Column, ...]:
         """Create or replace a physical view, and return its columns; see the port."""
@@ -130,6 +147,8 @@ class MemoryEngine:
             case SqlRows():
                 inputs = {name: self._input(each) for name, each in part.inputs.items()}
                 found = self._query(part.rows.sql, inputs)
+                if isinstance(part.write, KeepHistory):
+                    found = with_validity(found, part.write.history)
                 return found.declared(columns) if columns else found
             case CsvRows():
                 declared = columns or seed_columns(part.rows.text)

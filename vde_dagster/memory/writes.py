@@ -133,6 +133,24 @@ def _of_intervals(
     return rows, {each: sum_of(found) for each, found in by_unit.items()}
 
 
+def unit_sums(
+    frame: Frame, axis: TimeAxisSpec, *, within: Sequence[Interval] | None
+) -> dict[Interval | None, RowSum]:
+    """The sums of rows by their units, of those in some intervals where these are given.
+
+    Those of rows without a time stand under None.
+    """
+    by_unit: dict[Interval | None, list[Row]] = {}
+    for row, value in zip(frame.rows, frame.values(axis.column), strict=True):
+        if within is not None and not any(_lies_in(value, each, axis) for each in within):
+            continue
+        instant = _instant(value, axis)
+        start = axis.unit.floor(instant) if instant is not None else None
+        unit = Interval(start, axis.unit.following(start)) if start is not None else None
+        by_unit.setdefault(unit, []).append(row)
+    return {unit: sum_of(rows) for unit, rows in by_unit.items()}
+
+
 def _are_inside(frame: Frame, write: OverwriteIntervals | AppendToIntervals) -> list[bool]:
     """Of each row, whether its time lies in one of the intervals."""
     return [

@@ -1,0 +1,42 @@
+"""Audits of staged rows in memory: each audit's query of failing rows, run by DuckDB."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+
+from vde_dagster.core.audits.queries import failing_rows, reading
+from vde_dagster.core.audits.results import failed, passed
+from vde_dagster.core.audits.values import SAMPLE_ROWS, Audit, AuditResult
+from vde_dagster.core.names import ModelName, TableName
+from vde_dagster.memory.duck import connected, result_of
+from vde_dagster.memory.frames import Frame
+
+_STAGED = "vde_audited"
+
+
+def run_audits(
+    rows: Frame, audits: Sequence[Audit], inputs: Mapping[ModelName, Frame]
+) -> tuple[AuditResult, ...]:
+    """What some audits find among staged rows, in their order.
+
+    Args:
+        rows: Exactly what was processed.
+        audits: The audits.
+        inputs: The tables that they read besides.
+
+    Raises:
+        KeyError: An audit reads what is not among the inputs.
+    """
+    names = {name: f"vde_audit_{number}" for number, name in enumerate(inputs)}
+    frames = {_STAGED: rows, **{names[name]: frame for name, frame in inputs.items()}}
+    tables = {name: TableName("", view) for name, view in names.items()}
+    results: list[AuditResult] = []
+    for audit in audits:
+        query = reading(failing_rows(audit), rows=TableName("", _STAGED), tables=tables)
+        with connected(frames) as connection:
+            found = result_of(connection, query)
+        columns = [each.name for each in found.columns]
+        count = len(found.rows)
+        sample = found.rows[:SAMPLE_ROWS]
+        results.append(failed(audit, count, columns, sample) if count else passed(audit))
+    return tuple(results)
