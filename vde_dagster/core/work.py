@@ -191,6 +191,13 @@ class Staging:
     are cast to them); empty means as the rows are. ``storage`` and ``comment`` are those of a table
     that is made now. ``audits`` look at the staged rows, and at the tables that they read besides
     as ``audit_inputs`` says. ``algorithm`` is what rows are hashed with.
+
+    ``returned`` are the columns, in lower case, that the model is known to return; empty where that
+    is not known. The table gets those that it lacks, and a column of the table that is not among
+    them has NULL in new rows (rule R11). ``before`` and ``after`` are statements in Spark's SQL
+    that run once around all parts, in a session of their own; ``beside`` are the tables that they
+    read, and ``own_name`` is under what name they read the model's own rows. ``path`` is the
+    model's file, for people.
     """
 
     work_id: str
@@ -205,6 +212,12 @@ class Staging:
     audits: tuple[Audit, ...] = ()
     audit_inputs: Mapping[ModelName, Input] = field(default_factory=dict)
     algorithm: str = DEFAULT_ALGORITHM
+    returned: frozenset[str] = frozenset()
+    before: tuple[str, ...] = ()
+    after: tuple[str, ...] = ()
+    beside: Mapping[str, Input] = field(default_factory=dict)
+    own_name: str = ""
+    path: str = ""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

@@ -21,13 +21,14 @@ from sqlglot.errors import SqlglotError
 
 from vde_dagster.core.dsha import Column
 from vde_dagster.core.errors import EvaluationFailed
-from vde_dagster.core.names import DEFAULT_SCHEMA, TableName
+from vde_dagster.core.names import DEFAULT_SCHEMA, TableName, model_of
 from vde_dagster.core.seed_rows import seed_columns, seed_rows
 from vde_dagster.core.work import AddedBetween, AsOf, CsvRows, Input, PythonRows, Rows, SqlRows
 
 if TYPE_CHECKING:
     import pandas as pd
     from pyspark.sql import SparkSession
+    from pyspark.sql.types import StructType
 
 _WRAPPERS: Final = (
     "Job aborted",
@@ -98,13 +99,19 @@ def table_sql(catalog: str, name: TableName) -> str:
 
 
 def input_frame(spark: SparkSession, catalog: str, wanted: Input) -> DataFrame:
-    """Exactly the rows that an input names (rule R3: pinned, whatever is committed meanwhile)."""
+    """Exactly the rows that an input names (rule R3: pinned, whatever is committed meanwhile).
+
+    A model's rows have the columns that its table has now, also where they are older (rule R11).
+    """
     name = table_sql(catalog, wanted.table)
     match wanted:
         case AsOf(iceberg_snapshot_id=None):
             return spark.table(name).where(F.lit(False))
         case AsOf():
-            return spark.read.option("versionAsOf", str(wanted.iceberg_snapshot_id)).table(name)
+            pinned = spark.read.option("versionAsOf", str(wanted.iceberg_snapshot_id)).table(name)
+            if model_of(wanted.table) is None:
+                return pinned  # of another's table nobody knows what became of a column
+            return _with_columns_of(pinned, spark.table(name).schema)
         case AddedBetween() if wanted.after == wanted.until:
             return spark.table(name).where(F.lit(False))
         case AddedBetween():
@@ -116,6 +123,21 @@ def input_frame(spark: SparkSession, catalog: str, wanted: Input) -> DataFrame:
             )
         case _:
             assert_never(wanted)
+
+
+def _with_columns_of(rows: DataFrame, now: StructType) -> DataFrame:
+    """Rows of a table with the columns that it has now, of which earlier ones are NULL."""
+    if rows.schema == now:
+        return rows
+    there = {each.name for each in rows.schema.fields}
+    return rows.select(
+        *[
+            (rows[_quoted(each.name)] if each.name in there else F.lit(None))
+            .cast(each.dataType)
+            .alias(each.name)
+            for each in now.fields
+        ]
+    )
 
 
 def qualified(sql: str, catalog: str) -> str:
@@ -165,30 +187,6 @@ def bound_rows(
                     spark.catalog.dropTempView(name)
         case _:
             assert_never(rows)
-
-
-def declared_frame(frame: DataFrame, columns: tuple[Column, ...]) -> DataFrame:
-    """A frame with exactly the declared columns, in their order and types.
-
-    Raises:
-        EvaluationFailed: A column is missing, or there is one that is not declared.
-    """
-    if not columns:
-        return frame
-    there = [name.lower() for name in frame.columns]
-    wanted = [column.name.lower() for column in columns]
-    missing = [name for name in wanted if name not in there]
-    extra = [name for name in there if name not in wanted]
-    if missing or extra:
-        told = [f"{', '.join(missing)} missing"] * bool(missing)
-        told += [f"{', '.join(extra)} not declared"] * bool(extra)
-        raise EvaluationFailed(
-            f"the result's columns are not the declared ones: {'; '.join(told)}. Declared are "
-            f"{', '.join(wanted)}."
-        )
-    return frame.select(
-        *[frame[_quoted(each.name)].cast(each.type).alias(each.name) for each in columns]
-    )
 
 
 @contextmanager
@@ -252,11 +250,13 @@ def _from_java(error: Exception) -> bool:
 def _seed_frame(spark: SparkSession, rows: CsvRows, columns: tuple[Column, ...]) -> DataFrame:
     import pyarrow as pa
     from pyspark.sql.pandas.types import to_arrow_schema
-    from pyspark.sql.types import DataType, StructField, StructType
+    from pyspark.sql.types import StructField, StructType
+
+    from vde_dagster.lakehouse.storable import stored_type
 
     declared = columns or seed_columns(rows.text)
     cells = seed_rows(rows.text, declared)
-    schema = StructType([StructField(each.name, DataType.fromDDL(each.type)) for each in declared])
+    schema = StructType([StructField(each.name, stored_type(each.type)) for each in declared])
     arrow = to_arrow_schema(schema)
     arrays = [
         pa.array([row[position] for row in cells], type=field.type)
@@ -288,33 +288,26 @@ def _python_frame(
         raise
     except Exception as error:
         _raise_users(error, rows)
+    place = f"{rows.path}: {rows.function}"
     if isinstance(result, DataFrame):
         return result
-    if type(result).__module__.split(".")[0] == "pandas":
-        return _from_pandas(spark, cast("pd.DataFrame", result), rows, columns)
+    if _is_pandas(result):
+        from vde_dagster.lakehouse.pandas_rows import from_pandas
+
+        return from_pandas(spark, cast("pd.DataFrame", result), columns, place=place)
+    of = f"{type(result).__module__.partition('.')[0]}.{type(result).__qualname__}"
     raise EvaluationFailed(
-        f"{rows.path}: {rows.function} returns {type(result).__name__}; a model returns a Spark "
-        "DataFrame"
+        f"{place} returns {of.removeprefix('builtins.')}; a model returns a Spark DataFrame, or a "
+        "pandas one. A polars frame has to_pandas(), a list of rows spark.createDataFrame()."
     )
 
 
-def _from_pandas(
-    spark: SparkSession,
-    result: pd.DataFrame,
-    rows: PythonRows,
-    columns: tuple[Column, ...],
-) -> DataFrame:
-    if not columns:
-        raise EvaluationFailed(
-            f"{rows.path}: {rows.function} returns a pandas DataFrame, whose types Spark cannot "
-            "know; declare the model's columns"
-        )
-    names = [each.name for each in columns]
-    missing = [name for name in names if name not in result.columns]
-    if missing:
-        raise EvaluationFailed(f"the result lacks the declared columns {', '.join(missing)}")
-    ddl = ", ".join(f"{_quoted(each.name)} {each.type}" for each in columns)
-    return spark.createDataFrame(result[names], ddl)
+def _is_pandas(result: object) -> bool:
+    """Whether something is a pandas frame, or of a class made from one; pandas is not loaded."""
+    return any(
+        each.__name__ == "DataFrame" and each.__module__.partition(".")[0] == "pandas"
+        for each in type(result).__mro__
+    )
 
 
 def _function(rows: PythonRows) -> Callable[[ModelContext], object]:

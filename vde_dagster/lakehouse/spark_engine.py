@@ -3,29 +3,25 @@
 from __future__ import annotations
 
 import threading
-from collections.abc import Callable, Mapping, Sequence
-from contextlib import ExitStack, closing
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from contextlib import contextmanager
 from datetime import UTC
-from functools import reduce
 from typing import TYPE_CHECKING
 
 from sqlglot import exp
 
 from vde_dagster.core.dsha import Column, RowSum
-from vde_dagster.core.errors import EvaluationFailed
 from vde_dagster.core.intervals import Interval
 from vde_dagster.core.names import TableName
-from vde_dagster.core.work import Staged, Staging
+from vde_dagster.core.work import PythonRows, Staged, Staging
 from vde_dagster.ports.engine import Sought
 
 if TYPE_CHECKING:
     from pyiceberg.catalog import Catalog as PyIcebergCatalog
     from pyiceberg.table import Table
-    from pyspark.sql import DataFrame, SparkSession
-    from pyspark.sql.types import StructType
+    from pyspark.sql import SparkSession
 
-    from vde_dagster.core.audits.values import AuditResult
-    from vde_dagster.lakehouse.writes.written import Written
+    from vde_dagster.lakehouse.own_session import OwnSession
 
 
 class SparkEngine:
@@ -49,6 +45,7 @@ class SparkEngine:
         self._open_metadata = metadata
         self._metadata: PyIcebergCatalog | None = None
         self._session: SparkSession | None = None
+        self._own: OwnSession | None = None
         self._lock = threading.RLock()
         self._namespaces: set[str] = set()
 
@@ -60,12 +57,11 @@ class SparkEngine:
     def stage(self, staging: Staging) -> Staged:
         """Write the parts of a unit of work to the branch named after its work id; see the port."""
         from vde_dagster.lakehouse.evaluation import failures
+        from vde_dagster.lakehouse.staging import Stage
 
         # Temporary views belong to the session: two units of work must not meet in their names.
-        with self._lock, failures(str(staging.target)):
-            return _Stage(
-                self._spark(), self._catalog, staging, self._ensure_namespace, self._load
-            ).run()
+        with self._lock, failures(str(staging.target)), self._session_for(staging) as spark:
+            return Stage(spark, self._catalog, staging, self._ensure_namespace, self._load).run()
 
     def create_view(self, name: TableName, sql: str, *, comment: str = "") -> tuple[Column, ...]:
         """Create or replace a physical view, and return its columns; see the port."""
@@ -112,7 +108,21 @@ class SparkEngine:
         """End the session, where one was started."""
         if self._session is not None:
             self._session.stop()
-            self._session = None
+            self._session = self._own = None
+
+    @contextmanager
+    def _session_for(self, staging: Staging) -> Iterator[SparkSession]:
+        """Where a unit of work runs: in a session of its own where a user's code may change it."""
+        from vde_dagster.lakehouse.own_session import OwnSession
+
+        by_function = any(isinstance(part.rows, PythonRows) for part in staging.parts)
+        if not (by_function or staging.before or staging.after):
+            yield self._spark()
+            return
+        if self._own is None:
+            self._own = OwnSession(self._spark())
+        with self._own.lent() as spark:
+            yield spark
 
     def _spark(self) -> SparkSession:
         with self._lock:
@@ -134,87 +144,3 @@ class SparkEngine:
             ).sql("spark")
             self._spark().sql(f"CREATE NAMESPACE IF NOT EXISTS {namespace}")
             self._namespaces.add(name.namespace)
-
-
-class _Stage:
-    """One call of `stage`: a branch, and its parts one after the other."""
-
-    def __init__(
-        self,
-        spark: SparkSession,
-        catalog: str,
-        staging: Staging,
-        ensure_namespace: Callable[[TableName], None],
-        load: Callable[[TableName], Table],
-    ) -> None:
-        from vde_dagster.lakehouse.branch import Branch
-
-        self._catalog = catalog
-        self._staging = staging
-        self._ensure_namespace = ensure_namespace
-        self._branch = Branch(spark, catalog, staging, load)
-        self._schema: StructType | None = None
-
-    def run(self) -> Staged:
-        """Stage all parts in order."""
-        from vde_dagster.lakehouse.evaluation import bound_rows, declared_frame
-        from vde_dagster.lakehouse.tables import columns_of, fitting
-        from vde_dagster.lakehouse.writes import carry_out, completed
-
-        staging, branch = self._staging, self._branch
-        written: list[Written] = []
-        with closing(branch):
-            for part in staging.parts:
-                with bound_rows(
-                    branch.spark,
-                    self._catalog,
-                    part.rows,
-                    part.inputs,
-                    staging.columns,
-                    model=str(staging.target),
-                ) as rows:
-                    frame = declared_frame(completed(rows, part.write), staging.columns)
-                    if self._schema is None:
-                        self._schema = self._prepare(frame.schema)
-                    fitted = fitting(frame, self._schema, str(staging.target.table))
-                    written.append(carry_out(branch, fitted, part.write))
-            audits = self._audit([each.rows for each in written])
-        if self._schema is None:
-            raise EvaluationFailed("a unit of work without parts has nothing to stage")
-        return Staged(
-            iceberg_snapshot_id=branch.head,
-            sums=tuple(each.sums for each in written),
-            columns=columns_of(self._schema),
-            audits=audits,
-        )
-
-    def _audit(self, staged: list[DataFrame]) -> tuple[AuditResult, ...]:
-        """What the audits find among the rows of all parts."""
-        from vde_dagster.lakehouse.auditing import run_audits
-        from vde_dagster.lakehouse.evaluation import input_frame
-
-        staging, branch = self._staging, self._branch
-        if not staging.audits:
-            return ()
-        rows = reduce(lambda left, right: left.unionByName(right), staged)
-        with ExitStack() as views:
-            inputs = {
-                name: views.enter_context(
-                    branch.view(input_frame(branch.spark, self._catalog, each), f"audit_{number}")
-                ).name
-                for number, (name, each) in enumerate(staging.audit_inputs.items())
-            }
-            return run_audits(branch.spark, rows, staging.audits, inputs)
-
-    def _prepare(self, schema: StructType) -> StructType:
-        """Make the table where it is missing, and an empty attempt of the branch."""
-        from vde_dagster.lakehouse.tables import table_definition
-
-        branch = self._branch
-        if not branch.spark.catalog.tableExists(branch.table):
-            self._ensure_namespace(self._staging.target.table)
-            branch.spark.sql(table_definition(branch.table, self._staging, schema))
-        branch.open()
-        if self._staging.anew:
-            branch.clear()
-        return branch.spark.table(branch.table).schema

@@ -1,20 +1,25 @@
-"""The Iceberg table of a version: its definition, from the schema of its first rows."""
+"""The Iceberg table of a version: how it is made, laid out and described.
+
+Texts and names reach Spark as quoted identifiers and literals only.
+"""
 
 from __future__ import annotations
 
+from collections.abc import Iterator, Mapping
 from typing import TYPE_CHECKING, Final
 
 from sqlglot import exp
 
 from vde_dagster.core.dsha import Column
-from vde_dagster.core.errors import EvaluationFailed
-from vde_dagster.core.model import PartitionField, Transform
+from vde_dagster.core.model import PartitionField, Storage, Transform
 from vde_dagster.core.work import Staging
 
 if TYPE_CHECKING:
-    from pyspark.sql import DataFrame
+    from pyiceberg.table import Table
     from pyspark.sql.types import StructType
 
+OWN_PROPERTIES: Final = "vde.physical-properties"
+"""The names of the properties that the model asked for, so that those it gives up can be found."""
 _PROPERTIES: Final = {
     "format-version": "2",
     # One task, and so one file, per partition; within a task rows are sorted by partition.
@@ -24,6 +29,7 @@ _PROPERTIES: Final = {
     "commit.retry.num-retries": "20",
     "commit.retry.min-wait-ms": "25",
 }
+_FORMAT: Final = "write.format.default"
 
 
 def table_definition(table: str, staging: Staging, schema: StructType) -> str:
@@ -32,14 +38,10 @@ def table_definition(table: str, staging: Staging, schema: StructType) -> str:
     Args:
         table: Its quoted name.
         staging: The unit of work that writes its first rows.
-        schema: The schema of these rows.
-
-    Raises:
-        EvaluationFailed: A column has no type.
+        schema: The schema of these rows, which Iceberg can hold.
     """
     from pyspark.sql.types import StructField, StructType
 
-    _refuse_untyped(schema)
     described = {name.lower(): text for name, text in staging.descriptions.items()}
     fields = []
     for each in schema.fields:
@@ -49,29 +51,93 @@ def table_definition(table: str, staging: Staging, schema: StructType) -> str:
     partitions = ", ".join(map(_partition, staging.storage.partitioned_by))
     partitioned = f" PARTITIONED BY ({partitions})" if partitions else ""
     comment = f" COMMENT {_literal(staging.comment)}" if staging.comment else ""
-    properties = ", ".join(
-        f"{_literal(key)} = {_literal(text)}" for key, text in _properties(staging).items()
-    )
     return (
         f"CREATE TABLE IF NOT EXISTS {table} ({StructType(fields).toDDL()}) USING iceberg"
-        f"{partitioned}{comment} TBLPROPERTIES ({properties})"
+        f"{partitioned}{comment} TBLPROPERTIES ({_listed(_properties(staging))})"
     )
 
 
-def fitting(frame: DataFrame, schema: StructType, table: str) -> DataFrame:
-    """A frame's columns in the table's order.
+def order_statements(table: str, storage: Storage, found: Table) -> Iterator[str]:
+    """The statements that make a table sort its files as a model says; none where it does.
 
-    Raises:
-        EvaluationFailed: It has other columns than the table.
+    Rows are sorted within a task only (seed 001 has no word on it): for an order over all files
+    Spark would compute the query twice, once to sample it.
+
+    Args:
+        table: Its quoted name.
+        storage: The layout that the model asks for.
+        found: The table as it is.
     """
-    there = {name.lower() for name in frame.columns}
-    wanted = [each.name.lower() for each in schema.fields]
-    if there != set(wanted) or len(frame.columns) != len(wanted):
-        raise EvaluationFailed(
-            f"the result has the columns {', '.join(frame.columns)}, but the table "
-            f"{table} has {', '.join(wanted)}"
-        )
-    return frame.select(*[frame[quoted(name)] for name in wanted])
+    if _sorted_by(found) == tuple(name.lower() for name in storage.clustered_by):
+        return
+    distributed = " DISTRIBUTED BY PARTITION" if found.spec().fields else ""
+    columns = ", ".join(map(quoted, storage.clustered_by))
+    ordered = f"LOCALLY ORDERED BY {columns}" if columns else "UNORDERED"
+    yield f"ALTER TABLE {table} WRITE{distributed if columns else ''} {ordered}"
+    mode = dict(storage.properties).get("write.distribution-mode", "hash")
+    yield f"ALTER TABLE {table} SET TBLPROPERTIES ('write.distribution-mode' = {_literal(mode)})"
+
+
+def _sorted_by(found: Table) -> tuple[str, ...]:
+    schema = found.schema()
+    return tuple(
+        schema.find_column_name(each.source_id).lower()  # type: ignore[union-attr]
+        for each in found.sort_order().fields
+    )
+
+
+def partitions_of(found: Table) -> tuple[PartitionField, ...]:
+    """How a table is partitioned now, whatever its model has come to say since it was made."""
+    schema = found.schema()
+    fields = []
+    for each in found.spec().fields:
+        name, _, argument = str(each.transform).partition("[")
+        transform = _TRANSFORMS.get(name)
+        column = schema.find_column_name(each.source_id)
+        if transform is not None and column is not None:
+            fields.append(
+                PartitionField(
+                    column=column,
+                    transform=transform,
+                    argument=int(argument.rstrip("]")) if argument else None,
+                )
+            )
+    return tuple(fields)
+
+
+_TRANSFORMS: Final = {
+    "identity": Transform.IDENTITY,
+    "year": Transform.YEARS,
+    "month": Transform.MONTHS,
+    "day": Transform.DAYS,
+    "hour": Transform.HOURS,
+    "bucket": Transform.BUCKET,
+    "truncate": Transform.TRUNCATE,
+}
+"""Iceberg's names of transforms, as pyiceberg writes them."""
+
+
+def storage_properties(storage: Storage) -> dict[str, str]:
+    """The table properties that a model asks for, and which they are."""
+    wanted = dict(storage.properties)
+    if storage.storage_format:
+        wanted[_FORMAT] = storage.storage_format
+    return {**wanted, OWN_PROPERTIES: ",".join(sorted(wanted))} if wanted else {}
+
+
+def property_changes(
+    present: Mapping[str, str], storage: Storage
+) -> tuple[dict[str, str], tuple[str, ...]]:
+    """The properties to set on a table so that it is as a model says, and those to remove.
+
+    What others set stays, and what the model asked for and does not any more gets its default.
+    """
+    wanted = storage_properties(storage)
+    before = present.get(OWN_PROPERTIES, "").split(",")
+    gone = [each for each in (*before, OWN_PROPERTIES) if each in present and each not in wanted]
+    defaults = {each: _PROPERTIES[each] for each in gone if each in _PROPERTIES}
+    different = {key: text for key, text in wanted.items() if present.get(key) != text}
+    return {**defaults, **different}, tuple(each for each in gone if each not in defaults)
 
 
 def columns_of(schema: StructType) -> tuple[Column, ...]:
@@ -91,22 +157,10 @@ def quoted(name: str) -> str:
     return exp.to_identifier(name, quoted=True).sql("spark")
 
 
-def _refuse_untyped(schema: StructType) -> None:
-    untyped = [each.name for each in schema.fields if each.dataType.typeName() == "void"]
-    if untyped:
-        raise EvaluationFailed(
-            f"column {', '.join(untyped)} is NULL without a type; cast it, as in "
-            "CAST(NULL AS STRING)"
-        )
-
-
 def _properties(staging: Staging) -> dict[str, str]:
-    storage = staging.storage
-    wanted = {"write.format.default": storage.storage_format} if storage.storage_format else {}
     return {
         **_PROPERTIES,
-        **wanted,
-        **dict(storage.properties),
+        **storage_properties(staging.storage),
         "vde.model": str(staging.target.model),
         "vde.version": staging.target.version,
     }
@@ -118,6 +172,10 @@ def _partition(field: PartitionField) -> str:
         return column
     inner = column if field.argument is None else f"{field.argument}, {column}"
     return f"{field.transform.value}({inner})"
+
+
+def _listed(properties: Mapping[str, str]) -> str:
+    return ", ".join(f"{_literal(key)} = {_literal(text)}" for key, text in properties.items())
 
 
 def _literal(text: str) -> str:

@@ -1,0 +1,165 @@
+"""Whether rows fit the table that they are for, told from schemas before anything is computed.
+
+Seed 001 has a query validated before data is processed; here its analysed schema is compared with
+what the model declares and with the table, and everything that is wrong is told at once.
+"""
+
+from __future__ import annotations
+
+from collections import Counter
+from collections.abc import Iterator, Sequence
+from typing import TYPE_CHECKING
+
+from pyspark.sql import functions as F  # noqa: N812 - the name that Spark's documentation uses
+from pyspark.sql.types import DataType, StructField, StructType
+
+from vde_dagster.core.dsha import Column
+from vde_dagster.core.errors import EvaluationFailed
+from vde_dagster.core.partition_types import layout_problems
+from vde_dagster.lakehouse.storable import can_store, stored_type, unstorable
+from vde_dagster.lakehouse.tables import quoted
+
+if TYPE_CHECKING:
+    from pyspark.sql import DataFrame
+
+    from vde_dagster.core.work import Staging
+
+
+def check(found: Sequence[StructType], staging: Staging, table: StructType | None) -> None:
+    """Refuse rows that could not be written, before any of them is computed.
+
+    Args:
+        found: The schema of each part's rows.
+        staging: The unit of work.
+        table: The table's schema; None where it is made now.
+
+    Raises:
+        EvaluationFailed: Something does not fit; the text has all of it, with what to do.
+    """
+    told = list(
+        dict.fromkeys(each for schema in found for each in _part_problems(schema, staging, table))
+    )
+    if not told:
+        return
+    place = f"{staging.path}: " if staging.path else ""
+    listed = "".join(f"\n  {each}" for each in told)
+    raise EvaluationFailed(f"{place}its rows cannot be written; nothing was computed.{listed}")
+
+
+def as_declared(frame: DataFrame, columns: tuple[Column, ...]) -> DataFrame:
+    """A frame that `check` let pass with exactly the declared columns, in their order and types."""
+    if not columns:
+        return frame
+    return frame.select(
+        *[frame[quoted(each.name)].cast(_type(each)).alias(each.name) for each in columns]
+    )
+
+
+def as_table(frame: DataFrame, table: StructType) -> DataFrame:
+    """A frame that `check` let pass with the table's columns, in order.
+
+    A column that the model does not return any more has NULL (rule R11: it is dropped later).
+    """
+    there = {each.name.lower(): each for each in frame.schema.fields}
+    chosen = []
+    for field in table.fields:
+        found = there.get(field.name.lower())
+        column = F.lit(None) if found is None else frame[quoted(found.name)]
+        if found is None or found.dataType != field.dataType:
+            column = column.cast(field.dataType)
+        chosen.append(column.alias(field.name))
+    return frame.select(*chosen)
+
+
+def new_columns(rows: StructType, table: StructType) -> StructType:
+    """The columns that rows which `check` let pass have and the table does not have yet."""
+    known = {each.name.lower() for each in table.fields}
+    return StructType([each for each in rows.fields if each.name.lower() not in known])
+
+
+def declared_schema(found: StructType, columns: tuple[Column, ...]) -> StructType:
+    """The schema that rows of a schema have once they are `as_declared`."""
+    if not columns:
+        return found
+    return StructType([StructField(each.name, _type(each)) for each in columns])
+
+
+def _part_problems(found: StructType, staging: Staging, table: StructType | None) -> Iterator[str]:
+    twice = [name for name, times in Counter(_names(found)).items() if times > 1]
+    if twice:
+        yield f"the column {', '.join(twice)} is returned more than once. Give each a name."
+        return
+    misfits = list(_declared_problems(found, staging.columns))
+    yield from misfits
+    if misfits:
+        return
+    wanted = declared_schema(found, staging.columns)
+    yield from unstorable(wanted)
+    if table is None:
+        types = {each.name.lower(): each.dataType.simpleString() for each in wanted.fields}
+        yield from layout_problems(staging.storage, types)
+    else:
+        yield from _table_problems(wanted, staging, table)
+
+
+def _declared_problems(found: StructType, columns: tuple[Column, ...]) -> Iterator[str]:
+    if not columns:
+        return
+    there = {each.name.lower(): each for each in found.fields}
+    wanted = {each.name.lower(): each for each in columns}
+    missing = [name for name in wanted if name not in there]
+    extra = [name for name in there if name not in wanted]
+    if missing:
+        yield (
+            f"the result lacks the declared columns {', '.join(missing)}. Return them, or take "
+            "them out of `columns`."
+        )
+    if extra:
+        yield (
+            f"the result has the columns {', '.join(extra)}, which are not declared. Declare "
+            "them in `columns`, or do not return them."
+        )
+    for name, column in wanted.items():
+        field = there.get(name)
+        if field is not None and not can_store(field.dataType, _type(column)):
+            yield _no_cast(name, field, column.type, "is declared as")
+
+
+def _table_problems(wanted: StructType, staging: Staging, table: StructType) -> Iterator[str]:
+    """What differs from the table in a way that no evaluation may change it (rule R11)."""
+    there = {each.name.lower(): each for each in table.fields}
+    names = _names(wanted)
+    missing = [name for name in there if name not in names and name not in _dropped(staging, there)]
+    extra = [name for name in names if name not in there and name not in staging.returned]
+    if missing or extra:
+        yield (
+            f"the result has the columns {', '.join(each.name for each in wanted.fields)}, but the "
+            f"table {staging.target.table} has {', '.join(each.name for each in table.fields)}. "
+            "Something that it reads by `*` has changed: declare the columns of what it reads, or "
+            "name them in the query."
+        )
+    for field in wanted.fields:
+        kept = there.get(field.name.lower())
+        if kept is not None and not can_store(field.dataType, kept.dataType):
+            yield _no_cast(field.name, field, kept.dataType.simpleString(), "is in its table")
+
+
+def _dropped(staging: Staging, there: dict[str, StructField]) -> set[str]:
+    """The columns of the table that the model is known not to return any more."""
+    return {name for name in there if name not in staging.returned} if staging.returned else set()
+
+
+def _no_cast(name: str, found: StructField, wanted: str, verb: str) -> str:
+    return (
+        f"the column {name} is {found.dataType.simpleString()} and {verb} {wanted}, which does not "
+        f"hold all such values. Cast it in the query, as in CAST({name} AS {wanted.upper()}), or "
+        "give it another name or type."
+    )
+
+
+def _names(schema: StructType) -> list[str]:
+    return [each.name.lower() for each in schema.fields]
+
+
+def _type(column: Column) -> DataType:
+    return stored_type(column.type)

@@ -1,0 +1,82 @@
+"""A session of their own for statements and Python functions: what they set is gone afterwards.
+
+Opening one for each unit of work would be simpler, but every session loads its own Iceberg catalog,
+and an embedded one leaves its connections open for as long as the JVM lives (seen: two open files
+for each). So there is one, and it is tidied.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from contextlib import contextmanager
+from typing import TYPE_CHECKING, Final
+
+from sqlglot import exp
+
+if TYPE_CHECKING:
+    from pyspark.sql import SparkSession
+
+_ZONE: Final = "spark.sql.session.timeZone"
+
+
+class OwnSession:
+    """A second session over the same cluster and catalogs.
+
+    Args:
+        main: The session whose settings it has. Its zone is UTC.
+    """
+
+    def __init__(self, main: SparkSession) -> None:
+        self._main = main
+        self._own: SparkSession | None = None
+
+    @contextmanager
+    def lent(self) -> Iterator[SparkSession]:
+        """The session, as new: settings, temporary views and functions of earlier users are gone.
+
+        What stays are SQL variables (DECLARE), which Spark does not list.
+        """
+        if self._own is None:
+            self._own = _opened(self._main)
+        own = self._own
+        _set_as(self._main, own)
+        try:
+            yield own
+        finally:
+            try:
+                _tidy(self._main, own)
+            except Exception:  # what cannot be tidied is not used again, and hides no other error
+                self._own = None
+
+
+def _opened(main: SparkSession) -> SparkSession:
+    """A session of the same application. Spark Connect has another name for it."""
+    clone = getattr(main, "cloneSession", None)
+    opened: SparkSession = clone() if clone is not None else main.newSession()
+    return opened
+
+
+def _tidy(main: SparkSession, own: SparkSession) -> None:
+    own.sql("RESET")
+    own.catalog.setCurrentCatalog(_SESSION_CATALOG)
+    for view in own.sql("SHOW VIEWS").collect():
+        if view["isTemporary"]:
+            own.catalog.dropTempView(view["viewName"])
+    for (name,) in own.sql("SHOW USER FUNCTIONS").collect():
+        quoted = exp.to_identifier(name, quoted=True).sql("spark")
+        own.sql(f"DROP TEMPORARY FUNCTION IF EXISTS {quoted}")
+    own.catalog.setCurrentCatalog(main.catalog.currentCatalog())
+    own.catalog.setCurrentDatabase(main.catalog.currentDatabase())
+
+
+_SESSION_CATALOG: Final = "spark_catalog"
+"""Where Spark lists what is temporary."""
+
+
+def _set_as(main: SparkSession, own: SparkSession) -> None:
+    """Give a session the settings that the main one got while it ran."""
+    wanted, present = dict(main.conf.getAll), dict(own.conf.getAll)
+    for key, value in wanted.items():
+        if present.get(key) != value and own.conf.isModifiable(key):
+            own.conf.set(key, value)
+    own.conf.set(_ZONE, "UTC")

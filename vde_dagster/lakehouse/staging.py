@@ -1,0 +1,207 @@
+"""One unit of work on Spark: looked at as a whole, then written to a branch part by part."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterable, Iterator, Sequence
+from contextlib import ExitStack, closing, contextmanager
+from dataclasses import replace
+from functools import reduce
+from typing import TYPE_CHECKING
+
+from vde_dagster.core.audits.values import AuditResult
+from vde_dagster.core.errors import EvaluationFailed
+from vde_dagster.core.names import TableName
+from vde_dagster.core.work import AsOf, Staged, Staging
+from vde_dagster.lakehouse.auditing import run_audits
+from vde_dagster.lakehouse.branch import Branch
+from vde_dagster.lakehouse.evaluation import bound_rows, first_useful_line, input_frame, qualified
+from vde_dagster.lakehouse.fitting import as_declared, as_table, check, declared_schema, new_columns
+from vde_dagster.lakehouse.tables import (
+    columns_of,
+    order_statements,
+    partitions_of,
+    quoted,
+    table_definition,
+)
+from vde_dagster.lakehouse.writes import carry_out, completed
+
+if TYPE_CHECKING:
+    from pyiceberg.table import Table
+    from pyspark.sql import DataFrame, SparkSession
+    from pyspark.sql.types import StructType
+
+
+class Stage:
+    """One call of the engine's `stage`.
+
+    Args:
+        spark: The session in which the unit of work runs.
+        catalog: The catalog's name in it.
+        staging: The unit of work.
+        ensure_namespace: Makes a table's namespace where it is missing.
+        load: Reads a table's metadata as it is now.
+    """
+
+    def __init__(
+        self,
+        spark: SparkSession,
+        catalog: str,
+        staging: Staging,
+        ensure_namespace: Callable[[TableName], None],
+        load: Callable[[TableName], Table],
+    ) -> None:
+        self._spark = spark
+        self._catalog = catalog
+        self._staging = staging
+        self._ensure_namespace = ensure_namespace
+        self._load = load
+
+    def run(self) -> Staged:
+        """Check all parts, then stage them in order.
+
+        Raises:
+            EvaluationFailed: See the port.
+        """
+        staging = self._staging
+        if not staging.parts:
+            raise EvaluationFailed("a unit of work without parts has nothing to stage")
+        with ExitStack() as bound:
+            for name, each in staging.beside.items():
+                bound.enter_context(self._view(name, input_frame(self._spark, self._catalog, each)))
+            self._run_before()
+            frames = [
+                bound.enter_context(
+                    bound_rows(
+                        self._spark,
+                        self._catalog,
+                        part.rows,
+                        part.inputs,
+                        staging.columns,
+                        model=str(staging.target),
+                    )
+                )
+                for part in staging.parts
+            ]
+            return self._written(
+                [
+                    completed(frame, part.write)
+                    for frame, part in zip(frames, staging.parts, strict=True)
+                ]
+            )
+
+    def _written(self, frames: Sequence[DataFrame]) -> Staged:
+        """Stage the rows of all parts, once it is known that they fit."""
+        staging = self._staging
+        table = self._table(self._spark)
+        check([each.schema for each in frames], staging, table)
+        schemas = [declared_schema(each.schema, staging.columns) for each in frames]
+        branch = self._prepare(schemas, table)
+        schema = self._spark.table(branch.table).schema
+        with closing(branch):
+            written = [
+                carry_out(branch, as_table(as_declared(frame, staging.columns), schema), part.write)
+                for frame, part in zip(frames, staging.parts, strict=True)
+            ]
+            audits = self._audit(branch, [each.rows for each in written])
+            if not any(each.stops for each in audits):
+                self._run(staging.after, branch.rows, "behind")
+            return Staged(
+                iceberg_snapshot_id=branch.head,
+                sums=tuple(each.sums for each in written),
+                columns=columns_of(schema),
+                audits=audits,
+            )
+
+    def _prepare(self, schemas: Sequence[StructType], table: StructType | None) -> Branch:
+        """Make the table or bring it up to date, and open the branch on it."""
+        staging = self._staging
+        name = Branch(self._spark, self._catalog, staging, self._load).table
+        if table is None:
+            self._ensure_namespace(staging.target.table)
+            self._spark.sql(table_definition(name, staging, schemas[0]))
+        else:
+            self._add_columns(name, schemas, table)
+        found = self._load(staging.target.table)
+        for statement in order_statements(name, staging.storage, found):
+            self._spark.sql(statement)
+        # A version that is kept may have been made with other partitions: those count for writes.
+        storage = replace(staging.storage, partitioned_by=partitions_of(found))
+        branch = Branch(self._spark, self._catalog, replace(staging, storage=storage), self._load)
+        branch.open()
+        if staging.anew:
+            branch.clear()
+        return branch
+
+    def _add_columns(self, name: str, schemas: Iterable[StructType], table: StructType) -> None:
+        """Give the table the columns that it lacks (rule R11); readers name theirs, and see none.
+
+        The columns of the first part that has them count; later ones are cast to these.
+        """
+        added = {
+            each.name.lower(): each
+            for schema in reversed(list(schemas))
+            for each in new_columns(schema, table)
+        }
+        if added:
+            listed = ", ".join(
+                f"{quoted(each.name)} {each.dataType.simpleString()}" for each in added.values()
+            )
+            self._spark.sql(f"ALTER TABLE {name} ADD COLUMNS ({listed})")
+
+    def _audit(self, branch: Branch, staged: Sequence[DataFrame]) -> tuple[AuditResult, ...]:
+        """What the audits find among the rows of all parts."""
+        staging = self._staging
+        if not staging.audits:
+            return ()
+        rows = reduce(lambda left, right: left.unionByName(right), staged)
+        with ExitStack() as views:
+            inputs = {
+                name: views.enter_context(
+                    branch.view(input_frame(self._spark, self._catalog, each), f"audit_{number}")
+                ).name
+                for number, (name, each) in enumerate(staging.audit_inputs.items())
+            }
+            return run_audits(self._spark, rows, staging.audits, inputs)
+
+    def _run_before(self) -> None:
+        """Run the statements in front of the query; the model's own rows are the published ones."""
+        staging = self._staging
+
+        def published() -> DataFrame:
+            own = AsOf(table=staging.target.table, iceberg_snapshot_id=staging.base)
+            return input_frame(self._spark, self._catalog, own)
+
+        self._run(staging.before, published, "in front of")
+
+    def _run(
+        self, statements: Sequence[str], own_rows: Callable[[], DataFrame], where: str
+    ) -> None:
+        staging = self._staging
+        reads_own = bool(staging.own_name) and any(
+            staging.own_name in statement for statement in statements
+        )
+        with ExitStack() as bound:
+            if reads_own:
+                bound.enter_context(self._view(staging.own_name, own_rows()))
+            for number, statement in enumerate(statements, start=1):
+                try:
+                    self._spark.sql(qualified(statement, self._catalog)).collect()
+                except Exception as error:  # whatever Spark raises, it is a user's statement
+                    raise EvaluationFailed(
+                        f"{staging.path}: statement {number} {where} the query failed: "
+                        f"{first_useful_line(error)}"
+                    ) from error
+
+    @contextmanager
+    def _view(self, name: str, frame: DataFrame) -> Iterator[None]:
+        """A frame under a name for statements."""
+        frame.createOrReplaceTempView(quoted(name))
+        try:
+            yield
+        finally:
+            self._spark.catalog.dropTempView(name)
+
+    def _table(self, spark: SparkSession) -> StructType | None:
+        """The schema of the target as it is; None where there is none yet."""
+        name = Branch(spark, self._catalog, self._staging, self._load).table
+        return spark.table(name).schema if spark.catalog.tableExists(name) else None

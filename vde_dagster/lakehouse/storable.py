@@ -1,0 +1,113 @@
+"""Which types of Spark an Iceberg table can hold, and which values a column of another type takes.
+
+Both are read from schemas, so that no row is computed for what could not be written.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from typing import Final
+
+from pyspark.sql import types as t
+
+_ATOMIC: Final = (
+    t.BooleanType,
+    t.ByteType,
+    t.ShortType,
+    t.IntegerType,
+    t.LongType,
+    t.FloatType,
+    t.DoubleType,
+    t.DecimalType,
+    t.StringType,
+    t.CharType,
+    t.VarcharType,
+    t.BinaryType,
+    t.DateType,
+    t.TimestampType,
+    t.TimestampNTZType,
+)
+_TEXTS: Final = (t.StringType, t.CharType, t.VarcharType)
+_TIMES: Final = (t.DateType, t.TimestampType, t.TimestampNTZType)
+_INTERVAL_ADVICE: Final = "Iceberg has no intervals; store a number of seconds, days or months"
+_ADVICE: Final = {
+    "void": "it is NULL without a type; cast it, as in CAST(NULL AS STRING)",
+    "interval": _INTERVAL_ADVICE,
+    "variant": "tables of Iceberg's format 2 have no VARIANT; store TO_JSON of it as a text",
+    "time": "Iceberg tables of Spark have no TIME; store a text, or the seconds of the day",
+}
+
+
+def unstorable(schema: t.StructType) -> Iterator[str]:
+    """Why columns cannot be kept in an Iceberg table, for people: one text for each."""
+    for field in schema.fields:
+        for path, found in _leaves(field.name, field.dataType):
+            if not isinstance(found, _ATOMIC):
+                written = found.simpleString()
+                advice = _ADVICE.get(written.partition(" ")[0].partition("(")[0])
+                told = advice or "Iceberg has no such type; cast it to one that it has"
+                yield f"the column {path} is of type {written}: {told}"
+
+
+def _leaves(path: str, of: t.DataType) -> Iterator[tuple[str, t.DataType]]:
+    match of:
+        case t.StructType():
+            for field in of.fields:
+                yield from _leaves(f"{path}.{field.name}", field.dataType)
+        case t.ArrayType():
+            yield from _leaves(f"{path}.element", of.elementType)
+        case t.MapType():
+            yield from _leaves(f"{path}.key", of.keyType)
+            yield from _leaves(f"{path}.value", of.valueType)
+        case _:
+            yield path, of
+
+
+def can_store(found: t.DataType, wanted: t.DataType) -> bool:  # noqa: PLR0911 - a rule a line
+    """Whether values of one type may be stored as another one (ANSI store assignment in Spark).
+
+    A number that is too large for a narrower type fails when it is written, and is never cut.
+    """
+    match found, wanted:
+        case (t.NullType(), _):
+            return True
+        case (t.NumericType(), t.NumericType()):
+            return True
+        case (t.ArrayType(), t.ArrayType()):
+            return can_store(found.elementType, wanted.elementType)
+        case (t.MapType(), t.MapType()):
+            return can_store(found.keyType, wanted.keyType) and can_store(
+                found.valueType, wanted.valueType
+            )
+        case (t.StructType(), t.StructType()):
+            return [each.name.lower() for each in found.fields] == [
+                each.name.lower() for each in wanted.fields
+            ] and all(
+                can_store(left.dataType, right.dataType)
+                for left, right in zip(found.fields, wanted.fields, strict=True)
+            )
+        case _:
+            if isinstance(found, _TIMES) and isinstance(wanted, _TIMES):
+                return True
+            if isinstance(wanted, _TEXTS):
+                return not isinstance(found, t.StructType | t.ArrayType | t.MapType | t.VariantType)
+            return type(found) is type(wanted)
+
+
+def stored_type(written: str) -> t.DataType:
+    """The type of a declared column as an Iceberg table has it: CHAR and VARCHAR are texts."""
+    return _stored(t.DataType.fromDDL(written))
+
+
+def _stored(of: t.DataType) -> t.DataType:
+    match of:
+        case t.CharType() | t.VarcharType():
+            return t.StringType()
+        case t.StructType():
+            return t.StructType([t.StructField(each.name, _stored(each.dataType)) for each in of])
+        case t.ArrayType():
+            return t.ArrayType(_stored(of.elementType))
+        case t.MapType():
+            return t.MapType(_stored(of.keyType), _stored(of.valueType))
+        case _:
+            return of
