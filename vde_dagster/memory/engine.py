@@ -31,9 +31,10 @@ from vde_dagster.core.work import (
 from vde_dagster.memory.auditing import run_audits
 from vde_dagster.memory.catalog import MemoryCatalog, Row
 from vde_dagster.memory.duck import connected, failures, result_of
-from vde_dagster.memory.frames import Frame
+from vde_dagster.memory.frames import Frame, sum_of
 from vde_dagster.memory.histories import with_validity
-from vde_dagster.memory.writes import Written, written
+from vde_dagster.memory.writes import Written, unit_sums, written
+from vde_dagster.ports.engine import Sought
 
 if TYPE_CHECKING:
     import duckdb
