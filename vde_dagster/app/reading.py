@@ -2,8 +2,8 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Mapping
-from dataclasses import dataclass
+from collections.abc import Iterable, Mapping, Sequence
+from dataclasses import dataclass, field
 from datetime import datetime
 
 from sqlglot import exp
@@ -21,22 +21,39 @@ from vde_dagster.core.reads.constants import Moments
 from vde_dagster.core.reads.input_ranges import InputRange, WholeTable, input_ranges
 from vde_dagster.core.render_model import axes_of, reads_of, render_model
 from vde_dagster.core.schedule import lacking
+from vde_dagster.core.snapshot import VersionKey
 from vde_dagster.core.sql.macros import TimeRange
 from vde_dagster.core.sql.rendering import replace_tables
 from vde_dagster.core.work import AsOf, CsvRows, Input, PythonRows, Rows, SqlRows
 from vde_dagster.kinds.rules import ALWAYS
+from vde_dagster.ports.state import State
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Reading:
     """How one part of an evaluation makes its rows.
 
-    ``pinned`` is the Iceberg snapshot that each model or source is read at.
+    ``pinned`` is the Iceberg snapshot that each model or source is read at, ``held`` what the
+    ledger says of each model there.
     """
 
     rows: Rows
     inputs: Mapping[str, Input]
     pinned: Mapping[ModelName, int | None]
+    held: Mapping[ModelName, tuple[LedgerEntry, ...]] = field(default_factory=dict)
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class _Inputs:
+    """The tables of what is read, by name, and what is held of those that are models."""
+
+    tables: Mapping[ModelName, AsOf]
+    held: Mapping[ModelName, tuple[LedgerEntry, ...]]
+
+    @property
+    def pinned(self) -> dict[ModelName, int | None]:
+        """The Iceberg snapshot of each."""
+        return {name: each.iceberg_snapshot_id for name, each in self.tables.items()}
 
 
 def read_whole(
@@ -79,8 +96,9 @@ def read_whole(
             read = _python_inputs(services, binding, node, interval, source_pins or {})
             return Reading(
                 rows=rows,
-                inputs={str(name): each for name, each in read.items()},
-                pinned={name: each.iceberg_snapshot_id for name, each in read.items()},
+                inputs={str(name): each for name, each in read.tables.items()},
+                pinned=read.pinned,
+                held=read.held,
             )
         case _:
             query = rendered(binding, node, interval, execution_time)
@@ -123,12 +141,13 @@ def input_name(work_id: str, position: int) -> str:
     return f"vde_{work_id}_{position}"
 
 
-def _sql_reading(query: exp.Query, read: Mapping[ModelName, AsOf], work_id: str) -> Reading:
-    names = {name: input_name(work_id, index) for index, name in enumerate(sorted(read))}
+def _sql_reading(query: exp.Query, read: _Inputs, work_id: str) -> Reading:
+    names = {name: input_name(work_id, index) for index, name in enumerate(sorted(read.tables))}
     return Reading(
         rows=SqlRows(sql=with_inputs(query, names)),
-        inputs={names[name]: each for name, each in read.items()},
-        pinned={name: each.iceberg_snapshot_id for name, each in read.items()},
+        inputs={names[name]: each for name, each in read.tables.items()},
+        pinned=read.pinned,
+        held=read.held,
     )
 
 
@@ -140,7 +159,7 @@ def _query_inputs(
     query: exp.Query,
     *,
     source_pins: Mapping[ModelName, int | None],
-) -> dict[ModelName, AsOf]:
+) -> _Inputs:
     ranges = input_ranges(query, axes=axes_of(binding.graph, query))
     return _pinned(services, binding, node, interval, ranges=ranges, source_pins=source_pins)
 
@@ -153,25 +172,40 @@ def _pinned(
     *,
     ranges: Mapping[ModelName, InputRange],
     source_pins: Mapping[ModelName, int | None],
-) -> dict[ModelName, AsOf]:
+) -> _Inputs:
     """The tables that hold these ranges, each at one Iceberg snapshot.
 
     Raises:
         Refused: A model lacks something of its range, or a source is not complete.
     """
-    models = [name for name in ranges if not _is_source(binding, name)]
-    ledger = services.state.ledger(binding.key(name) for name in models)
+    keys = {name: binding.key(name) for name in ranges if not _is_source(binding, name)}
+    ledger, heads = _ledger_with_heads(services.state, tuple(keys.values()))
+    held = {name: ledger.get(key, ()) for name, key in keys.items()}
     gaps = [
         gap
-        for name in sorted(models)
-        if (
-            gap := _gap(
-                binding.graph[name], ranges[name], ledger.get(binding.key(name), ()), interval.end
-            )
-        )
+        for name, entries in sorted(held.items())
+        if (gap := _gap(binding.graph[name], ranges[name], entries, interval.end))
     ]
     _refuse(services, binding, node, interval, ranges=ranges, gaps=gaps)
-    return pin(services, binding, ranges, source_pins)
+    known: dict[ModelName, int | None] = {name: heads.get(key) for name, key in keys.items()}
+    known |= {name: at for name, at in source_pins.items() if name not in keys}
+    return _Inputs(tables=pin(services, binding, ranges, known), held=held)
+
+
+def _ledger_with_heads(
+    state: State, keys: Sequence[VersionKey]
+) -> tuple[Mapping[VersionKey, tuple[LedgerEntry, ...]], Mapping[VersionKey, int]]:
+    """What versions hold, and the Iceberg snapshots at which just that is true (rule R3).
+
+    A version may be booked between two questions, so they are asked until the answers fit.
+    """
+    heads = state.heads(keys)
+    while True:
+        ledger = state.ledger(keys)
+        after = state.heads(keys)
+        if after == heads:
+            return ledger, heads
+        heads = after
 
 
 def _refuse(
@@ -209,7 +243,7 @@ def _python_inputs(
     node: Node,
     interval: Interval,
     source_pins: Mapping[ModelName, int | None],
-) -> dict[ModelName, AsOf]:
+) -> _Inputs:
     views = [
         f"{binding.graph[parent].model.kind.keyword} {parent}"
         for parent in node.model.parents
@@ -228,23 +262,25 @@ def pin(
     services: Services,
     binding: Binding,
     names: Iterable[ModelName],
-    source_pins: Mapping[ModelName, int | None],
+    known: Mapping[ModelName, int | None],
 ) -> dict[ModelName, AsOf]:
     """Each input at the Iceberg snapshot at which the ledger is true; sources as they are now.
+
+    Those that are ``known`` are read where it is known that they are.
 
     Raises:
         Refused: A source does not exist.
     """
     names = tuple(names)
-    keys = {name: binding.key(name) for name in names if not _is_source(binding, name)}
-    heads = services.state.heads(keys.values())
+    unknown = [name for name in names if name not in known and not _is_source(binding, name)]
+    heads = services.state.heads(map(binding.key, unknown)) if unknown else {}
     pinned: dict[ModelName, AsOf] = {}
     for name in names:
         table = binding.table(name)
-        if name in keys:
-            snapshot = heads.get(keys[name])
-        elif name in source_pins:
-            snapshot = source_pins[name]
+        if name in known:
+            snapshot = known[name]
+        elif not _is_source(binding, name):
+            snapshot = heads.get(binding.key(name))
         else:
             state = services.catalog.table(table)
             if state is None:
