@@ -50,5 +50,6 @@ def _of_side(key: str, side: str) -> exp.Expr:
     for column in list(expression.find_all(exp.Column)):
         first, *fields = column.parts
         of_side = exp.column(first.copy(), table=side)
-        column.replace(exp.Dot.build([of_side, *(each.copy() for each in fields)]))
+        of_field = [of_side, *(each.copy() for each in fields)]
+        column.replace(exp.Dot.build(of_field) if fields else of_side)
     return expression
