@@ -1,0 +1,99 @@
+"""`verify` on a whole environment in memory: what is as booked, and what others changed."""
+
+from __future__ import annotations
+
+from dataclasses import replace
+
+import pytest
+
+from tests.app.memory_world import PROJECT, MemoryWorld, bound, build, graph_of, hour_of
+from vde_dagster.app.verify import Verified, verify
+from vde_dagster.core.intervals import Interval
+from vde_dagster.core.names import ModelName
+
+DAILY, TOTALS = ModelName("mart", "daily"), ModelName("mart", "totals")
+EVENTS = ModelName("staging", "events")
+UPSERTS = """
+MODEL (
+  name mart.latest,
+  kind INCREMENTAL_BY_UNIQUE_KEY (unique_key id, batch_size 1),
+  cron '@daily'
+);
+SELECT id AS id, amount AS amount FROM staging.events WHERE at BETWEEN @start_dt AND @end_dt
+"""
+
+
+@pytest.fixture
+def world() -> MemoryWorld:
+    made = MemoryWorld()
+    made.land((1, 10), (5, 20), (26, 30), (30, 40), until=48)
+    build(made.services(), graph_of({**PROJECT, "latest": UPSERTS}))
+    return made
+
+
+def verified(world: MemoryWorld, *names: ModelName) -> dict[ModelName, Verified]:
+    services = world.services()
+    found = verify(services, bound(services), names or None)
+    return {each.key.model: each for each in found}
+
+
+def change_stored_rows(world: MemoryWorld, name: ModelName) -> None:
+    """The last row's amount is another in storage; no commit tells of it."""
+    services = world.services()
+    key = bound(services).key(name)
+    table = world.catalog.tables[key.table]
+    head = services.state.heads([key])[key]
+    snapshot = table.snapshots[head]
+    *others, last = snapshot.rows
+    table.snapshots[head] = replace(snapshot, rows=(*others, (*last[:-1], 999)))
+
+
+def test_what_was_published_is_as_it_was_booked(world: MemoryWorld) -> None:
+    found = verified(world)
+    assert {str(name): (each.rows, each.holds) for name, each in found.items()} == {
+        "staging.events": (4, True),
+        "mart.daily": (2, True),
+        "mart.totals": (1, True),
+        "mart.latest": (4, True),
+    }
+
+
+def test_a_changed_row_is_told_with_its_interval_and_nothing_else_is(world: MemoryWorld) -> None:
+    change_stored_rows(world, DAILY)
+    found = verified(world)
+    assert [str(name) for name, each in found.items() if not each.holds] == ["mart.daily"]
+    (mismatch,) = found[DAILY].mismatches
+    assert mismatch.interval == Interval(hour_of(24), hour_of(48))
+
+
+def test_a_kind_without_rows_per_interval_is_compared_as_a_whole(world: MemoryWorld) -> None:
+    latest = ModelName("mart", "latest")
+    assert len(world.state.ledger([bound(world.services()).key(latest)]).popitem()[1]) == 2
+    change_stored_rows(world, latest)
+    (mismatch,) = verified(world, latest)[latest].mismatches
+    assert mismatch.interval is None
+
+
+def test_rows_in_no_recorded_interval_are_found(world: MemoryWorld) -> None:
+    services = world.services()
+    key = bound(services).key(EVENTS)
+    table, head = world.catalog.tables[key.table], services.state.heads([key])[key]
+    snapshot = table.snapshots[head]
+    stray = (77, hour_of(100), 1)
+    table.snapshots[head] = replace(snapshot, rows=(*snapshot.rows, stray))
+    (mismatch,) = verified(world, EVENTS)[EVENTS].mismatches
+    assert mismatch.interval == Interval(hour_of(100), hour_of(101))
+    assert (mismatch.recorded.rows, mismatch.found.rows) == (0, 1)
+
+
+def test_a_table_that_is_gone_is_told(world: MemoryWorld) -> None:
+    world.catalog.drop_table(bound(world.services()).key(TOTALS).table)
+    found = verified(world, TOTALS)[TOTALS]
+    assert (found.holds, found.missing_table) == (False, True)
+
+
+def test_what_somebody_publishes_meanwhile_does_not_matter(world: MemoryWorld) -> None:
+    """A table is read at the Iceberg snapshot at which the ledger is true."""
+    key = bound(world.services()).key(TOTALS)
+    world.catalog.append(key.table, [(9, 9)])
+    assert verified(world, TOTALS)[TOTALS].holds
