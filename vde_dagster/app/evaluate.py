@@ -19,11 +19,12 @@ from vde_dagster.app.planning import may_write
 from vde_dagster.app.reading import Reading, physical_query, read_whole
 from vde_dagster.app.recovery import book, give_up, publish, recover
 from vde_dagster.app.services import Services
+from vde_dagster.app.statements import Beside, statements_of
 from vde_dagster.core.dsha import ALGORITHMS, RowSum, combined_dsha, total
 from vde_dagster.core.embedded import embedded_above, stored_parents
 from vde_dagster.core.errors import EvaluationFailed, Refused
 from vde_dagster.core.graph import Node
-from vde_dagster.core.intervals import Interval
+from vde_dagster.core.intervals import Interval, common, merge, subtract
 from vde_dagster.core.kind import Embedded, External, View
 from vde_dagster.core.late_data import HighWaterMark, Load
 from vde_dagster.core.ledger import (
@@ -33,6 +34,7 @@ from vde_dagster.core.ledger import (
     LedgerOperation,
     Standing,
     apply_changes,
+    held_intervals,
 )
 from vde_dagster.core.names import ModelName
 from vde_dagster.core.snapshot import VersionKey
@@ -44,6 +46,7 @@ from vde_dagster.core.work import (
     ReplaceTable,
     Staged,
     Staging,
+    Work,
     Write,
 )
 from vde_dagster.kinds.rules import ALWAYS, refuse_not_evaluated
@@ -109,18 +112,52 @@ def evaluate(
     node = writable(services, binding, name)
     key = binding.key(name)
     with writing(services, binding, key) as lease:
-        recover(services, key, lease)
+        finished = recover(services, key, lease)
         work_id = services.ids.new()
         if isinstance(node.model.kind, View):
             return _make_view(services, binding, node, work_id, lease)
         if kinds.of(node.model).is_sequential:
-            step = _in_turn(services, binding, node, interval, work_id)
+            left = _left(services, key, interval, finished)
+            if left is None:
+                return _finished(services, finished[-1])
+            step = _in_turn(services, binding, node, left, work_id)
         else:
             execution_time = services.clock.now()
             reading = read_whole(services, binding, node, interval, execution_time, work_id=work_id)
             write = kinds.of(node.model).write(node, interval, execution_time)
             step = Step(work_id=work_id, interval=interval, readings=(reading,), writes=(write,))
         return carry_out(services, binding, node, step, lease)
+
+
+def _left(
+    services: Services, key: VersionKey, interval: Interval, finished: Sequence[Work]
+) -> Interval | None:
+    """What a sequential kind still has to evaluate after earlier work was finished; None: nothing.
+
+    Who asks again after a crash means the interval that a recovery has just booked, and not to
+    build it on itself.
+    """
+    held_now = held_intervals(services.state.ledger([key]).get(key, ()))
+    done = merge(each for work in finished for each in work.intent.intervals)
+    left = subtract([interval], common(done, held_now))
+    return Interval(left[0].start, left[-1].end) if left else None
+
+
+def _finished(services: Services, work: Work) -> Evaluated:
+    """What a unit of work did that an earlier process staged and this one has booked."""
+    assert work.publication is not None, "finished work says what it published"
+    intent, publication = work.intent, work.publication
+    ledger = services.state.ledger([intent.key]).get(intent.key, ())
+    return Evaluated(
+        work_id=intent.work_id,
+        key=intent.key,
+        interval=Interval(intent.intervals[0].start, intent.intervals[-1].end),
+        rows=sum(change.rows.rows for change in publication.changes),
+        entries=_written(ledger, publication.changes),
+        iceberg_snapshot_id=publication.iceberg_snapshot_id,
+        seconds=0.0,
+        session=intent.session,
+    )
 
 
 def _in_turn(
@@ -223,11 +260,21 @@ def carry_out(
         readings=step.readings,
         execution_time=started,
     )
+    beside = statements_of(
+        services,
+        binding,
+        node,
+        step.interval,
+        readings=step.readings,
+        execution_time=started,
+        work_id=step.work_id,
+    )
     algorithm = _algorithm(services, key, step)
+    staging = _staging(
+        node, key, step, base=base, audited=audited, beside=beside, algorithm=algorithm
+    )
     try:
-        staged = services.engine.stage(
-            _staging(node, key, step, base=base, audited=audited, algorithm=algorithm)
-        )
+        staged = services.engine.stage(staging)
     except EvaluationFailed as error:
         give_up(services, key, step.work_id, reason=str(error), lease=lease)
         raise
@@ -296,6 +343,7 @@ def _staging(
     *,
     base: int | None,
     audited: Audited,
+    beside: Beside,
     algorithm: str,
 ) -> Staging:
     return Staging(
@@ -316,6 +364,12 @@ def _staging(
         audits=audited.audits,
         audit_inputs=audited.inputs,
         algorithm=algorithm,
+        returned=frozenset(column.name.lower() for column in node.columns),
+        before=beside.before,
+        after=beside.after,
+        beside=beside.inputs,
+        own_name=beside.own_name,
+        path=str(node.model.source.path),
     )
 
 

@@ -1,0 +1,53 @@
+"""Which tables a statement beside a query writes, and which names in it are only its own."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Iterator
+
+from sqlglot import exp
+
+
+def written_tables(statement: exp.Expr) -> Iterator[exp.Table]:
+    """The tables and views that a statement changes, makes or drops; no temporary views.
+
+    What it reads is not among them. A statement that the parser does not know tells nothing.
+    """
+    match statement:
+        case exp.Insert() | exp.Update() | exp.Delete() | exp.Merge() | exp.Alter():
+            yield from _table(statement.this)
+        case exp.Create() | exp.Drop():
+            if not _is_temporary(statement) and _is_table(statement):
+                yield from _table(statement.this)
+        case exp.TruncateTable():
+            for each in statement.expressions:
+                yield from _table(each)
+
+
+def temporary_names(statements: Iterable[exp.Expr]) -> frozenset[str]:
+    """The names, in lower case, of the temporary views that statements make."""
+    return frozenset(
+        table.name.lower()
+        for statement in statements
+        if isinstance(statement, exp.Create) and _is_temporary(statement)
+        for table in _table(statement.this)
+        if not table.db
+    )
+
+
+def _is_temporary(statement: exp.Create | exp.Drop) -> bool:
+    if statement.args.get("temporary"):
+        return True
+    properties = statement.args.get("properties")
+    return properties is not None and properties.find(exp.TemporaryProperty) is not None
+
+
+def _is_table(statement: exp.Create | exp.Drop) -> bool:
+    return str(statement.args.get("kind")).upper() in ("TABLE", "VIEW")
+
+
+def _table(named: object) -> Iterator[exp.Table]:
+    """The table that a statement names, perhaps with its columns behind it."""
+    if isinstance(named, exp.Schema):
+        named = named.this
+    if isinstance(named, exp.Table):
+        yield named
