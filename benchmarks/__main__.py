@@ -1,4 +1,4 @@
-"""`./run bench [NAME ...]`: runs the named benchmarks; all but `sqlmesh` without a name."""
+"""`./run bench [NAME ...]`: runs the named benchmarks; without a name those that are quick."""
 
 from __future__ import annotations
 
@@ -8,7 +8,7 @@ import tempfile
 from collections.abc import Callable, Sequence
 from pathlib import Path
 
-from benchmarks import commands, imports, peer, planning
+from benchmarks import commands, dsha, imports, peer, planning
 from benchmarks.measuring import DEFAULT_SHAPES, Settings
 from benchmarks.projects import Shape
 
@@ -17,9 +17,10 @@ BENCHMARKS: dict[str, Callable[[Settings], None]] = {
     "planning": planning.main,
     "commands": commands.main,
     "sqlmesh": peer.main,
+    "dsha": dsha.main,
 }
-ON_REQUEST = ("sqlmesh",)
-"""What downloads another tool."""
+ON_REQUEST = ("sqlmesh", "dsha")
+"""What downloads another tool, or keeps the machine busy for long."""
 
 
 def _shape(text: str) -> Shape:
@@ -39,6 +40,7 @@ def main(arguments: Sequence[str]) -> int:
         help="such as: 250 1000 chain1000",
     )
     parser.add_argument("--rounds", type=int, default=3)
+    parser.add_argument("--rows", type=int, default=10_000_000, help="of what dsha writes")
     parser.add_argument("--folder", type=Path, help="keeps the projects for the next time")
     given = parser.parse_args(arguments)
     unknown = [name for name in given.names if name not in BENCHMARKS]
@@ -47,7 +49,9 @@ def main(arguments: Sequence[str]) -> int:
     names = given.names or [name for name in BENCHMARKS if name not in ON_REQUEST]
     with tempfile.TemporaryDirectory() as scratch:
         folder = given.folder or Path(scratch)
-        settings = Settings(shapes=given.shapes, rounds=given.rounds, folder=folder)
+        settings = Settings(
+            shapes=given.shapes, rounds=given.rounds, folder=folder, rows=given.rows
+        )
         for name in names:
             BENCHMARKS[name](settings)
     return 0

@@ -32,6 +32,7 @@ class Settings:
     shapes: Sequence[Shape]
     rounds: int
     folder: Path
+    rows: int
 
 
 def cpu_seconds() -> float:

@@ -52,7 +52,11 @@ _Value = tuple["Column", "DataType"]
 def halves(frame: DataFrame) -> tuple[Column, Column]:
     """The upper and the lower 64 bits of each row's hash, over all columns in order."""
     fields = frame.schema.fields
-    values = [(frame[_quoted(field.name)], field.dataType) for field in fields]
+    return hashed_values([(frame[_quoted(field.name)], field.dataType) for field in fields])
+
+
+def hashed_values(values: Sequence[tuple[Column, DataType]]) -> tuple[Column, Column]:
+    """The same of values with their types."""
     upper, lower = (_chain(salt, values) for salt in _SALTS)
     return upper, lower
 

@@ -1,0 +1,307 @@
+"""What the hash of a row tells apart, and what it does not, in Spark's own compiled expressions.
+
+Every row of a table is a struct; its fields are hashed as the columns of a row are.
+"""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING, cast
+
+import pytest
+from pyspark.sql import functions as F  # noqa: N812
+from pyspark.sql.types import StructType
+
+from vde_dagster.core.dsha import MODULUS, XXHASH64X2, RowSum, total
+from vde_dagster.lakehouse.digest import native, row_sums
+
+if TYPE_CHECKING:
+    from pyspark.sql import DataFrame, SparkSession
+
+    from tests.conftest import SparkLake
+
+pytestmark = pytest.mark.spark
+
+DIFFERENT = [
+    ("next to a null", "'a', CAST(NULL AS STRING)", "CAST(NULL AS STRING), 'a'"),
+    ("null and zero", "0, 1", "CAST(NULL AS INT), 1"),
+    ("null and false", "false", "CAST(NULL AS BOOLEAN)"),
+    ("flags are no values", "CAST(NULL AS INT), 1", "1, CAST(NULL AS INT)"),
+    ("flags are no values 2", "1, CAST(NULL AS INT)", "2, CAST(NULL AS INT)"),
+    ("a flag is no bigint", "1L, CAST(NULL AS BIGINT)", "CAST(NULL AS BIGINT), 1L"),
+    ("null and empty text", "''", "CAST(NULL AS STRING)"),
+    ("null and empty binary", "X''", "CAST(NULL AS BINARY)"),
+    ("padding", "'a'", "'a '"),
+    ("case", "'a'", "'A'"),
+    ("moved text", "'ab', 'c'", "'a', 'bc'"),
+    ("moved binary", "X'0102', X'03'", "X'01', X'0203'"),
+    ("columns change places", "1, 2", "2, 1"),
+    ("boolean", "true", "false"),
+    ("tinyint", "1Y", "-1Y"),
+    ("smallint", "1S", "257S"),
+    ("int", "1", "2"),
+    ("long", "9223372036854775807L", "CAST('-9223372036854775808' AS BIGINT)"),
+    ("float", "1.0F", "1.0000001F"),
+    ("double", "0.1D", "0.30000000000000004D - 0.2D"),
+    ("infinities", "double('Infinity')", "double('-Infinity')"),
+    ("not a number and null", "double('NaN')", "CAST(NULL AS DOUBLE)"),
+    ("decimal", "1.10", "1.01"),
+    ("wide decimal", "1e20BD * 1.10", "1e20BD * 1.01"),
+    ("sign of a wide decimal", "1e20BD * 1.10", "-1e20BD * 1.10"),
+    ("date", "DATE'2013-01-01'", "DATE'2013-01-02'"),
+    (
+        "a microsecond",
+        "TIMESTAMP'2013-01-01 00:00:00.000001'",
+        "TIMESTAMP'2013-01-01 00:00:00'",
+    ),
+    (
+        "a microsecond without zone",
+        "TIMESTAMP_NTZ'2013-01-01 00:00:00.000001'",
+        "TIMESTAMP_NTZ'2013-01-01 00:00:00'",
+    ),
+    ("binary", "X'00'", "X'0000'"),
+    ("days", "INTERVAL '1' DAY", "INTERVAL '2' DAY"),
+    ("months", "INTERVAL '1' MONTH", "INTERVAL '1' YEAR"),
+    ("null in a struct", "struct('a', CAST(NULL AS STRING))", "struct(CAST(NULL AS STRING), 'a')"),
+    ("null struct", "CAST(NULL AS STRUCT<a: INT>)", "struct(CAST(NULL AS INT))"),
+    (
+        "struct in a struct",
+        "struct(CAST(NULL AS STRUCT<a: INT>))",
+        "struct(struct(CAST(NULL AS INT)))",
+    ),
+    ("borders of structs", "struct('a', 'bc')", "struct('ab', 'c')"),
+    ("null in an array", "array('a', NULL)", "array('a')"),
+    ("place of a null in an array", "array('a', NULL)", "array(NULL, 'a')"),
+    ("nulls in an array", "array(NULL, CAST(NULL AS INT))", "array(CAST(NULL AS INT))"),
+    ("array of a null", "array(CAST(NULL AS INT))", "CAST(array() AS ARRAY<INT>)"),
+    ("array order", "array(1, 2)", "array(2, 1)"),
+    ("null array", "CAST(array() AS ARRAY<INT>)", "CAST(NULL AS ARRAY<INT>)"),
+    ("arrays' borders", "array(array(1), array(2))", "array(array(1, 2), array())"),
+    ("arrays' columns", "array(1), array(2, 3)", "array(1, 2), array(3)"),
+    (
+        "null array in an array",
+        "array(CAST(NULL AS ARRAY<INT>))",
+        "array(CAST(array() AS ARRAY<INT>))",
+    ),
+    (
+        "null struct in an array",
+        "array(named_struct('a', CAST(NULL AS INT)))",
+        "array(CAST(NULL AS STRUCT<a: INT>))",
+    ),
+    ("map", "map('a', 1, 'b', 2)", "map('a', 2, 'b', 1)"),
+    ("key and value", "map('a', 'b')", "map('b', 'a')"),
+    ("null in a map", "map('a', 1, 'b', NULL)", "map('a', NULL, 'b', 1)"),
+    ("null and no entry", "map('a', 1, 'b', NULL)", "map('a', 1)"),
+    ("null map", "CAST(map() AS MAP<INT, INT>)", "CAST(NULL AS MAP<INT, INT>)"),
+    (
+        "null map in a map",
+        "map(1, CAST(NULL AS MAP<INT, INT>))",
+        "map(1, CAST(map() AS MAP<INT, INT>))",
+    ),
+    ("keys that are structs", "map(struct(1, 2), 3)", "map(struct(2, 1), 3)"),
+    ("keys that are arrays", "map(array(1, 2), 3)", "map(array(2, 1), 3)"),
+    ("deep", "array(struct(map('k', array(1, NULL))))", "array(struct(map('k', array(NULL, 1))))"),
+    ("variant", "parse_json('{\"a\": 1}')", "parse_json('{\"a\": 2}')"),
+    ("variant of a text", "parse_json('1')", "parse_json('\"1\"')"),
+    (
+        "variant of a date",
+        "to_variant_object(array(DATE'2020-01-01'))",
+        "to_variant_object(array('2020-01-01'))",
+    ),
+    ("variant's null", "parse_json('null')", "CAST(NULL AS VARIANT)"),
+]
+
+EQUAL = [
+    ("zeros", "0.0D", "-1 * 0.0D"),
+    ("zeros of floats", "0.0F", "CAST(-1 AS FLOAT) * 0.0F"),
+    ("not a number", "double('NaN')", "double('Infinity') - double('Infinity')"),
+    ("decimals of one scale", "1.10", "CAST(1.1 AS DECIMAL(3, 2))"),
+    (
+        "decimals of one scale and other widths",
+        "CAST(1.1 AS DECIMAL(9, 2))",
+        "CAST(1.1 AS DECIMAL(18, 2))",
+    ),
+    ("nested zeros", "array(0.0D), struct(0.0D)", "array(-1 * 0.0D), struct(-1 * 0.0D)"),
+    ("order in a map", "map('a', 1, 'b', 2)", "map('b', 2, 'a', 1)"),
+    (
+        "order in a map in a map",
+        "map(1, map('a', 1, 'b', 2), 2, map('c', 3))",
+        "map(2, map('c', 3), 1, map('b', 2, 'a', 1))",
+    ),
+    (
+        "order of keys that are structs",
+        "map(struct(1, 2), 3, struct(4, 5), 6)",
+        "map(struct(4, 5), 6, struct(1, 2), 3)",
+    ),
+    (
+        "order of keys that are arrays",
+        "map(array(1), 3, array(4, 5), 6)",
+        "map(array(4, 5), 6, array(1), 3)",
+    ),
+    ("zeros as keys", "map(0.0D, 1)", "map(-1 * 0.0D, 1)"),
+    (
+        "order in a variant",
+        'parse_json(\'{"a": 1, "b": [1]}\')',
+        'parse_json(\'{"b": [1], "a": 1}\')',
+    ),
+    ("what may be null", "element_at(array(1, NULL), 1)", "1"),
+    ("collation is no value", "'a'", "'a' COLLATE UTF8_LCASE"),
+]
+
+CASES = [*DIFFERENT, *EQUAL]
+Hash = tuple[int, int]
+
+
+def hashed(frame: DataFrame) -> list[Hash]:
+    """The halves of the hash of each column of a frame of one row; each column is a row."""
+    halves = []
+    for field in frame.schema.fields:
+        values = cast("StructType", field.dataType).fields
+        row = [(frame[field.name].getField(each.name), each.dataType) for each in values]
+        halves.append(F.array(*native.hashed_values(row)).alias(field.name))
+    (found,) = frame.select(*halves).collect()
+    return [(upper, lower) for upper, lower in found]
+
+
+def rows_of(spark: SparkSession, cases: list[tuple[str, str, str]]) -> DataFrame:
+    rows = [row for _, left, right in cases for row in (left, right)]
+    listed = ", ".join(f"struct({row}) AS row{number}" for number, row in enumerate(rows))
+    return spark.sql(f"SELECT {listed}")
+
+
+@pytest.fixture(scope="module")
+def hashes(spark: SparkSession) -> dict[str, tuple[Hash, Hash]]:
+    """The hashes of both rows of each case, from constants: Spark's interpreter computes them."""
+    found = hashed(rows_of(spark, CASES))
+    pairs = zip(found[::2], found[1::2], strict=True)
+    return {name: pair for (name, _, _), pair in zip(CASES, pairs, strict=True)}
+
+
+@pytest.mark.parametrize("name", [each[0] for each in DIFFERENT])
+def test_rows_that_differ_have_other_halves(
+    hashes: dict[str, tuple[Hash, Hash]], name: str
+) -> None:
+    (upper, lower), (other_upper, other_lower) = hashes[name]
+    assert upper != other_upper
+    assert lower != other_lower
+
+
+@pytest.mark.parametrize("name", [each[0] for each in EQUAL])
+def test_rows_that_mean_the_same_have_the_same_hash(
+    hashes: dict[str, tuple[Hash, Hash]], name: str
+) -> None:
+    left, right = hashes[name]
+    assert left == right
+
+
+def test_every_case_stands_once() -> None:
+    assert len({name for name, _, _ in CASES}) == len(CASES)
+
+
+def test_the_halves_of_a_hash_differ(hashes: dict[str, tuple[Hash, Hash]]) -> None:
+    assert all(upper != lower for pair in hashes.values() for upper, lower in pair)
+
+
+@pytest.mark.parametrize("size", [8])
+def test_compiled_expressions_agree_with_interpreted_ones(
+    spark: SparkSession, hashes: dict[str, tuple[Hash, Hash]], size: int
+) -> None:
+    # Constants are folded by the interpreter; rows that come out of a shuffle are not. A variant
+    # has no way through a shuffle's files that matters here, and is never compiled.
+    spark.conf.set("spark.sql.codegen.factoryMode", "CODEGEN_ONLY")
+    try:
+        for at in range(0, len(CASES), size):
+            cases = CASES[at : at + size]
+            found = hashed(rows_of(spark, cases).repartition(1))
+            expected = [each for name, _, _ in cases for each in hashes[name]]
+            assert found == expected
+    finally:
+        spark.conf.unset("spark.sql.codegen.factoryMode")
+
+
+def test_sums_are_exact_modulo_two_to_the_128_however_rows_are_partitioned(
+    spark: SparkSession,
+) -> None:
+    one = total(row_sums(spark.sql("SELECT 7L id"), XXHASH64X2).values())
+    many = spark.range(0, 20_000, 1, 3).selectExpr("7L AS id")
+    expected = RowSum(rows=20_000, sum=20_000 * one.sum % MODULUS)
+    assert row_sums(many, XXHASH64X2) == {None: expected}
+    assert row_sums(many.repartition(2), XXHASH64X2) == {None: expected}
+
+
+def test_the_sum_is_that_of_the_hashes_as_unsigned_numbers(spark: SparkSession) -> None:
+    frame = spark.range(100).selectExpr("id", "IF(id % 3 = 0, NULL, CAST(id AS STRING)) AS t")
+    upper, lower = native.halves(frame)
+    hashes = frame.select(upper, lower).collect()
+    expected = sum(((up % 2**64) << 64) + low % 2**64 for up, low in hashes) % MODULUS
+    assert row_sums(frame, XXHASH64X2) == {None: RowSum(rows=100, sum=expected)}
+
+
+def test_groups_add_up_to_the_whole(spark: SparkSession) -> None:
+    frame = spark.range(1000)
+    groups = row_sums(frame, XXHASH64X2, F.col("id") % 7)
+    assert set(groups) == set(range(7))
+    assert groups[6] == row_sums(frame.where("id % 7 = 6"), XXHASH64X2)[None]
+    assert total(groups.values()) == row_sums(frame, XXHASH64X2)[None]
+
+
+def test_no_rows_have_the_empty_sum(spark: SparkSession) -> None:
+    nothing = spark.sql("SELECT 1 AS a WHERE false")
+    assert row_sums(nothing, XXHASH64X2) == {None: RowSum()}
+    assert row_sums(nothing, XXHASH64X2, F.col("a")) == {}
+
+
+def test_an_algorithm_that_is_none_is_refused(spark: SparkSession) -> None:
+    with pytest.raises(ValueError, match="md5"):
+        row_sums(spark.range(1), "md5")
+
+
+def test_instants_do_not_depend_on_the_sessions_zone(spark: SparkSession) -> None:
+    frame = spark.sql(
+        "SELECT timestamp_seconds(1357000000) t, array(timestamp_seconds(5)) a, "
+        "TIMESTAMP_NTZ'2013-01-01 00:00:00' n, "
+        "to_variant_object(array(timestamp_seconds(9))) v"
+    )
+    utc = row_sums(frame, XXHASH64X2)
+    spark.conf.set("spark.sql.session.timeZone", "America/New_York")
+    try:
+        assert row_sums(frame, XXHASH64X2) == utc
+    finally:
+        spark.conf.set("spark.sql.session.timeZone", "UTC")
+
+
+def test_more_columns_than_a_word_has_flags_are_told_apart(spark: SparkSession) -> None:
+    # Column 0 and column 62 have the same bit, each in its own word.
+    names = [f"CAST(IF(id = {number}, NULL, 1) AS INT) AS c{number}" for number in range(130)]
+    frame = spark.range(130).selectExpr(*names)
+    upper, lower = native.halves(frame)
+    assert frame.select(upper.alias("h")).distinct().count() == 130
+    assert frame.select(lower.alias("h")).distinct().count() == 130
+
+
+def test_names_of_columns_are_taken_as_they_are(spark: SparkSession) -> None:
+    plain = row_sums(spark.sql("SELECT 1 AS a, 2 AS b"), XXHASH64X2)
+    assert row_sums(spark.sql("SELECT 1 AS `a.b c`, 2 AS `x``y`"), XXHASH64X2) == plain
+
+
+def test_a_table_is_hashed_as_the_rows_that_were_written_to_it(
+    spark: SparkSession, spark_lake: SparkLake
+) -> None:
+    spark.sql(f"CREATE NAMESPACE {spark_lake.catalog}.native_rows")
+    frame = spark.sql(
+        "SELECT id, CAST(id AS DECIMAL(30, 3)) d, CAST(IF(id % 2 = 0, NULL, 'x') AS CHAR(3)) c, "
+        "struct(IF(id % 3 = 0, NULL, id) AS p, array(id, NULL) AS q) s, "
+        "map(CAST(id AS STRING), NULL, 'k', 1.5D) m, timestamp_micros(id) t, "
+        "to_timestamp_ntz('2013-01-01 00:00:00') n, CAST('bytes' AS BINARY) b, "
+        "CAST(-1 AS FLOAT) * 0.0F z FROM range(50)"
+    )
+    table = f"{spark_lake.catalog}.native_rows.t"
+    frame.writeTo(table).using("iceberg").create()
+    assert row_sums(spark.table(table), XXHASH64X2) == row_sums(frame, XXHASH64X2)
+
+
+def test_the_encoding_stays_what_it_is(spark: SparkSession) -> None:
+    # A stored D-SHA must mean the same for ever: a change here is a new algorithm.
+    frame = spark.sql(
+        "SELECT 1L a, 'x' b, CAST(NULL AS DOUBLE) c, struct(1 p, array('q') q) d, map('k', 2) e"
+    )
+    assert row_sums(frame, XXHASH64X2) == {None: RowSum(rows=1, sum=0)}
