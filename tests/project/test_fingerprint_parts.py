@@ -171,7 +171,7 @@ NOTHING: list[tuple[str, str]] = [
     ("", "table_format iceberg"),
     ("physical_properties (a = 1, b.c = true)", "physical_properties ('b.c' := TRUE, a '1')"),
     ("audits (not_null (columns := (id, shop)))", "audits (NOT_NULL (COLUMNS (Id,`shop`)))"),
-    ("audits (a (x := id > 1 and lower(shop) = 'X'))", "audits a (x = id>1 AND LOWER( shop )='X')"),
+    ("audits (forall (criteria := id > 1 and lower(shop) = 'X'))", "audits forall (criteria = id>1 AND LOWER( shop )='X')"),
     ("signals (s (a := 1, b := 'x'))", "signals s (b 'x', a = 1)"),
     ("allow_partials true", "allow_partials 'TRUE'"),
     (RANGE, "KIND incremental_by_time_range(TIME_COLUMN = `TS`)"),

@@ -133,12 +133,12 @@ SAME: list[tuple[str, Mapping[str, object], Mapping[str, object]]] = [
     ("physical_properties (write.target-file-size-bytes = 134217728)", {"physical_properties": {"write.target-file-size-bytes": 134217728}}, {"storage": Storage(properties=(("write.target-file-size-bytes", "134217728"),))}),
     ("physical_properties ('write.a' = 'x', b TRUE, c.d := -1.5)", {"physical_properties": {"write.a": "x", "b": True, "c.d": -1.5}}, {"storage": Storage(properties=(("b", "true"), ("c.d", "-1.5"), ("write.a", "x")))}),
     # audits and signals
-    ("audits (Not_Null (columns := (id, shop)), plain)", {"audits": [("not_null", {"columns": ["id", "shop"]}), "plain"]}, {"audits": (Call(name="not_null", arguments=(("columns", "(id, shop)"),)), Call(name="plain"))}),
-    ("audits (a (x := /* why */ (id, /* not */ shop)))", {"audits": [("a", {"x": ["id", "shop"]})]}, {"audits": (Call(name="a", arguments=(("x", "(id, shop)"),)),)}),
-    ("audits plain", {"audits": ["plain"]}, {"audits": (Call(name="plain"),)}),
-    ("audits (in_range (column := amount, min := 0, max = -1 + 2))", {"audits": [("in_range", {"max": "-1 + 2", "min": 0, "column": "amount"})]}, {"audits": (Call(name="in_range", arguments=(("column", "amount"), ("max", "-1 + 2"), ("min", "0"))),)}),
-    ("audits (one_of (column shop, allowed ('x', 'y')))", {"audits": [{"name": "one_of", "column": "shop", "allowed": ["'x'", "'y'"]}]}, {"audits": (Call(name="one_of", arguments=(("allowed", "('x', 'y')"), ("column", "shop"))),)}),
-    ("audits (a (x := 1), a (x := 2))", {"audits": [("a", {"x": 1}), ("a", {"x": 2})]}, {"audits": (Call(name="a", arguments=(("x", "1"),)), Call(name="a", arguments=(("x", "2"),)))}),
+    ("audits (Not_Null (columns := (id, shop)), number_of_rows)", {"audits": [("not_null", {"columns": ["id", "shop"]}), "number_of_rows"]}, {"audits": (Call(name="not_null", arguments=(("columns", "(id, shop)"),)), Call(name="number_of_rows"))}),
+    ("audits (unique_values (columns := /* why */ (id, /* not */ shop)))", {"audits": [("unique_values", {"columns": ["id", "shop"]})]}, {"audits": (Call(name="unique_values", arguments=(("columns", "(id, shop)"),)),)}),
+    ("audits number_of_rows", {"audits": ["number_of_rows"]}, {"audits": (Call(name="number_of_rows"),)}),
+    ("audits (accepted_range (column := amount, min_v := 0, max_v = -1 + 2))", {"audits": [("accepted_range", {"max_v": "-1 + 2", "min_v": 0, "column": "amount"})]}, {"audits": (Call(name="accepted_range", arguments=(("column", "amount"), ("max_v", "-1 + 2"), ("min_v", "0"))),)}),
+    ("audits (accepted_values (column shop, is_in ('x', 'y')))", {"audits": [{"name": "accepted_values", "column": "shop", "is_in": ["'x'", "'y'"]}]}, {"audits": (Call(name="accepted_values", arguments=(("column", "shop"), ("is_in", "('x', 'y')"))),)}),
+    ("audits (number_of_rows (threshold := 1), number_of_rows (threshold := 2))", {"audits": [("number_of_rows", {"threshold": 1}), ("number_of_rows", {"threshold": 2})]}, {"audits": (Call(name="number_of_rows", arguments=(("threshold", "1"),)), Call(name="number_of_rows", arguments=(("threshold", "2"),)))}),
     ("signals (file_arrived (path := 's3://b/c', tries := 3, strict := true))", {"signals": [("file_arrived", {"path": "s3://b/c", "tries": 3, "strict": True})]}, {"signals": (Call(name="file_arrived", arguments=(("path", "'s3://b/c'"), ("strict", "TRUE"), ("tries", "3"))),)}),
     ("signals (a (of := ('x', 'y'), none := null), b)", {"signals": [("a", {"of": ["x", "y"], "none": None}), "b"]}, {"signals": (Call(name="a", arguments=(("none", "NULL"), ("of", "('x', 'y')"))), Call(name="b"))}),
     (r"signals (a (path := 'it\'s'))", {"signals": [("a", {"path": "it's"})]}, {"signals": (Call(name="a", arguments=(("path", r"'it\'s'"),)),)}),
@@ -624,7 +624,6 @@ def test_properties_of_others_that_have_no_effect_are_warned_of_by_name(key: str
 @pytest.mark.parametrize(
     "header,words",
     [
-        ("audits (not_null (columns := (id)))", "audits are read and checked, but this version does not run them"),
         ("allow_partials true", "this version evaluates whole intervals only"),
         ("kind INCREMENTAL_BY_TIME_RANGE (time_column ts), late_data (mode stateful, sources raw.orders)", "has no sessions yet"),
     ],

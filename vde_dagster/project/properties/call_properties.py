@@ -43,6 +43,7 @@ def _calls(
             problems.add(item.place, message, "Write `name (argument := value)`.")
             continue
         arguments: dict[str, str] = {}
+        before = len(problems.found)
         for each in group or ():
             key = each.tokens[0].text.lower()
             if key in arguments:
@@ -50,6 +51,8 @@ def _calls(
             elif (sql := read_argument(each, dialect, problems, sql_texts=sql_texts)) is not None:
                 arguments[key] = sql
         given = tuple(sorted(arguments.items()))
+        if len(problems.found) > before:
+            continue  # what is missing then need not be missing
         calls.append(Call(name=name.lower(), arguments=given, place=item.place))
     return tuple(calls)
 
