@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Collection, Iterator
 from contextlib import ExitStack, contextmanager
 from dataclasses import dataclass, field
 from typing import assert_never
@@ -24,6 +24,7 @@ from vde_dagster.core.intervals import END_OF_TIME, Interval, common, merge
 from vde_dagster.core.ledger import Standing, held_intervals
 from vde_dagster.core.names import PRODUCTION, ModelName
 from vde_dagster.core.plan import ModelChange, Plan
+from vde_dagster.core.restatement import asked_again
 from vde_dagster.core.schedule import batches
 from vde_dagster.core.selection import select
 from vde_dagster.core.stages import (
@@ -50,8 +51,6 @@ def apply_plan(services: Services, plan: Plan, report: Report) -> tuple[Evaluate
     Raises:
         Conflict: The environment changed since the plan was made, or somebody else is changing it;
             nothing was written.
-        NotEvaluated: The plan has models of kinds that cannot be evaluated yet; nothing was
-            written.
         Refused: The plan cannot be carried out, so nothing was written; or an evaluation cannot be
             done as things stand.
         EvaluationFailed: A query failed. What was filled before stays and is not filled again.
@@ -169,7 +168,14 @@ class Applying:
             ranges = self._restated_now()
         times = {self.binding.key(name): each for name, each in ranges.items()}
         reason = f"restated by plan {self.plan.plan_id} of {self.plan.environment}"
-        self.services.state.outdate(times, reason=reason, lease=self.lease)
+        asked = {self.binding.key(name) for name in self._asked() if name in ranges}
+        self.services.state.outdate(times, reason=reason, lease=self.lease, anew=asked)
+
+    def _asked(self) -> Collection[ModelName]:
+        """The models whose rows were asked to be computed again, whatever has changed."""
+        catalog = self.services.naming.catalog
+        chosen = select([self.plan.graph], self.plan.options.restate, catalog=catalog)
+        return asked_again(self.plan.graph, chosen)
 
     def _finish_staged(self, name: ModelName) -> bool:
         """Finish or undo what an earlier process began; whether there was anything."""
@@ -260,14 +266,16 @@ def evaluate_range(
     interval: Interval,
     *,
     within: Interval | None = None,
+    force: bool = False,
 ) -> tuple[Evaluated, ...]:
     """Evaluate a contiguous range of a model in the way that the model is loaded.
 
     A model with late data is loaded by a session, which begins intervals of the time ``within``.
+    What would come out as it is held is kept, unless ``force`` (rule R2).
     """
     if binding.node(name).model.stateless is not None:
-        return load(services, binding, name, interval, within=within)
-    return (evaluate(services, binding, name, interval),)
+        return load(services, binding, name, interval, within=within, force=force)
+    return (evaluate(services, binding, name, interval, force=force),)
 
 
 def finish(services: Services, plan: Plan, lease: Lease) -> None:

@@ -14,19 +14,16 @@ from vde_dagster.core.names import PRODUCTION, ModelName
 from vde_dagster.core.plan import Gap, Plan
 from vde_dagster.core.schema_changes import ColumnIncompatible, told
 from vde_dagster.core.stages import EmptyBackfill, Work, work_of
-from vde_dagster.kinds.rules import refuse_not_evaluated
 
 
 def check_plan(services: Services, plan: Plan) -> None:
     """Refuse a plan that cannot be carried out. Reads the state, writes nothing.
 
     Raises:
-        NotEvaluated: It has models of kinds that cannot be evaluated yet; it names all of them.
         Refused: It would change the schema of a table that is kept, record as empty what cannot be
             recorded so, or show less than is shown now; it names all models.
     """
     work = work_of(plan)
-    refuse_not_evaluated(plan.graph[stage.model].model for stage in work)
     found = [
         *_schema_problems(plan),
         *_empty_problems(plan, work),

@@ -307,6 +307,8 @@ def _gap(
     if not entries:
         return f"{node.name} holds nothing yet"
     if isinstance(wanted, WholeTable):
+        if until == ALWAYS.end:  # what does not depend on time takes what there is
+            return None
         due_until = due(node.model.start, until, node.model.unit)
         if node.model.time_column is None or due_until is None:
             return None

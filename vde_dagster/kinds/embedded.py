@@ -10,7 +10,6 @@ from vde_dagster.core.graph import Node
 from vde_dagster.core.intervals import Interval
 from vde_dagster.core.model import Model
 from vde_dagster.core.work import Write
-from vde_dagster.kinds.rules import NotEvaluated
 
 
 @dataclass(frozen=True, slots=True)
@@ -31,12 +30,12 @@ class _Rules:
         return ()
 
     def write(self, node: Node, interval: Interval, execution_time: datetime) -> Write:
-        """Not evaluated yet.
+        """Never called for an EMBEDDED model: it has no table.
 
         Raises:
-            NotEvaluated: Always.
+            ValueError: Always.
         """
-        raise NotEvaluated(node.model)
+        raise ValueError(f"{node.name} is EMBEDDED, so there is nothing to write")
 
 
 RULES = _Rules()

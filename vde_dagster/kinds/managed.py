@@ -1,16 +1,23 @@
-"""MANAGED: the platform makes the table and keeps it fresh by itself, so it is made once."""
+"""MANAGED: a plan makes the table once; afterwards it is kept fresh by what it reads (seed 001).
+
+Neither Spark nor Iceberg has tables that keep themselves fresh, so vde_dagster is the platform: see
+`vde_dagster.app.managed`.
+"""
 
 from __future__ import annotations
 
 from collections.abc import Sequence
 from dataclasses import dataclass
-from datetime import datetime
+from datetime import datetime, timedelta
+from typing import Final
 
 from vde_dagster.core.graph import Node
-from vde_dagster.core.intervals import Interval
+from vde_dagster.core.intervals import Interval, parse_duration
 from vde_dagster.core.model import Model
-from vde_dagster.core.work import Write
-from vde_dagster.kinds.rules import ALWAYS, NotEvaluated
+from vde_dagster.core.work import ReplaceTable, Write
+from vde_dagster.kinds.rules import ALWAYS
+
+TARGET_LAG: Final = "target_lag"
 
 
 @dataclass(frozen=True, slots=True)
@@ -31,12 +38,17 @@ class _Rules:
         return () if held else (ALWAYS,)
 
     def write(self, node: Node, interval: Interval, execution_time: datetime) -> Write:
-        """Not evaluated yet.
-
-        Raises:
-            NotEvaluated: Always.
-        """
-        raise NotEvaluated(node.model)
+        """Replace all rows."""
+        return ReplaceTable(interval=ALWAYS)
 
 
 RULES = _Rules()
+
+
+def target_lag(model: Model) -> timedelta:
+    """How old a table's last result has to be before it is made anew; zero where none is said.
+
+    It was checked when the model was read, so that it is a length of time.
+    """
+    written = dict(model.storage.properties).get(TARGET_LAG)
+    return parse_duration(written) if written is not None else timedelta(0)

@@ -1,0 +1,113 @@
+"""MANAGED tables are kept fresh here: neither Spark nor Iceberg does it by itself (seed 001).
+
+Whoever looks, a sensor or a command, refreshes those that are older than their target lag and whose
+inputs changed since. Looking reads the state and the catalog's metadata, and starts no Spark.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Mapping
+from dataclasses import dataclass
+from datetime import datetime
+
+from vde_dagster.app.binding import Binding
+from vde_dagster.app.evaluate import Evaluated, evaluate
+from vde_dagster.app.planning import may_write
+from vde_dagster.app.reading import pin
+from vde_dagster.app.services import Services
+from vde_dagster.core.graph import Node
+from vde_dagster.core.intervals import format_instant
+from vde_dagster.core.kind import Managed
+from vde_dagster.core.names import ModelName
+from vde_dagster.core.work import AsOf
+from vde_dagster.kinds.managed import target_lag
+from vde_dagster.kinds.rules import ALWAYS
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Freshness:
+    """Whether a MANAGED table is to be made anew, and why, for people.
+
+    ``last_work`` is the unit of work that made it last; None where nobody knows it. ``changed`` are
+    the models and sources that it reads and that have other rows since.
+    """
+
+    name: ModelName
+    is_stale: bool
+    reason: str
+    last_work: str | None = None
+    changed: tuple[ModelName, ...] = ()
+
+
+def managed_tables(services: Services, binding: Binding) -> tuple[Freshness, ...]:
+    """How fresh each MANAGED table is that this environment may write, parents first.
+
+    One that was never made is left to a plan, and is not named.
+    """
+    nodes = [node for node in binding.graph if isinstance(node.model.kind, Managed)]
+    keys = [binding.key(node.name) for node in nodes]
+    owners, ledger = services.state.owners(keys), services.state.ledger(keys)
+    return tuple(
+        _freshness(services, binding, node, ledger[key][-1].work_id)
+        for node, key in zip(nodes, keys, strict=True)
+        if ledger.get(key) and may_write(binding.environment, owners.get(key))
+    )
+
+
+def refresh_managed(
+    services: Services, binding: Binding
+) -> Iterator[tuple[Freshness, Evaluated | None]]:
+    """Make stale MANAGED tables anew, parents first: one that is read by another may make it stale.
+
+    Each is told when it is done; None where there was nothing to do.
+
+    Raises:
+        Conflict: Another process writes one of them right now.
+        Refused: It cannot be evaluated as things stand.
+        EvaluationFailed: Its query failed; readers see what they saw before.
+    """
+    for name in [each.name for each in managed_tables(services, binding)]:
+        (found,) = (each for each in managed_tables(services, binding) if each.name == name)
+        yield found, evaluate(services, binding, name, ALWAYS) if found.is_stale else None
+
+
+def _freshness(services: Services, binding: Binding, node: Node, work_id: str) -> Freshness:
+    work = services.state.work(work_id)
+    if work is None or work.finished_at is None:
+        return Freshness(name=node.name, is_stale=True, reason="nobody knows when it was made")
+    fresh_until = work.finished_at + target_lag(node.model)
+    if services.clock.now() < fresh_until:
+        reason = f"its target lag lasts until {_told(fresh_until)}"
+        return Freshness(name=node.name, is_stale=False, reason=reason, last_work=work_id)
+    changed = tuple(_changed(services, binding, work.intent.inputs))
+    if changed:
+        reason = f"{', '.join(map(str, changed))} changed since {_told(work.finished_at)}"
+    else:
+        reason = f"what it reads is as it was at {_told(work.finished_at)}"
+    return Freshness(
+        name=node.name,
+        is_stale=bool(changed),
+        reason=reason,
+        last_work=work_id,
+        changed=changed,
+    )
+
+
+def _changed(
+    services: Services, binding: Binding, read: Mapping[ModelName, int | None]
+) -> Iterator[ModelName]:
+    """Which of the tables that were read have other rows now; a compaction changes none."""
+    known = {name: at for name, at in read.items() if name in binding.graph}
+    for name, now in pin(services, binding, sorted(known), {}).items():
+        if _rows_at(services, now, now.iceberg_snapshot_id) != _rows_at(services, now, known[name]):
+            yield name
+
+
+def _rows_at(services: Services, table: AsOf, snapshot_id: int | None) -> int | None:
+    if snapshot_id is None:
+        return None
+    return services.catalog.origin(table.table, snapshot_id)
+
+
+def _told(instant: datetime) -> str:
+    return f"{format_instant(instant.replace(microsecond=0))} UTC"
