@@ -24,7 +24,7 @@ from vde_dagster.core.graph import Graph, build_graph
 from vde_dagster.core.intervals import Interval
 from vde_dagster.core.names import ModelName
 from vde_dagster.core.plan import Plan
-from vde_dagster.kinds.rules import ALWAYS, NotEvaluated
+from vde_dagster.kinds.rules import ALWAYS
 from vde_dagster.orchestration.partitions import partitions_of
 
 # The project's clock is the source's, which starts at 2024-01-01, a Monday. Hours count from there.
@@ -276,19 +276,12 @@ SELECT id AS id FROM raw.events
 """
 
 
-def test_what_cannot_be_evaluated_yet_is_planned_and_refused_before_anything_is_written() -> None:
+def test_what_is_made_once_lacks_all_of_time_and_histories_what_is_due() -> None:
     world = world_until(3)
     texts = {"parent": parent(), "people": UNIQUE, "history": HISTORY, "managed": MANAGED}
     made = plan(world.services(), graph_of(texts))
     assert lacks(made, "m.people") == lacks(made, "m.history") == (days(0, 3),)
     assert lacks(made, "m.managed") == (ALWAYS,)
-    with pytest.raises(NotEvaluated) as caught:
-        apply_plan(world.services(), made, lambda _: None)
-    assert all(name in str(caught.value) for name in ("m.people", "m.history", "m.managed"))
-    assert "m.parent" not in str(caught.value)
-    assert world.state.environment("prod") is None
-    for name in ("m.parent", "m.people"):
-        assert world.catalog.table(made.snapshots[ModelName.parse(name)].key.table) is None
 
 
 def without_starts(texts: dict[str, str]) -> Graph:

@@ -31,7 +31,7 @@ from vde_dagster.core.kind import (
 from vde_dagster.core.model import Model, ModelSource
 from vde_dagster.core.names import ModelName
 from vde_dagster.core.work import OverwriteIntervals, ReplaceTable, TimeAxisSpec
-from vde_dagster.kinds.rules import ALWAYS, NotEvaluated, refuse_not_evaluated
+from vde_dagster.kinds.rules import ALWAYS
 
 START = datetime(2024, 2, 28, tzinfo=UTC)
 INCREMENTAL = IncrementalByTimeRange(time_column="ts")
@@ -197,29 +197,3 @@ def test_how_many_batches_may_be_evaluated_at_once(
 ) -> None:
     names = tuple(ModelName("m", each) for each in parents)
     assert kinds.batch_concurrency(replace(model(kind), parents=names)) == expected
-
-
-def test_kinds_that_cannot_be_evaluated_yet_are_refused_all_at_once() -> None:
-    named: dict[str, Kind] = {"a": UNIQUE_KEY, "b": INCREMENTAL, "c": SCD_BY_TIME}
-    every = [replace(model(kind), name=ModelName("m", name)) for name, kind in named.items()]
-    with pytest.raises(NotEvaluated, match=r"m\.a \(.*KEY\); m\.c \(kind SCD_TYPE_2_BY_TIME\)"):
-        refuse_not_evaluated(every)
-    refuse_not_evaluated([every[1], model(Full()), model(View()), model(Seed(path="s"))])
-
-
-@pytest.mark.parametrize(
-    "kind",
-    [
-        UNIQUE_KEY,
-        IncrementalByPartition(),
-        IncrementalUnmanaged(),
-        SCD_BY_TIME,
-        SCD_BY_COLUMN,
-        Managed(),
-    ],
-)
-def test_what_cannot_be_evaluated_yet_writes_nothing(kind: Kind) -> None:
-    with pytest.raises(NotEvaluated, match=kind.keyword):
-        kinds.of(model(kind)).write(model(kind), days(0, 1), None)
-    with pytest.raises(NotEvaluated, match=kind.keyword):
-        refuse_not_evaluated([model(kind)])

@@ -23,7 +23,6 @@ from vde_dagster.core.model import Model, PythonFunction, Query
 from vde_dagster.core.names import ModelName
 from vde_dagster.core.render_model import render_beside, render_model
 from vde_dagster.core.sql.macros import TimeRange
-from vde_dagster.kinds.rules import NotEvaluated, refuse_not_evaluated
 from vde_dagster.project.loading import load_project
 from vde_dagster.project.model_files import read_model
 from vde_dagster.project.properties.model_properties import PROPERTIES
@@ -384,7 +383,7 @@ def test_statements_beside_a_function_count_in_its_data_only_where_there_are_som
     assert noted[1] != first[1]
 
 
-def test_statements_beside_a_function_are_rendered_and_refused_where_they_would_run(
+def test_statements_beside_a_function_are_rendered_as_those_of_a_query_are(
     tmp_path: Path,
 ) -> None:
     text = module("pass").replace(
@@ -402,5 +401,3 @@ def test_statements_beside_a_function_are_rendered_and_refused_where_they_would_
     same = render_model(build_graph([sql]), X, times, target=lambda _: None)
     assert (before,) == same.before
     assert after == ()
-    with pytest.raises(NotEvaluated, match=r"m\.x \(statements beside its function\)"):
-        refuse_not_evaluated([model])

@@ -27,7 +27,6 @@ from vde_dagster.core.errors import ProjectInvalid
 from vde_dagster.core.intervals import Interval
 from vde_dagster.core.names import TableName
 from vde_dagster.core.schedule import batches, missing
-from vde_dagster.kinds.rules import NotEvaluated
 
 KINDS = {
     "INCREMENTAL_BY_TIME_RANGE": "time_column event_date",
@@ -41,14 +40,6 @@ KINDS = {
     "SCD_TYPE_2_BY_COLUMN": "unique_key id, columns *",
     "MANAGED": "",
 }
-NOT_EVALUATED = (
-    "INCREMENTAL_BY_UNIQUE_KEY",
-    "INCREMENTAL_BY_PARTITION",
-    "INCREMENTAL_UNMANAGED",
-    "SCD_TYPE_2_BY_TIME",
-    "SCD_TYPE_2_BY_COLUMN",
-    "MANAGED",
-)
 BATCHED = ("lookback 3", "batch_size 7", "forward_only true", "disable_restatement true")
 
 
@@ -299,17 +290,3 @@ def test_each_environment_has_a_view_of_the_versioned_table(environment: str, sc
         assert view is not None
         assert view.target == table_of(world, f"demo.{name}", environment)
     assert world.rows(f"{schema}.sums") == [(25,)]
-
-
-# What this version does not evaluate
-
-
-@pytest.mark.parametrize("keyword", NOT_EVALUATED)
-def test_a_kind_that_is_not_evaluated_is_refused_before_anything_is_written(keyword: str) -> None:
-    world = MemoryWorld()
-    world.land((1, 5), until=48)
-    with pytest.raises(NotEvaluated, match=keyword) as caught:
-        built(world, SUMS.replace("demo.events", "raw.events"), text_of(keyword))
-    assert "Nothing was written" in str(caught.value)
-    assert [str(name) for name in world.catalog.tables] == ["raw.events"]
-    assert not world.catalog.queries
