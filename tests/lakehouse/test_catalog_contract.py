@@ -15,14 +15,14 @@ from pyiceberg.table.snapshots import Operation, Summary
 from pyiceberg.table.update import AddSnapshotUpdate, SetSnapshotRefUpdate
 
 from vde_dagster.core.dsha import Column
-from vde_dagster.core.errors import Conflict, Refused
+from vde_dagster.core.errors import Refused
 from vde_dagster.core.intervals import IntervalUnit
 from vde_dagster.core.late_data import HighWaterMark, SourceOperation, SourceStatus
 from vde_dagster.core.names import ModelName, TableName, physical_table
 from vde_dagster.core.work import TimeAxisSpec
 from vde_dagster.lakehouse.iceberg_catalog import IcebergCatalog, open_iceberg_catalog
 from vde_dagster.memory.catalog import MemoryCatalog
-from vde_dagster.ports.catalog import Catalog, ViewDefinition
+from vde_dagster.ports.catalog import Catalog, TableMoved, ViewDefinition
 
 START = datetime(2013, 1, 1, tzinfo=UTC)
 ID = Column(name="id", type="bigint")
@@ -45,6 +45,7 @@ class World:
     delete_all: Callable[[TableName], int]
     compact: Callable[[TableName], int]
     roll_back: Callable[[TableName, int], None]
+    branch: Callable[[TableName, str, int], None]
     expire: Callable[[TableName], None]
     drop: Callable[[TableName], None]
     set_property: Callable[[TableName, str, str], None]
@@ -68,6 +69,7 @@ def memory_world() -> World:
         delete_all=lambda name: catalog.delete(name, []),
         compact=catalog.compact,
         roll_back=catalog.roll_back,
+        branch=lambda name, work, head: catalog.tables[name].branches.update({work: head}),
         expire=catalog.expire,
         drop=catalog.drop_table,
         set_property=catalog.set_property,
@@ -142,6 +144,9 @@ def iceberg_world(tmp_path: Path) -> World:
     def roll_back(name: TableName, snapshot: int) -> None:
         load(name).manage_snapshots().rollback_to_snapshot(snapshot).commit()
 
+    def branch(name: TableName, work_id: str, snapshot: int) -> None:
+        load(name).manage_snapshots().create_branch(snapshot, f"w_{work_id}").commit()
+
     def expire(name: TableName) -> None:
         load(name).maintenance.expire_snapshots().older_than(datetime.now(UTC)).commit()
 
@@ -170,6 +175,7 @@ def iceberg_world(tmp_path: Path) -> World:
         delete_all=delete_all,
         compact=compact,
         roll_back=roll_back,
+        branch=branch,
         expire=expire,
         drop=lambda name: catalog.drop_table((name.namespace, name.name)),
         set_property=set_property,
@@ -318,8 +324,32 @@ def test_publishing_a_descendant_moves_the_table(world: World) -> None:
     first = world.append(TABLE, [(1, START)])
     second = world.append(TABLE, [(2, START)])
     world.roll_back(TABLE, first)
+    world.branch(TABLE, "ab", second)
     world.catalog.publish(TABLE, base=first, staged=second)
     assert world.mark().iceberg_snapshot_id == second
+
+
+def test_what_was_given_up_is_never_published(world: World) -> None:
+    first = world.append(TABLE, [(1, START)])
+    second = world.append(TABLE, [(2, START)])
+    world.roll_back(TABLE, first)
+    world.branch(TABLE, "ab", second)
+    world.catalog.drop_branch(TABLE, "ab")
+    with pytest.raises(TableMoved, match="given up; nothing was published"):
+        world.catalog.publish(TABLE, base=first, staged=second)
+    assert world.mark().iceberg_snapshot_id == first
+
+
+def test_the_branches_of_work_are_told(world: World) -> None:
+    first = world.append(TABLE, [(1, START)])
+    second = world.append(TABLE, [(2, START)])
+    assert set(world.catalog.branches(TABLE)) == set()
+    world.branch(TABLE, "ab", first)
+    world.branch(TABLE, "cd", second)
+    assert set(world.catalog.branches(TABLE)) == {"ab", "cd"}
+    world.catalog.drop_branch(TABLE, "ab")
+    assert set(world.catalog.branches(TABLE)) == {"cd"}
+    assert set(world.catalog.branches(OTHER)) == set()
 
 
 def test_publishing_on_a_moved_table_or_a_stranger_is_a_conflict(world: World) -> None:
@@ -328,9 +358,9 @@ def test_publishing_on_a_moved_table_or_a_stranger_is_a_conflict(world: World) -
     world.roll_back(TABLE, first)
     third = world.append(TABLE, [(3, START)])
     for base, what in [(first, staged), (third, staged), (None, staged), (third, 5)]:
-        with pytest.raises(Conflict, match="nothing was published"):
+        with pytest.raises(TableMoved, match="nothing was published"):
             world.catalog.publish(TABLE, base=base, staged=what)
-    with pytest.raises(Conflict):
+    with pytest.raises(TableMoved):
         world.catalog.publish(OTHER, base=None, staged=1)
     assert world.mark().iceberg_snapshot_id == third
 

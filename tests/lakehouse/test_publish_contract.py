@@ -15,6 +15,7 @@ from vde_dagster.core.errors import Conflict, OutcomeUnknown
 from vde_dagster.core.names import TableName
 from vde_dagster.lakehouse import publish as publish_module
 from vde_dagster.lakehouse.iceberg_catalog import IcebergCatalog, open_iceberg_catalog
+from vde_dagster.ports.catalog import TableMoved
 
 if TYPE_CHECKING:
     from collections.abc import Callable
@@ -67,6 +68,7 @@ def staged(catalog: Interrupted) -> tuple[int, int]:
     assert base is not None
     assert following is not None
     catalog.load_table("raw.t").manage_snapshots().rollback_to_snapshot(base).commit()
+    catalog.load_table("raw.t").manage_snapshots().create_branch(following, "w_ab").commit()
     return base, following
 
 
@@ -103,6 +105,32 @@ def test_a_commit_to_main_in_the_last_moment_is_a_conflict(catalog: Interrupted)
         IcebergCatalog(catalog).publish(TABLE, base=base, staged=following)
     rows = catalog.load_table("raw.t").scan().to_arrow()["id"].to_pylist()
     assert sorted(rows) == [1, 3]
+
+
+def test_who_drops_the_branch_in_the_last_moment_stops_a_publication(catalog: Interrupted) -> None:
+    base, following = staged(catalog)
+    catalog.before.append(lambda: IcebergCatalog(catalog).drop_branch(TABLE, "ab"))
+    with pytest.raises(TableMoved, match="given up"):
+        IcebergCatalog(catalog).publish(TABLE, base=base, staged=following)
+    assert head(catalog) == base
+
+
+def test_a_table_that_is_always_changed_is_busy_and_has_not_moved(catalog: Interrupted) -> None:
+    base, following = staged(catalog)
+
+    def set_property() -> None:
+        following_ones, catalog.before = catalog.before, []
+        with catalog.load_table("raw.t").transaction() as transaction:
+            transaction.set_properties({"a": str(len(following_ones))})
+        catalog.before = following_ones
+
+    catalog.before.extend([set_property] * 20)
+    with pytest.raises(Conflict, match="changed by others all the time") as busy:
+        IcebergCatalog(catalog).publish(TABLE, base=base, staged=following)
+    assert not isinstance(busy.value, TableMoved), "so a recovery does not give it up"
+    catalog.before.clear()
+    IcebergCatalog(catalog).publish(TABLE, base=base, staged=following)
+    assert head(catalog) == following
 
 
 def test_a_lost_answer_is_looked_up(catalog: Interrupted) -> None:

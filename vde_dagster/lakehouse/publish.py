@@ -44,8 +44,12 @@ def branch_name(work_id: str) -> str:
 def publish(catalog: PyIcebergCatalog, name: TableName, *, base: int | None, staged: int) -> None:
     """Move ``main`` from ``base`` to ``staged``; nothing to do where ``main`` has passed it.
 
+    The branch of a unit of work has to be at ``staged``: who drops it can be sure that nobody
+    publishes it any more, also nobody who sleeps and has decided to.
+
     Raises:
-        TableMoved: ``main`` is elsewhere, or ``staged`` does not descend from ``base``.
+        TableMoved: ``main`` is elsewhere, ``staged`` does not descend from ``base``, or its branch
+            was dropped.
         Conflict: Others change the table all the time; nothing was published.
         OutcomeUnknown: The answer was lost, and the table could not be read again.
     """
@@ -64,11 +68,18 @@ def publish(catalog: PyIcebergCatalog, name: TableName, *, base: int | None, sta
                 f"the staged Iceberg snapshot {staged} of {name} is gone or does not descend from "
                 f"{base}; nothing was published"
             )
+        branch = _work_branch(table, staged)
+        if branch is None:
+            raise TableMoved(
+                f"no branch of {name} is at the staged Iceberg snapshot {staged} any more, since "
+                "its unit of work was given up; nothing was published"
+            )
         kept = table.metadata.refs.get(MAIN_BRANCH)
         return (
             (
                 AssertTableUUID(uuid=table.metadata.table_uuid),
                 _ref_is(MAIN_BRANCH, base),
+                _ref_is(branch, staged),
             ),
             (_set_branch(MAIN_BRANCH, staged, kept),),
         )
@@ -98,6 +109,12 @@ def drop_branch(catalog: PyIcebergCatalog, name: TableName, work_id: str) -> Non
 
     with suppress(TableMoved):  # there is no such table
         _commit(catalog, name, change, what=f"the removal of branch {branch} of {name}")
+
+
+def _work_branch(table: Table, staged: int) -> str | None:
+    refs = table.metadata.refs.items()
+    at = (name for name, ref in refs if ref.snapshot_id == staged and name.startswith(_PREFIX))
+    return next(at, None)
 
 
 def branches(table: Table) -> tuple[str, ...]:

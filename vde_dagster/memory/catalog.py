@@ -149,6 +149,11 @@ class MemoryCatalog:
                     f"the staged Iceberg snapshot {staged} of {name} is gone or does not descend "
                     f"from {base}; nothing was published"
                 )
+            if staged not in table.branches.values():
+                raise TableMoved(
+                    f"no branch of {name} is at the staged Iceberg snapshot {staged} any more, "
+                    "since its unit of work was given up; nothing was published"
+                )
             table.head = staged
 
     def branches(self, name: TableName) -> Collection[str]:

@@ -72,10 +72,12 @@ class Catalog(Protocol):
     def publish(self, name: TableName, *, base: int | None, staged: int) -> None:
         """Move a table from the Iceberg snapshot ``base`` to ``staged``, a descendant of it.
 
-        A table that is at ``staged`` already stays as it is.
+        A table that is at ``staged`` already, or has passed it, stays as it is. Else the branch of
+        a unit of work has to be at ``staged``: once it is dropped, nobody can publish it any more.
 
         Raises:
-            TableMoved: The table is at neither of the two; nothing was changed.
+            TableMoved: The table is at neither of the two, or the branch was dropped; nothing was
+                changed.
             Conflict: It is being changed all the time; nothing was changed.
             OutcomeUnknown: The answer was lost.
         """
