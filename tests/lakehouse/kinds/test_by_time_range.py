@@ -1,0 +1,211 @@
+"""INCREMENTAL_BY_TIME_RANGE (seed 001): each layout, unit and type of time column, row for row.
+
+What is expected is told in Python: rows whose time lies outside the interval stay, and the new ones
+inside come in.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from dataclasses import field as kept
+from datetime import UTC, date, datetime, timedelta
+from typing import Final
+
+import pytest
+
+from tests.lakehouse.kinds.worlds import (
+    START,
+    Values,
+    Worlds,
+    days,
+    field,
+    hours,
+    ordered,
+)
+from vde_dagster.core.dsha import RowSum, total
+from vde_dagster.core.errors import EvaluationFailed
+from vde_dagster.core.intervals import Interval, IntervalUnit
+from vde_dagster.core.layout import time_partition
+from vde_dagster.core.model import PartitionField
+from vde_dagster.core.time_formats import TimeFormat
+from vde_dagster.core.work import OverwriteIntervals, TimeAxisSpec
+
+FIVE, QUARTER = IntervalUnit.FIVE_MINUTE, IntervalUnit.QUARTER_HOUR
+HOUR, DAY, MONTH = IntervalUnit.HOUR, IntervalUnit.DAY, IntervalUnit.MONTH
+
+
+@dataclass(frozen=True, kw_only=True)
+class Case:
+    """A table of ``type`` and ``unit``, and the hours that are replaced in it.
+
+    Without ``partitioned_by`` it is partitioned by its time column alone. ``whole`` is whether the
+    hours are whole partitions, so that files are exchanged and none is written again.
+    """
+
+    name: str
+    type: str = "timestamp"
+    unit: IntervalUnit = HOUR
+    format: str = ""
+    partitioned_by: tuple[PartitionField, ...] | None = None
+    replaced: Interval = kept(default_factory=lambda: hours(24, 25))
+    whole: bool = True
+
+    @property
+    def axis(self) -> TimeAxisSpec:
+        return TimeAxisSpec(column="at", type=self.type, unit=self.unit, format=self.format)
+
+    @property
+    def layout(self) -> tuple[PartitionField, ...]:
+        if self.partitioned_by is None:
+            return (time_partition(self.axis),)
+        return self.partitioned_by
+
+
+DAY_1, HALF = days(1), hours(24, 24.5)
+BY_DAY, BY_REGION, BY_BUCKET = field("at", "days"), field("region"), field("id", "bucket", 3)
+YEARS = (field("at", "truncate", 4),)
+OFTEN: Final = [
+    Case(name="hours"),
+    Case(name="five minutes", unit=FIVE, replaced=hours(24, 24 + 1 / 12), whole=False),
+    Case(name="half an hour", type="timestamp_ntz", unit=FIVE, replaced=HALF, whole=False),
+    Case(name="dates", type="date", unit=DAY, replaced=DAY_1),
+    Case(name="texts of hours", type="string", format="%Y-%m-%d %H"),
+    Case(name="numbers", type="bigint", unit=DAY, format="%Y%m%d", replaced=DAY_1),
+    Case(name="days of hours", partitioned_by=(BY_DAY,), whole=False),
+    Case(name="months of hours", partitioned_by=(field("at", "months"),), whole=False),
+    Case(name="time and bucket", partitioned_by=(field("at", "hours"), BY_BUCKET)),
+    Case(name="column alone", partitioned_by=(BY_REGION,), whole=False),
+    Case(name="no partitions", partitioned_by=(), whole=False),
+]
+RARE: Final = [
+    Case(name="several hours", replaced=hours(24, 27)),
+    Case(name="an hour of five minutes", unit=FIVE),
+    Case(name="quarter hours", unit=QUARTER, replaced=hours(24.25, 24.75), whole=False),
+    Case(name="no zone", type="timestamp_ntz"),
+    Case(name="months of dates", type="date", unit=MONTH, replaced=hours(0, 31 * 24)),
+    Case(name="days of timestamps", unit=DAY, replaced=DAY_1),
+    Case(name="texts", type="string", unit=DAY, replaced=DAY_1),
+    Case(name="a day of hours", partitioned_by=(BY_DAY,), replaced=DAY_1),
+    Case(name="the time itself", partitioned_by=(field("at"),)),
+    Case(name="column and time", partitioned_by=(BY_REGION, BY_DAY), replaced=DAY_1),
+    Case(name="bucket alone", partitioned_by=(BY_BUCKET,), whole=False),
+    Case(name="bucket of the time", partitioned_by=(field("at", "bucket", 4),), whole=False),
+    Case(name="years", type="string", unit=DAY, replaced=DAY_1, whole=False, partitioned_by=YEARS),
+]
+CASES: Final = [
+    *[pytest.param(each, id=each.name) for each in OFTEN],
+    *[pytest.param(each, id=each.name, marks=pytest.mark.full) for each in RARE],
+]
+BEFORE: Final = [0.0, 0.5, 23.99, 24.0, 24.1, 24.3, 24.5, 24.9, 25.0, 26.5, 47.75, 48.0, 24 * 40]
+NEW: Final = [-1.0, 23.9, 24.0, 24.02, 24.4, 24.5, 24.98, 25.0, 26.0, 40.0, 48.0, 24 * 31]
+
+
+def value(case: Case, hour: float) -> object:
+    """What the time column holds for an hour after the start."""
+    at = START + timedelta(seconds=round(hour * 3600))
+    match case.type:
+        case "timestamp":
+            return at
+        case "timestamp_ntz":
+            return at.replace(tzinfo=None)
+        case "date":
+            return at.date()
+        case "bigint":
+            return int(TimeFormat(case.format).write(at))
+        case _:
+            return TimeFormat(case.format or "%Y-%m-%d").write(at)
+
+
+def instant(case: Case, found: object) -> datetime:
+    """The instant that a value of the time column stands for."""
+    match found:
+        case datetime():
+            return found.replace(tzinfo=UTC)
+        case date():
+            return datetime(found.year, found.month, found.day, tzinfo=UTC)
+        case _:
+            return datetime.strptime(str(found), case.format or "%Y-%m-%d").replace(tzinfo=UTC)
+
+
+def rows(case: Case, hours_of_rows: list[float], first: int) -> list[Values]:
+    return [
+        (first + number, value(case, hour), ("north", "south")[number % 2])
+        for number, hour in enumerate(hours_of_rows)
+    ]
+
+
+def units(case: Case, interval: Interval) -> list[Interval]:
+    found, start = [], interval.start
+    while start < interval.end:
+        found.append(Interval(start, case.unit.following(start)))
+        start = found[-1].end
+    return found
+
+
+@pytest.mark.parametrize("case", CASES)
+def test_exactly_the_interval_is_replaced_in_every_layout(worlds: Worlds, case: Case) -> None:
+    def inside(row: Values, interval: Interval = case.replaced) -> bool:
+        return interval.start <= instant(case, row[1]) < interval.end
+
+    table = worlds.table({"id": "bigint", "at": case.type, "region": "string"}, *case.layout)
+    first, new = rows(case, BEFORE, 0), rows(case, NEW, 100)
+    no_time = (999, None, "north")  # NULL lies in no interval
+    whole = Interval(START, START + timedelta(days=60))
+    months = Interval(START, datetime(2024, 3, 1, tzinfo=UTC))
+    filled = months if case.unit is MONTH else whole
+    table.write([*first, no_time], OverwriteIntervals(intervals=(filled,), axis=case.axis))
+    files = table.files() if table.iceberg else {}
+
+    write = OverwriteIntervals(intervals=(case.replaced,), axis=case.axis)
+    sums = table.write([*new, no_time], write).sums[0]
+
+    expected = [row for row in first if not inside(row)] + [row for row in new if inside(row)]
+    assert table.rows() == ordered(expected)
+    counted = dict.fromkeys(units(case, case.replaced), 0)
+    for row in filter(inside, new):
+        at = instant(case, row[1])
+        counted[next(each for each in counted if each.start <= at < each.end)] += 1
+    assert {each: found.rows for each, found in sums.items()} == counted
+    if table.iceberg:
+        after = table.files()
+        of_others = {path for path, found in files.items() if not any(map(inside, found))}
+        assert of_others <= set(after)
+        mixed = [found for found in files.values() if any(map(inside, found))]
+        assert case.whole is all(all(map(inside, found)) for found in mixed)
+
+
+def test_an_interval_is_replaced_by_the_same_rows_and_by_none(worlds: Worlds) -> None:
+    case = Case(name="", partitioned_by=(field("at", "days"),))
+    table = worlds.table({"id": "bigint", "at": case.type, "region": "string"}, *case.layout)
+    write = OverwriteIntervals(intervals=(hours(24, 26),), axis=case.axis)
+    a = rows(case, [24, 25, 25], 0)
+    b = rows(case, [24.5, 25.5], 7)
+    outside = rows(case, [23, 26], 50)
+    table.write(outside, OverwriteIntervals(intervals=(days(0, 3),), axis=case.axis))
+    sums = []
+    for given in (a, a[::-1], b, a, [], []):
+        sums.append(table.write(given, write).sums[0])
+        assert table.rows() == ordered([*outside, *given])
+    assert sums[0] == sums[1] == sums[3] != sums[2]
+    assert sums[4] == sums[5] == {hours(24, 25): RowSum(), hours(25, 26): RowSum()}
+
+
+def test_two_intervals_are_replaced_in_one_unit_of_work(worlds: Worlds) -> None:
+    case = Case(name="")
+    table = worlds.table({"id": "bigint", "at": case.type, "region": "string"}, *case.layout)
+    first = rows(case, [0, 1, 2, 3], 0)
+    whole = table.write(first, OverwriteIntervals(intervals=(hours(0, 4),), axis=case.axis))
+    assert total(whole.sums[0].values()) == table.sum_of_all()
+    new = rows(case, [0.5, 1.5, 2.5, 3.5], 10)
+    write = OverwriteIntervals(intervals=(hours(0, 1), hours(3, 4)), axis=case.axis)
+    assert set(table.write(new, write).sums[0]) == {hours(0, 1), hours(3, 4)}
+    assert table.rows() == ordered([first[1], first[2], new[0], new[3]])
+
+
+@pytest.mark.parametrize("text", ["2024-01-02x", "2024-01-02 10:00"])
+def test_a_text_inside_the_interval_that_is_no_time_is_refused(worlds: Worlds, text: str) -> None:
+    case = Case(name="", type="string", unit=DAY)
+    table = worlds.table({"id": "bigint", "at": case.type, "region": "string"}, *case.layout)
+    with pytest.raises(EvaluationFailed, match="no at that is a time"):
+        table.write([(1, text, "x")], OverwriteIntervals(intervals=(days(1),), axis=case.axis))
+    assert table.head() is None

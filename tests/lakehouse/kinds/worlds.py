@@ -1,0 +1,204 @@
+"""Tables of a few columns that each write is tried on: on Spark and in memory."""
+
+from __future__ import annotations
+
+import uuid
+from collections.abc import Iterable, Sequence
+from dataclasses import dataclass
+from datetime import UTC, date, datetime, timedelta
+from typing import TYPE_CHECKING, Final
+
+import pyarrow.parquet as pq
+
+from vde_dagster.core.dsha import RowSum, total
+from vde_dagster.core.intervals import Interval
+from vde_dagster.core.model import PartitionField, Storage, Transform
+from vde_dagster.core.names import ModelName
+from vde_dagster.core.snapshot import VersionKey
+from vde_dagster.core.work import Part, ReplaceTable, Rows, SqlRows, Staged, Staging, Write
+from vde_dagster.memory.catalog import MemoryCatalog
+from vde_dagster.memory.engine import MemoryEngine
+from vde_dagster.ports.catalog import Catalog
+from vde_dagster.ports.engine import Engine
+
+if TYPE_CHECKING:
+    from pyiceberg.catalog import Catalog as PyIcebergCatalog
+    from pyspark.sql import SparkSession
+
+    from tests.conftest import SparkLake
+
+START: Final = datetime(2024, 1, 1, tzinfo=UTC)
+Values = tuple[object, ...]
+
+
+def hours(first: float, last: float) -> Interval:
+    """From one hour after the start to another."""
+    return Interval(START + timedelta(hours=first), START + timedelta(hours=last))
+
+
+def days(first: int, last: int | None = None) -> Interval:
+    """One day (the first is 0), or those before ``last``."""
+    return hours(24 * first, 24 * (first + 1 if last is None else last))
+
+
+def field(column: str, transform: str = "identity", argument: int | None = None) -> PartitionField:
+    """A field of a partitioning."""
+    return PartitionField(column=column, transform=Transform(transform), argument=argument)
+
+
+def literal(value: object, kind: str) -> str:
+    """A value as Spark writes it."""
+    match value:
+        case None:
+            return f"CAST(NULL AS {kind})"
+        case datetime():
+            text = value.astimezone(UTC).replace(tzinfo=None) if value.tzinfo else value
+            return f"CAST('{text.isoformat(sep=' ')}' AS {kind})"
+        case bool():
+            return str(value)
+        case int():
+            return f"CAST({value} AS {kind})"
+        case _:
+            text = value.isoformat() if isinstance(value, date) else str(value)
+            return f"CAST('{text}' AS {kind})"
+
+
+def query(types: dict[str, str], rows: Sequence[Values]) -> SqlRows:
+    """A query that returns these rows; none needs a type from them."""
+    told = ", ".join(
+        f"({', '.join(map(literal, row, types.values()))})"
+        for row in rows or [(None,) * len(types)]
+    )
+    names = ", ".join(f"`{name}`" for name in types)
+    nothing = "" if rows else " WHERE FALSE"
+    return SqlRows(sql=f"SELECT * FROM VALUES {told} AS _rows({names}){nothing}")
+
+
+@dataclass(kw_only=True)
+class World:
+    """One adapter pair, and a table of its own. ``types`` are those of its columns."""
+
+    catalog: Catalog
+    engine: Engine
+    types: dict[str, str]
+    storage: Storage
+    key: VersionKey
+    iceberg: PyIcebergCatalog | None = None
+
+    def part(self, rows: Sequence[Values] | Rows, write: Write) -> Part:
+        """A write of these rows."""
+        asked = query(self.types, rows) if isinstance(rows, Sequence) else rows
+        return Part(rows=asked, inputs={}, write=write)
+
+    def staging(self, *parts: Part, anew: bool = False) -> Staging:
+        """A unit of work on the table as it is now."""
+        return Staging(
+            work_id=uuid.uuid4().hex,
+            target=self.key,
+            base=self.head(),
+            parts=parts,
+            anew=anew,
+            storage=self.storage,
+        )
+
+    def publish(self, staging: Staging) -> Staged:
+        """Stage a unit of work, and publish it."""
+        staged = self.engine.stage(staging)
+        assert staged.iceberg_snapshot_id is not None
+        self.catalog.publish(self.key.table, base=staging.base, staged=staged.iceberg_snapshot_id)
+        self.catalog.drop_branch(self.key.table, staging.work_id)
+        return staged
+
+    def write(self, rows: Sequence[Values] | Rows, write: Write) -> Staged:
+        """Publish one write."""
+        return self.publish(self.staging(self.part(rows, write)))
+
+    def head(self) -> int | None:
+        """The published Iceberg snapshot."""
+        table = self.catalog.table(self.key.table)
+        return table.iceberg_snapshot_id if table else None
+
+    def rows(self) -> list[Values]:
+        """What readers see; NULL comes first."""
+        _, found = self.engine.fetch(f"SELECT * FROM {self.key.table}", limit=100_000)
+        return ordered(found)
+
+    def sum_of_all(self) -> RowSum:
+        """The sum of the table's rows as a table has that gets all of them at once."""
+        other = World(
+            catalog=self.catalog,
+            engine=self.engine,
+            types=self.types,
+            storage=Storage(),
+            key=_key(),
+        )
+        copied = SqlRows(sql=f"SELECT * FROM {self.key.table}")
+        staged = other.engine.stage(
+            other.staging(other.part(copied, ReplaceTable(interval=days(0))))
+        )
+        return total(staged.sums[0].values())
+
+    def files(self) -> dict[str, list[Values]]:
+        """The rows of each data file that is published, by the file's path; only on Iceberg."""
+        assert self.iceberg is not None
+        name = self.key.table
+        table = self.iceberg.load_table((name.namespace, name.name))
+        found = {}
+        for task in table.scan().plan_files():
+            path = task.file.file_path.removeprefix("file://").removeprefix("file:")
+            read = pq.read_table(path, partitioning=None).select(list(self.types)).to_pylist()
+            found[path] = ordered(tuple(each.values()) for each in read)
+        return found
+
+
+def ordered(rows: Iterable[Sequence[object]]) -> list[Values]:
+    """Rows in an order of their own, whatever lies in them."""
+    return sorted(map(tuple, rows), key=lambda row: [(each is not None, str(each)) for each in row])
+
+
+def _key() -> VersionKey:
+    return VersionKey(ModelName(f"k{uuid.uuid4().hex[:8]}", "kept"), uuid.uuid4().hex[:16])
+
+
+@dataclass(frozen=True, kw_only=True)
+class Worlds:
+    """Makes tables in one pair of adapters. ``spark`` is None in memory."""
+
+    catalog: Catalog
+    engine: Engine
+    iceberg: PyIcebergCatalog | None = None
+    spark: SparkSession | None = None
+
+    def table(self, types: dict[str, str], *partitioned_by: PartitionField) -> World:
+        """A table that is made by its first write."""
+        return World(
+            catalog=self.catalog,
+            engine=self.engine,
+            iceberg=self.iceberg,
+            types=types,
+            storage=Storage(partitioned_by=partitioned_by),
+            key=_key(),
+        )
+
+
+def worlds_in_memory() -> Worlds:
+    """The adapters in memory."""
+    catalog = MemoryCatalog()
+    return Worlds(catalog=catalog, engine=MemoryEngine(catalog))
+
+
+def worlds_on_spark(spark: SparkSession, lake: SparkLake) -> Worlds:
+    """The adapters of Spark and Iceberg."""
+    from vde_dagster.lakehouse.iceberg_catalog import IcebergCatalog, open_iceberg_catalog
+    from vde_dagster.lakehouse.spark_engine import SparkEngine
+
+    catalog = open_iceberg_catalog(
+        lake.catalog,
+        {
+            "type": "sql",
+            "uri": f"sqlite:///{lake.database}",
+            "warehouse": str(lake.warehouse),
+        },
+    )
+    engine = SparkEngine(lambda: spark, lake.catalog, lambda: catalog)
+    return Worlds(catalog=IcebergCatalog(catalog), engine=engine, iceberg=catalog, spark=spark)
