@@ -9,6 +9,7 @@ from typing import TYPE_CHECKING
 import pyarrow as pa
 import pytest
 from pyiceberg.catalog.sql import SqlCatalog
+from pyiceberg.exceptions import CommitFailedException
 from sqlalchemy.exc import OperationalError
 
 from vde_dagster.core.errors import Conflict, OutcomeUnknown
@@ -118,13 +119,10 @@ def test_who_drops_the_branch_in_the_last_moment_stops_a_publication(catalog: In
 def test_a_table_that_is_always_changed_is_busy_and_has_not_moved(catalog: Interrupted) -> None:
     base, following = staged(catalog)
 
-    def set_property() -> None:
-        following_ones, catalog.before = catalog.before, []
-        with catalog.load_table("raw.t").transaction() as transaction:
-            transaction.set_properties({"a": str(len(following_ones))})
-        catalog.before = following_ones
+    def somebody_was_faster() -> None:
+        raise CommitFailedException("the metadata is another one by now")
 
-    catalog.before.extend([set_property] * 20)
+    catalog.before.extend([somebody_was_faster] * 20)
     with pytest.raises(Conflict, match="changed by others all the time") as busy:
         IcebergCatalog(catalog).publish(TABLE, base=base, staged=following)
     assert not isinstance(busy.value, TableMoved), "so a recovery does not give it up"
