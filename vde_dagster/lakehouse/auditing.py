@@ -5,9 +5,9 @@ Only where one fails a second query gets some of its rows (DESIGN.md section 4.4
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
-from typing import TYPE_CHECKING, Final, cast
+from typing import TYPE_CHECKING, Final
 from uuid import uuid4
 
 from pyspark.sql import functions as F  # noqa: N812 - the name that Spark's documentation uses
@@ -87,9 +87,7 @@ def run_audits(
         count = counting(audits)
         counts = count.counts([(part, list(each)) for part, each in frame(count.query).collect()])
         return tuple(
-            _failed(audit, failing, frame(failing_rows(audit)), sample_rows)
-            if failing
-            else passed(audit)
+            _failed(audit, failing, frame, sample_rows) if failing else passed(audit)
             for audit, failing in zip(audits, counts, strict=True)
         )
 
@@ -105,13 +103,16 @@ def _named(spark: SparkSession, rows: DataFrame) -> Iterator[str]:
         spark.catalog.dropTempView(name)
 
 
-def _failed(audit: Audit, failing: int, found: DataFrame, sample_rows: int) -> AuditResult:
+def _failed(
+    audit: Audit, failing: int, frame: Callable[[exp.Query], DataFrame], sample_rows: int
+) -> AuditResult:
+    if not sample_rows:
+        return failed(audit, failing, (), ())
+    found = frame(failing_rows(audit))
     shown = [_shown(index, each.dataType) for index, each in enumerate(found.schema)]
-    numbered = found.toDF(*[f"c{index}" for index in range(len(shown))])
-    sample = numbered.limit(sample_rows).select(*shown).collect() if sample_rows else []
-    return failed(
-        audit, failing, found.columns, [cast("tuple[object, ...]", each) for each in sample]
-    )
+    numbered = found.limit(sample_rows).toDF(*[f"c{index}" for index in range(len(shown))])
+    sample = numbered.select(*shown).collect()
+    return failed(audit, failing, found.columns, [tuple(each) for each in sample])
 
 
 def _shown(index: int, data_type: DataType) -> Column:
