@@ -9,7 +9,7 @@ There are two ways to the same sums:
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Collection, Mapping
 from typing import TYPE_CHECKING, Final
 
 from pyspark.sql import Observation
@@ -26,14 +26,15 @@ _HALF_LIMB: Final = 1 << 31
 
 
 def row_sums(
-    frame: DataFrame, algorithm: str, group: Column | None = None
+    frame: DataFrame, algorithm: str, group: Column | None = None, *, apart: Collection[str] = ()
 ) -> Mapping[object, RowSum]:
     """The sums of all rows of a frame, or of each group of rows, in one Spark job.
 
     Args:
-        frame: The rows, as they lie in a table. All columns count, in order.
+        frame: The rows, as they lie in a table. All columns count, in order, but those ``apart``.
         algorithm: One of `vde_dagster.core.dsha.ALGORITHMS`.
         group: What to group by. Without it there is one sum, under the key None.
+        apart: Columns that are no part of the rows, and that ``group`` may look at.
 
     Raises:
         EvaluationFailed: A column has a type that has no D-SHA.
@@ -41,9 +42,9 @@ def row_sums(
     if algorithm == MURMUR3_128:
         from vde_dagster.lakehouse.digest.murmur import murmur_sums
 
-        return murmur_sums(frame, group)
+        return murmur_sums(frame, group, apart=apart)
     _require_native(algorithm)
-    upper, lower = native.halves(frame)
+    upper, lower = native.halves(frame, apart=apart)
     key = (F.lit(None).cast("bigint") if group is None else group).alias("key")
     hashed = frame.select(key, upper.alias("upper"), lower.alias("lower"))
     found = {

@@ -10,7 +10,7 @@ numpy and pyarrow. This package they do not need: its code travels with the task
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Collection, Mapping
 from typing import TYPE_CHECKING, Final, TypeVar
 
 from pyspark import cloudpickle
@@ -36,17 +36,20 @@ _Function = TypeVar("_Function")
 _UTC: Final = {"timeZone": "UTC"}
 
 
-def murmur_sums(frame: DataFrame, group: Column | None = None) -> Mapping[object, RowSum]:
+def murmur_sums(
+    frame: DataFrame, group: Column | None = None, *, apart: Collection[str] = ()
+) -> Mapping[object, RowSum]:
     """The sums of all rows of a frame, or of each group of rows, in one Spark job.
 
     Only sums leave the workers: one for each group in each task.
 
     Args:
-        frame: The rows. All columns count, in order.
+        frame: The rows. All columns count, in order, but those ``apart``.
         group: What to group by, of an atomic type. Without it there is one sum, under the key None.
+        apart: Columns that are no part of the rows, and that ``group`` may look at.
     """
     key = (F.lit(None).cast("bigint") if group is None else group).alias("key")
-    rows = frame.select(key, *_columns(frame))
+    rows = frame.select(key, *_columns(frame, apart))
     result = StructType(
         [
             StructField("key", rows.schema["key"].dataType),
@@ -81,10 +84,11 @@ def _travelling(function: _Function) -> _Function:
     return function
 
 
-def _columns(frame: DataFrame) -> list[Column]:
+def _columns(frame: DataFrame, apart: Collection[str] = ()) -> list[Column]:
+    fields = [each for each in frame.schema.fields if each.name not in apart]
     return [
         _readable(frame[_quoted(each.name)], each.dataType).alias(f"column{number}")
-        for number, each in enumerate(frame.schema.fields)
+        for number, each in enumerate(fields)
     ]
 
 

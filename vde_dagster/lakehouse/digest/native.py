@@ -30,7 +30,7 @@ A change of this encoding gets a new name in `vde_dagster.core.dsha`.
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Collection, Sequence
 from functools import reduce
 from typing import TYPE_CHECKING, Final
 
@@ -49,9 +49,12 @@ _BINARY: Final = "UTF8_BINARY"
 _Value = tuple["Column", "DataType"]
 
 
-def halves(frame: DataFrame) -> tuple[Column, Column]:
-    """The upper and the lower 64 bits of each row's hash, over all columns in order."""
-    fields = frame.schema.fields
+def halves(frame: DataFrame, *, apart: Collection[str] = ()) -> tuple[Column, Column]:
+    """The upper and the lower 64 bits of each row's hash, over all columns in order.
+
+    Columns ``apart`` are left out.
+    """
+    fields = [each for each in frame.schema.fields if each.name not in apart]
     return hashed_values([(frame[_quoted(field.name)], field.dataType) for field in fields])
 
 

@@ -39,8 +39,8 @@ def changed_sum(branch: Branch, before: int | None) -> RowSum:
     if before == branch.head:
         return RowSum()
     changes = branch.changes_since(before)
-    rows = changes.drop(CHANGE_TYPE)
-    sums = row_sums(rows, branch.staging.algorithm, changes[CHANGE_TYPE])
+    kind = changes[CHANGE_TYPE]
+    sums = row_sums(changes, branch.staging.algorithm, kind, apart=(CHANGE_TYPE,))
     removed = total(found for kind, found in sums.items() if kind != INSERTED)
     return sums.get(INSERTED, RowSum()) - removed
 
