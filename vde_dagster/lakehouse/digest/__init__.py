@@ -9,6 +9,7 @@ There are two ways to the same sums:
 
 from __future__ import annotations
 
+import uuid
 from collections.abc import Collection, Mapping
 from typing import TYPE_CHECKING, Final
 
@@ -43,7 +44,8 @@ def row_sums(
         from vde_dagster.lakehouse.digest.murmur import murmur_sums
 
         return murmur_sums(frame, group, apart=apart)
-    _require_native(algorithm)
+    if algorithm != XXHASH64X2:
+        raise ValueError(f"rows cannot be hashed with {algorithm}")
     upper, lower = native.halves(frame, apart=apart)
     key = (F.lit(None).cast("bigint") if group is None else group).alias("key")
     hashed = frame.select(key, upper.alias("upper"), lower.alias("lower"))
@@ -55,9 +57,9 @@ def row_sums(
 
 
 class Observed:
-    """The sum of the rows that passed by while they were written, where that could be observed."""
+    """The sum of the rows that passed by while they were written."""
 
-    def __init__(self, observation: Observation | None) -> None:
+    def __init__(self, observation: Observation) -> None:
         self._observation = observation
 
     def sums(self, committed_rows: int) -> Mapping[object, RowSum] | None:
@@ -69,8 +71,6 @@ class Observed:
         Args:
             committed_rows: How many rows the commit added, as its Iceberg snapshot's summary says.
         """
-        if self._observation is None:
-            return None
         found = _row_sum(self._observation.get)
         return {None: found} if found.rows == committed_rows else None
 
@@ -79,22 +79,26 @@ def observed(frame: DataFrame, algorithm: str) -> tuple[DataFrame, Observed]:
     """The same rows, and what will know their sum once they were written.
 
     Spark may run what lies below a range distribution (``WRITE ORDERED BY``), a failed stage or a
-    second action twice; the count shows it. Only `XXHASH64X2` can be observed.
+    second action twice; the count shows it.
 
     Raises:
         EvaluationFailed: A column has a type that has no D-SHA.
     """
     if algorithm == MURMUR3_128:
-        return frame, Observed(None)
-    _require_native(algorithm)
-    observation = Observation()
-    upper, lower = native.halves(frame)
-    return frame.observe(observation, *_sums(upper, lower)), Observed(observation)
+        from vde_dagster.lakehouse.digest import murmur
 
-
-def _require_native(algorithm: str) -> None:
-    if algorithm != XXHASH64X2:
+        upper, lower = murmur.halves(frame)
+    elif algorithm == XXHASH64X2:
+        upper, lower = native.halves(frame)
+    else:
         raise ValueError(f"rows cannot be hashed with {algorithm}")
+    # What observes is not compiled, and would compute each half several times: the rows come to it
+    # with their halves, and leave without them.
+    names = [f"{half} {uuid.uuid4().hex}" for half in ("upper", "lower")]
+    hashed = frame.select("*", upper.alias(names[0]), lower.alias(names[1]))
+    observation = Observation()
+    watched = hashed.observe(observation, *_sums(*(hashed[f"`{name}`"] for name in names)))
+    return watched.drop(*names), Observed(observation)
 
 
 def _sums(upper: Column, lower: Column) -> list[Column]:
