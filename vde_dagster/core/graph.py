@@ -18,10 +18,11 @@ from vde_dagster.core.graph_checks import (
     in_order,
     missing_parents,
     place_in,
+    written_models,
 )
-from vde_dagster.core.kind import Embedded, External, ScdType2ByColumn, ScdType2ByTime
+from vde_dagster.core.kind import Embedded, External, ScdType2ByColumn, ScdType2ByTime, View
 from vde_dagster.core.model import Model, Query, SeedRows
-from vde_dagster.core.model_fit import misfits
+from vde_dagster.core.model_fit import misfits, unlaid
 from vde_dagster.core.names import ModelName
 from vde_dagster.core.seed_rows import seed_columns
 from vde_dagster.core.sql.canonical import (
@@ -120,6 +121,7 @@ def build_graph(
     problems = [*duplicates(every), *elsewhere(every)]
     by_name = {model.name: model for model in every}
     problems += missing_parents(by_name, unread, disabled)
+    problems += written_models(by_name)
     order, cycles = in_order(by_name)
     problems += cycles
     nodes: dict[ModelName, Node] = {}
@@ -219,6 +221,9 @@ def _derived(model: Model, nodes: Mapping[ModelName, Node], *, undeclared: bool)
         findings = list(misfits(model, canonical, typed, list(_embedded(model, nodes))))
         if findings:
             raise QueryInvalid(*findings)
+    laid = list(unlaid(model, columns)) if not isinstance(model.kind, View | Embedded) else []
+    if laid:
+        raise QueryInvalid(*laid)
     own = fingerprint(model, canonical, ())
     return Derived(canonical=canonical, columns=columns, data=own.data, metadata=own.metadata)
 

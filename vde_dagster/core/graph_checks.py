@@ -6,8 +6,11 @@ from collections.abc import Container, Iterator, Mapping, Sequence
 from graphlib import CycleError, TopologicalSorter
 
 from vde_dagster.core.errors import Place, Problem
-from vde_dagster.core.model import Model, Query
+from vde_dagster.core.kind import External
+from vde_dagster.core.model import Model, PythonFunction, Query
 from vde_dagster.core.names import ModelName
+from vde_dagster.core.sql.rendering import model_name_of
+from vde_dagster.core.sql.statement_tables import written_tables
 from vde_dagster.core.sql.table_names import name_of_table, tables_of
 from vde_dagster.core.sql.unresolved import guess, line_of
 
@@ -66,6 +69,25 @@ def missing_parents(
                 message=f"{model.name} reads {parent}, which is neither a model of this project "
                 "nor a declared source",
                 advice=f"{otherwise} it with its columns in external_models.yaml.",
+            )
+
+
+def written_models(models: Mapping[ModelName, Model]) -> Iterator[Problem]:
+    """Statements that write a model: its rows are those of its own evaluations, and no others."""
+    for model in models.values():
+        body = model.body
+        beside = (*body.before, *body.after) if isinstance(body, Query | PythonFunction) else ()
+        for table in (each for statement in beside for each in written_tables(statement)):
+            written = model_name_of(table)
+            other = models.get(written) if written is not None else None
+            if other is None or isinstance(other.kind, External):
+                continue
+            whose = "its own rows" if other is model else f"the model {other.name}"
+            yield Problem(
+                place=place_in(model, line_of(table)),
+                message=f"a statement beside the query of {model.name} changes {whose}",
+                advice="A model is written by its evaluation alone, so that what is known of its "
+                "rows is true. Do it in the query, or write a table that is no model.",
             )
 
 

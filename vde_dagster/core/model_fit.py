@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
+from dataclasses import replace
 from typing import Final
 
 from sqlglot import exp
@@ -13,6 +14,7 @@ from vde_dagster.core.kind import IncrementalByTimeRange, View
 from vde_dagster.core.model import Model
 from vde_dagster.core.named_columns import clashing_columns, missing_columns
 from vde_dagster.core.names import ModelName
+from vde_dagster.core.partition_types import layout_problems
 from vde_dagster.core.sql.canonical import CanonicalQuery
 from vde_dagster.core.sql.macros import macros_in
 from vde_dagster.core.sql.time_filter import filters_by_time
@@ -47,6 +49,19 @@ def misfits(
     yield from _without_axis(model, columns)
     yield from _unfiltered(model, canonical, embedded)
     yield from _timed_view(model, embedded)
+
+
+def unlaid(model: Model, columns: Sequence[Column]) -> Iterator[Finding]:
+    """Partitions and sort columns of types that Iceberg has no such partition or order of."""
+    types = {each.name.lower(): each.type for each in columns}
+    known = replace(
+        model.storage,
+        partitioned_by=tuple(e for e in model.storage.partitioned_by if e.column.lower() in types),
+        clustered_by=tuple(name for name in model.storage.clustered_by if name.lower() in types),
+    )
+    for told in layout_problems(known, types):
+        message, _, advice = told.partition(". ")
+        yield Finding(message=message, advice=advice)
 
 
 def _uneven(canonical: CanonicalQuery) -> Iterator[Finding]:

@@ -52,6 +52,10 @@ class ColumnIncompatible:
 SchemaChange = ColumnAdded | ColumnWidened | ColumnDropped | ColumnIncompatible
 
 
+InPlace = ColumnAdded | ColumnWidened
+"""What can be done to a table that stays."""
+
+
 def told(change: SchemaChange) -> str:
     """A change of a table's schema, for people."""
     match change:
@@ -93,6 +97,21 @@ def schema_changes(before: Sequence[Column], after: Sequence[Column]) -> tuple[S
         if each.name.lower() not in known
     ]
     return tuple(changes)
+
+
+def is_widening(before: str, after: str) -> bool:
+    """Whether a type of Spark becomes another one that holds all of its values, in place."""
+    return _holds(_stored_type(after), _stored_type(before)) and not same_type(before, after)
+
+
+def same_type(one: str, other: str) -> bool:
+    """Whether Iceberg stores two types of Spark as one."""
+    return _stored_type(one) == _stored_type(other)
+
+
+def is_known(written: str) -> bool:
+    """Whether it is known which type a text names."""
+    return _stored_type(written) != _UNKNOWN
 
 
 def _retyped(before: Column, after: Column) -> list[SchemaChange]:

@@ -18,11 +18,13 @@ from sqlalchemy.exc import DBAPIError
 from vde_dagster.core.errors import Refused, SetupError
 from vde_dagster.core.late_data import HighWaterMark, SourceHistory
 from vde_dagster.core.names import ModelName, TableName
+from vde_dagster.core.schema_changes import InPlace
+from vde_dagster.lakehouse.evolution import describe, evolve
 from vde_dagster.lakehouse.iceberg_types import columns_of
 from vde_dagster.lakehouse.publish import branches, drop_branch, publish
 from vde_dagster.lakehouse.source_changes import origin, source_history
 from vde_dagster.lakehouse.views import SqlViews
-from vde_dagster.ports.catalog import TableState, ViewDefinition
+from vde_dagster.ports.catalog import TableState, TableText, ViewDefinition
 
 LOCK_TIMEOUT_SECONDS = 60
 _OPEN_ATTEMPTS = 5
@@ -130,6 +132,14 @@ class IcebergCatalog:
     def publish(self, name: TableName, *, base: int | None, staged: int) -> None:
         """Move a table from the Iceberg snapshot ``base`` to ``staged``; see the port."""
         publish(self._catalog, name, base=base, staged=staged)
+
+    def evolve(self, name: TableName, changes: Sequence[InPlace]) -> None:
+        """Add columns to a table and widen others (rule R11); see the port."""
+        evolve(self._catalog, name, changes)
+
+    def describe(self, name: TableName, text: TableText) -> None:
+        """Give a table and its columns the words and properties of its model; see the port."""
+        describe(self._catalog, name, text)
 
     def branches(self, name: TableName) -> Collection[str]:
         """The units of work that have a branch of a table; none where there is no table."""

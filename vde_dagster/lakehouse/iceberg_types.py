@@ -2,10 +2,15 @@
 
 from __future__ import annotations
 
+from collections.abc import Mapping
+from typing import Final
+
 from pyiceberg import types
 from pyiceberg.schema import Schema
+from sqlglot import exp
 
 from vde_dagster.core.dsha import Column
+from vde_dagster.core.errors import Refused
 
 _ATOMIC: dict[type[types.IcebergType], str] = {
     types.BooleanType: "boolean",
@@ -21,6 +26,59 @@ _ATOMIC: dict[type[types.IcebergType], str] = {
     types.BinaryType: "binary",
     types.FixedType: "binary",
 }
+
+
+_NAMED: Final[Mapping[str, types.IcebergType]] = {
+    "boolean": types.BooleanType(),
+    "tinyint": types.IntegerType(),
+    "smallint": types.IntegerType(),
+    "int": types.IntegerType(),
+    "bigint": types.LongType(),
+    "float": types.FloatType(),
+    "double": types.DoubleType(),
+    "date": types.DateType(),
+    "timestamp_ntz": types.TimestampType(),
+    "timestamp": types.TimestamptzType(),
+    "string": types.StringType(),
+    "char": types.StringType(),
+    "varchar": types.StringType(),
+    "binary": types.BinaryType(),
+}
+
+
+def iceberg_type(written: str) -> types.IcebergType:
+    """The type that Iceberg stores a type of Spark as. Nested fields have no ids of a table yet.
+
+    Raises:
+        Refused: Iceberg has none for it.
+    """
+    return _from_tree(exp.DataType.build(written, dialect="spark"), written)
+
+
+def _from_tree(of: exp.DataType, written: str) -> types.IcebergType:
+    inner = of.expressions
+    if of.is_type("decimal"):
+        digits = [int(each.name) for each in inner]
+        precision, scale = (*digits, 10, 0)[:2] if len(digits) != 1 else (digits[0], 0)
+        return types.DecimalType(precision, scale)
+    if of.is_type("array"):
+        return types.ListType(1, _from_tree(inner[0], written), element_required=False)
+    if of.is_type("map"):
+        key, value = (_from_tree(each, written) for each in inner)
+        return types.MapType(1, key, 2, value, value_required=False)
+    if of.is_type("struct"):
+        return types.StructType(
+            *[
+                types.NestedField(
+                    number, each.name, _from_tree(each.args["kind"], written), required=False
+                )
+                for number, each in enumerate(inner, start=1)
+            ]
+        )
+    found = _NAMED.get(of.sql("spark").lower().partition("(")[0])
+    if found is None:
+        raise Refused(f"Iceberg has no type for {written}; cast the column to one that it has")
+    return found
 
 
 def columns_of(schema: Schema) -> tuple[Column, ...]:

@@ -19,13 +19,16 @@ from pyiceberg.catalog import Catalog as PyIcebergCatalog
 from pyiceberg.exceptions import NoSuchTableError
 from pyiceberg.io import FileIO, load_file_io
 from pyiceberg.schema import Schema
+from pyiceberg.types import NestedField
 from sqlalchemy import Connection, Engine, text
 from sqlalchemy.exc import DBAPIError, OperationalError
 from sqlglot import exp
 
+from vde_dagster.core.dsha import Column
 from vde_dagster.core.errors import Conflict, OutcomeUnknown, Refused
 from vde_dagster.core.names import TableName, is_another_models
-from vde_dagster.lakehouse.iceberg_types import columns_of
+from vde_dagster.core.schema_changes import is_widening
+from vde_dagster.lakehouse.iceberg_types import columns_of, iceberg_type, spark_type
 from vde_dagster.ports.catalog import ViewDefinition
 
 _TARGET: Final = "vde.target"
@@ -152,12 +155,7 @@ class SqlViews:
                 f"{view.target} has {', '.join(each.name for each in whole.fields)}; "
                 "nothing was changed"
             )
-        fields = [
-            by_name[each.name.lower()].model_copy(
-                update={"doc": each.description or by_name[each.name.lower()].doc}
-            )
-            for each in view.columns
-        ]
+        fields = [_shown(by_name[each.name.lower()], each) for each in view.columns]
         return Schema(*fields), str(properties.get("comment", ""))
 
     def _commit(self, writes: Sequence[_Write]) -> None:
@@ -267,6 +265,17 @@ class SqlViews:
         if location.endswith(".gz.metadata.json"):
             content = gzip.decompress(content)
         return cast(Json, json.loads(content))
+
+
+def _shown(field: NestedField, wanted: Column) -> NestedField:
+    """A target's column as a view shows it: Spark casts it to a wider type, never to another."""
+    wider = is_widening(spark_type(field.field_type), wanted.type)
+    return field.model_copy(
+        update={
+            "doc": wanted.description or field.doc,
+            "field_type": iceberg_type(wanted.type) if wider else field.field_type,
+        }
+    )
 
 
 _INSERT = """

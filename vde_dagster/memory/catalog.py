@@ -6,12 +6,12 @@ import itertools
 import threading
 import uuid
 from collections.abc import Collection, Iterable, Mapping, Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from datetime import UTC, date, datetime, timedelta
 from typing import Final
 
 from vde_dagster.core.dsha import Column
-from vde_dagster.core.errors import Refused
+from vde_dagster.core.errors import Conflict, Refused
 from vde_dagster.core.intervals import EPOCH, IntervalUnit, parse_instant
 from vde_dagster.core.late_data import (
     HighWaterMark,
@@ -22,8 +22,9 @@ from vde_dagster.core.late_data import (
     SourceStatus,
 )
 from vde_dagster.core.names import ModelName, TableName, is_another_models
+from vde_dagster.core.schema_changes import ColumnWidened, InPlace, is_widening, same_type
 from vde_dagster.core.work import TimeAxisSpec
-from vde_dagster.ports.catalog import TableMoved, TableState, ViewDefinition
+from vde_dagster.ports.catalog import TableMoved, TableState, TableText, ViewDefinition
 
 VALID_TO: Final = "vde.valid-to"
 
@@ -58,6 +59,20 @@ class Table:
     def rows_at(self, snapshot_id: int | None) -> tuple[Row, ...]:
         """All rows at a snapshot; none for None."""
         return () if snapshot_id is None else self.snapshots[snapshot_id].rows
+
+    def widen(self, columns: tuple[Column, ...]) -> None:
+        """Have further columns behind those that there are, NULL in every row so far."""
+        new = (None,) * (len(columns) - len(self.columns))
+        self.columns = columns
+        if new:
+            self.snapshots = {
+                key: replace(
+                    each,
+                    rows=tuple((*row, *new) for row in each.rows),
+                    added=tuple((*row, *new) for row in each.added),
+                )
+                for key, each in self.snapshots.items()
+            }
 
     def line(self, snapshot_id: int | None) -> list[Snapshot]:
         """A snapshot and its retained ancestors, newest first."""
@@ -155,6 +170,41 @@ class MemoryCatalog:
                     "since its unit of work was given up; nothing was published"
                 )
             table.head = staged
+
+    def evolve(self, name: TableName, changes: Sequence[InPlace]) -> None:
+        """Add columns to a table and widen others (rule R11); see the port."""
+        with self.lock:
+            table = self.tables.get(name)
+            if table is None:
+                raise Conflict(f"{name} does not exist any more")
+            there = {each.name.lower(): each for each in table.columns}
+            for each in changes:
+                found = there.get(each.column.lower())
+                if isinstance(each, ColumnWidened):
+                    if found is not None and is_widening(found.type, each.after):
+                        there[found.name.lower()] = replace(found, type=each.after)
+                elif found is None:
+                    there[each.column.lower()] = Column(name=each.column, type=each.type)
+                elif not same_type(found.type, each.type):
+                    raise Refused(
+                        f"{name} has the column {each.column} already, of type {found.type}, so "
+                        f"it cannot be added as {each.type}; give it another name. Nothing was "
+                        "changed"
+                    )
+            table.widen(tuple(there.values()))
+
+    def describe(self, name: TableName, text: TableText) -> None:
+        """Give a table and its columns the words of its model; see the port."""
+        with self.lock:
+            table = self.tables.get(name)
+            if table is None:
+                raise Conflict(f"{name} does not exist any more")
+            table.columns = tuple(
+                replace(each, description=text.columns.get(each.name.lower(), ""))
+                for each in table.columns
+            )
+            kept = {key: value for key, value in table.properties.items() if key != "comment"}
+            table.properties = kept | ({"comment": text.comment} if text.comment else {})
 
     def branches(self, name: TableName) -> Collection[str]:
         """The units of work that have a branch of a table; none where there is no table."""

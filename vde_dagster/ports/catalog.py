@@ -3,13 +3,15 @@
 from __future__ import annotations
 
 from collections.abc import Collection, Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from typing import Protocol
 
 from vde_dagster.core.dsha import Column
 from vde_dagster.core.errors import Conflict
 from vde_dagster.core.late_data import HighWaterMark, SourceHistory
+from vde_dagster.core.model import Storage
 from vde_dagster.core.names import ModelName, TableName
+from vde_dagster.core.schema_changes import InPlace
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -24,8 +26,25 @@ class TableState:
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
+class TableText:
+    """What a model says about its table that changes no row.
+
+    ``columns`` are descriptions by the columns' names in lower case. Of ``storage`` the properties
+    and the file format count, which new files have.
+    """
+
+    comment: str = ""
+    columns: Mapping[str, str] = field(default_factory=dict)
+    storage: Storage = field(default_factory=Storage)
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
 class ViewDefinition:
-    """A view over one physical table or view: it selects these columns by name."""
+    """A view over one physical table or view: it selects these columns by name.
+
+    A column of a type that the target's will be widened to (rule R11) has that type already, so
+    that the view can be read before and after.
+    """
 
     name: TableName
     target: TableName
@@ -79,6 +98,28 @@ class Catalog(Protocol):
             TableMoved: The table is at neither of the two, or the branch was dropped; nothing was
                 changed.
             Conflict: It is being changed all the time; nothing was changed.
+            OutcomeUnknown: The answer was lost.
+        """
+        ...
+
+    def evolve(self, name: TableName, changes: Sequence[InPlace]) -> None:
+        """Add columns to a table and widen others (rule R11); rows that are there have NULL.
+
+        Doing the same again changes nothing. Views do not see new columns; those that show a
+        column that is widened have to say so before (`ViewDefinition`).
+
+        Raises:
+            Refused: A column is there with another type; nothing was changed.
+            Conflict: The table is gone, or is being changed all the time.
+            OutcomeUnknown: The answer was lost.
+        """
+        ...
+
+    def describe(self, name: TableName, text: TableText) -> None:
+        """Give a table and its columns the words and properties of its model.
+
+        Raises:
+            Conflict: The table is gone, or is being changed all the time.
             OutcomeUnknown: The answer was lost.
         """
         ...

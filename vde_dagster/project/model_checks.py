@@ -11,6 +11,7 @@ from vde_dagster.core.errors import Place
 from vde_dagster.core.kind import (
     EVERY_COLUMN,
     Embedded,
+    Managed,
     View,
 )
 from vde_dagster.core.late_data import LateDataMode
@@ -33,11 +34,13 @@ def check_query(body: Query, properties: Properties, place: Place, problems: Pro
         problems: Gets what is wrong.
     """
     query = body.expression
-    if isinstance(properties.kind, View):
+    if isinstance(properties.kind, View | Managed):
+        made = "read" if isinstance(properties.kind, View) else "refreshed"
         for name in dict.fromkeys(name for name, _ in macros_in(query) if name in TIME_MACROS):
             problems.add(
                 place,
-                f"a VIEW is read at any time, so @{name} means nothing in it",
+                f"a {properties.kind.keyword} is {made} at any time, so @{name} means nothing in "
+                "it",
                 "Use the kind FULL, or leave the filter to who reads the view.",
             )
     if isinstance(properties.kind, View | Embedded) and (body.before or body.after):

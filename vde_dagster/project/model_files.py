@@ -18,14 +18,15 @@ from vde_dagster.core.model import Model, ModelSource, Query, SeedRows
 from vde_dagster.core.names import InvalidName, ModelName
 from vde_dagster.core.seed_rows import seed_findings
 from vde_dagster.core.sql.sql_errors import SQL_ERRORS, first_line
+from vde_dagster.core.sql.statement_tables import temporary_names
 from vde_dagster.core.sql.table_names import (
     name_of_table,
     project_names,
-    project_names_of_statement,
     tables_of,
 )
 from vde_dagster.project.audit_calls import called_audits
 from vde_dagster.project.audits import Audits, split_audits
+from vde_dagster.project.beside import named_beside
 from vde_dagster.project.configuration import Defaults
 from vde_dagster.project.macros.files import UserMacro, load_user_macros
 from vde_dagster.project.macros.language import MacroScope, Statements, read_statements
@@ -226,8 +227,16 @@ def _body(
     assert isinstance(query, exp.Query), "the index of a query"
     try:
         named = project_names(query, catalog, copy=False)  # nobody else has it
+        temporary = temporary_names(read.expressions)
         before, after = (
-            tuple(project_names_of_statement(each, catalog) for each in statements)
+            named_beside(
+                statements,
+                temporary=temporary,
+                dialect=dialect,
+                catalog=catalog,
+                place=place,
+                problems=problems,
+            )
             for statements in (read.expressions[:at], read.expressions[at + 1 :])
         )
     except SQL_ERRORS as error:

@@ -8,7 +8,7 @@ is written for Spark says what the dialect means; what depends on an unknown typ
 from __future__ import annotations
 
 from collections.abc import Callable, Collection, Iterable
-from typing import Any, Final
+from typing import Any, Final, TypeVar, cast
 
 from sqlglot import exp
 from sqlglot.dialects import Hive
@@ -20,12 +20,13 @@ from vde_dagster.core.errors import Refused
 from vde_dagster.core.sql import spark_times as times
 
 _Type = exp.DataType.Type
+ExprT = TypeVar("ExprT", bound=exp.Expr)
 Unclear = tuple[exp.Expr, Refused]
 """A part of a query, and why it has no one meaning in Spark."""
 
 
 def with_spark_meaning(
-    query: exp.Query, *, dialect: str, schema: MappingSchema
+    query: exp.Expr, *, dialect: str, schema: MappingSchema
 ) -> tuple[Unclear, ...]:
     """Change a query so that its parts mean in Spark what they mean in its dialect.
 
@@ -61,6 +62,16 @@ def with_spark_meaning(
         *_changed(query.find_all(*times.CUTS), lambda node: times.cut(node, source)),
     ]
     return tuple(unclear)
+
+
+def part_with_spark_meaning(part: ExprT, *, dialect: str) -> tuple[ExprT, tuple[Unclear, ...]]:
+    """A copy of what is no query, such as a key or a statement, that means the same in Spark.
+
+    The types of its columns are not known, so what depends on them is told.
+    """
+    around = exp.Tuple(expressions=[part.copy()])
+    unclear = with_spark_meaning(around, dialect=dialect, schema=MappingSchema(dialect=dialect))
+    return cast("ExprT", around.expressions[0]), unclear
 
 
 def with_precision(kind: exp.DataType, dialect: str) -> exp.DataType:
@@ -117,7 +128,7 @@ def _changed(nodes: Iterable[exp.Expr], change: Callable[[Any], exp.Expr]) -> li
 
 
 def _annotate(
-    query: exp.Query, schema: MappingSchema, *, sure_of: Collection[type[exp.Expr]] | None = None
+    query: exp.Expr, schema: MappingSchema, *, sure_of: Collection[type[exp.Expr]] | None = None
 ) -> None:
     """Give parts of a query their types: all, or with ``sure_of`` those of these classes."""
     assert schema.dialect is not None, "the schema has the query's dialect"
@@ -191,7 +202,7 @@ def _cast(node: exp.Cast, source: Dialect) -> exp.Expr:
     return node
 
 
-def _zoned(query: exp.Query) -> list[exp.Expr]:
+def _zoned(query: exp.Expr) -> list[exp.Expr]:
     converting = (exp.AtTimeZone, exp.FromTimeZone, exp.ConvertTimezone)
     zoned = (each for each in query.walk() if each.args.get("zone") is not None)
     return [each for each in zoned if not isinstance(each, converting)]

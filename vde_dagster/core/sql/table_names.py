@@ -7,6 +7,7 @@ anything else looks at them, so that the way in which a name is written never co
 
 from __future__ import annotations
 
+from collections.abc import Collection
 from typing import TypeVar
 
 from sqlglot import exp
@@ -44,18 +45,20 @@ def project_names(query: exp.Query, catalog: str, *, copy: bool = True) -> exp.Q
     return named
 
 
-def project_names_of_statement(statement: exp.Expr, catalog: str) -> exp.Expr:
+def project_names_of_statement(
+    statement: exp.Expr, catalog: str, *, temporary: Collection[str] = ()
+) -> exp.Expr:
     """A copy of a statement beside a query, its tables named as `project_names` names them.
 
     In statements about other things than tables a name alone may be a function's or a schema's; it
-    stays.
+    stays. So do the names of ``temporary`` views, which are in lower case and in no schema.
     """
     named = strip_catalog(statement, catalog)
     if not _is_about_tables(named):
         return named
     for table in list(named.find_all(exp.Table)):
         alone = isinstance(table.this, exp.Identifier) and not table.db
-        if alone and meaning_of_name(table) is None:
+        if alone and table.name.lower() not in temporary and meaning_of_name(table) is None:
             table.set("db", exp.to_identifier(DEFAULT_SCHEMA))
     return named
 

@@ -7,11 +7,12 @@ from typing import Final
 
 from sqlglot.tokenizer_core import TokenType
 
-from vde_dagster.core.kind import IncrementalByPartition, Kind
+from vde_dagster.core.kind import IncrementalByPartition, Kind, Managed
 from vde_dagster.core.model import PartitionField, Storage, Transform
+from vde_dagster.kinds.managed import TARGET_LAG
 from vde_dagster.project.problems import Problems
 from vde_dagster.project.properties.model_block import Value
-from vde_dagster.project.properties.values import column_name, read_columns_of
+from vde_dagster.project.properties.values import column_name, read_columns_of, read_duration
 
 _TRANSFORMS: Final = {
     "year": Transform.YEARS,
@@ -29,6 +30,14 @@ _TRANSFORMS: Final = {
 _SIZED: Final = (Transform.BUCKET, Transform.TRUNCATE)
 _TRUNCATIONS: Final = ("date_trunc", "timestamp_trunc", "datetime_trunc", "trunc")
 _FORMATS: Final = ("parquet", "orc", "avro")
+_RESERVED: Final = {
+    "format-version": "Leave it out: every table has Iceberg's format version 2.",
+    "location": "Leave it out: the catalog's warehouse is where tables lie.",
+    "provider": "Leave it out: every table is Iceberg's.",
+    "comment": "Write `description` instead.",
+    "owner": "Write `owner` as a property of the model.",
+}
+"""Table properties that have another place, with what to do instead."""
 PROPERTIES: Final = (
     "partitioned_by",
     "clustered_by",
@@ -54,6 +63,23 @@ def read_storage(values: Mapping[str, Value], problems: Problems) -> Storage:
         storage_format=_storage_format(values.get("storage_format"), problems),
         properties=_properties(values.get("physical_properties"), problems),
     )
+
+
+def check_target_lag(kind: Kind, values: Mapping[str, Value], problems: Problems) -> None:
+    """Report a target lag of a MANAGED model that is no length of time."""
+    given = values.get("physical_properties")
+    if given is None or not isinstance(kind, Managed):
+        return
+    for item in given.items():
+        name = item.first_word()
+        value = item.after(len(name.tokens))
+        if name.written != TARGET_LAG or value is None:
+            continue
+        if value.written.lower() == "downstream":
+            message = "target_lag 'downstream' is not supported: who reads a table refreshes none"
+            problems.add(value.place, message, "Write a length of time, like '30 minutes'.")
+        else:
+            read_duration(value, TARGET_LAG, problems)
 
 
 def check_partitions(kind: Kind, storage: Storage) -> str | None:
@@ -139,6 +165,9 @@ def _properties(value: Value | None, problems: Problems) -> tuple[tuple[str, str
         if rest is None:
             message = f"the table property {item.raw} has no value"
             problems.add(item.place, message, "Write `name = value`.")
+        elif key in _RESERVED or key.startswith("vde."):
+            message = f"the table property {key!r} is not for models to set"
+            problems.add(item.place, message, _RESERVED.get(key, "Leave it out."))
         elif key in found:
             problems.add(item.place, f"the table property {key!r} is given twice", "Remove one.")
         elif not rest.is_word:

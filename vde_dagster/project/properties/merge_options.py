@@ -10,6 +10,7 @@ from sqlglot import exp
 from sqlglot.optimizer.normalize_identifiers import normalize_identifiers
 
 from vde_dagster.core.sql.macros import TIME_MACROS, macros_in
+from vde_dagster.core.sql.spark_meaning import part_with_spark_meaning
 from vde_dagster.core.sql.sql_errors import SQL_ERRORS
 from vde_dagster.project.problems import Problems, suggestion
 from vde_dagster.project.properties.model_block import Value
@@ -35,7 +36,8 @@ def read_unique_key(value: Value, dialect: str, problems: Problems) -> tuple[str
         found = read_expression(item, dialect, problems)
         if found is None:
             continue
-        key = _without_quotes(normalize_identifiers(found, dialect=dialect)).sql("spark")
+        meant = _in_spark(normalize_identifiers(found, dialect=dialect), item, dialect, problems)
+        key = _without_quotes(meant).sql("spark")
         if found.find(exp.Column) is None:
             message = f"the unique_key {item.raw} has no column in it"
             problems.add(item.place, message, "Name the columns that tell rows apart.")
@@ -45,6 +47,14 @@ def read_unique_key(value: Value, dialect: str, problems: Problems) -> tuple[str
         else:
             keys.append(key)
     return tuple(keys)
+
+
+def _in_spark(node: T, value: Value, dialect: str, problems: Problems) -> T:
+    """What a part means in Spark; what has no one meaning there is a problem."""
+    meant, unclear = part_with_spark_meaning(node, dialect=dialect)
+    for _, why in unclear:
+        problems.refuse(value.place, why)
+    return meant
 
 
 def _is_spark(text: str) -> bool:
@@ -194,7 +204,7 @@ def _with_sides(node: T, value: Value, name: str, dialect: str, problems: Proble
         if macro not in TIME_MACROS:
             message = f"{name} has the macro @{macro}, which is none that has a meaning there"
             problems.add(value.place, message, suggestion(macro, sorted(TIME_MACROS)))
-    return normalized
+    return _in_spark(normalized, value, dialect, problems)
 
 
 def _columns(node: exp.Expr) -> Iterator[exp.Column]:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Collection
 from dataclasses import replace
 from typing import Final
 
@@ -9,7 +10,8 @@ from sqlglot import exp
 
 from vde_dagster.core.errors import Place
 from vde_dagster.core.sql.sql_errors import SQL_ERRORS, first_line
-from vde_dagster.core.sql.table_names import project_names_of_statement
+from vde_dagster.core.sql.statement_tables import temporary_names
+from vde_dagster.project.beside import named_beside
 from vde_dagster.project.macros.files import load_user_macros
 from vde_dagster.project.macros.language import MacroScope, Statements, read_statements
 from vde_dagster.project.problems import Problems
@@ -24,25 +26,28 @@ def read_beside(
     properties: Properties, settings: Settings, problems: Problems
 ) -> tuple[Statements, Statements]:
     """The statements of ``pre_statements`` and ``post_statements``, read as those of SQL models."""
-
-    def read(key: str, texts: tuple[Value, ...]) -> Statements:
-        own = Problems()
-        found = _read(texts, properties, settings, own) if texts else _NONE
+    given = {"pre_statements": properties.before, "post_statements": properties.after}
+    own = {key: Problems() for key in given}
+    read = {key: _read(texts, properties, settings, own[key]) for key, texts in given.items()}
+    temporary = temporary_names(each for found in read.values() for each in found.expressions)
+    named = [
+        _named(found, temporary, properties, settings, own[key]) for key, found in read.items()
+    ]
+    for key, problem in own.items():
         # Where the lines of a text stand in the file is not known.
         place = properties.places.get(key, Place(path=settings.source.path))
-        for each in own.found:
+        for each in problem.found:
             problems.add(place, f"{key}: {each.message}", each.advice)
-        for each in own.warnings:
+        for each in problem.warnings:
             problems.warn(place, f"{key}: {each.message}", each.advice)
-        return found
-
-    before = read("pre_statements", properties.before)
-    return before, read("post_statements", properties.after)
+    return named[0], named[1]
 
 
 def _read(
     texts: tuple[Value, ...], properties: Properties, settings: Settings, problems: Problems
 ) -> Statements:
+    if not texts:
+        return _NONE
     place = Place(path=settings.source.path)
     wrong = [each for each in texts if not each.is_string]
     for each in wrong:
@@ -60,12 +65,27 @@ def _read(
     if read is not None and any(isinstance(each, exp.Query) for each in read.expressions):
         message = "a statement beside the function is a query, whose rows nobody reads"
         problems.add(place, message, "Take it out, or read the rows in the function.")
+    return read or _NONE
+
+
+def _named(
+    read: Statements,
+    temporary: Collection[str],
+    properties: Properties,
+    settings: Settings,
+    problems: Problems,
+) -> Statements:
+    place = Place(path=settings.source.path)
     try:
-        named = [
-            project_names_of_statement(each, settings.defaults.catalog)
-            for each in (read.expressions if read is not None else ())
-        ]
+        named = named_beside(
+            read.expressions,
+            temporary=temporary,
+            dialect=properties.dialect,
+            catalog=settings.defaults.catalog,
+            place=place,
+            problems=problems,
+        )
     except SQL_ERRORS as error:
         problems.add(place, f"it cannot be understood: {first_line(error)}", "Check the SQL.")
         return _NONE
-    return replace(read or _NONE, expressions=tuple(named))
+    return replace(read, expressions=named)
