@@ -1,37 +1,71 @@
 """One model of each kind with rows, over the same events; each takes a day per interval.
 
-They run in memory and on Spark alike.
+They run in memory and on Spark alike, there also over so many copies of one event that the write
+takes a while.
 """
 
 from __future__ import annotations
 
 from typing import Final
 
-_EVENTS_OF_THE_INTERVAL: Final = (
-    "SELECT id AS id, at AS at, amount AS amount FROM raw.events "
-    "WHERE at BETWEEN @start_dt AND @end_dt"
-)
-_BUCKETS: Final = (
-    "SELECT id % 3 AS bucket, SUM(amount) AS amount FROM raw.events "
-    "WHERE at BETWEEN @start_dt AND @end_dt GROUP BY id % 3"
-)
+_OF_THE_INTERVAL: Final = "WHERE at BETWEEN @start_dt AND @end_dt"
+_EVENTS: Final = "id AS id, at AS at, amount AS amount"
+_BY_ID: Final = "id % 3 + 3 * (COPY - 1) AS bucket, amount AS amount"
+_BY_BUCKET: Final = "id % 3 AS bucket, amount + COPY - 1 AS amount"
 _COLUMNS: Final = "columns (bucket bigint, amount bigint)"
-BY_TIME_RANGE: Final = "INCREMENTAL_BY_TIME_RANGE (time_column at)"
-UNMANAGED: Final = "INCREMENTAL_UNMANAGED"
-UNIQUE_KEY: Final = "INCREMENTAL_BY_UNIQUE_KEY (unique_key bucket)"
-BY_PARTITION: Final = "INCREMENTAL_BY_PARTITION"
-FULL: Final = "FULL"
+
+COPIED: Final = 7
+"""The amount of the event that has copies."""
 
 KINDS: Final = {
-    "time_range": (BY_TIME_RANGE, "", _EVENTS_OF_THE_INTERVAL),
-    "unmanaged": (UNMANAGED, "", _EVENTS_OF_THE_INTERVAL),
-    "unique_key": (UNIQUE_KEY, f", {_COLUMNS}", _BUCKETS),
-    "by_partition": (BY_PARTITION, f", partitioned_by bucket, {_COLUMNS}", _BUCKETS),
-    "full": (FULL, "", "SELECT COUNT(*) AS events, SUM(amount) AS amount FROM raw.events"),
+    "time_range": ("INCREMENTAL_BY_TIME_RANGE (time_column at)", "", _EVENTS, _OF_THE_INTERVAL),
+    "unmanaged": ("INCREMENTAL_UNMANAGED", "", _EVENTS, _OF_THE_INTERVAL),
+    "unique_key": (
+        "INCREMENTAL_BY_UNIQUE_KEY (unique_key bucket)",
+        f", {_COLUMNS}",
+        _BY_ID,
+        _OF_THE_INTERVAL,
+    ),
+    "by_partition": (
+        "INCREMENTAL_BY_PARTITION",
+        f", partitioned_by bucket, {_COLUMNS}",
+        _BY_BUCKET,
+        _OF_THE_INTERVAL,
+    ),
+    "full": ("FULL", "", _EVENTS, ""),
 }
 
 
-def model(kind: str, name: str = "") -> str:
-    """The MODEL of a kind, under a name of schema ``kept``; the kind's own where none is given."""
-    written, properties, query = KINDS[kind]
-    return f"MODEL (name kept.{name or kind}, kind {written}, cron '@daily'{properties});\n{query}"
+def model(kind: str, name: str = "", *, copies: int = 1, more: str = "") -> str:
+    """A MODEL of a kind.
+
+    Args:
+        kind: One of `KINDS`.
+        name: Its name in the schema ``kept``; the kind's own where none is given.
+        copies: How often the event of the amount `COPIED` is read; more than once only in Spark.
+        more: More properties.
+    """
+    written, properties, columns, where = KINDS[kind]
+    copied = ""
+    if copies > 1:
+        numbers = f"EXPLODE(SEQUENCE(1, IF(amount = {COPIED}, {copies}, 1)))"
+        copied = f"LATERAL VIEW {numbers} numbers AS copy"
+    query = (
+        f"SELECT {columns.replace('COPY', 'copy' if copied else '1')} FROM raw.events "
+        f"{copied} {where}"
+    )
+    head = f"name kept.{name or kind}, kind {written}, cron '@daily'{properties}{more}"
+    return f"MODEL ({head});\n{query}"
+
+
+def rows_after_two_days(kind: str, copies: int = 1) -> str:
+    """DuckDB's query of what a model holds after two days; ``events`` has ``day``, too."""
+    _, _, columns, _ = KINDS[kind]
+    copied = f"SELECT *, unnest(range(IF(amount = {COPIED}, {copies}, 1))) + 1 AS copy FROM events"
+    every = f"SELECT {columns.replace('COPY', 'copy')}, day FROM ({copied})"
+    last = (
+        ""
+        if kind not in ("unique_key", "by_partition")
+        else ("QUALIFY day = MAX(day) OVER (PARTITION BY bucket)")
+    )
+    return f"SELECT * EXCLUDE (day) FROM (SELECT * FROM ({every}) {last})"

@@ -1,0 +1,168 @@
+"""A project on disk, and what a process without Spark sees of its tables."""
+
+from __future__ import annotations
+
+import time
+from collections import Counter
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+from datetime import UTC, datetime, timedelta
+from functools import cached_property
+from pathlib import Path
+from typing import TYPE_CHECKING, Final
+
+import pyarrow as pa
+
+from tests.app.faults.every_kind import COPIED, model, rows_after_two_days
+from vde_dagster.app.binding import Binding, bind_plan
+from vde_dagster.app.evaluate import writing
+from vde_dagster.app.planning import plan_environment
+from vde_dagster.app.recovery import recover
+from vde_dagster.app.world import VdeProject
+from vde_dagster.core.errors import Conflict
+from vde_dagster.core.intervals import Interval
+from vde_dagster.core.ledger import LedgerEntry
+from vde_dagster.core.names import ModelName
+from vde_dagster.core.snapshot import VersionKey
+
+if TYPE_CHECKING:
+    from pyiceberg.table import Table
+
+START: Final = datetime(2024, 1, 1, tzinfo=UTC)
+DAYS: Final = tuple(
+    Interval(START + timedelta(days=day), START + timedelta(days=day + 1)) for day in range(2)
+)
+# (id, hour, amount)
+EVENTS: Final = ((1, 1, 10), (2, 2, 20), (3, 3, 5), (4, 25, COPIED), (5, 26, 9))
+
+CONFIGURATION: Final = """\
+name: faults
+defaults:
+  start: 2024-01-01
+clock:
+  valid_to: [raw.events]
+spark:
+  conf:
+    spark.driver.memory: 1g
+    spark.driver.extraJavaOptions: -XX:TieredStopAtLevel=1
+    spark.sql.shuffle.partitions: "1"
+"""
+SOURCES: Final = """\
+- name: raw.events
+  columns: {id: bigint, at: timestamp, amount: bigint}
+"""
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Kept:
+    """A model of the project: its kind, and how often it reads the event that has copies."""
+
+    kind: str
+    copies: int = 1
+    more: str = ""
+
+
+@dataclass(frozen=True)
+class Lake:
+    """A project over two days of events that have landed."""
+
+    folder: Path
+    models: Mapping[str, Kept]
+
+    @classmethod
+    def make(cls, folder: Path, models: Mapping[str, Kept]) -> Lake:
+        """Write the project's files and land its source."""
+        texts = {"vde.yaml": CONFIGURATION, "external_models.yaml": SOURCES} | {
+            f"models/{name}.sql": model(each.kind, name, copies=each.copies, more=each.more)
+            for name, each in models.items()
+        }
+        for path, text in texts.items():
+            (folder / path).parent.mkdir(parents=True, exist_ok=True)
+            (folder / path).write_text(text, encoding="utf-8")
+        lake = cls(folder, models)
+        lake._land()
+        return lake
+
+    def _land(self) -> None:
+        catalog = self.project.iceberg_catalog()
+        catalog.create_namespace("raw")
+        complete = {"vde.valid-to": DAYS[-1].end.isoformat()}
+        table = catalog.create_table("raw.events", _events().schema, properties=complete)
+        table.append(_events())
+
+    @cached_property
+    def project(self) -> VdeProject:
+        return VdeProject.load(self.folder)
+
+    @cached_property
+    def binding(self) -> Binding:
+        plan = plan_environment(self.project.services, self.project.files.graph, "prod")
+        return bind_plan(plan)
+
+    def key(self, name: str) -> VersionKey:
+        return self.binding.key(ModelName("kept", name))
+
+    def ledger(self, name: str) -> Sequence[LedgerEntry]:
+        key = self.key(name)
+        return self.project.services.state.ledger([key]).get(key, ())
+
+    def table(self, name: str) -> Table:
+        """A version's table as a new reader finds it."""
+        target = self.key(name).table
+        return self.project.iceberg_catalog().load_table((target.namespace, target.name))
+
+    def rows(self, name: str) -> pa.Table:
+        """What readers of ``main`` see."""
+        return self.table(name).scan().to_arrow()
+
+    def refs(self, name: str) -> set[str]:
+        return set(self.table(name).metadata.refs)
+
+    def publications(self, name: str) -> Counter[int]:
+        """How often ``main`` was moved to each Iceberg snapshot."""
+        return Counter(each.snapshot_id for each in self.table(name).metadata.snapshot_log)
+
+    def recover(self, name: str) -> None:
+        """What the next process does first, once the leases of the dead have expired."""
+        services, key = self.project.services, self.key(name)
+        deadline = time.monotonic() + 60
+        while True:
+            try:
+                with writing(services, self.binding, key) as lease:
+                    recover(services, key, lease)
+                    return
+            except Conflict:
+                if time.monotonic() > deadline:
+                    raise
+                time.sleep(0.1)
+
+    def assert_rows_are_exact(self, name: str) -> None:
+        """The table has the rows of two days, which DuckDB computes from the events by itself."""
+        import duckdb
+
+        found, kept = self.rows(name), self.models[name]
+        events = _events().append_column("day", pa.array([h // 24 for _, h, _ in EVENTS]))
+        with duckdb.connect(":memory:", config={"threads": 1}) as connection:
+            connection.execute("SET TimeZone = 'UTC'")
+            connection.register("found", found)
+            connection.register("events", events)
+            expected = rows_after_two_days(kept.kind, kept.copies)
+            connection.execute(f"CREATE TABLE expected AS {expected}")
+            counts = connection.execute(
+                "SELECT (SELECT COUNT(*) FROM expected),"
+                " (SELECT COUNT(*) FROM (FROM found EXCEPT ALL FROM expected)),"
+                " (SELECT COUNT(*) FROM (FROM expected EXCEPT ALL FROM found))"
+            ).fetchone()
+        assert counts is not None
+        assert (found.num_rows, *counts[1:]) == (counts[0], 0, 0), name
+
+
+def _events() -> pa.Table:
+    schema = pa.schema(
+        [("id", pa.int64()), ("at", pa.timestamp("us", "UTC")), ("amount", pa.int64())]
+    )
+    rows = [
+        {"id": number, "at": START + timedelta(hours=hour), "amount": amount}
+        for number, hour, amount in EVENTS
+    ]
+    return pa.Table.from_pylist(rows, schema=schema)
