@@ -67,6 +67,33 @@ def test_a_row_that_comes_back_with_its_old_time_leaves_no_gap() -> None:
     ]
 
 
+def test_each_time_has_one_row_of_a_key_or_none() -> None:
+    """The seed's queries: what is current, what was valid at a time, what was deleted."""
+    kept = Kept(TIME, printed(BY_TIME[0][1])[0])
+    for at, source, _ in BY_TIME:
+        kept.look(printed(source)[1], instant(at))
+    kept.look(printed(BY_TIME[2][1])[1][:3], day(4, 11))  # no milkshake any more
+    kept.register("history", kept.rows, validity=True)
+
+    def found(condition: str) -> list[Row]:
+        query = f"SELECT id, price FROM history WHERE {condition} ORDER BY id"
+        return [(key, str(price)) for key, price in database().sql(query).fetchall()]
+
+    def valid_at(at: str) -> list[Row]:
+        return found(
+            f"valid_from <= TIMESTAMPTZ '{at}+00' "
+            f"AND TIMESTAMPTZ '{at}+00' < COALESCE(valid_to, TIMESTAMPTZ '2199-01-01 00:00:00+00')"
+        )
+
+    assert found("valid_to IS NULL") == [(1, "14.99"), (2, "8.99"), (3, "4.99")]
+    assert valid_at("2020-01-01 23:59:59") == [(1, "10.99"), (2, "8.99"), (3, "4.99")]
+    assert valid_at("2020-01-02 00:00:00") == [(1, "12.99"), (2, "8.99"), (3, "4.99"), (4, "3.99")]
+    assert valid_at("2020-01-02 11:00:00") == [(1, "12.99"), (3, "4.99"), (4, "3.99")]
+    assert valid_at("2020-01-04 11:00:00") == [(1, "14.99"), (2, "8.99"), (3, "4.99")]
+    deleted = "SELECT id FROM history GROUP BY id HAVING count(*) = count(valid_to)"
+    assert database().sql(deleted).fetchall() == [(4,)]
+
+
 def test_snapshots_of_days_one_after_the_other_give_the_printed_table() -> None:
     history = replace(TIME, updated_at="ds", compared=("some_value",), closes_missing=False)
     columns, rows = printed(SNAPSHOTS)

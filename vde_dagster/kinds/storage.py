@@ -34,6 +34,8 @@ def storage_of(node: Node) -> Storage:
                 return storage
             return replace(storage, partitioned_by=(time_partition(axis), *storage.partitioned_by))
         case ScdType2ByTime() | ScdType2ByColumn():
+            if any(each.column == kind.valid_to_name for each in storage.partitioned_by):
+                return storage  # every transform puts NULL into a partition of its own
             closed = PartitionField(column=kind.valid_to_name, transform=Transform.YEARS)
             return replace(storage, partitioned_by=(*storage.partitioned_by, closed))
         case Managed():

@@ -1,6 +1,6 @@
 """SCD_TYPE_2_BY_TIME and SCD_TYPE_2_BY_COLUMN: what a model may say, sentence by sentence.
 
-What happens to rows is tested when these kinds are evaluated.
+What happens to rows is tested in tests/core/test_history.py and in tests/lakehouse/kinds.
 """
 
 from __future__ import annotations
@@ -27,6 +27,7 @@ from vde_dagster.core.model import Model
 from vde_dagster.core.names import ModelName
 from vde_dagster.core.restatement import Restatement, RestatementRefused, restate
 from vde_dagster.core.schedule import batches, missing
+from vde_dagster.kinds.storage import storage_of
 
 BY_TIME = """MODEL (
   name db.menu_items,
@@ -249,6 +250,23 @@ def test_by_column_may_name_a_column_to_take_valid_from_from() -> None:
 )
 def test_an_option_of_the_other_way_is_refused(text: str, option: str) -> None:
     assert f"has no option {option.split(maxsplit=1)[0]!r}" in refusal(with_option(text, option))
+
+
+# Layout
+
+
+@BOTH
+def test_open_rows_lie_apart_from_closed_ones(text: str) -> None:
+    """Every transform of Iceberg's puts NULL into a partition of its own."""
+
+    def layout(partitioned_by: str) -> list[str]:
+        written = text.replace("start '2024", f"{partitioned_by}start '2024")
+        return [str(each) for each in storage_of(node_of(written)).partitioned_by]
+
+    assert layout("") == ["years(valid_to)"]
+    assert layout("partitioned_by bucket(4, id), ") == ["bucket(4, id)", "years(valid_to)"]
+    own = "partitioned_by (months(valid_to), bucket(4, id)), "
+    assert layout(own) == ["months(valid_to)", "bucket(4, id)"]
 
 
 # Batches

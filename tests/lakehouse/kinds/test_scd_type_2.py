@@ -72,6 +72,7 @@ class Lake:
         *sources: Sequence[Row],
         at: datetime,
         storage: Storage = CLOSED,
+        anew: bool = False,
     ) -> Staged:
         """Look at sources, one after the other, in one unit of work, and publish."""
         table = self.catalog.table(self.key.table)
@@ -88,6 +89,7 @@ class Lake:
                 for number, rows in enumerate(sources)
             ),
             storage=storage,
+            anew=anew,
         )
         staged = self.engine.stage(staging)
         assert staged.iceberg_snapshot_id is not None
@@ -238,6 +240,14 @@ def some_rows(chance: random.Random) -> list[Row]:
         for number in range(25)
         for key in chance.sample([None, 1, 2], chance.randint(0, 3))
     ]
+
+
+def test_a_history_that_is_restated_begins_anew(lake: Lake) -> None:
+    columns = ("id", "name", "price")
+    lake.load(COLUMN, columns, [(1, "a", Decimal(1))], [(1, "b", Decimal(1))], at=day(1))
+    staged = lake.load(COLUMN, columns, [(1, "c", Decimal(1))], at=day(2), anew=True)
+    assert lake.rows() == [(1, "c", Decimal(1), datetime(1970, 1, 1, tzinfo=UTC), None)]
+    assert staged.sums[0][days(0)].rows == 1
 
 
 def test_rows_that_share_a_key_are_an_error_that_names_some(lake: Lake) -> None:
