@@ -1,0 +1,157 @@
+"""Values that differ from others, mostly hardly; see `rows`."""
+
+from __future__ import annotations
+
+import json
+import struct
+from collections.abc import Callable
+from datetime import date, datetime, timedelta
+from decimal import Decimal
+from random import Random
+from typing import cast
+
+from tests.lakehouse.digest.rows import (
+    BITS,
+    MICROSECOND,
+    Array,
+    Digits,
+    Map,
+    Plain,
+    Struct,
+    Type,
+    field,
+    meaning,
+    nothing,
+    value,
+)
+
+
+def other(of: Type, found: object, rng: Random) -> object:
+    """A value that means something else, and mostly hardly anything else."""
+    while True:
+        near = found is not None and rng.random() < 0.8
+        changed = _near(of, found, rng) if near else value(of, rng)
+        if meaning(of, changed) != meaning(of, found):
+            return changed
+
+
+def null_elsewhere(of: Type, found: object, rng: Random) -> object:
+    """A value of a type with parts that has a NULL inside more, or less, or at another place."""
+    while True:
+        changed = _with_null(of, found, rng)
+        if meaning(of, changed) != meaning(of, found):
+            return changed
+
+
+def _near(of: Type, found: object, rng: Random) -> object:  # noqa: PLR0911 - a case for each type
+    match of, found:
+        case Digits(), Decimal():
+            sign, digits, _ = found.as_tuple()
+            last = (digits[-1] + rng.choice((1, 9))) % 10
+            return Decimal((sign, (*digits[:-1], last), -of.scale))
+        case Array(), list():
+            return _changed_list(
+                found, lambda: field(of.element, rng), _changer(of.element, rng), rng
+            )
+        case Struct(), tuple():
+            at = rng.randrange(len(found))
+            return (*found[:at], other(of.fields[at], found[at], rng), *found[at + 1 :])
+        case Map(), list():
+            return _changed_entries(of, found, rng)
+        case Plain("boolean"), bool():
+            return not found
+        case Plain("float" | "double"), float():
+            return _next_float(of.ddl, found, rng)
+        case Plain("variant"), str():
+            parsed = json.loads(found)
+            return json.dumps(str(parsed) if isinstance(parsed, int) else {"a": parsed})
+        case Plain(), int():
+            bits = BITS[of.ddl]
+            flipped = found ^ (1 << rng.choice((0, rng.randrange(bits))))
+            return (flipped + 2 ** (bits - 1)) % 2**bits - 2 ** (bits - 1)
+        case Plain(), str():
+            return rng.choice(
+                (found + " ", found + "\0", found[:-1], found.swapcase(), found[::-1])
+            )
+        case Plain(), bytes():
+            return rng.choice((found + b"\0", found[:-1], b"\0" + found, found[::-1]))
+        case Plain(), datetime():
+            return found + MICROSECOND * rng.choice((1, -1, 1000, 3_600_000_000, 86_400_000_000))
+        case Plain(), date():
+            return found + timedelta(days=rng.choice((1, -1, 365)))
+    raise AssertionError(f"{found!r} is no value of {of.ddl}")
+
+
+def _next_float(name: str, found: float, rng: Random) -> float:
+    number, bits = ("<f", "<i") if name == "float" else ("<d", "<q")
+    (whole,) = struct.unpack(bits, struct.pack(number, found))
+    (changed,) = struct.unpack(number, struct.pack(bits, whole ^ rng.choice((1, 2))))
+    return cast("float", changed)
+
+
+def _changer(of: Type, rng: Random) -> Callable[[object], object]:
+    return lambda found: other(of, found, rng)
+
+
+def _changed_list(
+    found: list[object], new: Callable[[], object], change: Callable[[object], object], rng: Random
+) -> list[object]:
+    at = rng.randint(0, len(found))
+    match rng.choice(("more", "fewer", "turned", "other")):
+        case "more":
+            return [*found[:at], new(), *found[at:]]
+        case "fewer":
+            return [*found[:at], *found[at + 1 :]]
+        case "turned":
+            return found[::-1]
+        case _:
+            return [change(each) if number == at else each for number, each in enumerate(found)]
+
+
+def _changed_entries(of: Map, found: list[tuple[object, object]], rng: Random) -> object:
+    new = (value(of.key, rng), field(of.item, rng))
+    if not found:
+        return [new]
+    keys, items = [key for key, _ in found], [item for _, item in found]
+    at = rng.randrange(len(found))
+    match rng.choice(("key", "item", "fewer", "turned", "more")):
+        case "key":
+            keys[at] = other(of.key, keys[at], rng)
+        case "item":
+            items[at] = other(of.item, items[at], rng)
+        case "fewer":
+            del keys[at], items[at]
+        case "turned":
+            items = items[1:] + items[:1]
+        case _:
+            keys, items = [*keys, new[0]], [*items, new[1]]
+    entries = zip(keys, items, strict=True)
+    return list({meaning(of.key, key): (key, item) for key, item in entries}.values())
+
+
+def _with_null(of: Type, found: object, rng: Random) -> object:
+    match of, found:
+        case Array(), list():
+            return _changed_list(
+                found, lambda: None, lambda each: _null_or(of.element, each, rng), rng
+            )
+        case Struct(), tuple():
+            at = rng.randrange(len(found))
+            return (*found[:at], _null_or(of.fields[at], found[at], rng), *found[at + 1 :])
+        case Map(), list():
+            at = rng.randint(0, len(found))
+            entries = [
+                (key, _null_or(of.item, item, rng) if number == at else item)
+                for number, (key, item) in enumerate(found)
+            ]
+            return entries if at < len(found) else [*found, (value(of.key, rng), None)]
+        case _:
+            raise AssertionError(f"{of.ddl} has no parts")
+
+
+def _null_or(of: Type, found: object, rng: Random) -> object:
+    """NULL instead of a value or a value instead of NULL, here or further inside."""
+    if found is None:
+        return nothing(of)
+    inside = isinstance(of, Array | Map | Struct) and rng.random() < 0.5
+    return _with_null(of, found, rng) if inside else None
