@@ -52,3 +52,10 @@ def test_the_fault_took_place(told: Mapping[str, Any], fault: str) -> None:
 @pytest.mark.parametrize("fault", ["above", "below"])
 def test_a_task_that_is_tried_again_is_counted_once(told: Mapping[str, Any], fault: str) -> None:
     assert told[fault]["observed"] == told[fault]["expected"]
+
+
+def test_a_stage_that_is_run_again_after_it_was_observed_is_noticed(
+    told: Mapping[str, Any],
+) -> None:
+    # Spark adds up what every run of a task before a shuffle has seen.
+    assert told["stage above"]["observed"] is None
