@@ -209,7 +209,8 @@ class _Reader:
         for each in sorted(given - known):
             advice = suggestion(each, sorted(known)) if known else "It takes no arguments."
             self._problems.add(self._place, f"the audit {name} has no argument {each!r}", advice)
-        for each in sorted(names - given - set(self._scope.variables)):
+        missing = names - given - set(self._scope.variables) if given <= known else set()
+        for each in sorted(missing):
             message = f"the audit {name} ({self._definition.place}) needs the argument {each!r}"
             advice = f"Write `{name} ({each} := ...)`, or give it a default in the AUDIT block."
             self._problems.add(self._place, message, advice)

@@ -112,7 +112,8 @@ def _audits_in(text: str, path: Path, dialect: str) -> Audits:
     if not starts:
         advice = "Write `AUDIT (name ...); SELECT ...`, with a query for the rows that fail."
         problems.add(Place(path=path), "the file has no AUDIT block", advice)
-    elif text[: starts[0]].strip() and _has_tokens(text[: starts[0]], dialect):
+        return Audits(problems=tuple(problems.found))
+    if text[: starts[0]].strip() and _has_tokens(text[: starts[0]], dialect):
         advice = "Let the file start with `AUDIT (name ...);`."
         problems.add(Place(path=path), "something stands before the first AUDIT block", advice)
     for start, end in zip(starts, [*starts[1:], len(text)], strict=True):

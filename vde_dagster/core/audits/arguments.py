@@ -112,8 +112,9 @@ def given_to(
             wrong.append(Finding(message=f"{message}; {reason}", advice=_advice_for(known[key])))
         else:
             values[key] = value
-    for each in parameters:
-        if each.required and each.name not in arguments:
+    if all(key in known for key in arguments):  # else a name is misspelt, and nothing missing
+        missing = [each for each in parameters if each.required and each.name not in arguments]
+        for each in missing:
             message = f"the audit {name} needs the argument {each.name!r}, {each.form.value}"
             advice = f"Write `{name} ({each.name} := ...)`."
             wrong.append(Finding(message=message, advice=advice))
