@@ -12,6 +12,7 @@ from vde_dagster.app.binding import Binding, bind_plan
 from vde_dagster.app.catch_up import load
 from vde_dagster.app.empty_backfill import record_empty
 from vde_dagster.app.evaluate import Evaluated, evaluate, writing
+from vde_dagster.app.evolution import evolve_tables
 from vde_dagster.app.leases import environment_resource, held
 from vde_dagster.app.plan_checks import check_plan
 from vde_dagster.app.planning import holdings_of
@@ -30,6 +31,7 @@ from vde_dagster.core.selection import select
 from vde_dagster.core.stages import (
     Backfill,
     EmptyBackfill,
+    EvolveTables,
     MakeView,
     Promote,
     Reserve,
@@ -126,6 +128,8 @@ class Applying:
                 store_plan(self.services, self.plan)
             case Restate():
                 self._outdate(stage)
+            case EvolveTables(changes=changes):
+                evolve_tables(self.services, self.binding, changes)
             case Backfill() | MakeView():
                 yield from self._fill(self.changes[stage.model])
             case EmptyBackfill():

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Iterator, Mapping
 
+from vde_dagster.app.evolution import readers_of_views
 from vde_dagster.app.services import Services
 from vde_dagster.app.workload import why_never_empty
 from vde_dagster.core.errors import Refused
@@ -12,7 +13,7 @@ from vde_dagster.core.intervals import Interval
 from vde_dagster.core.ledger import held_intervals
 from vde_dagster.core.names import PRODUCTION, ModelName
 from vde_dagster.core.plan import Gap, Plan
-from vde_dagster.core.schema_changes import ColumnIncompatible, told
+from vde_dagster.core.schema_changes import ColumnIncompatible, ColumnWidened, told
 from vde_dagster.core.stages import EmptyBackfill, Work, work_of
 
 
@@ -26,6 +27,7 @@ def check_plan(services: Services, plan: Plan) -> None:
     work = work_of(plan)
     found = [
         *_schema_problems(plan),
+        *_view_problems(services, plan),
         *_empty_problems(plan, work),
         *gap_problems(plan, gaps_after(services, plan, work)),
     ]
@@ -81,19 +83,29 @@ def _empty_problems(plan: Plan, work: Iterable[Work]) -> Iterator[str]:
 
 
 def _schema_problems(plan: Plan) -> Iterator[str]:
-    """Changes of tables that are kept: none can be carried out yet, and some never can."""
+    """Changes of tables that are kept and that cannot be carried out in place."""
     for change in plan.changes:
         never = [each for each in change.schema_changes if isinstance(each, ColumnIncompatible)]
-        later = [each for each in change.schema_changes if each not in never]
         if never:
             yield (
                 f"{change.name} keeps its table, and a table that is kept can only get new columns "
                 f"and wider types (rule R11): {', '.join(map(told, never))}. Give the column "
                 "another name, or make the change breaking, so that a new table is made."
             )
-        if later:
-            yield (
-                f"{change.name} keeps its table, whose columns this version of vde_dagster does "
-                f"not change in place yet: {', '.join(map(told, later))}. Make the change breaking "
-                "or non-breaking, so that a new table is made."
-            )
+
+
+def _view_problems(services: Services, plan: Plan) -> Iterator[str]:
+    """Types that would be widened below views that Spark keeps the types of."""
+    for name, views in readers_of_views(services, plan):
+        widened = [
+            told(each)
+            for change in plan.changes
+            if change.name == name
+            for each in change.schema_changes
+            if isinstance(each, ColumnWidened)
+        ]
+        yield (
+            f"{name} keeps its table and {', '.join(widened)}, but the VIEW {', '.join(views)} "
+            "reads it: Spark would refuse to read that view until it is made anew. Give the column "
+            "another name, make the change breaking, or make the view FULL or EMBEDDED."
+        )

@@ -7,13 +7,17 @@ not finished swaps the same views again, which changes nothing where they were s
 from __future__ import annotations
 
 from collections.abc import Collection
+from dataclasses import replace
 
+from vde_dagster.app.binding import bind_plan, stored_graph
+from vde_dagster.app.evolution import complete_tables, describe_tables
 from vde_dagster.app.leases import environment_resource, held
 from vde_dagster.app.plan_checks import gap_problems, gaps_after
 from vde_dagster.app.services import Services
 from vde_dagster.app.view_names import are_moving, former_views, shown_naming
 from vde_dagster.core.dsha import Column
 from vde_dagster.core.errors import Refused
+from vde_dagster.core.graph import Graph, Node
 from vde_dagster.core.kind import Embedded, External
 from vde_dagster.core.names import (
     ModelName,
@@ -31,10 +35,13 @@ from vde_dagster.project.model_files import read_model
 def promote(services: Services, plan: Plan, lease: Lease) -> Environment:
     """Make an environment show a plan's snapshots.
 
+    Tables that are kept get the columns that they lack and the words of their models before.
+
     Raises:
         Refused: A view's name is taken, or production would show less than it does; nothing was
             changed.
-        Conflict: The environment was changed since the plan was made.
+        Conflict: The environment was changed since the plan was made, or a table that is kept is
+            being written.
         LeaseLost: The lease on the environment is not held any more.
     """
     before = services.state.environment(plan.environment)
@@ -42,6 +49,9 @@ def promote(services: Services, plan: Plan, lease: Lease) -> Environment:
     lacking = [*gap_problems(plan, gaps_after(services, plan))]
     if lacking:
         raise Refused("\n".join([*lacking, "Nothing was changed."]))
+    binding = bind_plan(plan)
+    complete_tables(services, binding, plan.changes)
+    describe_tables(services, binding, plan)
     environment = services.state.begin_promotion(
         plan.environment,
         expected_revision=plan.base_revision,
@@ -50,7 +60,7 @@ def promote(services: Services, plan: Plan, lease: Lease) -> Environment:
         lease=lease,
         hidden=plan.hidden,
     )
-    return _swap(services, environment)
+    return _swap(services, environment, plan.graph)
 
 
 def finish_promotions(services: Services, environment: str) -> None:
@@ -67,14 +77,15 @@ def finish_promotions(services: Services, environment: str) -> None:
     with held(services.state, resource, holder=holder, ttl=ttl):
         shown = services.state.environment(environment)
         if shown is not None and shown.promoting:
-            _swap(services, shown)
+            _swap(services, shown, stored_graph(shown.snapshots, services.models))
 
 
 def show(services: Services, environment: str, names: Collection[ModelName]) -> None:
     """Make the views of these models, where the environment shows them and they hold something."""
     shown = services.state.environment(environment)
     if shown is not None and not shown.promoting:
-        views = _views(services, shown, names, shown_naming(services, shown))
+        graph = stored_graph(shown.snapshots, services.models)
+        views = _views(services, shown, names, shown_naming(services, shown), graph=graph)
         services.catalog.swap_views(views, ())
 
 
@@ -96,7 +107,7 @@ def show_first(
         _settle(services, environment, shown)
 
 
-def _swap(services: Services, environment: Environment) -> Environment:
+def _swap(services: Services, environment: Environment, graph: Graph) -> Environment:
     before = services.state.environment(environment.name, revision=environment.revision - 1)
     known = before.snapshots if before is not None else {}
     kept = {
@@ -104,7 +115,7 @@ def _swap(services: Services, environment: Environment) -> Environment:
         for name, each in environment.snapshots.items()
         if name not in environment.hidden and not _is_embedded(each)
     }
-    views = _views(services, environment, environment.snapshots, services.naming)
+    views = _views(services, environment, environment.snapshots, services.naming, graph=graph)
     former = former_views(services, environment.name, kept=kept, removed=known.keys() - kept)
     services.catalog.swap_views(views, former)
     try:
@@ -118,7 +129,9 @@ def _settle(services: Services, name: str, swapped: Environment) -> None:
     latest = services.state.environment(name)
     while latest is not None and latest.revision != swapped.revision:
         naming = shown_naming(services, latest)
-        services.catalog.swap_views(_views(services, latest, latest.snapshots, naming), ())
+        graph = stored_graph(latest.snapshots, services.models)
+        views = _views(services, latest, latest.snapshots, naming, graph=graph)
+        services.catalog.swap_views(views, ())
         swapped, latest = latest, services.state.environment(name)
 
 
@@ -158,6 +171,8 @@ def _views(
     environment: Environment,
     names: Collection[ModelName],
     naming: ViewNaming,
+    *,
+    graph: Graph,
 ) -> list[ViewDefinition]:
     """The views of those models that hold something; others get theirs when they are filled."""
     shown = [
@@ -171,14 +186,40 @@ def _views(
         entries = ledger.get(snapshot.key, ())
         if not entries:
             continue
+        node = graph[snapshot.name]
         views.append(
             ViewDefinition(
                 name=environment_view(snapshot.name, environment.name, naming),
                 target=snapshot.key.table,
-                columns=entries[-1].columns,
+                columns=_shown_columns(services, node, snapshot.key, entries[-1].columns),
+                comment=node.model.description,
             )
         )
     return views
+
+
+def _shown_columns(
+    services: Services, node: Node, key: VersionKey, booked: tuple[Column, ...]
+) -> tuple[Column, ...]:
+    """The columns of a version that its model returns, with the model's words (rule R11).
+
+    Args:
+        services: The ports.
+        node: The model; where its columns are not known, all that are booked are shown.
+        key: The version.
+        booked: The columns under which rows were written last.
+    """
+    if not node.columns:
+        return booked
+    there = {each.name.lower(): each for each in booked}
+    if any(each.name.lower() not in there for each in node.columns):
+        table = services.catalog.table(key.table)
+        there |= {each.name.lower(): each for each in table.columns} if table is not None else {}
+    return tuple(
+        replace(found, description=each.description)
+        for each in node.columns
+        if (found := there.get(each.name.lower())) is not None
+    )
 
 
 def _is_source(snapshot: ModelSnapshot) -> bool:

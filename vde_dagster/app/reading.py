@@ -23,7 +23,7 @@ from vde_dagster.core.render_model import axes_of, reads_of, render_model
 from vde_dagster.core.schedule import lacking
 from vde_dagster.core.snapshot import VersionKey
 from vde_dagster.core.sql.macros import TimeRange
-from vde_dagster.core.sql.rendering import replace_tables
+from vde_dagster.core.sql.rendering import model_name_of, replace_tables
 from vde_dagster.core.work import AsOf, CsvRows, Input, PythonRows, Rows, SqlRows
 from vde_dagster.kinds.rules import ALWAYS
 from vde_dagster.ports.state import State
@@ -106,6 +106,25 @@ def read_whole(
                 services, binding, node, interval, query, source_pins=source_pins or {}
             )
             return _sql_reading(query, read, work_id)
+
+
+def analysed(
+    services: Services, binding: Binding, node: Node
+) -> tuple[SqlRows, Mapping[str, Input]]:
+    """A model's query over what it reads now, to be looked at and not to be computed.
+
+    Raises:
+        Refused: A source does not exist, or the query cannot be written in Spark's SQL.
+    """
+    first = node.model.unit.floor(node.model.start)
+    interval = Interval(first, node.model.unit.following(first))
+    query = rendered(binding, node, interval, services.clock.now())
+    names = {model_name_of(table) for table in query.find_all(exp.Table)}
+    known = sorted(name for name in names if name is not None and name in binding.graph)
+    read = _Inputs(tables=pin(services, binding, known, {}), held={})
+    found = _sql_reading(query, read, services.ids.new())
+    assert isinstance(found.rows, SqlRows), "a query gives rows of SQL"
+    return found.rows, found.inputs
 
 
 def rendered(

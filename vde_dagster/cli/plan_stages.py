@@ -12,9 +12,11 @@ import click
 
 from vde_dagster.cli.printing import instant
 from vde_dagster.cli.ranges import count, counted
+from vde_dagster.core.schema_changes import told
 from vde_dagster.core.stages import (
     Backfill,
     EmptyBackfill,
+    EvolveTables,
     MakeView,
     Promote,
     Reserve,
@@ -54,7 +56,9 @@ def stage_facts(plan: Plan) -> list[dict[str, object]]:
     return [_facts(plan, stage) for stage in stages_of(plan)]
 
 
-def _lines(plan: Plan, stage: Stage) -> Iterator[str]:
+def _lines(  # noqa: PLR0912 - one branch for each stage
+    plan: Plan, stage: Stage
+) -> Iterator[str]:
     """What a stage does, for people; details of it below the first line."""
     match stage:
         case Reserve(environment=name, base_revision=revision):
@@ -67,6 +71,10 @@ def _lines(plan: Plan, stage: Stage) -> Iterator[str]:
             yield f"Mark as outdated, at once, what {_counted(ranges, 'model')} will hold anew"
             for name, times in ranges:
                 yield f"{name}: {_ranges(plan, name, times)}"
+        case EvolveTables(changes=changes):
+            yield f"Change the columns of {_counted(changes, 'table')} in place, without their rows"
+            for name, each in changes:
+                yield f"{name}: {', '.join(map(told, each))}"
         case Backfill(model=name, version=version, intervals=intervals, batches=batches):
             cut = f", in {len(batches):,} batches" if len(batches) > len(intervals) else ""
             yield f"Compute {name} ({version[:8]}): {_ranges(plan, name, intervals)}{cut}"
@@ -99,6 +107,12 @@ def _facts(plan: Plan, stage: Stage) -> dict[str, object]:  # noqa: PLR0911 - on
                 for name, times in ranges
             ]
             return {"stage": "restate", "models": models_}
+        case EvolveTables(changes=changes):
+            evolved = [
+                {"name": str(name), "changes": [told(each) for each in found]}
+                for name, found in changes
+            ]
+            return {"stage": "evolve_tables", "models": evolved}
         case Backfill(model=name, version=version, intervals=intervals, batches=batches):
             return {
                 "stage": "backfill",

@@ -9,9 +9,10 @@ from dataclasses import dataclass
 
 from vde_dagster.core.intervals import Interval
 from vde_dagster.core.kind import Seed, View
-from vde_dagster.core.names import ModelName
+from vde_dagster.core.names import PRODUCTION, ModelName
 from vde_dagster.core.plan import ModelChange, Plan
 from vde_dagster.core.schedule import batches
+from vde_dagster.core.schema_changes import ColumnAdded, ColumnWidened, InPlace
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -42,6 +43,16 @@ class Restate:
     """
 
     ranges: tuple[tuple[ModelName, tuple[Interval, ...]], ...]
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class EvolveTables:
+    """Change the columns of tables that are kept, without their rows (rule R11).
+
+    Readers see nothing of it: views name their columns, and are made anew by a promotion.
+    """
+
+    changes: tuple[tuple[ModelName, tuple[InPlace, ...]], ...]
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -92,7 +103,7 @@ class ShowFilled:
     models: tuple[ModelName, ...]
 
 
-Opening = Reserve | StoreSnapshots | Restate
+Opening = Reserve | StoreSnapshots | Restate | EvolveTables
 """What comes before any work: from the first stage on the environment is reserved."""
 Work = Backfill | EmptyBackfill | MakeView
 """What fills one model's version."""
@@ -118,7 +129,18 @@ def opening_of(plan: Plan) -> tuple[Opening, ...]:
     outdated = tuple((each.name, each.restated) for each in plan.changes if each.restated)
     if outdated:
         stages.append(Restate(ranges=outdated))
+    evolved = tuple((each.name, found) for each in plan.changes if (found := _in_place(plan, each)))
+    if evolved:
+        stages.append(EvolveTables(changes=evolved))
     return tuple(stages)
+
+
+def _in_place(plan: Plan, change: ModelChange) -> tuple[InPlace, ...]:
+    """What the plan changes of a table that is kept; nothing of another environment's (rule R9)."""
+    owner = change.reuse.owner if change.reuse is not None else None
+    if plan.environment != PRODUCTION and owner not in (None, plan.environment):
+        return ()
+    return tuple(e for e in change.schema_changes if isinstance(e, ColumnAdded | ColumnWidened))
 
 
 def work_of(plan: Plan) -> tuple[Work, ...]:

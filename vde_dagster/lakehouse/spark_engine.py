@@ -13,7 +13,7 @@ from sqlglot import exp
 from vde_dagster.core.dsha import Column, RowSum
 from vde_dagster.core.intervals import Interval
 from vde_dagster.core.names import TableName
-from vde_dagster.core.work import PythonRows, Staged, Staging
+from vde_dagster.core.work import Input, PythonRows, SqlRows, Staged, Staging
 from vde_dagster.ports.engine import Sought
 
 if TYPE_CHECKING:
@@ -62,6 +62,15 @@ class SparkEngine:
         # Temporary views belong to the session: two units of work must not meet in their names.
         with self._lock, failures(str(staging.target)), self._session_for(staging) as spark:
             return Stage(spark, self._catalog, staging, self._ensure_namespace, self._load).run()
+
+    def columns_of(self, rows: SqlRows, inputs: Mapping[str, Input]) -> tuple[Column, ...]:
+        """The columns that a query returns, without computing a row; see the port."""
+        from vde_dagster.lakehouse.evaluation import bound_rows, failures
+        from vde_dagster.lakehouse.tables import columns_of
+
+        bound = bound_rows(self._spark(), self._catalog, rows, inputs, (), model="")
+        with self._lock, failures("the query"), bound as frame:
+            return columns_of(frame.schema)
 
     def create_view(self, name: TableName, sql: str, *, comment: str = "") -> tuple[Column, ...]:
         """Create or replace a physical view, and return its columns; see the port."""

@@ -156,7 +156,8 @@ class SqlViews:
                 "nothing was changed"
             )
         fields = [_shown(by_name[each.name.lower()], each) for each in view.columns]
-        return Schema(*fields), str(properties.get("comment", ""))
+        told = properties.get("comment", "") if view.comment is None else view.comment
+        return Schema(*fields), str(told)
 
     def _commit(self, writes: Sequence[_Write]) -> None:
         try:

@@ -14,6 +14,7 @@ from vde_dagster.core.intervals import Interval
 from vde_dagster.core.late_data import SourceOperation
 from vde_dagster.core.layout import time_partition
 from vde_dagster.core.names import TableName
+from vde_dagster.core.schema_changes import ColumnAdded
 from vde_dagster.core.seed_rows import seed_columns, seed_rows
 from vde_dagster.core.work import (
     AddedBetween,
@@ -57,11 +58,13 @@ class MemoryEngine:
         name, columns = staging.target.table, staging.columns
         done: list[Written] = []
         with self._catalog.lock, failures(str(staging.target)):
+            if staging.before or staging.after:
+                raise EvaluationFailed("the engine in memory runs no statements beside a query")
             for number, part in enumerate(staging.parts):
                 new = self._rows(part, columns)
                 if number == 0:
                     self._prepare(name, staging, new.columns)
-                done.append(self._write(name, staging, part, new))
+                done.append(self._write(name, staging, part, self._evolved(name, staging, new)))
             table = self._catalog.tables[name]
             processed = [row for each in done for row in each.processed]
             inputs = {name: self._input(each) for name, each in staging.audit_inputs.items()}
@@ -81,6 +84,13 @@ class MemoryEngine:
             if sought.axis is None:
                 return {None: sum_of(rows.rows)}
             return unit_sums(rows, sought.axis, within=sought.intervals)
+
+    def columns_of(self, rows: SqlRows, inputs: Mapping[str, Input]) -> tuple[Column, ...]:
+        """The columns that a query returns; see the port."""
+        with self._catalog.lock, failures("the query"):
+            return self._query(
+                rows.sql, {name: self._input(of) for name, of in inputs.items()}
+            ).columns
 
     def create_view(self, name: TableName, sql: str, *, comment: str = "") -> tuple[Column, ...]:
         """Create or replace a physical view, and return its columns; see the port."""
@@ -126,6 +136,26 @@ class MemoryEngine:
                 name, parent=head, operation=SourceOperation.DELETE, rows=(), added=()
             )
         self._catalog.tables[name].branches[staging.work_id] = head
+
+    def _evolved(self, name: TableName, staging: Staging, new: Frame) -> Frame:
+        """Add the columns that the table lacks, and NULL for those that are not returned (R11)."""
+        table = self._catalog.tables[name]
+        known = {each.name.lower() for each in table.columns}
+        added = [
+            ColumnAdded(column=each.name, type=each.type)
+            for each in new.columns
+            if each.name.lower() in staging.returned - known
+        ]
+        if added:
+            self._catalog.evolve(name, added)
+        there = {each.name.lower() for each in new.columns}
+        gone = [
+            each
+            for each in table.columns
+            if staging.returned and each.name.lower() not in {*staging.returned, *there}
+        ]
+        nothing = (None,) * len(gone)
+        return Frame((*new.columns, *gone), [(*row, *nothing) for row in new.rows])
 
     def _write(self, name: TableName, staging: Staging, part: Part, new: Frame) -> Written:
         """Write the rows of one part to the branch."""

@@ -43,12 +43,13 @@ class ViewDefinition:
     """A view over one physical table or view: it selects these columns by name.
 
     A column of a type that the target's will be widened to (rule R11) has that type already, so
-    that the view can be read before and after.
+    that the view can be read before and after. Without a ``comment`` it has that of its target.
     """
 
     name: TableName
     target: TableName
     columns: tuple[Column, ...]
+    comment: str | None = field(default=None, compare=False)
 
 
 class TableMoved(Conflict):

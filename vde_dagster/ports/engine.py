@@ -9,7 +9,7 @@ from typing import Protocol
 from vde_dagster.core.dsha import Column, RowSum
 from vde_dagster.core.intervals import Interval
 from vde_dagster.core.names import TableName
-from vde_dagster.core.work import Staged, Staging, TimeAxisSpec
+from vde_dagster.core.work import Input, SqlRows, Staged, Staging, TimeAxisSpec
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -36,8 +36,20 @@ class Engine(Protocol):
         The target table is created when it does not exist. A branch that an earlier attempt left
         is replaced. Readers of the table see nothing of it.
 
+        Columns that the model is known to return (``Staging.returned``) and that the table lacks
+        are added to it at once, whatever becomes of the branch: readers name theirs (rule R11).
+
         Raises:
-            EvaluationFailed: A query or function failed, or rows do not fit the table.
+            EvaluationFailed: A query, function or statement failed, or rows do not fit the table;
+                where that follows from their columns, all of it is told before a row is computed.
+        """
+        ...
+
+    def columns_of(self, rows: SqlRows, inputs: Mapping[str, Input]) -> tuple[Column, ...]:
+        """The columns that a query returns, without computing a row.
+
+        Raises:
+            EvaluationFailed: The query does not fit what it reads.
         """
         ...
 
