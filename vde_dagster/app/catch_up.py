@@ -11,6 +11,8 @@ from vde_dagster.app.evaluate import (
     Evaluated,
     Step,
     carry_out,
+    fill,
+    traces_of_parts,
     writable,
     writing,
 )
@@ -131,11 +133,13 @@ def load(
     interval: Interval,
     *,
     within: Interval | None = None,
+    force: bool = False,
 ) -> tuple[Evaluated, ...]:
     """Make a model with late data hold an interval, and evaluate again what of it is held.
 
     What is held is overwritten as of the high-water mark (rule R8); what is not held is loaded by a
-    session, which loads all else that is due, too: of the time ``within``, where it is given.
+    session, which loads all else that is due, too: of the time ``within``, where it is given. What
+    would come out as it is held is kept, unless ``force`` (rule R2).
 
     Raises:
         Refused: The source is not complete for the interval.
@@ -159,7 +163,7 @@ def load(
     for part in held_before:
         again = part.intersection(interval)
         if again is not None:
-            done.append(_overwrite_as_of_mark(services, binding, node, again))
+            done.append(_overwrite_as_of_mark(services, binding, node, again, force=force))
     return tuple(done)
 
 
@@ -169,18 +173,17 @@ def _held(services: Services, key: VersionKey) -> tuple[Interval, ...]:
 
 
 def _overwrite_as_of_mark(
-    services: Services, binding: Binding, node: Node, interval: Interval
+    services: Services, binding: Binding, node: Node, interval: Interval, *, force: bool
 ) -> Evaluated:
     key = binding.key(node.name)
     with writing(services, binding, key) as lease:
         recover(services, key, lease)
         mark = services.state.marks(key)[_source(node)]
-        work_id = services.ids.new()
-        axis = _axis(node)
-        reading = _fill(services, binding, node, interval, mark=mark, work_id=work_id)
-        write = OverwriteIntervals(intervals=(interval,), axis=axis)
-        step = Step(work_id=work_id, interval=interval, readings=(reading,), writes=(write,))
-        return carry_out(services, binding, node, step, lease)
+
+        def read(each: Interval, work_id: str) -> Reading:
+            return _fill(services, binding, node, each, mark=mark, work_id=work_id)
+
+        return fill(services, binding, node, interval, lease, read=read, force=force)
 
 
 def _session(services: Services, binding: Binding, node: Node, decision: Load) -> Step:
@@ -200,6 +203,7 @@ def _session(services: Services, binding: Binding, node: Node, decision: Load) -
             _fill(services, binding, node, interval, mark=decision.after, work_id=work_id)
         )
         writes.append(OverwriteIntervals(intervals=(interval,), axis=axis))
+    traces = traces_of_parts(services, binding, node, writes, readings)
     touched = merge([*decision.fill, *(decision.held if decision.evidence else ())])
     return Step(
         work_id=work_id,
@@ -208,6 +212,7 @@ def _session(services: Services, binding: Binding, node: Node, decision: Load) -
         writes=tuple(writes),
         mark=decision.after,
         session=decision,
+        traces=traces,
     )
 
 

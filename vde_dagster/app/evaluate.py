@@ -6,18 +6,33 @@ process left behind is finished or undone, from the state and the catalog's meta
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Callable, Container, Mapping, Sequence
 from contextlib import AbstractContextManager
-from dataclasses import dataclass
+from dataclasses import dataclass, field, replace
+from typing import Final
 
 from vde_dagster import kinds
 from vde_dagster.app.auditing import Audited, audits_for, record_audits
 from vde_dagster.app.binding import Binding
 from vde_dagster.app.cumulative import Turn, turns
+from vde_dagster.app.heads import head_of
 from vde_dagster.app.leases import held
 from vde_dagster.app.planning import may_write
 from vde_dagster.app.reading import Reading, physical_query, read_whole
 from vde_dagster.app.recovery import book, give_up, publish, recover
+from vde_dagster.app.reuse import (
+    STANDS,
+    Reuse,
+    Saved,
+    book_kept,
+    is_booked,
+    is_standing,
+    keeping,
+    look,
+    traces_of,
+    turn_traces,
+    view_trace,
+)
 from vde_dagster.app.services import Services
 from vde_dagster.app.statements import Beside, statements_of
 from vde_dagster.core.dsha import ALGORITHMS, RowSum, combined_dsha, total
@@ -33,6 +48,7 @@ from vde_dagster.core.ledger import (
     LedgerMismatch,
     LedgerOperation,
     Standing,
+    Trace,
     apply_changes,
     held_intervals,
 )
@@ -49,8 +65,9 @@ from vde_dagster.core.work import (
     Work,
     Write,
 )
-from vde_dagster.kinds.rules import ALWAYS, refuse_not_evaluated
+from vde_dagster.kinds.rules import ALWAYS
 from vde_dagster.kinds.storage import storage_of
+from vde_dagster.ports.catalog import TableMoved
 from vde_dagster.ports.state import Lease, version_resource
 
 
@@ -58,8 +75,9 @@ from vde_dagster.ports.state import Lease, version_resource
 class Evaluated:
     """What one unit of work did. ``rows`` counts the rows written; a VIEW writes none.
 
-    ``entries`` are the ledger's entries of the intervals that were written. ``session`` is set for
-    a catch-up session.
+    ``entries`` are the ledger's entries of the intervals that were written or kept. ``saved`` tells
+    what was kept, since computing it again would make the same rows, and ``reason`` why; or why it
+    was computed. ``session`` is set for a catch-up session.
     """
 
     work_id: str
@@ -70,6 +88,10 @@ class Evaluated:
     iceberg_snapshot_id: int | None
     seconds: float
     session: Load | None = None
+    saved: Saved | None = None
+    reason: str = ""
+    reused: bool = False
+    """Whether nothing was computed at all, so that no engine was asked."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -77,7 +99,8 @@ class Step:
     """One unit of work, ready to be staged. ``mark`` is the high-water mark after it.
 
     ``standing`` is what its rows are worth, and ``reason`` why they are not the computed ones.
-    ``turns`` say of a sequential kind where each write is booked.
+    ``turns`` say of a sequential kind where each write is booked. ``traces`` are what the rows of
+    the intervals are computed from, ``reuse`` tells which intervals beside them are kept.
     """
 
     work_id: str
@@ -89,6 +112,8 @@ class Step:
     standing: Standing = Standing.COMPUTED
     reason: str = ""
     turns: tuple[Turn, ...] = ()
+    traces: Mapping[Interval, Trace] = field(default_factory=dict)
+    reuse: Reuse | None = None
 
     @property
     def anew(self) -> bool:
@@ -96,37 +121,115 @@ class Step:
         return bool(self.turns) and self.turns[0].operation is LedgerOperation.REPLACE_ALL
 
 
-def evaluate(
-    services: Services, binding: Binding, name: ModelName, interval: Interval
-) -> Evaluated:
-    """Evaluate one contiguous range of a model, and publish it.
+Read = Callable[[Interval, str], Reading]
+"""What evaluating an interval reads; the text makes names of temporary views unique."""
 
-    Models with late data have their own way in, `vde_dagster.app.catch_up.load`.
+
+def evaluate(
+    services: Services,
+    binding: Binding,
+    name: ModelName,
+    interval: Interval,
+    *,
+    force: bool = False,
+) -> Evaluated:
+    """Make a model hold one contiguous range, and publish it.
+
+    What would come out as it is held already is kept, unless ``force`` (rule R2). Models with late
+    data have their own way in, `vde_dagster.app.catch_up.load`.
 
     Raises:
         Refused: The model is a source, another environment owns its version, or a parent does not
             hold what is read.
         Conflict: Another process writes this version right now.
+        ForeignWrite: Somebody else wrote to the version's table.
         EvaluationFailed: The query failed; readers see what they saw before.
     """
     node = writable(services, binding, name)
     key = binding.key(name)
     with writing(services, binding, key) as lease:
         finished = recover(services, key, lease)
-        work_id = services.ids.new()
         if isinstance(node.model.kind, View):
-            return _make_view(services, binding, node, work_id, lease)
+            return _make_view(services, binding, node, lease, force=force)
         if kinds.of(node.model).is_sequential:
             left = _left(services, key, interval, finished)
             if left is None:
                 return _finished(services, finished[-1])
-            step = _in_turn(services, binding, node, left, work_id)
-        else:
-            execution_time = services.clock.now()
-            reading = read_whole(services, binding, node, interval, execution_time, work_id=work_id)
-            write = kinds.of(node.model).write(node, interval, execution_time)
-            step = Step(work_id=work_id, interval=interval, readings=(reading,), writes=(write,))
-        return carry_out(services, binding, node, step, lease)
+            step = _in_turn(services, binding, node, left, services.ids.new())
+            return carry_out(services, binding, node, step, lease)
+
+        now = services.clock.now()
+
+        def read(each: Interval, work_id: str) -> Reading:
+            return read_whole(services, binding, node, each, now, work_id=work_id)
+
+        return fill(services, binding, node, interval, lease, read=read, force=force)
+
+
+def fill(
+    services: Services,
+    binding: Binding,
+    node: Node,
+    interval: Interval,
+    lease: Lease,
+    *,
+    read: Read,
+    force: bool,
+) -> Evaluated:
+    """Make a version hold a range: what may have changed is computed, and the rest is kept."""
+    started, work_id = services.clock.now(), services.ids.new()
+    key, write = binding.key(node.name), kinds.of(node.model).write
+    reading = read(interval, work_id)
+    whole = write(node, interval, started)
+    found = look(services, binding, node, whole, reading, force=force)
+    if not found.computed:
+        head = head_of(services, key)
+        entries = book_kept(
+            services, binding, key, found.kept, reading, work_id=work_id, lease=lease
+        )
+        return Evaluated(
+            work_id=work_id,
+            key=key,
+            interval=interval,
+            rows=0,
+            entries=entries,
+            iceberg_snapshot_id=head,
+            seconds=(services.clock.now() - started).total_seconds(),
+            saved=Saved.by(entries),
+            reason=found.reason,
+            reused=True,
+        )
+    readings: tuple[Reading, ...] = (reading,)
+    writes: tuple[Write, ...] = (whole,)
+    traces = found.traces
+    if found.kept:
+        readings = tuple(read(each, f"{work_id}_{at}") for at, each in enumerate(found.computed))
+        writes = tuple(write(node, each, started) for each in found.computed)
+        traces = traces_of_parts(services, binding, node, writes, readings)
+    step = Step(
+        work_id=work_id,
+        interval=interval,
+        readings=readings,
+        writes=writes,
+        traces=traces,
+        reuse=found,
+    )
+    return carry_out(services, binding, node, step, lease)
+
+
+def traces_of_parts(
+    services: Services,
+    binding: Binding,
+    node: Node,
+    writes: Sequence[Write],
+    readings: Sequence[Reading],
+) -> dict[Interval, Trace]:
+    """The traces of all that several parts write."""
+    return {
+        interval: trace
+        for write, reading in zip(writes, readings, strict=True)
+        for interval, trace in traces_of(services, binding, node, write, reading).items()
+    }
 
 
 def _left(
@@ -187,6 +290,9 @@ def _in_turn(
         readings=tuple(readings),
         writes=tuple(write(node, each.evaluated, execution_time) for each in found),
         turns=found,
+        traces=turn_traces(
+            services, binding, node, entries, list(zip(found, readings, strict=True))
+        ),
     )
 
 
@@ -204,9 +310,7 @@ def writable(services: Services, binding: Binding, name: ModelName) -> Node:
     """A model that this environment may write.
 
     Raises:
-        NotEvaluated: This version does not evaluate such models.
-        Refused: It is a source or EMBEDDED, its time column is of a type that no engine writes, or
-            another environment owns its version (rule R9).
+        Refused: It is a source or EMBEDDED, or another environment owns its version (rule R9).
     """
     node = binding.node(name)
     if isinstance(node.model.kind, External):
@@ -216,7 +320,6 @@ def writable(services: Services, binding: Binding, name: ModelName) -> Node:
             f"{name} is EMBEDDED: it has no table, so it cannot be evaluated; evaluate the models "
             "that read it."
         )
-    refuse_not_evaluated([node.model])
     key = binding.key(name)
     owner = services.state.owners([key]).get(key)
     if not may_write(binding.environment, owner):
@@ -230,11 +333,42 @@ def writable(services: Services, binding: Binding, name: ModelName) -> Node:
 def carry_out(
     services: Services, binding: Binding, node: Node, step: Step, lease: Lease
 ) -> Evaluated:
-    """Stage, publish and book one unit of work under a lease on its version."""
+    """Stage, publish and book one unit of work under a lease on its version.
+
+    Where the table's files were compacted meanwhile, it is done again on what is there (rule R4).
+
+    Raises:
+        ForeignWrite: Somebody else wrote to the version's table.
+        EvaluationFailed: The query failed; readers see what they saw before.
+    """
+    key = binding.key(node.name)
+    for left in reversed(range(_TRIES)):
+        base = head_of(services, key)
+        try:
+            return _carry_out(services, binding, node, step, base, lease=lease)
+        except TableMoved as error:
+            give_up(services, key, step.work_id, reason=str(error), lease=lease)
+            head_of(services, key)  # says so where it was no compaction
+            if not left:
+                raise
+            step = replace(step, work_id=services.ids.new())
+    raise AssertionError("the loop returns or raises")
+
+
+_TRIES: Final = 3
+
+
+def _carry_out(
+    services: Services,
+    binding: Binding,
+    node: Node,
+    step: Step,
+    base: int | None,
+    *,
+    lease: Lease,
+) -> Evaluated:
     started = services.clock.now()
     key = binding.key(node.name)
-    table = services.catalog.table(key.table)
-    base = table.iceberg_snapshot_id if table is not None else None
     services.state.record_intent(
         Intent(
             work_id=step.work_id,
@@ -279,9 +413,12 @@ def carry_out(
         give_up(services, key, step.work_id, reason=str(error), lease=lease)
         raise
     record_audits(services, key, step.work_id, staged.audits, lease=lease)
+    written = _changes(step, staged)
+    kept = step.reuse.kept if step.reuse is not None else {}
+    took = (services.clock.now() - started).total_seconds()
     publication = Publication(
         iceberg_snapshot_id=staged.iceberg_snapshot_id,
-        changes=_changes(step, staged),
+        changes=(*_traced(written, step.traces, took), *keeping(kept)),
         columns=staged.columns,
         mark=step.mark,
         algorithm=algorithm,
@@ -295,11 +432,13 @@ def carry_out(
         work_id=step.work_id,
         key=key,
         interval=step.interval,
-        rows=sum(change.rows.rows for change in publication.changes),
-        entries=_written(ledger, publication.changes),
+        rows=sum(change.rows.rows for change in written),
+        entries=_at(ledger, {*kept, *(change.interval for change in written)}),
         iceberg_snapshot_id=publication.iceberg_snapshot_id,
         seconds=(services.clock.now() - started).total_seconds(),
         session=step.session,
+        saved=Saved.by(list(kept.values())) if kept else None,
+        reason=step.reuse.reason if step.reuse is not None else "",
     )
 
 
@@ -394,6 +533,19 @@ def _changes(step: Step, staged: Staged) -> tuple[LedgerChange, ...]:
     return tuple(changes)
 
 
+def _traced(
+    changes: Sequence[LedgerChange], traces: Mapping[Interval, Trace], seconds: float
+) -> list[LedgerChange]:
+    """Changes with what their rows were computed from, each with its share of the time."""
+    share = seconds / max(len(changes), 1)
+    return [
+        replace(each, trace=replace(traces[each.interval], seconds=share))
+        if each.interval in traces
+        else each
+        for each in changes
+    ]
+
+
 def _turns_changes(step: Step, staged: Staged) -> tuple[LedgerChange, ...]:
     """By what each turn changed the table's sum, booked where the turn says."""
     return tuple(
@@ -416,52 +568,62 @@ def _operation(write: Write) -> LedgerOperation:
 def _written(
     ledger: Sequence[LedgerEntry], changes: Sequence[LedgerChange]
 ) -> tuple[LedgerEntry, ...]:
-    touched = {change.interval for change in changes}
-    return tuple(entry for entry in ledger if entry.interval in touched)
+    return _at(ledger, {change.interval for change in changes})
+
+
+def _at(ledger: Sequence[LedgerEntry], intervals: Container[Interval]) -> tuple[LedgerEntry, ...]:
+    return tuple(entry for entry in ledger if entry.interval in intervals)
 
 
 def _make_view(
-    services: Services, binding: Binding, node: Node, work_id: str, lease: Lease
+    services: Services, binding: Binding, node: Node, lease: Lease, *, force: bool
 ) -> Evaluated:
-    """Make the physical view. Nobody sees it before an environment's view points at it."""
-    started = services.clock.now()
+    """Make the physical view. Nobody sees it before an environment's view points at it.
+
+    Where it stands as it would be made, it is left alone; what it shows may have changed.
+    """
+    started, work_id = services.clock.now(), services.ids.new()
     key = binding.key(node.name)
-    stored = stored_parents(binding.graph, node.name)
-    parents = [name for name in stored if not _is_external(binding, name)]
-    ledger = services.state.ledger(binding.key(name) for name in parents)
-    unmade = [str(name) for name in parents if not ledger.get(binding.key(name))]
-    if unmade:
-        raise Refused(f"{node.name} is a view over {', '.join(unmade)}, which holds nothing yet.")
-    intent = Intent(
-        work_id=work_id,
-        key=key,
-        environment=binding.environment,
-        intervals=(ALWAYS,),
-        inputs={},
-        base=None,
-        execution_time=started,
-    )
-    services.state.record_intent(intent, lease=lease)
-    query = physical_query(binding, node, started)
-    try:
-        columns = services.engine.create_view(
-            key.table, query.sql(dialect="spark"), comment=node.model.description
-        )
-    except EvaluationFailed as error:
-        services.state.abandon(work_id, reason=str(error), lease=lease)
-        raise
+    ledger = _held_above(services, binding, node)
+    query = physical_query(binding, node, started).sql(dialect="spark")
+    trace = view_trace(services, binding, node, query, ledger)
+    before = services.state.ledger([key]).get(key, ())
+    stands = not force and is_standing(services, key, before, trace)
     embedded = embedded_above(binding.graph, node.name)
     reads = [binding.graph[name].fingerprint.data for name in embedded]
-    reads += [entry.digest for name in parents for entry in ledger[binding.key(name)]]
-    change = LedgerChange(
-        operation=LedgerOperation.REPLACE_ALL,
-        interval=ALWAYS,
-        rows=RowSum(),
-        digest=combined_dsha([node.fingerprint.data, *reads]),
-    )
-    publication = Publication(iceberg_snapshot_id=None, changes=(change,), columns=columns)
-    services.state.record_staged(work_id, publication, lease=lease)
-    entries = book(services, binding.environment, key, work_id, publication, lease=lease)
+    reads += [entry.digest for entries in ledger.values() for entry in entries]
+    digest = combined_dsha([node.fingerprint.data, *reads])
+    entries = before
+    if not (stands and is_booked(before, digest)):
+        intent = Intent(
+            work_id=work_id,
+            key=key,
+            environment=binding.environment,
+            intervals=(ALWAYS,),
+            inputs={},
+            base=None,
+            execution_time=started,
+        )
+        services.state.record_intent(intent, lease=lease)
+        try:
+            columns = (
+                before[0].columns
+                if stands
+                else services.engine.create_view(key.table, query, comment=node.model.description)
+            )
+        except EvaluationFailed as error:
+            services.state.abandon(work_id, reason=str(error), lease=lease)
+            raise
+        change = LedgerChange(
+            operation=LedgerOperation.REPLACE_ALL,
+            interval=ALWAYS,
+            rows=RowSum(),
+            digest=digest,
+            trace=trace,
+        )
+        publication = Publication(iceberg_snapshot_id=None, changes=(change,), columns=columns)
+        services.state.record_staged(work_id, publication, lease=lease)
+        entries = book(services, binding.environment, key, work_id, publication, lease=lease)
     return Evaluated(
         work_id=work_id,
         key=key,
@@ -470,8 +632,24 @@ def _make_view(
         entries=entries,
         iceberg_snapshot_id=None,
         seconds=(services.clock.now() - started).total_seconds(),
+        saved=Saved.by(entries) if stands else None,
+        reason=STANDS if stands else "",
+        reused=stands,
     )
 
 
-def _is_external(binding: Binding, name: ModelName) -> bool:
-    return isinstance(binding.graph[name].model.kind, External)
+def _held_above(
+    services: Services, binding: Binding, node: Node
+) -> dict[ModelName, tuple[LedgerEntry, ...]]:
+    """What the models hold that a view reads.
+
+    Raises:
+        Refused: One holds nothing, so there is no table or view to read.
+    """
+    stored = stored_parents(binding.graph, node.name)
+    parents = [name for name in stored if not isinstance(binding.graph[name].model.kind, External)]
+    ledger = services.state.ledger(binding.key(name) for name in parents)
+    unmade = [str(name) for name in parents if not ledger.get(binding.key(name))]
+    if unmade:
+        raise Refused(f"{node.name} is a view over {', '.join(unmade)}, which holds nothing yet.")
+    return {name: ledger[binding.key(name)] for name in parents}

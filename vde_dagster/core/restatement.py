@@ -138,6 +138,24 @@ def restate_all(
     return Restatement(ranges=ranges, kept=tuple(kept), foreign=tuple(foreign))
 
 
+def asked_again(graph: Graph, names: Collection[ModelName]) -> frozenset[ModelName]:
+    """The models whose rows somebody wants anew who asks for these to be restated (rule R2).
+
+    A source and a view have no rows of ours: it is their readers whose rows are meant. All other
+    models below are looked at again, and computed only if what they read has changed.
+    """
+    meant = {name for name in names if not _is_shown_through(graph[name].model)}
+    waiting = {name for name in names if name not in meant}
+    for node in graph:
+        if not waiting.isdisjoint(node.model.parents):
+            (waiting if _is_shown_through(node.model) else meant).add(node.name)
+    return frozenset(meant)
+
+
+def _is_shown_through(model: Model) -> bool:
+    return isinstance(model.kind, View | Embedded | External)
+
+
 def _refuse_kept(models: Iterable[Model]) -> None:
     refused = [model for model in models if forbids_restatement(model)]
     if refused:

@@ -1,0 +1,64 @@
+"""Where a version's table stands, and whether that is what was booked (rule R4)."""
+
+from __future__ import annotations
+
+from vde_dagster.app.services import Services
+from vde_dagster.core.errors import Conflict
+from vde_dagster.core.snapshot import VersionKey
+
+
+class ForeignWrite(Conflict):
+    """A version's table is not what was booked: somebody else wrote to it, or removed it.
+
+    Nothing is built on such rows, since nobody knows what they are.
+    """
+
+
+def head_of(services: Services, key: VersionKey) -> int | None:
+    """The Iceberg snapshot that a unit of work on a version starts from; None for no rows yet.
+
+    It is where the table is now: at what was booked last, or at a compaction of just that. No JVM
+    is started.
+
+    Raises:
+        ForeignWrite: The table has other rows than what was booked last.
+    """
+    booked = services.state.heads([key]).get(key)
+    table = services.catalog.table(key.table)
+    found = table.iceberg_snapshot_id if table is not None else None
+    if found != booked and not _is_compacted(services, key, found, booked):
+        raise ForeignWrite(_told(services, key, found, booked))
+    return found
+
+
+def _is_compacted(
+    services: Services, key: VersionKey, found: int | None, booked: int | None
+) -> bool:
+    """Whether two Iceberg snapshots have the same rows."""
+    if found is None or booked is None:
+        return False
+    origin = services.catalog.origin
+    return origin(key.table, found) == origin(key.table, booked)
+
+
+def _told(services: Services, key: VersionKey, found: int | None, booked: int | None) -> str:
+    catalog = services.naming.catalog or "CATALOG"
+    what = f"{key.model}: its table {key.table}"
+    if found is None:
+        return (
+            f"{what} is gone, or was emptied, and the Iceberg snapshot {booked} was booked. "
+            "Nothing was done. Restore it, or write another `stamp` in the model, which gives it a "
+            "new version."
+        )
+    if booked is None:
+        return (
+            f"{what} has rows (Iceberg snapshot {found}) that nothing was booked of: somebody else "
+            "wrote them, or this state is not the one of this warehouse. Nothing was done. Drop "
+            "the table, or use the state that belongs to it."
+        )
+    return (
+        f"{what} is at the Iceberg snapshot {found}, and {booked} was booked: somebody else wrote "
+        "to it, and nothing is built on rows that nobody knows. Nothing was done. Undo that write, "
+        f"in Spark `CALL {catalog}.system.rollback_to_snapshot('{key.table}', {booked})`, and run "
+        "this again."
+    )
