@@ -65,7 +65,7 @@ def test_the_message_tells_the_audit_the_rows_and_what_to_do(
     (audit,) = audits(call)
     found = failed(audit, failing, TABLE, rows)
     assert words in found.message
-    assert found.message.startswith(f"the audit {call.split()[0]} (")
+    assert found.message.startswith(f"the audit {call.split(maxsplit=1)[0]} (")
     assert found.columns == ("id", "shop")
 
 

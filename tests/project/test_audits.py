@@ -3,6 +3,7 @@
 
 from __future__ import annotations
 
+import re
 from collections.abc import Mapping
 from pathlib import Path
 
@@ -10,6 +11,7 @@ import pytest
 
 from tests.core.audit_cases import CHECKED, TIMES
 from vde_dagster.core.audits.binding import audits_of
+from vde_dagster.core.audits.builtins import BUILTINS
 from vde_dagster.core.audits.values import EachRow, Rows
 from vde_dagster.core.errors import Problem, ProjectInvalid
 from vde_dagster.core.fingerprint import metadata_parts
@@ -233,9 +235,7 @@ def test_audits_of_what_stores_no_rows_are_warned_of(tmp_path: Path, kind: str) 
     assert f"{kind} stores no rows" in warning.message
 
 
-MACRO = (
-    "from vde_dagster import macro\n\n@macro()\ndef doubled(x):\n    return f'2 * {x}'\n"
-)
+MACRO = "from vde_dagster import macro\n\n@macro()\ndef doubled(x):\n    return f'2 * {x}'\n"
 
 
 def test_a_snapshot_keeps_the_audits_macros_and_variables_that_it_calls(tmp_path: Path) -> None:
@@ -252,7 +252,7 @@ def test_a_snapshot_keeps_the_audits_macros_and_variables_that_it_calls(tmp_path
     assert set(model.source.attachments) == {"audits/a.sql", "macros/a.py"}
     assert "other" not in model.source.defaults["variables"]
     (tmp_path / "audits/a.sql").write_text("AUDIT (name own); SELECT 2 AS changed")
-    assert spark(read_model(model.source)) == ["SELECT * FROM this_model WHERE 7 < 2 * id"]
+    assert spark(read_model(model.source)) == ["SELECT * FROM this_model WHERE 7 < (2 * id)"]
 
 
 def test_the_text_of_an_audit_is_part_of_the_metadata_and_its_layout_is_not(tmp_path: Path) -> None:
@@ -333,3 +333,35 @@ def test_formatting_leaves_audits_as_they_are_written() -> None:
     assert formatted.endswith(f";\n\n{audit}\n")
     assert format_model(formatted, path=Path("models/m/x.sql"), dialect="spark") == formatted
     assert "FROM raw.rows" in formatted
+
+
+DOCUMENT = Path(__file__).parents[2] / "docs" / "audits.md"
+
+
+def test_the_documentation_has_every_audit_with_its_arguments_and_no_other() -> None:
+    rows = re.findall(r"^\| `(\w+) \(([\w, ]+)\)` \|", DOCUMENT.read_text("utf-8"), re.MULTILINE)
+    found = {name: arguments.split(", ") for name, arguments in rows if name != "defaults"}
+    every = ("condition", "blocking")
+    assert found == {
+        name: [each.name for each in built_in.parameters if each.name not in every]
+        for name, built_in in BUILTINS.items()
+    }
+
+
+def test_the_examples_of_the_documentation_are_read(tmp_path: Path) -> None:
+    blocks = re.findall(r"```sql\n(.*?)```", DOCUMENT.read_text("utf-8"), re.DOTALL)
+    first, audit, call, beside = blocks
+    columns = "columns: {day: date, shop: string, revenue: double, ordered_at: timestamp}"
+    staged = f"- name: staging.orders\n  {columns}\n- name: staging.days\n  {columns}\n"
+    interval = "SELECT * FROM staging.orders WHERE ordered_at BETWEEN @start_dt AND @end_dt"
+    files = {
+        "external_models.yaml": staged,
+        "audits/above.sql": audit,
+        "models/mart/first.sql": f"{first}{interval}".replace("mart.revenue", "mart.first"),
+        "models/mart/call.sql": f"{call}SELECT * FROM staging.days".replace(".revenue", ".call"),
+        "models/mart/beside.sql": beside.replace("mart.revenue", "mart.beside"),
+    }
+    models = {each.name.name: each.model for each in load_project(written(tmp_path, files)).graph}
+    assert len(models["first"].audits) == 5
+    assert spark(models["call"]) == ["SELECT * FROM this_model WHERE revenue > 1000000"]
+    assert len(models["beside"].own_audits) == 1
