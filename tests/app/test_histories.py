@@ -1,0 +1,63 @@
+"""SCD Type 2 from a plan to rows that readers see, interval by interval (seed 001)."""
+
+from __future__ import annotations
+
+from datetime import datetime
+
+import pytest
+
+from tests.app.memory_world import MemoryWorld, build, graph_of, hour_of
+from vde_dagster.core.errors import EvaluationFailed
+from vde_dagster.core.intervals import EPOCH
+
+BY_DAY = """
+MODEL (
+  name mart.prices,
+  kind SCD_TYPE_2_BY_COLUMN (
+    unique_key item,
+    columns [price],
+    updated_at_name ds,
+    batch_size 1
+  ),
+  cron '@daily'
+);
+SELECT 1 AS item, amount AS price, at AS ds FROM raw.events WHERE at BETWEEN @start_dt AND @end_dt
+"""
+VIEW = "mart.prices"
+
+
+def days_of(world: MemoryWorld) -> list[tuple[object, ...]]:
+    """Price, from and to of every row, in order; 1970 as the epoch, times as days of the world."""
+
+    def day(value: object) -> object:
+        if not isinstance(value, datetime):
+            return value
+        return "1970" if value == EPOCH else (value - hour_of(0)).days
+
+    return sorted(
+        ((price, day(since), day(until)) for _, price, _, since, until in world.rows(VIEW)),
+        key=str,
+    )
+
+
+def test_a_snapshot_of_each_day_becomes_the_history_of_the_seed() -> None:
+    world = MemoryWorld()
+    world.land((0, 1), (24, 2), (48, 3), (72, 3), until=96)
+    build(world.services(), graph_of({"prices": BY_DAY}))
+    assert days_of(world) == [(1, "1970", 1), (2, 1, 2), (3, 2, None)]
+    # A day later only the new day is evaluated, against the rows that are open.
+    world.land((96, 4), until=120)
+    build(world.services(), graph_of({"prices": BY_DAY}))
+    assert days_of(world) == [(1, "1970", 1), (2, 1, 2), (3, 2, 4), (4, 4, None)]
+    build(world.services(), graph_of({"prices": BY_DAY}))
+    assert len(days_of(world)) == 4
+
+
+def test_two_rows_of_a_day_with_one_key_leave_readers_with_what_they_had() -> None:
+    world = MemoryWorld()
+    world.land((0, 1), until=24)
+    build(world.services(), graph_of({"prices": BY_DAY}))
+    world.land((25, 2), (26, 3), until=48)
+    with pytest.raises(EvaluationFailed, match=r"rows share the key \(item\) = \(1\)\. A key"):
+        build(world.services(), graph_of({"prices": BY_DAY}))
+    assert days_of(world) == [(1, "1970", None)]
