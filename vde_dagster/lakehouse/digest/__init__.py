@@ -16,7 +16,7 @@ from typing import TYPE_CHECKING, Final
 from pyspark.sql import Observation
 from pyspark.sql import functions as F  # noqa: N812 - the name that Spark's documentation uses
 
-from vde_dagster.core.dsha import MODULUS, MURMUR3_128, XXHASH64X2, RowSum
+from vde_dagster.core.dsha import ALGORITHMS, MODULUS, MURMUR3_128, RowSum
 from vde_dagster.lakehouse.digest import native
 
 if TYPE_CHECKING:
@@ -38,14 +38,13 @@ def row_sums(
         apart: Columns that are no part of the rows, and that ``group`` may look at.
 
     Raises:
-        EvaluationFailed: A column has a type that has no D-SHA.
+        ValueError: There is no such algorithm.
     """
+    _require_known(algorithm)
     if algorithm == MURMUR3_128:
         from vde_dagster.lakehouse.digest.murmur import murmur_sums
 
         return murmur_sums(frame, group, apart=apart)
-    if algorithm != XXHASH64X2:
-        raise ValueError(f"rows cannot be hashed with {algorithm}")
     upper, lower = native.halves(frame, apart=apart)
     key = (F.lit(None).cast("bigint") if group is None else group).alias("key")
     hashed = frame.select(key, upper.alias("upper"), lower.alias("lower"))
@@ -81,17 +80,15 @@ def observed(frame: DataFrame, algorithm: str) -> tuple[DataFrame, Observed]:
     Spark may run what lies below a range distribution (``WRITE ORDERED BY``), a failed stage or a
     second action twice; the count shows it.
 
-    Raises:
-        EvaluationFailed: A column has a type that has no D-SHA.
-    """
-    if algorithm == MURMUR3_128:
-        from vde_dagster.lakehouse.digest import murmur
+    Args:
+        frame: The rows, with exactly the table's columns and types, in order: what Spark casts on
+            the way to the files was hashed as it was before.
+        algorithm: One of `vde_dagster.core.dsha.ALGORITHMS`.
 
-        upper, lower = murmur.halves(frame)
-    elif algorithm == XXHASH64X2:
-        upper, lower = native.halves(frame)
-    else:
-        raise ValueError(f"rows cannot be hashed with {algorithm}")
+    Raises:
+        ValueError: There is no such algorithm.
+    """
+    upper, lower = _halves(frame, algorithm)
     # What observes is not compiled, and would compute each half several times: the rows come to it
     # with their halves, and leave without them.
     names = [f"{half} {uuid.uuid4().hex}" for half in ("upper", "lower")]
@@ -99,6 +96,21 @@ def observed(frame: DataFrame, algorithm: str) -> tuple[DataFrame, Observed]:
     observation = Observation()
     watched = hashed.observe(observation, *_sums(*(hashed[f"`{name}`"] for name in names)))
     return watched.drop(*names), Observed(observation)
+
+
+def _halves(frame: DataFrame, algorithm: str) -> tuple[Column, Column]:
+    """The upper and the lower 64 bits of each row's hash, as columns of type bigint."""
+    _require_known(algorithm)
+    if algorithm == MURMUR3_128:
+        from vde_dagster.lakehouse.digest import murmur
+
+        return murmur.halves(frame)
+    return native.halves(frame)
+
+
+def _require_known(algorithm: str) -> None:
+    if algorithm not in ALGORITHMS:
+        raise ValueError(f"rows cannot be hashed with {algorithm}")
 
 
 def _sums(upper: Column, lower: Column) -> list[Column]:
