@@ -30,6 +30,8 @@ from vde_dagster.app.services import Services
 from vde_dagster.app.verify import verify
 from vde_dagster.app.world import VdeProject
 from vde_dagster.core.errors import VdeError
+from vde_dagster.core.intervals import Interval
+from vde_dagster.core.kind import Full
 from vde_dagster.core.names import ModelName
 
 TTL: Final = timedelta(seconds=2)
@@ -105,13 +107,20 @@ class Faulty:
         }
         return replace(services, **gated), gate
 
+    def evaluate(self, services: Services, name: str, day: Interval) -> None:
+        """Make a model hold a day; a FULL one is made of all days up to its end."""
+        model = ModelName("kept", name)
+        whole = isinstance(self.binding.node(model).model.kind, Full)
+        interval = Interval(DAYS[0].start, day.end) if whole else day
+        evaluate(services, self.binding, model, interval)
+
     def begin(self, name: str, point: str = "") -> Gate:
         """Evaluate the second day in a thread that comes to a point."""
         services, gate = self.services(point)
 
         def run() -> None:
             try:
-                evaluate(services, self.binding, ModelName("kept", name), DAYS[1])
+                self.evaluate(services, name, DAYS[1])
                 self.ended[name] = "done"
             except VdeError as error:
                 self.ended[name] = type(error).__name__
@@ -157,7 +166,7 @@ def fail(project: VdeProject, then: str, parked: Mapping[str, str], writing: str
     faulty = Faulty(project, bind_plan(plan))
     services, _ = faulty.services()
     for name in (*parked, writing):
-        evaluate(services, faulty.binding, ModelName("kept", name), DAYS[0])
+        faulty.evaluate(services, name, DAYS[0])
     for name, point in parked.items():
         faulty.come_to(name, point)
     gate = faulty.come_into_write(writing)

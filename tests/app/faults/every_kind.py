@@ -9,7 +9,7 @@ from __future__ import annotations
 from typing import Final
 
 _OF_THE_INTERVAL: Final = "WHERE at BETWEEN @start_dt AND @end_dt"
-_EVENTS: Final = "id AS id, at AS at, amount AS amount"
+_EVENTS: Final = "id, at, amount"
 _BY_ID: Final = "id % 3 + 3 * (COPY - 1) AS bucket, amount AS amount"
 _BY_BUCKET: Final = "id % 3 AS bucket, amount + COPY - 1 AS amount"
 _COLUMNS: Final = "columns (bucket bigint, amount bigint)"
@@ -32,7 +32,7 @@ KINDS: Final = {
         _BY_BUCKET,
         _OF_THE_INTERVAL,
     ),
-    "full": ("FULL", "", _EVENTS, ""),
+    "full": ("FULL", "", _EVENTS, "WHERE at <= @end_dt"),
 }
 
 
@@ -60,7 +60,7 @@ def model(kind: str, name: str = "", *, copies: int = 1, more: str = "") -> str:
 
 def rows_after_two_days(kind: str, copies: int = 1) -> str:
     """DuckDB's query of what a model holds after two days; ``events`` has ``day``, too."""
-    _, _, columns, _ = KINDS[kind]
+    columns = KINDS[kind][2].replace("at,", '"at",')  # a keyword in DuckDB
     copied = f"SELECT *, unnest(range(IF(amount = {COPIED}, {copies}, 1))) + 1 AS copy FROM events"
     every = f"SELECT {columns.replace('COPY', 'copy')}, day FROM ({copied})"
     last = (

@@ -32,8 +32,8 @@ START: Final = datetime(2024, 1, 1, tzinfo=UTC)
 DAYS: Final = tuple(
     Interval(START + timedelta(days=day), START + timedelta(days=day + 1)) for day in range(2)
 )
-# (id, hour, amount)
 EVENTS: Final = ((1, 1, 10), (2, 2, 20), (3, 3, 5), (4, 25, COPIED), (5, 26, 9))
+"""The id of each event, the hour in which it happened, and its amount."""
 
 CONFIGURATION: Final = """\
 name: faults
