@@ -10,7 +10,7 @@ from typing import Any
 
 from vde_dagster.app.apply import apply_plan
 from vde_dagster.app.binding import Binding, bind_environment
-from vde_dagster.app.evaluate import Evaluated
+from vde_dagster.app.evaluated import Evaluated
 from vde_dagster.app.planning import plan_environment
 from vde_dagster.app.promote import finish_promotions
 from vde_dagster.app.services import VALID_TO, Services

@@ -12,7 +12,7 @@ from tests.app.memory_world import (
     hour_of,
 )
 from vde_dagster.app.apply import apply_plan
-from vde_dagster.app.evaluate import Evaluated
+from vde_dagster.app.evaluated import Evaluated
 from vde_dagster.app.planning import plan_environment
 from vde_dagster.app.promote import finish_promotions
 from vde_dagster.app.services import Services

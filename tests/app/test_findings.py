@@ -105,7 +105,7 @@ def test_a_process_that_slept_in_a_promotion_leaves_the_views_of_the_latest_one(
     assert stale.promoting
     build(slept.services(), graph_of(PROJECT))
     build(slept.services(), FILTERED)
-    promote._swap(slept.services(), stale)  # wakes up, and goes on where it was
+    promote._swap(slept.services(), stale, graph_of(PROJECT))  # wakes up, and goes on where it was
     assert slept.rows("mart.daily") == [(date(2024, 1, 1), 20)]
 
 

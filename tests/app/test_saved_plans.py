@@ -20,7 +20,7 @@ from tests.app.memory_world import (
     plan,
 )
 from vde_dagster.app.apply import apply_plan
-from vde_dagster.app.evaluate import Evaluated
+from vde_dagster.app.evaluated import Evaluated
 from vde_dagster.app.planning import plan_environment
 from vde_dagster.app.promote import finish_promotions
 from vde_dagster.app.saved_plans import is_applied, read_saved, renewed, saved_text

@@ -19,7 +19,7 @@ from tests.app.memory_world import (
     plan,
 )
 from vde_dagster.app.apply import apply_plan
-from vde_dagster.app.evaluate import Evaluated
+from vde_dagster.app.evaluated import Evaluated
 from vde_dagster.core.graph import Graph, build_graph
 from vde_dagster.core.intervals import Interval
 from vde_dagster.core.names import ModelName

@@ -10,7 +10,7 @@ import dagster as dg
 import pytest
 
 from vde_dagster.app.binding import bind_environment
-from vde_dagster.app.evaluate import Evaluated
+from vde_dagster.app.evaluated import Evaluated
 from vde_dagster.core.errors import Conflict, EvaluationFailed
 from vde_dagster.core.late_data import NothingToLoad
 from vde_dagster.core.names import ModelName

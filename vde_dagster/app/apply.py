@@ -11,7 +11,8 @@ from vde_dagster import kinds
 from vde_dagster.app.binding import Binding, bind_plan
 from vde_dagster.app.catch_up import load
 from vde_dagster.app.empty_backfill import record_empty
-from vde_dagster.app.evaluate import Evaluated, evaluate, writing
+from vde_dagster.app.evaluate import evaluate, writing
+from vde_dagster.app.evaluated import Evaluated
 from vde_dagster.app.evolution import evolve_tables
 from vde_dagster.app.leases import environment_resource, held
 from vde_dagster.app.plan_checks import check_plan

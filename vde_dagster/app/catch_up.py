@@ -8,7 +8,6 @@ from __future__ import annotations
 
 from vde_dagster.app.binding import Binding
 from vde_dagster.app.evaluate import (
-    Evaluated,
     Step,
     carry_out,
     fill,
@@ -16,6 +15,7 @@ from vde_dagster.app.evaluate import (
     writable,
     writing,
 )
+from vde_dagster.app.evaluated import Evaluated
 from vde_dagster.app.reading import (
     Reading,
     input_name,

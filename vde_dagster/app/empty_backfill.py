@@ -14,7 +14,8 @@ from sqlglot import exp
 
 from vde_dagster import kinds
 from vde_dagster.app.binding import Binding
-from vde_dagster.app.evaluate import Evaluated, Step, carry_out, writable, writing
+from vde_dagster.app.evaluate import Step, carry_out, writable, writing
+from vde_dagster.app.evaluated import Evaluated
 from vde_dagster.app.reading import Reading, input_name, rendered, with_inputs
 from vde_dagster.app.recovery import recover
 from vde_dagster.app.services import Services

@@ -15,28 +15,25 @@ from vde_dagster import kinds
 from vde_dagster.app.auditing import Audited, audits_for, record_audits
 from vde_dagster.app.binding import Binding
 from vde_dagster.app.cumulative import Turn, turns
+from vde_dagster.app.evaluated import Evaluated
 from vde_dagster.app.heads import head_of
 from vde_dagster.app.leases import held
+from vde_dagster.app.physical_views import make_view
 from vde_dagster.app.planning import may_write
-from vde_dagster.app.reading import Reading, physical_query, read_whole
+from vde_dagster.app.reading import Reading, read_whole
 from vde_dagster.app.recovery import book, give_up, publish, recover
 from vde_dagster.app.reuse import (
-    STANDS,
     Reuse,
     Saved,
     book_kept,
-    is_booked,
-    is_standing,
     keeping,
     look,
     traces_of,
     turn_traces,
-    view_trace,
 )
 from vde_dagster.app.services import Services
 from vde_dagster.app.statements import Beside, statements_of
-from vde_dagster.core.dsha import ALGORITHMS, RowSum, combined_dsha, total
-from vde_dagster.core.embedded import embedded_above, stored_parents
+from vde_dagster.core.dsha import ALGORITHMS, total
 from vde_dagster.core.errors import EvaluationFailed, Refused
 from vde_dagster.core.graph import Node
 from vde_dagster.core.intervals import Interval, common, merge, subtract
@@ -65,33 +62,9 @@ from vde_dagster.core.work import (
     Work,
     Write,
 )
-from vde_dagster.kinds.rules import ALWAYS
 from vde_dagster.kinds.storage import storage_of
 from vde_dagster.ports.catalog import TableMoved
 from vde_dagster.ports.state import Lease, version_resource
-
-
-@dataclass(frozen=True, slots=True, kw_only=True)
-class Evaluated:
-    """What one unit of work did. ``rows`` counts the rows written; a VIEW writes none.
-
-    ``entries`` are the ledger's entries of the intervals that were written or kept. ``saved`` tells
-    what was kept, since computing it again would make the same rows, and ``reason`` why; or why it
-    was computed. ``session`` is set for a catch-up session.
-    """
-
-    work_id: str
-    key: VersionKey
-    interval: Interval
-    rows: int
-    entries: tuple[LedgerEntry, ...]
-    iceberg_snapshot_id: int | None
-    seconds: float
-    session: Load | None = None
-    saved: Saved | None = None
-    reason: str = ""
-    reused: bool = False
-    """Whether nothing was computed at all, so that no engine was asked."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -150,7 +123,7 @@ def evaluate(
     with writing(services, binding, key) as lease:
         finished = recover(services, key, lease)
         if isinstance(node.model.kind, View):
-            return _make_view(services, binding, node, lease, force=force)
+            return make_view(services, binding, node, lease, force=force)
         if kinds.of(node.model).is_sequential:
             left = _left(services, key, interval, finished)
             if left is None:
@@ -573,83 +546,3 @@ def _written(
 
 def _at(ledger: Sequence[LedgerEntry], intervals: Container[Interval]) -> tuple[LedgerEntry, ...]:
     return tuple(entry for entry in ledger if entry.interval in intervals)
-
-
-def _make_view(
-    services: Services, binding: Binding, node: Node, lease: Lease, *, force: bool
-) -> Evaluated:
-    """Make the physical view. Nobody sees it before an environment's view points at it.
-
-    Where it stands as it would be made, it is left alone; what it shows may have changed.
-    """
-    started, work_id = services.clock.now(), services.ids.new()
-    key = binding.key(node.name)
-    ledger = _held_above(services, binding, node)
-    query = physical_query(binding, node, started).sql(dialect="spark")
-    trace = view_trace(services, binding, node, query, ledger)
-    before = services.state.ledger([key]).get(key, ())
-    stands = not force and is_standing(services, key, before, trace)
-    embedded = embedded_above(binding.graph, node.name)
-    reads = [binding.graph[name].fingerprint.data for name in embedded]
-    reads += [entry.digest for entries in ledger.values() for entry in entries]
-    digest = combined_dsha([node.fingerprint.data, *reads])
-    entries = before
-    if not (stands and is_booked(before, digest)):
-        intent = Intent(
-            work_id=work_id,
-            key=key,
-            environment=binding.environment,
-            intervals=(ALWAYS,),
-            inputs={},
-            base=None,
-            execution_time=started,
-        )
-        services.state.record_intent(intent, lease=lease)
-        try:
-            columns = (
-                before[0].columns
-                if stands
-                else services.engine.create_view(key.table, query, comment=node.model.description)
-            )
-        except EvaluationFailed as error:
-            services.state.abandon(work_id, reason=str(error), lease=lease)
-            raise
-        change = LedgerChange(
-            operation=LedgerOperation.REPLACE_ALL,
-            interval=ALWAYS,
-            rows=RowSum(),
-            digest=digest,
-            trace=trace,
-        )
-        publication = Publication(iceberg_snapshot_id=None, changes=(change,), columns=columns)
-        services.state.record_staged(work_id, publication, lease=lease)
-        entries = book(services, binding.environment, key, work_id, publication, lease=lease)
-    return Evaluated(
-        work_id=work_id,
-        key=key,
-        interval=ALWAYS,
-        rows=0,
-        entries=entries,
-        iceberg_snapshot_id=None,
-        seconds=(services.clock.now() - started).total_seconds(),
-        saved=Saved.by(entries) if stands else None,
-        reason=STANDS if stands else "",
-        reused=stands,
-    )
-
-
-def _held_above(
-    services: Services, binding: Binding, node: Node
-) -> dict[ModelName, tuple[LedgerEntry, ...]]:
-    """What the models hold that a view reads.
-
-    Raises:
-        Refused: One holds nothing, so there is no table or view to read.
-    """
-    stored = stored_parents(binding.graph, node.name)
-    parents = [name for name in stored if not isinstance(binding.graph[name].model.kind, External)]
-    ledger = services.state.ledger(binding.key(name) for name in parents)
-    unmade = [str(name) for name in parents if not ledger.get(binding.key(name))]
-    if unmade:
-        raise Refused(f"{node.name} is a view over {', '.join(unmade)}, which holds nothing yet.")
-    return {name: ledger[binding.key(name)] for name in parents}

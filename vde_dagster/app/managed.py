@@ -11,7 +11,8 @@ from dataclasses import dataclass
 from datetime import datetime
 
 from vde_dagster.app.binding import Binding
-from vde_dagster.app.evaluate import Evaluated, evaluate
+from vde_dagster.app.evaluate import evaluate
+from vde_dagster.app.evaluated import Evaluated
 from vde_dagster.app.planning import may_write
 from vde_dagster.app.reading import pin
 from vde_dagster.app.services import Services

@@ -16,9 +16,7 @@ from vde_dagster.app.reading import Reading
 from vde_dagster.app.recovery import book
 from vde_dagster.app.services import Services
 from vde_dagster.core.dsha import total
-from vde_dagster.core.embedded import stored_parents
 from vde_dagster.core.errors import Refused
-from vde_dagster.core.fingerprint import hash_parts
 from vde_dagster.core.graph import Node
 from vde_dagster.core.intervals import Interval, merge
 from vde_dagster.core.ledger import (
@@ -45,7 +43,6 @@ from vde_dagster.core.work import Intent, OverwriteIntervals, Publication, Repla
 from vde_dagster.ports.state import Lease
 
 UNCHANGED = "nothing that its rows follow from has changed since they were computed"
-STANDS = "the view stands as it would be made"
 FORCED = "it was asked for, whatever has changed"
 
 
@@ -182,49 +179,6 @@ def turn_traces(
         target = made_of.key(turn.evaluated, each.inputs, target=target)
         found[turn.booked] = replace(each, key=target)
     return found
-
-
-def view_trace(
-    services: Services,
-    binding: Binding,
-    node: Node,
-    query: str,
-    held: Mapping[ModelName, Sequence[LedgerEntry]],
-) -> Trace:
-    """What a physical view was made of: its text, and the columns of the tables that it reads.
-
-    Args:
-        services: The ports.
-        binding: The versions.
-        node: The model, a VIEW.
-        query: What the view is made of, over physical tables.
-        held: What the models hold that it reads; they hold something.
-    """
-    columns = {name: entries[-1].columns for name, entries in held.items()}
-    for name in stored_parents(binding.graph, node.name):
-        source = services.source(name) if name not in columns else None
-        if source is not None:
-            columns[name] = source.columns
-    typed = (
-        f"{name} {each.name} {each.type}".lower()
-        for name in sorted(columns)
-        for each in columns[name]
-    )
-    return Trace(key=hash_parts("view", node.fingerprint.data, query, *typed), inputs={})
-
-
-def is_standing(
-    services: Services, key: VersionKey, before: Sequence[LedgerEntry], trace: Trace
-) -> bool:
-    """Whether a physical view is there as it would be made."""
-    held = before[0].trace if before else None
-    same = held is not None and held.key == trace.key
-    return same and key.table in services.catalog.taken([key.table])
-
-
-def is_booked(before: Sequence[LedgerEntry], digest: str) -> bool:
-    """Whether the ledger says of a view that it shows just this."""
-    return bool(before) and before[0].digest == digest and before[0].standing is Standing.COMPUTED
 
 
 def keeping(kept: Mapping[Interval, LedgerEntry]) -> tuple[LedgerChange, ...]:

@@ -18,7 +18,7 @@ if TYPE_CHECKING:
     from rich.table import Table
 
     from vde_dagster.app.binding import Binding
-    from vde_dagster.app.evaluate import Evaluated
+    from vde_dagster.app.evaluated import Evaluated
     from vde_dagster.app.services import Services
     from vde_dagster.core.graph import Node
 

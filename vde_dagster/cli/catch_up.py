@@ -17,7 +17,7 @@ from vde_dagster.core.names import ModelName
 
 if TYPE_CHECKING:
     from vde_dagster.app.binding import Binding
-    from vde_dagster.app.evaluate import Evaluated
+    from vde_dagster.app.evaluated import Evaluated
     from vde_dagster.app.world import VdeProject
 
 

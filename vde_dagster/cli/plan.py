@@ -16,7 +16,7 @@ from vde_dagster.cli.spelling import vde
 from vde_dagster.core.errors import Refused
 
 if TYPE_CHECKING:
-    from vde_dagster.app.evaluate import Evaluated
+    from vde_dagster.app.evaluated import Evaluated
     from vde_dagster.app.world import VdeProject
     from vde_dagster.core.plan import Plan
     from vde_dagster.core.plan_options import PlanOptions

@@ -13,7 +13,7 @@ from vde_dagster.kinds.rules import ALWAYS
 
 if TYPE_CHECKING:
     from vde_dagster.app.apply import Report
-    from vde_dagster.app.evaluate import Evaluated
+    from vde_dagster.app.evaluated import Evaluated
     from vde_dagster.core.plan import Plan
 
 

@@ -16,7 +16,7 @@ import dagster as dg
 from vde_dagster.app.apply import Applying, applying
 from vde_dagster.app.binding import Binding
 from vde_dagster.app.catch_up import catch_up
-from vde_dagster.app.evaluate import Evaluated
+from vde_dagster.app.evaluated import Evaluated
 from vde_dagster.app.plan_checks import check_plan
 from vde_dagster.app.view_names import naming_of
 from vde_dagster.app.world import VdeProject

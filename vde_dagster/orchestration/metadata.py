@@ -9,7 +9,7 @@ from typing import Any, Final
 import dagster as dg
 
 from vde_dagster.app.binding import Binding
-from vde_dagster.app.evaluate import Evaluated
+from vde_dagster.app.evaluated import Evaluated
 from vde_dagster.core.dsha import combined_dsha, total
 from vde_dagster.core.graph import Node
 from vde_dagster.core.late_data import HighWaterMark, Load

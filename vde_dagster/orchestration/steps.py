@@ -10,7 +10,7 @@ from typing import Final
 from vde_dagster import kinds
 from vde_dagster.app.apply import evaluate_range, finish, reserved, store_plan
 from vde_dagster.app.binding import Binding, bind_environment
-from vde_dagster.app.evaluate import Evaluated
+from vde_dagster.app.evaluated import Evaluated
 from vde_dagster.app.leases import environment_resource, held
 from vde_dagster.app.planning import may_write, plan_environment
 from vde_dagster.app.promote import finish_promotions, show

@@ -1,0 +1,34 @@
+"""What one unit of work did."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+from vde_dagster.app.reuse import Saved
+from vde_dagster.core.intervals import Interval
+from vde_dagster.core.late_data import Load
+from vde_dagster.core.ledger import LedgerEntry
+from vde_dagster.core.snapshot import VersionKey
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Evaluated:
+    """What one unit of work did. ``rows`` counts the rows written; a VIEW writes none.
+
+    ``entries`` are the ledger's entries of the intervals that were written or kept. ``saved`` tells
+    what was kept, since computing it again would make the same rows, and ``reason`` why; or why it
+    was computed. ``session`` is set for a catch-up session.
+    """
+
+    work_id: str
+    key: VersionKey
+    interval: Interval
+    rows: int
+    entries: tuple[LedgerEntry, ...]
+    iceberg_snapshot_id: int | None
+    seconds: float
+    session: Load | None = None
+    saved: Saved | None = None
+    reason: str = ""
+    reused: bool = False
+    """Whether nothing was computed at all, so that no engine was asked."""
