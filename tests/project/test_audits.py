@@ -184,6 +184,7 @@ FILES = [
     ("AUDIT (name a,\nblocking maybe);\nSELECT 1", "audits/a.sql:2", "neither true nor false", "one"),
     ("AUDIT (name a); SELECT 1;\nAUDIT (name a); SELECT 2", "audits/a.sql:2", "the audit a is declared twice", "another name"),
     ("AUDIT (name a, defaults (\nblocking := false)); SELECT 1", "audits/a.sql:2", "no argument that may have a default", "blocking false"),
+    ("AUDIT (name a);\nSELECT 'x", "audits/a.sql:1", "a quote or comment is not closed", "spark, the project's dialect"),
     ("AUDIT (name a", "audits/a.sql:1", "the parenthesis of AUDIT is never closed", "Close it"),
 ]  # fmt: skip
 
@@ -203,6 +204,7 @@ QUERIES = [
     ("DROP TABLE raw.rows", "audits/a.sql:1", "has 1 statements"),
     ("SELECT @STAR(raw.rows) FROM @this_model", "audits/a.sql:1", "uses @STAR"),
     ("SELECT @NOPE(id) FROM @this_model", "audits/a.sql:3", "unknown macro @nope"),
+    ("SELECT * FROM @this_model WHERE x = $$a", "audits/a.sql:1", "does not parse"),
     ("SELECT * FROM m.other", "models/m/x.sql:2", "reads m.other, which the model does not read"),
 ]
 
@@ -211,7 +213,8 @@ QUERIES = [
 def test_what_is_wrong_with_a_query_is_told_once_at_its_line(
     tmp_path: Path, query: str, place: str, words: str
 ) -> None:
-    problems = told(tmp_path, "own", a=f"AUDIT (name own);\n\n{query}")
+    dialect = "postgres" if "$$" in query else "spark"
+    problems = told(tmp_path, "own", a=f"AUDIT (name own, dialect {dialect});\n\n{query}")
     assert [str(each.place) for each in problems] == [place] * len(problems)
     assert {words in each.message for each in problems} == {True}, problems
     assert len(problems) == 1

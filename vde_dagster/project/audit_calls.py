@@ -280,9 +280,13 @@ def _is_this_model(table: exp.Table) -> bool:
 
 
 def _without_strings(text: str, dialect: str) -> str:
-    """A text without its strings and comments, each white space one blank."""
+    """A text without its strings and comments; as it is where it cannot be read, which is told."""
+    try:
+        tokens = Dialect.get_or_raise(dialect).tokenize(text)
+    except SQL_ERRORS:
+        return text
     written, last = "", -1
-    for token in Dialect.get_or_raise(dialect).tokenize(text):
+    for token in tokens:
         blank = "" if token.start == last + 1 else " "
         is_text = token.token_type is TokenType.STRING
         written += blank + ("''" if is_text else text[token.start : token.end + 1])

@@ -110,10 +110,9 @@ def _audits_in(text: str, path: Path, dialect: str) -> Audits:
     found: dict[str, Definition] = {}
     starts = _starts(text, dialect)
     if not starts:
-        advice = "Write `AUDIT (name ...); SELECT ...`, with a query for the rows that fail."
-        problems.add(Place(path=path), "the file has no AUDIT block", advice)
+        _refuse_blockless(text, path, dialect, problems)
         return Audits(problems=tuple(problems.found))
-    if text[: starts[0]].strip() and _has_tokens(text[: starts[0]], dialect):
+    if _tokens(text[: starts[0]], dialect):
         advice = "Let the file start with `AUDIT (name ...);`."
         problems.add(Place(path=path), "something stands before the first AUDIT block", advice)
     for start, end in zip(starts, [*starts[1:], len(text)], strict=True):
@@ -126,6 +125,15 @@ def _audits_in(text: str, path: Path, dialect: str) -> Audits:
             problems.add(definition.place, message, "Give one of them another name.")
         found[definition.name] = definition
     return Audits(definitions=found, problems=tuple(problems.found))
+
+
+def _refuse_blockless(text: str, path: Path, dialect: str, problems: Problems) -> None:
+    message = "the file has no AUDIT block"
+    advice = "Write `AUDIT (name ...); SELECT ...`, with a query for the rows that fail."
+    if _tokens(text, dialect) is None:
+        message = "the file cannot be read: a quote or comment is not closed"
+        advice = f"Close it. Quotes are read in {dialect}, the project's dialect."
+    problems.add(Place(path=path), message, advice)
 
 
 def _definition(text: str, path: Path, dialect: str, problems: Problems) -> Definition | None:
@@ -222,7 +230,7 @@ def _defaults(value: Value | None, dialect: str, problems: Problems) -> dict[str
 
 def _starts(text: str, dialect: str) -> list[int]:
     """Where AUDIT blocks start: at the beginning of a statement. None in what cannot be read."""
-    return [token.start for token in _block_tokens(_tokens(text, dialect))]
+    return [token.start for token in _block_tokens(_tokens(text, dialect) or ())]
 
 
 def _block_tokens(tokens: Sequence[Token]) -> Iterator[Token]:
@@ -233,12 +241,9 @@ def _block_tokens(tokens: Sequence[Token]) -> Iterator[Token]:
             yield token
 
 
-def _has_tokens(text: str, dialect: str) -> bool:
-    return bool(_tokens(text, dialect))
-
-
-def _tokens(text: str, dialect: str) -> list[Token]:
+def _tokens(text: str, dialect: str) -> list[Token] | None:
+    """The tokens of a text; None where it cannot be read."""
     try:
         return list(Dialect.get_or_raise(dialect).tokenize(text))
     except (SqlglotError, ValueError):
-        return []
+        return None

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 from collections.abc import Iterator, Mapping
 from typing import Final, cast
 
@@ -107,15 +108,14 @@ def wrong_for(graph: Graph, node: Node) -> Iterator[tuple[Call, Finding]]:
     """
     for call in node.model.audits:
         name = base_name(call.name)
-        if name not in BUILTINS or any(each.call == call for each in node.model.own_audits):
+        if name not in BUILTINS:
             continue
-        arguments = parsed(call)
-        for column in _unknown_columns(node, name, arguments):
+        for column in _unknown_columns(node, name, call):
             message = f"the audit {name} names the column {column}, which {node.name} lacks"
             advice = suggested(column, [each.name for each in node.columns])
             yield call, Finding(message=message, advice=advice)
         if name == COUNT_AUDIT and not wrong_calls(call):
-            yield from ((call, each) for each in _wrong_source(graph, node, arguments))
+            yield from ((call, each) for each in _wrong_source(graph, node, parsed(call)))
 
 
 def _audit(call: Call, check: Check, *queries: exp.Query, blocking: bool) -> Audit:
@@ -227,11 +227,17 @@ def _wrong_source(graph: Graph, node: Node, arguments: Mapping[str, exp.Expr]) -
         yield Finding(message=message, advice=advice)
 
 
-def _unknown_columns(node: Node, name: str, arguments: Mapping[str, exp.Expr]) -> Iterator[str]:
+def _unknown_columns(node: Node, name: str, call: Call) -> Iterator[str]:
     known = {each.name.lower() for each in node.columns}
     of_source = {each.name for each in BUILTINS[name].parameters if each.of_source}
-    checked = [each for key, each in arguments.items() if key not in of_source and known]
-    for argument in checked:
+    # Nothing is parsed where every word is a column: this is asked whenever a project is loaded.
+    strange = {
+        key
+        for key, sql in call.arguments
+        if key not in of_source and not known.issuperset(_WORD.findall(_TEXT.sub("", sql.lower())))
+    }
+    checked = [each for key, each in parsed(call).items() if key in strange] if strange else []
+    for argument in checked if known else ():
         if argument.find(exp.Lambda) is not None:
             continue  # the names of its parameters look like columns
         for column in argument.find_all(exp.Column):
@@ -239,3 +245,7 @@ def _unknown_columns(node: Node, name: str, arguments: Mapping[str, exp.Expr]) -
             first = parts[1] if parts[0] == THIS_MODEL and len(parts) > 1 else parts[0]
             if first not in known and isinstance(column.this, exp.Identifier):
                 yield first
+
+
+_TEXT: Final = re.compile(r"'(?:[^'\\]|\\.)*'")
+_WORD: Final = re.compile(r"[^\W\d]\w*")
