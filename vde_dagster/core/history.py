@@ -90,6 +90,11 @@ class History:
         keys = {each.name.lower() for each in self.keys() if isinstance(each, exp.Column)}
         return tuple(name for name in columns if name.lower() not in keys)
 
+    def without_validity(self, columns: Iterable[Column]) -> tuple[Column, ...]:
+        """Columns without the two that are added."""
+        added = {self.valid_from.name.lower(), self.valid_to.name.lower()}
+        return tuple(each for each in columns if each.name.lower() not in added)
+
     def keys(self) -> list[exp.Expr]:
         """The expressions of the key, for a statement over one table that has the columns."""
         parsed = [parse_one(each, dialect="spark") for each in self.key]

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Iterator, Sequence
-from contextlib import ExitStack, closing, contextmanager
+from contextlib import ExitStack, contextmanager
 from dataclasses import replace
 from functools import reduce
 from typing import TYPE_CHECKING
@@ -23,7 +23,7 @@ from vde_dagster.lakehouse.tables import (
     quoted,
     table_definition,
 )
-from vde_dagster.lakehouse.writes import carry_out, completed
+from vde_dagster.lakehouse.writes import carry_out, completed, returned_columns, written_columns
 
 if TYPE_CHECKING:
     from pyiceberg.table import Table
@@ -65,6 +65,8 @@ class Stage:
         staging = self._staging
         if not staging.parts:
             raise EvaluationFailed("a unit of work without parts has nothing to stage")
+        returned = returned_columns(staging)
+        self._staging = replace(staging, columns=written_columns(staging))
         with ExitStack() as bound:
             for name, each in staging.beside.items():
                 bound.enter_context(self._view(name, input_frame(self._spark, self._catalog, each)))
@@ -76,7 +78,7 @@ class Stage:
                         self._catalog,
                         part.rows,
                         part.inputs,
-                        staging.columns,
+                        returned,
                         model=str(staging.target),
                     )
                 )
@@ -97,20 +99,19 @@ class Stage:
         schemas = [declared_schema(each.schema, staging.columns) for each in frames]
         branch = self._prepare(schemas, table)
         schema = self._spark.table(branch.table).schema
-        with closing(branch):
-            written = [
-                carry_out(branch, as_table(as_declared(frame, staging.columns), schema), part.write)
-                for frame, part in zip(frames, staging.parts, strict=True)
-            ]
-            audits = self._audit(branch, [each.rows for each in written])
-            if not any(each.stops for each in audits):
-                self._run(staging.after, branch.rows, "behind")
-            return Staged(
-                iceberg_snapshot_id=branch.head,
-                sums=tuple(each.sums for each in written),
-                columns=columns_of(schema),
-                audits=audits,
-            )
+        written = [
+            carry_out(branch, as_table(as_declared(frame, staging.columns), schema), part.write)
+            for frame, part in zip(frames, staging.parts, strict=True)
+        ]
+        audits = self._audit(branch, [each.rows for each in written])
+        if not any(each.stops for each in audits):
+            self._run(staging.after, branch.rows, "behind")
+        return Staged(
+            iceberg_snapshot_id=branch.head,
+            sums=tuple(each.sums for each in written),
+            columns=columns_of(schema),
+            audits=audits,
+        )
 
     def _prepare(self, schemas: Sequence[StructType], table: StructType | None) -> Branch:
         """Make the table or bring it up to date, and open the branch on it."""

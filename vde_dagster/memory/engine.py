@@ -178,9 +178,10 @@ class MemoryEngine:
             case SqlRows():
                 inputs = {name: self._input(each) for name, each in part.inputs.items()}
                 found = self._query(part.rows.sql, inputs)
-                if isinstance(part.write, KeepHistory):
-                    found = with_validity(found, part.write.history)
-                return found.declared(columns) if columns else found
+                if not isinstance(part.write, KeepHistory):
+                    return found.declared(columns) if columns else found
+                own = part.write.history.without_validity(columns)
+                return with_validity(found.declared(own) if own else found, part.write.history)
             case CsvRows():
                 declared = columns or seed_columns(part.rows.text)
                 return Frame(declared, seed_rows(part.rows.text, declared))

@@ -73,6 +73,7 @@ class Lake:
         at: datetime,
         storage: Storage = CLOSED,
         anew: bool = False,
+        declared: tuple[Column, ...] = (),
     ) -> Staged:
         """Look at sources, one after the other, in one unit of work, and publish."""
         table = self.catalog.table(self.key.table)
@@ -90,6 +91,7 @@ class Lake:
             ),
             storage=storage,
             anew=anew,
+            columns=declared,
         )
         staged = self.engine.stage(staging)
         assert staged.iceberg_snapshot_id is not None
@@ -286,13 +288,24 @@ def test_validity_has_the_names_and_types_that_were_asked_for_behind_own_partiti
         )
     )
     columns = ("id", "name", "updated_at")
+    own_columns = [Column(name=name, type=TYPES[name]) for name in columns]
     loads: list[list[Row]] = [
         [(1, "a", day(1)), (2, "b", day(1))],
         [(1, "A", day(2, 5)), (2, "b", day(1))],
         [(1, "A", day(2, 5))],
     ]
+    # A header declares columns with or without those that are added, or only these.
+    declared = (Column(name="id", type="bigint"), *own_columns[1:])
+    headers = [declared, (*declared, history.valid_from, history.valid_to), (history.valid_to,)]
     staged = [
-        lake.load(history, columns, source, at=day(number, 11), storage=storage)
+        lake.load(
+            history,
+            columns,
+            source,
+            at=day(number, 11),
+            storage=storage,
+            declared=headers[number - 1],
+        )
         for number, source in enumerate(loads, start=1)
     ]
 
@@ -307,7 +320,10 @@ def test_validity_has_the_names_and_types_that_were_asked_for_behind_own_partiti
             (2, "b", day(1), shown(epoch), shown(day(3, 11))),
         ]
     )
-    assert [(each.name, each.type) for each in staged[-1].columns[-2:]] == [
+    assert [(each.name, each.type) for each in staged[-1].columns] == [
+        ("id", "bigint"),
+        ("name", "string"),
+        ("updated_at", "timestamp"),
         ("began", time_type),
         ("ended", time_type),
     ]

@@ -12,6 +12,7 @@ from vde_dagster.core.work import (
     OverwriteIntervals,
     ReplacePartitions,
     ReplaceTable,
+    Staging,
     Write,
 )
 from vde_dagster.lakehouse.writes.history import keep_history, with_validity
@@ -23,6 +24,8 @@ from vde_dagster.lakehouse.writes.whole import append_rows, replace_table
 if TYPE_CHECKING:
     from pyspark.sql import DataFrame
 
+    from vde_dagster.core.dsha import Column
+    from vde_dagster.core.history import History
     from vde_dagster.lakehouse.branch import Branch
     from vde_dagster.lakehouse.writes.written import Written
 
@@ -30,6 +33,31 @@ if TYPE_CHECKING:
 def completed(frame: DataFrame, write: Write) -> DataFrame:
     """The rows of a query with the columns that the write adds to them."""
     return with_validity(frame, write.history) if isinstance(write, KeepHistory) else frame
+
+
+def returned_columns(staging: Staging) -> tuple[Column, ...]:
+    """The declared columns of the rows that a unit of work computes, before they are `completed`.
+
+    A model may declare the types of columns that its kind adds, and may leave these out.
+    """
+    columns = staging.columns
+    for history in _histories(staging):
+        columns = history.without_validity(columns)
+    return columns
+
+
+def written_columns(staging: Staging) -> tuple[Column, ...]:
+    """The declared columns of the rows that are written; empty where none are."""
+    columns = returned_columns(staging)
+    for history in _histories(staging) if columns else ():
+        columns = (*columns, history.valid_from, history.valid_to)
+    return columns
+
+
+def _histories(staging: Staging) -> tuple[History, ...]:
+    """The history that a unit of work keeps, if it keeps one."""
+    write = staging.parts[0].write
+    return (write.history,) if isinstance(write, KeepHistory) else ()
 
 
 def carry_out(  # noqa: PLR0911 - one line for each write
