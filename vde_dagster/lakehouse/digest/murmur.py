@@ -58,7 +58,7 @@ def murmur_sums(
         ]
     )
     found: dict[object, RowSum] = {}
-    for row in rows.mapInArrow(_travelling(murmur_batches.group_sums), result).collect():
+    for row in rows.mapInArrow(travelling(murmur_batches.group_sums), result).collect():
         each = RowSum(rows=row["rows"], sum=int.from_bytes(row["sum"], "little"))
         found[row["key"]] = found.get(row["key"], RowSum()) + each
     return found or ({None: RowSum()} if group is None else {})
@@ -71,13 +71,13 @@ def halves(frame: DataFrame) -> tuple[Column, Column]:
     with seed 0, read as a little-endian number.
     """
     function = F.arrow_udf(  # type: ignore[attr-defined] # it is public
-        _travelling(murmur_batches.halves), "struct<upper: bigint, lower: bigint>"
+        travelling(murmur_batches.halves), "struct<upper: bigint, lower: bigint>"
     )
     both = function(*_columns(frame))
     return both.getField("upper"), both.getField("lower")
 
 
-def _travelling(function: _Function) -> _Function:
+def travelling(function: _Function) -> _Function:
     """A function of `murmur_batches` that goes to the executors as code, not by its name."""
     for module in (murmur_batches, murmur_hash, murmur_rows):
         cloudpickle.register_pickle_by_value(module)  # type: ignore[no-untyped-call] # it has none
