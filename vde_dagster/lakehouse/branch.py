@@ -8,7 +8,7 @@ read from the table's metadata, not by a query.
 from __future__ import annotations
 
 from collections.abc import Callable, Iterator, Sequence
-from contextlib import ExitStack, contextmanager
+from contextlib import contextmanager
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Final
 
@@ -64,7 +64,6 @@ class Branch:
         self._name = branch_name(staging.work_id)
         self._load = load
         self._table = _identifiers(catalog, staging.target.table)
-        self._kept = ExitStack()
 
     @property
     def table(self) -> str:
@@ -164,12 +163,12 @@ class Branch:
         return changes.where(inserted).drop(CHANGE_TYPE)
 
     def keep(self, frame: DataFrame) -> DataFrame:
-        """A frame that is computed once, however often it is read, until the branch is closed."""
-        from pyspark import StorageLevel
+        """The rows of a frame, computed now and once, however often they are read.
 
-        kept = frame.persist(StorageLevel.MEMORY_AND_DISK)
-        self._kept.callback(kept.unpersist)
-        return kept
+        They are the same each time, also where the query would not return the same rows again:
+        statements take the result for deterministic. Spark lets go of them with the frame.
+        """
+        return frame.localCheckpoint(eager=True)
 
     @contextmanager
     def view(self, frame: DataFrame, name: str) -> Iterator[exp.Table]:
@@ -180,10 +179,6 @@ class Branch:
             yield exp.table_(full, quoted=True)
         finally:
             self.spark.catalog.dropTempView(full)
-
-    def close(self) -> None:
-        """Let go of what was kept. The branch itself stays for whoever publishes it."""
-        self._kept.close()
 
     def _recorded(self) -> _Recorded:
         metadata = self._load(self.staging.target.table).metadata
@@ -196,9 +191,7 @@ class Branch:
             int((summary[key] if summary is not None else None) or 0)
             for key in ("added-records", "deleted-records", "total-records")
         )
-        return _Recorded(
-            snapshot_id=snapshot.snapshot_id, added=added, removed=removed, total=rows
-        )
+        return _Recorded(snapshot_id=snapshot.snapshot_id, added=added, removed=removed, total=rows)
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
