@@ -8,8 +8,6 @@ from __future__ import annotations
 
 from vde_dagster.app.binding import Binding
 from vde_dagster.app.evaluate import (
-    Step,
-    carry_out,
     fill,
     traces_of_parts,
     writable,
@@ -25,6 +23,7 @@ from vde_dagster.app.reading import (
 )
 from vde_dagster.app.recovery import recover
 from vde_dagster.app.services import Services
+from vde_dagster.app.units_of_work import Step, carry_out
 from vde_dagster.core.errors import Refused
 from vde_dagster.core.graph import Node
 from vde_dagster.core.intervals import Interval, merge, subtract

@@ -14,11 +14,12 @@ from sqlglot import exp
 
 from vde_dagster import kinds
 from vde_dagster.app.binding import Binding
-from vde_dagster.app.evaluate import Step, carry_out, writable, writing
+from vde_dagster.app.evaluate import writable, writing
 from vde_dagster.app.evaluated import Evaluated
 from vde_dagster.app.reading import Reading, input_name, rendered, with_inputs
 from vde_dagster.app.recovery import recover
 from vde_dagster.app.services import Services
+from vde_dagster.app.units_of_work import Step, carry_out
 from vde_dagster.core.graph import Node
 from vde_dagster.core.intervals import Interval, subtract
 from vde_dagster.core.ledger import Standing, recorded_intervals

@@ -1,0 +1,323 @@
+"""One unit of work: intent, stage, publish, finalize (DESIGN.md section 4, rules R3 to R5)."""
+
+from __future__ import annotations
+
+from collections.abc import Container, Mapping, Sequence
+from dataclasses import dataclass, field, replace
+from typing import Final
+
+from vde_dagster.app.auditing import Audited, audits_for, record_audits
+from vde_dagster.app.binding import Binding
+from vde_dagster.app.cumulative import Turn
+from vde_dagster.app.evaluated import Evaluated
+from vde_dagster.app.heads import head_of
+from vde_dagster.app.reading import Reading
+from vde_dagster.app.recovery import book, give_up, publish
+from vde_dagster.app.reuse import (
+    Reuse,
+    Saved,
+    keeping,
+)
+from vde_dagster.app.services import Services
+from vde_dagster.app.statements import Beside, statements_of
+from vde_dagster.core.dsha import ALGORITHMS, total
+from vde_dagster.core.errors import EvaluationFailed
+from vde_dagster.core.graph import Node
+from vde_dagster.core.intervals import Interval
+from vde_dagster.core.late_data import HighWaterMark, Load
+from vde_dagster.core.ledger import (
+    LedgerChange,
+    LedgerEntry,
+    LedgerMismatch,
+    LedgerOperation,
+    Standing,
+    Trace,
+    apply_changes,
+)
+from vde_dagster.core.snapshot import VersionKey
+from vde_dagster.core.work import (
+    AppendToIntervals,
+    Intent,
+    Part,
+    Publication,
+    ReplaceTable,
+    Staged,
+    Staging,
+    Write,
+)
+from vde_dagster.kinds.storage import storage_of
+from vde_dagster.ports.catalog import TableMoved
+from vde_dagster.ports.state import Lease
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Step:
+    """One unit of work, ready to be staged. ``mark`` is the high-water mark after it.
+
+    ``standing`` is what its rows are worth, and ``reason`` why they are not the computed ones.
+    ``turns`` say of a sequential kind where each write is booked. ``traces`` are what the rows of
+    the intervals are computed from, ``reuse`` tells which intervals beside them are kept.
+    """
+
+    work_id: str
+    interval: Interval
+    readings: tuple[Reading, ...]
+    writes: tuple[Write, ...]
+    mark: HighWaterMark | None = None
+    session: Load | None = None
+    standing: Standing = Standing.COMPUTED
+    reason: str = ""
+    turns: tuple[Turn, ...] = ()
+    traces: Mapping[Interval, Trace] = field(default_factory=dict)
+    reuse: Reuse | None = None
+
+    @property
+    def anew(self) -> bool:
+        """Whether the table is made from nothing, by several writes."""
+        return bool(self.turns) and self.turns[0].operation is LedgerOperation.REPLACE_ALL
+
+
+def carry_out(
+    services: Services, binding: Binding, node: Node, step: Step, lease: Lease
+) -> Evaluated:
+    """Stage, publish and book one unit of work under a lease on its version.
+
+    Where the table's files were compacted meanwhile, it is done again on what is there (rule R4).
+
+    Raises:
+        ForeignWrite: Somebody else wrote to the version's table.
+        EvaluationFailed: The query failed; readers see what they saw before.
+    """
+    key = binding.key(node.name)
+    for left in reversed(range(_TRIES)):
+        base = head_of(services, key)
+        try:
+            return _carry_out(services, binding, node, step, base, lease=lease)
+        except TableMoved as error:
+            give_up(services, key, step.work_id, reason=str(error), lease=lease)
+            head_of(services, key)  # says so where it was no compaction
+            if not left:
+                raise
+            step = replace(step, work_id=services.ids.new())
+    raise AssertionError("the loop returns or raises")
+
+
+_TRIES: Final = 3
+
+
+def _carry_out(
+    services: Services,
+    binding: Binding,
+    node: Node,
+    step: Step,
+    base: int | None,
+    *,
+    lease: Lease,
+) -> Evaluated:
+    started = services.clock.now()
+    key = binding.key(node.name)
+    services.state.record_intent(
+        Intent(
+            work_id=step.work_id,
+            key=key,
+            environment=binding.environment,
+            intervals=(step.interval,),
+            inputs={
+                name: snapshot
+                for reading in step.readings
+                for name, snapshot in reading.pinned.items()
+            },
+            base=base,
+            execution_time=started,
+            session=step.session,
+        ),
+        lease=lease,
+    )
+    audited = audits_for(
+        services,
+        binding,
+        node,
+        interval=step.interval,
+        readings=step.readings,
+        execution_time=started,
+    )
+    beside = statements_of(
+        services,
+        binding,
+        node,
+        step.interval,
+        readings=step.readings,
+        execution_time=started,
+        work_id=step.work_id,
+    )
+    algorithm = _algorithm(services, key, step)
+    staging = _staging(
+        node, key, step, base=base, audited=audited, beside=beside, algorithm=algorithm
+    )
+    try:
+        staged = services.engine.stage(staging)
+    except EvaluationFailed as error:
+        give_up(services, key, step.work_id, reason=str(error), lease=lease)
+        raise
+    record_audits(services, key, step.work_id, staged.audits, lease=lease)
+    written = _changes(step, staged)
+    kept = step.reuse.kept if step.reuse is not None else {}
+    took = (services.clock.now() - started).total_seconds()
+    publication = Publication(
+        iceberg_snapshot_id=staged.iceberg_snapshot_id,
+        changes=(*_traced(written, step.traces, took), *keeping(kept)),
+        columns=staged.columns,
+        mark=step.mark,
+        algorithm=algorithm,
+    )
+    _check_bookable(services, key, step.work_id, publication, lease=lease)
+    services.state.record_staged(step.work_id, publication, lease=lease)
+    services.state.renew_lease(lease, ttl=services.lease_ttl)
+    publish(services, key, base, publication)
+    ledger = book(services, binding.environment, key, step.work_id, publication, lease=lease)
+    return Evaluated(
+        work_id=step.work_id,
+        key=key,
+        interval=step.interval,
+        rows=sum(change.rows.rows for change in written),
+        entries=_at(ledger, {*kept, *(change.interval for change in written)}),
+        iceberg_snapshot_id=publication.iceberg_snapshot_id,
+        seconds=(services.clock.now() - started).total_seconds(),
+        session=step.session,
+        saved=Saved.by(list(kept.values())) if kept else None,
+        reason=step.reuse.reason if step.reuse is not None else "",
+    )
+
+
+def _check_bookable(
+    services: Services, key: VersionKey, work_id: str, publication: Publication, *, lease: Lease
+) -> None:
+    """Refuse before publishing what could not be booked afterwards.
+
+    The lease is ours, so the ledger is the same when it is booked.
+    """
+    try:
+        apply_changes(
+            services.state.ledger([key]).get(key, ()),
+            publication.changes,
+            columns=publication.columns,
+            work_id=work_id,
+            iceberg_snapshot_id=publication.iceberg_snapshot_id,
+            algorithm=publication.algorithm,
+        )
+    except LedgerMismatch as error:
+        give_up(services, key, work_id, reason=str(error), lease=lease)
+        raise
+
+
+def _algorithm(services: Services, key: VersionKey, step: Step) -> str:
+    """What rows are hashed with: as those that stay, so that the table's sum is one; else as asked.
+
+    A version therefore changes its algorithm when all of its rows are replaced.
+    """
+    if step.anew or any(isinstance(write, ReplaceTable) for write in step.writes):
+        return services.algorithm
+    entries = services.state.ledger([key]).get(key, ())
+    known = [each.algorithm for each in entries if each.algorithm in ALGORITHMS]
+    return known[-1] if known else services.algorithm
+
+
+def _staging(
+    node: Node,
+    key: VersionKey,
+    step: Step,
+    *,
+    base: int | None,
+    audited: Audited,
+    beside: Beside,
+    algorithm: str,
+) -> Staging:
+    return Staging(
+        work_id=step.work_id,
+        target=key,
+        base=base,
+        parts=tuple(
+            Part(rows=reading.rows, inputs=reading.inputs, write=write)
+            for reading, write in zip(step.readings, step.writes, strict=True)
+        ),
+        columns=node.model.columns,
+        descriptions={
+            column.name: column.description for column in node.columns if column.description
+        },
+        anew=step.anew,
+        storage=storage_of(node),
+        comment=node.model.description,
+        audits=audited.audits,
+        audit_inputs=audited.inputs,
+        algorithm=algorithm,
+        returned=frozenset(column.name.lower() for column in node.columns),
+        before=beside.before,
+        after=beside.after,
+        beside=beside.inputs,
+        own_name=beside.own_name,
+        path=str(node.model.source.path),
+    )
+
+
+def _changes(step: Step, staged: Staged) -> tuple[LedgerChange, ...]:
+    """What the staged parts do to the ledger. Two parts may add to one interval; both count."""
+    if step.turns:
+        return _turns_changes(step, staged)
+    changes: list[LedgerChange] = []
+    for write, sums in zip(step.writes, staged.sums, strict=True):
+        operation = _operation(write)
+        changes += [
+            LedgerChange(
+                operation=operation,
+                interval=interval,
+                rows=rows,
+                standing=step.standing,
+                reason=step.reason,
+            )
+            for interval, rows in sorted(sums.items())
+            if operation is not LedgerOperation.ADD or rows.rows
+        ]
+    return tuple(changes)
+
+
+def _traced(
+    changes: Sequence[LedgerChange], traces: Mapping[Interval, Trace], seconds: float
+) -> list[LedgerChange]:
+    """Changes with what their rows were computed from, each with its share of the time."""
+    share = seconds / max(len(changes), 1)
+    return [
+        replace(each, trace=replace(traces[each.interval], seconds=share))
+        if each.interval in traces
+        else each
+        for each in changes
+    ]
+
+
+def _turns_changes(step: Step, staged: Staged) -> tuple[LedgerChange, ...]:
+    """By what each turn changed the table's sum, booked where the turn says."""
+    return tuple(
+        LedgerChange(operation=turn.operation, interval=turn.booked, rows=total(sums.values()))
+        for turn, sums in zip(step.turns, staged.sums, strict=True)
+    )
+
+
+def _operation(write: Write) -> LedgerOperation:
+    """How a write that stands by itself meets the ledger."""
+    match write:
+        case ReplaceTable():
+            return LedgerOperation.REPLACE_ALL
+        case AppendToIntervals():
+            return LedgerOperation.ADD
+        case _:
+            return LedgerOperation.REPLACE
+
+
+def entries_of(
+    ledger: Sequence[LedgerEntry], changes: Sequence[LedgerChange]
+) -> tuple[LedgerEntry, ...]:
+    """The entries of the intervals that changes have set."""
+    return _at(ledger, {change.interval for change in changes})
+
+
+def _at(ledger: Sequence[LedgerEntry], intervals: Container[Interval]) -> tuple[LedgerEntry, ...]:
+    return tuple(entry for entry in ledger if entry.interval in intervals)
