@@ -43,6 +43,7 @@ from vde_dagster.core.stages import (
     opening_of,
     stages_of,
 )
+from vde_dagster.kinds.rules import ALWAYS
 from vde_dagster.ports.state import Lease
 
 Report = Callable[[Evaluated], None]
@@ -131,8 +132,10 @@ class Applying:
                 self._outdate(stage)
             case EvolveTables(changes=changes):
                 evolve_tables(self.services, self.binding, changes)
-            case Backfill() | MakeView():
+            case Backfill():
                 yield from self._fill(self.changes[stage.model])
+            case MakeView():
+                yield from self._make_view(self.changes[stage.model])
             case EmptyBackfill():
                 yield from self._record_empty(stage)
             case Promote():
@@ -211,6 +214,12 @@ class Applying:
                 yield from evaluate_range(
                     self.services, self.binding, change.name, batch, within=within
                 )
+
+    def _make_view(self, change: ModelChange) -> Iterator[Evaluated]:
+        """Make a physical view that is not recorded, or that somebody dropped."""
+        table = self.binding.key(change.name).table
+        if self._left(change) or not self.services.catalog.present([table]):
+            yield from evaluate_range(self.services, self.binding, change.name, ALWAYS)
 
     def _left(self, change: ModelChange) -> tuple[Interval, ...]:
         """What of a plan's intervals is to be evaluated still: missing, or marked as outdated."""

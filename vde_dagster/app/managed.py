@@ -29,14 +29,14 @@ from vde_dagster.kinds.rules import ALWAYS
 class Freshness:
     """Whether a MANAGED table is to be made anew, and why, for people.
 
-    ``last_work`` is the unit of work that made it last; None where nobody knows it. ``changed`` are
-    the models and sources that it reads and that have other rows since.
+    ``changed`` are the models and sources that it reads and that have other rows since. ``token``
+    stands for the last result and for these rows: it is another one once either changes.
     """
 
     name: ModelName
     is_stale: bool
     reason: str
-    last_work: str | None = None
+    token: str = ""
     changed: tuple[ModelName, ...] = ()
 
 
@@ -75,12 +75,13 @@ def refresh_managed(
 def _freshness(services: Services, binding: Binding, node: Node, work_id: str) -> Freshness:
     work = services.state.work(work_id)
     if work is None or work.finished_at is None:
-        return Freshness(name=node.name, is_stale=True, reason="nobody knows when it was made")
+        reason = "nobody knows when it was made"
+        return Freshness(name=node.name, is_stale=True, reason=reason, token=work_id)
     fresh_until = work.finished_at + target_lag(node.model)
     if services.clock.now() < fresh_until:
         reason = f"its target lag lasts until {_told(fresh_until)}"
-        return Freshness(name=node.name, is_stale=False, reason=reason, last_work=work_id)
-    changed = tuple(_changed(services, binding, work.intent.inputs))
+        return Freshness(name=node.name, is_stale=False, reason=reason, token=work_id)
+    changed = dict(_changed(services, binding, work.intent.inputs))
     if changed:
         reason = f"{', '.join(map(str, changed))} changed since {_told(work.finished_at)}"
     else:
@@ -89,19 +90,23 @@ def _freshness(services: Services, binding: Binding, node: Node, work_id: str) -
         name=node.name,
         is_stale=bool(changed),
         reason=reason,
-        last_work=work_id,
-        changed=changed,
+        token=":".join([work_id, *map(str, changed.values())]),
+        changed=tuple(changed),
     )
 
 
 def _changed(
     services: Services, binding: Binding, read: Mapping[ModelName, int | None]
-) -> Iterator[ModelName]:
-    """Which of the tables that were read have other rows now; a compaction changes none."""
+) -> Iterator[tuple[ModelName, int | None]]:
+    """Which of the tables that were read have other rows now, and the Iceberg snapshot of these.
+
+    A compaction changes none.
+    """
     known = {name: at for name, at in read.items() if name in binding.graph}
     for name, now in pin(services, binding, sorted(known), {}).items():
-        if _rows_at(services, now, now.iceberg_snapshot_id) != _rows_at(services, now, known[name]):
-            yield name
+        rows = _rows_at(services, now, now.iceberg_snapshot_id)
+        if rows != _rows_at(services, now, known[name]):
+            yield name, rows
 
 
 def _rows_at(services: Services, table: AsOf, snapshot_id: int | None) -> int | None:

@@ -19,6 +19,7 @@ from vde_dagster.app.workload import (
 from vde_dagster.core.gaps import find_gaps
 from vde_dagster.core.graph import Graph, sources
 from vde_dagster.core.intervals import Interval
+from vde_dagster.core.kind import View
 from vde_dagster.core.ledger import LedgerEntry
 from vde_dagster.core.mixed_graph import MixedGraph, mixed_graph
 from vde_dagster.core.names import PRODUCTION, ModelName
@@ -66,7 +67,8 @@ def plan_environment(
     ledger = services.state.ledger(
         dict.fromkeys(each.key for each in (*snapshots.values(), *basis.snapshots.values()))
     )
-    holdings = holdings_of(services, environment, snapshots, ledger)
+    held = _without_lost_views(services, graph, snapshots, ledger)
+    holdings = holdings_of(services, environment, snapshots, held)
     capped = _capped(graph, holdings.writes, holdings.computed)
     horizons = _horizons(services, graph, now, capped=capped)
     found = _findings(services, basis, graph, holdings, _Moment(now=now, horizons=horizons))
@@ -205,6 +207,20 @@ def holdings_of(
         owners=owned,
         writes=frozenset(name for name in snapshots if may_write(environment, owned.get(name))),
     )
+
+
+def _without_lost_views(
+    services: Services,
+    graph: Graph,
+    snapshots: Mapping[ModelName, ModelSnapshot],
+    ledger: Mapping[VersionKey, tuple[LedgerEntry, ...]],
+) -> Mapping[VersionKey, tuple[LedgerEntry, ...]]:
+    """The ledger without physical views that somebody dropped, so that they are made again."""
+    keys = [snapshots[node.name].key for node in graph if isinstance(node.model.kind, View)]
+    made = {key.table: key for key in keys if ledger.get(key)}
+    there = services.catalog.present(made)
+    lost = {key for table, key in made.items() if table not in there}
+    return {key: entries for key, entries in ledger.items() if key not in lost} if lost else ledger
 
 
 def _current(services: Services, own: Environment | None) -> Current:

@@ -69,6 +69,9 @@ COMMANDS: Final = {
     "verify": Listed(
         module="vde_dagster.cli.verify", summary="Compare the rows in storage with their D-SHAs."
     ),
+    "refresh": Listed(
+        module="vde_dagster.cli.refresh", summary="Make MANAGED tables anew that are not fresh."
+    ),
     "ui": Listed(module="vde_dagster.cli.ui", summary="Serve the project in Dagster's UI."),
     "jars": Listed(module="vde_dagster.cli.jars", summary="Resolve Spark's jars and print them."),
 }

@@ -114,6 +114,10 @@ class IcebergCatalog:
         """The views among these names that `swap_views` made."""
         return self._sql_views().views(names)
 
+    def present(self, names: Collection[TableName]) -> Collection[TableName]:
+        """Those of these names at which a table or a view stands, whoever made it."""
+        return self._sql_views().present(names)
+
     def taken(self, names: Collection[TableName]) -> Collection[TableName]:
         """Those of these names at which something stands that `swap_views` did not make."""
         return self._sql_views().taken(names)

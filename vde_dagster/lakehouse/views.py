@@ -82,6 +82,10 @@ class SqlViews:
                 found[name] = ViewDefinition(name=name, target=target, columns=columns)
         return found
 
+    def present(self, names: Collection[TableName]) -> frozenset[TableName]:
+        """Those of these names at which a table or a view stands; no file is read for it."""
+        return frozenset(self._entries([*names])) if names else frozenset()
+
     def taken(self, names: Collection[TableName]) -> tuple[TableName, ...]:
         """Those of these names at which a table stands, or a view of somebody else's."""
         entries = self._entries([*names])

@@ -123,6 +123,12 @@ class MemoryCatalog:
         with self.lock:
             return {name: self._views[name] for name in names if name in self._views}
 
+    def present(self, names: Collection[TableName]) -> frozenset[TableName]:
+        """Those of these names at which a table or a view stands, whoever made it."""
+        with self.lock:
+            there = self.tables.keys() | self.queries.keys() | self._views.keys()
+            return frozenset(names) & there
+
     def taken(self, names: Collection[TableName]) -> tuple[TableName, ...]:
         """Those of these names at which something stands that `swap_views` did not make."""
         with self.lock:

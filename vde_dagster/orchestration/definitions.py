@@ -14,6 +14,7 @@ from vde_dagster.orchestration.home import check_home
 from vde_dagster.orchestration.io_manager import VdeIcebergIOManager
 from vde_dagster.orchestration.jobs import build_catch_up_job
 from vde_dagster.orchestration.location import open_location
+from vde_dagster.orchestration.managed import build_managed_sensor
 from vde_dagster.orchestration.pyspark_resource import VdePySparkResource
 from vde_dagster.orchestration.sensors import build_late_data_sensor
 from vde_dagster.orchestration.translator import VdeTranslator
@@ -62,10 +63,11 @@ def _definitions(
     location = open_location(project, environment_name(environment), translator)
     job = build_catch_up_job(location)
     sensor = build_late_data_sensor(location, job)
+    sensors = [each for each in (sensor, build_managed_sensor(location)) if each is not None]
     return dg.Definitions(
         assets=build_assets(location),
         jobs=[job] if sensor is not None else [],
-        sensors=[sensor] if sensor is not None else [],
+        sensors=sensors,
         resources={
             IO_MANAGER: VdeIcebergIOManager(location),
             "pyspark": VdePySparkResource(project_folder=str(project.configuration.folder)),

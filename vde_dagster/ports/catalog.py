@@ -71,6 +71,10 @@ class Catalog(Protocol):
         """The views among these names that `swap_views` made."""
         ...
 
+    def present(self, names: Collection[TableName]) -> Collection[TableName]:
+        """Those of these names at which a table or a view stands, whoever made it."""
+        ...
+
     def taken(self, names: Collection[TableName]) -> Collection[TableName]:
         """Those of these names at which something stands that `swap_views` did not make."""
         ...

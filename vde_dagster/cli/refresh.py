@@ -1,0 +1,65 @@
+"""`vde refresh`: MANAGED tables that are older than their target lag are made anew."""
+
+from __future__ import annotations
+
+from pathlib import Path
+from typing import TYPE_CHECKING
+
+import click
+
+from vde_dagster.cli import options
+from vde_dagster.cli.printing import print_json
+from vde_dagster.core.errors import Refused
+
+if TYPE_CHECKING:
+    from vde_dagster.app.evaluated import Evaluated
+    from vde_dagster.app.managed import Freshness
+
+
+@click.command("refresh", short_help="Make MANAGED tables anew that are not fresh any more.")
+@click.option("--explain", is_flag=True, help="Only say what would be made anew, and why.")
+@options.ENVIRONMENT
+@options.FORMAT
+@options.PROJECT
+@options.WITH_DEBUG
+def command(*, explain: bool, environment: str, output: str, folder: Path) -> None:
+    """Make every MANAGED table anew whose target lag is over and whose inputs changed since.
+
+    What is fresh is found from the state and from Iceberg metadata: no Spark is started for it.
+    """
+    from vde_dagster.app.binding import bind_environment
+    from vde_dagster.app.managed import managed_tables, refresh_managed
+    from vde_dagster.app.world import VdeProject
+
+    services = VdeProject.load(folder).services
+    binding = bind_environment(services, environment)
+    if binding is None:
+        raise Refused(f"there is no environment {environment}; `vde environments` lists them.")
+    facts: list[dict[str, object]] = []
+    looked = ((each, None) for each in managed_tables(services, binding))
+    for found, made in looked if explain else refresh_managed(services, binding):
+        facts.append(_facts(found, made))
+        if output == "text":
+            click.echo(_line(found, made))
+    if output == "json":
+        print_json({"environment": environment, "explain": explain, "tables": facts})
+    elif not facts:
+        click.echo(f"{environment} has no MANAGED table that was made.")
+
+
+def _line(found: Freshness, made: Evaluated | None) -> str:
+    if made is not None:
+        return f"{found.name}: made anew, {made.rows:,} rows, since {found.reason}"
+    state = "would be made anew, since" if found.is_stale else "is fresh:"
+    return f"{found.name} {state} {found.reason}"
+
+
+def _facts(found: Freshness, made: Evaluated | None) -> dict[str, object]:
+    return {
+        "model": str(found.name),
+        "stale": found.is_stale,
+        "reason": found.reason,
+        "changed": [str(each) for each in found.changed],
+        "rows": made.rows if made is not None else None,
+        "work_id": made.work_id if made is not None else None,
+    }
