@@ -38,7 +38,8 @@ def applying(plan: Plan) -> Iterator[Report]:
         task = bar.add_task("starting Spark", total=work_units(plan))
 
         def report(done: Evaluated) -> None:
-            bar.update(task, advance=len(done.entries), description=str(done.key.model))
+            told = f"{done.key.model}{' (reused)' if done.reused else ''}"
+            bar.update(task, advance=len(done.entries), description=told)
 
         yield report
 
@@ -49,4 +50,12 @@ def _line(done: Evaluated) -> str:
         facts["start"] = format_instant(done.interval.start).replace(" ", "T")
         facts["end"] = format_instant(done.interval.end).replace(" ", "T")
     facts |= {"intervals": len(done.entries), "rows": done.rows, "seconds": f"{done.seconds:.1f}"}
-    return "built " + " ".join(f"{key}={value}" for key, value in facts.items())
+    if done.saved is not None:
+        saved = done.saved
+        facts |= {
+            "kept": saved.intervals,
+            "saved_rows": saved.rows,
+            "saved_seconds": f"{saved.seconds:.1f}",
+        }
+    told = "reused" if done.reused else "built"
+    return f"{told} " + " ".join(f"{key}={value}" for key, value in facts.items())

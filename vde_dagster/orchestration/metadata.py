@@ -27,6 +27,8 @@ PROVENANCE: Final = ("dagster/input_data_version/", "dagster/input_event_pointer
 ENVIRONMENT: Final = "vde/env"
 PLAN: Final = "vde/plan"
 CATCH_UP: Final = "vde/catchup"
+FORCE: Final = "vde/force"
+"""The tag of a run that computes what it names, whatever has changed (rule R2)."""
 
 Keys = Mapping[ModelName, dg.AssetKey]
 Metadata = dict[str, Any]
@@ -80,11 +82,19 @@ def _held(node: Node, entries: Sequence[LedgerEntry]) -> Metadata:
 
 
 def work_metadata(done: Sequence[Evaluated]) -> Metadata:
-    """What units of work tell beside what they wrote: time, and late rows with their evidence."""
+    """What units of work tell beside what they wrote: time, what was kept and why, late rows."""
     metadata: Metadata = {
         "vde/seconds": round(sum(each.seconds for each in done), 3),
         "vde/rows_written": sum(each.rows for each in done),
+        "vde/reused": bool(done) and all(each.reused for each in done),
     }
+    if reasons := "; ".join(dict.fromkeys(each.reason for each in done if each.reason)):
+        metadata["vde/reason"] = reasons
+    saved = [each.saved for each in done if each.saved is not None]
+    if saved:
+        metadata["vde/saved_intervals"] = sum(each.intervals for each in saved)
+        metadata["vde/saved_rows"] = sum(each.rows for each in saved)
+        metadata["vde/saved_seconds"] = round(sum(each.seconds for each in saved), 3)
     for each in done:
         if each.session is not None:
             metadata |= session_metadata(each.session)
