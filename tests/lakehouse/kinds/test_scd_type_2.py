@@ -98,6 +98,14 @@ class Lake:
         self.catalog.publish(self.key.table, base=staging.base, staged=staged.iceberg_snapshot_id)
         return staged
 
+    def stage(self, history: History, sql: str) -> Staged:
+        """Look at what a query returns, and do not publish."""
+        write = KeepHistory(interval=days(0), history=history, execution_time=day(1))
+        part = Part(rows=SqlRows(sql=sql), inputs={}, write=write)
+        return self.engine.stage(
+            Staging(work_id=uuid.uuid4().hex, target=key(), base=None, parts=(part,))
+        )
+
     def rows(self) -> list[Row]:
         _, found = self.engine.fetch(f"SELECT * FROM {self.key.table}", limit=10_000)
         return [tuple(each) for each in found]
@@ -242,6 +250,17 @@ def some_rows(chance: random.Random) -> list[Row]:
         for number in range(25)
         for key in chance.sample([None, 1, 2], chance.randint(0, 3))
     ]
+
+
+def test_columns_whose_values_spark_does_not_compare_are_told(
+    spark_lake_of_histories: Lake,
+) -> None:
+    lake = spark_lake_of_histories
+    history = replace(COLUMN, compared=("*",))
+    maps = "SELECT 1 AS id, MAP('a', 1) AS tags, ARRAY(NAMED_STRUCT('x', MAP(1, 2))) AS deep"
+    with pytest.raises(EvaluationFailed, match=r"values of tags \(map<string,int>\), deep \(arr"):
+        lake.stage(history, maps)
+    lake.stage(replace(history, compared=("name",)), f"{maps}, 'a' AS name")
 
 
 def test_a_history_that_is_restated_begins_anew(lake: Lake) -> None:

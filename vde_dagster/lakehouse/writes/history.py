@@ -6,11 +6,12 @@ the open rows and those that were closed just now; files of older history are ne
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Iterable, Iterator
 from contextlib import contextmanager
 from typing import TYPE_CHECKING, Final
 
 from pyspark.sql import functions as F  # noqa: N812 - the name that Spark's documentation uses
+from pyspark.sql.types import ArrayType, MapType, StructType, VariantType
 from sqlglot import exp
 
 from vde_dagster.core.errors import EvaluationFailed
@@ -30,6 +31,7 @@ from vde_dagster.lakehouse.writes.written import Written, changed_sum
 
 if TYPE_CHECKING:
     from pyspark.sql import DataFrame
+    from pyspark.sql.types import DataType
 
     from vde_dagster.lakehouse.branch import Branch
 
@@ -57,9 +59,14 @@ def keep_history(branch: Branch, frame: DataFrame, write: KeepHistory) -> Writte
         write: How the history is kept, and when it was asked for.
 
     Raises:
-        EvaluationFailed: Two rows of the source have one key; the text names some keys.
+        EvaluationFailed: Two rows of the source have one key; the text names some keys. Or a column
+            to compare is of a type whose values Spark does not compare.
     """
     before, history = branch.head, write.history
+    own = _own_columns(frame, history)
+    known = branch.staging.returned
+    returned = [each for each in own if each.lower() in known] if known else own
+    _refuse_incomparable(frame, history.compared_among(returned))
     is_open = F.expr(open_rows(history).sql("spark"))
     held = branch.rows()
     with (
@@ -67,15 +74,13 @@ def keep_history(branch: Branch, frame: DataFrame, write: KeepHistory) -> Writte
         branch.view(held.where(is_open), "open") as still_open,
         branch.view(held.where(~is_open), "closed") as closed,
     ):
-        own = _own_columns(frame, history)
-        returned = branch.staging.returned
         statement = written_rows(
             history,
             own,
             Sides(source=source.name, open=still_open.name, closed=closed.name),
             execution_time=write.execution_time,
             is_first=branch.held == 0,
-            returned=[each for each in own if each.lower() in returned] if returned else None,
+            returned=returned,
         )
         rows = branch.spark.sql(statement.sql("spark"))
         with _naming_shared_keys(branch, history, source):
@@ -85,6 +90,33 @@ def keep_history(branch: Branch, frame: DataFrame, write: KeepHistory) -> Writte
         rows=branch.inserted_since(before),
         sums={write.interval: changed_sum(branch, before)},
     )
+
+
+def _refuse_incomparable(frame: DataFrame, columns: Iterable[str]) -> None:
+    compared = {name.lower() for name in columns}
+    found = [
+        f"{each.name} ({each.dataType.simpleString()})"
+        for each in frame.schema.fields
+        if each.name.lower() in compared and not _is_comparable(each.dataType)
+    ]
+    if found:
+        raise EvaluationFailed(
+            f"Spark does not compare values of {', '.join(found)}, so it cannot be told whether "
+            "they changed. Name other columns in `columns`, or compare a text, as in "
+            "to_json(a_column) AS a_text"
+        )
+
+
+def _is_comparable(of: DataType) -> bool:
+    match of:
+        case MapType() | VariantType():
+            return False
+        case ArrayType():
+            return _is_comparable(of.elementType)
+        case StructType():
+            return all(_is_comparable(each.dataType) for each in of.fields)
+        case _:
+            return True
 
 
 def _own_columns(frame: DataFrame, history: History) -> list[str]:
