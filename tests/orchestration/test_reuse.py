@@ -1,0 +1,159 @@
+"""Steps that are reused start no Spark session, and say so to Dagster."""
+
+# No `from __future__ import annotations`: Dagster reads the annotation of `context` as an object.
+from typing import TYPE_CHECKING
+
+import dagster as dg
+import pytest
+
+from tests.orchestration.test_assets import events, failure, materialize
+from vde_dagster.app.apply import evaluate_range
+from vde_dagster.app.binding import bind_environment
+from vde_dagster.app.catch_up import catch_up
+from vde_dagster.app.heads import ForeignWrite
+from vde_dagster.app.world import VdeProject
+from vde_dagster.core.intervals import IntervalUnit
+from vde_dagster.core.ledger import LedgerEntry
+from vde_dagster.core.names import ModelName
+from vde_dagster.orchestration.definitions import project_definitions
+from vde_dagster.orchestration.metadata import FORCE
+
+if TYPE_CHECKING:
+    from tests.orchestration.conftest import Sample
+
+pytestmark = pytest.mark.spark
+
+EVENTS, DAILY, TOTAL = (
+    ModelName("staging", "events"),
+    ModelName("mart", "daily"),
+    ModelName("mart", "total"),
+)
+
+
+def held(sample: "Sample", name: ModelName) -> tuple[LedgerEntry, ...]:
+    services = sample.project().services
+    binding = bind_environment(services, "prod")
+    assert binding is not None
+    return services.state.ledger([binding.key(name)])[binding.key(name)]
+
+
+def step(
+    sample: "Sample",
+    instance: dg.DagsterInstance,
+    key: str,
+    partition: str | None = None,
+    *,
+    force: bool = False,
+) -> tuple[VdeProject, dg.AssetMaterialization]:
+    """One step in what a new process would open, and what it told."""
+    project = sample.project()
+    definitions = project_definitions(project, "prod")
+    if force:
+        job = definitions.resolve_implicit_global_asset_job_def()
+        done = job.execute_in_process(
+            instance=instance,
+            asset_selection=[dg.AssetKey(key.split("/"))],
+            tags={FORCE: "true"},
+        )
+        assert done.success
+    else:
+        materialize(definitions, instance, key, partition)
+    return project, events(instance, key)[partition]
+
+
+@pytest.fixture
+def cut_off(sample: "Sample") -> "Sample":
+    """A day that leaves out events without an amount, and all of it in one row."""
+    path = sample.folder / "models/mart/daily.sql"
+    path.write_text(path.read_text().replace("@end_dt", "@end_dt AND doubled > 0"))
+    sample.write(
+        "models/mart/total.sql",
+        "MODEL (name mart.total, kind FULL);\nSELECT SUM(events) AS events FROM mart.daily",
+    )
+    sample.apply()
+    return sample
+
+
+def test_a_reused_step_starts_no_spark_and_tells_what_it_saved(
+    cut_off: "Sample", instance: dg.DagsterInstance
+) -> None:
+    sample = cut_off
+    before = {name: held(sample, name) for name in (DAILY, TOTAL)}
+    for key, partition, name in (
+        ("mart/daily", "2024-01-01", DAILY),
+        ("mart/total", None, TOTAL),
+    ):
+        project, told = step(sample, instance, key, partition)
+        assert not project.engine.started
+        (entry,) = held(sample, name)
+        assert (entry,) == before[name]
+        assert (told.tags or {})["dagster/data_version"] == entry.digest
+        assert told.metadata["vde/reused"].value is True
+        assert "has changed" in str(told.metadata["vde/reason"].value)
+        assert told.metadata["vde/saved_rows"].value == 1
+        assert entry.trace is not None
+        assert told.metadata["vde/saved_seconds"].value == pytest.approx(
+            entry.trace.seconds, abs=0.001
+        )
+        assert told.metadata["vde/rows"].value == 1
+    project, told = step(sample, instance, "mart/people")
+    assert not project.engine.started
+    assert told.metadata["vde/reused"].value is True
+
+    # A late event changes an hour, and not the day: what follows the day need not be computed.
+    sample.land((100, 3.25, 0), until=24)
+    project = sample.project()
+    binding = bind_environment(project.services, "prod")
+    assert binding is not None
+    catch_up(project.services, binding, EVENTS)
+    project, told = step(sample, instance, "mart/daily", "2024-01-01")
+    assert project.engine.started
+    assert told.metadata["vde/reused"].value is False
+    assert told.metadata["vde/reason"].value == "what it reads of staging.events has changed"
+    (day,) = held(sample, DAILY)
+    assert day.digest == before[DAILY][0].digest
+    project, told = step(sample, instance, "mart/total")
+    assert not project.engine.started
+    assert held(sample, TOTAL) == before[TOTAL]
+
+    project, told = step(sample, instance, "mart/total", force=True)
+    assert project.engine.started
+    assert told.metadata["vde/reused"].value is False
+    assert held(sample, TOTAL)[0].digest == before[TOTAL][0].digest
+    assert held(sample, TOTAL)[0].work_id != before[TOTAL][0].work_id
+
+
+def test_r4_a_compacted_table_is_written_on_and_a_foreign_write_is_told(
+    cut_off: "Sample", instance: dg.DagsterInstance
+) -> None:
+    sample = cut_off
+    (before,) = held(sample, DAILY)
+    project = sample.project()
+    binding = bind_environment(project.services, "prod")
+    assert binding is not None
+    table = binding.key(DAILY).table
+    project.open_spark()
+    sample.spark.sql(
+        f"CALL {sample.catalog}.system.rewrite_data_files("
+        f"table => '{table}', options => map('rewrite-all', 'true'))"
+    )
+    state = project.services.catalog.table(table)
+    assert state is not None
+    assert state.iceberg_snapshot_id != before.iceberg_snapshot_id, "it was compacted"
+    day = IntervalUnit.DAY.widen(before.interval)
+    (kept,) = evaluate_range(project.services, binding, DAILY, day)
+    (made,) = evaluate_range(project.services, binding, DAILY, day, force=True)
+    assert (kept.reused, made.reused) == (True, False)
+    assert held(sample, DAILY)[0].digest == before.digest
+
+    sample.spark.sql(f"INSERT INTO {sample.catalog}.{table} SELECT * FROM {sample.catalog}.{table}")
+    with pytest.raises(ForeignWrite, match=f"CALL {sample.catalog}.system.rollback_to_snapshot"):
+        evaluate_range(project.services, binding, DAILY, day)
+    definitions = sample.definitions()
+    failed = materialize(definitions, instance, "mart/daily", "2024-01-01", fails=True)
+    assert "somebody else wrote to it" in failure(failed)
+    booked = made.iceberg_snapshot_id
+    undo = f"CALL {sample.catalog}.system.rollback_to_snapshot('{table}', {booked})"
+    sample.spark.sql(undo)
+    (again,) = evaluate_range(project.services, binding, DAILY, day)
+    assert again.reused
