@@ -10,6 +10,7 @@ from __future__ import annotations
 from collections.abc import Sequence
 from dataclasses import dataclass
 from datetime import datetime
+from typing import NoReturn
 
 from vde_dagster.core.errors import Refused
 from vde_dagster.core.intervals import Interval, subtract
@@ -45,17 +46,46 @@ def turns(
     Raises:
         Refused: The interval is held already, or lies before what is held.
     """
-    again = [each.interval for each in entries if each.standing is not Standing.COMPUTED]
-    if again:
+    if _is_made_anew(entries):
         every = [interval, *(each.interval for each in entries)]
         whole = Interval(min(each.start for each in every), max(each.end for each in every))
-        parts = batches(model, [whole])
-        first, *rest = parts
+        first, *rest = batches(model, [whole])
         return (
             Turn(evaluated=first, booked=first, operation=LedgerOperation.REPLACE_ALL),
             *(Turn(evaluated=e, booked=e, operation=LedgerOperation.REPLACE) for e in rest),
         )
     return (_next_turn(model, entries, interval, environment),)
+
+
+def ranges_in_turn(
+    model: Model,
+    entries: Sequence[LedgerEntry],
+    missing: Sequence[Interval],
+    *,
+    environment: str,
+) -> tuple[Interval, ...]:
+    """What to evaluate, one after the other, so that a version holds all that is missing.
+
+    Args:
+        model: A model of a sequential kind.
+        entries: What its version holds, sorted by interval.
+        missing: What it lacks of what is due.
+        environment: For the advice of a refusal.
+
+    Raises:
+        Refused: Nothing is missing, and something is held.
+    """
+    if not missing and entries:
+        held = Interval(entries[0].interval.start, entries[-1].interval.end)
+        _refuse_again(model, held, environment)
+    if missing and _is_made_anew(entries):
+        return (Interval(missing[0].start, missing[-1].end),)
+    return batches(model, missing)
+
+
+def _is_made_anew(entries: Sequence[LedgerEntry]) -> bool:
+    """Whether rows that are held have to go, which takes all others with them."""
+    return any(each.standing is not Standing.COMPUTED for each in entries)
 
 
 def _next_turn(
@@ -94,12 +124,15 @@ def _refuse_beyond_lookback(
 ) -> None:
     kind = model.kind
     lookback = kind.lookback if isinstance(kind, IncrementalByUniqueKey) else 0
-    if model.unit.shifted(until, -lookback) <= start and lookback:
-        return
+    if not lookback or start < model.unit.shifted(until, -lookback):
+        _refuse_again(model, Interval(start, until), environment)
+
+
+def _refuse_again(model: Model, interval: Interval, environment: str) -> NoReturn:
     raise Refused(
-        f"{model.name} holds {Interval(start, until)} already, and {kind.keyword} is loaded once "
-        f"for each interval: its rows follow from what the table held before. Nothing was "
-        f"written. {_advice(model, environment)}"
+        f"{model.name} holds {interval} already, and {model.kind.keyword} is loaded once for each "
+        f"interval: its rows follow from what the table held before. Nothing was written. "
+        f"{_advice(model, environment)}"
     )
 
 

@@ -10,6 +10,7 @@ from typing import Final
 from vde_dagster import kinds
 from vde_dagster.app.apply import evaluate_range, finish, reserved, store_plan
 from vde_dagster.app.binding import Binding, bind_environment
+from vde_dagster.app.cumulative import ranges_in_turn
 from vde_dagster.app.evaluated import Evaluated
 from vde_dagster.app.leases import environment_resource, held
 from vde_dagster.app.planning import may_write, plan_environment
@@ -30,12 +31,22 @@ _PAUSES: Final = (0.5, 1.0, 2.0, 4.0, 8.0)
 
 @dataclass(kw_only=True)
 class Evaluation:
-    """What an asset's body asks of the IO manager, and what it did."""
+    """What an asset's body asks of the IO manager, and what it did.
+
+    ``ranges`` are evaluated one after the other, each in a unit of work of its own. With ``force``
+    they are computed, whatever has changed (rule R2).
+    """
 
     binding: Binding
     node: Node
-    interval: Interval
+    ranges: tuple[Interval, ...]
+    force: bool = False
     done: tuple[Evaluated, ...] = field(default=())
+
+    @property
+    def interval(self) -> Interval:
+        """The time from the first range to the last."""
+        return Interval(self.ranges[0].start, self.ranges[-1].end)
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -49,7 +60,7 @@ class OwnersResult:
 
 
 def decide(
-    location: Location, name: ModelName, partitions: Sequence[str]
+    location: Location, name: ModelName, partitions: Sequence[str], *, force: bool = False
 ) -> Evaluation | OwnersResult:
     """What a step does. Writes nothing and starts no Spark.
 
@@ -57,6 +68,7 @@ def decide(
         location: As it was loaded.
         name: The model.
         partitions: The keys of the run; none for a model without partitions.
+        force: Whether the run asks to compute what it names, whatever has changed.
 
     Raises:
         Refused: The environment does not run the loaded version any more, nothing was planned for
@@ -75,12 +87,12 @@ def decide(
             owner=owner,
             entries=_computed(node, owner, entries, wanted),
         )
-    interval = (
-        contiguous(node.model.unit, partitions)
+    ranges = (
+        (contiguous(node.model.unit, partitions),)
         if is_partitioned(node)
         else _whole(services, binding, node)
     )
-    return Evaluation(binding=binding, node=node, interval=interval)
+    return Evaluation(binding=binding, node=node, ranges=ranges, force=force)
 
 
 def current_binding(location: Location, name: ModelName) -> Binding:
@@ -118,9 +130,10 @@ def carry_out(location: Location, evaluation: Evaluation) -> None:
     """Evaluate, publish, book, and let the environment's view show it."""
     services = location.project.services
     store_followed(location)
-    evaluation.done = evaluate_range(
-        services, evaluation.binding, evaluation.node.name, evaluation.interval
-    )
+    for each in evaluation.ranges:
+        evaluation.done += evaluate_range(
+            services, evaluation.binding, evaluation.node.name, each, force=evaluation.force
+        )
     show_result(location, evaluation.node.name)
 
 
@@ -175,17 +188,31 @@ def _outstanding(location: Location) -> Plan | None:
     return plan if (shown.revision if shown is not None else 0) == plan.base_revision else None
 
 
-def _whole(services: Services, binding: Binding, node: Node) -> Interval:
-    """What an evaluation of a model without partitions covers: all that is due."""
+def _whole(services: Services, binding: Binding, node: Node) -> tuple[Interval, ...]:
+    """What an evaluation of a model without partitions covers.
+
+    Of what is made as a whole it is all that is due, at once. Of what builds on itself it is what
+    it does not hold yet, in batches.
+
+    Raises:
+        Refused: Nothing is due, or all that is due is held by a model that builds on itself.
+    """
+    model = node.model
     plan = plan_environment(services, binding.graph, binding.environment)
     (change,) = (each for each in plan.changes if each.name == node.name)
-    wanted = kinds.of(node.model).missing(node.model, (), change.complete_to or node.model.start)
+    rules = kinds.of(model)
+    if rules.is_sequential:
+        key = binding.key(node.name)
+        entries = services.state.ledger([key]).get(key, ())
+        wanted = ranges_in_turn(model, entries, change.missing, environment=binding.environment)
+    else:
+        wanted = rules.missing(model, (), change.complete_to or model.start)[:1]
     if not wanted:
         raise Refused(
             f"{node.name} is not due: nothing that it reads is complete for a whole "
-            f"{node.model.unit.value} yet. Load its sources first."
+            f"{model.unit.value} yet. Load its sources first."
         )
-    return wanted[0]
+    return wanted
 
 
 def _computed(

@@ -34,7 +34,8 @@ def test_a_full_table_holds_the_rows_of_its_last_evaluation(worlds: Worlds) -> N
 def test_unmanaged_rows_are_added_whatever_is_there(worlds: Worlds) -> None:
     table = worlds.table(ITEMS, field("name"))
     a, b = [(1, "a"), (2, "b"), (2, "b")], [(1, "a")]
-    changes, files = [], set[str]()
+    changes: list[RowSum] = []
+    files: set[str] = set()
     for number, rows in enumerate([a, [], b, a]):
         changes += table.write(rows, AppendRows(interval=days(number))).sums[0].values()
         if table.iceberg:

@@ -52,8 +52,8 @@ def literal(value: object, kind: str) -> str:
         case None:
             return f"CAST(NULL AS {kind})"
         case datetime():
-            text = value.astimezone(UTC).replace(tzinfo=None) if value.tzinfo else value
-            return f"CAST('{text.isoformat(sep=' ')}' AS {kind})"
+            instant = value.astimezone(UTC).replace(tzinfo=None) if value.tzinfo else value
+            return f"CAST('{instant.isoformat(sep=' ')}' AS {kind})"
         case bool():
             return str(value)
         case int():

@@ -1,0 +1,58 @@
+"""A model that builds on itself has no partitions: a run loads what is missing, in batches."""
+
+from __future__ import annotations
+
+from datetime import timedelta
+from typing import TYPE_CHECKING
+
+import dagster as dg
+import pytest
+
+from tests.orchestration.test_assets import failure, materialize
+from vde_dagster.app.binding import bind_environment
+from vde_dagster.core.names import ModelName
+
+if TYPE_CHECKING:
+    from tests.orchestration.conftest import Sample
+
+pytestmark = pytest.mark.spark
+
+LATEST = """\
+MODEL (
+  name mart.latest,
+  kind INCREMENTAL_BY_UNIQUE_KEY (unique_key id, batch_size 12),
+  cron '@hourly'
+);
+SELECT CAST(id % 3 AS INT) AS id, MAX(amount) AS amount FROM raw.events
+WHERE happened BETWEEN @start_dt AND @end_dt GROUP BY id % 3
+"""
+
+
+def booked(sample: Sample) -> list[int]:
+    """The hours of each interval that is held."""
+    services = sample.project().services
+    binding = bind_environment(services, "prod")
+    assert binding is not None
+    key = binding.key(ModelName("mart", "latest"))
+    held = [each.interval for each in services.state.ledger([key])[key]]
+    return [(each.end - each.start) // timedelta(hours=1) for each in held]
+
+
+def test_a_run_loads_what_is_missing_and_nothing_that_is_held(
+    sample: Sample, instance: dg.DagsterInstance
+) -> None:
+    sample.apply()
+    sample.write("models/mart/latest.sql", LATEST)
+    sample.apply()
+    assert booked(sample) == [12, 12]
+    assert sample.rows("mart.latest") == [(0, 31), (1, 32), (2, 33)]
+
+    definitions = sample.definitions()
+    told = failure(materialize(definitions, instance, "mart/latest", fails=True))
+    assert "`vde plan prod --restate-model mart.latest`" in told
+    assert booked(sample) == [12, 12]
+
+    sample.land(*[(hour, hour + 0.5, 10 + hour) for hour in range(24, 40)], until=40)
+    materialize(definitions, instance, "mart/latest")
+    assert booked(sample) == [12, 12, 12, 4]
+    assert sample.rows("mart.latest") == [(0, 49), (1, 47), (2, 48)]
