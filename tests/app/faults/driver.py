@@ -1,10 +1,12 @@
 """A process of its own that evaluates a project: ``python -m tests.app.faults.driver FOLDER JOB``.
 
 ``JOB`` is JSON. ``{"then": "run"}`` plans, applies and verifies, and prints what was found.
+``{"then": "read"}`` reads all models in Spark, says how many rows each has, waits for a line, and
+does so again until the line is ``run``.
 ``{"then": "kill" or "stop", "parked": {model: point}, "writing": model}`` holds the first day of
 these models, brings each of them to a point of its second day, and the last one into its write;
 then the process kills or stops itself. A process that was stopped goes on with all of them when it
-is woken, and prints how each ended.
+is woken, and prints how each ended. With ``"wait"`` it says ``ready`` and waits for a line.
 """
 
 from __future__ import annotations
@@ -36,6 +38,7 @@ from vde_dagster.core.names import ModelName
 
 TTL: Final = timedelta(seconds=2)
 POINTS: Final = {
+    "audited": ("state", "record_audits", False),
     "staged": ("state", "record_staged", False),
     "recorded": ("catalog", "publish", False),
     "published": ("catalog", "publish", True),
@@ -160,15 +163,20 @@ def _data_files(folder: Path) -> set[Path]:
     return set(folder.glob("data/**/*.parquet"))
 
 
-def fail(project: VdeProject, then: str, parked: Mapping[str, str], writing: str) -> object:
+def fail(project: VdeProject, then: str, parked: Mapping[str, str], writing: str = "") -> object:
     plan = plan_environment(project.services, project.files.graph, "prod")
     store_plan(project.services, plan)
     faulty = Faulty(project, bind_plan(plan))
     services, _ = faulty.services()
-    for name in (*parked, writing):
+    for name in filter(None, (*parked, writing)):
         faulty.evaluate(services, name, DAYS[0])
     for name, point in parked.items():
         faulty.come_to(name, point)
+    if then == "wait":
+        say("ready")
+        sys.stdin.readline()
+        faulty.go_on()
+        return {"ended": faulty.ended}
     gate = faulty.come_into_write(writing)
     if then == "kill":
         os.kill(os.getpid(), signal.SIGKILL)
@@ -190,12 +198,41 @@ def run(project: VdeProject) -> object:
     return {"verified": verified, "left": [str(each.name) for each in again.backfills]}
 
 
+def read(project: VdeProject) -> object:
+    """What a session of its own sees, each time that it is asked."""
+    plan = plan_environment(project.services, project.files.graph, "prod")
+    binding, session = bind_plan(plan), project.open_spark()
+    catalog = project.configuration.catalog.name
+    line = ""
+    while line.strip() != "run":
+        kept = [node.name for node in plan.graph if node.name.schema == "kept"]
+        tables = {name.name: binding.table(name) for name in kept}
+        counts = {
+            name: session.table(f"{catalog}.{table.namespace}.{table.name}").count()
+            for name, table in tables.items()
+        }
+        say(json.dumps(counts))
+        line = sys.stdin.readline()
+    session.stop()
+    return run(VdeProject.load(project.configuration.folder))
+
+
+def say(text: str) -> None:
+    print(text, flush=True)
+
+
 def main() -> None:
     folder, job = sys.argv[1], json.loads(sys.argv[2])
     project = VdeProject.load(folder)
     then = job.pop("then")
-    found = run(project) if then == "run" else fail(project, then, **job)
-    print(json.dumps(found), flush=True)
+    match then:
+        case "run":
+            found = run(project)
+        case "read":
+            found = read(project)
+        case _:
+            found = fail(project, then, **job)
+    say(json.dumps(found))
 
 
 if __name__ == "__main__":

@@ -32,6 +32,12 @@ KINDS: Final = {
         _BY_BUCKET,
         _OF_THE_INTERVAL,
     ),
+    "history": (
+        "SCD_TYPE_2_BY_TIME (unique_key bucket, updated_at_name at)",
+        "",
+        f"{_BY_ID}, at AS at",
+        _OF_THE_INTERVAL,
+    ),
     "full": ("FULL", "", _EVENTS, "WHERE at <= @end_dt"),
 }
 
@@ -60,9 +66,14 @@ def model(kind: str, name: str = "", *, copies: int = 1, more: str = "") -> str:
 
 def rows_after_two_days(kind: str, copies: int = 1) -> str:
     """DuckDB's query of what a model holds after two days; ``events`` has ``day``, too."""
-    columns = KINDS[kind][2].replace("at,", '"at",')  # a keyword in DuckDB
+    columns = KINDS[kind][2].replace("at AS at", '"at"').replace(", at,", ', "at",')  # a keyword
     copied = f"SELECT *, unnest(range(IF(amount = {COPIED}, {copies}, 1))) + 1 AS copy FROM events"
     every = f"SELECT {columns.replace('COPY', 'copy')}, day FROM ({copied})"
+    if kind == "history":
+        return (
+            'SELECT bucket, amount, "at", IF(day = 0, TIMESTAMPTZ \'1970-01-01\', "at"),'
+            f' LEAD("at") OVER (PARTITION BY bucket ORDER BY "at") FROM ({every})'
+        )
     last = (
         ""
         if kind not in ("unique_key", "by_partition")

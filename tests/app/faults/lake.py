@@ -72,16 +72,20 @@ class Lake:
     @classmethod
     def make(cls, folder: Path, models: Mapping[str, Kept]) -> Lake:
         """Write the project's files and land its source."""
-        texts = {"vde.yaml": CONFIGURATION, "external_models.yaml": SOURCES} | {
-            f"models/{name}.sql": model(each.kind, name, copies=each.copies, more=each.more)
-            for name, each in models.items()
-        }
-        for path, text in texts.items():
-            (folder / path).parent.mkdir(parents=True, exist_ok=True)
-            (folder / path).write_text(text, encoding="utf-8")
+        (folder / "models").mkdir()
+        (folder / "vde.yaml").write_text(CONFIGURATION, encoding="utf-8")
+        (folder / "external_models.yaml").write_text(SOURCES, encoding="utf-8")
         lake = cls(folder, models)
+        lake.write({name: each.more for name, each in models.items()})
         lake._land()
         return lake
+
+    def write(self, more: Mapping[str, str]) -> None:
+        """Write the models with these further properties."""
+        for name, properties in more.items():
+            kept = self.models[name]
+            text = model(kept.kind, name, copies=kept.copies, more=properties)
+            (self.folder / "models" / f"{name}.sql").write_text(text, encoding="utf-8")
 
     def _land(self) -> None:
         catalog = self.project.iceberg_catalog()
@@ -111,9 +115,9 @@ class Lake:
         target = self.key(name).table
         return self.project.iceberg_catalog().load_table((target.namespace, target.name))
 
-    def rows(self, name: str) -> pa.Table:
-        """What readers of ``main`` see."""
-        return self.table(name).scan().to_arrow()
+    def rows(self, name: str, branch: str = "main") -> pa.Table:
+        """What readers of a branch see."""
+        return self.table(name).scan().use_ref(branch).to_arrow()
 
     def refs(self, name: str) -> set[str]:
         return set(self.table(name).metadata.refs)

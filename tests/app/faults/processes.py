@@ -32,6 +32,7 @@ class Driver:
             process = subprocess.Popen(
                 [sys.executable, "-m", "tests.app.faults.driver", str(folder), json.dumps(job)],
                 cwd=_ROOT,
+                stdin=subprocess.PIPE,
                 stdout=subprocess.PIPE,
                 stderr=errors,
                 text=True,
@@ -61,6 +62,18 @@ class Driver:
 
     def wake(self) -> None:
         os.killpg(self.process.pid, signal.SIGCONT)
+
+    def line(self) -> str:
+        """The next thing that the process says; it ends at the latest with its job."""
+        assert self.process.stdout is not None
+        found = self.process.stdout.readline().strip()
+        assert found, self.said()
+        return found
+
+    def tell(self, line: str) -> None:
+        assert self.process.stdin is not None
+        self.process.stdin.write(f"{line}\n")
+        self.process.stdin.flush()
 
     def outcome(self) -> Mapping[str, Any]:
         """What the process prints at its end."""
