@@ -14,6 +14,7 @@ from vde_dagster.orchestration.location import Location
 from vde_dagster.orchestration.metadata import (
     CODE_VERSION,
     DATA_VERSION,
+    FORCE,
     PROVENANCE,
     USER_PROVIDED,
     data_version,
@@ -68,7 +69,8 @@ def _body(location: Location, name: ModelName) -> Callable[..., Iterator[object]
     def evaluate(context: dg.AssetExecutionContext) -> Iterator[object]:
         partitions = _partitions(context)
         with failures():
-            decided = decide(location, name, partitions)
+            force = context.run.tags.get(FORCE, "").lower() == "true"
+            decided = decide(location, name, partitions, force=force)
         if isinstance(decided, OwnersResult):
             with failures():
                 show_result(location, name)
