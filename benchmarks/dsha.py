@@ -109,9 +109,11 @@ def main(settings: Settings) -> None:
     """Print a line for each way to a digest."""
     steps: dict[str, list[Step]] = {name: [] for name in VARIANTS}
     with _lake(settings.folder / "dsha", settings.rows) as lake:
-        # The first round is not counted: Java compiles what it runs often.
+        # The first round is not counted: Java compiles what it runs often. Every second one runs
+        # backward, so that nothing always follows the same.
         for number in range(settings.rounds + 1):
-            for name, run in VARIANTS.items():
+            order = list(VARIANTS.items())[:: -1 if number % 2 else 1]
+            for name, run in order:
                 step = _measured(lake, run)
                 if number:
                     steps[name].append(step)
@@ -120,7 +122,7 @@ def main(settings: Settings) -> None:
         [name, _median(found, "CPU"), _median(found, "wall"), _more(found, base)]
         for name, found in steps.items()
     ]
-    print(f"writing {settings.rows:,} rows of {len(_COLUMNS)} columns: seconds, medians; ")
+    print(f"writing {settings.rows:,} rows of {len(_COLUMNS)} columns: seconds, medians;")
     print(f"more CPU than without a digest: the median of {settings.rounds} pairs")
     print_table(["", "CPU", "wall", "more CPU"], rows)
 
