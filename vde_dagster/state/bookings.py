@@ -55,10 +55,9 @@ def heads(connection: Connection, keys: Iterable[VersionKey]) -> dict[VersionKey
             .group_by(_work.c.model, _work.c.version)
         )
         for row in connection.execute(select(_work).where(_work.c.number.in_(last))):
-            publication = codec.decode_publication(row.publication_json)
-            if publication.iceberg_snapshot_id is not None:
-                key = VersionKey(codec.decode_model(row.model), row.version)
-                found[key] = publication.iceberg_snapshot_id
+            published = codec.decode_published(row.publication_json)
+            if published is not None:
+                found[VersionKey(codec.decode_model(row.model), row.version)] = published
     return found
 
 

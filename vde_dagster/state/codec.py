@@ -45,8 +45,9 @@ def encode_model(name: ModelName) -> str:
     return str(name)
 
 
+@lru_cache(maxsize=4096)
 def decode_model(text: str) -> ModelName:
-    """The name that was encoded; it was checked when it was made."""
+    """The name that was encoded; it was checked when it was made. A ledger repeats its names."""
     *catalog, schema, name = text.split(".")
     return ModelName(schema, name, *catalog)
 
@@ -158,6 +159,12 @@ def encode_publication(publication: Publication) -> str:
             "algorithm": publication.algorithm,
         }
     )
+
+
+def decode_published(text: str) -> int | None:
+    """The Iceberg snapshot of a publication, without all that it changes."""
+    found: int | None = json.loads(text)["iceberg_snapshot_id"]
+    return found
 
 
 def decode_publication(text: str) -> Publication:
