@@ -55,6 +55,23 @@ def given(what, *others, **named):
 """
 SEED: Final = "id,name,at\n1,a,2024-01-01\n2,'b',\n3,\"c,d\",2024-02-29\n"
 READER: Final = "MODEL (name m.reader, kind FULL); SELECT * FROM m.x"
+PLAIN: Final = "AUDIT (name plain); SELECT * FROM @this_model WHERE id < 0"
+AUDITS: Final = "audits/a.sql"
+AUDIT_FILES: Final = (
+    "AUDIT (name above, defaults (bound := 5, names := (id, 1)));\nSELECT * FROM @this_model WHERE @column > @bound",
+    "AUDIT (name above, dialect duckdb, blocking false);\nWITH c AS (SELECT id::TEXT AS t FROM @this_model) SELECT t FROM c WHERE @EACH((1, 2), x -> x) > @column",
+    "AUDIT (name above);\nSELECT o.* FROM @this_model AS o JOIN raw.orders AS p ON o.id = p.id WHERE p.ts < @end_dt AND @column = 1;\n\nAUDIT (name other, description 'it''s'); SELECT 1 AS x",
+    "-- a\nAUDIT (name above, defaults (column = id)); /* b */ SELECT * FROM @this_model WHERE id IN (SELECT id FROM raw.orders) OR @column IS NULL",
+)
+AUDIT_CALLS: Final = (
+    "above (column := id)", "above_non_blocking (column := id + 1)", "plain (blocking := false)", "number_of_rows",
+    "not_null (columns := (id, shop), condition := id > @start_epoch)", "accepted_values (column := shop, is_in := ('a', 'b'))",
+    "accepted_range (column := amount, min_v := 0, inclusive := false)", "forall (criteria := (id > 0, shop <> ''))",
+    "match_regex_pattern_list (column := shop, patterns := ('^a', 'b$'))", "unique_combination_of_columns (columns := (id, shop))",
+    "z_score (column := amount, threshold := 3)", "sequential_values (column := ts, interval := INTERVAL '1' DAY)",
+    "mutually_exclusive_ranges (lower_bound_column := id, upper_bound_column := amount, partition_by := (shop))",
+    "source_to_target_count (source := raw.orders, time_column := ts, tolerance := 0.1)",
+)  # fmt: skip
 PROJECT: Final[Files] = {
     name: text.encode()
     for name, text in {
@@ -63,6 +80,7 @@ PROJECT: Final[Files] = {
         "macros/m.py": MACROS,
         "seeds/s.csv": SEED,
         "models/m/reader.sql": READER,
+        "audits/plain.sql": PLAIN,
     }.items()
 }
 
@@ -230,6 +248,13 @@ def model_text(kind: str, properties: Sequence[str], query: str) -> str:
     return f"MODEL (\n  {written}\n);\n{'' if kind.startswith('SEED') else query}"
 
 
+AUDITED_MODELS: Final = st.builds(
+    lambda calls, behind: (
+        f"MODEL (name m.x, kind FULL, audits (\n  {', '.join(calls)}\n));\n{QUERY};\n{behind}"
+    ),
+    st.lists(st.sampled_from(AUDIT_CALLS), min_size=1, max_size=3),
+    st.sampled_from(("", "AUDIT (name beside); SELECT * FROM @this_model WHERE id = 1", ";")),
+)
 GOOD_MODELS: Final = st.builds(
     model_text,
     st.sampled_from(KINDS),

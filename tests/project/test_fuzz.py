@@ -16,6 +16,9 @@ from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 
 from tests.project.fuzzed_files import (
+    AUDIT_FILES,
+    AUDITED_MODELS,
+    AUDITS,
     BLOCKS,
     CONFIGURATIONS,
     EXTERNALS,
@@ -34,6 +37,8 @@ from tests.project.fuzzed_files import (
     mutations,
     python_model,
 )
+from vde_dagster.core.audits.binding import audits_of
+from vde_dagster.core.audits.queries import counting, failing_rows
 from vde_dagster.core.errors import EvaluationFailed, ProjectInvalid, Refused
 from vde_dagster.core.fingerprint import data_parts, metadata_parts
 from vde_dagster.core.graph import Graph, Node
@@ -42,6 +47,7 @@ from vde_dagster.core.names import ModelName, TableName
 from vde_dagster.core.render_model import reads_of, render_model
 from vde_dagster.core.seed_rows import seed_rows
 from vde_dagster.core.sql.macros import TimeRange
+from vde_dagster.core.sql.rendering import spark_text, with_own_names
 from vde_dagster.project.formatting.models import format_model
 from vde_dagster.project.loading import ProjectFiles, load_project
 
@@ -100,6 +106,11 @@ def check_rendered(graph: Graph, node: Node) -> None:
                 assert each.sql(dialect="spark")
     with suppress(Refused):
         reads_of(graph, node.name)
+    with suppress(Refused):
+        audits = audits_of(graph, node.name, DAY)
+        for audit in audits:
+            assert failing_rows(audit).sql(dialect="spark")
+        assert not audits or spark_text(with_own_names(counting(audits).query))
     if isinstance(node.model.body, SeedRows):
         with suppress(EvaluationFailed):
             seed_rows(node.model.body.text, node.columns)
@@ -153,6 +164,11 @@ PROJECTS: dict[str, st.SearchStrategy[Files]] = {
         GOOD_MODELS,
     ),
     "seeds": st.builds(lambda data, model: {"seeds/s.csv": data, SQL: model}, SEEDS, SEED_MODELS),
+    "audits": st.builds(
+        lambda data, model: {AUDITS: data, SQL: model},
+        mutations(st.sampled_from(AUDIT_FILES)),
+        AUDITED_MODELS.map(str.encode) | mutations(AUDITED_MODELS),
+    ),
     "macros": MACRO_MODELS.map(lambda each: {SQL: each}),
 }
 SHORT, LONG = 60, 5000
