@@ -81,7 +81,7 @@ def make_view(
         services.state.record_staged(work_id, publication, lease=lease)
         entries = book(services, binding.environment, key, work_id, publication, lease=lease)
     return Evaluated(
-        work_id=work_id,
+        work_id=entries[-1].work_id,
         key=key,
         interval=ALWAYS,
         rows=0,
