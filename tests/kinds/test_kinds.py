@@ -9,9 +9,13 @@ from pathlib import Path
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
+from sqlglot import exp, parse_one
 
 from vde_dagster import kinds
+from vde_dagster.core.dsha import Column
 from vde_dagster.core.errors import Place
+from vde_dagster.core.fingerprint import Fingerprint
+from vde_dagster.core.graph import Node
 from vde_dagster.core.intervals import Interval, IntervalUnit, covers
 from vde_dagster.core.kind import (
     Embedded,
@@ -30,7 +34,15 @@ from vde_dagster.core.kind import (
 )
 from vde_dagster.core.model import Model, ModelSource
 from vde_dagster.core.names import ModelName
-from vde_dagster.core.work import OverwriteIntervals, ReplaceTable, TimeAxisSpec
+from vde_dagster.core.work import (
+    AppendRows,
+    MergeRows,
+    OverwriteIntervals,
+    ReplacePartitions,
+    ReplaceTable,
+    TimeAxisSpec,
+    Write,
+)
 from vde_dagster.kinds.rules import ALWAYS
 
 START = datetime(2024, 2, 28, tzinfo=UTC)
@@ -127,17 +139,50 @@ def test_after_evaluating_what_is_missing_nothing_is(
     assert whole <= START or covers([*known, *found], Interval(START, whole))
 
 
-def test_what_a_kind_writes() -> None:
-    one = days(0, 1)
-    for kind, expected in (
-        (INCREMENTAL, OverwriteIntervals(intervals=(one,), axis=AXIS)),
-        (Full(), ReplaceTable(interval=one)),
+def node(kind: Kind) -> Node:
+    columns = (Column(name="ts", type="timestamp"),)
+    return Node(
+        model=model(kind),
+        canonical=None,
+        columns=columns,
+        fingerprint=Fingerprint(data="", parent_data="", metadata="", parent_metadata=""),
+    )
+
+
+@pytest.mark.parametrize(
+    "kind,expected",
+    [
+        (INCREMENTAL, OverwriteIntervals(intervals=(days(0, 1),), axis=AXIS)),
+        (UNIQUE_KEY, MergeRows(interval=days(0, 1), key=("id",))),
+        (IncrementalByPartition(), ReplacePartitions(interval=days(0, 1))),
+        (IncrementalUnmanaged(), AppendRows(interval=days(0, 1))),
+        (Full(), ReplaceTable(interval=days(0, 1))),
         (Seed(path="s.csv"), ReplaceTable(interval=ALWAYS)),
         (View(), ReplaceTable(interval=ALWAYS)),
-    ):
-        assert kinds.of(model(kind)).write(model(kind), one, AXIS) == expected
+    ],
+)
+def test_what_a_kind_writes(kind: Kind, expected: Write) -> None:
+    assert kinds.of(model(kind)).write(node(kind), days(0, 1), NOW) == expected
+
+
+def test_time_macros_of_a_merge_stand_for_the_interval() -> None:
+    condition = parse_one("target.day >= @start_ds", dialect="spark")
+    clause = parse_one(
+        "MERGE INTO t USING s ON TRUE WHEN MATCHED AND source.day > @end_ds THEN DELETE"
+    )
+    clauses = tuple(clause.find_all(exp.When))
+    kind = replace(UNIQUE_KEY, merge_filter=condition, when_matched=clauses)
+    write = kinds.of(model(kind)).write(node(kind), days(0, 2), NOW)
+    assert isinstance(write, MergeRows)
+    assert write.merge_filter is not None
+    assert write.merge_filter.sql("spark") == "target.day >= '2024-02-28'"
+    (found,) = write.when_matched
+    assert found.sql("spark") == "WHEN MATCHED AND source.day > '2024-02-29' THEN DELETE"
+
+
+def test_nothing_is_written_to_a_source() -> None:
     with pytest.raises(ValueError, match="never written"):
-        kinds.of(model(External())).write(model(External()), one, None)
+        kinds.of(model(External())).write(node(External()), days(0, 1), NOW)
 
 
 @pytest.mark.parametrize(

@@ -1,14 +1,19 @@
 """INCREMENTAL_BY_UNIQUE_KEY: what a model may say, sentence by sentence.
 
-What happens to rows is tested when the kind is evaluated.
+What happens to rows is tested in `tests.lakehouse.kinds.test_by_unique_key`.
 """
 
 from __future__ import annotations
 
+from datetime import date
+
 import pytest
 from sqlglot import exp
 
+from tests.app.memory_world import MemoryWorld
 from tests.kinds.sentences.projects import (
+    built,
+    fill,
     graph_of,
     inputs_of,
     instant,
@@ -19,6 +24,7 @@ from tests.kinds.sentences.projects import (
     rows_of,
     span,
     sql_of,
+    table_of,
 )
 from vde_dagster import kinds
 from vde_dagster.core.errors import ProjectInvalid
@@ -135,6 +141,31 @@ def test_the_first_load_of_the_example_reads_from_its_start_to_the_last_day() ->
     found = sql_of(EXAMPLE, start="2020-01-01", end="2024-10-31")
     assert "BETWEEN CAST('2020-01-01' AS DATE) AND CAST('2024-10-30' AS DATE)" in found
     assert found.count("WHERE") == 1  # rows belong to no interval, so nothing is filtered behind
+
+
+def a_source() -> MemoryWorld:
+    world = MemoryWorld()
+    days = [date(2019, 12, 31), date(2020, 1, 1), date(2023, 12, 31), date(2024, 1, 1)]
+    fill(world, "raw.rows", [(n, 10 * n, "x", "y", day) for n, day in enumerate(days)])
+    return world
+
+
+def test_the_first_load_of_the_example_makes_the_whole_table() -> None:
+    world = a_source()
+    assert built(world, EXAMPLE) == [(str(NAME), span("2020-01-01", "2024-01-01"))]
+    rows = [(1, 10, date(2020, 1, 1)), (2, 20, date(2023, 12, 31))]
+    assert world.rows(str(NAME)) == rows
+    assert built(world, EXAMPLE, environment="dev") == []
+    assert world.rows(f"{NAME.schema}__dev.{NAME.name}") == rows
+
+
+def test_each_column_is_cast_to_its_declared_type() -> None:
+    world = a_source()
+    declared = "columns (id int, item_id double, event_date date),\n  start '2020"
+    built(world, EXAMPLE.replace("start '2020", declared))
+    table = world.catalog.table(table_of(world, str(NAME)))
+    assert table is not None
+    assert [each.type for each in table.columns] == ["int", "double", "date"]
 
 
 # When a key is there already

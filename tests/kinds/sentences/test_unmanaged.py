@@ -1,6 +1,6 @@
 """INCREMENTAL_UNMANAGED: what a model may say, sentence by sentence.
 
-What happens to rows is tested when the kind is evaluated.
+What happens to rows is tested in `tests.lakehouse.kinds.test_whole_tables`.
 """
 
 from __future__ import annotations
