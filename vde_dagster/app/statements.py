@@ -117,8 +117,8 @@ def _read(statements: Sequence[exp.Expr] | chain[exp.Expr], binding: Binding) ->
 
 def _text(statement: exp.Expr, targets: Mapping[ModelName, TableName]) -> str:
     """A statement that reads these tables and views; the tables that it writes keep their names."""
-    if isinstance(statement, exp.Command):
-        return statement.sql("spark")
+    if isinstance(statement, exp.Command | exp.Set):
+        return statement.sql("spark")  # the name of a setting is no identifier
     written = [model_name_of(table) for table in written_tables(statement)]
     # It rewrites a tree of any kind, and keeps its root.
     replaced = replace_tables(

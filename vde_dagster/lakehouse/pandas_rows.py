@@ -86,6 +86,8 @@ def _positions(result: pd.DataFrame, columns: tuple[Column, ...], *, place: str)
 def _array(series: pd.Series[Any], wanted: pa.DataType) -> pa.Array:
     import pandas as pd
 
+    if series.isna().all():  # pandas gives a column without values a type that means nothing
+        return pa.nulls(len(series), wanted)
     if isinstance(series.dtype, pd.CategoricalDtype):
         series = series.astype(object)
     if pa.types.is_timestamp(wanted) and pd.api.types.is_datetime64_any_dtype(series.dtype):

@@ -1,0 +1,158 @@
+"""A lake of its own for each test, on the one Spark session: a namespace, an engine, a catalog."""
+
+from __future__ import annotations
+
+import uuid
+from collections.abc import Mapping
+from dataclasses import dataclass
+from datetime import UTC, datetime
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+import pytest
+
+from tests.app.memory_world import DEFAULTS
+from vde_dagster.app.services import Services
+from vde_dagster.core.errors import Place
+from vde_dagster.core.graph import Graph, build_graph
+from vde_dagster.core.intervals import EPOCH, Interval
+from vde_dagster.core.model import ModelSource
+from vde_dagster.core.names import ModelName, TableName
+from vde_dagster.core.snapshot import VersionKey
+from vde_dagster.core.work import Part, ReplaceTable, Rows, SqlRows, Staged, Staging, Write
+from vde_dagster.memory.clock import ManualClock
+from vde_dagster.memory.ids import CountingIds
+from vde_dagster.memory.state import MemoryState
+from vde_dagster.project.model_files import external_source, read_model
+
+if TYPE_CHECKING:
+    from pyiceberg.catalog import Catalog as PyIcebergCatalog
+    from pyiceberg.table import Table
+    from pyspark.sql import SparkSession
+
+    from tests.conftest import SparkLake
+    from vde_dagster.lakehouse.iceberg_catalog import IcebergCatalog
+    from vde_dagster.lakehouse.spark_engine import SparkEngine
+
+NOW = datetime(2024, 1, 3, tzinfo=UTC)
+DAY = Interval(datetime(2024, 1, 1, tzinfo=UTC), datetime(2024, 1, 2, tzinfo=UTC))
+WHOLE = ReplaceTable(interval=Interval(EPOCH, NOW))
+
+
+@dataclass(kw_only=True)
+class Lake:
+    """The adapters of one test. ``schema`` is a name that no other test has."""
+
+    spark: SparkSession
+    iceberg: PyIcebergCatalog
+    catalog: IcebergCatalog
+    engine: SparkEngine
+    schema: str
+
+    def __post_init__(self) -> None:
+        self.clock = ManualClock(NOW)
+        self.state = MemoryState(self.clock)
+        self.ids = CountingIds()
+
+    @property
+    def key(self) -> VersionKey:
+        """A version of a model that is written without a project."""
+        return VersionKey(ModelName(self.schema, "alone"), "0" * 32)
+
+    def staging(self, *rows: Rows | str, write: Write = WHOLE, **more: Any) -> Staging:
+        """A unit of work on that version's table as it is now; a text is a query."""
+        state = self.catalog.table(self.key.table)
+        parts = tuple(
+            Part(rows=SqlRows(sql=each) if isinstance(each, str) else each, inputs={}, write=write)
+            for each in rows
+        )
+        return Staging(
+            work_id=uuid.uuid4().hex,
+            target=self.key,
+            base=state.iceberg_snapshot_id if state is not None else None,
+            parts=parts,
+            **more,
+        )
+
+    def publish(self, *rows: Rows | str, **more: Any) -> Staged:
+        """Stage one unit of work, and publish it."""
+        staging = self.staging(*rows, **more)
+        staged = self.engine.stage(staging)
+        assert staged.iceberg_snapshot_id is not None
+        self.catalog.publish(self.key.table, base=staging.base, staged=staged.iceberg_snapshot_id)
+        self.catalog.drop_branch(self.key.table, staging.work_id)
+        return staged
+
+    def table(self, name: TableName | None = None) -> Table:
+        """A table's metadata as it is now; that of the version that is written alone."""
+        found = name or self.key.table
+        return self.iceberg.load_table((found.namespace, found.name))
+
+    def files(self) -> list[str]:
+        """The paths of the data files of the table that is written alone."""
+        tasks = self.table().scan().plan_files()
+        return [task.file.file_path.removeprefix("file:") for task in tasks]
+
+    def rows(self, sql: str) -> list[tuple[object, ...]]:
+        """What a query returns; ``{own}`` is the table that is written alone."""
+        _, found = self.engine.fetch(sql.format(own=self.key.table), limit=1000)
+        return [tuple(each) for each in found]
+
+    def services(self) -> Services:
+        """What one process of a project works with."""
+        return Services(
+            state=self.state,
+            catalog=self.catalog,
+            engine=self.engine,
+            clock=self.clock,
+            ids=self.ids,
+        )
+
+    def source(self, name: str, sql: str) -> ModelName:
+        """A table that others wrote, with the rows of a query."""
+        self.spark.sql(f"CREATE NAMESPACE IF NOT EXISTS lake.{self.schema}")
+        self.spark.sql(f"CREATE OR REPLACE TABLE lake.{self.schema}.{name} USING iceberg AS {sql}")
+        return ModelName(self.schema, name)
+
+    def graph(self, sources: Mapping[str, Mapping[str, str]], **texts: str) -> Graph:
+        """A project: models by their files' names, over sources with these columns."""
+        read = [
+            external_source(
+                ModelName(self.schema, name),
+                dict(columns),
+                place=Place(path=Path("external_models.yaml")),
+                defaults=DEFAULTS,
+            )
+            for name, columns in sources.items()
+        ]
+        read += [
+            ModelSource(
+                path=Path(f"models/{name}.{'py' if text.startswith('from') else 'sql'}"),
+                text=text.replace("{s}", self.schema),
+                defaults=DEFAULTS.as_texts(),
+            )
+            for name, text in texts.items()
+        ]
+        return build_graph([read_model(each) for each in read])
+
+
+@pytest.fixture
+def lake(spark: SparkSession, spark_lake: SparkLake) -> Lake:
+    from vde_dagster.lakehouse.iceberg_catalog import IcebergCatalog, open_iceberg_catalog
+    from vde_dagster.lakehouse.spark_engine import SparkEngine
+
+    iceberg = open_iceberg_catalog(
+        spark_lake.catalog,
+        {
+            "type": "sql",
+            "uri": f"sqlite:///{spark_lake.database}",
+            "warehouse": str(spark_lake.warehouse),
+        },
+    )
+    return Lake(
+        spark=spark,
+        iceberg=iceberg,
+        catalog=IcebergCatalog(iceberg),
+        engine=SparkEngine(lambda: spark, spark_lake.catalog, lambda: iceberg),
+        schema=f"m{uuid.uuid4().hex[:10]}",
+    )

@@ -1,0 +1,179 @@
+"""Statements beside a query, and functions: what they see, and that nobody else sees theirs."""
+
+from __future__ import annotations
+
+from datetime import date, datetime
+
+import pytest
+
+from tests.app.memory_world import bound, build
+from tests.lakehouse.conftest import DAY, Lake
+from vde_dagster.app.evaluate import evaluate
+from vde_dagster.core.dsha import Column
+from vde_dagster.core.errors import EvaluationFailed
+from vde_dagster.core.intervals import EPOCH
+from vde_dagster.core.names import ModelName
+from vde_dagster.core.work import PythonRows
+
+pytestmark = pytest.mark.spark
+
+EVENTS = {"events": {"id": "int", "at": "timestamp"}, "log": {"what": "string", "rows": "bigint"}}
+STATED = """MODEL (name {s}.stated, kind INCREMENTAL_BY_TIME_RANGE (time_column at),
+  start '2024-01-01');
+SET spark.sql.shuffle.partitions = 3;
+CREATE OR REPLACE TEMPORARY VIEW seen AS SELECT COUNT(*) AS n FROM {s}.events WHERE at >= @start_dt;
+INSERT INTO {s}.log SELECT CONCAT('before ', @start_ds), n FROM seen;
+SELECT id, at FROM {s}.events WHERE at BETWEEN @start_dt AND @end_dt;
+INSERT INTO {s}.log SELECT 'staged', COUNT(*) FROM {s}.stated;
+INSERT INTO {s}.log SELECT 'seen again', n FROM seen
+"""
+FUNCTION = """from vde_dagster import model
+
+@model("{s}.made", kind="FULL", depends_on=["{s}.events"], columns={"name": "string", "n": "int"},
+       start="2024-01-01", pre_statements=["CREATE TEMPORARY VIEW given AS SELECT 7 AS n"])
+def made(context):
+    spark = context.spark
+    leaked = [each.name for each in spark.catalog.listTables() if each.name == "seen"]
+    return spark.sql(
+        "SELECT CONCAT('" + ",".join(leaked) + "', '${spark.sql.shuffle.partitions}') AS name, n "
+        "FROM given"
+    )
+"""
+
+
+def prepared(lake: Lake) -> None:
+    lake.source("events", "SELECT * FROM VALUES (1, TIMESTAMP '2024-01-01 05:00:00'), "
+                "(2, TIMESTAMP '2024-01-02 05:00:00') AS t(id, at)")  # fmt: skip
+    lake.source("log", "SELECT 'first' AS what, CAST(0 AS BIGINT) AS rows")
+    lake.spark.conf.set("spark.sql.shuffle.partitions", "5")
+
+
+def test_statements_run_around_the_write_in_a_session_that_nobody_else_has(lake: Lake) -> None:
+    prepared(lake)
+    try:
+        done = build(lake.services(), lake.graph(EVENTS, a_stated=STATED, b_made=FUNCTION))
+    finally:
+        inherited = lake.spark.conf.get("spark.sql.shuffle.partitions")
+        lake.spark.conf.unset("spark.sql.shuffle.partitions")
+    assert {each.key.model.name: each.rows for each in done} == {"stated": 2, "made": 1}
+    assert sorted(lake.rows(f"SELECT * FROM {lake.schema}.log WHERE what <> 'first'")) == [
+        ("before 2024-01-01", 2),
+        ("seen again", 2),
+        ("staged", 2),
+    ]
+    assert inherited == "5"
+    assert lake.rows(f"SELECT name, n FROM {lake.schema}.made") == [("5", 7)]
+    assert not lake.spark.catalog.tableExists("seen")
+    assert not lake.spark.catalog.tableExists("given")
+
+
+def test_a_statement_behind_the_query_that_fails_publishes_nothing(lake: Lake) -> None:
+    prepared(lake)
+    graph = lake.graph(EVENTS, stated=STATED)
+    build(lake.services(), graph)
+    failing = STATED.replace("SELECT 'staged', COUNT(*)", "SELECT 'staged', RAISE_ERROR('no')")
+    before = lake.rows(f"SELECT id FROM {lake.schema}.stated ORDER BY id")
+    other = lake.graph(EVENTS, stated=failing)
+    with pytest.raises(EvaluationFailed, match=r"models/stated\.sql: statement 1 behind the query"):
+        build(lake.services(), other)
+    assert lake.rows(f"SELECT id FROM {lake.schema}.stated ORDER BY id") == before
+    audit = "start '2024-01-01', stamp 'other', audits (number_of_rows (threshold := 99))"
+    audited = STATED.replace("start '2024-01-01'", audit)
+    logged = lake.rows(f"SELECT COUNT(*) FROM {lake.schema}.log WHERE what = 'staged'")
+    with pytest.raises(Exception, match="number_of_rows"):
+        build(lake.services(), lake.graph(EVENTS, stated=audited))
+    assert lake.rows(f"SELECT COUNT(*) FROM {lake.schema}.log WHERE what = 'staged'") == logged
+
+
+def test_a_statement_reads_the_own_rows_as_they_are_published(lake: Lake) -> None:
+    prepared(lake)
+    text = """MODEL (name {s}.own, kind FULL, start '2024-01-01');
+    SELECT id FROM {s}.events;
+    INSERT INTO {s}.log SELECT 'own', SUM(id) FROM {s}.own AS o"""
+    build(lake.services(), lake.graph(EVENTS, own=text))
+    binding = bound(lake.services())
+    evaluate(lake.services(), binding, ModelName(lake.schema, "own"), DAY, force=True)
+    assert lake.rows(f"SELECT rows FROM {lake.schema}.log WHERE what = 'own'") == [(3,), (3,)]
+
+
+def test_what_a_function_returns_as_pandas_has_the_declared_types(lake: Lake) -> None:
+    source = """
+import datetime, decimal
+import pandas as pd
+
+def run(context):
+    return pd.DataFrame({
+        "day": [datetime.date(2024, 1, 1), None],
+        "price": [decimal.Decimal("1.50"), None],
+        "zoned": pd.to_datetime(["2024-01-01T00:00:00.1234567+02:00", None], utc=True)
+            .tz_convert("Europe/Berlin"),
+        "plain": pd.to_datetime(["2024-01-01 05:00:00", None]),
+        "count": [1.0, float("nan")],
+        "nullable": pd.array([1, None], dtype="Int64"),
+        "ratio": [float("nan"), 2.5],
+        "kept": pd.array([float("nan"), 2.5], dtype="float64"),
+        "flag": pd.array([True, None], dtype="boolean"),
+        "kind": pd.Categorical(["a", None]),
+        "tree": [{"a": 1}, None],
+        "pairs": [{"k": 1}, None],
+    })
+"""
+    types = {"day": "date", "price": "decimal(9,2)", "zoned": "timestamp", "plain": "timestamp_ntz",
+             "count": "int", "nullable": "bigint", "ratio": "double", "kept": "double",
+             "flag": "boolean", "kind": "string", "tree": "struct<a:int>",
+             "pairs": "map<string,int>"}  # fmt: skip
+    lake.publish(python(source), columns=declared(types))
+    found = lake.rows(
+        "SELECT day, CAST(price AS STRING), CAST(zoned AS STRING), plain, count, nullable, ratio, "
+        "flag, kind, tree.a, pairs['k'] FROM {own} ORDER BY day DESC"
+    )
+    assert found == [
+        (date(2024, 1, 1), "1.50", "2023-12-31 22:00:00.123456", datetime(2024, 1, 1, 5), 1, 1,
+         None, True, "a", 1, 1),
+        (None, None, None, None, None, None, 2.5, None, None, None, None),
+    ]  # fmt: skip
+
+
+@pytest.mark.parametrize(
+    "body, told",
+    [
+        ("pd.DataFrame({'id': [1.5], 'at': [None]})", r"id \(int\)"),
+        ("pd.DataFrame({'id': ['x'], 'at': ['y']})", r"(?s)id \(int\).*at \(timestamp\)"),
+        ("pd.DataFrame({'id': [1]})", "it lacks at"),
+        ("pd.DataFrame({'id': [1], 'at': [None], 'x': [1]})", "not declared are x"),
+        ("__import__('pyarrow').table({'id': [1]})", r"returns pyarrow\..*Spark DataFrame"),
+        ("[(1, 2)]", "returns list"),
+        ("context.spark.range(1)", "lacks the declared columns at"),
+    ],
+)
+def test_what_a_function_returns_instead_is_told(lake: Lake, body: str, told: str) -> None:
+    source = f"import pandas as pd\ndef run(context):\n    return {body}\n"
+    columns = declared({"id": "int", "at": "timestamp"})
+    with pytest.raises(EvaluationFailed, match=told):
+        lake.engine.stage(lake.staging(python(source), columns=columns))
+    assert lake.catalog.table(lake.key.table) is None
+
+
+def test_an_empty_frame_is_an_empty_table_of_the_declared_columns(lake: Lake) -> None:
+    for body in ("pd.DataFrame()", "pd.DataFrame({'at': [], 'id': []})"):
+        source = f"import pandas as pd\ndef run(context):\n    return {body}\n"
+        staged = lake.publish(python(source), columns=declared({"id": "int", "at": "timestamp"}))
+        assert [(each.name, each.type) for each in staged.columns] == [
+            ("id", "int"),
+            ("at", "timestamp"),
+        ]
+        assert lake.rows("SELECT * FROM {own}") == []
+
+
+def declared(types: dict[str, str]) -> tuple[Column, ...]:
+    return tuple(Column(name=name, type=kind) for name, kind in types.items())
+
+
+def python(source: str) -> PythonRows:
+    return PythonRows(
+        source=source,
+        function="run",
+        path="models/mine.py",
+        interval=DAY,
+        execution_time=EPOCH,
+    )

@@ -1,0 +1,168 @@
+"""What readers of views see while the columns of a table that is kept change (rule R11)."""
+
+from __future__ import annotations
+
+import pytest
+
+from tests.app.memory_world import bound, build, plan
+from tests.lakehouse.conftest import Lake
+from vde_dagster.app.apply import apply_plan
+from vde_dagster.app.planning import plan_environment
+from vde_dagster.core.errors import Refused
+from vde_dagster.core.names import ModelName, TableName
+from vde_dagster.core.plan_options import PlanOptions
+
+pytestmark = pytest.mark.spark
+
+SOURCE = {"rows": {"id": "int", "at": "timestamp", "price": "decimal(5,2)", "big": "bigint"}}
+BEFORE = """MODEL (name {s}.kept, description 'before', start '2024-01-01', kind
+  INCREMENTAL_BY_TIME_RANGE (time_column at, forward_only true),
+  columns (id int, at timestamp, price decimal(5,2)), column_descriptions (id = 'a key'));
+SELECT id, at, price FROM {s}.rows WHERE at BETWEEN @start_dt AND @end_dt"""
+AFTER = """MODEL (name {s}.kept, description 'after', start '2024-01-01', kind
+  INCREMENTAL_BY_TIME_RANGE (time_column at, forward_only true),
+  columns (id bigint, at timestamp, fresh string), column_descriptions (id = 'wider'));
+SELECT big AS id, at, 'new' AS fresh FROM {s}.rows WHERE at BETWEEN @start_dt AND @end_dt"""
+
+
+def prepared(lake: Lake) -> None:
+    lake.source("rows", "SELECT * FROM VALUES "
+                "(1, TIMESTAMP '2024-01-01 05:00:00', 1.5BD, 5000000000), "
+                "(2, TIMESTAMP '2024-01-02 05:00:00', 2.5BD, 6000000000), "
+                "(3, TIMESTAMP '2024-01-03 05:00:00', 3.5BD, 7000000000) "
+                "AS t(id, at, price, big)")  # fmt: skip
+
+
+def test_a_reader_sees_the_old_rows_or_the_new_ones_while_columns_change(lake: Lake) -> None:
+    from datetime import timedelta
+
+    prepared(lake)
+    build(lake.services(), lake.graph(SOURCE, kept=BEFORE))
+    key = bound(lake.services()).key(ModelName(lake.schema, "kept"))
+    ledger = lake.state.ledger([key])[key]
+    view, reader = f"lake.{lake.schema}.kept", lake.spark.newSession()
+    assert sorted(reader.table(view).columns) == ["at", "id", "price"]
+
+    seen: list[object] = []
+    swap, evolve = lake.catalog.swap_views, lake.catalog.evolve
+
+    def look() -> None:
+        seen.append(sorted(tuple(each) for each in reader.sql(f"SELECT id FROM {view}").collect()))
+
+    class Watched:
+        """The catalog; somebody reads the view before and after each change."""
+
+        def __getattr__(self, name: str) -> object:
+            return getattr(lake.catalog, name)
+
+        def swap_views(self, *given: object) -> None:
+            look()
+            swap(*given)  # type: ignore[arg-type]
+            look()
+
+        def evolve(self, *given: object) -> None:
+            look()
+            evolve(*given)  # type: ignore[arg-type]
+            look()
+
+    from dataclasses import replace
+
+    lake.clock.advance(timedelta(days=1))
+    services = replace(lake.services(), catalog=Watched())  # type: ignore[arg-type]
+    made = plan(services, lake.graph(SOURCE, kept=AFTER))
+    (change,) = (each for each in made.changes if each.name == key.model)
+    assert change.version == key.version
+    done = apply_plan(services, made, lambda _: None)
+    assert [each.rows for each in done] == [1]  # the third day alone
+    old, new = [(1,), (2,)], [(1,), (2,), (7_000_000_000,)]
+    assert len(seen) >= 4
+    assert all(each in (old, new) for each in seen)
+    assert reader.table(view).columns == ["id", "at", "fresh"]
+    assert lake.rows(f"SELECT id, fresh FROM {lake.schema}.kept ORDER BY id") == [
+        (1, None),
+        (2, None),
+        (7_000_000_000, "new"),
+    ]
+    assert lake.rows(f"SELECT id, CAST(price AS STRING) FROM {key.table} ORDER BY id") == [
+        (1, "1.50"),
+        (2, "2.50"),
+        (7_000_000_000, None),
+    ]
+    # What was known of the old days stays: their columns then, and their digests.
+    after = lake.state.ledger([key])[key]
+    assert after[: len(ledger)] == ledger
+    assert [each.name for each in after[-1].columns] == ["id", "at", "price", "fresh"]
+    comments = {f["col_name"]: f["comment"] for f in lake.spark.sql(f"DESCRIBE {view}").collect()}
+    assert comments["id"] == "wider"
+    table = lake.table(key.table)
+    assert table.properties["comment"] == "after"
+    assert table.schema().find_field("id").doc == "wider"
+
+
+def test_a_column_whose_type_is_only_known_to_spark_is_shown_at_once(lake: Lake) -> None:
+    prepared(lake)
+    before = BEFORE.replace("columns (id int, at timestamp, price decimal(5,2)), ", "")
+    build(lake.services(), lake.graph(SOURCE, kept=before))
+    fresh = before.replace("id, at, price", "id, at, price, price * 2 AS twice")
+    build(lake.services(), lake.graph(SOURCE, kept=fresh))
+    view = f"{lake.schema}.kept"
+    assert lake.rows(f"SELECT id, twice FROM {view} ORDER BY id") == [(1, None), (2, None)]
+    spark_has = lake.spark.sql(f"SELECT price * 2 AS twice FROM lake.{lake.schema}.rows").schema
+    key = bound(lake.services()).key(ModelName(lake.schema, "kept"))
+    types = {each.name: each.type for each in lake.catalog.table(key.table).columns}  # type: ignore[union-attr]
+    assert types["twice"] == spark_has["twice"].dataType.simpleString()
+
+
+def test_a_type_below_a_view_is_refused_before_anything_is_written(lake: Lake) -> None:
+    prepared(lake)
+    over = "MODEL (name {s}.over, kind VIEW); SELECT id FROM {s}.kept"
+    build(lake.services(), lake.graph(SOURCE, kept=BEFORE, over=over))
+    key = bound(lake.services()).key(ModelName(lake.schema, "kept"))
+    before = lake.table(key.table).metadata_location
+    wider = BEFORE.replace("id int", "id bigint")
+    with pytest.raises(Refused, match=rf"widens id from int to bigint, but the VIEW {lake.schema}"):
+        build(lake.services(), lake.graph(SOURCE, kept=wider, over=over))
+    text = BEFORE.replace("id int", "id string").replace("SELECT id,", "SELECT 'x' AS id,")
+    with pytest.raises(Refused, match="changes id from int to string"):
+        build(lake.services(), lake.graph(SOURCE, kept=text, over=over))
+    assert lake.table(key.table).metadata_location == before
+
+
+def test_another_environment_never_changes_the_table_of_production(lake: Lake) -> None:
+    prepared(lake)
+    build(lake.services(), lake.graph(SOURCE, kept=BEFORE))
+    graph = lake.graph(SOURCE, kept=AFTER.replace("big AS id", "id").replace("bigint", "int"))
+    services = lake.services()
+    made = plan_environment(services, graph, "dev", PlanOptions())
+    apply_plan(services, made, lambda _: None)
+    key = bound(services).key(ModelName(lake.schema, "kept"))
+    columns = lake.catalog.table(key.table).columns  # type: ignore[union-attr]
+    assert [each.name for each in columns] == ["id", "at", "price"]
+    view = lake.catalog.view(TableName(f"{lake.schema}__dev", "kept"))
+    assert view is not None
+    assert [each.name for each in view.columns] == ["id", "at"]
+
+
+def test_a_view_is_made_anew_only_where_it_would_be_another_one(lake: Lake) -> None:
+    prepared(lake)
+    over = "MODEL (name {s}.over, kind VIEW (materialized true), description 'd'); SELECT id FROM {s}.kept"  # fmt: skip  # noqa: E501
+    graph = lake.graph(SOURCE, kept=BEFORE, over=over)
+    build(lake.services(), graph)
+    key = bound(lake.services()).key(ModelName(lake.schema, "over"))
+
+    def made() -> str:
+        from sqlalchemy import text
+
+        database = lake.iceberg.engine  # type: ignore[attr-defined]
+        wanted = "SELECT metadata_location FROM iceberg_tables WHERE table_name = :name"
+        with database.connect() as connection:
+            return str(connection.execute(text(wanted), {"name": key.table.name}).scalar_one())
+
+    first = made()
+    assert build(lake.services(), graph) == ()
+    assert made() == first
+    lake.spark.sql(f"DROP VIEW lake.{key.table}")
+    (again,) = build(lake.services(), graph)
+    assert again.key == key
+    assert made() != first
+    assert lake.rows(f"SELECT id FROM {lake.schema}.over ORDER BY id") == [(1,), (2,)]
