@@ -68,6 +68,16 @@ def test_no_rows_are_observed_as_none(spark: SparkSession, table: str) -> None:
     assert found.sums(0) == {None: RowSum()}
 
 
+def test_groups_that_turn_out_to_be_none_are_observed_as_none(
+    spark: SparkSession, table: str
+) -> None:
+    """Adaptive execution takes empty exchanges out of a plan, but not what observes above one."""
+    none = frame(spark).where("id < 0").groupBy("id", "t", "at").count().drop("count")
+    rows, found = observed(none, XXHASH64X2)
+    rows.writeTo(table).append()
+    assert found.sums(0) == {None: RowSum()}
+
+
 def test_rows_that_a_range_distribution_reads_twice_are_not_believed(
     spark: SparkSession, table: str
 ) -> None:

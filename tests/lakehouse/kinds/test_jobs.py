@@ -39,7 +39,9 @@ ROWS: Final[Sequence[Values]] = [
     (number, START + timedelta(hours=number), f"r{number // 2}") for number in range(6)
 ]
 SUMS: Final = 2
-"""The sum of the rows that were written: of each part of them, and of all."""
+"""The sum of rows that are read again: of each part of them, and of all.
+
+Where one sum is sought of all rows that are written, it is taken on their way."""
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -60,15 +62,15 @@ HOUR_1: Final = (hours(1, 2),)
 BY_HOUR, BY_REGION = field("at", "hours"), field("region")
 OVERWRITE: Final = OverwriteIntervals(intervals=HOUR_1, axis=AXIS)
 JOBS: Final = [
-    Case(name="FULL", write=ReplaceTable(interval=days(0)), jobs=1 + SUMS),
-    Case(name="TIME_RANGE, whole partitions", write=OVERWRITE, by=(BY_HOUR,), jobs=2 + SUMS),
+    Case(name="FULL", write=ReplaceTable(interval=days(0)), jobs=1),
+    Case(name="TIME_RANGE, whole partitions", write=OVERWRITE, by=(BY_HOUR,), jobs=2),
     # A row DELETE looks for its files, and writes them again; the new rows follow.
-    Case(name="TIME_RANGE, other", write=OVERWRITE, by=(BY_REGION,), jobs=2 + 2 + 2 + SUMS),
+    Case(name="TIME_RANGE, other", write=OVERWRITE, by=(BY_REGION,), jobs=2 + 2 + 2),
     Case(
         name="TIME_RANGE, late rows",
         write=AppendToIntervals(intervals=HOUR_1, axis=AXIS),
         by=(BY_HOUR,),
-        jobs=2 + SUMS,
+        jobs=2,
     ),
     Case(
         name="BY_PARTITION",
@@ -76,7 +78,7 @@ JOBS: Final = [
         by=(BY_REGION,),
         jobs=2 + SUMS,
     ),
-    Case(name="UNMANAGED", write=AppendRows(interval=days(0)), jobs=1 + SUMS),
+    Case(name="UNMANAGED", write=AppendRows(interval=days(0)), jobs=1),
     # The new rows are computed, looked at for keys that they share and kept; the MERGE looks for
     # the files of their keys, which are anywhere, and writes these again.
     Case(

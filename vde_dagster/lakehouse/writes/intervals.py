@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable
+from collections.abc import Callable, Iterable, Mapping
 from typing import TYPE_CHECKING
 
 from pyspark.sql import functions as F  # noqa: N812 - the name that Spark's documentation uses
@@ -15,11 +15,11 @@ from vde_dagster.core.layout import are_whole_partitions
 from vde_dagster.core.sql.rendering import within
 from vde_dagster.core.work import AppendToIntervals, OverwriteIntervals, TimeAxisSpec
 from vde_dagster.lakehouse.unit_sums import unit_sums
-from vde_dagster.lakehouse.writes.written import Written, check_count
+from vde_dagster.lakehouse.writes.written import Written, check_count, put
 
 if TYPE_CHECKING:
     from pyspark.sql import Column as SparkColumn
-    from pyspark.sql import DataFrame
+    from pyspark.sql import DataFrame, DataFrameWriterV2
 
     from vde_dagster.lakehouse.branch import Branch
 
@@ -34,16 +34,15 @@ def overwrite_intervals(branch: Branch, frame: DataFrame, write: OverwriteInterv
         EvaluationFailed: An interval does not consist of whole units.
     """
     inside = _inside(write.axis, write.intervals)
-    rows = frame.where(_column(inside))
     partitions = branch.staging.storage.partitioned_by
+    act: Callable[[DataFrameWriterV2], None] = _append
     if are_whole_partitions(partitions, write.axis, write.intervals):
-        branch.writer(rows).overwrite(_column(inside))
+        act = _overwrite(inside)
     else:
         branch.run(exp.delete(branch.target).where(inside))
         branch.committed()
-        branch.writer(rows).append()
-    added = branch.committed().added
-    return _written(branch.rows().where(_column(inside)), write, added, branch.staging.algorithm)
+    added, seen = _put(branch, frame.where(_column(inside)), write, act)
+    return _written(branch, branch.rows().where(_column(inside)), write, added, seen)
 
 
 def append_to_intervals(branch: Branch, frame: DataFrame, write: AppendToIntervals) -> Written:
@@ -53,19 +52,48 @@ def append_to_intervals(branch: Branch, frame: DataFrame, write: AppendToInterva
         EvaluationFailed: An interval does not consist of whole units.
     """
     before = branch.head
-    branch.writer(frame.where(_column(_inside(write.axis, write.intervals)))).append()
-    added = branch.committed().added
-    return _written(branch.added_since(before), write, added, branch.staging.algorithm)
+    rows = frame.where(_column(_inside(write.axis, write.intervals)))
+    added, seen = _put(branch, rows, write, _append)
+    return _written(branch, branch.added_since(before), write, added, seen)
+
+
+def _append(writer: DataFrameWriterV2) -> None:
+    writer.append()
+
+
+def _overwrite(inside: exp.Expr) -> Callable[[DataFrameWriterV2], None]:
+    return lambda writer: writer.overwrite(_column(inside))
+
+
+def _put(
+    branch: Branch,
+    rows: DataFrame,
+    write: OverwriteIntervals | AppendToIntervals,
+    act: Callable[[DataFrameWriterV2], None],
+) -> tuple[int, RowSum | None]:
+    """Write rows; the sum of a single unit is taken on the way, those of several are read again.
+
+    A sum for each of several units costs several times as much on the way (docs/dsha.md).
+    """
+    if len(_units(write)) == 1:
+        return put(branch, rows, act)
+    act(branch.writer(rows))
+    return branch.committed().added, None
 
 
 def _written(
+    branch: Branch,
     rows: DataFrame,
     write: OverwriteIntervals | AppendToIntervals,
     added: int,
-    algorithm: str,
+    seen: RowSum | None,
 ) -> Written:
     wanted = _units(write)
-    sums = unit_sums(rows, write.axis, algorithm)
+    sums: Mapping[Interval | None, RowSum] = (
+        {wanted[0]: seen}
+        if seen is not None
+        else unit_sums(rows, write.axis, branch.staging.algorithm)
+    )
     check_count(sums.values(), added)
     if None in sums:
         raise EvaluationFailed(f"{sums[None].rows} rows have no {write.axis.column} that is a time")

@@ -6,8 +6,9 @@ from typing import TYPE_CHECKING
 
 from pyspark.sql import functions as F  # noqa: N812 - the name that Spark's documentation uses
 
+from vde_dagster.core.dsha import RowSum
 from vde_dagster.core.work import AppendRows, ReplaceTable
-from vde_dagster.lakehouse.writes.written import Written, check_count, whole_sum
+from vde_dagster.lakehouse.writes.written import Written, check_count, put, whole_sum
 
 if TYPE_CHECKING:
     from pyspark.sql import DataFrame
@@ -17,22 +18,24 @@ if TYPE_CHECKING:
 
 def replace_table(branch: Branch, frame: DataFrame, write: ReplaceTable) -> Written:
     """Replace all rows."""
-    branch.writer(frame).overwrite(F.lit(True))
-    added = branch.committed().added
-    return _written(branch.rows(), write, added, branch.staging.algorithm)
+    added, seen = put(branch, frame, lambda writer: writer.overwrite(F.lit(True)))
+    return _written(branch, branch.rows(), write, added, seen)
 
 
 def append_rows(branch: Branch, frame: DataFrame, write: AppendRows) -> Written:
     """Add rows, whatever is there (seed 001, INCREMENTAL_UNMANAGED)."""
     before = branch.head
-    branch.writer(frame).append()
-    added = branch.committed().added
-    return _written(branch.added_since(before), write, added, branch.staging.algorithm)
+    added, seen = put(branch, frame, lambda writer: writer.append())
+    return _written(branch, branch.added_since(before), write, added, seen)
 
 
 def _written(
-    rows: DataFrame, write: ReplaceTable | AppendRows, added: int, algorithm: str
+    branch: Branch,
+    rows: DataFrame,
+    write: ReplaceTable | AppendRows,
+    added: int,
+    seen: RowSum | None,
 ) -> Written:
-    sums = {write.interval: whole_sum(rows, algorithm)}
-    check_count(sums.values(), added)
-    return Written(rows=rows, sums=sums)
+    found = seen if seen is not None else whole_sum(rows, branch.staging.algorithm)
+    check_count([found], added)
+    return Written(rows=rows, sums={write.interval: found})

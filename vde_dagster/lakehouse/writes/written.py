@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Mapping
+from collections.abc import Callable, Iterable, Mapping
 from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
@@ -10,10 +10,10 @@ from vde_dagster.core.dsha import RowSum, total
 from vde_dagster.core.errors import EvaluationFailed
 from vde_dagster.core.intervals import Interval
 from vde_dagster.lakehouse.branch import CHANGE_TYPE, INSERTED, Branch
-from vde_dagster.lakehouse.digest import row_sums
+from vde_dagster.lakehouse.digest import observed, row_sums
 
 if TYPE_CHECKING:
-    from pyspark.sql import DataFrame
+    from pyspark.sql import DataFrame, DataFrameWriterV2
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -22,6 +22,27 @@ class Written:
 
     rows: DataFrame
     sums: Mapping[Interval, RowSum]
+
+
+def put(
+    branch: Branch, frame: DataFrame, act: Callable[[DataFrameWriterV2], None]
+) -> tuple[int, RowSum | None]:
+    """Write rows to a branch, and take their sum on the way.
+
+    Args:
+        branch: The branch.
+        frame: The rows, in exactly the table's columns and types.
+        act: What to do with them: appends, or overwrites something by them.
+
+    Returns:
+        How many rows the commit added, and their sum; None where what was seen on the way are other
+        rows than these, because a part of the work was done twice.
+    """
+    rows, seen = observed(frame, branch.staging.algorithm)
+    act(branch.writer(rows))
+    added = branch.committed().added
+    sums = seen.sums(added)
+    return added, None if sums is None else total(sums.values())
 
 
 def whole_sum(rows: DataFrame, algorithm: str) -> RowSum:
