@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from datetime import UTC, datetime
+from typing import Any
 
 import pyarrow.parquet as pq
 import pytest
@@ -11,7 +12,7 @@ from tests.lakehouse.conftest import DAY, Lake
 from vde_dagster.core.dsha import Column
 from vde_dagster.core.errors import EvaluationFailed, Refused
 from vde_dagster.core.model import PartitionField, Storage, Transform
-from vde_dagster.core.schema_changes import ColumnAdded, ColumnWidened
+from vde_dagster.core.schema_changes import ColumnAdded, ColumnWidened, InPlace
 from vde_dagster.core.work import AppendRows, AsOf, ReplaceTable, SqlRows
 from vde_dagster.ports.catalog import TableText
 
@@ -90,7 +91,7 @@ def test_char_and_varchar_are_texts_that_are_neither_padded_nor_cut(lake: Lake) 
     assert lake.rows("SELECT c, v FROM {own}") == [("ab", "longer")]
 
 
-def told(lake: Lake, *rows: str, **more: object) -> list[str]:
+def told(lake: Lake, *rows: str, **more: Any) -> list[str]:
     """What is wrong with rows, line by line."""
     with pytest.raises(EvaluationFailed) as caught:
         lake.engine.stage(lake.staging(*rows, **more))
@@ -265,7 +266,7 @@ def test_a_table_that_stays_gets_new_words_and_properties_without_a_session(lake
 
 def test_a_table_is_evolved_without_a_session_and_again_without_effect(lake: Lake) -> None:
     lake.publish("SELECT 1 AS id, CAST(1 AS DECIMAL(5,2)) AS price, CAST(1 AS FLOAT) AS f")
-    changes = [
+    changes: list[InPlace] = [
         ColumnWidened(column="id", before="int", after="bigint"),
         ColumnWidened(column="price", before="decimal(5,2)", after="decimal(9,2)"),
         ColumnWidened(column="f", before="float", after="double"),

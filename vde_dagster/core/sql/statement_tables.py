@@ -15,9 +15,13 @@ def written_tables(statement: exp.Expr) -> Iterator[exp.Table]:
     match statement:
         case exp.Insert() | exp.Update() | exp.Delete() | exp.Merge() | exp.Alter():
             yield from _table(statement.this)
-        case exp.Create() | exp.Drop():
+        case exp.Create():
             if not _is_temporary(statement) and _is_table(statement):
                 yield from _table(statement.this)
+        case exp.Drop():
+            for each in statement.args.get("tables") or [statement.this]:
+                if not _is_temporary(statement) and _is_table(statement):
+                    yield from _table(each)
         case exp.TruncateTable():
             for each in statement.expressions:
                 yield from _table(each)
