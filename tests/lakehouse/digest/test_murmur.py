@@ -228,6 +228,19 @@ def test_what_a_null_array_hides_does_not_count() -> None:
     assert encoded([hiding]) == encoded([pa.array([[1, 2], None, [5]], pa.list_(pa.int32()))])
 
 
+EMPTY: Final = pa.py_buffer(b"")
+
+
+@pytest.mark.parametrize("inner", [pa.list_(pa.int32()), pa.map_(pa.int32(), pa.int32())])
+def test_arrays_of_nothing_may_come_without_borders(inner: pa.DataType) -> None:
+    # Where there are no values Java sends no offsets either, not even the one that Arrow asks for.
+    parts = [pa.array([], inner.field(at).type) for at in range(inner.num_fields)]
+    without = pa.Array.from_buffers(inner, 0, [None, EMPTY], children=parts)
+    outer = pa.array([0, 0, 0], pa.int32()).buffers()[1]
+    column = pa.Array.from_buffers(pa.list_(inner), 2, [None, outer], children=[without])
+    assert encoded([column]) == [word(1) + word(0)] * 2
+
+
 # ---- Spark ----
 
 

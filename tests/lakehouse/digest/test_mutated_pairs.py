@@ -1,15 +1,14 @@
 """Pairs of row sets that differ in one place: the sums differ. In another form: they are equal.
 
 All pairs lie in one table with two neighbouring columns of each type; a pair fills those of its
-type, and its number is the same on both sides. So one Spark job per side and algorithm has the sums
-of all pairs. Left out, because there is no such thing: a NULL inside a type without parts; and
-INTERVAL and TIME, which no Iceberg table can hold.
+type, so that one Spark job has the sums of all sides of all pairs. Left out, because there is no
+such thing: a NULL inside a type without parts; and INTERVAL and TIME, which no Iceberg table holds.
 """
 
 from __future__ import annotations
 
 from collections import Counter
-from collections.abc import Callable, Iterable, Iterator, Mapping
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from random import Random
 from typing import TYPE_CHECKING, Final
@@ -22,7 +21,6 @@ from tests.lakehouse.digest import reference
 from tests.lakehouse.digest.mutations import null_elsewhere, other
 from tests.lakehouse.digest.rows import (
     INT,
-    LONG,
     TYPES,
     Array,
     Digits,
@@ -48,7 +46,7 @@ from vde_dagster.core.dsha import (
 from vde_dagster.lakehouse.digest import row_sums
 
 if TYPE_CHECKING:
-    from pyspark.sql import SparkSession
+    from pyspark.sql import DataFrame, SparkSession
 
     from tests.conftest import SparkLake
 
@@ -141,47 +139,57 @@ def pairs(each: int) -> list[Pair]:
     ]
 
 
-COLUMNS: Final = {f"{name}_{place}": of for name, of in TYPES.items() for place in ("one", "two")}
+COLUMNS: Final = [of for of in TYPES.values() for _ in ("one", "two")]
 Sums = Mapping[object, RowSum]
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Summed:
-    """All pairs, and by algorithm and side the sums of their rows, by the pair's number."""
+    """All pairs; and by algorithm the sums of their sides, by `side_of`, in two forms.
+
+    Args:
+        pairs: The pairs.
+        plain: The sums of all sides.
+        moved: The sums of the same rows in other forms, partitions and another session zone.
+    """
 
     pairs: list[Pair]
-    sums: Mapping[tuple[str, int], Sums]
-
-    def where(self, found: Callable[[int, Pair], bool]) -> list[Pair]:
-        return [pair for number, pair in enumerate(self.pairs) if found(number, pair)]
+    plain: Mapping[str, Sums]
+    moved: Mapping[str, Sums]
 
 
-@pytest.fixture(scope="module", params=[200, pytest.param(2000, marks=pytest.mark.full)])
+def side_of(number: int, side: int) -> int:
+    """What tells the side of a pair from all others."""
+    return 3 * number + side
+
+
+@pytest.fixture(scope="module", params=[200, pytest.param(600, marks=pytest.mark.full)])
 def summed(
     request: pytest.FixtureRequest, spark: SparkSession, spark_lake: SparkLake
 ) -> Iterator[Summed]:
     table = f"{spark_lake.catalog}.mutated_pairs.rows_{request.param}"
     made = pairs(request.param)
     write(spark, table, made)
-    sides = {
-        (algorithm, side): sums_of_side(spark, table, algorithm, side)
-        for algorithm in ALGORITHMS
-        for side in (LEFT, RIGHT, SAME)
-    }
-    yield Summed(pairs=made, sums=sides)
+    rows = spark.table(table)
+    yield Summed(
+        pairs=made,
+        plain={each: sums(rows, each) for each in ALGORITHMS},
+        moved={each: moved_sums(spark, rows, each) for each in ALGORITHMS},
+    )
     spark.sql(f"DROP TABLE {table} PURGE")
 
 
 def write(spark: SparkSession, table: str, made: Iterable[Pair]) -> None:
-    columns = ", ".join(f"{name} {of.ddl}" for name, of in COLUMNS.items())
+    columns = ", ".join(f"column{at} {of.ddl}" for at, of in enumerate(COLUMNS))
     spark.sql(f"CREATE NAMESPACE IF NOT EXISTS {table.rpartition('.')[0]}")
     spark.sql(
-        f"CREATE TABLE {table} (side INT, pair BIGINT, {columns}) USING iceberg "
+        f"CREATE TABLE {table} (side BIGINT, {columns}) USING iceberg "
         "TBLPROPERTIES ('format-version' = '3')"  # the first with variants
     )
     rows = [
-        (side, number, *(as_spark(*each) for each in spread(pair.name, row)))
+        (side_of(number, side), *spread(pair.name, [as_spark(of, each) for each in row]))
         for number, pair in enumerate(made)
+        for of in (TYPES[pair.name],)
         for side in (LEFT, RIGHT, SAME)
         for row in pair.rows(side)
     ]
@@ -190,10 +198,12 @@ def write(spark: SparkSession, table: str, made: Iterable[Pair]) -> None:
     spark.createDataFrame(rows, schema, verifySchema=False).coalesce(2).writeTo(table).append()
 
 
-def spread(name: str, row: Row) -> list[tuple[Type, object]]:
+def spread(name: str, row: Sequence[object]) -> list[object]:
     """A row of the table: NULL in the columns of all other types."""
-    own = dict(zip((f"{name}_one", f"{name}_two"), row, strict=True))
-    return [(of, own.get(column)) for column, of in COLUMNS.items()]
+    cells: list[object] = [None] * len(COLUMNS)
+    at = 2 * list(TYPES).index(name)
+    cells[at : at + 2] = row
+    return cells
 
 
 def as_spark(of: Type, found: object) -> object:
@@ -210,13 +220,14 @@ def as_spark(of: Type, found: object) -> object:
             return found
 
 
-def sums_of_side(spark: SparkSession, table: str, algorithm: str, side: int) -> Sums:
-    rows = spark.table(table).where(F.col("side") == side).drop("side")
-    if side != SAME:
-        return row_sums(rows, algorithm, F.col("pair"))
+def sums(rows: DataFrame, algorithm: str) -> Sums:
+    return row_sums(rows, algorithm, F.col("side"), apart=["side"])
+
+
+def moved_sums(spark: SparkSession, rows: DataFrame, algorithm: str) -> Sums:
     spark.conf.set("spark.sql.session.timeZone", "America/New_York")
     try:
-        return row_sums(rows.repartition(3), algorithm, F.col("pair"))
+        return sums(rows.where(F.col("side") % 3 == SAME).repartition(3), algorithm)
     finally:
         spark.conf.set("spark.sql.session.timeZone", "UTC")
 
@@ -237,8 +248,13 @@ def test_pairs_are_many_and_no_two_sides_mean_the_same() -> None:
 @pytest.mark.spark
 @pytest.mark.parametrize("algorithm", ALGORITHMS)
 def test_rows_that_differ_in_one_place_have_other_sums(summed: Summed, algorithm: str) -> None:
-    left, right = summed.sums[algorithm, LEFT], summed.sums[algorithm, RIGHT]
-    assert summed.where(lambda number, _: left[number].sum == right[number].sum) == []
+    found = summed.plain[algorithm]
+    alike = [
+        pair
+        for number, pair in enumerate(summed.pairs)
+        if found[side_of(number, LEFT)].sum == found[side_of(number, RIGHT)].sum
+    ]
+    assert alike == []
 
 
 @pytest.mark.spark
@@ -246,22 +262,29 @@ def test_rows_that_differ_in_one_place_have_other_sums(summed: Summed, algorithm
 def test_other_forms_orders_partitions_and_zones_change_nothing(
     summed: Summed, algorithm: str
 ) -> None:
-    left, again = summed.sums[algorithm, LEFT], summed.sums[algorithm, SAME]
-    assert summed.where(lambda number, _: left[number] != again[number]) == []
+    found, moved = summed.plain[algorithm], summed.moved[algorithm]
+    changed = []
+    for number, pair in enumerate(summed.pairs):
+        left, same_again = side_of(number, LEFT), side_of(number, SAME)
+        if not found[left] == found[same_again] == moved[same_again]:
+            changed.append(pair)
+    assert changed == []
 
 
 @pytest.mark.spark
 @pytest.mark.parametrize("algorithm", ALGORITHMS)
 def test_sums_are_those_of_another_implementation(summed: Summed, algorithm: str) -> None:
-    left = summed.sums[algorithm, LEFT]
-    compared = summed.where(
-        lambda number, pair: number % 5 == 0 and expected(algorithm, number, pair) != left[number]
-    )
-    assert compared == []
+    found = summed.plain[algorithm]
+    wrong = [
+        pair
+        for number, pair in list(enumerate(summed.pairs))[::5]
+        if found[side_of(number, LEFT)] != expected(algorithm, pair)
+    ]
+    assert wrong == []
 
 
-def expected(algorithm: str, number: int, pair: Pair) -> RowSum:
-    rows = [[(LONG, number), *spread(pair.name, row)] for row in pair.rows(LEFT)]
+def expected(algorithm: str, pair: Pair) -> RowSum:
+    rows = [list(zip(COLUMNS, spread(pair.name, row), strict=True)) for row in pair.rows(LEFT)]
     return RowSum(rows=len(rows), sum=sum(map(ORACLES[algorithm], rows)) % MODULUS)
 
 
@@ -271,7 +294,7 @@ def test_the_same_sum_under_another_type_is_another_digest(summed: Summed, algor
     """Whatever the rows hash to: types that Spark hashes alike differ by the schema."""
     rng = Random("types")
     for number, pair in enumerate(summed.pairs):
-        rows, of = summed.sums[algorithm, LEFT][number], TYPES[pair.name]
+        rows, of = summed.plain[algorithm][side_of(number, LEFT)], TYPES[pair.name]
         schema = [Column(name="one", type=of.ddl), Column(name="two", type=of.ddl)]
         another = Column(name="one", type=rng.choice(near_types(of)).ddl)
         before = dsha(rows, schema, algorithm=algorithm)

@@ -243,7 +243,7 @@ def _within(column: pa.Array, values: Sequence[pa.Array]) -> tuple[Positions, li
 
     A NULL array may have values that count for nothing.
     """
-    borders = column.offsets.to_numpy().astype(np.int64)
+    borders = _buffer(column, 1, np.int32, extra=1).astype(np.int64)
     valid, counts = _valid(column), np.diff(borders)
     held = [each.slice(borders[0], borders[-1] - borders[0]) for each in values]
     if np.any(counts[~valid]):
@@ -285,6 +285,6 @@ def _buffer(
     """A buffer of an Arrow array as values of a type, as many as the array has and some more."""
     size = len(column) + extra
     buffer = column.buffers()[number]
-    if buffer is None or not buffer.size:  # Arrow's way to say that there are no values
+    if buffer is None or not buffer.size:  # Java's way to say that there are no values, nor borders
         return np.zeros(size, of)
     return np.frombuffer(buffer, of)[column.offset : column.offset + size]
