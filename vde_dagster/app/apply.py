@@ -14,7 +14,7 @@ from vde_dagster.app.empty_backfill import record_empty
 from vde_dagster.app.evaluate import evaluate, writing
 from vde_dagster.app.evaluated import Evaluated
 from vde_dagster.app.evolution import evolve_tables
-from vde_dagster.app.leases import environment_resource, held
+from vde_dagster.app.leases import environment_resource, held, holder_of
 from vde_dagster.app.plan_checks import check_plan
 from vde_dagster.app.planning import holdings_of
 from vde_dagster.app.promote import promote, show
@@ -151,7 +151,7 @@ class Applying:
             held(
                 state,
                 resource,
-                holder=f"plan {self.plan.plan_id}",
+                holder=holder_of(self.services.ids, f"plan {self.plan.plan_id}"),
                 ttl=self.services.lease_ttl,
             )
         )

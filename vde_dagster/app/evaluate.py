@@ -14,7 +14,7 @@ from vde_dagster.app.binding import Binding
 from vde_dagster.app.cumulative import turns
 from vde_dagster.app.evaluated import Evaluated
 from vde_dagster.app.heads import head_of
-from vde_dagster.app.leases import held
+from vde_dagster.app.leases import held, holder_of
 from vde_dagster.app.physical_views import make_view
 from vde_dagster.app.planning import may_write
 from vde_dagster.app.reading import Reading, read_whole
@@ -22,6 +22,7 @@ from vde_dagster.app.recovery import recover
 from vde_dagster.app.reuse import (
     Saved,
     book_kept,
+    keeping,
     look,
     traces_of,
     turn_traces,
@@ -111,7 +112,7 @@ def fill(
             services, binding, key, found.kept, reading, work_id=work_id, lease=lease
         )
         return Evaluated(
-            work_id=work_id,
+            work_id=work_id if keeping(found.kept) else entries[-1].work_id,
             key=key,
             interval=interval,
             rows=0,
@@ -225,7 +226,7 @@ def writing(services: Services, binding: Binding, key: VersionKey) -> AbstractCo
     Raises:
         Conflict: Another process writes this version right now.
     """
-    holder = f"a run of {binding.environment} ({services.ids.new()[:12]})"
+    holder = holder_of(services.ids, f"a run of {binding.environment}")
     return held(services.state, version_resource(key), holder=holder, ttl=services.lease_ttl)
 
 

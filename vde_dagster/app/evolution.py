@@ -12,7 +12,7 @@ from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import replace
 
 from vde_dagster.app.binding import Binding, stored_graph
-from vde_dagster.app.leases import held
+from vde_dagster.app.leases import held, holder_of
 from vde_dagster.app.planning import may_write
 from vde_dagster.app.reading import analysed
 from vde_dagster.app.services import Services
@@ -152,7 +152,7 @@ def _evolve(
         if isinstance(each, ColumnWidened)
         and is_widening(present.get(each.column.lower(), ""), each.after)
     }
-    holder = f"a change of columns in {binding.environment} ({services.ids.new()[:12]})"
+    holder = holder_of(services.ids, f"a change of columns in {binding.environment}")
     with held(services.state, version_resource(key), holder=holder, ttl=services.lease_ttl):
         if wider:
             services.catalog.swap_views(list(_widened_views(services, key, wider)), ())

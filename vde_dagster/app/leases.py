@@ -9,6 +9,7 @@ from contextlib import contextmanager, suppress
 from datetime import timedelta
 
 from vde_dagster.core.errors import Conflict, OutcomeUnknown
+from vde_dagster.ports.ids import Ids
 from vde_dagster.ports.state import Lease, LeaseLost, State
 
 TTL = timedelta(minutes=2)
@@ -18,6 +19,14 @@ _LOG = logging.getLogger(__name__)
 def environment_resource(environment: str) -> str:
     """What is leased to change what an environment shows."""
     return f"environment:{environment}"
+
+
+def holder_of(ids: Ids, what: str) -> str:
+    """A name for who takes a lease: what it does, and what no other process has.
+
+    Two processes under one name would take a lease from each other without waiting.
+    """
+    return f"{what} ({ids.new()[-12:]})"
 
 
 @contextmanager

@@ -11,7 +11,7 @@ from dataclasses import replace
 
 from vde_dagster.app.binding import bind_plan, stored_graph
 from vde_dagster.app.evolution import complete_tables, describe_tables
-from vde_dagster.app.leases import environment_resource, held
+from vde_dagster.app.leases import environment_resource, held, holder_of
 from vde_dagster.app.plan_checks import gap_problems, gaps_after
 from vde_dagster.app.services import Services
 from vde_dagster.app.view_names import are_moving, former_views, shown_naming
@@ -72,7 +72,7 @@ def finish_promotions(services: Services, environment: str) -> None:
     shown = services.state.environment(environment)
     if shown is None or not shown.promoting:
         return
-    holder = f"recovery {services.ids.new()[:12]}"
+    holder = holder_of(services.ids, "a recovery")
     resource, ttl = environment_resource(environment), services.lease_ttl
     with held(services.state, resource, holder=holder, ttl=ttl):
         shown = services.state.environment(environment)

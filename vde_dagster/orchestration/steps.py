@@ -12,7 +12,7 @@ from vde_dagster.app.apply import evaluate_range, finish, reserved, store_plan
 from vde_dagster.app.binding import Binding, bind_environment
 from vde_dagster.app.cumulative import ranges_in_turn
 from vde_dagster.app.evaluated import Evaluated
-from vde_dagster.app.leases import environment_resource, held
+from vde_dagster.app.leases import environment_resource, held, holder_of
 from vde_dagster.app.planning import may_write, plan_environment
 from vde_dagster.app.promote import finish_promotions, show
 from vde_dagster.app.services import Services
@@ -173,7 +173,7 @@ def _show_result(location: Location, name: ModelName) -> None:
     naming = naming_of(services, environment)
     view = services.catalog.view(environment_view(name, environment, naming))
     if view is None or view.target != location.binding.key(name).table:
-        holder = f"a run's view ({services.ids.new()[:12]})"
+        holder = holder_of(services.ids, "a run's view")
         resource, ttl = environment_resource(environment), services.lease_ttl
         with held(services.state, resource, holder=holder, ttl=ttl):
             show(services, environment, {name})

@@ -64,8 +64,8 @@ def model(kind: str, name: str = "", *, copies: int = 1, more: str = "") -> str:
     return f"MODEL ({head});\n{query}"
 
 
-def rows_after_two_days(kind: str, copies: int = 1) -> str:
-    """DuckDB's query of what a model holds after two days; ``events`` has ``day``, too."""
+def rows_after_all_days(kind: str, copies: int = 1) -> str:
+    """DuckDB's query of what a model holds after all days; ``events`` has ``day``, too."""
     columns = KINDS[kind][2].replace("at AS at", '"at"').replace(", at,", ', "at",')  # a keyword
     copied = f"SELECT *, unnest(range(IF(amount = {COPIED}, {copies}, 1))) + 1 AS copy FROM events"
     every = f"SELECT {columns.replace('COPY', 'copy')}, day FROM ({copied})"

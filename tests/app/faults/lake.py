@@ -5,7 +5,7 @@ from __future__ import annotations
 import time
 from collections import Counter
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from datetime import UTC, datetime, timedelta
 from functools import cached_property
 from pathlib import Path
@@ -13,7 +13,7 @@ from typing import TYPE_CHECKING, Final
 
 import pyarrow as pa
 
-from tests.app.faults.every_kind import COPIED, model, rows_after_two_days
+from tests.app.faults.every_kind import COPIED, model, rows_after_all_days
 from vde_dagster.app.binding import Binding, bind_plan
 from vde_dagster.app.evaluate import writing
 from vde_dagster.app.planning import plan_environment
@@ -34,6 +34,10 @@ DAYS: Final = tuple(
 )
 EVENTS: Final = ((1, 1, 10), (2, 2, 20), (3, 3, 5), (4, 25, COPIED), (5, 26, 9))
 """The id of each event, the hour in which it happened, and its amount."""
+OF_A_THIRD_DAY: Final = ((6, 49, 3), (7, 50, 4))
+SCHEMA: Final = pa.schema(
+    [("id", pa.int64()), ("at", pa.timestamp("us", "UTC")), ("amount", pa.int64())]
+)
 
 CONFIGURATION: Final = """\
 name: faults
@@ -68,6 +72,7 @@ class Lake:
 
     folder: Path
     models: Mapping[str, Kept]
+    landed: list[tuple[int, int, int]] = field(default_factory=list)
 
     @classmethod
     def make(cls, folder: Path, models: Mapping[str, Kept]) -> Lake:
@@ -77,7 +82,10 @@ class Lake:
         (folder / "external_models.yaml").write_text(SOURCES, encoding="utf-8")
         lake = cls(folder, models)
         lake.write({name: each.more for name, each in models.items()})
-        lake._land()
+        catalog = lake.project.iceberg_catalog()
+        catalog.create_namespace("raw")
+        catalog.create_table("raw.events", SCHEMA)
+        lake.land(EVENTS, until=DAYS[-1].end)
         return lake
 
     def write(self, more: Mapping[str, str]) -> None:
@@ -87,12 +95,12 @@ class Lake:
             text = model(kept.kind, name, copies=kept.copies, more=properties)
             (self.folder / "models" / f"{name}.sql").write_text(text, encoding="utf-8")
 
-    def _land(self) -> None:
-        catalog = self.project.iceberg_catalog()
-        catalog.create_namespace("raw")
-        complete = {"vde.valid-to": DAYS[-1].end.isoformat()}
-        table = catalog.create_table("raw.events", _events().schema, properties=complete)
-        table.append(_events())
+    def land(self, events: Sequence[tuple[int, int, int]], *, until: datetime) -> None:
+        """Events arrive; the source is complete up to a time."""
+        self.landed.extend(events)
+        with self.project.iceberg_catalog().load_table("raw.events").transaction() as change:
+            change.append(_table(events))
+            change.set_properties({"vde.valid-to": until.isoformat()})
 
     @cached_property
     def project(self) -> VdeProject:
@@ -141,16 +149,17 @@ class Lake:
                 time.sleep(0.1)
 
     def assert_rows_are_exact(self, name: str) -> None:
-        """The table has the rows of two days, which DuckDB computes from the events by itself."""
+        """The table has the rows of all days, which DuckDB computes from the events by itself."""
         import duckdb
 
         found, kept = self.rows(name), self.models[name]
-        events = _events().append_column("day", pa.array([h // 24 for _, h, _ in EVENTS]))
+        days = pa.array([hour // 24 for _, hour, _ in self.landed])
+        events = _table(self.landed).append_column("day", days)
         with duckdb.connect(":memory:", config={"threads": 1}) as connection:
             connection.execute("SET TimeZone = 'UTC'")
             connection.register("found", found)
             connection.register("events", events)
-            expected = rows_after_two_days(kept.kind, kept.copies)
+            expected = rows_after_all_days(kept.kind, kept.copies)
             connection.execute(f"CREATE TABLE expected AS {expected}")
             counts = connection.execute(
                 "SELECT (SELECT COUNT(*) FROM expected),"
@@ -161,12 +170,9 @@ class Lake:
         assert (found.num_rows, *counts[1:]) == (counts[0], 0, 0), name
 
 
-def _events() -> pa.Table:
-    schema = pa.schema(
-        [("id", pa.int64()), ("at", pa.timestamp("us", "UTC")), ("amount", pa.int64())]
-    )
+def _table(events: Sequence[tuple[int, int, int]]) -> pa.Table:
     rows = [
         {"id": number, "at": START + timedelta(hours=hour), "amount": amount}
-        for number, hour, amount in EVENTS
+        for number, hour, amount in events
     ]
-    return pa.Table.from_pylist(rows, schema=schema)
+    return pa.Table.from_pylist(rows, schema=SCHEMA)

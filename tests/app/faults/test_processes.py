@@ -8,13 +8,14 @@ from __future__ import annotations
 from collections.abc import Iterator, Mapping
 from contextlib import contextmanager
 from dataclasses import dataclass
+from datetime import timedelta
 from pathlib import Path
 from typing import Final
 
 import pytest
 
 from tests.app.faults.every_kind import KINDS
-from tests.app.faults.lake import Kept, Lake
+from tests.app.faults.lake import DAYS, OF_A_THIRD_DAY, Kept, Lake
 from tests.app.faults.processes import Driver
 
 MANY: Final = 700_000
@@ -24,10 +25,14 @@ NOT_RECORDED: Final = ("writing", "staged")
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Case:
-    """Which kind comes to which point, in a process that dies and in one that sleeps."""
+    """Which kind comes to which point, in a process that dies and in one that sleeps.
+
+    With a ``third_day`` all are evaluated once more after the sleeper woke.
+    """
 
     killed: Mapping[str, str]
     asleep: Mapping[str, str]
+    third_day: bool = False
 
 
 MIXED: Final = Case(
@@ -46,6 +51,7 @@ def of_one(kind: str) -> Case:
     return Case(
         killed=dict.fromkeys(MIXED.killed, kind),
         asleep=dict.fromkeys(("staged", *MIXED.asleep), kind),
+        third_day=True,
     )
 
 
@@ -103,6 +109,11 @@ def test_whoever_dies_or_sleeps_anywhere_each_row_is_there_once_after_the_next_r
     }
     assert_exact(lake)
     assert before == {name: (lake.ledger(name), lake.publications(name)) for name in lake.models}
+    if case.third_day:
+        lake.land(OF_A_THIRD_DAY, until=DAYS[-1].end + timedelta(days=1))
+        assert Driver.start(lake.folder, "third", then="run").outcome() == found
+        assert_exact(lake)
+        assert all(lake.refs(name) == {"main"} for name in lake.models)
 
 
 def assert_readers_see_one_day_or_two(lake: Lake, name: str) -> None:

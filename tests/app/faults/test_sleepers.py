@@ -5,19 +5,21 @@ It holds the lease on the version when it falls asleep. What it has read before 
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from contextlib import suppress
 from dataclasses import dataclass, replace
-from typing import Any
+from typing import Any, Final
 
 import pytest
 
 from tests.app.faults.every_kind import KINDS, model
 from tests.app.faults.test_power_cuts import WRITING, booked, branches, entries, one_day_held, seen
-from tests.app.memory_world import Fuse, MemoryWorld, build, graph_of
+from tests.app.memory_world import Fuse, MemoryWorld, build, graph_of, plan
+from vde_dagster.app.apply import apply_plan
 from vde_dagster.app.services import Services
 from vde_dagster.core.errors import Conflict
 from vde_dagster.core.graph import Graph
+from vde_dagster.core.plan import Plan
 
 
 @dataclass
@@ -63,32 +65,49 @@ def taken_over(world: MemoryWorld, graph: Graph) -> None:
     build(world.services(), graph)
 
 
-OFTEN = ("time_range", "unmanaged", "unique_key")
+def nothing_held(graph: Graph) -> MemoryWorld:
+    """A day has landed, and nothing was ever built."""
+    world = MemoryWorld()
+    world.land((1, 10), (2, 20), (3, 5), until=24)
+    return world
 
 
-@pytest.mark.parametrize(
-    "kind",
-    [pytest.param(kind, marks=[] if kind in OFTEN else pytest.mark.full) for kind in KINDS],
-)
-def test_a_process_that_wakes_after_others_went_on_changes_nothing(kind: str) -> None:
+CASES: Final = [
+    pytest.param("unmanaged", nothing_held, id="the first day"),
+    *(pytest.param(each, one_day_held, id=each) for each in ("unmanaged", "unique_key")),
+    *(
+        pytest.param(each, one_day_held, id=each, marks=pytest.mark.full)
+        for each in KINDS
+        if each not in ("unmanaged", "unique_key")
+    ),
+]
+
+
+def writes_under_lease(names: Sequence[str]) -> list[int]:
+    """The calls that write, from when the lease on the version is held."""
+    leased = [number for number, name in enumerate(names, start=1) if name == "acquire_lease"][1]
+    return [n for n, name in enumerate(names, start=1) if n > leased and name in WRITING]
+
+
+@pytest.mark.parametrize("kind, before", CASES)
+def test_a_process_that_wakes_after_others_went_on_changes_nothing(
+    kind: str, before: Callable[[Graph], MemoryWorld]
+) -> None:
     graph = graph_of({kind: model(kind)})
-    undisturbed, fuse = one_day_held(graph), Fuse()
+    undisturbed, fuse = before(graph), Fuse()
     build(undisturbed.services(fuse), graph)
     taken_over(undisturbed, graph)
-    calls = list(enumerate(fuse.names, start=1))
-    leased = max(number for number, name in calls if name == "acquire_lease")
-    for call in [number for number, name in calls if name in WRITING and number > leased]:
-        world = one_day_held(graph)
+    for call in writes_under_lease(fuse.names):
+        world = before(graph)
         later: list[object] = []
 
         def meanwhile(world: MemoryWorld = world, later: list[object] = later) -> None:
             taken_over(world, graph)
             later.extend((seen(world, kind), entries(world, kind)))
 
-        sleep = Sleep(call=call, meanwhile=meanwhile)
         told = f"it slept before {fuse.names[call - 1]} ({call})"
         with suppress(Conflict):
-            build(sleeping(world.services(), sleep), graph)
+            build(sleeping(world.services(), Sleep(call=call, meanwhile=meanwhile)), graph)
         assert seen(world, kind) == seen(undisturbed, kind), told
         assert [seen(world, kind), entries(world, kind)] == later, told
         assert booked(world, kind) == booked(undisturbed, kind), told
@@ -96,3 +115,37 @@ def test_a_process_that_wakes_after_others_went_on_changes_nothing(kind: str) ->
         world.reboot()
         build(world.services(), graph)
         assert branches(world) == set(), told
+
+
+def test_a_process_that_slept_while_nobody_came_goes_on_where_it_was() -> None:
+    graph = graph_of({"unmanaged": model("unmanaged")})
+    undisturbed, fuse = one_day_held(graph), Fuse()
+    build(undisturbed.services(fuse), graph)
+    for call in writes_under_lease(fuse.names):
+        world = one_day_held(graph)
+        build(sleeping(world.services(), Sleep(call=call, meanwhile=world.reboot)), graph)
+        assert seen(world, "unmanaged") == world.rows("raw.events")
+        assert booked(world, "unmanaged") == booked(undisturbed, "unmanaged")
+
+
+def test_of_two_processes_that_apply_one_saved_plan_the_first_wins() -> None:
+    graph = graph_of({"unmanaged": model("unmanaged")})
+    first, fuse = one_day_held(graph), Fuse()
+    apply_plan(first.services(fuse), plan(first.services(), graph), lambda _: None)
+    calls = [number for number, name in enumerate(fuse.names, start=1) if name in WRITING]
+    for call in calls[1:-1]:  # between the first, which takes the lease, and the last
+        world = one_day_held(graph)
+        saved = plan(world.services(), graph)
+        told: list[str] = []
+
+        def meanwhile(
+            world: MemoryWorld = world, saved: Plan = saved, told: list[str] = told
+        ) -> None:
+            with pytest.raises(Conflict, match=f"held by plan {saved.plan_id}") as refused:
+                apply_plan(world.services(), saved, lambda _: None)
+            told.append(str(refused.value))
+
+        services = sleeping(world.services(), Sleep(call=call, meanwhile=meanwhile))
+        apply_plan(services, saved, lambda _: None)
+        assert len(told) == 1
+        assert seen(world, "unmanaged") == world.rows("raw.events")
