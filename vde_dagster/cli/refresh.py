@@ -16,7 +16,7 @@ if TYPE_CHECKING:
     from vde_dagster.app.managed import Freshness
 
 
-@click.command("refresh", short_help="Make MANAGED tables anew that are not fresh any more.")
+@click.command("refresh", short_help="Make MANAGED tables anew that are not fresh.")
 @click.option("--explain", is_flag=True, help="Only say what would be made anew, and why.")
 @options.ENVIRONMENT
 @options.FORMAT
