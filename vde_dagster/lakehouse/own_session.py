@@ -8,9 +8,10 @@ for each). So there is one, and it is tidied.
 from __future__ import annotations
 
 from collections.abc import Iterator
-from contextlib import contextmanager
+from contextlib import contextmanager, suppress
 from typing import TYPE_CHECKING, Final
 
+from pyspark.errors import PySparkException
 from sqlglot import exp
 
 if TYPE_CHECKING:
@@ -77,6 +78,8 @@ def _set_as(main: SparkSession, own: SparkSession) -> None:
     """Give a session the settings that the main one got while it ran."""
     wanted, present = dict(main.conf.getAll), dict(own.conf.getAll)
     for key, value in wanted.items():
-        if present.get(key) != value and own.conf.isModifiable(key):
-            own.conf.set(key, value)
+        if present.get(key) != value:
+            # Catalogs are settings that Spark does not know, and so calls not modifiable.
+            with suppress(PySparkException):  # one that counts for the whole application is shared
+                own.conf.set(key, value)
     own.conf.set(_ZONE, "UTC")
