@@ -33,6 +33,7 @@ from tests.app.shop_world import (
     entries,
     shop_in_production,
 )
+from tests.kinds.sentences.projects import built
 from vde_dagster.app.apply import evaluate_range
 from vde_dagster.app.catch_up import catch_up
 from vde_dagster.app.evaluated import Evaluated
@@ -280,6 +281,21 @@ def test_what_may_say_something_else_next_time_is_always_computed(world: MemoryW
     again, _ = evaluated(world, ModelName("mart", "below"), day(1, 3))
     assert again.reason == "what it reads of mart.at_once has changed"
     assert evaluated(world, ModelName("mart", "below"), day(1, 3))[0].reused
+
+
+def test_a_seed_is_loaded_once_and_what_reads_it_follows_from_its_file() -> None:
+    sizes = "MODEL (name demo.sizes, kind SEED (path 'sizes.csv'), columns (id int))"
+    below = "MODEL (name demo.below, kind FULL);\nSELECT SUM(id) AS n FROM demo.sizes"
+    world = MemoryWorld()
+    world.land(until=72)
+    files = {"sizes.csv": "id\n7\n"}
+    built(world, sizes, below, attachments=files)
+    for name in ("sizes", "below"):
+        did, engine = evaluated(world, ModelName("demo", name), day(1, 3))
+        assert (did.reused, engine) == (True, [])
+    more = {"sizes.csv": "id\n7\n8\n"}
+    built(world, sizes, below, attachments=more)
+    assert world.rows("demo.below") == [(15,)]
 
 
 # Views, and models with late data
