@@ -124,3 +124,21 @@ def test_a_lost_answer_never_appends_an_interval_twice(port: str, method: str, d
     build(world.services(), graph)
     assert seen(world, "unmanaged") == world.rows("raw.events")
     assert branches(world) == set()
+
+
+@pytest.mark.parametrize("last", ["record_intent", "stage", "record_staged", "publish", "finalize"])
+@pytest.mark.parametrize("kind", ["unmanaged", "unique_key"])
+def test_a_table_that_is_compacted_after_its_writer_died_gets_each_row_once(
+    kind: str, last: str
+) -> None:
+    graph = graph_of({kind: model(kind)})
+    undisturbed, fuse = one_day_held(graph), Fuse()
+    build(undisturbed.services(fuse), graph)
+    world = one_day_held(graph)
+    with pytest.raises(PowerCut):
+        build(world.services(Fuse(cut_at=fuse.names.index(last) + 1, after=True)), graph)
+    world.reboot()
+    world.catalog.compact(bound(world.services()).table(ModelName("kept", kind)))
+    build(world.services(), graph)
+    assert seen(world, kind) == seen(undisturbed, kind)
+    assert booked(world, kind) == booked(undisturbed, kind)
