@@ -8,7 +8,7 @@ import tempfile
 from collections.abc import Callable, Sequence
 from pathlib import Path
 
-from benchmarks import commands, dsha, imports, peer, planning
+from benchmarks import commands, dsha, growth, imports, peer, planning
 from benchmarks.measuring import DEFAULT_SHAPES, Settings
 from benchmarks.projects import Shape
 
@@ -18,8 +18,9 @@ BENCHMARKS: dict[str, Callable[[Settings], None]] = {
     "commands": commands.main,
     "sqlmesh": peer.main,
     "dsha": dsha.main,
+    "growth": growth.main,
 }
-ON_REQUEST = ("sqlmesh", "dsha")
+ON_REQUEST = ("sqlmesh", "dsha", "growth")
 """What downloads another tool, or keeps the machine busy for long."""
 
 
@@ -40,7 +41,7 @@ def main(arguments: Sequence[str]) -> int:
         help="such as: 250 1000 chain1000",
     )
     parser.add_argument("--rounds", type=int, default=3)
-    parser.add_argument("--rows", type=int, default=10_000_000, help="of what dsha writes")
+    parser.add_argument("--rows", type=int, default=10_000_000, help="of dsha and growth")
     parser.add_argument("--folder", type=Path, help="keeps the projects for the next time")
     given = parser.parse_args(arguments)
     unknown = [name for name in given.names if name not in BENCHMARKS]
