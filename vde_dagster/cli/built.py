@@ -29,7 +29,8 @@ class Built:
 
     ``intervals`` is None for a kind without intervals, ``rows`` for a view, ``digest`` (the D-SHA
     of all that is held) for a version that holds nothing. ``held`` is empty where ``intervals`` is
-    None. ``seconds`` is None where no unit of work is known.
+    None. ``seconds`` is None where no unit of work is known. ``kept`` counts the entries that a run
+    did not compute again.
     """
 
     model: str
@@ -40,6 +41,7 @@ class Built:
     digest: str | None
     seconds: float | None
     held: tuple[Interval, ...] = ()
+    kept: int = 0
 
     def as_json(self) -> dict[str, object]:
         """The fields of the JSON contract."""
@@ -51,6 +53,7 @@ class Built:
             "rows": self.rows,
             "dsha": self.digest,
             "seconds": None if self.seconds is None else round(self.seconds, 3),
+            "kept": self.kept,
             "held": [
                 {"start": instant(each.start), "end": instant(each.end)} for each in self.held
             ],
@@ -130,6 +133,7 @@ def _of_run(held: Built, units: Sequence[Evaluated]) -> Built:
         digest=held.digest,
         seconds=sum(unit.seconds for unit in units),
         held=held.held,
+        kept=sum(unit.saved.intervals for unit in units if unit.saved is not None),
     )
 
 
