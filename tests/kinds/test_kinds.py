@@ -126,6 +126,30 @@ def test_what_is_blocked_ends_a_whole_and_leaves_a_hole_in_intervals() -> None:
     assert kinds.of(model(Full())).missing(model(Full()), [days(0, 2)], NOW, [days(2, 3)]) == ()
 
 
+@pytest.mark.parametrize("kind", [UNIQUE_KEY, IncrementalByPartition(), SCD_BY_TIME, SCD_BY_COLUMN])
+@pytest.mark.parametrize(
+    "held,blocked,expected",
+    [
+        ([], [days(1, 2)], [days(0, 1)]),
+        ([], [days(0, 1)], []),
+        ([days(0, 2)], [days(1, 2)], [days(2, 3)]),  # what is held was built in its turn
+        ([days(0, 1)], [days(2, 9)], [days(1, 2)]),
+        ([days(0, 3)], [days(1, 2)], []),
+    ],
+)
+def test_what_builds_on_itself_waits_for_what_is_blocked_before(
+    kind: Kind, held: list[Interval], blocked: list[Interval], expected: list[Interval]
+) -> None:
+    rules = kinds.of(model(kind))
+    assert list(rules.missing(model(kind), held, NOW, blocked)) == expected
+
+
+def test_what_is_appended_waits_for_nothing_before() -> None:
+    unmanaged = model(IncrementalUnmanaged())
+    found = kinds.of(unmanaged).missing(unmanaged, [], NOW, [days(1, 2)])
+    assert found == (days(0, 1), days(2, 3))
+
+
 @given(st.lists(st.tuples(st.integers(0, 9), st.integers(1, 4)), max_size=5), st.integers(0, 300))
 def test_after_evaluating_what_is_missing_nothing_is(
     held: list[tuple[int, int]], hours: int

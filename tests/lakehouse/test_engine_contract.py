@@ -230,39 +230,10 @@ def test_a_fill_and_an_append_are_one_unit_of_work(world: World) -> None:
     ]
 
 
-def test_units_finer_than_a_partition_keep_their_neighbours(world: World) -> None:
-    axis = replace(HOURLY, unit=IntervalUnit.QUARTER_HOUR)
-
-    def quarter(first: int, last: int) -> Interval:
-        return Interval(START + timedelta(minutes=15 * first), START + timedelta(minutes=15 * last))
-
-    def write(source: Rows, interval: Interval) -> Staged:
-        write = OverwriteIntervals(intervals=(interval,), axis=axis)
-        return world.publish(world.staging(Part(rows=source, inputs={}, write=write), axis=axis))
-
-    write(rows((1, 0), (2, 0.3), (3, 0.6)), quarter(0, 4))
-    staged = write(rows((9, 0.4)), quarter(1, 2))
-    assert world.ids() == [1, 3, 9]
-    assert {i: s.rows for i, s in staged.sums[0].items()} == {quarter(1, 2): 1}
-
-
-def test_a_table_without_partitions_keeps_what_lies_beside_the_interval(world: World) -> None:
-    def write(source: Rows, interval: Interval) -> None:
-        write = OverwriteIntervals(intervals=(interval,), axis=HOURLY)
-        world.publish(world.staging(Part(rows=source, inputs={}, write=write), axis=None))
-
-    write(rows((1, 0), (2, 1)), hours(0, 2))
-    write(rows((9, 1)), hours(1, 2))
-    assert world.ids() == [1, 9]
-
-
 @pytest.mark.parametrize(
     "type_, unit, step",
     [
-        ("date", IntervalUnit.DAY, timedelta(days=1)),
         ("date", IntervalUnit.MONTH, timedelta(days=31)),
-        ("timestamp_ntz", IntervalUnit.HOUR, timedelta(hours=1)),
-        ("timestamp", IntervalUnit.DAY, timedelta(days=1)),
         ("timestamp", IntervalUnit.YEAR, timedelta(days=365)),
     ],
 )
@@ -427,25 +398,6 @@ def seed(world: World, text: str) -> Staged:
     return world.publish(world.staging(part, axis=None, columns=SEED))
 
 
-def test_seeds_have_the_declared_types(world: World) -> None:
-    staged = seed(
-        world,
-        "amount,code,day,at,open\n1.5,007,2013-01-01,2013-01-01 05:00:00,true\n,,,,\n"
-        '2,"a ""quoted"", text",2013-01-02,2013-01-01T05:00:00+01:00,false\n',
-    )
-    assert [each.type for each in staged.columns] == [each.type for each in SEED]
-    _, found = world.engine.fetch(
-        "SELECT code, CAST(amount AS STRING), CAST(day AS STRING), at, open "
-        f"FROM {world.key.table} ORDER BY code",
-        limit=9,
-    )
-    assert [tuple(each) for each in found] == [
-        (None, None, None, None, None),
-        ("007", "1.50", "2013-01-01", START + timedelta(hours=5), True),
-        ('a "quoted", text', "2.00", "2013-01-02", START + timedelta(hours=4), False),
-    ]
-
-
 @pytest.mark.parametrize(
     "text, told",
     [
@@ -559,6 +511,20 @@ def test_an_error_in_a_worker_is_told_with_its_line(spark_world: World) -> None:
     staging = spark_world.staging(Part(rows=python(text), inputs={}, write=write))
     with pytest.raises(EvaluationFailed, match=r"ZeroDivisionError.*mine\.py.*line 3"):
         spark_world.engine.stage(staging)
+
+
+@pytest.mark.spark
+def test_a_file_that_is_lost_is_named(spark_world: World, spark_lake: SparkLake) -> None:
+    source = TableName(f"raw_{uuid.uuid4().hex[:8]}", "events")
+    head = spark_world.append(source, [(1, START)])
+    (lost,) = (spark_lake.warehouse / source.namespace).rglob("*.parquet")
+    lost.unlink()
+    with pytest.raises(EvaluationFailed, match=lost.name):
+        spark_world.overwrite(
+            SqlRows(sql="SELECT id, at FROM src"),
+            hours(0, 1),
+            src=AsOf(table=source, iceberg_snapshot_id=head),
+        )
 
 
 @pytest.mark.spark

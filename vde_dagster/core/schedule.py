@@ -103,6 +103,26 @@ def missing(
     return merge([*new, *subtract(common(before, [wanted]), unready)])
 
 
+def missing_in_turn(
+    model: Model, held: Sequence[Interval], now: datetime, blocked: Sequence[Interval] = ()
+) -> tuple[Interval, ...]:
+    """What of `missing` can be evaluated by a model that builds each interval on those before it.
+
+    What lies behind a unit that is due, blocked and not held has to wait for it: built without it,
+    it would have to be made again.
+    """
+    found = missing(model, held, now, blocked)
+    wanted = due_interval(model, now)
+    if wanted is None:
+        return found
+    unready = common([model.unit.widen(each) for each in blocked], [wanted])
+    waiting = subtract(unready, held)
+    if not waiting:
+        return found
+    until = waiting[0].start
+    return common(found, [Interval(wanted.start, until)]) if wanted.start < until else ()
+
+
 def _after_the_end(
     model: Model, end: datetime, now: datetime, unready: Sequence[Interval]
 ) -> list[datetime]:

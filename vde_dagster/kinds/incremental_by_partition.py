@@ -27,8 +27,8 @@ class _Rules:
         now: datetime,
         blocked: Sequence[Interval] = (),
     ) -> tuple[Interval, ...]:
-        """Every unit that is due and not held; see `vde_dagster.core.schedule.missing`."""
-        return schedule.missing(model, held, now, blocked)
+        """Every unit in turn; see `vde_dagster.core.schedule.missing_in_turn`."""
+        return schedule.missing_in_turn(model, held, now, blocked)
 
     def write(self, node: Node, interval: Interval, execution_time: datetime) -> Write:
         """Replace the partitions of the new rows."""

@@ -35,6 +35,7 @@ _WRAPPERS: Final = (
     "Writing job failed",
     "An error occurred while calling",
     "[WRITING_JOB",
+    "Exception thrown in awaitResult",
 )
 
 
