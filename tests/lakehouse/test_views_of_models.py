@@ -8,6 +8,7 @@ from tests.app.memory_world import bound, build, plan
 from tests.lakehouse.conftest import Lake
 from vde_dagster.app.apply import apply_plan
 from vde_dagster.app.planning import plan_environment
+from vde_dagster.app.verify import verify
 from vde_dagster.core.errors import Refused
 from vde_dagster.core.names import ModelName, TableName
 from vde_dagster.core.plan_options import PlanOptions
@@ -166,3 +167,24 @@ def test_a_view_is_made_anew_only_where_it_would_be_another_one(lake: Lake) -> N
     assert again.key == key
     assert made() != first
     assert lake.rows(f"SELECT id FROM {lake.schema}.over ORDER BY id") == [(1,), (2,)]
+
+
+def test_the_sum_of_a_merged_table_is_that_of_its_rows_after_a_column_was_added(lake: Lake) -> None:
+    from datetime import timedelta
+
+    prepared(lake)
+    header = (
+        "MODEL (name {s}.kept, start '2024-01-01', "
+        "kind INCREMENTAL_BY_UNIQUE_KEY (unique_key id, forward_only true));\n"
+    )
+    rows = "FROM {s}.rows WHERE at BETWEEN @start_dt AND @end_dt"
+    build(lake.services(), lake.graph(SOURCE, kept=f"{header}SELECT 1 AS id, price {rows}"))
+    lake.clock.advance(timedelta(days=1))
+    more = f"{header}SELECT 1 AS id, price, big {rows}"
+    build(lake.services(), lake.graph(SOURCE, kept=more))  # the one file is written again
+    services = lake.services()
+    (found,) = verify(services, bound(services), [ModelName(lake.schema, "kept")])
+    assert (found.rows, found.mismatches) == (1, ())
+    assert lake.rows(f"SELECT CAST(price AS STRING), big FROM {lake.schema}.kept") == [
+        ("3.50", 7_000_000_000)
+    ]

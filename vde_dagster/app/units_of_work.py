@@ -20,7 +20,7 @@ from vde_dagster.app.reuse import (
 )
 from vde_dagster.app.services import Services
 from vde_dagster.app.statements import Beside, statements_of
-from vde_dagster.core.dsha import ALGORITHMS, total
+from vde_dagster.core.dsha import ALGORITHMS, RowSum, total
 from vde_dagster.core.errors import EvaluationFailed
 from vde_dagster.core.graph import Node
 from vde_dagster.core.intervals import Interval
@@ -34,6 +34,7 @@ from vde_dagster.core.ledger import (
     Trace,
     apply_changes,
 )
+from vde_dagster.core.schema_changes import newest_columns
 from vde_dagster.core.snapshot import VersionKey
 from vde_dagster.core.work import (
     AppendToIntervals,
@@ -47,6 +48,7 @@ from vde_dagster.core.work import (
 )
 from vde_dagster.kinds.storage import storage_of
 from vde_dagster.ports.catalog import TableMoved
+from vde_dagster.ports.engine import Sought
 from vde_dagster.ports.state import Lease
 
 
@@ -160,7 +162,7 @@ def _carry_out(
         give_up(services, key, step.work_id, reason=str(error), lease=lease)
         raise
     record_audits(services, key, step.work_id, staged.audits, lease=lease)
-    written = _changes(step, staged)
+    written = _changes(step, staged, _rebase(services, key, step, staged, base=base))
     kept = step.reuse.kept if step.reuse is not None else {}
     took = (services.clock.now() - started).total_seconds()
     publication = Publication(
@@ -259,10 +261,34 @@ def _staging(
     )
 
 
-def _changes(step: Step, staged: Staged) -> tuple[LedgerChange, ...]:
+def _rebase(
+    services: Services,
+    key: VersionKey,
+    step: Step,
+    staged: Staged,
+    *,
+    base: int | None,
+) -> RowSum:
+    """By what the sum of the rows that were there differs under the columns that there are now.
+
+    What a sequential kind books are changes of the table's sum, so that a table whose columns
+    changed (rule R11) is summed once more as it was. It is nothing in all other cases.
+    """
+    entries = services.state.ledger([key]).get(key, ()) if step.turns and not step.anew else ()
+    if base is None or not entries:
+        return RowSum()
+    booked = newest_columns(each.columns for each in entries)
+    if [(e.name, e.type) for e in booked] == [(e.name, e.type) for e in staged.columns]:
+        return RowSum()
+    sought = Sought(table=key.table, iceberg_snapshot_id=base, columns=staged.columns)
+    sums = services.engine.sums(sought, algorithm=_algorithm(services, key, step))
+    return total(sums.values()) - total(each.rows for each in entries)
+
+
+def _changes(step: Step, staged: Staged, rebase: RowSum) -> tuple[LedgerChange, ...]:
     """What the staged parts do to the ledger. Two parts may add to one interval; both count."""
     if step.turns:
-        return _turns_changes(step, staged)
+        return _turns_changes(step, staged, rebase)
     changes: list[LedgerChange] = []
     for write, sums in zip(step.writes, staged.sums, strict=True):
         operation = _operation(write)
@@ -293,11 +319,15 @@ def _traced(
     ]
 
 
-def _turns_changes(step: Step, staged: Staged) -> tuple[LedgerChange, ...]:
+def _turns_changes(step: Step, staged: Staged, rebase: RowSum) -> tuple[LedgerChange, ...]:
     """By what each turn changed the table's sum, booked where the turn says."""
     return tuple(
-        LedgerChange(operation=turn.operation, interval=turn.booked, rows=total(sums.values()))
-        for turn, sums in zip(step.turns, staged.sums, strict=True)
+        LedgerChange(
+            operation=turn.operation,
+            interval=turn.booked,
+            rows=total(sums.values()) if number else total(sums.values()) + rebase,
+        )
+        for number, (turn, sums) in enumerate(zip(step.turns, staged.sums, strict=True))
     )
 
 

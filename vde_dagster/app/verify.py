@@ -21,6 +21,7 @@ from vde_dagster.core.snapshot import VersionKey
 from vde_dagster.core.verification import (
     Mismatch,
     Portion,
+    as_one,
     compare_intervals,
     compare_whole,
     portions,
@@ -85,6 +86,8 @@ def _verified(
     if services.catalog.table(key.table) is None:
         return Verified(key=key, rows=0, entries=len(entries), mismatches=(), missing_table=True)
     known, unknown = portions(entries)
+    if kinds.of(node.model).is_sequential:
+        known = as_one(known)
     rows = 0
     mismatches: list[Mismatch] = []
     for portion in known:

@@ -8,7 +8,7 @@ column, and a dropped one leaves the views only.
 from __future__ import annotations
 
 import re
-from collections.abc import Sequence
+from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
 from typing import Final, assert_never
 
@@ -112,6 +112,29 @@ def same_type(one: str, other: str) -> bool:
 def is_known(written: str) -> bool:
     """Whether it is known which type a text names."""
     return _stored_type(written) != _UNKNOWN
+
+
+def newest_columns(schemas: Iterable[Sequence[Column]]) -> tuple[Column, ...]:
+    """The one of a table's schemas, each changed into another in place, that holds all others.
+
+    Args:
+        schemas: At least one, in any order.
+    """
+    every = [tuple(each) for each in schemas]
+    return next(
+        (
+            each
+            for each in every
+            if all(_only_grew(before, each) for before in every if before is not each)
+        ),
+        every[-1],
+    )
+
+
+def _only_grew(before: Sequence[Column], after: Sequence[Column]) -> bool:
+    return all(
+        isinstance(change, ColumnAdded | ColumnWidened) for change in schema_changes(before, after)
+    )
 
 
 def _retyped(before: Column, after: Column) -> list[SchemaChange]:

@@ -8,6 +8,7 @@ from dataclasses import dataclass
 from vde_dagster.core.dsha import ALGORITHMS, Column, RowSum, total
 from vde_dagster.core.intervals import Interval
 from vde_dagster.core.ledger import LedgerEntry
+from vde_dagster.core.schema_changes import newest_columns
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -47,18 +48,37 @@ def portions(entries: Iterable[LedgerEntry]) -> tuple[tuple[Portion, ...], tuple
 
     These were hashed by an earlier release, in a way that this one does not know.
     """
-    groups: dict[tuple[str, tuple[Column, ...]], list[LedgerEntry]] = {}
+    groups: dict[tuple[str, tuple[tuple[str, str], ...]], list[LedgerEntry]] = {}
     unknown: list[LedgerEntry] = []
     for each in entries:
         if each.algorithm in ALGORITHMS:
-            groups.setdefault((each.algorithm, each.columns), []).append(each)
+            typed = tuple((column.name, column.type) for column in each.columns)
+            groups.setdefault((each.algorithm, typed), []).append(each)
         else:
             unknown.append(each)
     found = tuple(
-        Portion(algorithm=algorithm, columns=columns, entries=tuple(group))
-        for (algorithm, columns), group in groups.items()
+        Portion(algorithm=algorithm, columns=group[-1].columns, entries=tuple(group))
+        for (algorithm, _), group in groups.items()
     )
     return found, tuple(unknown)
+
+
+def as_one(portions: Sequence[Portion]) -> tuple[Portion, ...]:
+    """The portions of a kind whose entries are changes of one table's sum, by algorithm.
+
+    The last write booked what makes their total that of the table under its newest columns.
+    """
+    merged: list[Portion] = []
+    for algorithm in dict.fromkeys(each.algorithm for each in portions):
+        own = [each for each in portions if each.algorithm == algorithm]
+        merged.append(
+            Portion(
+                algorithm=algorithm,
+                columns=newest_columns(each.columns for each in own),
+                entries=tuple(entry for each in own for entry in each.entries),
+            )
+        )
+    return tuple(merged)
 
 
 def compare_intervals(

@@ -80,7 +80,8 @@ class MemoryEngine:
         del algorithm
         with self._catalog.lock, failures(str(sought.table)):
             pinned = AsOf(table=sought.table, iceberg_snapshot_id=sought.iceberg_snapshot_id)
-            rows = self._input(pinned).declared(sought.columns)
+            asked = [each.name for each in sought.columns]
+            rows = self._input(pinned).selected(asked).declared(sought.columns)
             if sought.axis is None:
                 return {None: sum_of(rows.rows)}
             return unit_sums(rows, sought.axis, within=sought.intervals)

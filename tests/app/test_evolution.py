@@ -1,0 +1,154 @@
+"""Tables of versions that are kept while their columns change (rule R11), in memory."""
+
+from __future__ import annotations
+
+from datetime import timedelta
+
+import pytest
+
+from tests.app.memory_world import (
+    DEFAULTS,
+    Fuse,
+    MemoryWorld,
+    PowerCut,
+    bound,
+    build,
+    graph_of,
+    hour_of,
+    plan,
+)
+from vde_dagster.app.promote import finish_promotions
+from vde_dagster.app.verify import verify
+from vde_dagster.core.graph import Graph
+from vde_dagster.core.names import ModelName, TableName
+from vde_dagster.core.snapshot import VersionKey
+
+NAME = ModelName("m", "kept")
+KINDS = {
+    "by time": "INCREMENTAL_BY_TIME_RANGE (time_column at, forward_only true)",
+    "by key": "INCREMENTAL_BY_UNIQUE_KEY (unique_key id, forward_only true)",
+    "appended": "INCREMENTAL_UNMANAGED",
+}
+WRITING = {
+    "store_snapshots",
+    "evolve",
+    "stage",
+    "record_staged",
+    "publish",
+    "finalize",
+    "describe",
+    "begin_promotion",
+    "swap_views",
+    "finish_promotion",
+}
+FIRST = "id AS id, at AS at, amount AS amount"
+MORE = "id AS id, amount * 2 AS twice, at AS at"
+KIND = KINDS["by time"]
+
+
+def project(columns: str, kind: str = KIND, description: str = "") -> Graph:
+    assert DEFAULTS.start is not None
+    header = f"MODEL (name m.kept, kind {kind}, cron '@daily', description '{description}');"
+    query = f"SELECT {columns}\nFROM raw.events WHERE at BETWEEN @start_dt AND @end_dt"
+    return graph_of({"kept": f"{header}\n{query}"})
+
+
+def loaded(kind: str = KIND) -> tuple[MemoryWorld, VersionKey]:
+    """A day of the first definition is there, and a second one has landed."""
+    world = MemoryWorld()
+    world.land((1, 10), (2, 20), until=24)
+    world.clock.advance(timedelta(days=1))
+    build(world.services(), project(FIRST, kind))
+    world.land((25, 30), until=48)
+    world.clock.advance(timedelta(days=1))
+    return world, bound(world.services()).key(NAME)
+
+
+def shown(world: MemoryWorld, sql: str = "SELECT * FROM m.kept") -> list[tuple[object, ...]]:
+    _, rows = world.services().engine.fetch(sql, limit=99)
+    return sorted(tuple(row) for row in rows)
+
+
+def verified(world: MemoryWorld) -> list[str]:
+    services = world.services()
+    found = verify(services, bound(services), [NAME])
+    return [str(each) for one in found for each in one.mismatches]
+
+
+@pytest.mark.parametrize("kind", KINDS.values(), ids=KINDS)
+def test_a_kept_table_gains_columns_and_views_show_what_the_model_returns(kind: str) -> None:
+    world, key = loaded(kind)
+    before = world.state.ledger([key])[key]
+    build(world.services(), project(MORE, kind))
+    assert bound(world.services()).key(NAME) == key
+    assert shown(world, "SELECT id, twice FROM m.kept") == [(1, None), (2, None), (3, 60)]
+    view = world.catalog.view(TableName("m", "kept"))
+    assert view is not None
+    assert [each.name for each in view.columns] == ["id", "twice", "at"]
+    table = world.catalog.table(key.table)
+    assert table is not None
+    assert [each.name for each in table.columns] == ["id", "at", "amount", "twice"]
+    after = world.state.ledger([key])[key]
+    assert after[: len(before)] == before
+    assert verified(world) == []
+
+
+@pytest.mark.parametrize("kind", KINDS.values(), ids=KINDS)
+def test_a_definition_that_comes_back_finds_its_columns(kind: str) -> None:
+    world, key = loaded(kind)
+    build(world.services(), project(MORE, kind))
+    world.land((49, 40), until=72)
+    world.clock.advance(timedelta(days=1))
+    build(world.services(), project(FIRST, kind))
+    assert bound(world.services()).key(NAME) == key
+    assert shown(world, "SELECT id, amount FROM m.kept") == [(1, 10), (2, 20), (3, None), (4, 40)]
+    assert [name for name, _ in _columns_of_view(world)] == ["id", "at", "amount"]
+    assert verified(world) == []
+
+
+def test_words_reach_the_table_and_the_view_without_an_evaluation() -> None:
+    world, key = loaded()
+    build(world.services(), project(FIRST))
+    made = plan(world.services(), project(FIRST + " -- how much", description="told"))
+    assert made.backfills == ()
+    assert build(world.services(), project(FIRST + " -- how much", description="told")) == ()
+    table = world.catalog.table(key.table)
+    assert table is not None
+    assert table.properties["comment"] == "told"
+    assert dict(_columns_of_view(world))["amount"] == "how much"
+
+
+def _columns_of_view(world: MemoryWorld) -> list[tuple[str, str]]:
+    view = world.catalog.view(TableName("m", "kept"))
+    assert view is not None
+    return [(each.name, each.description) for each in view.columns]
+
+
+BEFORE = f"{KIND}, columns (id bigint, at timestamp, amount int)"
+AFTER = f"{KIND}, columns (id bigint, twice bigint, amount bigint, at timestamp)"
+WIDER = "id AS id, amount * 2 AS twice, amount AS amount, at AS at"
+HOUR_25 = hour_of(25)
+
+
+def test_a_power_cut_at_any_write_is_made_good_by_the_next_plan() -> None:
+    fuse = Fuse()
+    world, _ = loaded(BEFORE)
+    build(world.services(fuse), project(WIDER, AFTER))
+    wanted = shown(world)
+    assert wanted[-1][1:] == (60, 30, HOUR_25)
+    writing = [at for at, name in enumerate(fuse.names, start=1) if name in WRITING]
+    assert {fuse.names[at - 1] for at in writing} == WRITING
+    for cut in writing:
+        for after in (False, True):
+            again, key = loaded(BEFORE)
+            with pytest.raises(PowerCut):
+                build(again.services(Fuse(cut_at=cut, after=after)), project(WIDER, AFTER))
+            # Whoever reads meanwhile sees one definition or the other.
+            names = [name for name, _ in _columns_of_view(again)]
+            assert names in (["id", "at", "amount"], ["id", "twice", "amount", "at"])
+            shown(again)
+            again.reboot()
+            finish_promotions(again.services(), "prod")
+            build(again.services(), project(WIDER, AFTER))
+            assert shown(again) == wanted
+            assert bound(again.services()).key(NAME) == key
