@@ -6,7 +6,7 @@ import itertools
 from dataclasses import dataclass, field, replace
 from datetime import UTC, datetime, timedelta
 from pathlib import Path
-from typing import Any
+from typing import Any, Final
 
 from vde_dagster.app.apply import apply_plan
 from vde_dagster.app.binding import Binding, bind_environment
@@ -59,6 +59,17 @@ MODEL (name mart.people, kind VIEW);
 SELECT day AS day, amount AS amount FROM mart.daily
 """
 PROJECT = {"events": EVENTS, "daily": DAILY, "totals": TOTALS, "people": PEOPLE}
+
+
+WRITING: Final = frozenset(
+    [
+        *("acquire_lease", "renew_lease", "release_lease"),
+        *("store_snapshots", "begin_promotion", "finish_promotion", "swap_views"),
+        *("record_intent", "record_audits", "record_staged", "finalize", "abandon", "outdate"),
+        *("stage", "create_view", "publish", "drop_branch", "evolve", "describe"),
+    ]
+)
+"""The methods of the ports that write. What is durable after one of them is so until the next."""
 
 
 class PowerCut(BaseException):

@@ -7,26 +7,18 @@ only reads, would show nothing more.
 from __future__ import annotations
 
 from dataclasses import dataclass, replace
-from typing import Any, Final, NoReturn
+from typing import Any, NoReturn
 
 import pytest
 
 from tests.app.faults.every_kind import KINDS, model
-from tests.app.memory_world import Fuse, MemoryWorld, PowerCut, bound, build, graph_of
+from tests.app.memory_world import WRITING, Fuse, MemoryWorld, PowerCut, bound, build, graph_of
 from vde_dagster.core.errors import OutcomeUnknown
 from vde_dagster.core.graph import Graph
 from vde_dagster.core.ledger import LedgerEntry
 from vde_dagster.core.names import ModelName
 
 Rows = list[tuple[object, ...]]
-WRITING: Final = frozenset(
-    [
-        *("acquire_lease", "renew_lease", "release_lease"),
-        *("store_snapshots", "begin_promotion", "finish_promotion", "swap_views"),
-        *("record_intent", "record_audits", "record_staged", "finalize", "abandon", "outdate"),
-        *("stage", "create_view", "publish", "drop_branch"),
-    ]
-)
 
 
 def one_day_held(graph: Graph) -> MemoryWorld:

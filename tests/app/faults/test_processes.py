@@ -10,7 +10,7 @@ from contextlib import contextmanager
 from dataclasses import dataclass
 from datetime import timedelta
 from pathlib import Path
-from typing import Final
+from typing import Any, Final
 
 import pytest
 
@@ -71,6 +71,14 @@ def started(lake: Lake, fate: str, then: str, kinds: Mapping[str, str]) -> Itera
         driver.end()
 
 
+def next_run(lake: Lake, name: str) -> Mapping[str, Any]:
+    driver = Driver.start(lake.folder, name, then="run")
+    try:
+        return driver.outcome()
+    finally:
+        driver.end()
+
+
 def lake_of(folder: Path, case: Case) -> Lake:
     models = {
         f"{fate}_{point}": Kept(kind=kind, copies=MANY if point == "writing" else 1)
@@ -96,8 +104,7 @@ def test_whoever_dies_or_sleeps_anywhere_each_row_is_there_once_after_the_next_r
             lake.recover(name)
             assert_recovered(lake, name)
         assert not lake.project.engine.started, "a recovery needs no JVM"
-        run = Driver.start(lake.folder, "run", then="run")
-        found = run.outcome()
+        found = next_run(lake, "run")
         assert found == {"verified": {f"kept.{name}": True for name in lake.models}, "left": []}
         assert_exact(lake)
         before = {name: (lake.ledger(name), lake.publications(name)) for name in lake.models}
@@ -111,7 +118,7 @@ def test_whoever_dies_or_sleeps_anywhere_each_row_is_there_once_after_the_next_r
     assert before == {name: (lake.ledger(name), lake.publications(name)) for name in lake.models}
     if case.third_day:
         lake.land(OF_A_THIRD_DAY, until=DAYS[-1].end + timedelta(days=1))
-        assert Driver.start(lake.folder, "third", then="run").outcome() == found
+        assert next_run(lake, "third") == found
         assert_exact(lake)
         assert all(lake.refs(name) == {"main"} for name in lake.models)
 
