@@ -68,7 +68,8 @@ def test_a_changed_row_is_told_with_its_interval_and_nothing_else_is(world: Memo
 
 def test_a_kind_without_rows_per_interval_is_compared_as_a_whole(world: MemoryWorld) -> None:
     latest = ModelName("mart", "latest")
-    assert len(world.state.ledger([bound(world.services()).key(latest)]).popitem()[1]) == 2
+    key = bound(world.services()).key(latest)
+    assert len(world.state.ledger([key])[key]) == 2
     change_stored_rows(world, latest)
     (mismatch,) = verified(world, latest)[latest].mismatches
     assert mismatch.interval is None

@@ -263,7 +263,7 @@ def audits(*calls: str, kind: str = KIND, files: Mapping[str, str] = OWN) -> tup
 @cache
 def every_audit() -> Mapping[str, Audit]:
     """The audits of both tables by their calls, of one model that calls them all."""
-    calls = [each[0] for each in (*ROW_CASES, *TOTAL_CASES)]
+    calls = [str(each[0]) for each in (*ROW_CASES, *TOTAL_CASES)]
     return dict(zip(calls, audits(*calls), strict=True))
 
 

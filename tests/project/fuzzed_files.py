@@ -55,7 +55,7 @@ def given(what, *others, **named):
 """
 SEED: Final = "id,name,at\n1,a,2024-01-01\n2,'b',\n3,\"c,d\",2024-02-29\n"
 READER: Final = "MODEL (name m.reader, kind FULL); SELECT * FROM m.x"
-PLAIN: Final = "AUDIT (name plain); SELECT * FROM @this_model WHERE id < 0"
+PLAIN_AUDIT: Final = "AUDIT (name plain); SELECT * FROM @this_model WHERE id < 0"
 AUDITS: Final = "audits/a.sql"
 AUDIT_FILES: Final = (
     "AUDIT (name above, defaults (bound := 5, names := (id, 1)));\nSELECT * FROM @this_model WHERE @column > @bound",
@@ -80,7 +80,7 @@ PROJECT: Final[Files] = {
         "macros/m.py": MACROS,
         "seeds/s.csv": SEED,
         "models/m/reader.sql": READER,
-        "audits/plain.sql": PLAIN,
+        "audits/plain.sql": PLAIN_AUDIT,
     }.items()
 }
 

@@ -61,9 +61,10 @@ def test_a_source_that_is_not_declared_is_told_with_where_to_declare_it(tmp_path
 
 
 def test_nothing_is_ever_written_to_one() -> None:
-    model = graph_of()[ModelName("raw", "events")].model
+    node = graph_of()[ModelName("raw", "events")]
+    model = node.model
     rules = kinds.of(model)
     assert not rules.has_rows
     assert rules.missing(model, (), instant("2024-01-04")) == ()
     with pytest.raises(ValueError, match="never written"):
-        rules.write(model, span("2024-01-01", "2024-01-02"), None)
+        rules.write(node, span("2024-01-01", "2024-01-02"), instant("2024-01-04"))
