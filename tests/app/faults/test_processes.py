@@ -18,6 +18,8 @@ from tests.app.faults.every_kind import KINDS
 from tests.app.faults.lake import DAYS, OF_A_THIRD_DAY, Kept, Lake
 from tests.app.faults.processes import Driver
 
+pytestmark = pytest.mark.timeout(900)  # several JVMs, on a machine that may be busy
+
 MANY: Final = 700_000
 ONE_DAY: Final = 3
 NOT_RECORDED: Final = ("writing", "staged")

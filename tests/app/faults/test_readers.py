@@ -16,6 +16,8 @@ from tests.app.faults.every_kind import KINDS
 from tests.app.faults.lake import Kept, Lake
 from tests.app.faults.processes import Driver
 
+pytestmark = pytest.mark.timeout(900)  # several JVMs, on a machine that may be busy
+
 ONE_DAY: Final = 3
 BLOCKING: Final = ", audits (forall (criteria := (amount <> 9)))"
 WARNING: Final = BLOCKING.replace("forall", "forall_non_blocking")
