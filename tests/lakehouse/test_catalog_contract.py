@@ -15,14 +15,15 @@ from pyiceberg.table.snapshots import Operation, Summary
 from pyiceberg.table.update import AddSnapshotUpdate, SetSnapshotRefUpdate
 
 from vde_dagster.core.dsha import Column
-from vde_dagster.core.errors import Refused
+from vde_dagster.core.errors import Conflict, Refused
 from vde_dagster.core.intervals import IntervalUnit
 from vde_dagster.core.late_data import HighWaterMark, SourceOperation, SourceStatus
 from vde_dagster.core.names import ModelName, TableName, physical_table
+from vde_dagster.core.schema_changes import ColumnAdded, ColumnWidened
 from vde_dagster.core.work import TimeAxisSpec
 from vde_dagster.lakehouse.iceberg_catalog import IcebergCatalog, open_iceberg_catalog
 from vde_dagster.memory.catalog import MemoryCatalog
-from vde_dagster.ports.catalog import Catalog, TableMoved, ViewDefinition
+from vde_dagster.ports.catalog import Catalog, TableMoved, TableText, ViewDefinition
 
 START = datetime(2013, 1, 1, tzinfo=UTC)
 ID = Column(name="id", type="bigint")
@@ -487,3 +488,59 @@ def test_a_compaction_of_what_is_expired_may_stand_for_itself(world: World) -> N
 def test_what_is_not_known_comes_from_itself(world: World) -> None:
     assert world.catalog.origin(TABLE, 5) == 5
     assert world.catalog.origin(OTHER, 5) == 5
+
+
+def test_columns_are_added_and_widened_and_views_follow_when_they_are_swapped(
+    world: World,
+) -> None:
+    world.append(TABLE, [(1, START)])
+    world.catalog.swap_views([view("a")], [])
+    n, wide = Column(name="n", type="int"), Column(name="n", type="bigint")
+    for _ in range(2):
+        world.catalog.evolve(TABLE, [ColumnAdded(column="n", type="int")])
+    table = world.catalog.table(TABLE)
+    assert table is not None
+    assert table.columns == (ID, AT, n)
+    assert world.catalog.view(TableName("dev", "a")) == view("a")
+    # A view says that a column is wider before the table has it so.
+    world.catalog.swap_views([view("a", TABLE, wide)], [])
+    for _ in range(2):
+        world.catalog.evolve(TABLE, [ColumnWidened(column="n", before="int", after="bigint")])
+    table = world.catalog.table(TABLE)
+    assert table is not None
+    assert table.columns == (ID, AT, wide)
+    assert world.catalog.view(TableName("dev", "a")) == view("a", TABLE, wide)
+    with pytest.raises(Refused, match=r"has the column N already, of type bigint.*Nothing was"):
+        world.catalog.evolve(TABLE, [ColumnAdded(column="N", type="string")])
+    with pytest.raises(Conflict):
+        world.catalog.evolve(OTHER, [ColumnAdded(column="n", type="int")])
+
+
+def test_a_table_has_the_words_that_it_was_given_last(world: World) -> None:
+    for comment, told in (("first", "a key"), ("second", ""), ("", "other")):
+        text = TableText(comment=comment, columns={"id": told, "nowhere": "lost"})
+        for _ in range(2):
+            world.catalog.describe(TABLE, text)
+        table = world.catalog.table(TABLE)
+        assert table is not None
+        assert table.properties.get("comment", "") == comment
+        assert table.columns == (replace(ID, description=told), AT)
+    with pytest.raises(Conflict):
+        world.catalog.describe(OTHER, TableText())
+
+
+def test_what_stands_anywhere_is_present_whoever_made_it(world: World) -> None:
+    foreign, ours = TableName("dev", "theirs"), TableName("dev", "a")
+    world.create_view(foreign)
+    world.catalog.swap_views([view("a")], [])
+    names = [TABLE, OTHER, foreign, ours, TableName("nowhere", "x")]
+    assert set(world.catalog.present(names)) == {TABLE, foreign, ours}
+    assert not world.catalog.present([])
+
+
+def test_a_view_has_the_comment_that_it_is_given_or_else_its_target_s(world: World) -> None:
+    world.catalog.describe(TABLE, TableText(comment="of the table"))
+    own = replace(view("a"), comment="of the view")
+    for each in (own, own, view("a")):
+        world.catalog.swap_views([each], [])
+        assert world.catalog.view(each.name) == each
