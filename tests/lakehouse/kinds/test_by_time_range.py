@@ -209,3 +209,23 @@ def test_a_text_inside_the_interval_that_is_no_time_is_refused(worlds: Worlds, t
     with pytest.raises(EvaluationFailed, match="no at that is a time"):
         table.write([(1, text, "x")], OverwriteIntervals(intervals=(days(1),), axis=case.axis))
     assert table.head() is None
+
+
+@pytest.mark.spark
+@pytest.mark.parametrize("layout", [(), (BY_REGION,)], ids=["no partitions", "another column"])
+def test_files_of_other_times_are_not_touched_where_time_is_no_partition(
+    on_spark: Worlds, layout: tuple[PartitionField, ...]
+) -> None:
+    axis = TimeAxisSpec(column="at", type="timestamp", unit=HOUR)
+    table = on_spark.table({"id": "bigint", "at": "timestamp", "region": "string"}, *layout)
+    case = Case(name="")
+    for day in range(3):
+        write = OverwriteIntervals(intervals=(days(day),), axis=axis)
+        table.write(rows(case, [24 * day + hour for hour in (0, 1, 2, 3)], 10 * day), write)
+    before = table.files()
+    table.write(rows(case, [25], 100), OverwriteIntervals(intervals=(hours(25, 26),), axis=axis))
+    touched = {path for path, found in before.items() if path not in table.files()}
+    assert touched
+    assert {row[0] for path in touched for row in before[path]} <= {10, 11, 12, 13}
+    ids = {row[0] for row in table.rows()}
+    assert ids == {0, 1, 2, 3, 10, 100, 12, 13, 20, 21, 22, 23}
