@@ -306,12 +306,15 @@ def test_statements_stand_around_the_query(landed: Path) -> None:
 def test_statements_have_literals_and_physical_tables_too(landed: Path) -> None:
     (landed / "models" / "mart" / "swept.sql").write_text(
         "MODEL (name mart.swept, kind FULL);\n"
-        "DELETE FROM mart.daily WHERE day < @start_date;\n"
+        "DELETE FROM raw.swept WHERE day IN (SELECT day FROM mart.daily WHERE day < @start_date);\n"
         "SELECT COUNT(*) AS days FROM mart.daily;\n"
     )
     (before,) = rendered(landed, "mart.swept", "--start", "2024-01-05")["before"]
     assert "2024-01-01" in literals(before)  # the model's start, as it is FULL
-    assert tables(before) == {physical("mart.daily", versions(landed)["mart.daily"])}
+    assert tables(before) == {
+        physical("mart.daily", versions(landed)["mart.daily"]),
+        "raw.swept",
+    }
 
 
 def test_an_embedded_model_stands_in_its_readers_and_has_no_table(landed: Path) -> None:

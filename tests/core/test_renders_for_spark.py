@@ -188,16 +188,16 @@ def test_any_name_of_a_column_stays_one_name(name: str) -> None:
 
 STATEMENTS = [
     (
-        "DELETE FROM m.s WHERE i < @start_epoch",
-        "DELETE FROM vde__m.m__s__0123456789abcdef0123456789abcdef AS s WHERE i < 1704067200",
+        "DELETE FROM raw.u WHERE i < @start_epoch",
+        "DELETE FROM raw.u AS u WHERE i < 1704067200",
     ),
     (
-        "DELETE FROM m.s WHERE m.s.day = @end_date",
-        f"DELETE FROM vde__m.m__s__0123456789abcdef0123456789abcdef AS s WHERE s.day = {D}",
+        "DELETE FROM raw.u WHERE raw.u.day = @end_date",
+        f"DELETE FROM raw.u AS u WHERE u.day = {D}",
     ),
     (
-        "UPDATE m.s SET k = 'x' WHERE s.i = @execution_hour",
-        "UPDATE vde__m.m__s__0123456789abcdef0123456789abcdef AS s SET k = 'x' WHERE s.i = 1",
+        "UPDATE raw.u SET k = 'x' WHERE u.i = @execution_hour",
+        "UPDATE raw.u AS u SET k = 'x' WHERE u.i = 1",
     ),
     (
         "MERGE INTO raw.u USING m.s ON raw.u.i = m.s.i WHEN MATCHED THEN UPDATE SET k = m.s.k",
