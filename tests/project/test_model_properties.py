@@ -348,6 +348,7 @@ WRONG: list[tuple[str, str, str]] = [
     ("ownr 'me'", "unknown property 'ownr'", "Did you mean owner?"),
     ("kinds FULL", "unknown property 'kinds'", "Did you mean kind?"),
     ("pre_statements ('SET a = 1')", "the property 'pre_statements' is for Python models", "behind the query"),
+    ("deterministic true", "the property 'deterministic' is for Python models", "seen by itself"),
     ("name m.y", "the property 'name' is given twice", "Remove one."),
     ("owner", "the property 'owner' has no value", "Write `owner ...`."),
     ("owner 'me' cron '@daily'", "cron '@daily' does not belong to the property 'owner'", "Put a comma"),
