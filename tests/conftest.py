@@ -10,12 +10,18 @@ from pathlib import Path
 from typing import TYPE_CHECKING, NoReturn
 
 import pytest
+from hypothesis import settings
 
 from vde_dagster.lakehouse.jars import resolve_jars
 from vde_dagster.lakehouse.session import SparkSettings, embedded_catalog_conf, open_session
 
 if TYPE_CHECKING:
     from pyspark.sql import SparkSession
+
+
+# A deadline would fail a test for what else its machine does.
+settings.register_profile("vde", deadline=None)
+settings.load_profile("vde")
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
