@@ -11,6 +11,7 @@ from typing import TYPE_CHECKING
 from sqlglot import exp
 
 from vde_dagster.core.dsha import Column, RowSum
+from vde_dagster.core.errors import EvaluationFailed
 from vde_dagster.core.intervals import Interval
 from vde_dagster.core.names import TableName
 from vde_dagster.core.work import Input, PythonRows, SqlRows, Staged, Staging
@@ -146,10 +147,17 @@ class SparkEngine:
         return self._metadata.load_table((name.namespace, name.name))
 
     def _ensure_namespace(self, name: TableName) -> None:
+        from vde_dagster.lakehouse.evaluation import failures
+
         if name.namespace not in self._namespaces:
             namespace = exp.Table(
                 this=exp.to_identifier(name.namespace, quoted=True),
                 db=exp.to_identifier(self._catalog, quoted=True),
             ).sql("spark")
-            self._spark().sql(f"CREATE NAMESPACE IF NOT EXISTS {namespace}")
+            statement = f"CREATE NAMESPACE IF NOT EXISTS {namespace}"
+            try:
+                with failures(name.namespace):
+                    self._spark().sql(statement)
+            except EvaluationFailed:  # another process has just made it; else this says why not
+                self._spark().sql(statement)
             self._namespaces.add(name.namespace)
