@@ -23,9 +23,6 @@ KINDS = (ROOT / "docs" / "kinds.md").read_text("utf-8")
 MODELS = (ROOT / "docs" / "models.md").read_text("utf-8")
 SENTENCES = ROOT / "tests" / "kinds" / "sentences"
 PENDING = (
-    "when this kind is evaluated",
-    "when audits are run",
-    "when storage is applied",
     "when partial intervals are evaluated",
     "when batches run at once",
 )

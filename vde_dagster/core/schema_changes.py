@@ -109,11 +109,6 @@ def same_type(one: str, other: str) -> bool:
     return _stored_type(one) == _stored_type(other)
 
 
-def is_known(written: str) -> bool:
-    """Whether it is known which type a text names."""
-    return _stored_type(written) != _UNKNOWN
-
-
 def newest_columns(schemas: Iterable[Sequence[Column]]) -> tuple[Column, ...]:
     """The one of a table's schemas, each changed into another in place, that holds all others.
 

@@ -7,7 +7,7 @@ read from the table's metadata, not by a query.
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Final
@@ -33,10 +33,9 @@ _CHANGE_COLUMNS: Final = (CHANGE_TYPE, "_change_ordinal", "_commit_snapshot_id")
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Commit:
-    """What one commit did: how many rows the files have that it added and that it removed."""
+    """What one commit did: how many rows the files have that it added."""
 
     added: int = 0
-    removed: int = 0
 
 
 class Branch:
@@ -117,7 +116,7 @@ class Branch:
         if recorded.snapshot_id == self.head:
             return Commit()
         self.head, self.held = recorded.snapshot_id, recorded.total
-        return Commit(added=recorded.added, removed=recorded.removed)
+        return Commit(added=recorded.added)
 
     def rows(self) -> DataFrame:
         """The rows that lie on the branch."""
@@ -185,13 +184,13 @@ class Branch:
         ref = metadata.refs.get(self._name)
         snapshot = metadata.snapshot_by_id(ref.snapshot_id) if ref is not None else None
         if snapshot is None:
-            return _Recorded(snapshot_id=None, added=0, removed=0, total=0)
+            return _Recorded(snapshot_id=None, added=0, total=0)
         summary = snapshot.summary
-        added, removed, rows = (
+        added, rows = (
             int((summary[key] if summary is not None else None) or 0)
-            for key in ("added-records", "deleted-records", "total-records")
+            for key in ("added-records", "total-records")
         )
-        return _Recorded(snapshot_id=snapshot.snapshot_id, added=added, removed=removed, total=rows)
+        return _Recorded(snapshot_id=snapshot.snapshot_id, added=added, total=rows)
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -200,13 +199,7 @@ class _Recorded:
 
     snapshot_id: int | None
     added: int
-    removed: int
     total: int
-
-
-def names_of(frame: DataFrame) -> Sequence[str]:
-    """The columns of a frame, quoted for Spark."""
-    return [exp.to_identifier(name, quoted=True).sql("spark") for name in frame.columns]
 
 
 def _identifiers(catalog: str, name: TableName) -> exp.Table:
