@@ -23,6 +23,7 @@ from tests.state.builders import (
     session,
     snapshot,
 )
+from vde_dagster.core.audits.values import AuditResult
 from vde_dagster.core.dsha import RowSum, dsha
 from vde_dagster.core.errors import Conflict, Refused
 from vde_dagster.core.ledger import LedgerChange, LedgerEntry, LedgerMismatch, LedgerOperation
@@ -559,6 +560,42 @@ def test_sessions_are_the_catch_ups_newest_first_up_to_a_limit(state: State, lea
     assert [each.intent.work_id for each in state.sessions(KEY, limit=2)] == ["s3", "s2"]
     assert [each.intent.work_id for each in state.sessions(KEY, limit=9)] == ["s3", "s2", "s1"]
     assert list(state.sessions(VersionKey(OTHER, "b"), limit=9)) == []
+
+
+AUDITS = (
+    AuditResult(name="not_null", failing=0, message="passed"),
+    AuditResult(
+        name="z_score",
+        arguments=(("column", "amount"), ("threshold", "3")),
+        blocking=False,
+        failing=3,
+        columns=("id", "note", "flag", "amount"),
+        sample=((1, "ünï'\"\n", True, 1.5), (2**53, None, False, -0.0)),
+        message="3 rows fail",
+    ),
+)
+
+
+def test_what_audits_found_is_kept_whole_and_newest_first(state: State, lease: Lease) -> None:
+    for work_id in ("w1", "plain", "w2"):
+        state.record_intent(intent(work_id), lease=lease)
+        if work_id != "plain":
+            state.record_audits(work_id, AUDITS, lease=lease)
+    state.abandon("w1", reason="bad rows", lease=lease)
+    found = state.audited(KEY, limit=9)
+    assert [each.intent.work_id for each in found] == ["w2", "w1"]
+    assert [each.audits for each in found] == [AUDITS, AUDITS]
+    assert (found[1].state, found[1].reason) == (WorkState.ABANDONED, "bad rows")
+    assert [each.intent.work_id for each in state.audited(KEY, limit=1)] == ["w2"]
+    assert list(state.audited(VersionKey(OTHER, "b"), limit=9)) == []
+
+
+def test_nothing_is_kept_of_audits_under_a_lease_that_was_lost(state: State, lease: Lease) -> None:
+    state.record_intent(intent(), lease=lease)
+    state.release_lease(lease)
+    with pytest.raises(LeaseLost):
+        state.record_audits("w1", AUDITS, lease=lease)
+    assert list(state.audited(KEY, limit=9)) == []
 
 
 def test_times_before_1970_and_to_the_microsecond_are_kept(state: State, lease: Lease) -> None:

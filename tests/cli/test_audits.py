@@ -1,0 +1,120 @@
+"""`vde audits`: what audits found, for people and for programs."""
+
+from __future__ import annotations
+
+import json
+from datetime import UTC, datetime, timedelta
+from pathlib import Path
+
+import pytest
+
+from tests.cli.calling import call
+from tests.cli.promoted import promote
+from vde_dagster.app.binding import bind_environment
+from vde_dagster.app.world import VdeProject
+from vde_dagster.core.audits.values import AuditResult
+from vde_dagster.core.intervals import Interval
+from vde_dagster.core.names import ModelName
+from vde_dagster.core.work import Intent
+
+REVENUE = ModelName("mart", "revenue")
+DAY = Interval(datetime(2024, 1, 1, tzinfo=UTC), datetime(2024, 1, 2, tzinfo=UTC))
+PASSED = AuditResult(name="not_null", failing=0, message="the audit not_null passed")
+FAILED = AuditResult(
+    name="accepted_range",
+    arguments=(("column", "revenue"), ("min_v", "0")),
+    failing=2,
+    columns=("customer", "revenue"),
+    sample=(("ann", -3), (None, -4.5)),
+    message="the audit accepted_range failed: 2 rows fail",
+)
+
+
+def record(folder: Path, *results: AuditResult) -> str:
+    """A unit of work of the shown version whose rows a blocking audit refused."""
+    services = VdeProject.load(folder).services
+    binding = bind_environment(services, "prod")
+    assert binding is not None
+    lease = services.state.acquire_lease("test", holder="test", ttl=timedelta(minutes=1))
+    work_id = services.ids.new()
+    intent = Intent(
+        work_id=work_id,
+        key=binding.key(REVENUE),
+        environment="prod",
+        intervals=(DAY,),
+        inputs={},
+        base=None,
+        execution_time=services.clock.now(),
+    )
+    services.state.record_intent(intent, lease=lease)
+    services.state.record_audits(work_id, results, lease=lease)
+    services.state.abandon(work_id, reason="its audits found bad rows", lease=lease)
+    services.state.release_lease(lease)
+    return work_id
+
+
+@pytest.fixture
+def refused(project: Path) -> str:
+    promote(project)
+    return record(project, PASSED, FAILED)
+
+
+def test_the_contract(project: Path, refused: str) -> None:
+    done = call("audits", "mart.revenue", "--project", project, "--format", "json")
+    assert done.exit_code == 0, done.stderr
+    found = json.loads(done.stdout)
+    assert list(found) == ["version", "model", "environment", "work"]
+    (work,) = found["work"]
+    assert (work["work_id"], work["state"]) == (refused, "abandoned")
+    assert work["branch"].endswith(f".branch_w_{refused}")
+    assert work["intervals"] == [
+        {"start": "2024-01-01T00:00:00+00:00", "end": "2024-01-02T00:00:00+00:00"}
+    ]
+    assert work["audits"][1] == {
+        "name": "accepted_range",
+        "arguments": {"column": "revenue", "min_v": "0"},
+        "blocking": True,
+        "passed": False,
+        "failing": 2,
+        "message": "the audit accepted_range failed: 2 rows fail",
+        "columns": ["customer", "revenue"],
+        "sample": [["ann", -3], [None, -4.5]],
+    }
+
+
+def test_a_person_sees_the_rows_and_where_all_of_them_lie(project: Path, refused: str) -> None:
+    done = call("audits", "mart.revenue", "--project", project)
+    assert done.exit_code == 0, done.stderr
+    assert "not_null: passed" in done.stdout
+    assert "not published" in done.stdout
+    assert "-4.5" in done.stdout
+    assert "NULL" in done.stdout
+    assert f"branch_w_{refused}" in done.stdout
+
+
+def test_the_newest_comes_first_and_the_limit_holds(project: Path, refused: str) -> None:
+    newer = record(project, PASSED)
+    for limit, expected in ((1, [newer]), (5, [newer, refused])):
+        done = call(
+            "audits",
+            "mart.revenue",
+            "--limit",
+            str(limit),
+            "--project",
+            project,
+            "--format",
+            "json",
+        )
+        assert [each["work_id"] for each in json.loads(done.stdout)["work"]] == expected
+
+
+def test_a_model_without_audits_so_far_says_so(project: Path) -> None:
+    done = call("audits", "mart.revenue", "--project", project)
+    assert done.exit_code == 0
+    assert "No audit of mart.revenue was run yet" in done.stderr
+
+
+def test_an_unknown_model_is_told_with_one_of_a_similar_name(project: Path) -> None:
+    done = call("audits", "mart.revenu", "--project", project)
+    assert done.exit_code == 1
+    assert "Did you mean mart.revenue?" in done.stderr
