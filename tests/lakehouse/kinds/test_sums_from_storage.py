@@ -1,0 +1,141 @@
+"""What was booked while rows were written is what lies in storage, by both algorithms.
+
+The sums of a write are taken on the way, read again by unit, or follow from the files that a commit
+exchanged. `Engine.sums` reads the published table again, as `vde verify` does.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from dataclasses import replace
+from datetime import timedelta
+
+import pytest
+
+from tests.lakehouse.kinds.worlds import START, Values, World, Worlds, days, field, hours
+from vde_dagster.core.dsha import ALGORITHMS, RowSum, total
+from vde_dagster.core.intervals import Interval, IntervalUnit
+from vde_dagster.core.work import (
+    AppendRows,
+    AppendToIntervals,
+    MergeRows,
+    OverwriteIntervals,
+    ReplacePartitions,
+    TimeAxisSpec,
+    Write,
+)
+from vde_dagster.ports.engine import Sought
+
+TYPES = {"id": "int", "at": "timestamp", "region": "string"}
+AXIS = TimeAxisSpec(column="at", type="timestamp", unit=IntervalUnit.HOUR)
+
+
+def row(number: int, region: str = "a") -> Values:
+    return (number, START + timedelta(hours=number), region)
+
+
+def sums(
+    table: World, algorithm: str, axis: TimeAxisSpec | None = None
+) -> Mapping[Interval | None, RowSum]:
+    state = table.catalog.table(table.key.table)
+    assert state is not None
+    sought = Sought(
+        table=table.key.table,
+        iceberg_snapshot_id=state.iceberg_snapshot_id,
+        columns=state.columns,
+        axis=axis,
+    )
+    return table.engine.sums(sought, algorithm=algorithm)
+
+
+def write(
+    table: World, algorithm: str, rows: Sequence[Values], how: Write
+) -> Mapping[Interval, RowSum]:
+    staging = replace(table.staging(table.part(rows, how)), algorithm=algorithm)
+    return table.publish(staging).sums[0]
+
+
+@pytest.mark.parametrize("algorithm", ALGORITHMS)
+def test_the_sums_of_intervals_are_those_of_the_rows_that_lie_there(
+    worlds: Worlds, algorithm: str
+) -> None:
+    table = worlds.table(TYPES, field("at", "hours"))
+    several = OverwriteIntervals(intervals=(hours(0, 3),), axis=AXIS)
+    booked = dict(write(table, algorithm, [row(0), row(1), row(1, "b"), row(2)], several))
+    one = OverwriteIntervals(intervals=(hours(1, 2),), axis=AXIS)
+    booked |= write(table, algorithm, [row(1, "c")], one)
+    late = AppendToIntervals(intervals=(hours(2, 3),), axis=AXIS)
+    booked[hours(2, 3)] += write(table, algorithm, [row(2), row(2, "d")], late)[hours(2, 3)]
+    assert sums(table, algorithm, AXIS) == booked
+    assert sums(table, algorithm) == {None: total(booked.values())}
+
+
+@pytest.mark.parametrize("algorithm", ALGORITHMS)
+def test_the_changes_of_kinds_that_build_on_themselves_add_up(
+    worlds: Worlds, algorithm: str
+) -> None:
+    table = worlds.table(TYPES, field("region"))
+    booked = [
+        write(table, algorithm, rows, how)
+        for rows, how in (
+            ([row(0), row(1, "b"), row(2, "b")], AppendRows(interval=days(0))),
+            ([row(1, "c"), row(3)], MergeRows(interval=days(1), key=("id",))),
+            ([row(9, "b")], ReplacePartitions(interval=days(2))),
+            ([row(0), row(0)], AppendRows(interval=days(3))),
+        )
+    ]
+    assert sums(table, algorithm) == {None: total(each for one in booked for each in one.values())}
+
+
+def test_another_a_lost_and_a_stray_row_change_the_sum_of_their_own_hour(on_spark: Worlds) -> None:
+    """Somebody else changes the table behind the ledger's back."""
+    algorithm = ALGORITHMS[0]
+    table = on_spark.table(TYPES, field("at", "hours"))
+    whole = OverwriteIntervals(intervals=(hours(0, 4),), axis=AXIS)
+    booked = write(table, algorithm, [row(0), row(1), row(2), row(3)], whole)
+    assert on_spark.spark is not None
+    name = f"lake.{table.key.table}"
+    on_spark.spark.sql(f"UPDATE {name} SET region = 'x' WHERE id = 1")
+    on_spark.spark.sql(f"DELETE FROM {name} WHERE id = 2")
+    on_spark.spark.sql(f"INSERT INTO {name} VALUES (7, TIMESTAMP '2024-01-01 07:00:00', 'a')")
+    found = sums(table, algorithm, AXIS)
+    assert {hour: found.get(hour, RowSum()).rows for hour in booked} == {
+        hours(0, 1): 1,
+        hours(1, 2): 1,
+        hours(2, 3): 0,
+        hours(3, 4): 1,
+    }
+    differs = [hour for hour in booked if found.get(hour, RowSum()) != booked[hour]]
+    assert differs == [hours(1, 2), hours(2, 3)]
+    assert [each for each in found if each not in booked] == [hours(7, 8)]
+
+
+@pytest.mark.parametrize("algorithm", ALGORITHMS)
+def test_rows_are_summed_as_they_were_before_columns_came_and_types_widened(
+    on_spark: Worlds, algorithm: str
+) -> None:
+    """Rule R11: a sum is kept with the schema that it was computed under."""
+    table = on_spark.table(TYPES, field("at", "hours"))
+    first = OverwriteIntervals(intervals=(hours(0, 1),), axis=AXIS)
+    booked = write(table, algorithm, [row(0), row(0, "b")], first)
+    before = table.catalog.table(table.key.table)
+    assert before is not None
+    assert on_spark.spark is not None
+    name = f"lake.{table.key.table}"
+    on_spark.spark.sql(f"ALTER TABLE {name} ALTER COLUMN id TYPE bigint")
+    on_spark.spark.sql(f"ALTER TABLE {name} ADD COLUMN note string")
+    wider = replace(table, types={**TYPES, "id": "bigint", "note": "string"})
+    second = OverwriteIntervals(intervals=(hours(1, 2),), axis=AXIS)
+    later = write(wider, algorithm, [(*row(1), "new")], second)
+
+    then = Sought(
+        table=table.key.table,
+        iceberg_snapshot_id=table.head(),
+        columns=before.columns,
+        axis=AXIS,
+        intervals=(hours(0, 1),),
+    )
+    assert table.engine.sums(then, algorithm=algorithm) == booked
+    now = sums(table, algorithm, AXIS)
+    assert now[hours(1, 2)] == later[hours(1, 2)]
+    assert (now[hours(0, 1)].rows, now[hours(0, 1)] == booked[hours(0, 1)]) == (2, False)
