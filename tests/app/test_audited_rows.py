@@ -5,10 +5,13 @@ from __future__ import annotations
 import pytest
 
 from tests.app.memory_world import MemoryWorld, bound, build, graph_of, hour_of
+from vde_dagster.app.apply import apply_plan
 from vde_dagster.app.evaluate import evaluate
+from vde_dagster.app.planning import plan_environment
 from vde_dagster.core.errors import AuditFailed
 from vde_dagster.core.intervals import Interval
 from vde_dagster.core.names import ModelName
+from vde_dagster.core.plan_options import PlanOptions
 from vde_dagster.core.work import Work, WorkState
 
 NAME = ModelName("mart", "kept")
@@ -101,3 +104,50 @@ def test_a_blocking_audit_publishes_nothing_and_keeps_what_failed(
     assert dict(zip(result.columns, failed, strict=True))["amount"] == 40
     key = bound(services).key(NAME)
     assert newest.intent.work_id in str(world.catalog.branches(key.table))
+
+
+def test_what_is_made_anew_in_several_batches_is_looked_at_when_it_is_whole() -> None:
+    """A key of two batches is in the table once."""
+    unique = """
+MODEL (
+  name mart.kept, kind INCREMENTAL_BY_UNIQUE_KEY (unique_key part, batch_size 1), cron '@daily',
+  audits (unique_values (columns := part), number_of_rows_non_blocking (threshold := 1))
+);
+SELECT amount % 2 AS part, MAX(amount) AS amount FROM raw.events
+WHERE at BETWEEN @start_dt AND @end_dt GROUP BY amount % 2
+"""
+    world, graph = MemoryWorld(), graph_of({"kept": unique})
+    world.land((1, 20), (2, 31), (25, 40), (26, 51), until=48)
+    build(world.services(), graph)
+    services = world.services()
+    again = plan_environment(services, graph, "prod", PlanOptions(restate=(str(NAME),)))
+    apply_plan(services, again, lambda _: None)
+    assert world.rows("mart.kept") == [(0, 40), (1, 51)]
+    newest = audited(world)[0]
+    assert [each.failing for each in newest.audits] == [0, 0]
+
+
+COUNTED = """
+MODEL (
+  name mart.kept, kind INCREMENTAL_BY_TIME_RANGE (time_column day), cron '@daily',
+  audits (source_to_target_count (source := staging.copies))
+);
+SELECT id AS id, day AS day FROM staging.copies WHERE day BETWEEN @start_date AND @end_date
+"""
+COPIES = """
+MODEL (name staging.copies, kind INCREMENTAL_BY_TIME_RANGE (time_column day), cron '@daily');
+SELECT id AS id, CAST(at AS DATE) AS day FROM raw.events WHERE at BETWEEN @start_dt AND @end_dt
+"""
+
+
+def test_a_source_is_counted_within_what_was_computed_and_not_within_what_was_kept() -> None:
+    world, graph = MemoryWorld(), graph_of({"kept": COUNTED, "copies": COPIES})
+    world.land((1, 1), (2, 2), (25, 3), until=48)
+    build(world.services(), graph)
+    world.land((26, 4), until=48)
+    services = world.services()
+    both = Interval(hour_of(0), hour_of(48))
+    evaluate(services, bound(services), ModelName("staging", "copies"), both, force=True)
+    done = evaluate(services, bound(services), NAME, both)
+    assert done.rows == 2  # the second day; the first is kept
+    assert [each.failing for each in audited(world)[0].audits] == [0]

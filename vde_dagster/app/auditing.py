@@ -13,11 +13,11 @@ from vde_dagster.core.audits.binding import audits_of as bound_audits
 from vde_dagster.core.audits.values import Audit, AuditResult
 from vde_dagster.core.errors import AuditFailed
 from vde_dagster.core.graph import Node
-from vde_dagster.core.intervals import Interval
+from vde_dagster.core.intervals import Interval, merge
 from vde_dagster.core.names import ModelName
 from vde_dagster.core.snapshot import VersionKey
 from vde_dagster.core.sql.macros import TimeRange
-from vde_dagster.core.work import Input
+from vde_dagster.core.work import AppendToIntervals, Input, OverwriteIntervals, Write
 from vde_dagster.ports.state import Lease
 
 
@@ -35,6 +35,7 @@ def audits_for(
     node: Node,
     *,
     interval: Interval,
+    writes: Sequence[Write],
     readings: Sequence[Reading],
     execution_time: datetime,
 ) -> Audited:
@@ -48,10 +49,21 @@ def audits_for(
     if not node.model.audits:
         return Audited()
     times = TimeRange.of(interval, execution_time=execution_time)
-    audits = bound_audits(binding.graph, node.name, times)
+    audits = bound_audits(binding.graph, node.name, times, processed=_processed(interval, writes))
     known = {name: snapshot for each in readings for name, snapshot in each.pinned.items()}
     names = sorted({name for audit in audits for name in audit.reads})
     return Audited(audits=audits, inputs=pin(services, binding, names, known))
+
+
+def _processed(interval: Interval, writes: Sequence[Write]) -> tuple[Interval, ...]:
+    """The time whose rows are staged, without what is kept of it.
+
+    Nothing where rows are added to intervals that hold some: these are not all of their rows.
+    """
+    if any(isinstance(each, AppendToIntervals) for each in writes):
+        return ()
+    replaced = [each for each in writes if isinstance(each, OverwriteIntervals)]
+    return merge(part for each in replaced for part in each.intervals) or (interval,)
 
 
 def record_audits(

@@ -140,6 +140,7 @@ def _carry_out(
         binding,
         node,
         interval=step.interval,
+        writes=step.writes,
         readings=step.readings,
         execution_time=started,
     )

@@ -15,6 +15,7 @@ from typing import TYPE_CHECKING, Final
 from pyspark.sql import functions as F  # noqa: N812 - the name that Spark's documentation uses
 from sqlglot import exp
 
+from vde_dagster.lakehouse.evaluation import with_columns_of
 from vde_dagster.lakehouse.publish import branch_name
 
 if TYPE_CHECKING:
@@ -123,10 +124,12 @@ class Branch:
         return self.at(self.head)
 
     def at(self, snapshot_id: int | None) -> DataFrame:
-        """The rows of the table at an Iceberg snapshot; none for None."""
+        """The rows of the table at an Iceberg snapshot, in its present columns; none for None."""
+        now = self.spark.table(self.table)
         if snapshot_id is None:
-            return self.spark.table(self.table).where(F.lit(False))
-        return self.spark.read.option("versionAsOf", str(snapshot_id)).table(self.table)
+            return now.where(F.lit(False))
+        pinned = self.spark.read.option("versionAsOf", str(snapshot_id)).table(self.table)
+        return with_columns_of(pinned, now.schema)
 
     def added_since(self, before: int | None) -> DataFrame:
         """The rows that appends put there after an Iceberg snapshot."""

@@ -112,7 +112,7 @@ def input_frame(spark: SparkSession, catalog: str, wanted: Input) -> DataFrame:
             pinned = spark.read.option("versionAsOf", str(wanted.iceberg_snapshot_id)).table(name)
             if model_of(wanted.table) is None:
                 return pinned  # of another's table nobody knows what became of a column
-            return _with_columns_of(pinned, spark.table(name).schema)
+            return with_columns_of(pinned, spark.table(name).schema)
         case AddedBetween() if wanted.after == wanted.until:
             return spark.table(name).where(F.lit(False))
         case AddedBetween():
@@ -126,7 +126,7 @@ def input_frame(spark: SparkSession, catalog: str, wanted: Input) -> DataFrame:
             assert_never(wanted)
 
 
-def _with_columns_of(rows: DataFrame, now: StructType) -> DataFrame:
+def with_columns_of(rows: DataFrame, now: StructType) -> DataFrame:
     """Rows of a table with the columns that it has now, of which earlier ones are NULL."""
     if rows.schema == now:
         return rows

@@ -103,7 +103,10 @@ class Stage:
             carry_out(branch, as_table(as_declared(frame, staging.columns), schema), part.write)
             for frame, part in zip(frames, staging.parts, strict=True)
         ]
-        audits = self._audit(branch, [each.rows for each in written])
+        # What is made from nothing, in several turns, is looked at when it is whole.
+        audits = self._audit(
+            branch, [branch.rows()] if staging.anew else [each.rows for each in written]
+        )
         if not any(each.stops for each in audits):
             self._run(staging.after, branch.rows, "behind")
         return Staged(

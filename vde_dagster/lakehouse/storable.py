@@ -5,6 +5,7 @@ Both are read from schemas, so that no row is computed for what could not be wri
 
 from __future__ import annotations
 
+import re
 from collections.abc import Iterator
 from typing import Final
 
@@ -29,6 +30,7 @@ _ATOMIC: Final = (
 )
 _TEXTS: Final = (t.StringType, t.CharType, t.VarcharType)
 _TIMES: Final = (t.DateType, t.TimestampType, t.TimestampNTZType)
+_BARE: Final = re.compile(r"[A-Za-z0-9_]+")
 _INTERVAL_ADVICE: Final = "Iceberg has no intervals; store a number of seconds, days or months"
 _ADVICE: Final = {
     "void": "it is NULL without a type; cast it, as in CAST(NULL AS STRING)",
@@ -41,12 +43,33 @@ _ADVICE: Final = {
 def unstorable(schema: t.StructType) -> Iterator[str]:
     """Why columns cannot be kept in an Iceberg table, for people: one text for each."""
     for field in schema.fields:
+        for path in _odd_fields(field.name, field.dataType):
+            yield (
+                f"the column {path} is a field whose name needs quotes, which types are written "
+                "without. Name it with letters, digits and _."
+            )
         for path, found in _leaves(field.name, field.dataType):
             if not isinstance(found, _ATOMIC):
                 written = found.simpleString()
                 advice = _ADVICE.get(written.partition(" ")[0].partition("(")[0])
                 told = advice or "Iceberg has no such type; cast it to one that it has"
                 yield f"the column {path} is of type {written}: {told}"
+
+
+def _odd_fields(path: str, of: t.DataType) -> Iterator[str]:
+    """The fields of structs that cannot be named without quotes."""
+    match of:
+        case t.StructType():
+            for field in of.fields:
+                inner = f"{path}.{field.name}"
+                if not _BARE.fullmatch(field.name):
+                    yield inner
+                yield from _odd_fields(inner, field.dataType)
+        case t.ArrayType():
+            yield from _odd_fields(path, of.elementType)
+        case t.MapType():
+            yield from _odd_fields(path, of.keyType)
+            yield from _odd_fields(path, of.valueType)
 
 
 def _leaves(path: str, of: t.DataType) -> Iterator[tuple[str, t.DataType]]:

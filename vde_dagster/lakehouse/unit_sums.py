@@ -26,6 +26,7 @@ _SECONDS: Final = {
     IntervalUnit.HOUR: 3600,
     IntervalUnit.DAY: 86400,
 }
+_DAY_MICROS: Final = 86_400_000_000
 _TEXTS: Final = ("string", "bigint")
 
 
@@ -46,15 +47,28 @@ def unit_sums(
 
 
 def _unit_key(axis: TimeAxisSpec) -> SparkColumn:
-    """What rows of one unit have in common: its start in microseconds, or a text or number."""
+    """What rows of one unit have in common, or of one day of it: microseconds, a text or number."""
     column = F.col(quoted(axis.column))
     if axis.type in _TEXTS:
         return column.cast("string")
-    instant = column.cast("timestamp")  # the session's zone is UTC
-    if axis.unit in _SECONDS:
-        micros = F.unix_micros(instant)
-        return micros - F.pmod(micros, F.lit(_SECONDS[axis.unit] * 1_000_000))
-    return F.unix_micros(F.date_trunc(axis.unit.value, instant))
+    micros = _micros(column, axis.type)
+    # Months and years are told from days: no function is used that asks for the session's zone,
+    # which a model's own statements may have set.
+    seconds = _SECONDS.get(axis.unit, _SECONDS[IntervalUnit.DAY])
+    return micros - F.pmod(micros, F.lit(seconds * 1_000_000))
+
+
+def _micros(column: SparkColumn, axis_type: str) -> SparkColumn:
+    """Microseconds since 1970 to the minute at least; the clock's reading of types without zone."""
+    match axis_type:
+        case "date":
+            return F.unix_date(column).cast("bigint") * F.lit(_DAY_MICROS)
+        case "timestamp_ntz":
+            # Spark takes it for a time of the session's zone wherever it makes a number of it.
+            minutes = F.hour(column) * F.lit(60) + F.minute(column)
+            return _micros(column.cast("date"), "date") + minutes.cast("bigint") * F.lit(60_000_000)
+        case _:
+            return F.unix_micros(column.cast("timestamp"))
 
 
 def _time_of(axis: TimeAxisSpec) -> Callable[[object], datetime | None]:

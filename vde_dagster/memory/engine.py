@@ -67,6 +67,8 @@ class MemoryEngine:
                 done.append(self._write(name, staging, part, self._evolved(name, staging, new)))
             table = self._catalog.tables[name]
             processed = [row for each in done for row in each.processed]
+            if staging.anew:  # what is made from nothing, in turns, is looked at when it is whole
+                processed = list(table.rows_at(table.branches[staging.work_id]))
             inputs = {name: self._input(each) for name, each in staging.audit_inputs.items()}
             return Staged(
                 iceberg_snapshot_id=table.branches[staging.work_id],

@@ -6,6 +6,7 @@ exchanged. `Engine.sums` reads the published table again, as `vde verify` does.
 
 from __future__ import annotations
 
+from collections import Counter
 from collections.abc import Mapping, Sequence
 from dataclasses import replace
 from datetime import timedelta
@@ -85,6 +86,31 @@ def test_the_changes_of_kinds_that_build_on_themselves_add_up(
         )
     ]
     assert sums(table, algorithm) == {None: total(each for one in booked for each in one.values())}
+
+
+@pytest.mark.parametrize(
+    "kind,unit,whole,zone",
+    [
+        ("date", IntervalUnit.DAY, days(0, 2), "Europe/Berlin"),
+        ("timestamp_ntz", IntervalUnit.DAY, days(0, 2), "America/New_York"),
+        ("timestamp_ntz", IntervalUnit.HOUR, hours(0, 48), "Asia/Kolkata"),
+        ("timestamp", IntervalUnit.MONTH, days(0, 60), "America/New_York"),
+    ],
+)
+def test_rows_belong_to_their_units_whatever_zone_a_statement_sets(
+    on_spark: Worlds, kind: str, unit: IntervalUnit, whole: Interval, zone: str
+) -> None:
+    """By the seed, time columns are in UTC: a row of midnight is the first of its day or month."""
+    axis = TimeAxisSpec(column="at", type=kind, unit=unit)
+    table = on_spark.table({"id": "int", "at": kind})
+    times = (hours(0, 1).start, hours(23, 24).start, hours(24, 25).start, days(31).start)
+    inside = [each for each in times if each < whole.end]
+    rows = [(number, each.date() if kind == "date" else each) for number, each in enumerate(inside)]
+    asked = OverwriteIntervals(intervals=(whole,), axis=axis)
+    staging = replace(table.staging(table.part(rows, asked)), before=(f"SET TIME ZONE '{zone}'",))
+    expected = Counter(unit.floor(each) for each in inside)
+    found = table.publish(staging).sums[0]
+    assert {each.start: found[each].rows for each in found if found[each].rows} == expected
 
 
 def test_another_a_lost_and_a_stray_row_change_the_sum_of_their_own_hour(on_spark: Worlds) -> None:

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterator, Mapping, Sequence
 from typing import Final, cast
 
 from sqlglot import exp
@@ -52,7 +52,13 @@ _BY_INTERVAL: Final = (
 """Kinds whose evaluation reads what its interval needs; the others read whole tables."""
 
 
-def audits_of(graph: Graph, name: ModelName, times: TimeRange) -> tuple[Audit, ...]:
+def audits_of(
+    graph: Graph,
+    name: ModelName,
+    times: TimeRange,
+    *,
+    processed: Sequence[Interval] | None = None,
+) -> tuple[Audit, ...]:
     """The audits of a model for what an evaluation of a range has staged.
 
     They read the staged rows as ``this_model``. Other tables that they read, `Audit.reads`, have to
@@ -61,7 +67,10 @@ def audits_of(graph: Graph, name: ModelName, times: TimeRange) -> tuple[Audit, .
     Args:
         graph: The models.
         name: The one that is audited.
-        times: What the time macros stand for; rows of sources are counted within.
+        times: What the time macros stand for.
+        processed: The parts of that time whose rows are staged: rows of sources are counted within.
+            All of it where None; where there are none, the rows are not those of whole intervals,
+            so that no source is counted.
 
     Raises:
         Refused: An audit does not exist or its arguments do not fit, which a project is told when
@@ -70,13 +79,17 @@ def audits_of(graph: Graph, name: ModelName, times: TimeRange) -> tuple[Audit, .
     node = graph[name]
     own = {each.call: each for each in node.model.own_audits}
     audits: list[Audit] = []
+    if processed is None and times.end is not None:
+        processed = (Interval(times.start, times.end),)
     for call in node.model.audits:
+        if base_name(call.name) == COUNT_AUDIT and processed is not None and not processed:
+            continue
         if call in own:
             found = own[call]
             query = render_query(graph, name, found.query, times)
             audits.append(_audit(call, check_of(query), query, blocking=found.blocking))
         else:
-            audits.append(_built_in(graph, node, call, times))
+            audits.append(_built_in(graph, node, call, times, processed or ()))
     return tuple(audits)
 
 
@@ -130,7 +143,9 @@ def _audit(call: Call, check: Check, *queries: exp.Query, blocking: bool) -> Aud
     )
 
 
-def _built_in(graph: Graph, node: Node, call: Call, times: TimeRange) -> Audit:
+def _built_in(
+    graph: Graph, node: Node, call: Call, times: TimeRange, processed: Sequence[Interval]
+) -> Audit:
     name = base_name(call.name)
     if name not in BUILTINS:
         raise Refused(
@@ -146,7 +161,7 @@ def _built_in(graph: Graph, node: Node, call: Call, times: TimeRange) -> Audit:
     blocking = is_blocking(call.name, arguments)
     if built_in.check is not None:
         return _audit(call, built_in.check(given), blocking=blocking)
-    source = _source_rows(graph, node, given, times)
+    source = _source_rows(graph, node, given, times, processed)
     return _audit(call, _count_check(given, source), source, blocking=blocking)
 
 
@@ -167,27 +182,31 @@ def _count_check(given: Given, source: exp.Query) -> Total:
     )
 
 
-def _source_rows(graph: Graph, node: Node, given: Given, times: TimeRange) -> exp.Query:
+def _source_rows(
+    graph: Graph, node: Node, given: Given, times: TimeRange, processed: Sequence[Interval]
+) -> exp.Query:
     """How many rows of a parent belong to what was evaluated."""
     parent = _parent(node, given.one("source"))
     if parent is None:
         raise Refused(f"{node.name} does not read {given.one('source').sql('spark')}. Plan again.")
     table = exp.table_(parent.name, db=parent.schema, catalog=parent.catalog or None)
     query = exp.select(exp.Count(this=exp.Star(), big_int=True)).from_(table)
-    if isinstance(node.model.kind, _BY_INTERVAL) and times.end is not None:
+    if isinstance(node.model.kind, _BY_INTERVAL) and processed:
         time_column = given.one("time_column") if "time_column" in given else None
         axis = _source_axis(graph[parent], time_column)
         column = time_column or exp.column(axis.column if axis is not None else "")
         if axis is None:
             raise Refused(f"{node.name}: nothing tells which rows of {parent} are of an interval.")
-        query = query.where(
+        ranges = (
             within(
                 cast("exp.Column", column),
-                Interval(times.start, times.end),
+                each,
                 time_type=axis_type(axis.type),
                 time_format=axis.format,
             )
+            for each in processed
         )
+        query = query.where(exp.or_(*ranges))
     if "source_condition" in given:
         query = query.where(given.one("source_condition"))
     return render_query(graph, node.name, query, times)

@@ -9,6 +9,8 @@ There are two ways to the same sums:
 
 from __future__ import annotations
 
+import queue
+import threading
 import uuid
 from collections.abc import Collection, Mapping
 from typing import TYPE_CHECKING, Final
@@ -23,6 +25,7 @@ if TYPE_CHECKING:
     from pyspark.sql import Column, DataFrame
 
 _LIMB: Final = 1 << 32
+_MOST_SECONDS: Final = 60.0
 _HALF_LIMB: Final = 1 << 31
 
 
@@ -70,8 +73,22 @@ class Observed:
         Args:
             committed_rows: How many rows the commit added, as its Iceberg snapshot's summary says.
         """
-        found = _row_sum(self._observation.get)
-        return {None: found} if found.rows == committed_rows else None
+        found = self._found()
+        return {None: found} if found is not None and found.rows == committed_rows else None
+
+    def _found(self) -> RowSum | None:
+        """What was observed; None where Spark does not tell it in time.
+
+        The figures come with an event, and Spark drops events when it has too many of them.
+        """
+        told: queue.SimpleQueue[Mapping[str, int | None]] = queue.SimpleQueue()
+        asking = threading.Thread(target=lambda: told.put(self._observation.get), daemon=True)
+        asking.start()
+        try:
+            found = told.get(timeout=_MOST_SECONDS)
+        except queue.Empty:
+            return None
+        return _row_sum(found) if "rows" in found else None
 
 
 def observed(frame: DataFrame, algorithm: str) -> tuple[DataFrame, Observed]:

@@ -92,15 +92,23 @@ def _written(
     seen: RowSum | None,
 ) -> Written:
     wanted = _units(write)
-    sums: Mapping[Interval | None, RowSum] = (
-        {wanted[0]: seen}
-        if seen is not None
-        else unit_sums(rows, write.axis, branch.staging.algorithm)
-    )
+    sums: Mapping[Interval | None, RowSum]
+    sums = _sums(branch, rows, write, added) if seen is None else {wanted[0]: seen}
     check_count(sums.values(), added)
     if None in sums:
         raise EvaluationFailed(f"{sums[None].rows} rows have no {write.axis.column} that is a time")
+    asked = set(wanted)
+    strays = [unit for unit in sums if unit not in asked]
+    if strays:
+        raise EvaluationFailed(f"rows of {strays[0]} were written, which was not asked for")
     return Written(rows=rows, sums={unit: sums.get(unit, RowSum()) for unit in wanted})
+
+
+def _sums(
+    branch: Branch, rows: DataFrame, write: OverwriteIntervals | AppendToIntervals, added: int
+) -> Mapping[Interval | None, RowSum]:
+    """The sums of the rows that were written, by their units; no job where there are none."""
+    return unit_sums(rows, write.axis, branch.staging.algorithm) if added else {}
 
 
 def _units(write: OverwriteIntervals | AppendToIntervals) -> list[Interval]:

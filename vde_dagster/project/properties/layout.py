@@ -33,6 +33,7 @@ _FORMATS: Final = ("parquet", "orc", "avro")
 _RESERVED: Final = {
     "format-version": "Leave it out: every table has Iceberg's format version 2.",
     "location": "Leave it out: the catalog's warehouse is where tables lie.",
+    "write.merge.mode": "Leave it out: what a merge changed is told from the files it wrote.",
     "provider": "Leave it out: every table is Iceberg's.",
     "comment": "Write `description` instead.",
     "owner": "Write `owner` as a property of the model.",
