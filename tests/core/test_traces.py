@@ -288,12 +288,25 @@ VOLATILE = [
     ("SELECT day, FIRST(n) AS n FROM m.base GROUP BY day", "FIRST"),
     ("SELECT day, n FROM m.base TABLESAMPLE (5 PERCENT)", "something else"),
     ("SELECT day, ROW_NUMBER() OVER (PARTITION BY day) AS n FROM m.base", "ROW_NUMBER"),
+    *(
+        (f"SELECT day, {call} AS n FROM m.base", "may give something else")
+        for call in (
+            *("current_database()", "current_schema()", "current_catalog()", "current_timezone()"),
+            *("current_user()", "user()", "session_user()"),
+            *("CAST('now' AS TIMESTAMP)", "DATE 'today'", "TO_DATE('Tomorrow')"),
+            *("TRY_CAST(' yesterday ' AS DATE)", "TIMESTAMP_NTZ 'NOW'", "r'today'"),
+            *("CAST('today Europe/Berlin' AS TIMESTAMP)", "CAST('now+01:00' AS TIMESTAMP)"),
+        )
+    ),
+    ("SELECT day, n FROM m.base WHERE day < 'today'", "'today' may give something else"),
 ]  # fmt: skip
 STEADY = [
     "SELECT day, n FROM m.base",
     "SELECT day, SUM(n) AS n FROM m.base GROUP BY day ORDER BY day LIMIT 5",
     "SELECT day, n FROM m.base WHERE day BETWEEN @start_date AND @end_date",
     "SELECT day, ROW_NUMBER() OVER (PARTITION BY day ORDER BY n) AS n FROM m.base",
+    "SELECT day, CAST('epoch' AS DATE) AS e FROM m.base WHERE day > '2024-01-01'",
+    "SELECT day, n FROM m.base WHERE n IN ('nowhere', 'today is fine', 'not now')",
     "SELECT b.day, COUNT(DISTINCT b.n) AS n FROM m.base AS b JOIN raw.t USING (day) GROUP BY b.day",
 ]
 

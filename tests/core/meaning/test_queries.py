@@ -154,6 +154,9 @@ def test_what_is_not_understood_follows_from_all_that_it_names(text: str, named:
         ("SELECT a FROM raw.t TABLESAMPLE (10 PERCENT)", True, {"a"}),
         ("SELECT a, @execution_ds AS d FROM raw.t", False, {"d"}),
         ("SELECT a, @start_ds AS d FROM raw.t", False, set()),
+        ("SELECT a, DATE 'today' AS d FROM raw.t", False, {"d"}),
+        ("SELECT a FROM raw.t WHERE b > 'yesterday UTC'", True, set()),
+        ("SELECT a, CURRENT_SCHEMA() AS d, 'epoch' AS e FROM raw.t", False, {"d"}),
     ],
 )
 def test_what_may_be_another_outcome_next_time_is_volatile(

@@ -5,6 +5,7 @@ A function that is not known may do all of it.
 
 from __future__ import annotations
 
+import re
 from collections.abc import Iterator
 from typing import Final
 
@@ -28,6 +29,10 @@ _CHANCE: Final = (
     exp.CurrentTimestamp,
     exp.CurrentUser,
     exp.SessionUser,
+    exp.CurrentCatalog,
+    exp.CurrentDatabase,
+    exp.CurrentSchema,
+    exp.CurrentTimezone,
     exp.Uniform,
     exp.Localtime,
     exp.Localtimestamp,
@@ -43,6 +48,11 @@ _CHANCE: Final = (
     exp.GroupConcat,
     exp.Mode,
 )
+_SPECIAL_TIME: Final = re.compile(
+    r"\s*(now|today|tomorrow|yesterday)(?![a-z])\s*\S*\s*", re.IGNORECASE
+)
+"""Texts that Spark replaces by the current time where a date or timestamp is made of them (its rule
+SpecialDatetimeValues); a zone may follow. `epoch` is always the same instant."""
 _NEEDS_ORDER: Final = (
     exp.RowNumber,
     exp.Ntile,
@@ -89,9 +99,14 @@ def is_unknown(node: exp.Expr) -> bool:
     return isinstance(node, _NAMELESS) and node.name.lower() not in _KNOWN
 
 
-def is_volatile(node: exp.Expr) -> bool:
-    """Whether a call may give another outcome for equal rows; a window with what it builds on."""
+def is_volatile(node: exp.Expr) -> bool:  # noqa: PLR0911 - one line for each form of a call
+    """Whether a call may give another outcome for equal rows; a window with what it builds on.
+
+    A text such as 'today' counts wherever it stands, since Spark may make a time of it.
+    """
     match node:
+        case exp.Literal() | exp.RawString():
+            return _is_special_time(node)
         case exp.Window():
             return _is_unordered(node)
         case exp.Anonymous():
@@ -104,6 +119,12 @@ def is_volatile(node: exp.Expr) -> bool:
             return is_execution_time(node)
         case _:
             return isinstance(node, _CHANCE)
+
+
+def _is_special_time(node: exp.Expr) -> bool:
+    """Whether a literal is a text that Spark may replace by the current time."""
+    text = not isinstance(node, exp.Literal) or node.is_string
+    return text and _SPECIAL_TIME.fullmatch(node.name) is not None
 
 
 def _is_unordered(window: exp.Window) -> bool:

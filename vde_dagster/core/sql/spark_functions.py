@@ -60,9 +60,10 @@ SCALARS: Final = _words(
 
 VOLATILE: Final = _words(
     """
-    curdate current_user getdate input_file_block_length input_file_block_start input_file_name
-    java_method localtimestamp monotonically_increasing_id now random reflect session_user
-    spark_partition_id sysdate try_reflect user uuid version
+    curdate current_catalog current_database current_schema current_timezone current_user getdate
+    input_file_block_length input_file_block_start input_file_name java_method localtimestamp
+    monotonically_increasing_id now random reflect session_user spark_partition_id sysdate
+    try_reflect user uuid version
     """
 )
 """They make one value of one row, and maybe another one the next time."""
