@@ -271,6 +271,20 @@ def test_a_history_that_is_restated_begins_anew(lake: Lake) -> None:
     assert staged.sums[0][days(0)].rows == 1
 
 
+@pytest.mark.spark
+def test_a_history_goes_on_after_a_column_was_added(spark_lake_of_histories: Lake) -> None:
+    """Rule R11: rows from before have NULL there, and closed ones are not written again."""
+    lake = spark_lake_of_histories
+    first = [(1, "a", Decimal(1)), (2, "b", Decimal(2))]
+    lake.load(COLUMN, ("id", "name", "price"), first, at=day(1))
+    assert lake.spark is not None
+    lake.spark.sql(f"ALTER TABLE lake.{lake.key.table} ADD COLUMN some_value INT")
+    wider = ("id", "name", "price", "some_value")
+    lake.load(COLUMN, wider, [(1, "c", Decimal(1), 7), (2, "b", Decimal(2), 8)], at=day(2))
+    found = {(row[0], row[1]): (row[4] is None, row[5]) for row in lake.rows()}
+    assert found == {(1, "a"): (False, None), (1, "c"): (True, 7), (2, "b"): (True, None)}
+
+
 def test_rows_that_share_a_key_are_an_error_that_names_some(lake: Lake) -> None:
     columns = ("id", "name", "price")
     first = [(1, "a", Decimal(1)), (2, "b", Decimal(2))]
