@@ -16,7 +16,7 @@ from pyspark.sql.types import DataType, StructField, StructType
 from vde_dagster.core.dsha import Column
 from vde_dagster.core.errors import EvaluationFailed
 from vde_dagster.core.partition_types import layout_problems
-from vde_dagster.lakehouse.storable import can_store, stored_type, unstorable
+from vde_dagster.lakehouse.storable import can_store, loses_values, stored_type, unstorable
 from vde_dagster.lakehouse.tables import quoted
 
 if TYPE_CHECKING:
@@ -140,8 +140,12 @@ def _table_problems(wanted: StructType, staging: Staging, table: StructType) -> 
         )
     for field in wanted.fields:
         kept = there.get(field.name.lower())
-        if kept is not None and not can_store(field.dataType, kept.dataType):
+        if kept is not None and not _keeps_values(field.dataType, kept.dataType):
             yield _no_cast(field.name, field, kept.dataType.simpleString(), "is in its table")
+
+
+def _keeps_values(found: DataType, kept: DataType) -> bool:
+    return can_store(found, kept) and not loses_values(found, kept)
 
 
 def _dropped(staging: Staging, there: dict[str, StructField]) -> set[str]:

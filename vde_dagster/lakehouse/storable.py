@@ -5,6 +5,7 @@ Both are read from schemas, so that no row is computed for what could not be wri
 
 from __future__ import annotations
 
+import math
 import re
 from collections.abc import Iterator
 from typing import Final
@@ -30,6 +31,8 @@ _ATOMIC: Final = (
 )
 _TEXTS: Final = (t.StringType, t.CharType, t.VarcharType)
 _TIMES: Final = (t.DateType, t.TimestampType, t.TimestampNTZType)
+_FLOAT_DIGITS: Final = 149
+"""The most digits behind the point of a 32-bit fraction; more than any decimal has."""
 _BARE: Final = re.compile(r"[A-Za-z0-9_]+")
 _INTERVAL_ADVICE: Final = "Iceberg has no intervals; store a number of seconds, days or months"
 _ADVICE: Final = {
@@ -89,7 +92,8 @@ def _leaves(path: str, of: t.DataType) -> Iterator[tuple[str, t.DataType]]:
 def can_store(found: t.DataType, wanted: t.DataType) -> bool:  # noqa: PLR0911 - a rule a line
     """Whether values of one type may be stored as another one (ANSI store assignment in Spark).
 
-    A number that is too large for a narrower type fails when it is written, and is never cut.
+    A number that is too large for a narrower type fails when it is written. See `loses_values` for
+    what is rounded.
     """
     match found, wanted:
         case (t.NullType(), _):
@@ -115,6 +119,41 @@ def can_store(found: t.DataType, wanted: t.DataType) -> bool:  # noqa: PLR0911 -
             if isinstance(wanted, _TEXTS):
                 return not isinstance(found, t.StructType | t.ArrayType | t.MapType | t.VariantType)
             return type(found) is type(wanted)
+
+
+def loses_values(found: t.DataType, wanted: t.DataType) -> bool:
+    """Whether a type that `can_store` lets pass would round or cut values without a word.
+
+    Nobody asked for that where a table has another type than the rows that come: something that is
+    read has changed. A number that is too large is no such case, since its write fails.
+    """
+    match found, wanted:
+        case (t.ArrayType(), t.ArrayType()):
+            return loses_values(found.elementType, wanted.elementType)
+        case (t.MapType(), t.MapType()):
+            return loses_values(found.keyType, wanted.keyType) or loses_values(
+                found.valueType, wanted.valueType
+            )
+        case (t.StructType(), t.StructType()):
+            pairs = zip(found.fields, wanted.fields, strict=True)
+            return any(loses_values(left.dataType, right.dataType) for left, right in pairs)
+        case (t.NumericType(), t.NumericType()):
+            return _digits_behind(found) > _digits_behind(wanted)
+        case _:
+            return isinstance(wanted, t.DateType) and not isinstance(found, t.DateType | t.NullType)
+
+
+def _digits_behind(of: t.NumericType) -> float:
+    """How many digits a number may have behind its point; binary fractions have any number."""
+    match of:
+        case t.DecimalType():
+            return of.scale
+        case t.FloatType():
+            return _FLOAT_DIGITS
+        case t.DoubleType():
+            return math.inf
+        case _:
+            return 0
 
 
 def stored_type(written: str) -> t.DataType:

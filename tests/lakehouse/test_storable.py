@@ -1,0 +1,62 @@
+"""Which values a column of another type would round or cut, told from the types alone."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING
+
+import pytest
+from pyspark.sql.types import DataType, IntegerType, StructField, StructType
+
+from vde_dagster.lakehouse.storable import loses_values, unstorable
+
+if TYPE_CHECKING:
+    from pyspark.sql import SparkSession
+
+pytestmark = pytest.mark.spark
+LOSE = [
+    ("double", "bigint"),
+    ("float", "int"),
+    ("double", "float"),
+    ("double", "decimal(38,18)"),
+    ("float", "decimal(38,18)"),
+    ("decimal(10,3)", "decimal(10,2)"),
+    ("decimal(10,3)", "bigint"),
+    ("timestamp", "date"),
+    ("timestamp_ntz", "date"),
+    ("array<double>", "array<int>"),
+    ("map<int,decimal(5,2)>", "map<int,decimal(5,1)>"),
+    ("struct<a:int,b:timestamp>", "struct<a:int,b:date>"),
+]
+KEEP = [
+    ("int", "bigint"),
+    ("bigint", "int"),  # what is too large fails
+    ("int", "double"),
+    ("float", "double"),
+    ("decimal(10,2)", "decimal(12,3)"),
+    ("bigint", "decimal(9,0)"),
+    ("decimal(10,2)", "double"),
+    ("date", "timestamp"),
+    ("date", "date"),
+    ("int", "string"),
+    ("array<int>", "array<bigint>"),
+    ("struct<a:date>", "struct<a:timestamp>"),
+]
+
+
+@pytest.mark.parametrize("found,wanted", LOSE)
+def test_values_would_be_rounded_or_cut(spark: SparkSession, found: str, wanted: str) -> None:
+    assert spark is not None  # reads the names of types
+    assert loses_values(DataType.fromDDL(found), DataType.fromDDL(wanted))
+
+
+@pytest.mark.parametrize("found,wanted", KEEP)
+def test_no_value_would_be(spark: SparkSession, found: str, wanted: str) -> None:
+    assert spark is not None  # reads the names of types
+    assert not loses_values(DataType.fromDDL(found), DataType.fromDDL(wanted))
+
+
+def test_a_field_whose_name_needs_quotes_is_told_before_a_table_is_made() -> None:
+    odd = StructType([StructField("my-field", IntegerType())])
+    schema = StructType([StructField("a b", IntegerType()), StructField("s", odd)])
+    (told,) = unstorable(schema)
+    assert "s.my-field" in told
