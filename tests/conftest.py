@@ -72,10 +72,16 @@ def pytest_configure() -> None:
 
 def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
     """Where pytest has several processes: Spark runs in one of them, and a file in one."""
-    spark = {item.path for item in items if "spark" in getattr(item, "fixturenames", ())}
+    spark = {item.path for item in items if _needs_spark(item)}
     for item in items:
         group = "spark" if item.path in spark else str(item.path)
         item.add_marker(pytest.mark.xdist_group(group))
+
+
+def _needs_spark(item: pytest.Item) -> bool:
+    """Whether a test has the session: by its fixtures, or by one that is asked for as it runs."""
+    asked = item.get_closest_marker("spark") is not None
+    return asked or "spark" in getattr(item, "fixturenames", ())
 
 
 @pytest.fixture(autouse=True)
