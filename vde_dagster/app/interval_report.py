@@ -9,6 +9,7 @@ from datetime import datetime
 from vde_dagster import kinds
 from vde_dagster.app.binding import bind_environment
 from vde_dagster.app.planning import plan_environment
+from vde_dagster.app.readiness import readable_after
 from vde_dagster.app.services import Services
 from vde_dagster.app.waiting import Wait, waits_of
 from vde_dagster.app.world import VdeProject
@@ -17,7 +18,7 @@ from vde_dagster.core.cron import Cron
 from vde_dagster.core.graph import Node
 from vde_dagster.core.intervals import END_OF_TIME, Interval
 from vde_dagster.core.kind import Embedded, External, Managed, Seed, View
-from vde_dagster.core.ledger import empty_intervals, held_intervals
+from vde_dagster.core.ledger import empty_intervals, held_intervals, recorded_intervals
 from vde_dagster.core.model import Model
 from vde_dagster.core.names import PRODUCTION
 from vde_dagster.core.plan import Plan
@@ -70,7 +71,13 @@ def report_intervals(services: Services, plan: Plan) -> tuple[ModelIntervals, ..
     owners = services.state.owners(keys.values())
     changes = {change.name: change for change in plan.changes}
     held = {name: held_intervals(ledger.get(key, ())) for name, key in keys.items()}
-    there = {name: (*held[name], *changes[name].missing) for name in keys}
+    recorded = {name: recorded_intervals(ledger.get(key, ())) for name, key in keys.items()}
+    there = {
+        node.name: readable_after(
+            node.model, held[node.name], changes[node.name].missing, recorded[node.name]
+        )
+        for node in nodes
+    }
     empty = {name: empty_intervals(ledger.get(key, ())) for name, key in keys.items()}
     return tuple(
         ModelIntervals(
@@ -85,6 +92,7 @@ def report_intervals(services: Services, plan: Plan) -> tuple[ModelIntervals, ..
                 plan,
                 node,
                 there,
+                recorded=recorded,
                 held=(*held[node.name], *empty[node.name]),
                 owner=owners.get(keys[node.name]),
             ),

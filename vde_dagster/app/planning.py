@@ -6,6 +6,7 @@ from collections.abc import Collection, Iterable, Mapping, Sequence
 from dataclasses import dataclass, replace
 from datetime import datetime
 
+from vde_dagster import kinds
 from vde_dagster.app.binding import stored_graph
 from vde_dagster.app.services import Services, valid_to_of
 from vde_dagster.app.view_names import are_moving
@@ -285,7 +286,7 @@ def _capped(
     """Up to where intervals are held, from the first on, that only another environment may fill."""
     capped: dict[ModelName, datetime | None] = {}
     for node in graph:
-        if node.name in writes or node.model.time_column is None:
+        if node.name in writes or not kinds.is_by_interval(node.model):
             continue
         unit, end = node.model.unit, node.model.end
         first = unit.ceil(node.model.start)

@@ -12,7 +12,7 @@ from typing import Final
 
 from vde_dagster import kinds
 from vde_dagster.core.graph import Graph, Node
-from vde_dagster.core.intervals import END_OF_TIME, Interval, subtract
+from vde_dagster.core.intervals import END_OF_TIME, EPOCH, Interval, subtract
 from vde_dagster.core.kind import Embedded, External, Full, View
 from vde_dagster.core.model import Model
 from vde_dagster.core.names import ModelName
@@ -24,6 +24,7 @@ from vde_dagster.kinds.rules import ALWAYS
 
 Ready = Callable[[Model, Sequence[Interval]], tuple[Interval, ...]]
 _BEGINNING: Final = datetime.min.replace(tzinfo=UTC)
+_EVER: Final = Interval(_BEGINNING, END_OF_TIME)
 
 
 def missing_intervals(
@@ -35,6 +36,7 @@ def missing_intervals(
     horizons: Mapping[ModelName, datetime | None],
     ready: Ready,
     readable: Mapping[ModelName, tuple[Interval, ...]] | None = None,
+    recorded: Mapping[ModelName, tuple[Interval, ...]] | None = None,
     within: Interval | None = None,
 ) -> dict[ModelName, tuple[Interval, ...]]:
     """What each version lacks that may be written, and that can be made now.
@@ -50,9 +52,11 @@ def missing_intervals(
         horizons: Up to when all that each model reads is complete.
         ready: What a model's signals let pass of some consecutive units.
         readable: What of each version others may read; what it holds where this is None.
+        recorded: What there is an entry of; what may be read where this is None.
         within: The time to which evaluations are bounded, see `_outside`.
     """
     readable = held if readable is None else readable
+    recorded = readable if recorded is None else recorded
     missing: dict[ModelName, tuple[Interval, ...]] = {}
     there: dict[ModelName, tuple[Interval, ...]] = {}
     void: set[ModelName] = set()
@@ -65,12 +69,13 @@ def missing_intervals(
                 node,
                 held[name],
                 there,
+                recorded,
                 now=now,
                 horizon=horizons[name],
                 ready=ready,
                 outside=_outside(node.model, within),
             )
-        there[name] = (*readable[name], *missing[name])
+        there[name] = readable_after(node.model, readable[name], missing[name], recorded[name])
         has_table = not isinstance(node.model.kind, Embedded | External)
         if not (held[name] or missing[name]) if has_table else waits:
             void.add(name)
@@ -96,6 +101,7 @@ def _missing(
     node: Node,
     held: tuple[Interval, ...],
     there: Mapping[ModelName, tuple[Interval, ...]],
+    recorded: Mapping[ModelName, tuple[Interval, ...]],
     *,
     now: datetime | None,
     horizon: datetime | None,
@@ -103,6 +109,8 @@ def _missing(
     outside: tuple[Interval, ...],
 ) -> tuple[Interval, ...]:
     model, rules = node.model, kinds.of(node.model)
+    if rules.has_rows and _waits_for_all(graph, node, there, recorded):
+        return ()
     if now is None or horizon is None:
         return rules.missing(model, held, model.start)  # only what does not depend on time
     blocked = [Interval(horizon, END_OF_TIME)] if horizon < END_OF_TIME else []
@@ -111,7 +119,7 @@ def _missing(
     if found in ((), (ALWAYS,)):
         return found
     if any(_may_block(graph[parent]) for parent in model.parents):
-        by_parent = blocked_by_parents(graph, node, found, there)
+        by_parent = blocked_by_parents(graph, node, found, there, recorded)
         blocked += [each for times in by_parent.values() for each in times]
         found = rules.missing(model, held, now, blocked)
     if not (found and model.signals):
@@ -134,7 +142,36 @@ def _held_back(model: Model, lacking: Iterable[Interval], ready: Ready) -> tuple
 
 def _may_block(parent: Node) -> bool:
     """Whether a parent has intervals, or reads what may have some in place of its readers."""
-    return parent.model.time_column is not None or isinstance(parent.model.kind, View | Embedded)
+    return kinds.is_by_interval(parent.model) or isinstance(parent.model.kind, View | Embedded)
+
+
+def readable_after(
+    model: Model,
+    readable: Sequence[Interval],
+    missing: Sequence[Interval],
+    recorded: Sequence[Interval],
+) -> tuple[Interval, ...]:
+    """What of a version others may read once it was evaluated for what is missing.
+
+    Where intervals do not stand for themselves, whatever was to be made again is made with it.
+    """
+    again = recorded if missing and not kinds.of(model).is_partitioned else ()
+    return (*readable, *missing, *again)
+
+
+def _waits_for_all(
+    graph: Graph,
+    node: Node,
+    there: Mapping[ModelName, Sequence[Interval]],
+    recorded: Mapping[ModelName, Sequence[Interval]],
+) -> bool:
+    """Whether a model reads all of a table some rows of which do not count, whenever it is made."""
+    doubtful = [name for name in there if subtract(recorded.get(name, ()), there[name])]
+    if not doubtful:
+        return False
+    any_unit = Interval(node.model.unit.floor(EPOCH), node.model.unit.following(EPOCH))
+    read = reads_of(graph, node.name).ranges(Moments.between(any_unit, any_unit))
+    return any(isinstance(read.get(name), WholeTable) for name in doubtful)
 
 
 def blocked_by_parents(
@@ -142,6 +179,7 @@ def blocked_by_parents(
     node: Node,
     missing: Sequence[Interval],
     there: Mapping[ModelName, Sequence[Interval]],
+    recorded: Mapping[ModelName, Sequence[Interval]],
 ) -> dict[ModelName, tuple[Interval, ...]]:
     """The times for which each parent will lack what a model reads of it.
 
@@ -150,6 +188,8 @@ def blocked_by_parents(
         node: The one that reads.
         missing: What of it is to be made, in order; at least one interval.
         there: What each version will hold.
+        recorded: What each version has an entry of now. Who reads a whole table waits until all of
+            that counts.
     """
     reads = reads_of(graph, node.name)
     read = reads.ranges(Moments.between(missing[-1], missing[-1]))
@@ -157,8 +197,10 @@ def blocked_by_parents(
     blocked: dict[ModelName, tuple[Interval, ...]] = {}
     for name, found in read.items():
         parent = graph[name].model
-        lacks = lacking(parent, there[name]) if parent.time_column is not None else ()
-        if isinstance(found, WholeTable) or isinstance(node.model.kind, Full):
+        lacks = lacking(parent, there[name]) if kinds.is_by_interval(parent) else ()
+        if isinstance(found, WholeTable) and subtract(recorded.get(name, ()), there[name]):
+            blocked[name] = (_EVER,)
+        elif isinstance(found, WholeTable) or isinstance(node.model.kind, Full):
             blocked[name] = blocked_for_whole(node.model, parent, lacks)
         else:
             blocked[name] = affected(reads, name, lacks, unit=node.model.unit, within=within)

@@ -8,13 +8,14 @@ from datetime import datetime
 
 from sqlglot import exp
 
+from vde_dagster import kinds
 from vde_dagster.app.binding import Binding
 from vde_dagster.app.services import Services, valid_to_of
 from vde_dagster.core.errors import Refused
 from vde_dagster.core.graph import Node
-from vde_dagster.core.intervals import Interval, common, due, format_instant
+from vde_dagster.core.intervals import Interval, common, due, format_instant, subtract
 from vde_dagster.core.kind import Embedded, External, View
-from vde_dagster.core.ledger import LedgerEntry, held_intervals
+from vde_dagster.core.ledger import LedgerEntry, held_intervals, recorded_intervals
 from vde_dagster.core.model import PythonFunction, SeedRows
 from vde_dagster.core.names import ModelName, TableName
 from vde_dagster.core.reads.constants import Moments
@@ -321,18 +322,29 @@ def _gap(
 ) -> str | None:
     """What a parent lacks of a range, for a person; None where it holds it all.
 
-    Who reads a whole table for a time up to ``until`` needs all that is due of it by then.
+    Who reads a whole table for a time up to ``until`` needs all that is due of it by then, and that
+    every row there is counts (`vde_dagster.core.ledger.Standing`).
     """
     if not entries:
         return f"{node.name} holds nothing yet"
     if isinstance(wanted, WholeTable):
+        if held_intervals(entries) != recorded_intervals(entries):
+            return _to_be_made(node, entries)
         if until == ALWAYS.end:  # what does not depend on time takes what there is
             return None
         due_until = due(node.model.start, until, node.model.unit)
-        if node.model.time_column is None or due_until is None:
+        if not kinds.is_by_interval(node.model) or due_until is None:
             return None
         wanted = (due_until,)
     missing = common(wanted, lacking(node.model, held_intervals(entries)))
     if not missing:
         return None
     return f"{node.name} does not hold {', '.join(str(each) for each in missing)}"
+
+
+def _to_be_made(node: Node, entries: tuple[LedgerEntry, ...]) -> str:
+    """What of a whole table does not count, for a person."""
+    if not kinds.is_by_interval(node.model):
+        return f"{node.name} is to be evaluated first"
+    again = subtract(recorded_intervals(entries), held_intervals(entries))
+    return f"{node.name} is to be evaluated first for {', '.join(map(str, again))}"

@@ -84,6 +84,7 @@ def waits_of(
     node: Node,
     there: Mapping[ModelName, Sequence[Interval]],
     *,
+    recorded: Mapping[ModelName, Sequence[Interval]],
     held: Sequence[Interval],
     owner: str | None,
 ) -> tuple[Wait, ...]:
@@ -94,6 +95,7 @@ def waits_of(
         plan: The plan in which the intervals are not.
         node: The model.
         there: What each version holds after the plan, and what it holds now of this model.
+        recorded: What each version has an entry of now.
         held: What the model's version holds now.
         owner: The environment that may write the version; None where any may.
     """
@@ -112,7 +114,7 @@ def waits_of(
         return (Wait(reason=Reason.ENVIRONMENT, name=owner),)
     if timeless:
         return tuple(_unmade_parents(plan, node, there))
-    return _waits_by_time(services, plan, node, there, held=held, waiting=waiting)
+    return _waits_by_time(services, plan, node, there, recorded, held=held, waiting=waiting)
 
 
 def _waits_by_time(
@@ -120,6 +122,7 @@ def _waits_by_time(
     plan: Plan,
     node: Node,
     there: Mapping[ModelName, Sequence[Interval]],
+    recorded: Mapping[ModelName, Sequence[Interval]],
     *,
     held: Sequence[Interval],
     waiting: Sequence[Interval],
@@ -137,7 +140,7 @@ def _waits_by_time(
     wanted = kinds.of(model).missing(model, held, now, beyond)
     by_parent = {
         name: common(ready, map(model.unit.widen, times))
-        for name, times in blocked_by_parents(plan.graph, node, wanted, there).items()
+        for name, times in blocked_by_parents(plan.graph, node, wanted, there, recorded).items()
     }
     found += [
         _lacks(plan, node, name, there, first=times[0])
@@ -214,6 +217,8 @@ def _lacks(
     """The first interval of a parent that is lacking to make the first unit of some time."""
     parent = plan.graph[name].model
     lacks = lacking(parent, there[name])
+    if not lacks:
+        return _of_model(name, None)
     cell = _cell(node.model.unit, first.start)
     read: InputRange = reads_of(plan.graph, node.name).ranges(Moments.between(cell, cell))[name]
     if not isinstance(read, WholeTable) and not isinstance(node.model.kind, Full):

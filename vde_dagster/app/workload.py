@@ -76,6 +76,7 @@ class _Question:
         writes: Collection[ModelName],
         held: Mapping[ModelName, tuple[Interval, ...]],
         readable: Mapping[ModelName, tuple[Interval, ...]],
+        recorded: Mapping[ModelName, tuple[Interval, ...]],
         within: Interval | None = None,
     ) -> dict[ModelName, tuple[Interval, ...]]:
         return missing_intervals(
@@ -86,6 +87,7 @@ class _Question:
             horizons=self.horizons,
             ready=self.ready,
             readable=readable,
+            recorded=recorded,
             within=within,
         )
 
@@ -115,7 +117,9 @@ def workloads(
     missing = _missing(question, holdings, options)
     lacking = missing
     if _leaves_out(holdings, options):
-        lacking = question.answer(holdings.writes, holdings.settled, holdings.computed)
+        lacking = question.answer(
+            holdings.writes, holdings.settled, holdings.computed, holdings.recorded
+        )
     work: dict[ModelName, Workload] = {}
     for name, found in missing.items():
         again = restated.ranges.get(name, ())
@@ -143,7 +147,7 @@ def _missing(
     writes: Collection[ModelName] = holdings.writes
     if options.skip_backfill:  # a view is made of what is there, nothing is computed for it
         writes = {name for name in writes if isinstance(question.graph[name].model.kind, View)}
-    return question.answer(writes, holdings.settled, holdings.computed, within)
+    return question.answer(writes, holdings.settled, holdings.computed, holdings.recorded, within)
 
 
 def _unrecorded(
@@ -154,7 +158,7 @@ def _unrecorded(
     What is made as a whole is recorded once only: recording a later period would empty it.
     """
     recorded = holdings.recorded
-    missing = question.answer(holdings.writes, recorded, recorded, within)
+    missing = question.answer(holdings.writes, recorded, recorded, recorded, within)
     found: dict[ModelName, tuple[Interval, ...]] = {}
     for name, each in missing.items():
         model = question.graph[name].model
