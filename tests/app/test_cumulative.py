@@ -63,7 +63,8 @@ def entry(interval: Interval, standing: Standing = Standing.COMPUTED) -> LedgerE
 BATCHED = "INCREMENTAL_BY_UNIQUE_KEY (unique_key day, batch_size 2)"
 LOOKING_BACK = "INCREMENTAL_BY_UNIQUE_KEY (unique_key day, lookback 2)"
 OUTDATED = Standing.OUTDATED
-REPLACE, ANEW, ADD = LedgerOperation.REPLACE, LedgerOperation.REPLACE_ALL, LedgerOperation.ADD
+REPLACE, ANEW = LedgerOperation.REPLACE, LedgerOperation.REPLACE_ALL
+CHANGE = LedgerOperation.CHANGE
 
 
 @pytest.mark.parametrize(
@@ -74,12 +75,12 @@ REPLACE, ANEW, ADD = LedgerOperation.REPLACE, LedgerOperation.REPLACE_ALL, Ledge
         (UNIQUE_KEY, [entry(day(1))], day(3), [(day(3), day(3), REPLACE)]),
         # What is looked at again goes into the new interval's change; alone, into a held one's.
         (LOOKING_BACK, [entry(day(1, 3))], day(2, 4), [(day(2, 4), day(4), REPLACE)]),
-        (LOOKING_BACK, [entry(day(1, 3))], day(2, 3), [(day(2, 3), day(1, 3), ADD)]),
+        (LOOKING_BACK, [entry(day(1, 3))], day(2, 3), [(day(2, 3), day(1, 3), CHANGE)]),
         (
             LOOKING_BACK,
             [entry(day(1)), entry(day(2)), entry(day(3))],
             day(2, 3),
-            [(day(2, 3), day(2), ADD)],
+            [(day(2, 3), day(2), CHANGE)],
         ),
         # Rows that are outdated take all others with them, in batches.
         (UNIQUE_KEY, [entry(day(1, 2), OUTDATED)], day(1, 2), [(day(1, 2), day(1, 2), ANEW)]),

@@ -3,13 +3,14 @@
 from __future__ import annotations
 
 from collections import Counter
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from datetime import datetime, timedelta
 
 import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
+from vde_dagster.core.dsha import RowSum
 from vde_dagster.core.intervals import EPOCH, Interval, IntervalUnit, merge
 from vde_dagster.core.late_data import (
     Decision,
@@ -23,7 +24,10 @@ from vde_dagster.core.late_data import (
     SourceStatus,
     Stop,
     decide_stateless,
+    marks_after,
+    overwriting,
 )
+from vde_dagster.core.ledger import LedgerChange, LedgerOperation, Standing
 from vde_dagster.core.names import ModelName
 
 SOURCE = ModelName("raw", "t")
@@ -137,6 +141,62 @@ def test_nothing_is_filled_beyond_what_the_source_calls_complete() -> None:
     assert found.fill == (Interval(at(0), at(1)),)
 
 
+def test_without_a_mark_all_that_is_held_is_overwritten_with_all_that_is_due() -> None:
+    late = mark(2, 2.0)  # the source calls less complete than is held
+    found = decide(SourceStatus.INITIAL, head=late, held=(Interval(at(1), at(3)),))
+    assert found == Load(
+        before=None, after=late, fill=(Interval(at(0), at(3)),), held=(), evidence=()
+    )
+
+
+def test_a_session_overwrites_some_of_what_it_would_add_to() -> None:
+    load = Load(
+        before=mark(1),
+        after=mark(2),
+        fill=(Interval(at(3), at(4)),),
+        held=HELD,
+        evidence=(uri(1),),
+    )
+    found = overwriting(load, [Interval(at(1), at(2))])
+    assert found.fill == (Interval(at(1), at(2)), Interval(at(3), at(4)))
+    assert found.held == (Interval(at(0), at(1)), Interval(at(2), at(3)))
+    assert (found.before, found.after, found.evidence) == (load.before, load.after, load.evidence)
+
+
+def booked(
+    operation: LedgerOperation, standing: Standing = Standing.COMPUTED
+) -> tuple[LedgerChange, ...]:
+    interval = Interval(at(0), at(1))
+    return (LedgerChange(operation=operation, interval=interval, rows=RowSum(), standing=standing),)
+
+
+OTHER = replace(mark(1), source=ModelName("raw", "u"))
+
+
+@pytest.mark.parametrize(
+    "changes,moved,read,after",
+    [
+        (booked(LedgerOperation.REPLACE), None, 1002, [OTHER]),
+        (booked(LedgerOperation.REPLACE_ALL), None, None, [OTHER]),
+        (booked(LedgerOperation.ADD), None, 1002, [OTHER]),
+        (booked(LedgerOperation.REPLACE), None, 1001, [mark(1), OTHER]),
+        (booked(LedgerOperation.KEEP), None, 1002, [mark(1), OTHER]),
+        (booked(LedgerOperation.REPLACE, Standing.EMPTY), None, None, [mark(1), OTHER]),
+        (booked(LedgerOperation.REPLACE), mark(2), 1002, [mark(2), OTHER]),
+    ],
+)
+def test_r8_a_mark_outlives_only_what_a_session_or_work_as_of_it_books(
+    changes: tuple[LedgerChange, ...],
+    moved: HighWaterMark | None,
+    read: int | None,
+    after: list[HighWaterMark],
+) -> None:
+    before = {each.source: each for each in (mark(1), OTHER)}
+    inputs = {SOURCE: read, OTHER.source: OTHER.iceberg_snapshot_id}
+    found = marks_after(before, changes, moved=moved, inputs=inputs)
+    assert found == {each.source: each for each in after}
+
+
 @pytest.mark.parametrize(
     "status,head",
     [
@@ -196,7 +256,7 @@ Row = tuple[int, int]
 
 @dataclass
 class World:
-    """An append-only source, and a version's table that only sessions write."""
+    """An append-only source, and a version's table that sessions and others write."""
 
     commits: list[tuple[SourceOperation, list[Row]]] = field(default_factory=list)
     table: Counter[Row] = field(default_factory=Counter)
@@ -251,9 +311,23 @@ class World:
             self.table += Counter(
                 {row: n for row, n in (new - old).items() if _in(row, decision.held)}
             )
-        self.table += Counter({row: n for row, n in new.items() if _in(row, decision.fill)})
-        self.held = merge([*self.held, *decision.fill])
+        self.overwrite(decision.fill, decision.after)
         self.mark = decision.after
+
+    def overwrite(self, intervals: tuple[Interval, ...], found: HighWaterMark) -> None:
+        self.table = Counter(
+            {row: n for row, n in self.table.items() if not _in(row, intervals)}
+        ) + Counter(row for row in self.as_of(found) if _in(row, intervals))
+        self.held = merge([*self.held, *intervals])
+
+    def evaluate(self, hour: int) -> None:
+        """Somebody who knows of no mark evaluates an hour from the source as it is now."""
+        head = mark(len(self.commits))
+        self.overwrite((Interval(at(hour), at(hour + 1)),), head)
+        known = {} if self.mark is None else {SOURCE: self.mark}
+        inputs = {SOURCE: head.iceberg_snapshot_id if self.commits else None}
+        after = marks_after(known, booked(LedgerOperation.REPLACE), moved=None, inputs=inputs)
+        self.mark = after.get(SOURCE)
 
 
 def _in(row: Row, intervals: tuple[Interval, ...]) -> bool:
@@ -266,6 +340,7 @@ STEPS = st.one_of(
     st.tuples(st.just("complete"), st.none() | st.integers(0, 12)),
     st.tuples(st.just("compact"), st.none()),
     st.tuples(st.just("session"), st.none()),
+    st.tuples(st.just("evaluate"), st.integers(2, 12)),
 )
 
 
@@ -285,10 +360,13 @@ def test_r7_the_table_always_equals_the_source_as_of_the_mark_in_the_held_interv
                 world.complete_to = value
             case "compact", _:
                 world.compact()
+            case "evaluate", int():
+                world.evaluate(value)
             case _:
                 world.session()
         expected = [row for row in world.as_of(world.mark) if _in(row, world.held)]
-        assert world.table == Counter(expected)  # nothing lost, nothing doubled
+        # Nothing lost, nothing doubled
+        assert world.mark is None or world.table == Counter(expected)
     world.now, world.complete_to = 13, None
     world.session()
     assert world.table == Counter(

@@ -21,6 +21,7 @@ from vde_dagster.core.ledger import (
     LedgerEntry,
     LedgerMismatch,
     LedgerOperation,
+    SchemaOutgrown,
     apply_changes,
     held_dsha,
     held_intervals,
@@ -152,3 +153,43 @@ def test_the_digest_of_a_table_follows_from_its_entries() -> None:
     assert held_dsha(held) == dsha(rows(5), COLUMNS)
     mixed = applied(hashed_with(MURMUR3_128, rows(2)), change("replace", hour(1), 3))
     assert held_dsha(mixed) == combined_dsha(each.digest for each in mixed)
+
+
+WIDER = (*COLUMNS, Column(name="b", type="int"))
+
+
+def applied_wider(
+    entries: tuple[LedgerEntry, ...], *changes: LedgerChange, algorithm: str = DEFAULT_ALGORITHM
+) -> tuple[LedgerEntry, ...]:
+    return apply_changes(
+        entries,
+        changes,
+        columns=WIDER,
+        work_id="x",
+        iceberg_snapshot_id=2,
+        algorithm=algorithm,
+    )
+
+
+def test_every_interval_is_named_whose_rows_have_other_columns_than_those_added() -> None:
+    first = applied((), *(change("replace", hour(number), 2) for number in range(4)))
+    added = (change("add", hour(number), 1) for number in (0, 1, 3))
+    with pytest.raises(SchemaOutgrown, match="another schema") as raised:
+        applied_wider(first, *added)
+    assert raised.value.intervals == (hour(0, 2), hour(3))
+
+
+def test_a_change_of_a_tables_sum_takes_its_entry_to_the_columns_of_now() -> None:
+    first = applied((), change("replace", hour(0), 2), change("replace", hour(1), 3))
+    then = applied_wider(first, change("change", hour(1), 4))
+    assert then[0] == first[0]
+    assert (then[1].rows, then[1].columns) == (rows(7), WIDER)
+    assert then[1].digest == dsha(rows(7), WIDER)
+
+
+def test_a_change_of_a_tables_sum_fits_only_what_is_held_and_hashed_alike() -> None:
+    first = applied((), change("replace", hour(0), 2))
+    with pytest.raises(LedgerMismatch, match="not held"):
+        applied_wider(first, change("change", hour(1), 1))
+    with pytest.raises(LedgerMismatch, match="hashed with"):
+        applied_wider(first, change("change", hour(0), 1), algorithm=MURMUR3_128)

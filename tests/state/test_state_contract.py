@@ -26,6 +26,7 @@ from tests.state.builders import (
 from vde_dagster.core.audits.values import AuditResult
 from vde_dagster.core.dsha import RowSum, dsha
 from vde_dagster.core.errors import Conflict, Refused
+from vde_dagster.core.late_data import HighWaterMark
 from vde_dagster.core.ledger import LedgerChange, LedgerEntry, LedgerMismatch, LedgerOperation
 from vde_dagster.core.names import ModelName
 from vde_dagster.core.snapshot import Category, DecidedBy, VersionKey
@@ -415,6 +416,36 @@ def test_marks_are_kept_by_source(state: State, lease: Lease) -> None:
         state.record_staged(f"w{number}", publication(moves=mark(1, source)), lease=lease)
         state.finalize(f"w{number}", lease=lease)
     assert set(state.marks(KEY)) == {RAW, ModelName("raw", "cancels")}
+
+
+@pytest.mark.parametrize(
+    "operation",
+    [LedgerOperation.REPLACE, LedgerOperation.REPLACE_ALL, LedgerOperation.ADD],
+)
+def test_r8_rows_that_were_read_as_of_no_mark_take_the_marks_with_them(
+    state: State, lease: Lease, operation: LedgerOperation
+) -> None:
+    _load_up_to(state, lease, mark(1), mark(1, ModelName("raw", "cancels")))
+    book(state, lease, "w3", change(0, operation=operation))
+    assert state.marks(KEY) == {}
+    _load_up_to(state, lease, mark(2), first=4)
+    assert state.marks(KEY) == {RAW: mark(2)}
+
+
+def test_r8_rows_that_were_read_as_of_a_mark_leave_it(state: State, lease: Lease) -> None:
+    _load_up_to(state, lease, mark(1), mark(1, ModelName("raw", "cancels")))
+    as_of = replace(intent("w3"), inputs={RAW: mark(1).iceberg_snapshot_id})
+    state.record_intent(as_of, lease=lease)
+    state.record_staged("w3", publication(change(0)), lease=lease)
+    state.finalize("w3", lease=lease)
+    assert state.marks(KEY) == {RAW: mark(1)}
+
+
+def _load_up_to(state: State, lease: Lease, *marks: HighWaterMark, first: int = 1) -> None:
+    for number, each in enumerate(marks, start=first):
+        state.record_intent(intent(f"w{number}"), lease=lease)
+        state.record_staged(f"w{number}", publication(moves=each), lease=lease)
+        state.finalize(f"w{number}", lease=lease)
 
 
 def test_added_rows_add_up_with_what_is_held_at_the_time_of_booking(

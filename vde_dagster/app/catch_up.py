@@ -34,8 +34,9 @@ from vde_dagster.core.late_data import (
     NothingToLoad,
     Stop,
     decide_stateless,
+    overwriting,
 )
-from vde_dagster.core.ledger import written_intervals
+from vde_dagster.core.ledger import SchemaOutgrown, written_intervals
 from vde_dagster.core.names import ModelName, TableName
 from vde_dagster.core.render_model import time_axis
 from vde_dagster.core.snapshot import VersionKey
@@ -47,6 +48,7 @@ from vde_dagster.core.work import (
     TimeAxisSpec,
     Write,
 )
+from vde_dagster.ports.state import Lease
 
 
 def late_models(binding: Binding) -> tuple[ModelName, ...]:
@@ -64,9 +66,9 @@ def detect(
 ) -> Decision:
     """What a session of this model would do now. Starts no Spark and writes nothing.
 
-    With ``reload`` it is decided as if nothing was loaded yet: everything is overwritten from the
-    source as it is now, which becomes the mark. With ``within`` no interval outside of this time
-    is begun; late rows of all that is held are loaded all the same.
+    With ``reload`` it is decided as if there was no mark: everything is overwritten from the source
+    as it is now, which becomes the mark. With ``within`` no interval outside of this time
+    is begun; all that is held is brought up to date all the same.
 
     Raises:
         Refused: The model has no late data.
@@ -77,7 +79,6 @@ def detect(
     key = binding.key(name)
     source = node.model.stateless.sources[0]
     mark = None if reload else services.state.marks(key).get(source)
-    held_now = () if reload else _held(services, key)
     now = services.project_now()
     if now is None:
         return NothingToLoad(reason="the project's clock has no time yet: its sources are empty")
@@ -85,7 +86,7 @@ def detect(
     return decide_stateless(
         mark=mark,
         history=services.catalog.history(source, mark),
-        held=held_now,
+        held=_held(services, key),
         start=node.model.start if within is None else max(node.model.start, within.start),
         now=min(ends),
         unit=node.model.unit,
@@ -121,8 +122,7 @@ def catch_up(
             case Stop(reason=reason, advice=advice):
                 raise Refused(f"{name} was not loaded: {reason}. {advice}")
             case Load():
-                step = _session(services, binding, node, decision)
-                return carry_out(services, binding, node, step, lease)
+                return _loaded(services, binding, node, decision, lease)
 
 
 def load(
@@ -141,7 +141,7 @@ def load(
     would come out as it is held is kept, unless ``force`` (rule R2).
 
     Raises:
-        Refused: The source is not complete for the interval.
+        Refused: The source is not complete for the interval, or what is held has no mark.
         Conflict: Another process writes this version right now.
         EvaluationFailed: The query failed; readers see what they saw before.
     """
@@ -177,12 +177,35 @@ def _overwrite_as_of_mark(
     key = binding.key(node.name)
     with writing(services, binding, key) as lease:
         recover(services, key, lease)
-        mark = services.state.marks(key)[_source(node)]
+        mark = services.state.marks(key).get(_source(node))
+        if mark is None:
+            raise Refused(
+                f"{interval} of {node.name} was not loaded: it holds rows that no session loaded, "
+                "so there is no state of the source to overwrite them from. "
+                f"`vde catch-up {node.name} --reload` loads it again, whole, from the source as it "
+                "is now."
+            )
 
         def read(each: Interval, work_id: str) -> Reading:
             return _fill(services, binding, node, each, mark=mark, work_id=work_id)
 
         return fill(services, binding, node, interval, lease, read=read, force=force)
+
+
+def _loaded(
+    services: Services, binding: Binding, node: Node, decision: Load, lease: Lease
+) -> Evaluated:
+    """Carry a session out. Where late rows meet rows of earlier columns, these are made anew.
+
+    Which intervals that are is known when the new rows are staged, so that no other one of a model
+    that only changes forward is touched.
+    """
+    try:
+        step = _session(services, binding, node, decision)
+        return carry_out(services, binding, node, step, lease)
+    except SchemaOutgrown as error:
+        step = _session(services, binding, node, overwriting(decision, error.intervals))
+        return carry_out(services, binding, node, step, lease)
 
 
 def _session(services: Services, binding: Binding, node: Node, decision: Load) -> Step:

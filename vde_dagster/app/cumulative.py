@@ -116,7 +116,7 @@ def _looked_at_again(
     """A held interval of the lookback: its rows are merged again, and the sum changes by that."""
     _refuse_beyond_lookback(model, interval.start, entries[-1].interval.end, environment)
     booked = next(each.interval for each in entries if each.interval.end > interval.start)
-    return Turn(evaluated=interval, booked=booked, operation=LedgerOperation.ADD)
+    return Turn(evaluated=interval, booked=booked, operation=LedgerOperation.CHANGE)
 
 
 def _refuse_beyond_lookback(

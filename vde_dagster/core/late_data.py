@@ -6,18 +6,22 @@ snapshot to a later one and keeps the invariant in one commit: intervals that ar
 the rows of the data files added in between, intervals that become due are loaded whole as of the
 new mark. A row with an event time beyond the last held interval therefore needs no bookkeeping: its
 interval is not held yet and will read it when it is first loaded.
+
+Without a mark nothing is known of the rows that are held, so that appending to them could lose or
+double some: all of it is overwritten as of the new mark (rule R7).
 """
 
 from __future__ import annotations
 
 import json
-from collections.abc import Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, replace
 from datetime import datetime, timedelta
 from enum import Enum
 from typing import Final
 
-from vde_dagster.core.intervals import Interval, IntervalUnit, due, subtract
+from vde_dagster.core.intervals import Interval, IntervalUnit, due, merge, subtract
+from vde_dagster.core.ledger import LedgerChange, LedgerOperation, Standing
 from vde_dagster.core.names import ModelName
 
 
@@ -178,7 +182,7 @@ class Load:
 
     ``fill`` intervals are loaded whole from the source as of ``after``; rows of the files added in
     (``before``, ``after``] are appended where they fall into ``held``. ``evidence`` names the
-    partitions those files lie in; it is empty where nothing is appended.
+    partitions those files lie in; it is empty where none of their rows can be late.
     """
 
     before: HighWaterMark | None
@@ -203,7 +207,8 @@ def decide_stateless(
     """What the next stateless session of a version does.
 
     Args:
-        mark: The version's high-water mark, None before its first load.
+        mark: The version's high-water mark; None where none is true of what is held, as before the
+            first load. Then everything that is held is overwritten, too.
         history: The source since ``mark``.
         held: Intervals that the version's table holds, merged.
         start: The model's start.
@@ -217,17 +222,63 @@ def decide_stateless(
     if head is None:
         return NothingToLoad(reason="the source has no rows yet")
     complete = due(start, min(now, head.complete_to or now), unit)
-    fill = subtract([complete], held) if complete else ()
+    whole = [complete] if complete else []
+    if mark is None:
+        fill = merge([*whole, *held])
+        return Load(before=None, after=head, fill=fill, held=(), evidence=()) if fill else _NOT_DUE
+    fill = subtract(whole, held)
     added = _added(history.changes) if held else ()
-    moved = mark is None or head.sequence_number != mark.sequence_number
     if not fill and not added:
-        reason = (
-            "the source's new snapshots add no rows to what is held"
-            if moved and mark is not None
-            else "no new snapshot of the source, and no interval has become due"
-        )
-        return NothingToLoad(reason=reason)
+        moved = head.sequence_number != mark.sequence_number
+        return NothingToLoad(reason=_NOTHING_ADDED) if moved else _NOT_DUE
     return Load(before=mark, after=head, fill=fill, held=tuple(held), evidence=added)
+
+
+def overwriting(load: Load, intervals: Sequence[Interval]) -> Load:
+    """A session that overwrites these of the intervals that it would add rows to (rule R7)."""
+    fill = merge([*load.fill, *intervals])
+    return replace(load, fill=fill, held=subtract(load.held, intervals))
+
+
+_NOTHING_ADDED: Final = "the source's new snapshots add no rows to what is held"
+_NOT_DUE: Final = NothingToLoad(
+    reason="no new snapshot of the source, and no interval has become due"
+)
+
+
+def marks_after(
+    marks: Mapping[ModelName, HighWaterMark],
+    changes: Iterable[LedgerChange],
+    *,
+    moved: HighWaterMark | None,
+    inputs: Mapping[ModelName, int | None],
+) -> dict[ModelName, HighWaterMark]:
+    """The marks that are true of a version's rows after a unit of work is booked.
+
+    A session moves one. Whoever else books rows has read some other state of the source, so that
+    the next session would load rows twice or never: a mark is gone then, unless the source was read
+    as of it (rule R8).
+
+    Args:
+        marks: Those before, by source.
+        changes: What is booked.
+        moved: The mark of a session; None for all other work.
+        inputs: At which Iceberg snapshot the work read each of its inputs.
+    """
+    if moved is not None:
+        return {**marks, moved.source: moved}
+    if not any(_brings_rows(each) for each in changes):
+        return dict(marks)
+    return {
+        source: mark
+        for source, mark in marks.items()
+        if inputs.get(source) == mark.iceberg_snapshot_id
+    }
+
+
+def _brings_rows(change: LedgerChange) -> bool:
+    """Whether a change says what an interval holds; one that is not evaluated is not held."""
+    return change.operation is not LedgerOperation.KEEP and change.standing is not Standing.EMPTY
 
 
 def _impossible(history: SourceHistory) -> Stop | None:

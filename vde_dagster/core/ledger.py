@@ -10,6 +10,7 @@ from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, replace
 from enum import Enum
 from itertools import pairwise
+from typing import Final
 
 from vde_dagster.core.dsha import DEFAULT_ALGORITHM, Column, RowSum, combined_dsha, dsha, total
 from vde_dagster.core.errors import Refused
@@ -74,6 +75,7 @@ class LedgerOperation(Enum):
 
     REPLACE = "replace"
     ADD = "add"
+    CHANGE = "change"
     REPLACE_ALL = "replace_all"
     KEEP = "keep"
 
@@ -84,6 +86,9 @@ class LedgerChange:
 
     - ``ADD`` adds rows to an interval that is held, and leaves its standing. What the rows there
       follow from cannot be told any more, so its trace is gone.
+    - ``CHANGE`` is how a kind without rows of its own per interval adds a change of the table's sum
+      to an entry. That sum is already the one under the columns that the table has now, so the
+      entry may have had others (rule R11); all else is as for ``ADD``.
     - ``REPLACE`` and ``REPLACE_ALL`` set the standing and the trace, the latter after removing
       every other entry of the version.
     - ``KEEP`` writes nothing: the rows of the entry that is ``kept``, which are ``rows``, are those
@@ -106,6 +111,18 @@ class LedgerMismatch(Refused, ValueError):
     """A change does not fit what the ledger holds; applying it would lose or double rows."""
 
 
+class SchemaOutgrown(LedgerMismatch):
+    """Rows are added to intervals whose rows have other columns, so that no sum holds both.
+
+    Computing ``intervals`` anew, under the columns of now, is what can be done instead.
+    """
+
+    def __init__(self, intervals: Iterable[Interval]) -> None:
+        self.intervals = tuple(intervals)
+        told = ", ".join(map(str, self.intervals))
+        super().__init__(f"rows of another schema are added to {told}")
+
+
 def apply_changes(
     entries: Iterable[LedgerEntry],
     changes: Iterable[LedgerChange],
@@ -118,10 +135,12 @@ def apply_changes(
     """The ledger after a published write, sorted by interval.
 
     Raises:
-        LedgerMismatch: Rows are added to an interval that is not held, was computed under another
-            schema or was hashed with another algorithm; what is kept is not held any more; or an
-            interval overlaps a held one without being equal to it.
+        SchemaOutgrown: Rows are added to intervals that were computed under another schema.
+        LedgerMismatch: Rows are added to an interval that is not held or was hashed with another
+            algorithm; what is kept is not held any more; or an interval overlaps a held one without
+            being equal to it.
     """
+    outgrown: list[Interval] = []
     held: dict[Interval, LedgerEntry] = {entry.interval: entry for entry in entries}
     for change in changes:
         if change.operation is LedgerOperation.KEEP:
@@ -130,12 +149,14 @@ def apply_changes(
         if change.operation is LedgerOperation.REPLACE_ALL:
             held = {}
         rows, standing, reason, trace = change.rows, change.standing, change.reason, change.trace
-        if change.operation is LedgerOperation.ADD:
+        if change.operation in _ADDING:
             before = held.get(change.interval)
             if before is None:
                 raise LedgerMismatch(f"rows are added to {change.interval}, which is not held")
-            if _types(before.columns) != _types(columns):
-                raise LedgerMismatch(f"rows of another schema are added to {change.interval}")
+            anew = change.operation is LedgerOperation.CHANGE
+            if not anew and _types(before.columns) != _types(columns):
+                outgrown.append(change.interval)
+                continue
             if before.algorithm != algorithm and before.rows != RowSum():
                 raise LedgerMismatch(
                     f"rows hashed with {algorithm} are added to {change.interval}, whose rows were "
@@ -155,11 +176,16 @@ def apply_changes(
             algorithm=algorithm,
             trace=trace,
         )
+    if outgrown:
+        raise SchemaOutgrown(merge(outgrown))
     ordered = tuple(sorted(held.values(), key=lambda entry: entry.interval))
     for left, right in pairwise(ordered):
         if right.interval.start < left.interval.end:
             raise LedgerMismatch(f"{left.interval} and {right.interval} overlap")
     return ordered
+
+
+_ADDING: Final = (LedgerOperation.ADD, LedgerOperation.CHANGE)
 
 
 def _kept(before: LedgerEntry | None, change: LedgerChange) -> LedgerEntry:

@@ -11,7 +11,7 @@ from vde_dagster.core.audits.values import AuditResult
 from vde_dagster.core.errors import Conflict, Refused
 from vde_dagster.core.fingerprint import Fingerprint
 from vde_dagster.core.intervals import Interval, format_instant
-from vde_dagster.core.late_data import HighWaterMark
+from vde_dagster.core.late_data import HighWaterMark, marks_after
 from vde_dagster.core.ledger import LedgerEntry, apply_changes
 from vde_dagster.core.ledger import outdate as outdated
 from vde_dagster.core.names import PRODUCTION, ModelName
@@ -271,8 +271,12 @@ class MemoryState:
                 algorithm=publication.algorithm,
             )
             self._held.ledger[key] = after
-            if publication.mark is not None:
-                self._held.marks.setdefault(key, {})[publication.mark.source] = publication.mark
+            self._held.marks[key] = marks_after(
+                self._held.marks.get(key, {}),
+                publication.changes,
+                moved=publication.mark,
+                inputs=work.intent.inputs,
+            )
             self._finish(work, WorkState.DONE)
             return after
 

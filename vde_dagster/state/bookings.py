@@ -12,7 +12,7 @@ from vde_dagster.core.audits.values import AuditResult
 from vde_dagster.core.dsha import RowSum
 from vde_dagster.core.errors import Refused
 from vde_dagster.core.intervals import Interval
-from vde_dagster.core.late_data import HighWaterMark
+from vde_dagster.core.late_data import HighWaterMark, marks_after
 from vde_dagster.core.ledger import LedgerEntry, Standing, apply_changes
 from vde_dagster.core.ledger import outdate as outdated
 from vde_dagster.core.names import ModelName
@@ -123,8 +123,7 @@ def finalize(connection: Connection, work_id: str) -> tuple[LedgerEntry, ...]:
         algorithm=publication.algorithm,
     )
     _write_difference(connection, key, before, after)
-    if publication.mark is not None:
-        _move_mark(connection, key, publication.mark)
+    _move_marks(connection, key, codec.decode_intent(row.intent_json), publication)
     _set(connection, work_id, state=WorkState.DONE.value, finished_at=now(connection))
     return after
 
@@ -228,14 +227,30 @@ def _write_difference(
     upsert(connection, _ledger, [_encode_entry(key, entry) for entry in changed])
 
 
-def _move_mark(connection: Connection, key: VersionKey, mark: HighWaterMark) -> None:
-    row = {
+def _move_marks(
+    connection: Connection, key: VersionKey, intent: Intent, publication: Publication
+) -> None:
+    before = marks(connection, key)
+    after = marks_after(before, publication.changes, moved=publication.mark, inputs=intent.inputs)
+    for source in before.keys() - after.keys():
+        connection.execute(
+            delete(_marks).where(
+                _marks.c.model == codec.encode_model(key.model),
+                _marks.c.version == key.version,
+                _marks.c.source == codec.encode_model(source),
+            )
+        )
+    moved = [mark for source, mark in after.items() if before.get(source) != mark]
+    upsert(connection, _marks, [_encode_mark(key, mark) for mark in moved])
+
+
+def _encode_mark(key: VersionKey, mark: HighWaterMark) -> dict[str, object]:
+    return {
         "model": codec.encode_model(key.model),
         "version": key.version,
         "source": codec.encode_model(mark.source),
         "mark_json": codec.encode_mark(mark),
     }
-    upsert(connection, _marks, [row])
 
 
 def _encode_entry(key: VersionKey, entry: LedgerEntry) -> dict[str, object]:
