@@ -5,12 +5,15 @@ from __future__ import annotations
 from datetime import timedelta
 from pathlib import Path
 
+from pyiceberg.schema import Schema
+
 from vde_dagster import kinds
 from vde_dagster.app.planning import plan_environment
 from vde_dagster.app.services import Services
 from vde_dagster.app.world import VdeProject
 from vde_dagster.core.dsha import RowSum
 from vde_dagster.core.intervals import Interval
+from vde_dagster.core.kind import View
 from vde_dagster.core.ledger import LedgerChange, LedgerOperation
 from vde_dagster.core.model import Model
 from vde_dagster.core.plan import Plan
@@ -24,7 +27,8 @@ def promote(folder: Path, environment: str = "prod", *, held: bool = False) -> N
     Args:
         folder: The project.
         environment: Its name.
-        held: Whether the versions hold all that is due. The ledger says so; there are no tables.
+        held: Whether the versions hold all that is due. The ledger says so; there are no rows, and
+            something stands where a physical view would.
     """
     project = VdeProject.load(folder)
     services = project.services
@@ -34,6 +38,7 @@ def promote(folder: Path, environment: str = "prod", *, held: bool = False) -> N
     lease = services.state.acquire_lease("test", holder="test", ttl=timedelta(minutes=1))
     if held:
         _hold(services, plan, lease)
+        _stand(project, plan)
     services.state.begin_promotion(
         environment,
         expected_revision=plan.base_revision,
@@ -67,6 +72,16 @@ def _hold(services: Services, plan: Plan, lease: Lease) -> None:
         services.state.record_intent(intent, lease=lease)
         services.state.record_staged(work_id, publication, lease=lease)
         services.state.finalize(work_id, lease=lease)
+
+
+def _stand(project: VdeProject, plan: Plan) -> None:
+    """Put something at the names of physical views: a plan makes those anew that are not there."""
+    catalog = project.iceberg_catalog()
+    for change in plan.backfills:
+        if isinstance(plan.graph[change.name].model.kind, View):
+            name = plan.snapshots[change.name].key.table
+            catalog.create_namespace_if_not_exists(name.namespace)
+            catalog.create_table((name.namespace, name.name), Schema())
 
 
 def _cells(model: Model, ranges: tuple[Interval, ...]) -> tuple[Interval, ...]:
