@@ -2,14 +2,19 @@
 
 from __future__ import annotations
 
+from collections.abc import Iterable, Mapping
 from dataclasses import replace
+from typing import Any
 
 import pytest
 
-from tests.app.memory_world import PROJECT, MemoryWorld, bound, build, graph_of, hour_of
+from tests.app.memory_world import PROJECT, START, MemoryWorld, bound, build, graph_of, hour_of
+from vde_dagster.app.evaluate import evaluate
 from vde_dagster.app.verify import Verified, verify
 from vde_dagster.core.intervals import Interval
+from vde_dagster.core.ledger import LedgerEntry
 from vde_dagster.core.names import ModelName
+from vde_dagster.core.snapshot import VersionKey
 
 DAILY, TOTALS = ModelName("mart", "daily"), ModelName("mart", "totals")
 EVENTS = ModelName("staging", "events")
@@ -21,6 +26,11 @@ MODEL (
 );
 SELECT id AS id, amount AS amount FROM staging.events WHERE at BETWEEN @start_dt AND @end_dt
 """
+RAW_DAILY = """
+MODEL (name mart.raw_daily, kind INCREMENTAL_BY_TIME_RANGE (time_column at), cron '@daily');
+SELECT id AS id, at AS at, amount AS amount FROM raw.events WHERE at BETWEEN @start_dt AND @end_dt
+"""
+RAW_NAME = ModelName("mart", "raw_daily")
 
 
 @pytest.fixture
@@ -98,3 +108,47 @@ def test_what_somebody_publishes_meanwhile_does_not_matter(world: MemoryWorld) -
     key = bound(world.services()).key(TOTALS)
     world.catalog.append(key.table, [(9, 9)])
     assert verified(world, TOTALS)[TOTALS].holds
+
+
+class Racing:
+    """A state of which another process books a unit of work right after a ledger was read."""
+
+    def __init__(self, world: MemoryWorld, name: ModelName, interval: Interval) -> None:
+        self._world, self._asked = world, (name, interval)
+        self.is_done = False
+
+    def __getattr__(self, name: str) -> Any:
+        return getattr(self._world.state, name)
+
+    def ledger(self, keys: Iterable[VersionKey]) -> Mapping[VersionKey, tuple[LedgerEntry, ...]]:
+        found = self._world.state.ledger(keys)
+        if not self.is_done:
+            self.is_done = True
+            other = self._world.services()
+            evaluate(other, bound(other), *self._asked, force=True)
+        return found
+
+
+def test_what_somebody_books_while_it_is_looked_up_is_no_false_alarm(world: MemoryWorld) -> None:
+    first = Interval(START, hour_of(24))
+    world.land((2, 50), until=48)
+    graph = graph_of({**PROJECT, "raw_daily": RAW_DAILY})
+    build(world.services(), graph)
+    world.land((3, 60), until=48)
+    services = world.services()
+    racing: Any = Racing(world, RAW_NAME, first)
+    found = list(verify(replace(services, state=racing), bound(services), [RAW_NAME]))
+    assert [(each.holds, each.rows) for each in found] == [(True, 6)]
+    assert racing.is_done
+
+
+def test_each_model_is_compared_with_what_is_booked_when_its_turn_comes(
+    world: MemoryWorld,
+) -> None:
+    build(world.services(), graph_of({**PROJECT, "raw_daily": RAW_DAILY}))
+    services = world.services()
+    found = verify(services, bound(services), [DAILY, RAW_NAME])
+    assert next(found).key.model == DAILY
+    world.land((3, 60), until=48)
+    evaluate(services, bound(services), RAW_NAME, Interval(START, hour_of(24)))
+    assert [(each.holds, each.rows) for each in found] == [(True, 5)]

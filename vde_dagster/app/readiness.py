@@ -198,7 +198,7 @@ def blocked_by_parents(
     for name, found in read.items():
         parent = graph[name].model
         lacks = lacking(parent, there[name]) if kinds.is_by_interval(parent) else ()
-        if isinstance(found, WholeTable) and subtract(recorded.get(name, ()), there[name]):
+        if isinstance(found, WholeTable) and subtract(recorded.get(name, ()), there.get(name, ())):
             blocked[name] = (_EVER,)
         elif isinstance(found, WholeTable) or isinstance(node.model.kind, Full):
             blocked[name] = blocked_for_whole(node.model, parent, lacks)

@@ -199,7 +199,7 @@ def _pinned(
         Refused: A model lacks something of its range, or a source is not complete.
     """
     keys = {name: binding.key(name) for name in ranges if not _is_source(binding, name)}
-    ledger, heads = _ledger_with_heads(services.state, tuple(keys.values()))
+    ledger, heads = ledger_with_heads(services.state, tuple(keys.values()))
     held = {name: ledger.get(key, ()) for name, key in keys.items()}
     gaps = [
         gap
@@ -212,7 +212,7 @@ def _pinned(
     return _Inputs(tables=pin(services, binding, ranges, known), held=held)
 
 
-def _ledger_with_heads(
+def ledger_with_heads(
     state: State, keys: Sequence[VersionKey]
 ) -> tuple[Mapping[VersionKey, tuple[LedgerEntry, ...]], Mapping[VersionKey, int]]:
     """What versions hold, and the Iceberg snapshots at which just that is true (rule R3).

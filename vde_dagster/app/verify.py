@@ -11,6 +11,7 @@ from dataclasses import dataclass
 
 from vde_dagster import kinds
 from vde_dagster.app.binding import Binding
+from vde_dagster.app.reading import ledger_with_heads
 from vde_dagster.app.services import Services
 from vde_dagster.core.dsha import RowSum
 from vde_dagster.core.graph import Node
@@ -54,8 +55,9 @@ def verify(
 ) -> Iterator[Verified]:
     """Compare the tables of models with the ledger, one after the other.
 
-    Each table is read at the Iceberg snapshot at which the ledger is true, so that somebody may
-    write meanwhile. Models that store no rows, or hold nothing yet, are passed over.
+    Each is compared with what is booked when its turn comes, and read at the Iceberg snapshot at
+    which that is true, so that somebody may write meanwhile. Models that store no rows, or hold
+    nothing yet, are passed over.
 
     Args:
         services: The ports.
@@ -68,9 +70,9 @@ def verify(
     """
     nodes = list(binding.graph) if names is None else [binding.node(name) for name in names]
     stored = [node for node in nodes if kinds.of(node.model).has_rows]
-    keys = [binding.key(node.name) for node in stored]
-    ledger, heads = services.state.ledger(keys), services.state.heads(keys)
-    for node, key in zip(stored, keys, strict=True):
+    for node in stored:
+        key = binding.key(node.name)
+        ledger, heads = ledger_with_heads(services.state, [key])
         entries = ledger.get(key, ())
         if entries:
             yield _verified(services, node, key, entries, heads.get(key))
