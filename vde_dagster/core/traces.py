@@ -21,13 +21,21 @@ from vde_dagster.core.dsha import Column, RowSum, dsha
 from vde_dagster.core.fingerprint import hash_parts
 from vde_dagster.core.graph import Graph, Node
 from vde_dagster.core.intervals import Interval
-from vde_dagster.core.kind import Embedded, View
+from vde_dagster.core.kind import Embedded, IncrementalByTimeRange, View
 from vde_dagster.core.ledger import LedgerEntry, Trace
 from vde_dagster.core.meaning.functions import is_execution_time, is_unknown, is_volatile
 from vde_dagster.core.model import PythonFunction, Query
 from vde_dagster.core.names import ModelName
+from vde_dagster.core.reads.alone import is_alone
+from vde_dagster.core.reads.bounds import Axis
 from vde_dagster.core.reads.constants import Moments
-from vde_dagster.core.reads.input_ranges import InputRange, Reads, WholeTable
+from vde_dagster.core.reads.input_ranges import (
+    InputRange,
+    Reads,
+    TimeAxis,
+    WholeTable,
+    time_column_of,
+)
 from vde_dagster.core.render_model import query_over_tables
 from vde_dagster.core.sql.macros import macros_in
 
@@ -177,7 +185,7 @@ def traces(
 
     What a unit of a time range reads is what it would read alone: its rows are the same however
     many units are evaluated together (seed 001, *INCREMENTAL_BY_TIME_RANGE*, idempotent by time
-    range).
+    range). Where that is not certain, `why_volatile` says so.
 
     Args:
         recipe: The model's.
@@ -207,7 +215,35 @@ def why_volatile(graph: Graph, name: ModelName) -> str:
         why = _why_chance(node)
         if why:
             return why if node.name == name else f"in {node.name}, which it reads, {why}"
-    return ""
+    return _why_together(graph, graph[name])
+
+
+def _why_together(graph: Graph, node: Node) -> str:
+    """Why a unit's rows may follow from what else is evaluated with it; empty where they cannot."""
+    kind, query = node.model.kind, query_over_tables(graph, node.name)
+    if query is None or not isinstance(kind, IncrementalByTimeRange):
+        return ""
+    unit = node.model.unit
+
+    def axis(table: ModelName, column: str) -> Axis | None:
+        types = {each.name.lower(): each.type for each in graph[table].columns}
+        form = kind.time_format if column == kind.time_column.lower() else ""
+        written = TimeAxis(column=column, unit=unit, type=types.get(column, "unknown"), format=form)
+        found = time_column_of(written)
+        return None if found is None else found.axis
+
+    first = unit.floor(node.model.start)
+    units = list(unit.cells(Interval(first, unit.shifted(first, _EXAMPLES))))
+    if is_alone(query, kind.time_column, axis=axis, units=units):
+        return ""
+    return (
+        f"it is not certain that the rows of one {unit.value} are the same whatever else is "
+        "evaluated with it"
+    )
+
+
+_EXAMPLES: Final = 40
+"""Units for which the conditions of a query are looked at: more than a month of days."""
 
 
 def _inlined(graph: Graph, name: ModelName) -> Iterable[Node]:

@@ -90,8 +90,8 @@ def reads(
         axes: Each parent with its time axis; None for a parent without intervals.
         kept: The axis of the result, where only the rows of the interval are kept of it.
     """
-    columns = {name: _time_column(axis) for name, axis in axes.items()}
-    output = _time_column(kept)
+    columns = {name: time_column_of(axis) for name, axis in axes.items()}
+    output = time_column_of(kept)
     bounds = scan_bounds(
         query,
         columns,
@@ -112,7 +112,8 @@ def input_ranges(
     return reads(rendered, axes=axes).ranges()
 
 
-def _time_column(axis: TimeAxis | None) -> TimeColumn | None:
+def time_column_of(axis: TimeAxis | None) -> TimeColumn | None:
+    """A column as conditions see it; None where its type is none that bounds a time."""
     if axis is None:
         return None
     match axis_type(axis.type):
