@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
 from datetime import date, timedelta
 from typing import Any
 
@@ -27,7 +28,7 @@ from vde_dagster.app.catch_up import catch_up, detect
 from vde_dagster.core.changes.comparison import compare_graphs
 from vde_dagster.core.changes.difference import Change
 from vde_dagster.core.dsha import Column
-from vde_dagster.core.errors import Conflict, ProjectInvalid, Refused
+from vde_dagster.core.errors import Conflict, OutcomeUnknown, ProjectInvalid, Refused
 from vde_dagster.core.intervals import Interval
 from vde_dagster.core.late_data import Load, Stop
 from vde_dagster.core.names import ModelName, TableName
@@ -261,3 +262,49 @@ def test_a_kind_of_change_is_told_for_each_model(world: MemoryWorld) -> None:
     assert changes["mart.daily"] is Change.DIRECT
     assert changes["mart.totals"] is Change.INDIRECT
     assert changes["staging.events"] is Change.NONE
+
+
+class Stubborn:
+    """A catalog that removes no branch."""
+
+    def __init__(self, catalog: Any, error: Exception) -> None:
+        self._catalog = catalog
+        self._error = error
+
+    def __getattr__(self, name: str) -> Any:
+        return getattr(self._catalog, name)
+
+    def drop_branch(self, name: TableName, work_id: str) -> None:
+        raise self._error
+
+
+@pytest.mark.parametrize("error", [Conflict("busy"), OutcomeUnknown("lost")], ids=str)
+def test_a_branch_that_cannot_be_removed_fails_no_step_that_is_booked(
+    world: MemoryWorld, error: Exception, caplog: pytest.LogCaptureFixture
+) -> None:
+    stubborn = replace(world.services(), catalog=Stubborn(world.catalog, error))
+    first = Interval(hour_of(0), hour_of(24))
+    binding = bound(stubborn)
+    (did,) = evaluate_range(stubborn, binding, DAILY_NAME, first, force=True)
+    assert did.key.table in world.catalog.tables
+    assert did.work_id in world.catalog.branches(did.key.table)
+    assert "left for the next run" in caplog.text
+    evaluate_range(world.services(), binding, DAILY_NAME, first, force=True)
+    assert world.catalog.branches(did.key.table) == ()
+
+
+def test_a_unit_that_was_made_in_a_batch_is_made_again_where_that_told_on_its_rows() -> None:
+    running = """
+    MODEL (name a.p, kind INCREMENTAL_BY_TIME_RANGE (time_column at), cron '@daily');
+    SELECT at AS at, SUM(amount) OVER (ORDER BY at) AS running FROM raw.events
+    WHERE at BETWEEN @start_dt AND @end_dt
+    """
+    world = MemoryWorld()
+    world.land((1, 1), (25, 2), until=48)
+    build(world.services(), graph_of({"p": running}))
+    assert [row[1] for row in world.rows("a.p")] == [1, 3]
+    services = world.services()
+    second = Interval(hour_of(24), hour_of(48))
+    (did,) = evaluate_range(services, bound(services), ModelName("a", "p"), second)
+    assert not did.reused
+    assert [row[1] for row in world.rows("a.p")] == [1, 2]

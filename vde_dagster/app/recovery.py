@@ -5,13 +5,19 @@ Only the state and the catalog's metadata are read and written here, so no JVM i
 
 from __future__ import annotations
 
+import logging
+from typing import Final
+
 from vde_dagster.app.promote import show_first
 from vde_dagster.app.services import Services
+from vde_dagster.core.errors import Conflict, OutcomeUnknown
 from vde_dagster.core.ledger import LedgerEntry
 from vde_dagster.core.snapshot import VersionKey
 from vde_dagster.core.work import Publication, Work, WorkState
 from vde_dagster.ports.catalog import TableMoved
 from vde_dagster.ports.state import Lease
+
+_LOG: Final = logging.getLogger(__name__)
 
 
 def recover(services: Services, key: VersionKey, lease: Lease) -> tuple[Work, ...]:
@@ -102,8 +108,14 @@ def _drop_closed_branches(services: Services, key: VersionKey) -> None:
     They are the one that was just published, those that an audit refused, and those of processes
     that wrote on after somebody took over from them. Work stays closed, so nobody misses them,
     whoever holds the lease by now.
+
+    All is booked already, so a branch that cannot be removed fails nothing: the next work that is
+    booked removes it.
     """
-    for work_id in services.catalog.branches(key.table):
-        work = services.state.work(work_id)
-        if work is not None and work.state in (WorkState.DONE, WorkState.ABANDONED):
-            services.catalog.drop_branch(key.table, work_id)
+    try:
+        for work_id in services.catalog.branches(key.table):
+            work = services.state.work(work_id)
+            if work is not None and work.state in (WorkState.DONE, WorkState.ABANDONED):
+                services.catalog.drop_branch(key.table, work_id)
+    except (Conflict, OutcomeUnknown) as error:
+        _LOG.warning("a branch of %s is left for the next run to remove: %s", key.table, error)
