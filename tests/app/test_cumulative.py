@@ -7,7 +7,7 @@ from typing import Any
 
 import pytest
 
-from tests.app.memory_world import MemoryWorld, bound, build, graph_of, plan
+from tests.app.memory_world import Fuse, MemoryWorld, bound, build, graph_of, plan
 from tests.app.shop_world import asked, day, done, entries
 from vde_dagster.app.cumulative import ranges_in_turn, turns
 from vde_dagster.app.evaluate import evaluate
@@ -24,6 +24,10 @@ NAME = ModelName("mart", "kept")
 HEADER = "MODEL (name mart.kept, kind {kind}, {more}cron '@daily');\n"
 QUERY = """SELECT CAST(at AS DATE) AS day, SUM(amount) AS amount, MAX(id) AS last FROM raw.events
 WHERE at BETWEEN @start_dt AND @end_dt GROUP BY CAST(at AS DATE)"""
+PARENT = """
+MODEL (name mart.p, kind INCREMENTAL_BY_TIME_RANGE (time_column at), cron '@daily');
+SELECT id AS id, at AS at, amount AS amount FROM raw.events WHERE at BETWEEN @start_dt AND @end_dt
+"""
 UNIQUE_KEY = "INCREMENTAL_BY_UNIQUE_KEY (unique_key day)"
 KINDS = [
     (UNIQUE_KEY, ""),
@@ -245,6 +249,20 @@ def test_a_batched_restatement_is_still_one_unit_of_work() -> None:
     assert [each.interval for each in work.entries] == [day(1), day(2), day(3)]
     assert amounts(shop.world) == [(1, 111), (2, 5), (3, 7)]
     assert sum_of_entries(shop.world) == sum_of_table(shop.world)
+
+
+def test_what_is_booked_of_parents_is_read_once_however_many_turns_there_are() -> None:
+    def asked_for(days: int) -> int:
+        world, fuse = MemoryWorld(), Fuse()
+        kept = text("INCREMENTAL_BY_UNIQUE_KEY (unique_key day, batch_size 1)")
+        graph = graph_of({"p": PARENT, "kept": kept.replace("raw.events", "mart.p")})
+        world.land((2, 100), until=24 * days)
+        build(world.services(), graph)
+        (work,) = done(world.services(fuse), graph, "prod", restate=("mart.kept",))
+        assert len(work.entries) == days
+        return fuse.names.count("ledger")
+
+    assert asked_for(2) == asked_for(7)
 
 
 def test_a_restatement_that_fails_leaves_the_old_table() -> None:

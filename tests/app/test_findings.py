@@ -25,6 +25,8 @@ from tests.app.memory_world import (
 from vde_dagster.app import promote
 from vde_dagster.app.apply import apply_plan, evaluate_range
 from vde_dagster.app.catch_up import catch_up, detect
+from vde_dagster.app.heads import ForeignWrite
+from vde_dagster.app.verify import verify
 from vde_dagster.core.changes.comparison import compare_graphs
 from vde_dagster.core.changes.difference import Change
 from vde_dagster.core.dsha import Column
@@ -308,3 +310,34 @@ def test_a_unit_that_was_made_in_a_batch_is_made_again_where_that_told_on_its_ro
     (did,) = evaluate_range(services, bound(services), ModelName("a", "p"), second)
     assert not did.reused
     assert [row[1] for row in world.rows("a.p")] == [1, 2]
+
+
+@pytest.mark.parametrize("compactions", [1, 2])
+@pytest.mark.parametrize("first", [DAILY_NAME, TOTALS_NAME], ids=str)
+def test_a_table_that_was_compacted_and_expired_is_read_and_written_on(
+    world: MemoryWorld, compactions: int, first: ModelName
+) -> None:
+    services = world.services()
+    binding = bound(services)
+    for name in (EVENTS_NAME, DAILY_NAME, TOTALS_NAME):
+        table = binding.key(name).table
+        for _ in range(compactions):
+            world.catalog.compact(table)
+        world.catalog.expire(table)
+    before = world.rows("mart.daily"), world.rows("mart.totals")
+    assert all(each.holds for each in verify(services, binding))
+    other = {DAILY_NAME: TOTALS_NAME, TOTALS_NAME: DAILY_NAME}[first]
+    for name in (first, other, first):
+        evaluate_range(services, binding, name, Interval(hour_of(0), hour_of(48)), force=True)
+    assert (world.rows("mart.daily"), world.rows("mart.totals")) == before
+
+
+def test_a_foreign_write_is_told_after_a_compaction_and_an_expiry(world: MemoryWorld) -> None:
+    services = world.services()
+    binding = bound(services)
+    table = binding.key(DAILY_NAME).table
+    world.catalog.compact(table)
+    world.catalog.append(table, [(date(2024, 1, 1), 666)])
+    world.catalog.expire(table)
+    with pytest.raises(ForeignWrite):
+        evaluate_range(services, binding, DAILY_NAME, Interval(hour_of(0), hour_of(24)), force=True)

@@ -10,6 +10,7 @@ from pyiceberg.schema import Schema
 from pyiceberg.types import LongType, NestedField, StringType, TimestamptzType
 
 from tests.app.memory_world import RAW, START, MemoryWorld, build
+from tests.cli.promoted import stand
 from vde_dagster.app.world import VdeProject
 
 MODELS = {
@@ -79,3 +80,6 @@ def build_project(folder: Path, *, until: float, environment: str = "prod") -> N
     world.land((0.5, 1), (25.5, 2), until=until)
     services = replace(world.services(), state=project.services.state)
     build(services, project.files.graph, environment)
+    shown = services.state.environment(environment)
+    assert shown is not None
+    stand(project, project.files.graph, shown.snapshots)

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Mapping
 from datetime import timedelta
 from pathlib import Path
 
@@ -12,11 +13,14 @@ from vde_dagster.app.planning import plan_environment
 from vde_dagster.app.services import Services
 from vde_dagster.app.world import VdeProject
 from vde_dagster.core.dsha import RowSum
+from vde_dagster.core.graph import Graph
 from vde_dagster.core.intervals import Interval
 from vde_dagster.core.kind import View
 from vde_dagster.core.ledger import LedgerChange, LedgerOperation
 from vde_dagster.core.model import Model
+from vde_dagster.core.names import ModelName
 from vde_dagster.core.plan import Plan
+from vde_dagster.core.snapshot import ModelSnapshot
 from vde_dagster.core.work import Intent, Publication
 from vde_dagster.ports.state import Lease
 
@@ -38,7 +42,7 @@ def promote(folder: Path, environment: str = "prod", *, held: bool = False) -> N
     lease = services.state.acquire_lease("test", holder="test", ttl=timedelta(minutes=1))
     if held:
         _hold(services, plan, lease)
-        _stand(project, plan)
+        stand(project, plan.graph, plan.snapshots)
     services.state.begin_promotion(
         environment,
         expected_revision=plan.base_revision,
@@ -74,14 +78,14 @@ def _hold(services: Services, plan: Plan, lease: Lease) -> None:
         services.state.finalize(work_id, lease=lease)
 
 
-def _stand(project: VdeProject, plan: Plan) -> None:
+def stand(project: VdeProject, graph: Graph, snapshots: Mapping[ModelName, ModelSnapshot]) -> None:
     """Put something at the names of physical views: a plan makes those anew that are not there."""
     catalog = project.iceberg_catalog()
-    for change in plan.backfills:
-        if isinstance(plan.graph[change.name].model.kind, View):
-            name = plan.snapshots[change.name].key.table
-            catalog.create_namespace_if_not_exists(name.namespace)
-            catalog.create_table((name.namespace, name.name), Schema())
+    for name, snapshot in snapshots.items():
+        if isinstance(graph[name].model.kind, View):
+            table = snapshot.key.table
+            catalog.create_namespace_if_not_exists(table.namespace)
+            catalog.create_table_if_not_exists((table.namespace, table.name), Schema())
 
 
 def _cells(model: Model, ranges: tuple[Interval, ...]) -> tuple[Interval, ...]:

@@ -17,7 +17,7 @@ from vde_dagster.app.heads import head_of
 from vde_dagster.app.leases import held, holder_of
 from vde_dagster.app.physical_views import make_view
 from vde_dagster.app.planning import may_write
-from vde_dagster.app.reading import Reading, read_whole
+from vde_dagster.app.reading import Reading, booked_of, read_whole
 from vde_dagster.app.recovery import recover
 from vde_dagster.app.reuse import (
     Saved,
@@ -38,6 +38,8 @@ from vde_dagster.core.ledger import (
     held_intervals,
 )
 from vde_dagster.core.names import ModelName
+from vde_dagster.core.reads.constants import Moments
+from vde_dagster.core.render_model import reads_of
 from vde_dagster.core.snapshot import VersionKey
 from vde_dagster.core.work import (
     Work,
@@ -195,6 +197,9 @@ def _in_turn(
     entries = services.state.ledger([key]).get(key, ())
     found = turns(node.model, entries, interval, environment=binding.environment)
     write = kinds.of(node.model).write
+    first = found[0].evaluated
+    read = reads_of(binding.graph, node.name).ranges(Moments.between(first, first))
+    booked = booked_of(services, binding, read)
     readings: list[Reading] = []
     for number, each in enumerate(found):
         readings.append(
@@ -205,6 +210,7 @@ def _in_turn(
                 each.evaluated,
                 execution_time,
                 source_pins=readings[0].pinned if readings else None,
+                booked=booked,
                 work_id=f"{work_id}_{number}",
             )
         )

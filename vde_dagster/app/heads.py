@@ -31,14 +31,34 @@ def head_of(services: Services, key: VersionKey) -> int | None:
     return found
 
 
+def readable(services: Services, key: VersionKey, booked: int | None) -> int | None:
+    """Where the rows can be read that were booked at an Iceberg snapshot.
+
+    That is the snapshot itself. Where it has expired, it is where the table is now, if that is a
+    compaction of it.
+    """
+    if booked is None or services.catalog.retains(key.table, booked):
+        return booked
+    table = services.catalog.table(key.table)
+    found = table.iceberg_snapshot_id if table is not None else None
+    return found if _is_compacted(services, key, found, booked) else booked
+
+
 def _is_compacted(
     services: Services, key: VersionKey, found: int | None, booked: int | None
 ) -> bool:
-    """Whether two Iceberg snapshots have the same rows."""
+    """Whether two Iceberg snapshots have the same rows, as far as that can be told.
+
+    Where all that is retained up to the one that was found are compactions, and what was booked has
+    expired, nothing speaks for a write of somebody else: it is the same table after maintenance.
+    """
     if found is None or booked is None:
         return False
-    origin = services.catalog.origin
-    return origin(key.table, found) == origin(key.table, booked)
+    origin, retains = services.catalog.origin, services.catalog.retains
+    first = origin(key.table, found)
+    if first == origin(key.table, booked):
+        return True
+    return not retains(key.table, first) and not retains(key.table, booked)
 
 
 def _told(services: Services, key: VersionKey, found: int | None, booked: int | None) -> str:

@@ -10,6 +10,7 @@ from sqlglot import exp
 
 from vde_dagster import kinds
 from vde_dagster.app.binding import Binding
+from vde_dagster.app.heads import readable
 from vde_dagster.app.services import Services, valid_to_of
 from vde_dagster.core.errors import Refused
 from vde_dagster.core.graph import Node
@@ -45,6 +46,14 @@ class Reading:
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
+class Booked:
+    """What the ledger says of models, and the Iceberg snapshots at which just that is true."""
+
+    held: Mapping[ModelName, tuple[LedgerEntry, ...]]
+    heads: Mapping[ModelName, int | None]
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
 class _Inputs:
     """The tables of what is read, by name, and what is held of those that are models."""
 
@@ -65,6 +74,7 @@ def read_whole(
     execution_time: datetime,
     *,
     source_pins: Mapping[ModelName, int | None] | None = None,
+    booked: Booked | None = None,
     work_id: str,
 ) -> Reading:
     """What evaluating ``interval`` reads: every parent at one Iceberg snapshot.
@@ -77,6 +87,8 @@ def read_whole(
         execution_time: When the run was asked for.
         source_pins: Iceberg snapshots to read sources at; the present ones where a source is not
             among them.
+        booked: What is booked of the models that are read, see `booked_of`, where several parts
+            read the same; what is booked now where it is None.
         work_id: Makes the names of temporary views unique.
 
     Raises:
@@ -94,7 +106,9 @@ def read_whole(
                 execution_time=execution_time,
                 variables=variables,
             )
-            read = _python_inputs(services, binding, node, interval, source_pins or {})
+            read = _python_inputs(
+                services, binding, node, interval, source_pins=source_pins or {}, booked=booked
+            )
             return Reading(
                 rows=rows,
                 inputs={str(name): each for name, each in read.tables.items()},
@@ -103,8 +117,15 @@ def read_whole(
             )
         case _:
             query = rendered(binding, node, interval, execution_time)
-            read = _query_inputs(
-                services, binding, node, interval, query, source_pins=source_pins or {}
+            ranges = input_ranges(query, axes=axes_of(binding.graph, query))
+            read = _pinned(
+                services,
+                binding,
+                node,
+                interval,
+                ranges=ranges,
+                source_pins=source_pins or {},
+                booked=booked,
             )
             return _sql_reading(query, read, work_id)
 
@@ -171,19 +192,6 @@ def _sql_reading(query: exp.Query, read: _Inputs, work_id: str) -> Reading:
     )
 
 
-def _query_inputs(
-    services: Services,
-    binding: Binding,
-    node: Node,
-    interval: Interval,
-    query: exp.Query,
-    *,
-    source_pins: Mapping[ModelName, int | None],
-) -> _Inputs:
-    ranges = input_ranges(query, axes=axes_of(binding.graph, query))
-    return _pinned(services, binding, node, interval, ranges=ranges, source_pins=source_pins)
-
-
 def _pinned(
     services: Services,
     binding: Binding,
@@ -192,24 +200,33 @@ def _pinned(
     *,
     ranges: Mapping[ModelName, InputRange],
     source_pins: Mapping[ModelName, int | None],
+    booked: Booked | None,
 ) -> _Inputs:
     """The tables that hold these ranges, each at one Iceberg snapshot.
 
     Raises:
         Refused: A model lacks something of its range, or a source is not complete.
     """
-    keys = {name: binding.key(name) for name in ranges if not _is_source(binding, name)}
-    ledger, heads = ledger_with_heads(services.state, tuple(keys.values()))
-    held = {name: ledger.get(key, ()) for name, key in keys.items()}
+    booked = booked or booked_of(services, binding, ranges)
+    held = {name: each for name, each in booked.held.items() if name in ranges}
     gaps = [
         gap
         for name, entries in sorted(held.items())
         if (gap := _gap(binding.graph[name], ranges[name], entries, interval.end))
     ]
     _refuse(services, binding, node, interval, ranges=ranges, gaps=gaps)
-    known: dict[ModelName, int | None] = {name: heads.get(key) for name, key in keys.items()}
-    known |= {name: at for name, at in source_pins.items() if name not in keys}
+    known = {**source_pins, **booked.heads}
     return _Inputs(tables=pin(services, binding, ranges, known), held=held)
+
+
+def booked_of(services: Services, binding: Binding, names: Iterable[ModelName]) -> Booked:
+    """What is booked of some models; sources among them are passed over."""
+    keys = {name: binding.key(name) for name in names if not _is_source(binding, name)}
+    ledger, heads = ledger_with_heads(services.state, tuple(keys.values()))
+    return Booked(
+        held={name: ledger.get(key, ()) for name, key in keys.items()},
+        heads={name: heads.get(key) for name, key in keys.items()},
+    )
 
 
 def ledger_with_heads(
@@ -262,7 +279,9 @@ def _python_inputs(
     binding: Binding,
     node: Node,
     interval: Interval,
+    *,
     source_pins: Mapping[ModelName, int | None],
+    booked: Booked | None,
 ) -> _Inputs:
     views = [
         f"{binding.graph[parent].model.kind.keyword} {parent}"
@@ -275,7 +294,9 @@ def _python_inputs(
             "that can be pinned; read the tables below it, or make it FULL."
         )
     ranges = reads_of(binding.graph, node.name).ranges(Moments.between(interval, interval))
-    return _pinned(services, binding, node, interval, ranges=ranges, source_pins=source_pins)
+    return _pinned(
+        services, binding, node, interval, ranges=ranges, source_pins=source_pins, booked=booked
+    )
 
 
 def pin(
@@ -309,6 +330,8 @@ def pin(
                     "name in external_models.yaml and in the models that read it."
                 )
             snapshot = state.iceberg_snapshot_id
+        if not _is_source(binding, name):
+            snapshot = readable(services, binding.key(name), snapshot)
         pinned[name] = AsOf(table=table, iceberg_snapshot_id=snapshot)
     return pinned
 

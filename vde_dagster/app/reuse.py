@@ -165,16 +165,17 @@ def turn_traces(
         binding: The versions.
         node: The model.
         entries: What its version holds.
-        turns: Its writes in order, with what each of them reads.
+        turns: Its writes in order, with what each of them reads: all of them the same Iceberg
+            snapshots, and of every model what was booked at once.
     """
     if why_volatile(binding.graph, node.name):
         return {}
     made_of, reads = recipe(binding.graph, node.name), reads_of(binding.graph, node.name)
     anew = turns[0][0].operation is LedgerOperation.REPLACE_ALL
     target = held_dsha(entries) if entries and not anew else ""
+    tokens = _tokens(services, binding, turns[0][1])
     found: dict[Interval, Trace] = {}
-    for turn, reading in turns:
-        tokens = _tokens(services, binding, reading)
+    for turn, _ in turns:
         each = traces(made_of, reads, tokens, [turn.evaluated])[turn.evaluated]
         target = made_of.key(turn.evaluated, each.inputs, target=target)
         found[turn.booked] = replace(each, key=target)

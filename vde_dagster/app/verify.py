@@ -12,6 +12,7 @@ from dataclasses import dataclass
 from vde_dagster import kinds
 from vde_dagster.app.binding import Binding
 from vde_dagster.app.reading import ledger_with_heads
+from vde_dagster.app.heads import readable
 from vde_dagster.app.services import Services
 from vde_dagster.core.dsha import RowSum
 from vde_dagster.core.graph import Node
@@ -75,7 +76,7 @@ def verify(
         ledger, heads = ledger_with_heads(services.state, [key])
         entries = ledger.get(key, ())
         if entries:
-            yield _verified(services, node, key, entries, heads.get(key))
+            yield _verified(services, node, key, entries, readable(services, key, heads.get(key)))
 
 
 def _verified(

@@ -161,6 +161,11 @@ class IcebergCatalog:
         """
         return origin(self._load(name), iceberg_snapshot_id)
 
+    def retains(self, name: TableName, iceberg_snapshot_id: int) -> bool:
+        """Whether a table can still be read at an Iceberg snapshot, which may have expired."""
+        table = self._load(name)
+        return table is not None and table.snapshot_by_id(iceberg_snapshot_id) is not None
+
     def history(self, source: ModelName, since: HighWaterMark | None) -> SourceHistory:
         """A source's head and its changes after a mark, from metadata alone."""
         name = TableName(source.schema, source.name, source.catalog)

@@ -233,6 +233,12 @@ class MemoryCatalog:
                 iceberg_snapshot_id = each.parent
             return iceberg_snapshot_id
 
+    def retains(self, name: TableName, iceberg_snapshot_id: int) -> bool:
+        """Whether a table can still be read at a snapshot."""
+        with self.lock:
+            table = self.tables.get(name)
+            return table is not None and iceberg_snapshot_id in table.snapshots
+
     def history(self, source: ModelName, since: HighWaterMark | None) -> SourceHistory:
         """A source's head and its changes after a mark."""
         with self.lock:

@@ -145,6 +145,10 @@ class Catalog(Protocol):
         """
         ...
 
+    def retains(self, name: TableName, iceberg_snapshot_id: int) -> bool:
+        """Whether a table can still be read at an Iceberg snapshot, which may have expired."""
+        ...
+
     def history(self, source: ModelName, since: HighWaterMark | None) -> SourceHistory:
         """A source's head and its changes after a mark, from metadata alone."""
         ...
