@@ -485,6 +485,16 @@ def test_a_compaction_of_what_is_expired_may_stand_for_itself(world: World) -> N
     assert world.catalog.origin(TABLE, first) == first
 
 
+def test_a_table_can_be_read_at_what_has_not_expired(world: World) -> None:
+    first = world.append(TABLE, [(1, START)])
+    compacted = world.compact(TABLE)
+    assert world.catalog.retains(TABLE, first)
+    world.expire(TABLE)
+    assert not world.catalog.retains(TABLE, first)
+    assert world.catalog.retains(TABLE, compacted)
+    assert not world.catalog.retains(OTHER, first)
+
+
 def test_what_is_not_known_comes_from_itself(world: World) -> None:
     assert world.catalog.origin(TABLE, 5) == 5
     assert world.catalog.origin(OTHER, 5) == 5

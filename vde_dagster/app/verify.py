@@ -11,8 +11,8 @@ from dataclasses import dataclass
 
 from vde_dagster import kinds
 from vde_dagster.app.binding import Binding
-from vde_dagster.app.reading import ledger_with_heads
 from vde_dagster.app.heads import readable
+from vde_dagster.app.reading import ledger_with_heads
 from vde_dagster.app.services import Services
 from vde_dagster.core.dsha import RowSum
 from vde_dagster.core.graph import Node

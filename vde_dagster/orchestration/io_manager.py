@@ -6,6 +6,7 @@ from typing import TYPE_CHECKING
 
 import dagster as dg
 
+from vde_dagster.app.heads import readable
 from vde_dagster.app.view_names import naming_of
 from vde_dagster.core.errors import Refused
 from vde_dagster.core.intervals import subtract
@@ -80,7 +81,7 @@ class VdeIcebergIOManager(dg.IOManager):
             view = environment_view(node.name, binding.environment, naming)
             return project.open_spark(reading=[view]).table(table_sql(catalog, view))
         spark = project.open_spark()
-        head = project.services.state.heads([key])[key]
+        head = readable(project.services, key, project.services.state.heads([key])[key])
         frame = (
             spark.read.option("versionAsOf", str(head))
             .format("iceberg")
