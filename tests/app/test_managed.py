@@ -6,9 +6,21 @@ from datetime import timedelta
 
 import pytest
 
-from tests.app.memory_world import RAW, SOURCE, MemoryWorld, bound, build, graph_of, plan
+from tests.app.memory_world import (
+    RAW,
+    SOURCE,
+    START,
+    MemoryWorld,
+    bound,
+    build,
+    graph_of,
+    hour_of,
+    plan,
+)
+from vde_dagster.app.evaluate import evaluate
 from vde_dagster.app.evaluated import Evaluated
 from vde_dagster.app.managed import Freshness, managed_tables, refresh_managed
+from vde_dagster.core.intervals import Interval
 from vde_dagster.core.names import ModelName
 from vde_dagster.kinds.rules import ALWAYS
 
@@ -109,6 +121,32 @@ def test_a_compaction_of_what_it_reads_changes_nothing() -> None:
     world.catalog.compact(RAW)
     world.clock.advance(timedelta(hours=2))
     assert not freshness(world)[LIVE_NAME].is_stale
+
+
+def test_a_model_that_was_made_anew_with_equal_rows_changes_nothing() -> None:
+    day = Interval(START, hour_of(24))
+    parent = ModelName("mart", "parent")
+    graph = graph_of(
+        {
+            "parent": "MODEL (name mart.parent, kind FULL, cron '@daily'); "
+            "SELECT id AS id, amount AS amount FROM raw.events",
+            "over": "MODEL (name mart.over, kind MANAGED); "
+            "SELECT SUM(amount) AS amount FROM mart.parent",
+        }
+    )
+    world = MemoryWorld()
+    world.land((1, 10), until=24)
+    services = world.services()
+    build(services, graph)
+    world.clock.advance(timedelta(hours=1))
+    evaluate(services, bound(services), parent, day, force=True)
+    assert [each.is_stale for each in managed_tables(services, bound(services))] == [False]
+    world.land((2, 5), until=24)
+    evaluate(services, bound(services), parent, day)
+    assert [each.is_stale for each in managed_tables(services, bound(services))] == [True]
+    assert [each.rows for each in refreshed(world)] == [1]
+    assert refreshed(world) == []
+    assert world.rows("mart.over") == [(15,)]
 
 
 def test_it_reads_what_its_parents_hold_now_though_they_lack_what_is_due() -> None:

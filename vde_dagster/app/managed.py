@@ -6,7 +6,7 @@ inputs changed since. Looking reads the state and the catalog's metadata, and st
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping
+from collections.abc import Collection, Iterator, Mapping
 from dataclasses import dataclass
 from datetime import datetime
 
@@ -14,12 +14,16 @@ from vde_dagster.app.binding import Binding
 from vde_dagster.app.evaluate import evaluate
 from vde_dagster.app.evaluated import Evaluated
 from vde_dagster.app.planning import may_write
-from vde_dagster.app.reading import pin
+from vde_dagster.app.reading import booked_of, pin
 from vde_dagster.app.services import Services
 from vde_dagster.core.graph import Node
 from vde_dagster.core.intervals import format_instant
 from vde_dagster.core.kind import Managed
+from vde_dagster.core.ledger import LedgerEntry
 from vde_dagster.core.names import ModelName
+from vde_dagster.core.reads.constants import Moments
+from vde_dagster.core.render_model import reads_of
+from vde_dagster.core.traces import HeldTokens
 from vde_dagster.core.work import AsOf
 from vde_dagster.kinds.managed import target_lag
 from vde_dagster.kinds.rules import ALWAYS
@@ -49,7 +53,7 @@ def managed_tables(services: Services, binding: Binding) -> tuple[Freshness, ...
     keys = [binding.key(node.name) for node in nodes]
     owners, ledger = services.state.owners(keys), services.state.ledger(keys)
     return tuple(
-        _freshness(services, binding, node, ledger[key][-1].work_id)
+        _freshness(services, binding, node, ledger[key][-1])
         for node, key in zip(nodes, keys, strict=True)
         if ledger.get(key) and may_write(binding.environment, owners.get(key))
     )
@@ -72,7 +76,8 @@ def refresh_managed(
         yield found, evaluate(services, binding, name, ALWAYS) if found.is_stale else None
 
 
-def _freshness(services: Services, binding: Binding, node: Node, work_id: str) -> Freshness:
+def _freshness(services: Services, binding: Binding, node: Node, entry: LedgerEntry) -> Freshness:
+    work_id = entry.work_id
     work = services.state.work(work_id)
     if work is None or work.finished_at is None:
         reason = "nobody knows when it was made"
@@ -82,6 +87,8 @@ def _freshness(services: Services, binding: Binding, node: Node, work_id: str) -
         reason = f"its target lag lasts until {_told(fresh_until)}"
         return Freshness(name=node.name, is_stale=False, reason=reason, token=work_id)
     changed = dict(_changed(services, binding, work.intent.inputs))
+    same = _same_rows(services, binding, node, entry, changed)
+    changed = {name: rows for name, rows in changed.items() if name not in same}
     if changed:
         reason = f"{', '.join(map(str, changed))} changed since {_told(work.finished_at)}"
     else:
@@ -107,6 +114,28 @@ def _changed(
         rows = _rows_at(services, now, now.iceberg_snapshot_id)
         if rows != _rows_at(services, now, known[name]):
             yield name, rows
+
+
+def _same_rows(
+    services: Services,
+    binding: Binding,
+    node: Node,
+    entry: LedgerEntry,
+    names: Collection[ModelName],
+) -> set[ModelName]:
+    """Which of the models that were written since hold the rows that were read of them.
+
+    Making a table anew from these would keep it (rule R2), so it would be stale for ever.
+    """
+    if entry.trace is None or not names:
+        return set()
+    known, now = entry.trace.inputs, booked_of(services, binding, names).held
+    ranges = reads_of(binding.graph, node.name).ranges(Moments.between(ALWAYS, ALWAYS))
+    return {
+        name
+        for name, held in now.items()
+        if name in ranges and HeldTokens(held).of(ranges[name]) == known.get(name)
+    }
 
 
 def _rows_at(services: Services, table: AsOf, snapshot_id: int | None) -> int | None:
