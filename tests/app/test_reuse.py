@@ -134,6 +134,23 @@ def test_a_whole_table_stands_for_a_new_period_in_which_nothing_came(world: Memo
     assert world.rows("mart.total") == [(3 * 30,)]
 
 
+@pytest.mark.parametrize("marked", [False, True])
+def test_a_whole_table_that_is_asked_for_an_earlier_time_stands_for_all_that_it_stood_for(
+    marked: bool, world: MemoryWorld
+) -> None:
+    (before,) = entries(world, "prod", TOTAL_NAME)
+    assert before.interval == day(1, 3)
+    if marked:
+        services = world.services()
+        key = bound(services).key(TOTAL_NAME)
+        lease = services.state.acquire_lease("x", holder="h", ttl=timedelta(minutes=5))
+        services.state.outdate({key: [day(2)]}, reason="a check", lease=lease)
+    did, engine = evaluated(world, TOTAL_NAME, day(1))
+    assert (did.reused, engine) == (True, [])
+    assert entries(world, "prod", TOTAL_NAME) == (before,)
+    assert asked(world.services(), graph_of(SHOP), "prod").is_empty
+
+
 # Early cutoff
 def test_what_is_restated_is_computed_and_what_reads_equal_rows_is_kept(
     world: MemoryWorld,

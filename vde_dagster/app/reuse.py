@@ -121,6 +121,8 @@ def look(
         reason = FORCED
     else:
         reason = why or _why_computed(before.get(left[0]), found[left[0]])
+    if isinstance(write, ReplaceTable):
+        kept = {_longer(each, entry.interval): entry for each, entry in kept.items()}
     return Reuse(kept=kept, computed=merge(left), traces=found, reason=reason)
 
 
@@ -248,6 +250,11 @@ def _before(entries: Sequence[LedgerEntry], write: Write) -> dict[Interval, Ledg
     if isinstance(write, ReplaceTable):
         return {write.interval: entries[0]} if len(entries) == 1 else {}
     return {each.interval: each for each in entries}
+
+
+def _longer(asked: Interval, held: Interval) -> Interval:
+    """What rows stand for that are kept for a time: no less than what they stood for before."""
+    return held if held.start <= asked.start and asked.end <= held.end else asked
 
 
 def _is_same(entry: LedgerEntry, trace: Trace | None) -> bool:
