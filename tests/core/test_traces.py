@@ -464,6 +464,10 @@ TOGETHER = [
     DAY_OF_AT.format(BETWEEN, "ROLLUP (CAST(at AS DATE))"),
     DAY_OF_AT.format(BETWEEN + " AND n < (SELECT MAX(n) FROM raw.t WHERE day > @start_ds)", "1"),
     f"SELECT CAST(DATE_TRUNC('MONTH', at) AS DATE) AS day, n FROM raw.e WHERE {BETWEEN}",
+    (
+        f"WITH d AS (SELECT at, n FROM raw.e WHERE {BETWEEN}) "
+        "SELECT CAST(DATE_TRUNC('MONTH', at) AS DATE) AS day, n FROM d"
+    ),
     f"SELECT CAST(loaded AS DATE) AS day, n FROM raw.e WHERE {BETWEEN}",
     (
         "SELECT t.day, SUM(e.n) AS n FROM raw.t AS t JOIN raw.e AS e ON e.at >= @start_dt "

@@ -91,7 +91,18 @@ class _Reader:
             return None
         axes = {(base.table.lower(), base.name.lower()): found}
         axis = axis_of(time, axes)
-        return axis if axis is not None and self._drops_nothing(node, axes, axis) else None
+        if axis is None or (_is_timed(sources[0], ctes) and not self._stays_inside(axis)):
+            return None
+        return axis if self._drops_nothing(node, axes, axis) else None
+
+    def _stays_inside(self, time: Axis) -> bool:
+        """Whether a unit is made of rows of just that unit, for which queries inside are sound."""
+        inside = around(time, before=timedelta(0), after=timedelta(0))
+        found = {each: instants_meeting(inside, Moments.between(each, each)) for each in self.units}
+        return all(
+            instants is not None and all(unit.contains(each) for each in instants)
+            for unit, instants in found.items()
+        )
 
     def _of_source(self, source: exp.Expr, name: str, ctes: _Ctes) -> Axis | None:
         alias = source.args.get("alias")
