@@ -1,8 +1,8 @@
 """The branch of one unit of work: rows are written to it, and read from it, before anyone sees it.
 
 A branch is written through its own identifier (``table.branch_<name>``), so that no setting of the
-session redirects what else is read (findings on Write-Audit-Publish; rule R3). What a write did is
-read from the table's metadata, not by a query.
+session redirects what else is read (rule R3). What a write did is read from the table's metadata,
+not by a query.
 """
 
 from __future__ import annotations

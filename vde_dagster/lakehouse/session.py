@@ -90,7 +90,7 @@ def embedded_catalog_conf(name: str, database: Path, warehouse: Path) -> dict[st
         f"{prefix}.jdbc.schema-version": "V1",  # the first that has views
         f"{prefix}.warehouse": str(warehouse),
         # Spark would keep a loaded table for ever in an open session and not see what pyiceberg or
-        # another process commits: wrong rows, silently (findings/spark_iceberg.md, section 1).
+        # another process commits: wrong rows, silently.
         f"{prefix}.cache-enabled": "false",
     }
 

@@ -1,7 +1,7 @@
 """What happened to a source table since a mark, from Iceberg metadata alone.
 
 Cost is about 8 ms per Iceberg snapshot after the mark: only the manifests that a snapshot itself
-added are opened (findings/spark_iceberg.md, section 3).
+added are opened.
 """
 
 from __future__ import annotations

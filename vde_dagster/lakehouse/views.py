@@ -1,8 +1,7 @@
 """Views by metadata alone: JSON files that Spark reads, and one transaction that swaps them all.
 
 Swapping 1,000 views takes about 0.3 s, of which the transaction is 10 ms; Spark's own
-`CREATE OR REPLACE VIEW` takes 80 s for them, is not atomic and needs a JVM
-(findings/spark_iceberg.md, section 1).
+`CREATE OR REPLACE VIEW` takes 80 s for them, is not atomic and needs a JVM.
 """
 
 from __future__ import annotations

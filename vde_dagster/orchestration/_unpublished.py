@@ -9,6 +9,6 @@ def set_data_version(context: dg.OutputContext, version: str) -> None:
     """Set the data version of the materialization that follows a ``handle_output``.
 
     An IO manager's published context cannot. ``handle_output`` runs before Dagster builds the
-    event, so what is set here is in it (findings/dagster.md, R4).
+    event, so what is set here is in it.
     """
     context.step_context.set_data_version(context.asset_key, dg.DataVersion(version))

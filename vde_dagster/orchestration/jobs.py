@@ -1,8 +1,8 @@
 """Runs that are no asset runs: a plan, and a catch-up session.
 
 Both write partitions of several cadences, and exactly the ones that they touch. A run of assets has
-one partitions definition and materializes every partition of its range (findings/dagster.md,
-sections 3 and 8), so these are jobs of ops which tell of each written interval themselves.
+one partitions definition and materializes every partition of its range, so these are jobs of ops
+which tell of each written interval themselves.
 """
 
 # No `from __future__ import annotations`: Dagster reads the annotation of `context` as an object.
