@@ -97,20 +97,12 @@ def read_whole(
     match node.model.body:
         case SeedRows(text=text):
             return Reading(rows=CsvRows(text=text), inputs={}, pinned={})
-        case PythonFunction(source=source, function=function, variables=variables):
-            rows = PythonRows(
-                source=source,
-                function=function,
-                path=str(node.model.source.path),
-                interval=interval,
-                execution_time=execution_time,
-                variables=variables,
-            )
+        case PythonFunction() as body:
             read = _python_inputs(
                 services, binding, node, interval, source_pins=source_pins or {}, booked=booked
             )
             return Reading(
-                rows=rows,
+                rows=_python_rows(node, body, interval, execution_time),
                 inputs={str(name): each for name, each in read.tables.items()},
                 pinned=read.pinned,
                 held=read.held,
@@ -128,6 +120,19 @@ def read_whole(
                 booked=booked,
             )
             return _sql_reading(query, read, work_id)
+
+
+def _python_rows(
+    node: Node, body: PythonFunction, interval: Interval, execution_time: datetime
+) -> PythonRows:
+    return PythonRows(
+        source=body.source,
+        function=body.function,
+        path=str(node.model.source.path),
+        interval=interval,
+        execution_time=execution_time,
+        variables=body.variables,
+    )
 
 
 def analysed(

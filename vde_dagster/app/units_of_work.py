@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Container, Mapping, Sequence
 from dataclasses import dataclass, field, replace
+from datetime import datetime
 from typing import Final
 
 from vde_dagster.app.auditing import Audited, audits_for, record_audits
@@ -118,44 +119,10 @@ def _carry_out(
 ) -> Evaluated:
     started = services.clock.now()
     key = binding.key(node.name)
-    services.state.record_intent(
-        Intent(
-            work_id=step.work_id,
-            key=key,
-            environment=binding.environment,
-            intervals=(step.interval,),
-            inputs={
-                name: snapshot
-                for reading in step.readings
-                for name, snapshot in reading.pinned.items()
-            },
-            base=base,
-            execution_time=started,
-            session=step.session,
-        ),
-        lease=lease,
-    )
-    audited = audits_for(
-        services,
-        binding,
-        node,
-        interval=step.interval,
-        writes=step.writes,
-        readings=step.readings,
-        execution_time=started,
-    )
-    beside = statements_of(
-        services,
-        binding,
-        node,
-        step.interval,
-        readings=step.readings,
-        execution_time=started,
-        work_id=step.work_id,
-    )
+    services.state.record_intent(_intent(binding, key, step, base, started), lease=lease)
     algorithm = _algorithm(services, key, step)
-    staging = _staging(
-        node, key, step, base=base, audited=audited, beside=beside, algorithm=algorithm
+    staging = _prepared(
+        services, binding, node, step, base=base, algorithm=algorithm, started=started
     )
     try:
         staged = services.engine.stage(staging)
@@ -190,6 +157,57 @@ def _carry_out(
         saved=Saved.by(list(kept.values())) if kept else None,
         reason=step.reuse.reason if step.reuse is not None else "",
     )
+
+
+def _intent(
+    binding: Binding, key: VersionKey, step: Step, base: int | None, started: datetime
+) -> Intent:
+    """What is recorded before anything is staged (rule R5)."""
+    return Intent(
+        work_id=step.work_id,
+        key=key,
+        environment=binding.environment,
+        intervals=(step.interval,),
+        inputs={
+            name: snapshot for reading in step.readings for name, snapshot in reading.pinned.items()
+        },
+        base=base,
+        execution_time=started,
+        session=step.session,
+    )
+
+
+def _prepared(
+    services: Services,
+    binding: Binding,
+    node: Node,
+    step: Step,
+    *,
+    base: int | None,
+    algorithm: str,
+    started: datetime,
+) -> Staging:
+    """What the engine stages: the step, with its audits and the statements beside it."""
+    audited = audits_for(
+        services,
+        binding,
+        node,
+        interval=step.interval,
+        writes=step.writes,
+        readings=step.readings,
+        execution_time=started,
+    )
+    beside = statements_of(
+        services,
+        binding,
+        node,
+        step.interval,
+        readings=step.readings,
+        execution_time=started,
+        work_id=step.work_id,
+    )
+    key = binding.key(node.name)
+    return _staging(node, key, step, base=base, audited=audited, beside=beside, algorithm=algorithm)
 
 
 def _check_bookable(

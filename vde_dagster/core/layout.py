@@ -23,7 +23,6 @@ _BY_UNIT: Final = {
     IntervalUnit.MONTH: Transform.MONTHS,
     IntervalUnit.YEAR: Transform.YEARS,
 }
-_TEXTS: Final = ("string", "bigint")
 
 
 def time_partition(axis: TimeAxisSpec) -> PartitionField:
@@ -32,7 +31,7 @@ def time_partition(axis: TimeAxisSpec) -> PartitionField:
     A partition is an interval unit, but never less than an hour, or a day of a DATE: smaller ones
     would be files of a few rows. What is no time to Iceberg (text, numbers) is taken as it is.
     """
-    if axis.type in _TEXTS:
+    if axis.is_formatted:
         return PartitionField(column=axis.column)
     is_date = axis.type == "date"
     transform = _BY_UNIT.get(axis.unit, Transform.DAYS if is_date else Transform.HOURS)
@@ -61,7 +60,7 @@ def _grain(field: PartitionField, axis: TimeAxisSpec) -> Grain | None:
     """The time that one partition covers; None where it is no contiguous time."""
     if field.transform is not Transform.IDENTITY:
         return _GRAINS.get(field.transform)
-    if axis.type in _TEXTS:
+    if axis.is_formatted:
         return TimeFormat(axis.format or ISO_DATE).grain
     return Grain.DAY if axis.type == "date" else Grain.MICROSECOND
 

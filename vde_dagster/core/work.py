@@ -59,6 +59,11 @@ class TimeAxisSpec:
     unit: IntervalUnit
     format: str = ""
 
+    @property
+    def is_formatted(self) -> bool:
+        """Whether it is a text or a number, which is no time but writes one."""
+        return self.type in ("string", "bigint")
+
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class OverwriteIntervals:
@@ -130,11 +135,6 @@ Write = (
     | AppendRows
     | KeepHistory
 )
-Cumulative = MergeRows | ReplacePartitions | AppendRows | KeepHistory
-"""Writes whose result follows from what the table held: an interval is written once, in its turn.
-
-What is booked for an interval is the change of the table's sum.
-"""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -226,7 +226,8 @@ class Staged:
 
     ``audits`` are the results of all audits, in their order, whatever they found.
 
-    Of `Cumulative` writes a sum is what the write changes the table's by.
+    Where a write's result follows from what the table held (ADR 6), its sum is what it changes the
+    table's by.
 
     ``iceberg_snapshot_id`` is None only where nothing was written to a table without any snapshot.
     """

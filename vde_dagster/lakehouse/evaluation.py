@@ -24,6 +24,7 @@ from vde_dagster.core.errors import EvaluationFailed
 from vde_dagster.core.names import DEFAULT_SCHEMA, TableName, model_of
 from vde_dagster.core.seed_rows import seed_columns, seed_rows
 from vde_dagster.core.work import AddedBetween, AsOf, CsvRows, Input, PythonRows, Rows, SqlRows
+from vde_dagster.lakehouse.tables import quoted
 
 if TYPE_CHECKING:
     import pandas as pd
@@ -133,7 +134,7 @@ def with_columns_of(rows: DataFrame, now: StructType) -> DataFrame:
     there = {each.name for each in rows.schema.fields}
     return rows.select(
         *[
-            (rows[_quoted(each.name)] if each.name in there else F.lit(None))
+            (rows[quoted(each.name)] if each.name in there else F.lit(None))
             .cast(each.dataType)
             .alias(each.name)
             for each in now.fields
@@ -181,7 +182,7 @@ def bound_rows(
         case SqlRows():
             try:
                 for name, each in inputs.items():
-                    input_frame(spark, catalog, each).createOrReplaceTempView(_quoted(name))
+                    input_frame(spark, catalog, each).createOrReplaceTempView(quoted(name))
                 yield spark.sql(qualified(rows.sql, catalog))
             finally:
                 for name in inputs:
@@ -327,7 +328,3 @@ def _raise_users(error: Exception, rows: PythonRows) -> NoReturn:
     line = frames[-1].lineno if frames else getattr(error, "lineno", None)
     place = f"{rows.path}:{line}" if line else rows.path
     raise EvaluationFailed(f"{place}: {type(error).__name__}: {error}") from error
-
-
-def _quoted(name: str) -> str:
-    return "`" + name.replace("`", "``") + "`"

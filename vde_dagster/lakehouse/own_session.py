@@ -7,6 +7,7 @@ for each). So there is one, and it is tidied.
 
 from __future__ import annotations
 
+import logging
 from collections.abc import Iterator
 from contextlib import contextmanager, suppress
 from typing import TYPE_CHECKING, Final
@@ -17,6 +18,7 @@ from sqlglot import exp
 if TYPE_CHECKING:
     from pyspark.sql import SparkSession
 
+_LOG: Final = logging.getLogger(__name__)
 _ZONE: Final = "spark.sql.session.timeZone"
 
 
@@ -46,7 +48,8 @@ class OwnSession:
         finally:
             try:
                 _tidy(self._main, own)
-            except Exception:  # what cannot be tidied is not used again, and hides no other error
+            except Exception as error:  # it is not used again, and this hides no other error
+                _LOG.warning("a session could not be tidied, so the next one is new: %s", error)
                 self._own = None
 
 

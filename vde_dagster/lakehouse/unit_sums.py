@@ -27,7 +27,6 @@ _SECONDS: Final = {
     IntervalUnit.DAY: 86400,
 }
 _DAY_MICROS: Final = 86_400_000_000
-_TEXTS: Final = ("string", "bigint")
 
 
 def unit_sums(
@@ -49,7 +48,7 @@ def unit_sums(
 def _unit_key(axis: TimeAxisSpec) -> SparkColumn:
     """What rows of one unit have in common, or of one day of it: microseconds, a text or number."""
     column = F.col(quoted(axis.column))
-    if axis.type in _TEXTS:
+    if axis.is_formatted:
         return column.cast("string")
     micros = _micros(column, axis.type)
     # Months and years are told from days: no function is used that asks for the session's zone,
@@ -73,7 +72,7 @@ def _micros(column: SparkColumn, axis_type: str) -> SparkColumn:
 
 def _time_of(axis: TimeAxisSpec) -> Callable[[object], datetime | None]:
     """Reads what `_unit_key` gives for a row."""
-    if axis.type in _TEXTS:
+    if axis.is_formatted:
         written = TimeFormat(axis.format or ISO_DATE)
         return lambda key: written.read(str(key))
     return lambda key: EPOCH + timedelta(microseconds=key) if isinstance(key, int) else None

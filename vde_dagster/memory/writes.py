@@ -6,7 +6,7 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from datetime import datetime
 from itertools import compress
-from typing import Final, assert_never
+from typing import assert_never
 
 from vde_dagster.core.dsha import RowSum
 from vde_dagster.core.errors import EvaluationFailed
@@ -160,7 +160,7 @@ def _are_inside(frame: Frame, write: OverwriteIntervals | AppendToIntervals) -> 
 
 
 def _lies_in(value: object, interval: Interval, axis: TimeAxisSpec) -> bool:
-    if axis.type not in _TEXTS:
+    if not axis.is_formatted:
         instant = instant_of(value)
         return instant is not None and interval.start <= instant < interval.end
     written = TimeFormat(axis.format or ISO_DATE)
@@ -175,9 +175,6 @@ def _lies_in(value: object, interval: Interval, axis: TimeAxisSpec) -> bool:
 
 
 def _instant(value: object, axis: TimeAxisSpec) -> datetime | None:
-    if axis.type not in _TEXTS:
+    if not axis.is_formatted:
         return instant_of(value)
     return TimeFormat(axis.format or ISO_DATE).read(str(value))
-
-
-_TEXTS: Final = ("string", "bigint")

@@ -27,6 +27,7 @@ from pyspark.sql.types import (
 
 from vde_dagster.core.dsha import RowSum
 from vde_dagster.lakehouse.digest import murmur_batches, murmur_hash, murmur_rows
+from vde_dagster.lakehouse.tables import quoted
 
 if TYPE_CHECKING:
     from pyspark.sql import Column, DataFrame
@@ -87,7 +88,7 @@ def travelling(function: _Function) -> _Function:
 def _columns(frame: DataFrame, apart: Collection[str] = ()) -> list[Column]:
     fields = [each for each in frame.schema.fields if each.name not in apart]
     return [
-        _readable(frame[_quoted(each.name)], each.dataType).alias(f"column{number}")
+        _readable(frame[quoted(each.name)], each.dataType).alias(f"column{number}")
         for number, each in enumerate(fields)
     ]
 
@@ -124,7 +125,3 @@ def _has_variant(of: DataType) -> bool:
             return _has_variant(of.valueType)
         case _:
             return isinstance(of, VariantType)
-
-
-def _quoted(name: str) -> str:
-    return "`" + name.replace("`", "``") + "`"

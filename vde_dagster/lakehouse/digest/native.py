@@ -37,6 +37,8 @@ from typing import TYPE_CHECKING, Final
 from pyspark.sql import functions as F  # noqa: N812 - the name that Spark's documentation uses
 from pyspark.sql.types import ArrayType, MapType, StringType, StructType, VariantType
 
+from vde_dagster.lakehouse.tables import quoted
+
 if TYPE_CHECKING:
     from pyspark.sql import Column, DataFrame
     from pyspark.sql.types import DataType
@@ -55,7 +57,7 @@ def halves(frame: DataFrame, *, apart: Collection[str] = ()) -> tuple[Column, Co
     Columns ``apart`` are left out.
     """
     fields = [each for each in frame.schema.fields if each.name not in apart]
-    return hashed_values([(frame[_quoted(field.name)], field.dataType) for field in fields])
+    return hashed_values([(frame[quoted(field.name)], field.dataType) for field in fields])
 
 
 def hashed_values(values: Sequence[tuple[Column, DataType]]) -> tuple[Column, Column]:
@@ -107,7 +109,3 @@ def _hashable(salt: int, value: Column, of: DataType) -> Column:
 
 def _listed(salt: int, value: Column, hashes: Column) -> Column:
     return F.when(value.isNotNull(), F.xxhash64(F.lit(salt), F.size(value), hashes))
-
-
-def _quoted(name: str) -> str:
-    return "`" + name.replace("`", "``") + "`"

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Mapping
-from typing import TYPE_CHECKING, Final
+from typing import TYPE_CHECKING
 
 from pyspark.sql import functions as F  # noqa: N812 - the name that Spark's documentation uses
 from sqlglot import exp
@@ -22,8 +22,6 @@ if TYPE_CHECKING:
     from pyspark.sql import DataFrame, DataFrameWriterV2
 
     from vde_dagster.lakehouse.branch import Branch
-
-_TEXTS: Final = ("string", "bigint")
 
 
 def overwrite_intervals(branch: Branch, frame: DataFrame, write: OverwriteIntervals) -> Written:
@@ -78,7 +76,7 @@ def _put(
     A sum for each of several units costs several times as much on the way (docs/dsha.md). So are
     those of texts, which may lie between the borders of a unit and still be no time.
     """
-    if len(_units(write)) == 1 and write.axis.type not in _TEXTS:
+    if len(_units(write)) == 1 and not write.axis.is_formatted:
         return put(branch, rows, act)
     act(branch.writer(rows))
     return branch.committed().added, None
