@@ -78,6 +78,13 @@ def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
         item.add_marker(pytest.mark.xdist_group(group))
 
 
+def pytest_collection_finish(session: pytest.Session) -> None:
+    """No run whose groups are silently ignored: each process would then have Spark, and do all."""
+    grouped = getattr(session.config.option, "loadgroup", False)
+    if grouped and not all("@" in item.nodeid for item in session.items):
+        raise pytest.UsageError("pytest-xdist does not group the tests with this release of pytest")
+
+
 def _needs_spark(item: pytest.Item) -> bool:
     """Whether a test has the session: by its fixtures, or by one that is asked for as it runs."""
     asked = item.get_closest_marker("spark") is not None
