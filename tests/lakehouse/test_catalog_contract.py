@@ -2,192 +2,27 @@
 
 from __future__ import annotations
 
-import json
-import sqlite3
-from collections.abc import Callable, Sequence
-from dataclasses import dataclass, replace
+from dataclasses import replace
 from datetime import UTC, datetime, timedelta
 from pathlib import Path
 
-import pyarrow as pa
 import pytest
-from pyiceberg.table.snapshots import Operation, Summary
-from pyiceberg.table.update import AddSnapshotUpdate, SetSnapshotRefUpdate
 
+from tests.lakehouse.catalog_worlds import AT, EVENTS, ID, TABLE, IcebergWorld, MemoryWorld, World
 from vde_dagster.core.dsha import Column
 from vde_dagster.core.errors import Conflict, Refused
-from vde_dagster.core.intervals import IntervalUnit
-from vde_dagster.core.late_data import HighWaterMark, SourceOperation, SourceStatus
+from vde_dagster.core.late_data import SourceOperation, SourceStatus
 from vde_dagster.core.names import ModelName, TableName, physical_table
 from vde_dagster.core.schema_changes import ColumnAdded, ColumnWidened
-from vde_dagster.core.work import TimeAxisSpec
-from vde_dagster.lakehouse.iceberg_catalog import IcebergCatalog, open_iceberg_catalog
-from vde_dagster.memory.catalog import MemoryCatalog
-from vde_dagster.ports.catalog import Catalog, TableMoved, TableText, ViewDefinition
+from vde_dagster.ports.catalog import TableMoved, TableText, ViewDefinition
 
 START = datetime(2013, 1, 1, tzinfo=UTC)
-ID = Column(name="id", type="bigint")
-AT = Column(name="at", type="timestamp")
-EVENTS = ModelName("raw", "events")
-TABLE = TableName("raw", "events")
 OTHER = TableName("raw", "other")
-
-Pairs = Sequence[tuple[int, datetime]]
-
-
-@dataclass
-class World:
-    """A catalog, and what other writers do in it."""
-
-    catalog: Catalog
-    create: Callable[[TableName], None]
-    append: Callable[[TableName, Pairs], int]
-    overwrite: Callable[[TableName, Pairs], int]
-    delete_all: Callable[[TableName], int]
-    compact: Callable[[TableName], int]
-    roll_back: Callable[[TableName, int], None]
-    branch: Callable[[TableName, str, int], None]
-    expire: Callable[[TableName], None]
-    drop: Callable[[TableName], None]
-    set_property: Callable[[TableName, str, str], None]
-    create_view: Callable[[TableName], None]
-
-    def mark(self) -> HighWaterMark:
-        head = self.catalog.history(EVENTS, None).head
-        assert head is not None
-        return head
-
-
-@pytest.fixture
-def memory_world() -> World:
-    catalog = MemoryCatalog()
-    axis = TimeAxisSpec(column="at", type="timestamp", unit=IntervalUnit.HOUR)
-    return World(
-        catalog=catalog,
-        create=lambda name: catalog.create_table(name, [ID, AT], partition_by=axis),
-        append=catalog.append,
-        overwrite=catalog.overwrite,
-        delete_all=lambda name: catalog.delete(name, []),
-        compact=catalog.compact,
-        roll_back=catalog.roll_back,
-        branch=lambda name, work, head: catalog.tables[name].branches.update({work: head}),
-        expire=catalog.expire,
-        drop=catalog.drop_table,
-        set_property=catalog.set_property,
-        create_view=lambda name: catalog.queries.update({name: "SELECT 1"}),
-    )
-
-
-@pytest.fixture
-def iceberg_world(tmp_path: Path) -> World:
-    catalog = open_iceberg_catalog(
-        "lake",
-        {
-            "type": "sql",
-            "uri": f"sqlite:///{tmp_path}/folder/lake.db",
-            "warehouse": f"{tmp_path}/warehouse",
-        },
-    )
-    for namespace in ("raw", "vde__s"):
-        catalog.create_namespace(namespace)
-
-    def load(name: TableName):  # type: ignore[no-untyped-def]
-        return catalog.load_table((name.namespace, name.name))
-
-    def create(name: TableName) -> None:
-        schema = pa.schema([("id", pa.int64()), ("at", pa.timestamp("us", "UTC"))])
-        table = catalog.create_table((name.namespace, name.name), schema)
-        with table.update_spec() as spec:
-            spec.add_field("at", "hour", "at_hour")
-
-    def rows(name: TableName, values: Pairs) -> pa.Table:
-        arrow = load(name).schema().as_arrow()
-        return pa.Table.from_pylist([{"id": i, "at": at} for i, at in values], schema=arrow)
-
-    def head(name: TableName) -> int:
-        found = load(name).metadata.current_snapshot_id
-        assert isinstance(found, int)
-        return found
-
-    def append(name: TableName, values: Pairs) -> int:
-        load(name).append(rows(name, values))
-        return head(name)
-
-    def overwrite(name: TableName, values: Pairs) -> int:
-        # pyiceberg splits it into a delete and an append.
-        load(name).overwrite(rows(name, values))
-        return head(name)
-
-    def delete_all(name: TableName) -> int:
-        load(name).delete("id >= 0")
-        return head(name)
-
-    def compact(name: TableName) -> int:
-        # A commit that says it replaced files by equal ones, as a rewrite of data files does.
-        table = load(name)
-        before = table.metadata.current_snapshot()
-        fields = {
-            "snapshot_id": table.metadata.new_snapshot_id(),
-            "parent_snapshot_id": before.snapshot_id,
-            "sequence_number": table.metadata.last_sequence_number + 1,
-            "timestamp_ms": before.timestamp_ms + 1,
-            "summary": Summary(Operation.REPLACE),
-        }
-        snapshot = before.model_copy(update=fields)
-        moved = {"ref-name": "main", "type": "branch", "snapshot-id": snapshot.snapshot_id}
-        updates = (
-            AddSnapshotUpdate(snapshot=snapshot),
-            SetSnapshotRefUpdate.model_validate(moved),
-        )
-        catalog.commit_table(table, (), updates)
-        return head(name)
-
-    def roll_back(name: TableName, snapshot: int) -> None:
-        load(name).manage_snapshots().rollback_to_snapshot(snapshot).commit()
-
-    def branch(name: TableName, work_id: str, snapshot: int) -> None:
-        load(name).manage_snapshots().create_branch(snapshot, f"w_{work_id}").commit()
-
-    def expire(name: TableName) -> None:
-        load(name).maintenance.expire_snapshots().older_than(datetime.now(UTC)).commit()
-
-    def set_property(name: TableName, key: str, value: str) -> None:
-        with load(name).transaction() as transaction:
-            transaction.set_properties({key: value})
-
-    def create_view(name: TableName) -> None:
-        # As another program leaves it: a view that carries no note of ours.
-        ours = IcebergCatalog(catalog)
-        ours.swap_views([ViewDefinition(name=name, target=TABLE, columns=(ID, AT))], [])
-        with sqlite3.connect(tmp_path / "folder" / "lake.db") as connection:
-            (location,) = connection.execute(
-                "SELECT metadata_location FROM iceberg_tables WHERE table_name = ?", (name.name,)
-            ).fetchone()
-        metadata = json.loads(Path(location).read_text(encoding="utf-8"))
-        for version in metadata["versions"]:
-            version["summary"] = {}
-        Path(location).write_text(json.dumps(metadata), encoding="utf-8")
-
-    return World(
-        catalog=IcebergCatalog(catalog),
-        create=create,
-        append=append,
-        overwrite=overwrite,
-        delete_all=delete_all,
-        compact=compact,
-        roll_back=roll_back,
-        branch=branch,
-        expire=expire,
-        drop=lambda name: catalog.drop_table((name.namespace, name.name)),
-        set_property=set_property,
-        create_view=create_view,
-    )
 
 
 @pytest.fixture(params=["memory", "iceberg"])
-def world(request: pytest.FixtureRequest) -> World:
-    found = request.getfixturevalue(f"{request.param}_world")
-    assert isinstance(found, World)
+def world(request: pytest.FixtureRequest, tmp_path: Path) -> World:
+    found = MemoryWorld() if request.param == "memory" else IcebergWorld(tmp_path)
     found.create(TABLE)
     return found
 

@@ -1,0 +1,221 @@
+"""A catalog in memory and one of Iceberg, with what other writers do in them."""
+
+from __future__ import annotations
+
+import json
+import sqlite3
+from abc import ABC, abstractmethod
+from collections.abc import Sequence
+from datetime import UTC, datetime
+from pathlib import Path
+from typing import TYPE_CHECKING, Final
+
+import pyarrow as pa
+from pyiceberg.table.metadata import TableMetadataV2
+from pyiceberg.table.snapshots import Operation, Summary
+from pyiceberg.table.update import AddSnapshotUpdate, SetSnapshotRefUpdate
+
+from vde_dagster.core.dsha import Column
+from vde_dagster.core.intervals import IntervalUnit
+from vde_dagster.core.late_data import HighWaterMark
+from vde_dagster.core.names import ModelName, TableName
+from vde_dagster.core.work import TimeAxisSpec
+from vde_dagster.lakehouse.iceberg_catalog import IcebergCatalog, open_iceberg_catalog
+from vde_dagster.memory.catalog import MemoryCatalog
+from vde_dagster.ports.catalog import Catalog, ViewDefinition
+
+if TYPE_CHECKING:
+    from pyiceberg.table import Table
+
+ID: Final = Column(name="id", type="bigint")
+AT: Final = Column(name="at", type="timestamp")
+EVENTS: Final = ModelName("raw", "events")
+TABLE: Final = TableName("raw", "events")
+
+Pairs = Sequence[tuple[int, datetime]]
+
+
+class World(ABC):
+    """A catalog, and what other writers do in it."""
+
+    @property
+    @abstractmethod
+    def catalog(self) -> Catalog: ...
+
+    @abstractmethod
+    def create(self, name: TableName) -> None: ...
+
+    @abstractmethod
+    def append(self, name: TableName, values: Pairs) -> int: ...
+
+    @abstractmethod
+    def overwrite(self, name: TableName, values: Pairs) -> int: ...
+
+    @abstractmethod
+    def delete_all(self, name: TableName) -> int: ...
+
+    @abstractmethod
+    def compact(self, name: TableName) -> int: ...
+
+    @abstractmethod
+    def roll_back(self, name: TableName, snapshot: int) -> None: ...
+
+    @abstractmethod
+    def branch(self, name: TableName, work_id: str, snapshot: int) -> None: ...
+
+    @abstractmethod
+    def expire(self, name: TableName) -> None: ...
+
+    @abstractmethod
+    def drop(self, name: TableName) -> None: ...
+
+    @abstractmethod
+    def set_property(self, name: TableName, key: str, value: str) -> None: ...
+
+    @abstractmethod
+    def create_view(self, name: TableName) -> None:
+        """As another program leaves it: a view that carries no note of ours."""
+
+    def mark(self) -> HighWaterMark:
+        head = self.catalog.history(EVENTS, None).head
+        assert head is not None
+        return head
+
+
+class MemoryWorld(World):
+    def __init__(self) -> None:
+        self._catalog = MemoryCatalog()
+
+    @property
+    def catalog(self) -> MemoryCatalog:
+        return self._catalog
+
+    def create(self, name: TableName) -> None:
+        axis = TimeAxisSpec(column="at", type="timestamp", unit=IntervalUnit.HOUR)
+        self.catalog.create_table(name, [ID, AT], partition_by=axis)
+
+    def append(self, name: TableName, values: Pairs) -> int:
+        return self.catalog.append(name, values)
+
+    def overwrite(self, name: TableName, values: Pairs) -> int:
+        return self.catalog.overwrite(name, values)
+
+    def delete_all(self, name: TableName) -> int:
+        return self.catalog.delete(name, [])
+
+    def compact(self, name: TableName) -> int:
+        return self.catalog.compact(name)
+
+    def roll_back(self, name: TableName, snapshot: int) -> None:
+        self.catalog.roll_back(name, snapshot)
+
+    def branch(self, name: TableName, work_id: str, snapshot: int) -> None:
+        self.catalog.tables[name].branches[work_id] = snapshot
+
+    def expire(self, name: TableName) -> None:
+        self.catalog.expire(name)
+
+    def drop(self, name: TableName) -> None:
+        self.catalog.drop_table(name)
+
+    def set_property(self, name: TableName, key: str, value: str) -> None:
+        self.catalog.set_property(name, key, value)
+
+    def create_view(self, name: TableName) -> None:
+        self.catalog.queries[name] = "SELECT 1"
+
+
+class IcebergWorld(World):
+    """Others write with pyiceberg."""
+
+    def __init__(self, folder: Path) -> None:
+        self._database = folder / "folder" / "lake.db"
+        settings = {"type": "sql", "uri": f"sqlite:///{self._database}"}
+        settings["warehouse"] = f"{folder}/warehouse"
+        self._tables = open_iceberg_catalog("lake", settings)
+        for namespace in ("raw", "vde__s"):
+            self._tables.create_namespace(namespace)
+
+    @property
+    def catalog(self) -> IcebergCatalog:
+        return IcebergCatalog(self._tables)
+
+    def create(self, name: TableName) -> None:
+        schema = pa.schema([("id", pa.int64()), ("at", pa.timestamp("us", "UTC"))])
+        table = self._tables.create_table((name.namespace, name.name), schema)
+        with table.update_spec() as spec:
+            spec.add_field("at", "hour", "at_hour")
+
+    def append(self, name: TableName, values: Pairs) -> int:
+        self._load(name).append(self._rows(name, values))
+        return self._head(name)
+
+    def overwrite(self, name: TableName, values: Pairs) -> int:
+        # pyiceberg splits it into a delete and an append.
+        self._load(name).overwrite(self._rows(name, values))
+        return self._head(name)
+
+    def delete_all(self, name: TableName) -> int:
+        self._load(name).delete("id >= 0")
+        return self._head(name)
+
+    def compact(self, name: TableName) -> int:
+        # A commit that says it replaced files by equal ones, as a rewrite of data files does.
+        table = self._load(name)
+        before = table.metadata.current_snapshot()
+        assert before is not None
+        assert isinstance(table.metadata, TableMetadataV2)
+        fields = {
+            "snapshot_id": table.metadata.new_snapshot_id(),
+            "parent_snapshot_id": before.snapshot_id,
+            "sequence_number": table.metadata.last_sequence_number + 1,
+            "timestamp_ms": before.timestamp_ms + 1,
+            "summary": Summary(Operation.REPLACE),
+        }
+        snapshot = before.model_copy(update=fields)
+        moved = {"ref-name": "main", "type": "branch", "snapshot-id": snapshot.snapshot_id}
+        updates = (
+            AddSnapshotUpdate(snapshot=snapshot),
+            SetSnapshotRefUpdate.model_validate(moved),
+        )
+        self._tables.commit_table(table, (), updates)
+        return self._head(name)
+
+    def roll_back(self, name: TableName, snapshot: int) -> None:
+        self._load(name).manage_snapshots().rollback_to_snapshot(snapshot).commit()
+
+    def branch(self, name: TableName, work_id: str, snapshot: int) -> None:
+        self._load(name).manage_snapshots().create_branch(snapshot, f"w_{work_id}").commit()
+
+    def expire(self, name: TableName) -> None:
+        self._load(name).maintenance.expire_snapshots().older_than(datetime.now(UTC)).commit()
+
+    def drop(self, name: TableName) -> None:
+        self._tables.drop_table((name.namespace, name.name))
+
+    def set_property(self, name: TableName, key: str, value: str) -> None:
+        with self._load(name).transaction() as transaction:
+            transaction.set_properties({key: value})
+
+    def create_view(self, name: TableName) -> None:
+        self.catalog.swap_views([ViewDefinition(name=name, target=TABLE, columns=(ID, AT))], [])
+        with sqlite3.connect(self._database) as connection:
+            (location,) = connection.execute(
+                "SELECT metadata_location FROM iceberg_tables WHERE table_name = ?", (name.name,)
+            ).fetchone()
+        metadata = json.loads(Path(location).read_text(encoding="utf-8"))
+        for version in metadata["versions"]:
+            version["summary"] = {}
+        Path(location).write_text(json.dumps(metadata), encoding="utf-8")
+
+    def _load(self, name: TableName) -> Table:
+        return self._tables.load_table((name.namespace, name.name))
+
+    def _rows(self, name: TableName, values: Pairs) -> pa.Table:
+        arrow = self._load(name).schema().as_arrow()
+        return pa.Table.from_pylist([{"id": i, "at": at} for i, at in values], schema=arrow)
+
+    def _head(self, name: TableName) -> int:
+        found = self._load(name).metadata.current_snapshot_id
+        assert isinstance(found, int)
+        return found
