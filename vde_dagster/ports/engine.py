@@ -18,6 +18,7 @@ class Sought:
 
     With an ``axis`` the sums are those of its units, of all rows or of those in ``intervals``. The
     columns may be fewer and their types narrower than the table's now: as rows were written once.
+    They may be more, and wider, than the table's were at that Iceberg snapshot: as rows count now.
     """
 
     table: TableName
