@@ -3,14 +3,16 @@
 from __future__ import annotations
 
 from datetime import timedelta
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
 
 import dagster as dg
 import pytest
 
-from tests.orchestration.test_assets import failure, materialize
+from tests.orchestration.test_assets import events, failure, materialize
 from vde_dagster.app.binding import bind_environment
 from vde_dagster.core.names import ModelName
+from vde_dagster.orchestration.assets import PARENT_RUN
+from vde_dagster.orchestration.io_manager import VdeIcebergIOManager
 
 if TYPE_CHECKING:
     from tests.orchestration.conftest import Sample
@@ -56,3 +58,37 @@ def test_a_run_loads_what_is_missing_and_nothing_that_is_held(
     materialize(definitions, instance, "mart/latest")
     assert booked(sample) == [12, 12, 12, 4]
     assert sample.rows("mart.latest") == [(0, 49), (1, 47), (2, 48)]
+
+
+def test_a_step_that_ended_after_it_was_booked_is_tried_again_without_loading_twice(
+    sample: Sample, instance: dg.DagsterInstance, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    sample.apply()
+    sample.write("models/mart/latest.sql", LATEST)
+    sample.apply()
+    sample.land(*[(hour, hour + 0.5, 10 + hour) for hour in range(24, 40)], until=40)
+    definitions = sample.definitions()
+    handle = VdeIcebergIOManager.handle_output
+
+    def handle_and_end(*arguments: Any) -> None:
+        handle(*arguments)
+        raise ConnectionError("the machine is gone")
+
+    with monkeypatch.context() as patched:
+        patched.setattr(VdeIcebergIOManager, "handle_output", handle_and_end)
+        failed = materialize(definitions, instance, "mart/latest", fails=True)
+    assert booked(sample) == [12, 12, 12, 4]
+    assert not events(instance, "mart/latest")
+
+    job = definitions.resolve_implicit_global_asset_job_def()
+    again = job.execute_in_process(
+        instance=instance,
+        asset_selection=[dg.AssetKey(["mart", "latest"])],
+        tags={PARENT_RUN: failed.run_id},
+    )
+    assert again.success
+    assert booked(sample) == [12, 12, 12, 4]
+    assert sample.rows("mart.latest") == [(0, 49), (1, 47), (2, 48)]
+    assert set(events(instance, "mart/latest")) == {None}, "Dagster knows of what is held"
+    told = failure(materialize(definitions, instance, "mart/latest", fails=True))
+    assert "`vde plan prod --restate-model mart.latest`" in told

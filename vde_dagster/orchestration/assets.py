@@ -27,9 +27,11 @@ from vde_dagster.orchestration.partitions import (
     partition_key,
     partitions_of,
 )
-from vde_dagster.orchestration.steps import Evaluation, OwnersResult, decide, show_result
+from vde_dagster.orchestration.steps import Evaluation, HeldResult, decide, show_result
 
 IO_MANAGER: Final = "vde_io_manager"
+PARENT_RUN: Final = "dagster/parent_run_id"
+"""The tag of a run that repeats another one."""
 _KIND_TAG: Final = "dagster/kind/"
 
 
@@ -70,16 +72,29 @@ def _body(location: Location, name: ModelName) -> Callable[..., Iterator[object]
         partitions = _partitions(context)
         with failures():
             force = context.run.tags.get(FORCE, "").lower() == "true"
-            decided = decide(location, name, partitions, force=force)
-        if isinstance(decided, OwnersResult):
+            retried = _is_retried(context)
+            decided = decide(location, name, partitions, force=force, retried=retried)
+        if isinstance(decided, HeldResult):
             with failures():
                 show_result(location, name)
-            yield from _owners_events(location, decided)
+            yield from _held_events(location, decided)
         else:
             yield dg.MaterializeResult(value=decided)
             yield from _exact_events(context, location, decided, partitions)
 
     return evaluate
+
+
+def _is_retried(context: dg.AssetExecutionContext) -> bool:
+    """Whether Dagster tries a step again, or the run of a failed one.
+
+    A step may fail after all that it does is done: a process that is killed tells nobody.
+    """
+    if context.retry_number:
+        return True
+    parent = context.run.parent_run_id or context.run.tags.get(PARENT_RUN)
+    before = context.instance.get_run_by_id(parent) if parent else None
+    return before is not None and before.status is dg.DagsterRunStatus.FAILURE
 
 
 def _partitions(context: dg.AssetExecutionContext) -> list[str]:
@@ -89,8 +104,8 @@ def _partitions(context: dg.AssetExecutionContext) -> list[str]:
     return list(context.partition_keys) if named and partitioned else []
 
 
-def _owners_events(location: Location, shown: OwnersResult) -> Iterator[object]:
-    """The result of the environment that owns the version; the IO manager is not asked."""
+def _held_events(location: Location, shown: HeldResult) -> Iterator[object]:
+    """What is held already; the IO manager is not asked."""
     keys = {name: spec.key for name, spec in location.specs.items()}
     owner = {"vde/owner": shown.owner}
     yield dg.MaterializeResult(

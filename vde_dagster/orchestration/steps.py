@@ -50,8 +50,8 @@ class Evaluation:
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class OwnersResult:
-    """Another environment owns the version: what it has computed of the requested intervals."""
+class HeldResult:
+    """What is asked for is held: by the version's ``owner``, or by who tried this step before."""
 
     binding: Binding
     node: Node
@@ -60,8 +60,13 @@ class OwnersResult:
 
 
 def decide(
-    location: Location, name: ModelName, partitions: Sequence[str], *, force: bool = False
-) -> Evaluation | OwnersResult:
+    location: Location,
+    name: ModelName,
+    partitions: Sequence[str],
+    *,
+    force: bool = False,
+    retried: bool = False,
+) -> Evaluation | HeldResult:
     """What a step does. Writes nothing and starts no Spark.
 
     Args:
@@ -69,6 +74,8 @@ def decide(
         name: The model.
         partitions: The keys of the run; none for a model without partitions.
         force: Whether the run asks to compute what it names, whatever has changed.
+        retried: Whether the step was tried before. That try may have ended after it had booked
+            what it did, which a model that builds on itself must not do twice.
 
     Raises:
         Refused: The environment does not run the loaded version any more, nothing was planned for
@@ -81,7 +88,7 @@ def decide(
     if owner is not None and not may_write(location.environment, owner):
         entries = services.state.ledger([key]).get(key, ())
         wanted = contiguous(node.model.unit, partitions) if is_partitioned(node) else None
-        return OwnersResult(
+        return HeldResult(
             binding=binding,
             node=node,
             owner=owner,
@@ -90,8 +97,11 @@ def decide(
     ranges = (
         (contiguous(node.model.unit, partitions),)
         if is_partitioned(node)
-        else _whole(services, binding, node)
+        else _whole(services, binding, node, retried=retried)
     )
+    if not ranges:
+        entries = services.state.ledger([key])[key]
+        return HeldResult(binding=binding, node=node, owner=binding.environment, entries=entries)
     return Evaluation(binding=binding, node=node, ranges=ranges, force=force)
 
 
@@ -188,11 +198,13 @@ def _outstanding(location: Location) -> Plan | None:
     return plan if (shown.revision if shown is not None else 0) == plan.base_revision else None
 
 
-def _whole(services: Services, binding: Binding, node: Node) -> tuple[Interval, ...]:
+def _whole(
+    services: Services, binding: Binding, node: Node, *, retried: bool
+) -> tuple[Interval, ...]:
     """What an evaluation of a model without partitions covers.
 
     Of what is made as a whole it is all that is due, at once. Of what builds on itself it is what
-    it does not hold yet, in batches.
+    it does not hold yet, in batches; nothing where a step is retried and all is held.
 
     Raises:
         Refused: Nothing is due, or all that is due is held by a model that builds on itself.
@@ -204,6 +216,8 @@ def _whole(services: Services, binding: Binding, node: Node) -> tuple[Interval, 
     if rules.is_sequential:
         key = binding.key(node.name)
         entries = services.state.ledger([key]).get(key, ())
+        if retried and entries and not change.missing:
+            return ()
         wanted = ranges_in_turn(model, entries, change.missing, environment=binding.environment)
     else:
         wanted = rules.missing(model, (), change.complete_to or model.start)[:1]
