@@ -8,16 +8,16 @@ for each of 24 intervals, and twice as much for `murmur3_128`.
 
 from __future__ import annotations
 
-import os
 import statistics
-import time
 from collections.abc import Callable, Iterator, Mapping
 from contextlib import contextmanager
 from dataclasses import dataclass
+from functools import partial
 from pathlib import Path
 from typing import TYPE_CHECKING, Final
 
 from benchmarks.measuring import Settings, Step, print_table
+from benchmarks.processes import timed
 from vde_dagster.core.dsha import MURMUR3_128, XXHASH64X2
 
 if TYPE_CHECKING:
@@ -26,7 +26,6 @@ if TYPE_CHECKING:
 SOURCE: Final = "bench.dsha.source"
 TARGET: Final = "bench.dsha.target"
 HOUR: Final = 3_600_000_000
-_TICKS: Final = os.sysconf("SC_CLK_TCK")
 _COLUMNS: Final = (
     "id",
     "CAST(id % 1000003 AS INT) AS customer",
@@ -101,6 +100,7 @@ VARIANTS: Final[Mapping[str, Callable[[Lake], None]]] = {
     "xxhash64x2, observed": observed,
     "xxhash64x2, read again": lambda lake: read_again(lake, XXHASH64X2, hours=False),
     "xxhash64x2, 24 hours": lambda lake: read_again(lake, XXHASH64X2, hours=True),
+    "murmur3_128, read again": lambda lake: read_again(lake, MURMUR3_128, hours=False),
     "murmur3_128, 24 hours": lambda lake: read_again(lake, MURMUR3_128, hours=True),
 }
 
@@ -114,7 +114,7 @@ def main(settings: Settings) -> None:
         for number in range(settings.rounds + 1):
             order = list(VARIANTS.items())[:: -1 if number % 2 else 1]
             for name, run in order:
-                step = _measured(lake, run)
+                step = timed(partial(run, lake))
                 if number:
                     steps[name].append(step)
     base = steps["no digest"]
@@ -125,12 +125,6 @@ def main(settings: Settings) -> None:
     print(f"writing {settings.rows:,} rows of {len(_COLUMNS)} columns: seconds, medians;")
     print(f"more CPU than without a digest: the median of {settings.rounds} pairs")
     print_table(["", "CPU", "wall", "more CPU"], rows)
-
-
-def _measured(lake: Lake, run: Callable[[Lake], None]) -> Step:
-    before, started = tree_cpu_seconds(), time.perf_counter()
-    run(lake)
-    return {"CPU": tree_cpu_seconds() - before, "wall": time.perf_counter() - started}
 
 
 def _median(steps: list[Step], of: str) -> float:
@@ -165,24 +159,3 @@ def _lake(folder: Path, rows: int) -> Iterator[Lake]:
         yield Lake(spark=spark, rows=rows)
     finally:
         spark.stop()
-
-
-def tree_cpu_seconds() -> float:
-    """What this process and all below it have used so far, also those that have ended (Linux)."""
-    parents: dict[int, int] = {}
-    used: dict[int, float] = {}
-    for path in Path("/proc").glob("[0-9]*/stat"):
-        try:
-            fields = path.read_text().rpartition(")")[2].split()
-        except OSError:  # it ended meanwhile
-            continue
-        number = int(path.parent.name)
-        parents[number] = int(fields[1])
-        used[number] = sum(map(int, fields[11:15])) / _TICKS
-    return sum(seconds for number, seconds in used.items() if _is_below(number, parents))
-
-
-def _is_below(number: int, parents: Mapping[int, int]) -> bool:
-    while number and number != os.getpid():
-        number = parents.get(number, 0)
-    return bool(number)

@@ -8,7 +8,6 @@ as an evaluation does it, digest included. The large table also has as many more
 
 from __future__ import annotations
 
-import time
 import uuid
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
@@ -18,8 +17,8 @@ from functools import partial
 from pathlib import Path
 from typing import Final
 
-from benchmarks.dsha import tree_cpu_seconds
 from benchmarks.measuring import Settings, Step, alternating, print_table
+from benchmarks.processes import timed
 from vde_dagster.core.intervals import Interval, IntervalUnit
 from vde_dagster.core.layout import time_partition
 from vde_dagster.core.model import Storage
@@ -115,7 +114,7 @@ def main(settings: Settings) -> None:
         for table in tables.values():
             table.replace(0, table.hours)
         runs: dict[tuple[str, ...], Callable[[], Step]] = {
-            (name, size): partial(_measured, table, run)
+            (name, size): partial(timed, partial(run, table))
             for name, run in OPERATIONS.items()
             for size, table in tables.items()
         }
@@ -132,12 +131,6 @@ def main(settings: Settings) -> None:
     ]
     print(f"{per_hour:,} rows an hour into a table of {HOURS} hours, and into one of {GROWTH}x:")
     print_table(["", "wall", f"wall {GROWTH}x", "CPU", f"CPU {GROWTH}x", "more CPU"], rows)
-
-
-def _measured(table: Table, run: Callable[[Table], None]) -> Step:
-    before, started = tree_cpu_seconds(), time.perf_counter()
-    run(table)
-    return {"CPU": tree_cpu_seconds() - before, "wall": time.perf_counter() - started}
 
 
 def _after(hours: float) -> datetime:
