@@ -30,21 +30,23 @@ COLUMNS = {
     "id": "int", "shop": "string", "qty": "int", "amount": "double", "price": "decimal(8,2)",
     "code": "string", "email": "string", "url": "string", "uuid": "string", "day": "date",
     "at": "timestamp", "seq": "int", "low": "int", "high": "int", "grp": "string",
+    "odd": "double",
 }  # fmt: skip
 GOOD = "123e4567-e89b-12d3-a456-426614174000"
 ROWS = f"""
 SELECT id, shop, qty, CAST(amount AS DOUBLE) AS amount, CAST(price AS DECIMAL(8, 2)) AS price, code, email,
-  url, uuid, CAST(day AS DATE) AS day, CAST(at AS TIMESTAMP) AS at, seq, low, high, grp
+  url, uuid, CAST(day AS DATE) AS day, CAST(at AS TIMESTAMP) AS at, seq, low, high, grp,
+  CAST(odd AS DOUBLE) AS odd
 FROM VALUES
-  (1, 'a', 1, 10, 1.00, 'AB-1', 'x@y.org', 'https://a.org', '{GOOD}', '2024-01-01', '2024-01-01 00:00:00', 1, 0, 10, 'g'),
-  (2, 'b', 2, 11, 2.00, 'AB-2', 'x.y+z@mail.example.com', 'http://a.org:80/p?q=1#f', '{GOOD.upper()}', '2024-01-02', '2024-01-01 01:00:00', 2, 10, 20, 'g'),
-  (3, NULL, NULL, 12, NULL, NULL, NULL, NULL, NULL, '2024-01-03', '2024-01-01 02:00:00', NULL, NULL, 5, 'n'),
-  (4, '', 4, 10, 2.00, 'cd%', 'not mail', 'ftp://h', '{GOOD.replace("-", "")}', '2024-01-04', '2024-01-01 03:00:00', 4, 4, NULL, 'n'),
-  (5, 'a', 5, 11, 99.50, 'x\\ny', 'a@b', 'a.org', '{GOOD}0', '2024-01-05', '2024-01-01 04:00:00', 4, 1, 3, 'm'),
-  (6, 'ü€', 6, 12, 0.00, 'AB_6', 'a@b.c\\n', 'HTTPS://A.ORG/x', '{{{GOOD}}}', '2024-01-06', '2024-01-01 05:00:00', 5, 2, 2, 'm'),
-  (7, 'b', 2, 11, -1.00, 'ab-7', 'é@b.org', 'https://a b', '{GOOD}', '2024-01-08', '2024-01-01 06:00:00', 7, 0, 100, 'k'),
-  (8, NULL, NULL, 1000, 5.00, 'a\\\\b', 'O\\'Neil@x.ie', 'https:///x', '{GOOD}\\n', '2024-01-09', '2024-01-01 07:00:00', 8, 50, 60, 'k')
-AS t(id, shop, qty, amount, price, code, email, url, uuid, day, at, seq, low, high, grp)
+  (1, 'a', 1, 10, 1.00, 'AB-1', 'x@y.org', 'https://a.org', '{GOOD}', '2024-01-01', '2024-01-01 00:00:00', 1, 0, 10, 'g', '1'),
+  (2, 'b', 2, 11, 2.00, 'AB-2', 'x.y+z@mail.example.com', 'http://a.org:80/p?q=1#f', '{GOOD.upper()}', '2024-01-02', '2024-01-01 01:00:00', 2, 10, 20, 'g', '2'),
+  (3, NULL, NULL, 12, NULL, NULL, NULL, NULL, NULL, '2024-01-03', '2024-01-01 02:00:00', NULL, NULL, 5, 'n', NULL),
+  (4, '', 4, 10, 2.00, 'cd%', 'not mail', 'ftp://h', '{GOOD.replace("-", "")}', '2024-01-04', '2024-01-01 03:00:00', 4, 4, NULL, 'n', 'NaN'),
+  (5, 'a', 5, 11, 99.50, 'x\\ny', 'a@b', 'a.org', '{GOOD}0', '2024-01-05', '2024-01-01 04:00:00', 4, 1, 3, 'm', '3'),
+  (6, 'ü€', 6, 12, 0.00, 'AB_6', 'a@b.c\\n', 'HTTPS://A.ORG/x', '{{{GOOD}}}', '2024-01-06', '2024-01-01 05:00:00', 5, 2, 2, 'm', 'Infinity'),
+  (7, 'b', 2, 11, -1.00, 'ab-7', 'é@b.org', 'https://a b', '{GOOD}', '2024-01-08', '2024-01-01 06:00:00', 7, 0, 100, 'k', '-Infinity'),
+  (8, NULL, NULL, 1000, 5.00, 'a\\\\b', 'O\\'Neil@x.ie', 'https:///x', '{GOOD}\\n', '2024-01-09', '2024-01-01 07:00:00', 8, 50, 60, 'k', 'NaN')
+AS t(id, shop, qty, amount, price, code, email, url, uuid, day, at, seq, low, high, grp, odd)
 """
 KNOWN_ROWS = "SELECT id FROM VALUES (1), (2), (3), (4), (5), (6) AS t(id)"
 ALL = {1, 2, 3, 4, 5, 6, 7, 8}
@@ -67,6 +69,14 @@ ROW_CASES = [
     ("accepted_range (column := price, min_v := 0, max_v := 5, inclusive := false)", {5, 6, 7, 8}),
     ("accepted_range (column := qty, max_v := seq)", {5, 6}),
     ("accepted_range (column := at, min_v := @start_dt, max_v := @end_dt)", {5, 6, 7, 8}),
+    ("accepted_range (column := odd, min_v := 0)", {4, 7, 8}),
+    ("accepted_range (column := odd, max_v := 2)", {4, 5, 6, 8}),
+    ("accepted_range (column := odd, min_v := CAST(NULL AS DOUBLE))", {4, 8}),
+    ("accepted_range (column := CAST(odd AS FLOAT), min_v := 0, condition := id < 5)", {4}),
+    ("accepted_range (column := if(id = 1, 'NaN', 'x'), min_v := 'A')", NONE),
+    ("accepted_values (column := odd, is_in := (1, 2, 3))", {4, 6, 7, 8}),
+    ("not_accepted_values (column := odd, is_in := (1, CAST('NaN' AS DOUBLE)))", {1, 4, 8}),
+    ("not_null (columns := (odd))", {3}),
     ("forall (criteria := (qty < 6, id <> 2))", {2, 6}),
     ("forall (criteria := (low < high))", {6}),
     ("not_empty_string (column := shop)", {4}),
@@ -94,13 +104,21 @@ ROW_CASES = [
     ("unique_values (columns := (shop), condition := id < 5)", NONE),
     ("unique_values (columns := (id, qty))", {2, 3, 7, 8}),
     ("unique_values (columns := (seq, price), condition := id < 8)", {2, 4, 5}),
+    ("unique_values (columns := (odd))", {4, 8}),
     ("unique_combination_of_columns (columns := (shop, qty))", {2, 3, 7, 8}),
     ("unique_combination_of_columns (columns := (shop, qty), condition := shop = 'b')", {2, 7}),
     ("unique_combination_of_columns (columns := (shop, id))", NONE),
     ("z_score (column := amount, threshold := 2)", {8}),
     ("z_score (column := amount, threshold := 3)", NONE),
     ("z_score (column := amount, threshold := 0, condition := id IN (1, 4))", NONE),
+    ("z_score (column := odd, threshold := 0.5)", {1, 4, 5, 6, 7, 8}),
+    ("z_score (column := odd, threshold := 9)", {4, 6, 7, 8}),
+    ("z_score (column := odd, threshold := 9, condition := id = 4)", {4}),
+    ("z_score (column := odd, threshold := 0, condition := id IN (1, 3))", NONE),
     ("sequential_values (column := seq)", {4, 5, 7}),
+    ("sequential_values (column := odd, condition := id < 6)", {4}),
+    ("sequential_values (column := odd, condition := id IN (4, 7))", {4, 7}),
+    ("sequential_values (column := odd, condition := id = 6)", {6}),
     ("sequential_values (column := seq, interval := 2)", {2, 4, 5, 6, 8}),
     ("sequential_values (column := seq, condition := id < 3 OR id = 7)", {7}),
     ("sequential_values (column := day, interval := INTERVAL '1' DAY)", {7}),
@@ -117,6 +135,18 @@ ROW_CASES = [
     (
         "mutually_exclusive_ranges (lower_bound_column := low, upper_bound_column := high, condition := id IN (2, 6, 8))",
         {6},
+    ),
+    (
+        "mutually_exclusive_ranges (lower_bound_column := low, upper_bound_column := odd, condition := id = 4)",
+        {4},
+    ),
+    (
+        "mutually_exclusive_ranges (lower_bound_column := odd, upper_bound_column := high, condition := id = 8)",
+        {8},
+    ),
+    (
+        "mutually_exclusive_ranges (lower_bound_column := low, upper_bound_column := odd, condition := id = 6)",
+        NONE,
     ),
     ("above (column := qty)", {6}),
     ("above (column := qty, bound := 3)", {4, 5, 6}),
@@ -181,17 +211,55 @@ TOTAL_CASES = [
     ),
     (f"not_null_proportion (column := shop, threshold := 1, {NO_ROWS})", False, {}),
     ("mean_in_range (column := id, min_v := 4.5, max_v := 4.5)", False, {}),
-    ("mean_in_range (column := id, min_v := 4.5, inclusive := false)", True, {"mean": 4.5}),
-    ("mean_in_range (column := id, max_v := 4)", True, {"mean": 4.5}),
+    (
+        "mean_in_range (column := id, min_v := 4.5, inclusive := false)",
+        True,
+        {"mean": 4.5, "not_finite": 0},
+    ),
+    ("mean_in_range (column := id, max_v := 4)", True, {"mean": 4.5, "not_finite": 0}),
     ("mean_in_range (column := price, min_v := -1, condition := id IN (6, 7))", False, {}),
     (f"mean_in_range (column := id, min_v := 1, {NO_ROWS})", False, {}),
     ("stddev_in_range (column := id, min_v := 2.4, max_v := 2.5)", False, {}),
     (
         "stddev_in_range (column := id, max_v := 1, condition := id IN (1, 3, 5))",
         True,
-        {"deviation": 2.0},
+        {"deviation": 2.0, "not_finite": 0},
     ),
     ("stddev_in_range (column := id, max_v := 1, condition := id = 1)", False, {}),
+    (
+        "mean_in_range (column := odd, min_v := 0, condition := id < 5)",
+        True,
+        {"mean": 1.5, "not_finite": 1},
+    ),
+    (
+        "mean_in_range (column := odd, min_v := 0, condition := id IN (2, 6))",
+        True,
+        {"mean": 2.0, "not_finite": 1},
+    ),
+    (
+        "mean_in_range (column := odd, max_v := 0, condition := id = 7)",
+        True,
+        {"mean": None, "not_finite": 1},
+    ),
+    ("mean_in_range (column := odd, min_v := 2, condition := id IN (1, 2, 3, 5))", False, {}),
+    (
+        "mean_in_range (column := 1e308 + id - id, min_v := 0)",
+        True,
+        {"mean": float("inf"), "not_finite": 0},
+    ),
+    (
+        "stddev_in_range (column := odd, min_v := 0, condition := id IN (1, 5, 8))",
+        True,
+        {"deviation": 1.4142135623730951, "not_finite": 1},
+    ),
+    (
+        "stddev_in_range (column := odd, min_v := 1, condition := id IN (1, 2, 3, 5))",
+        False,
+        {},
+    ),
+    ("at_least_one (column := odd, condition := id IN (3, 4))", False, {}),
+    ("not_constant (column := odd, condition := id IN (1, 4))", False, {}),
+    ("not_null_proportion (column := odd, threshold := 1, condition := id > 3)", False, {}),
     (
         "source_to_target_count (source := raw.rows, time_column := at)",
         True,

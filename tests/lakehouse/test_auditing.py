@@ -45,11 +45,21 @@ SAMPLED = (
 """One of each way to find what fails."""
 LEFT_TO_DUCKDB = (
     "unique_values (columns := (seq, price), condition := id < 8)",
+    "z_score (column := amount, threshold := 2)",
     "z_score (column := amount, threshold := 3)",
+    "z_score (column := amount, threshold := 0, condition := id IN (1, 4))",
+    "z_score (column := odd, threshold := 0.5)",
+    "z_score (column := odd, threshold := 0, condition := id IN (1, 3))",
+    "z_score (column := odd, threshold := 9, condition := id = 4)",
     "sequential_values (column := seq)",
+    "sequential_values (column := odd, condition := id < 6)",
+    "sequential_values (column := odd, condition := id = 6)",
+    "sequential_values (column := day, interval := INTERVAL '1' DAY)",
     "sequential_values (column := seq, condition := id < 3 OR id = 7)",
     "mutually_exclusive_ranges (lower_bound_column := low, upper_bound_column := high, condition := grp = 'g')",
     "mutually_exclusive_ranges (lower_bound_column := low, upper_bound_column := high, condition := id IN (2, 6, 8))",
+    "mutually_exclusive_ranges (lower_bound_column := odd, upper_bound_column := high, condition := id = 8)",
+    "mutually_exclusive_ranges (lower_bound_column := low, upper_bound_column := odd, condition := id = 6)",
 )
 """Further cases of queries that Spark is asked for anyway; each takes it a second."""
 ASKED = {call: each for call, each in every_audit().items() if call not in LEFT_TO_DUCKDB}

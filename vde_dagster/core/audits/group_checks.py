@@ -8,7 +8,7 @@ from typing import Final
 from sqlglot import exp
 
 from vde_dagster.core.audits.arguments import Given
-from vde_dagster.core.audits.total_checks import double
+from vde_dagster.core.audits.floats import double, is_finite, is_nan
 from vde_dagster.core.audits.values import OWN_PREFIX, THIS_MODEL, Rows, Unique
 
 _ROWS: Final = f"{OWN_PREFIX}rows"
@@ -42,23 +42,26 @@ def repeated(keys: Sequence[Sequence[exp.Expr]], condition: exp.Expr | None) -> 
 def z_score(given: Given) -> Rows:
     """A row fails where its value is further from the mean than so many standard deviations.
 
-    Both are those of the sample, as DOUBLE. Without any deviation nothing fails.
+    Both are those of the sample, as DOUBLE. Without any deviation no finite value fails. A value
+    that is NaN or infinite does, and counts in neither.
     """
     mean, deviation = (exp.column(f"{OWN_PREFIX}{each}") for each in ("mean", "deviation"))
     value = double(given.one("column"))
+    finite = _if(is_finite(value), value)
     figures = _where(
         exp.select(
-            exp.Avg(this=value.copy()).as_(mean.name),
-            exp.StddevSamp(this=value.copy()).as_(deviation.name),
+            exp.Avg(this=finite).as_(mean.name),
+            exp.StddevSamp(this=finite.copy()).as_(deviation.name),
         ).from_(_this()),
         given.condition,
     )
     distance = exp.Abs(this=exp.Sub(this=value, expression=mean))
     most = exp.Mul(this=given.one("threshold"), expression=deviation)
-    fails = exp.and_(
+    far = exp.and_(
         exp.GT(this=deviation.copy(), expression=exp.Literal.number(0)),
         exp.GT(this=distance, expression=most),
     )
+    fails = exp.or_(exp.not_(is_finite(value)), far)
     rows = exp.select(_star(_ROWS)).from_(_this(_ROWS))
     joined = rows.join(figures.subquery(f"{OWN_PREFIX}all"), join_type="cross")
     return Rows(query=joined.where(given.where(fails)))
@@ -67,7 +70,8 @@ def z_score(given: Given) -> Rows:
 def sequential_values(given: Given) -> Rows:
     """A row fails where no row has its value less one interval, unless its value is the least.
 
-    It fails, too, where another row has its value. NULL is in no sequence.
+    It fails, too, where another row has its value, and where adding an interval leaves the value
+    as it is, like NaN and the infinities. NULL is in no sequence.
     """
     value, first, due, times = (
         exp.column(f"{OWN_PREFIX}{each}") for each in ("value", "first", "due", "times")
@@ -77,7 +81,10 @@ def sequential_values(given: Given) -> Rows:
     there = given.where(exp.not_(exp.Is(this=column, expression=exp.Null())))
     count = exp.Window(this=exp.Count(this=exp.Star(), big_int=True), partition_by=[column.copy()])
     rows = exp.select(exp.Star(), column.copy().as_(value.name), count.as_(times.name))
-    following = exp.Add(this=column.copy(), expression=step).as_(due.name)
+    following = exp.Add(this=column.copy(), expression=step)
+    endless = exp.EQ(
+        this=value.copy(), expression=exp.Add(this=value.copy(), expression=step.copy())
+    )
     least = exp.Min(this=column.copy()).as_(first.name)
     gap = exp.and_(
         exp.Is(this=due.copy(), expression=exp.Null()),
@@ -88,7 +95,11 @@ def sequential_values(given: Given) -> Rows:
         query=exp.select(_star(_ROWS))
         .from_(rows.from_(_this()).where(there).subquery(_ROWS))
         .join(
-            exp.select(following).distinct().from_(_this()).where(there).subquery(f"{_ROWS}_due"),
+            exp.select(following.as_(due.name))
+            .distinct()
+            .from_(_this())
+            .where(there)
+            .subquery(f"{_ROWS}_due"),
             on=exp.EQ(this=value, expression=due),
             join_type="left",
         )
@@ -96,14 +107,15 @@ def sequential_values(given: Given) -> Rows:
             exp.select(least).from_(_this()).where(there).subquery(f"{_ROWS}_first"),
             join_type="cross",
         )
-        .where(exp.or_(again, gap))
+        .where(exp.or_(again, gap, endless))
     )
 
 
 def mutually_exclusive_ranges(given: Given) -> Rows:
     """A row fails where its range [lower, upper) overlaps another row's, or is empty or reversed.
 
-    A bound that is NULL is open. With ``partition_by`` only rows of one key are compared.
+    It fails, too, where a bound is NaN. A bound that is NULL is open. With ``partition_by`` only
+    rows of one key are compared.
     """
     lower, upper = given.one("lower_bound_column"), given.one("upper_bound_column")
     keys = given.many("partition_by") if "partition_by" in given else []
@@ -129,6 +141,8 @@ def mutually_exclusive_ranges(given: Given) -> Rows:
     )
     fails = exp.or_(
         exp.GTE(this=lower.copy(), expression=upper.copy()),
+        is_nan(lower),
+        is_nan(upper),
         exp.and_(is_range.copy(), exp.or_(met_before, met_after)),
     )
     rows = _where(inner, given.condition).subquery(_ROWS)

@@ -8,6 +8,7 @@ from typing import Final
 from sqlglot import exp
 
 from vde_dagster.core.audits.arguments import Given
+from vde_dagster.core.audits.floats import is_nan
 from vde_dagster.core.audits.values import EachRow
 
 UUID: Final = r"\A[0-9a-fA-F]{8}-([0-9a-fA-F]{4}-){3}[0-9a-fA-F]{12}\z"
@@ -33,8 +34,9 @@ def not_accepted_values(given: Given) -> EachRow:
 
 
 def accepted_range(given: Given) -> EachRow:
-    """A row fails where the value lies outside."""
-    return _failing(given, outside(given.one("column"), given))
+    """A row fails where the value lies outside; NaN lies in no range."""
+    value = given.one("column")
+    return _failing(given, exp.or_(outside(value, given), is_nan(value)))
 
 
 def forall(given: Given) -> EachRow:

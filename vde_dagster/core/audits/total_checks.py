@@ -5,10 +5,12 @@ from __future__ import annotations
 from sqlglot import exp
 
 from vde_dagster.core.audits.arguments import Given
+from vde_dagster.core.audits.floats import double, is_finite
 from vde_dagster.core.audits.row_checks import outside
 from vde_dagster.core.audits.values import Total
 
 _ROWS = "row_count"
+_NOT_FINITE = "not_finite"
 
 
 def number_of_rows(given: Given) -> Total:
@@ -54,12 +56,18 @@ def not_null_proportion(given: Given) -> Total:
 
 
 def mean_in_range(given: Given) -> Total:
-    """All fail where the mean of the values, as a DOUBLE, lies outside; without any it has none."""
+    """All fail where the mean of the values, as DOUBLE, lies outside; without any there is none.
+
+    They fail as well where a value is NaN or infinite; the mean is that of the other ones.
+    """
     return _in_range(given, "mean", exp.Avg)
 
 
 def stddev_in_range(given: Given) -> Total:
-    """All fail where the sample's standard deviation lies outside; of one value there is none."""
+    """All fail where the sample's standard deviation lies outside; of one value there is none.
+
+    They fail as well where a value is NaN or infinite; the deviation is that of the other ones.
+    """
     return _in_range(given, "deviation", exp.StddevSamp)
 
 
@@ -71,14 +79,16 @@ def rows_of(given: Given) -> exp.Expr:
     return exp.CountIf(this=condition)
 
 
-def double(value: exp.Expr) -> exp.Expr:
-    """A number in the type in which means and deviations are taken."""
-    return exp.cast(value, exp.DataType.Type.DOUBLE)
-
-
 def _in_range(given: Given, name: str, aggregate: type[exp.AggFunc]) -> Total:
-    figure = aggregate(this=_where(given, double(given.one("column"))))
-    return Total(figures=((name, figure),), fails=outside(exp.column(name), given))
+    value, figure = double(given.one("column")), exp.column(name)
+    strange = exp.CountIf(this=given.where(exp.not_(is_finite(value))))
+    finite = exp.case().when(given.where(is_finite(value)), value)
+    fails = exp.or_(
+        outside(figure, given),
+        exp.not_(is_finite(figure)),  # too large for a DOUBLE
+        exp.GT(this=exp.column(_NOT_FINITE), expression=_zero()),
+    )
+    return Total(figures=((name, aggregate(this=finite)), (_NOT_FINITE, strange)), fails=fails)
 
 
 def _values(given: Given) -> exp.Expr:
