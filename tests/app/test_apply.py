@@ -10,6 +10,7 @@ from tests.app.memory_world import (
     DAILY,
     EVENTS,
     PROJECT,
+    Fuse,
     MemoryWorld,
     bound,
     build,
@@ -18,8 +19,11 @@ from tests.app.memory_world import (
     plan,
 )
 from vde_dagster.app.apply import apply_plan, evaluate_range
+from vde_dagster.app.evaluate import evaluate
+from vde_dagster.app.evaluated import Evaluated
 from vde_dagster.core.changes.difference import Change
 from vde_dagster.core.errors import Conflict, EvaluationFailed, Refused
+from vde_dagster.core.graph import Graph
 from vde_dagster.core.intervals import Interval
 from vde_dagster.core.names import ModelName
 
@@ -193,3 +197,55 @@ def test_a_failed_query_leaves_readers_with_what_they_had(world: MemoryWorld) ->
         build(world.services(), graph_of({**PROJECT, "daily": broken}))
     assert world.rows("mart.totals") == [(2, 35)]
     assert build(world.services(), graph_of(PROJECT)) == ()
+
+
+KINDS = (
+    "INCREMENTAL_BY_TIME_RANGE (time_column at, batch_size 1)",
+    "INCREMENTAL_BY_UNIQUE_KEY (unique_key id, batch_size 1)",
+)
+BATCHED = ModelName("mart", "batched")
+
+
+def batched(kind: str) -> Graph:
+    text = f"""
+    MODEL (name mart.batched, kind {kind}, cron '@daily');
+    SELECT id AS id, at AS at FROM raw.events WHERE at BETWEEN @start_dt AND @end_dt
+    """
+    return graph_of({"batched": text})
+
+
+@pytest.mark.parametrize("kind", KINDS)
+def test_between_batches_only_their_evaluation_reads_the_ledger(kind: str) -> None:
+    """A table of many intervals has a long ledger; reading it again for each is felt."""
+    graph = batched(kind)
+
+    def built(days: int) -> tuple[MemoryWorld, int]:
+        world, fuse = MemoryWorld(), Fuse()
+        world.land(*[(24 * day + 1, 10) for day in range(days)], until=24 * days)
+        assert len(build(world.services(fuse), graph)) == days
+        return world, fuse.names.count("ledger")
+
+    world, of_four = built(4)
+    _, of_nine = built(9)
+    fuse, day = Fuse(), Interval(hour_of(96), hour_of(120))
+    world.land((97, 10), until=120)
+    evaluate(world.services(fuse), bound(world.services()), BATCHED, day)
+    assert of_nine - of_four == 5 * fuse.names.count("ledger")
+    assert len(world.rows("mart.batched")) == 5
+
+
+@pytest.mark.parametrize("kind", KINDS)
+def test_a_batch_that_somebody_else_evaluates_meanwhile_is_left_out(kind: str) -> None:
+    world, graph = MemoryWorld(), batched(kind)
+    world.land((1, 10), until=24)
+    build(world.services(), graph)
+    world.land((25, 10), (49, 10), (73, 10), (97, 10), until=120)
+
+    def other(done: Evaluated) -> None:
+        if done.interval.end == hour_of(72):
+            services = world.services()
+            evaluate(services, bound(services), BATCHED, Interval(hour_of(72), hour_of(96)))
+
+    made = apply_plan(world.services(), plan(world.services(), graph), other)
+    assert [each.interval.start for each in made] == [hour_of(24), hour_of(48), hour_of(96)]
+    assert len(world.rows("mart.batched")) == 5

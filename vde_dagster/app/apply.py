@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Collection, Iterator
+from collections.abc import Callable, Collection, Iterator, Sequence
 from contextlib import ExitStack, contextmanager
 from dataclasses import dataclass, field
 from typing import assert_never
@@ -22,7 +22,7 @@ from vde_dagster.app.recovery import recover
 from vde_dagster.app.services import Services
 from vde_dagster.app.workload import restatement
 from vde_dagster.core.errors import Conflict
-from vde_dagster.core.intervals import END_OF_TIME, Interval, common, merge
+from vde_dagster.core.intervals import END_OF_TIME, Interval, common, merge, subtract
 from vde_dagster.core.ledger import Standing, held_intervals
 from vde_dagster.core.names import PRODUCTION, ModelName
 from vde_dagster.core.plan import ModelChange, Plan
@@ -207,13 +207,14 @@ class Applying:
 
     def _fill(self, change: ModelChange) -> Iterator[Evaluated]:
         """Evaluate what is to be done now, batch by batch; that may be less than was planned."""
-        model = self.plan.graph[change.name].model
-        for batch in batches(model, self._left(change)):
-            if common([batch], self._left(change)):
-                within = self.plan.options.bounds(self.plan.environment)
-                yield from evaluate_range(
-                    self.services, self.binding, change.name, batch, within=within
-                )
+        within = self.plan.options.bounds(self.plan.environment)
+        left, is_first = self._left(change), True
+        for batch in batches(self.plan.graph[change.name].model, left):
+            if not common([batch], left):
+                continue
+            done = evaluate_range(self.services, self.binding, change.name, batch, within=within)
+            yield from done
+            left, is_first = self._left_after(change, left, done, is_first=is_first), False
 
     def _make_view(self, change: ModelChange) -> Iterator[Evaluated]:
         """Make a physical view that is not recorded, or that somebody dropped."""
@@ -229,6 +230,25 @@ class Applying:
         also = () if self.plan.environment == PRODUCTION else (Standing.EMPTY,)
         missing = self._missing(change, held_intervals(entries, *also))
         return merge((*missing, *common(outdated, change.restated)))
+
+    def _left_after(
+        self,
+        change: ModelChange,
+        left: tuple[Interval, ...],
+        done: Sequence[Evaluated],
+        *,
+        is_first: bool,
+    ) -> tuple[Interval, ...]:
+        """What is left of a plan's intervals once a batch of them is done.
+
+        The ledger of many intervals is read again only where it may say more than the batch does:
+        after the first one, which books what an earlier process staged, and where others wrote.
+        """
+        key = self.binding.key(change.name)
+        head = self.services.state.heads([key]).get(key)
+        if is_first or not done or head != done[-1].iceberg_snapshot_id:
+            return self._left(change)
+        return subtract(left, [entry.interval for each in done for entry in each.entries])
 
     def _missing(self, change: ModelChange, held_now: tuple[Interval, ...]) -> tuple[Interval, ...]:
         if not change.missing:
