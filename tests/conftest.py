@@ -7,7 +7,7 @@ import shutil
 from collections.abc import Callable, Iterator
 from dataclasses import dataclass
 from pathlib import Path
-from typing import TYPE_CHECKING, NoReturn
+from typing import TYPE_CHECKING, Final, NoReturn
 
 import pytest
 from hypothesis import settings
@@ -71,11 +71,19 @@ def pytest_configure() -> None:
 
 
 def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
-    """Where pytest has several processes: Spark runs in one of them, and a file in one."""
+    """Where pytest has two processes, each has a session for its half of what needs Spark.
+
+    All other files are run where there is time, each of them in one process.
+    """
     spark = {item.path for item in items if _needs_spark(item)}
     for item in items:
-        group = "spark" if item.path in spark else str(item.path)
+        group = str(item.path)
+        if item.path in spark:
+            group = "lakehouse" if _LAKEHOUSE in item.path.parents else "projects"
         item.add_marker(pytest.mark.xdist_group(group))
+
+
+_LAKEHOUSE: Final = Path(__file__).parent / "lakehouse"
 
 
 def pytest_collection_finish(session: pytest.Session) -> None:
