@@ -6,7 +6,7 @@ is told by the catalog's metadata, without Spark.
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from typing import Final
 
 from vde_dagster.app.binding import Binding
@@ -15,7 +15,7 @@ from vde_dagster.app.reading import physical_query
 from vde_dagster.app.recovery import book
 from vde_dagster.app.reuse import Saved
 from vde_dagster.app.services import Services
-from vde_dagster.core.dsha import RowSum, combined_dsha
+from vde_dagster.core.dsha import Column, RowSum, combined_dsha
 from vde_dagster.core.embedded import embedded_above, stored_parents
 from vde_dagster.core.errors import EvaluationFailed, Refused
 from vde_dagster.core.fingerprint import hash_parts
@@ -38,7 +38,7 @@ def make_view(
 
     Where it stands as it would be made, it is left alone; what it shows may have changed.
     """
-    started, work_id = services.clock.now(), services.ids.new()
+    started = services.clock.now()
     key = binding.key(node.name)
     ledger = _held_above(services, binding, node)
     query = physical_query(binding, node, started).sql(dialect="spark")
@@ -51,25 +51,12 @@ def make_view(
     digest = combined_dsha([node.fingerprint.data, *reads])
     entries = before
     if not (stands and _is_booked(before, digest)):
-        intent = Intent(
-            work_id=work_id,
-            key=key,
-            environment=binding.environment,
-            intervals=(ALWAYS,),
-            inputs={},
-            base=None,
-            execution_time=started,
-        )
-        services.state.record_intent(intent, lease=lease)
-        try:
-            columns = (
-                before[0].columns
-                if stands
-                else services.engine.create_view(key.table, query, comment=node.model.description)
-            )
-        except EvaluationFailed as error:
-            services.state.abandon(work_id, reason=str(error), lease=lease)
-            raise
+
+        def columns() -> tuple[Column, ...]:
+            comment = node.model.description
+            kept = before[0].columns if stands else None
+            return kept or services.engine.create_view(key.table, query, comment=comment)
+
         change = LedgerChange(
             operation=LedgerOperation.REPLACE_ALL,
             interval=ALWAYS,
@@ -77,9 +64,7 @@ def make_view(
             digest=digest,
             trace=trace,
         )
-        publication = Publication(iceberg_snapshot_id=None, changes=(change,), columns=columns)
-        services.state.record_staged(work_id, publication, lease=lease)
-        entries = book(services, binding.environment, key, work_id, publication, lease=lease)
+        entries = _booked(services, binding.environment, key, change, columns, lease=lease)
     return Evaluated(
         work_id=entries[-1].work_id,
         key=key,
@@ -92,6 +77,37 @@ def make_view(
         reason=_STANDS if stands else "",
         reused=stands,
     )
+
+
+def _booked(
+    services: Services,
+    environment: str,
+    key: VersionKey,
+    change: LedgerChange,
+    columns: Callable[[], tuple[Column, ...]],
+    *,
+    lease: Lease,
+) -> tuple[LedgerEntry, ...]:
+    """Record, make and book what a view shows; ``columns`` makes it and tells what it returns."""
+    work_id = services.ids.new()
+    intent = Intent(
+        work_id=work_id,
+        key=key,
+        environment=environment,
+        intervals=(ALWAYS,),
+        inputs={},
+        base=None,
+        execution_time=services.clock.now(),
+    )
+    services.state.record_intent(intent, lease=lease)
+    try:
+        made = columns()
+    except EvaluationFailed as error:
+        services.state.abandon(work_id, reason=str(error), lease=lease)
+        raise
+    publication = Publication(iceberg_snapshot_id=None, changes=(change,), columns=made)
+    services.state.record_staged(work_id, publication, lease=lease)
+    return book(services, environment, key, work_id, publication, lease=lease)
 
 
 def _held_above(

@@ -148,34 +148,26 @@ def apply_changes(
             continue
         if change.operation is LedgerOperation.REPLACE_ALL:
             held = {}
-        rows, standing, reason, trace = change.rows, change.standing, change.reason, change.trace
-        if change.operation in _ADDING:
-            before = held.get(change.interval)
-            if before is None:
-                raise LedgerMismatch(f"rows are added to {change.interval}, which is not held")
-            anew = change.operation is LedgerOperation.CHANGE
-            if not anew and _types(before.columns) != _types(columns):
-                outgrown.append(change.interval)
-                continue
-            if before.algorithm != algorithm and before.rows != RowSum():
-                raise LedgerMismatch(
-                    f"rows hashed with {algorithm} are added to {change.interval}, whose rows were "
-                    f"hashed with {before.algorithm}; restate that interval first"
-                )
-            rows, standing, reason = before.rows + change.rows, before.standing, before.reason
-            trace = None
-        held[change.interval] = LedgerEntry(
+        written = LedgerEntry(
             interval=change.interval,
-            rows=rows,
+            rows=change.rows,
             columns=columns,
-            digest=change.digest or dsha(rows, columns, algorithm=algorithm),
+            digest="",
             work_id=work_id,
             iceberg_snapshot_id=iceberg_snapshot_id,
-            standing=standing,
-            reason=reason,
+            standing=change.standing,
+            reason=change.reason,
             algorithm=algorithm,
-            trace=trace,
+            trace=change.trace,
         )
+        if change.operation in _ADDING:
+            try:
+                written = _added(held.get(change.interval), written, change)
+            except SchemaOutgrown:
+                outgrown.append(change.interval)
+                continue
+        digest = change.digest or dsha(written.rows, columns, algorithm=algorithm)
+        held[change.interval] = replace(written, digest=digest)
     if outgrown:
         raise SchemaOutgrown(merge(outgrown))
     ordered = tuple(sorted(held.values(), key=lambda entry: entry.interval))
@@ -186,6 +178,32 @@ def apply_changes(
 
 
 _ADDING: Final = (LedgerOperation.ADD, LedgerOperation.CHANGE)
+
+
+def _added(before: LedgerEntry | None, added: LedgerEntry, change: LedgerChange) -> LedgerEntry:
+    """An entry with what is added to it; see `LedgerChange`.
+
+    Raises:
+        SchemaOutgrown: Its rows were computed under another schema.
+        LedgerMismatch: There is none, or its rows were hashed with another algorithm.
+    """
+    if before is None:
+        raise LedgerMismatch(f"rows are added to {added.interval}, which is not held")
+    anew = change.operation is LedgerOperation.CHANGE
+    if not anew and _types(before.columns) != _types(added.columns):
+        raise SchemaOutgrown([added.interval])
+    if before.algorithm != added.algorithm and before.rows != RowSum():
+        raise LedgerMismatch(
+            f"rows hashed with {added.algorithm} are added to {added.interval}, whose rows were "
+            f"hashed with {before.algorithm}; restate that interval first"
+        )
+    return replace(
+        added,
+        rows=before.rows + added.rows,
+        standing=before.standing,
+        reason=before.reason,
+        trace=None,
+    )
 
 
 def _kept(before: LedgerEntry | None, change: LedgerChange) -> LedgerEntry:
