@@ -7,6 +7,7 @@ from typing import Any
 
 import pyarrow.parquet as pq
 import pytest
+from sqlglot import exp
 
 from tests.lakehouse.conftest import DAY, Lake
 from vde_dagster.core.dsha import Column
@@ -18,10 +19,14 @@ from vde_dagster.ports.catalog import TableText
 
 pytestmark = pytest.mark.spark
 
+WRITTEN = r"""It's `a` "text":
+C:\new\\table, \d+ and ${env:HOME} ${spark.app.name}"""
+"""What SQL, DDL and Spark's substitution of variables each take for something else."""
 ODD = (
     "SELECT 3 AS `select`, 'x' AS `od``d na.me`, TIMESTAMP '2024-01-01 05:00:00' AS `from`, "
     "DATE '2024-01-01' AS `ümlaut`, "
-    "NAMED_STRUCT('a', 1, 'b', ARRAY(MAP('k', CAST(1.5 AS DECIMAL(9,2))))) AS nested"
+    "NAMED_STRUCT('a', 1, 'b', ARRAY(MAP('k', CAST(1.5 AS DECIMAL(9,2))))) AS nested, "
+    f"{exp.Literal.string(WRITTEN).sql('spark')} AS text"
 )
 
 
@@ -35,13 +40,13 @@ def test_names_of_any_kind_and_nested_types_reach_the_table(lake: Lake) -> None:
         ),
         clustered_by=("od`d na.me", "select"),
         storage_format="orc",
-        properties=(("write.target-file-size-bytes", "1048576"),),
+        properties=(("write.target-file-size-bytes", "1048576"), ("odd.text", WRITTEN)),
     )
     lake.publish(
         ODD,
         storage=storage,
-        comment='It\'s a "table"\nof rows',
-        descriptions={"select": "what's `chosen`", "nested": "a tree"},
+        comment=WRITTEN,
+        descriptions={"select": WRITTEN, "nested": "a tree"},
     )
     table = lake.table()
     state = lake.catalog.table(lake.key.table)
@@ -52,6 +57,7 @@ def test_names_of_any_kind_and_nested_types_reach_the_table(lake: Lake) -> None:
         ("from", "timestamp"),
         ("ümlaut", "date"),
         ("nested", "struct<a:int,b:array<map<string,decimal(9,2)>>>"),
+        ("text", "string"),
     ]
     assert [str(each.transform) for each in table.spec().fields] == [
         "hour",
@@ -60,16 +66,29 @@ def test_names_of_any_kind_and_nested_types_reach_the_table(lake: Lake) -> None:
         "year",
     ]
     assert {f.name: f.doc for f in table.schema().fields if f.doc} == {
-        "select": "what's `chosen`",
+        "select": WRITTEN,
         "nested": "a tree",
     }
-    assert table.properties["comment"] == 'It\'s a "table"\nof rows'
+    assert table.properties["comment"] == table.properties["odd.text"] == WRITTEN
     assert table.properties["write.target-file-size-bytes"] == "1048576"
     assert table.properties["write.distribution-mode"] == "hash"
     assert all(path.endswith(".orc") for path in lake.files())
     assert lake.rows(
-        "SELECT `select`, `od``d na.me`, CAST(nested.b[0]['k'] AS STRING) FROM {own}"
-    ) == [(3, "x", "1.50")]
+        "SELECT `select`, `od``d na.me`, CAST(nested.b[0]['k'] AS STRING), text FROM {own}"
+    ) == [(3, "x", "1.50", WRITTEN)]
+
+
+def test_texts_reach_a_physical_view_and_its_rows_as_they_are_written(lake: Lake) -> None:
+    view = lake.key.table
+    literal = exp.Literal.string(WRITTEN).sql("spark")
+    lake.engine.create_view(view, f"SELECT {literal} AS text", comment=WRITTEN)
+    _, rows = lake.engine.fetch(f"SELECT text FROM {view}", limit=2)
+    assert rows == [(WRITTEN,)]
+    others = lake.spark.newSession()
+    others.conf.set("spark.sql.variable.substitute", "true")
+    assert others.sql(f"SELECT text FROM lake.{view}").collect() == [(WRITTEN,)]
+    described = lake.spark.sql(f"DESCRIBE EXTENDED lake.{view}").collect()
+    assert WRITTEN in [row["data_type"] for row in described]
 
 
 def test_rows_are_sorted_within_each_file_and_the_query_runs_once(lake: Lake) -> None:

@@ -16,7 +16,7 @@ from typing import TYPE_CHECKING, Final, NoReturn, assert_never, cast
 from pyspark.errors import PySparkException, PythonException
 from pyspark.sql import DataFrame
 from pyspark.sql import functions as F  # noqa: N812 - the name that Spark's documentation uses
-from sqlglot import exp, parse_one
+from sqlglot import TokenType, exp, parse_one, tokenize
 from sqlglot.errors import SqlglotError
 
 from vde_dagster.core.dsha import Column
@@ -160,6 +160,21 @@ def qualified(sql: str, catalog: str) -> str:
     for table in tables:
         table.set("catalog", exp.to_identifier(catalog, quoted=True))
     return query.sql(dialect="spark") if tables else sql
+
+
+def unsubstituted(sql: str) -> str:
+    r"""A query in whose texts no session puts anything in place of ``${...}``.
+
+    Whoever reads a view parses its query again, with settings that are not ours. ``$\{`` means the
+    same within a text, and is no variable.
+    """
+    parts, end = [], 0
+    for token in tokenize(sql, read="spark"):
+        if token.token_type is TokenType.STRING:
+            text = sql[token.start : token.end + 1]
+            parts += [sql[end : token.start], text.replace("${", "$\\{")]
+            end = token.end + 1
+    return "".join([*parts, sql[end:]])
 
 
 @contextmanager

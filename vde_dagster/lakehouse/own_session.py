@@ -15,18 +15,19 @@ from typing import TYPE_CHECKING, Final
 from pyspark.errors import PySparkException
 from sqlglot import exp
 
+from vde_dagster.lakehouse.session import settle
+
 if TYPE_CHECKING:
     from pyspark.sql import SparkSession
 
 _LOG: Final = logging.getLogger(__name__)
-_ZONE: Final = "spark.sql.session.timeZone"
 
 
 class OwnSession:
     """A second session over the same cluster and catalogs.
 
     Args:
-        main: The session whose settings it has. Its zone is UTC.
+        main: The session whose settings it has.
     """
 
     def __init__(self, main: SparkSession) -> None:
@@ -85,4 +86,4 @@ def _set_as(main: SparkSession, own: SparkSession) -> None:
             # Catalogs are settings that Spark does not know, and so calls not modifiable.
             with suppress(PySparkException):  # one that counts for the whole application is shared
                 own.conf.set(key, value)
-    own.conf.set(_ZONE, "UTC")
+    settle(own)

@@ -29,6 +29,11 @@ _JAVA_OPTIONS = "spark.driver.extraJavaOptions"
 _CLASS_PATH = "spark.driver.extraClassPath"
 _EXTENSIONS = "spark.sql.extensions"
 _ICEBERG_EXTENSIONS = "org.apache.iceberg.spark.extensions.IcebergSparkSessionExtensions"
+_MEANING = {
+    "spark.sql.session.timeZone": "UTC",
+    # Else Spark puts settings and environment variables in place of ${...}, in literals as well.
+    "spark.sql.variable.substitute": "false",
+}
 
 # The JVM says this because Spark's launcher asks for the module; nobody can act on it.
 _NOISE = b"WARNING: Using incubator modules: jdk.incubator.vector"
@@ -122,6 +127,16 @@ def open_session(settings: SparkSettings, jars: Sequence[Path]) -> SparkSession:
     return SparkSession.builder.config(conf=conf).getOrCreate()
 
 
+def settle(session: SparkSession) -> None:
+    """Let a session take texts and times as they are written, whatever it was opened with.
+
+    Args:
+        session: Our own, or somebody else's that evaluates models.
+    """
+    for key, value in _MEANING.items():
+        session.conf.set(key, value)
+
+
 def add_catalog(session: SparkSession, own: str, name: str) -> None:
     """Let an open session read the views of an environment whose catalog has its name.
 
@@ -157,7 +172,7 @@ def _connect(remote: str, conf: Mapping[str, str]) -> SparkSession:
 
     try:
         builder = SparkSession.builder.remote(remote)
-        for key, value in ({"spark.sql.session.timeZone": "UTC"} | dict(conf)).items():
+        for key, value in (_MEANING | dict(conf)).items():
             builder = builder.config(key, value)
         return builder.getOrCreate()
     except ImportError as error:
@@ -185,7 +200,6 @@ def _start_conf(settings: SparkSettings, jars: Sequence[Path]) -> dict[str, str]
 def _session_conf(settings: SparkSettings, jars: Sequence[Path]) -> dict[str, str]:
     ours = {
         "spark.app.name": "vde_dagster",
-        "spark.sql.session.timeZone": "UTC",
         "spark.ui.enabled": "false",
         "spark.ui.showConsoleProgress": "false",
         "spark.driver.memory": "2g",
@@ -202,7 +216,7 @@ def _session_conf(settings: SparkSettings, jars: Sequence[Path]) -> dict[str, st
     else:
         _prepend(theirs, "spark.jars", [str(each) for each in jars], ",")
     _prepend(theirs, _EXTENSIONS, [_ICEBERG_EXTENSIONS], ",")
-    return ours | theirs
+    return _MEANING | ours | theirs
 
 
 def _prepend(conf: dict[str, str], key: str, values: Sequence[str], separator: str) -> None:

@@ -15,6 +15,7 @@ from vde_dagster.core.errors import EvaluationFailed
 from vde_dagster.core.intervals import Interval
 from vde_dagster.core.names import TableName
 from vde_dagster.core.work import Input, PythonRows, SqlRows, Staged, Staging
+from vde_dagster.lakehouse.session import settle
 from vde_dagster.ports.engine import Sought
 
 if TYPE_CHECKING:
@@ -29,8 +30,8 @@ class SparkEngine:
     """Implements `vde_dagster.ports.engine.Engine`.
 
     Args:
-        session_factory: Opens the session; called once, by the first call that needs it. The
-            session's zone is UTC.
+        session_factory: Opens the session; called once, by the first call that needs it. It is
+            settled, see `vde_dagster.lakehouse.session.settle`.
         catalog_name: The Iceberg catalog of all tables, as the session knows it.
         metadata: Opens the same catalog for reading metadata; called once, when it is needed.
     """
@@ -75,7 +76,12 @@ class SparkEngine:
 
     def create_view(self, name: TableName, sql: str, *, comment: str = "") -> tuple[Column, ...]:
         """Create or replace a physical view, and return its columns; see the port."""
-        from vde_dagster.lakehouse.evaluation import failures, qualified, table_sql
+        from vde_dagster.lakehouse.evaluation import (
+            failures,
+            qualified,
+            table_sql,
+            unsubstituted,
+        )
         from vde_dagster.lakehouse.tables import columns_of
 
         with failures(str(name)):
@@ -83,7 +89,7 @@ class SparkEngine:
             self._ensure_namespace(name)
             target = table_sql(self._catalog, name)
             told = f" COMMENT {exp.Literal.string(comment).sql('spark')}" if comment else ""
-            query = qualified(sql, self._catalog)
+            query = unsubstituted(qualified(sql, self._catalog))
             spark.sql(f"CREATE OR REPLACE VIEW {target}{told} AS {query}")
             return columns_of(spark.table(target).schema)
 
@@ -138,7 +144,7 @@ class SparkEngine:
         with self._lock:
             if self._session is None:
                 self._session = self._factory()
-                self._session.conf.set("spark.sql.session.timeZone", "UTC")
+                settle(self._session)
             return self._session
 
     def _load(self, name: TableName) -> Table:

@@ -16,7 +16,7 @@ from vde_dagster.core.work import Staging
 
 if TYPE_CHECKING:
     from pyiceberg.table import Table
-    from pyspark.sql.types import StructType
+    from pyspark.sql.types import StructField, StructType
 
 OWN_PROPERTIES: Final = "vde.physical-properties"
 """The names of the properties that the model asked for, so that those it gives up can be found."""
@@ -40,21 +40,28 @@ def table_definition(table: str, staging: Staging, schema: StructType) -> str:
         staging: The unit of work that writes its first rows.
         schema: The schema of these rows, which Iceberg can hold.
     """
-    from pyspark.sql.types import StructField, StructType
-
     described = {name.lower(): text for name, text in staging.descriptions.items()}
-    fields = []
-    for each in schema.fields:
-        comment = described.get(each.name.lower())
-        metadata = {"comment": comment} if comment else {}
-        fields.append(StructField(each.name, each.dataType, nullable=True, metadata=metadata))
+    columns = ", ".join(
+        _column(each, described.get(each.name.lower(), "")) for each in schema.fields
+    )
     partitions = ", ".join(map(_partition, staging.storage.partitioned_by))
     partitioned = f" PARTITIONED BY ({partitions})" if partitions else ""
-    comment = f" COMMENT {_literal(staging.comment)}" if staging.comment else ""
     return (
-        f"CREATE TABLE IF NOT EXISTS {table} ({StructType(fields).toDDL()}) USING iceberg"
-        f"{partitioned}{comment} TBLPROPERTIES ({_listed(_properties(staging))})"
+        f"CREATE TABLE IF NOT EXISTS {table} ({columns}) USING iceberg"
+        f"{partitioned}{_comment(staging.comment)} TBLPROPERTIES ({_listed(_properties(staging))})"
     )
+
+
+def _column(field: StructField, text: str) -> str:
+    """A column's definition. Spark's own DDL loses backslashes of comments, so it gets none."""
+    from pyspark.sql.types import StructField, StructType
+
+    bare = StructField(field.name, field.dataType, nullable=True)
+    return StructType([bare]).toDDL() + _comment(text)
+
+
+def _comment(text: str) -> str:
+    return f" COMMENT {_literal(text)}" if text else ""
 
 
 def order_statements(table: str, storage: Storage, found: Table) -> Iterator[str]:
