@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
 from datetime import date, datetime
 
 import pytest
@@ -11,13 +12,23 @@ from tests.lakehouse.conftest import DAY, Lake
 from vde_dagster.app.evaluate import evaluate
 from vde_dagster.core.dsha import Column
 from vde_dagster.core.errors import EvaluationFailed
+from vde_dagster.core.history import History
 from vde_dagster.core.intervals import EPOCH
 from vde_dagster.core.names import ModelName
-from vde_dagster.core.work import PythonRows
+from vde_dagster.core.work import KeepHistory, PythonRows
 
 pytestmark = pytest.mark.spark
 
 EVENTS = {"events": {"id": "int", "at": "timestamp"}, "log": {"what": "string", "rows": "bigint"}}
+BY_ID = History(
+    key=("id",),
+    updated_at=None,
+    compared=("id",),
+    from_epoch=True,
+    closes_missing=False,
+    valid_from=Column(name="valid_from", type="timestamp"),
+    valid_to=Column(name="valid_to", type="timestamp"),
+)
 STATED = """MODEL (name {s}.stated, kind INCREMENTAL_BY_TIME_RANGE (time_column at),
   start '2024-01-01');
 SET spark.sql.shuffle.partitions = 3;
@@ -25,7 +36,7 @@ CREATE OR REPLACE TEMPORARY VIEW seen AS SELECT COUNT(*) AS n FROM {s}.events WH
 INSERT INTO {s}.log SELECT CONCAT('before ', @start_ds), n FROM seen;
 SELECT id, at FROM {s}.events WHERE at BETWEEN @start_dt AND @end_dt;
 INSERT INTO {s}.log SELECT 'staged', COUNT(*) FROM {s}.stated;
-INSERT INTO {s}.log SELECT 'seen again', n FROM seen
+INSERT INTO {s}.log SELECT 'seen again, ${spark.app.name} C:\\\\new', n FROM seen
 """
 FUNCTION = """from vde_dagster import model
 
@@ -34,10 +45,8 @@ FUNCTION = """from vde_dagster import model
 def made(context):
     spark = context.spark
     leaked = [each.name for each in spark.catalog.listTables() if each.name == "seen"]
-    return spark.sql(
-        "SELECT CONCAT('" + ",".join(leaked) + "', '${spark.sql.shuffle.partitions}') AS name, n "
-        "FROM given"
-    )
+    told = ",".join([*leaked, spark.conf.get("spark.sql.shuffle.partitions")])
+    return spark.sql("SELECT '" + told + " ${spark.app.name}' AS name, n FROM given")
 """
 
 
@@ -58,11 +67,11 @@ def test_statements_run_around_the_write_in_a_session_that_nobody_else_has(lake:
     assert {each.key.model.name: each.rows for each in done} == {"stated": 2, "made": 1}
     assert sorted(lake.rows(f"SELECT * FROM {lake.schema}.log WHERE what <> 'first'")) == [
         ("before 2024-01-01", 2),
-        ("seen again", 2),
+        ("seen again, ${spark.app.name} C:\\new", 2),
         ("staged", 2),
     ]
     assert inherited == "5"
-    assert lake.rows(f"SELECT name, n FROM {lake.schema}.made") == [("5", 7)]
+    assert lake.rows(f"SELECT name, n FROM {lake.schema}.made") == [("5 ${spark.app.name}", 7)]
     assert not lake.spark.catalog.tableExists("seen")
     assert not lake.spark.catalog.tableExists("given")
 
@@ -88,12 +97,33 @@ def test_a_statement_behind_the_query_that_fails_publishes_nothing(lake: Lake) -
 def test_a_statement_reads_the_own_rows_as_they_are_published(lake: Lake) -> None:
     prepared(lake)
     text = """MODEL (name {s}.own, kind FULL, start '2024-01-01');
+    INSERT INTO {s}.log SELECT 'before', COUNT(o.id) FROM {s}.own AS o;
     SELECT id FROM {s}.events;
     INSERT INTO {s}.log SELECT 'own', SUM(id) FROM {s}.own AS o"""
     build(lake.services(), lake.graph(EVENTS, own=text))
     binding = bound(lake.services())
     evaluate(lake.services(), binding, ModelName(lake.schema, "own"), DAY, force=True)
-    assert lake.rows(f"SELECT rows FROM {lake.schema}.log WHERE what = 'own'") == [(3,), (3,)]
+    logged = f"SELECT what, rows FROM {lake.schema}.log WHERE what <> 'first'"
+    assert sorted(lake.rows(logged)) == [("before", 0), ("before", 2), ("own", 3), ("own", 3)]
+
+
+def test_on_the_first_load_the_own_rows_are_none_with_the_columns_to_come(lake: Lake) -> None:
+    before = (
+        "CREATE TEMPORARY FUNCTION later() RETURNS INT RETURN 7",
+        "SELECT ASSERT_TRUE(COUNT(id) = 0), MAX(valid_to) FROM own_rows",
+    )
+    staging = lake.staging(
+        "SELECT later() AS id",
+        write=KeepHistory(interval=DAY, history=BY_ID, execution_time=EPOCH),
+        before=before,
+        own_name="own_rows",
+        path="models/alone.sql",
+    )
+    with pytest.raises(EvaluationFailed, match=r"(?s)alone\.sql: .*first load.*later.*`columns`"):
+        lake.engine.stage(staging)
+    assert lake.catalog.table(lake.key.table) is None
+    lake.engine.stage(replace(staging, columns=declared({"id": "int"})))
+    assert lake.catalog.table(lake.key.table) is not None
 
 
 def test_what_a_function_returns_as_pandas_has_the_declared_types(lake: Lake) -> None:

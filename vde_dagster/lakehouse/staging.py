@@ -8,7 +8,11 @@ from dataclasses import replace
 from functools import reduce
 from typing import TYPE_CHECKING
 
+from pyspark.errors import PySparkException
+from pyspark.sql.types import StructType
+
 from vde_dagster.core.audits.values import AuditResult
+from vde_dagster.core.dsha import Column
 from vde_dagster.core.errors import EvaluationFailed
 from vde_dagster.core.names import TableName
 from vde_dagster.core.work import AsOf, Staged, Staging
@@ -28,7 +32,6 @@ from vde_dagster.lakehouse.writes import carry_out, completed, returned_columns,
 if TYPE_CHECKING:
     from pyiceberg.table import Table
     from pyspark.sql import DataFrame, SparkSession
-    from pyspark.sql.types import StructType
 
 
 class Stage:
@@ -70,7 +73,7 @@ class Stage:
         with ExitStack() as bound:
             for name, each in staging.beside.items():
                 bound.enter_context(self._view(name, input_frame(self._spark, self._catalog, each)))
-            self._run_before()
+            self._run_before(returned)
             frames = [
                 bound.enter_context(
                     bound_rows(
@@ -167,15 +170,41 @@ class Stage:
             }
             return run_audits(self._spark, rows, staging.audits, inputs)
 
-    def _run_before(self) -> None:
+    def _run_before(self, returned: tuple[Column, ...]) -> None:
         """Run the statements in front of the query; the model's own rows are the published ones."""
         staging = self._staging
 
         def published() -> DataFrame:
+            if self._table(self._spark) is None:
+                return self._no_rows(returned)
             own = AsOf(table=staging.target.table, iceberg_snapshot_id=staging.base)
             return input_frame(self._spark, self._catalog, own)
 
         self._run(staging.before, published, "in front of")
+
+    def _no_rows(self, returned: tuple[Column, ...]) -> DataFrame:
+        """The model's own rows where its table is not made yet: none, of the columns to come."""
+        staging, first = self._staging, self._staging.parts[0]
+        schema = declared_schema(StructType(), staging.columns)
+        if not staging.columns:
+            try:
+                with bound_rows(
+                    self._spark,
+                    self._catalog,
+                    first.rows,
+                    first.inputs,
+                    returned,
+                    model=str(staging.target),
+                ) as frame:
+                    schema = completed(frame, first.write).schema
+            except PySparkException as error:
+                raise EvaluationFailed(
+                    f"{staging.path}: a statement in front of the query reads the model's own "
+                    "rows. There are none on the first load, and the query does not tell their "
+                    f"columns before the statements have run: {first_useful_line(error)}. Declare "
+                    "the model's `columns`."
+                ) from error
+        return self._spark.createDataFrame([], schema)
 
     def _run(
         self, statements: Sequence[str], own_rows: Callable[[], DataFrame], where: str
