@@ -1,7 +1,7 @@
-"""Writes in which tasks and stages fail and are run again, in a Spark of their own.
+"""Units of work in which tasks, stages and actions fail or are slow, in a Spark of their own.
 
-Run as a script: `python faulty_writes.py FOLDER`. The last line is JSON, by the name of each write:
-how many rows were committed, what was observed, and how often tasks began.
+Run as a module: ``python -m tests.lakehouse.digest.faulty_writes FOLDER MASTER FAULT...``. The last
+line is JSON: by fault, what was booked, what lies in storage, and what Spark's event log says.
 """
 
 from __future__ import annotations
@@ -9,32 +9,66 @@ from __future__ import annotations
 import json
 import os
 import sys
-import uuid
-from collections.abc import Callable, Iterable
+import time
+from collections import Counter
+from collections.abc import Callable, Iterable, Mapping, Sequence
+from dataclasses import dataclass, field, replace
+from datetime import UTC, datetime
 from pathlib import Path
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, Final
 
 import pyarrow as pa
 from pyspark import TaskContext
-from pyspark.sql import functions as F  # noqa: N812
 
-from vde_dagster.core.dsha import XXHASH64X2
+from vde_dagster.core.dsha import XXHASH64X2, RowSum, total
+from vde_dagster.core.errors import EvaluationFailed
+from vde_dagster.core.intervals import EPOCH, Interval
+from vde_dagster.core.model import PartitionField, Storage
+from vde_dagster.core.names import ModelName
+from vde_dagster.core.snapshot import VersionKey
+from vde_dagster.core.work import Part, PythonRows, ReplaceTable, Staged, Staging
 from vde_dagster.lakehouse.digest import observed, row_sums
+from vde_dagster.lakehouse.iceberg_catalog import open_iceberg_catalog
 from vde_dagster.lakehouse.jars import resolve_jars
 from vde_dagster.lakehouse.session import SparkSettings, embedded_catalog_conf, open_session
+from vde_dagster.lakehouse.spark_engine import SparkEngine
+from vde_dagster.ports.engine import Sought
 
 if TYPE_CHECKING:
     from pyspark.sql import DataFrame, SparkSession
 
-ROWS = 4000
-PARTITIONS = 6
+ROWS: Final = 3000
+PARTITIONS: Final = 6
+SPECULATION: Final = {
+    "spark.speculation": "true",  # a local master does not speculate, whatever is asked of it
+    "spark.speculation.interval": "100ms",
+    "spark.speculation.quantile": "0.5",
+    "spark.speculation.multiplier": "1.5",
+    "spark.speculation.minTaskRuntime": "200ms",
+}
+CLUSTER: Final = {
+    "spark.driver.host": "127.0.0.1",
+    "spark.driver.bindAddress": "127.0.0.1",
+    "spark.executor.memory": "512m",
+    "spark.cores.max": "2",
+    "spark.scheduler.minRegisteredResourcesRatio": "1.0",  # no task begins before both workers do
+}
+NOW: Final = datetime(2024, 1, 3, tzinfo=UTC)
+WHOLE: Final = Interval(EPOCH, NOW)
 Batches = Iterable[pa.RecordBatch]
 Change = Callable[[Batches], Batches]
+Model = Callable[["SparkSession", Path], "DataFrame"]
+
+
+def values(number: int) -> tuple[int, str | None, int]:
+    """The row of a number: id, text, and what the table may be partitioned by."""
+    return number, None if number % 3 == 0 else str(number), number % 2
 
 
 def frame(spark: SparkSession) -> DataFrame:
+    """The rows of all numbers, as Spark makes them."""
     return spark.range(0, ROWS, 1, PARTITIONS).selectExpr(
-        "id", "IF(id % 3 = 0, NULL, CAST(id AS STRING)) AS t"
+        "id", "IF(id % 3 = 0, NULL, CAST(id AS STRING)) AS t", "id % 2 AS p"
     )
 
 
@@ -42,107 +76,225 @@ def changed(rows: DataFrame, change: Change) -> DataFrame:
     return rows.mapInArrow(change, rows.schema)
 
 
-def noted(folder: str) -> Change:
-    """Notes that a task began."""
-
-    def note(batches: Batches) -> Batches:
-        (Path(folder) / uuid.uuid4().hex).touch()
-        yield from batches
-
-    return note
-
-
-def failing() -> Change:
-    """The first two attempts of each second task fail after all their rows were passed on."""
+def failing(attempts: int) -> Change:
+    """So many attempts of each second task fail, after all their rows were passed on."""
 
     def fail(batches: Batches) -> Batches:
         yield from batches
         context: Any = TaskContext.get()
-        if context.partitionId() % 2 == 0 and context.attemptNumber() < 2:
+        if context.partitionId() % 2 == 0 and context.attemptNumber() < attempts:
             raise RuntimeError("a task fails")
 
     return fail
 
 
-def losing(marker: str, scratch: str) -> Change:
-    """The first task that begins removes what the stage before it wrote for all of them."""
+def waiting() -> Change:
+    """The first attempt of the last task waits long, after all its rows were passed on."""
+
+    def wait(batches: Batches) -> Batches:
+        yield from batches
+        context: Any = TaskContext.get()
+        if context.partitionId() == PARTITIONS - 1 and context.attemptNumber() == 0:
+            time.sleep(30)
+
+    return wait
+
+
+def losing(folder: Path, partition: int) -> Change:
+    """One task removes, once, what was written for a shuffle until then."""
+    marker, scratch = str(folder / f"lost by {partition}"), str(folder / "scratch")
 
     def lose(batches: Batches) -> Batches:
-        try:
-            os.close(os.open(marker, os.O_CREAT | os.O_EXCL))
-        except FileExistsError:
-            pass
-        else:
-            for path in Path(scratch).rglob("shuffle_*.data"):
-                path.unlink()
+        context: Any = TaskContext.get()
+        if context.partitionId() == partition:
+            try:
+                os.close(os.open(marker, os.O_CREAT | os.O_EXCL))
+            except FileExistsError:
+                pass
+            else:
+                for path in Path(scratch).rglob("shuffle_*.data"):
+                    path.unlink()
         yield from batches
 
     return lose
 
 
-def writes(spark: SparkSession, folder: Path) -> dict[str, Callable[[], tuple[DataFrame, Any]]]:
-    """Each returns the rows to write and what observed them."""
-    scratch = str(folder / "scratch")
-
-    def begun(name: str) -> str:
-        noted_in = folder / "begun" / name
-        noted_in.mkdir(parents=True)
-        return str(noted_in)
-
-    def above() -> tuple[DataFrame, Any]:
-        rows, found = observed(changed(frame(spark), noted(begun("above"))), XXHASH64X2)
-        return changed(rows, failing()), found
-
-    def below() -> tuple[DataFrame, Any]:
-        rows = changed(frame(spark), noted(begun("below")))
-        return observed(changed(rows, failing()), XXHASH64X2)
-
-    def stage_above() -> tuple[DataFrame, Any]:
-        rows, found = observed(changed(frame(spark), noted(begun("stage above"))), XXHASH64X2)
-        shuffled = rows.repartition(PARTITIONS, "id")
-        return changed(shuffled, losing(str(folder / "lost above"), scratch)), found
-
-    def stage_below() -> tuple[DataFrame, Any]:
-        rows = changed(frame(spark), noted(begun("stage below")))
-        shuffled = rows.repartition(PARTITIONS, "id")
-        lost = changed(shuffled, losing(str(folder / "lost below"), scratch))
-        return observed(lost, XXHASH64X2)
-
-    return {"above": above, "below": below, "stage above": stage_above, "stage below": stage_below}
+def shuffled_first(spark: SparkSession, folder: Path) -> DataFrame:
+    # A number of partitions keeps adaptive execution from having fewer.
+    return changed(frame(spark).repartition(PARTITIONS, "id"), losing(folder, 0))
 
 
-def main(folder: Path) -> None:
-    (folder / "warehouse").mkdir()
-    conf = embedded_catalog_conf("lake", folder / "lake.db", folder / "warehouse") | {
-        "spark.local.dir": str(folder / "scratch"),
-        "spark.sql.adaptive.enabled": "false",
-        "spark.speculation": "true",  # a local master does not speculate, whatever is asked of it
-        "spark.driver.extraJavaOptions": "-XX:TieredStopAtLevel=1",
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Fault:
+    """What a model returns, how its table is laid out, and whether its first evaluation fails."""
+
+    model: Model
+    storage: Storage = field(default_factory=Storage)
+    fails: bool = False
+
+
+# Rows of such a table are shuffled after they were observed, and written by another stage.
+SHUFFLED: Final = Storage(partitioned_by=(PartitionField(column="p"),))
+ORDERED: Final = Storage(clustered_by=("t",), properties=(("write.distribution-mode", "range"),))
+BEHIND: Final = "task behind"
+FAULTS: Final[dict[str, Fault]] = {
+    "none": Fault(model=lambda spark, _: frame(spark)),
+    "none, shuffled": Fault(model=lambda spark, _: frame(spark), storage=SHUFFLED),
+    "task": Fault(model=lambda spark, _: changed(frame(spark), failing(2))),
+    "task, shuffled": Fault(
+        model=lambda spark, _: changed(frame(spark), failing(2)), storage=SHUFFLED
+    ),
+    "stage before": Fault(model=shuffled_first),
+    "stage, shuffled": Fault(
+        # The last task of six on two cores begins when four have written their rows.
+        model=lambda spark, folder: changed(frame(spark), losing(folder, PARTITIONS - 1)),
+        storage=SHUFFLED,
+    ),
+    "range": Fault(model=lambda spark, _: frame(spark), storage=ORDERED),
+    "action": Fault(model=lambda spark, _: changed(frame(spark), failing(99)), fails=True),
+    "copy": Fault(model=lambda spark, _: changed(frame(spark), waiting())),
+    "copy, shuffled": Fault(
+        model=lambda spark, _: changed(frame(spark), waiting()), storage=SHUFFLED
+    ),
+}
+
+
+MODEL: Final = """
+from pathlib import Path
+from tests.lakehouse.digest.faulty_writes import FAULTS
+
+def run(context):
+    fault = FAULTS[context.var("fault")]
+    return fault.model(context.spark, Path(context.var("folder")))
+"""
+
+
+def staging(number: int, name: str, folder: Path) -> Staging:
+    """A unit of work that replaces the rows of a table of its own."""
+    rows = PythonRows(
+        source=MODEL,
+        function="run",
+        path="faulty.py",
+        interval=WHOLE,
+        execution_time=NOW,
+        variables={"fault": name, "folder": str(folder)},
+    )
+    return Staging(
+        work_id=f"{number:032x}",
+        target=VersionKey(ModelName("faults", f"t{number}"), "0" * 32),
+        base=None,
+        parts=(Part(rows=rows, inputs={}, write=ReplaceTable(interval=WHOLE)),),
+        storage=FAULTS[name].storage,
+    )
+
+
+def staged(engine: SparkEngine, unit: Staging, fault: Fault) -> tuple[Staged, str]:
+    """Stage a unit of work; where its action fails, then once more without what it fails by."""
+    if not fault.fails:
+        return engine.stage(unit), ""
+    try:
+        engine.stage(unit)
+    except EvaluationFailed as failed:
+        sound = replace(unit, parts=staging(0, "none", Path()).parts)
+        return engine.stage(sound), str(failed)
+    raise AssertionError("the action does not fail")
+
+
+def stored(engine: SparkEngine, unit: Staging, found: Staged) -> RowSum:
+    """The sum of what lies on the branch, as it is read later."""
+    sought = Sought(
+        table=unit.target.table,
+        iceberg_snapshot_id=found.iceberg_snapshot_id,
+        columns=found.columns,
+    )
+    return total(engine.sums(sought, algorithm=unit.algorithm).values())
+
+
+def behind(spark: SparkSession) -> dict[str, object]:
+    """A task that fails behind what observes, without the engine: it has nothing there that could.
+
+    Only what is observed and what is stored is told.
+    """
+    rows, found = observed(frame(spark), XXHASH64X2)
+    spark.sql("CREATE TABLE lake.faults.behind (id BIGINT, t STRING, p BIGINT) USING iceberg")
+    changed(rows, failing(2)).writeTo("lake.faults.behind").append()
+    sums = found.sums(ROWS) or {}
+    return {
+        "booked": told(total(sums.values())),
+        "stored": told(row_sums(spark.table("lake.faults.behind"), XXHASH64X2)[None]),
     }
-    spark = open_session(SparkSettings(master="local[2,4]", conf=conf), resolve_jars())
-    spark.sql("CREATE NAMESPACE lake.faults")
-    told: dict[str, object] = {}
-    for number, (name, made) in enumerate(writes(spark, folder).items()):
-        table = f"lake.faults.t{number}"
-        spark.sql(
-            f"CREATE TABLE {table} (id BIGINT, t STRING) USING iceberg "
-            "TBLPROPERTIES ('write.distribution-mode' = 'none')"
-        )
-        rows, found = made()
-        rows.writeTo(table).append()
-        summary = spark.table(f"{table}.snapshots").select(F.col("summary")["added-records"])
-        (added,) = (int(row[0]) for row in summary.collect())
-        sums = found.sums(added)
-        told[name] = {
-            "added": added,
-            "observed": None if sums is None else str(sums[None].sum),
-            "staged": str(row_sums(spark.table(table), XXHASH64X2)[None].sum),
-            "expected": str(row_sums(frame(spark), XXHASH64X2)[None].sum),
-            "begun": len(list((folder / "begun" / name).iterdir())),
+
+
+def told(found: RowSum) -> dict[str, object]:
+    return {"rows": found.rows, "sum": str(found.sum)}
+
+
+def events(log: Path) -> Mapping[str, Counter[str]]:
+    """What Spark's event log counts, by job group.
+
+    These are jobs; tasks that failed, that found no rows to fetch, and that were speculative copies
+    of others; and runs of stages after their first.
+    """
+    counts: dict[str, Counter[str]] = {}
+    of_stage: dict[int, Counter[str]] = {}
+    for line in log.read_text().splitlines():
+        event = json.loads(line)
+        match event["Event"]:
+            case "SparkListenerJobStart":
+                group = event["Properties"].get("spark.jobGroup.id", "")
+                found = counts.setdefault(group, Counter())
+                found["jobs"] += 1
+                for stage in event["Stage IDs"]:
+                    of_stage.setdefault(stage, found)
+            case "SparkListenerStageSubmitted":
+                stage = event["Stage Info"]
+                of_stage[stage["Stage ID"]]["stages again"] += stage["Stage Attempt ID"] > 0
+            case "SparkListenerTaskStart":
+                of_stage[event["Stage ID"]]["copies"] += event["Task Info"]["Speculative"]
+            case "SparkListenerTaskEnd":
+                of_stage[event["Stage ID"]][event["Task End Reason"]["Reason"]] += 1
+    return counts
+
+
+def main(folder: Path, master: str, names: Sequence[str]) -> None:
+    warehouse, database, logs = folder / "warehouse", folder / "lake.db", folder / "events"
+    for each in (warehouse, logs):
+        each.mkdir()
+    conf = embedded_catalog_conf("lake", database, warehouse) | {
+        "spark.local.dir": str(folder / "scratch"),
+        "spark.driver.extraJavaOptions": "-XX:TieredStopAtLevel=1",
+        "spark.eventLog.enabled": "true",
+        "spark.eventLog.dir": logs.as_uri(),
+        "spark.eventLog.compress": "false",
+        "spark.eventLog.rolling.enabled": "false",
+        **SPECULATION,
+        **({} if master.startswith("local[") else CLUSTER),
+    }
+    os.environ.setdefault("SPARK_LOCAL_IP", "127.0.0.1")
+    spark = open_session(SparkSettings(master=master, conf=conf), resolve_jars())
+    iceberg = open_iceberg_catalog(
+        "lake", {"type": "sql", "uri": f"sqlite:///{database}", "warehouse": str(warehouse)}
+    )
+    engine = SparkEngine(lambda: spark, "lake", lambda: iceberg)
+    answers = {}
+    for number, name in enumerate(names):
+        spark.sparkContext.setJobGroup(name, name)
+        if name == BEHIND:
+            answers[name] = behind(spark)
+            continue
+        unit = staging(number, name, folder)
+        found, error = staged(engine, unit, FAULTS[name])
+        spark.sparkContext.setJobGroup("", "")
+        answers[name] = {
+            "error": error,
+            "booked": told(total(found.sums[0].values())),
+            "stored": told(stored(engine, unit, found)),
         }
-    spark.stop()
-    print(json.dumps(told))
+    engine.stop()
+    (log,) = logs.iterdir()
+    counted = events(log)
+    print(json.dumps({name: {**found, **counted[name]} for name, found in answers.items()}))
 
 
 if __name__ == "__main__":
-    main(Path(sys.argv[1]))
+    main(Path(sys.argv[1]), sys.argv[2], sys.argv[3:])
