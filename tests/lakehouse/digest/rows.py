@@ -57,13 +57,19 @@ class Map:
 
 @dataclass(frozen=True, slots=True)
 class Struct:
-    """Fields are named f0, f1, ..."""
+    """Fields are named f0, f1, ..., or with another prefix."""
 
     fields: tuple[Type, ...]
+    prefix: str = "f"
+
+    @property
+    def names(self) -> list[str]:
+        return [f"{self.prefix}{number}" for number in range(len(self.fields))]
 
     @property
     def ddl(self) -> str:
-        return f"struct<{','.join(f'f{n}:{each.ddl}' for n, each in enumerate(self.fields))}>"
+        named = zip(self.names, self.fields, strict=True)
+        return f"struct<{','.join(f'{name}:{each.ddl}' for name, each in named)}>"
 
 
 Type = Plain | Digits | Array | Map | Struct

@@ -21,6 +21,7 @@ from pyspark import cloudpickle
 from pyspark.sql import functions as F  # noqa: N812
 
 from tests.lakehouse.digest import reference
+from tests.lakehouse.digest.arrow_rows import arrow
 from tests.lakehouse.digest.rows import (
     BINARY,
     INT,
@@ -87,38 +88,7 @@ def test_the_hash_is_that_of_the_library_in_c() -> None:
 
 # ---- the canonical bytes ----
 
-ARROW: Final = {
-    "boolean": pa.bool_(),
-    "tinyint": pa.int8(),
-    "smallint": pa.int16(),
-    "int": pa.int32(),
-    "bigint": pa.int64(),
-    "float": pa.float32(),
-    "double": pa.float64(),
-    "string": pa.string(),
-    "char(8)": pa.string(),
-    "varchar(8)": pa.large_string(),
-    "binary": pa.binary(),
-    "date": pa.date32(),
-    "timestamp": pa.timestamp("us", "America/New_York"),
-    "timestamp_ntz": pa.timestamp("us"),
-}
 WITHOUT_VARIANTS: Final = [name for name in TYPES if "variant" not in name]
-
-
-def arrow(of: Type) -> pa.DataType:
-    """The type in which Spark hands a column to Python."""
-    match of:
-        case Plain(name):
-            return ARROW[name]
-        case Digits(precision, scale):
-            return pa.decimal128(precision, scale)
-        case Array(element):
-            return pa.list_(arrow(element))
-        case Map(key, item):
-            return pa.map_(arrow(key), arrow(item))
-        case Struct(fields):
-            return pa.struct([pa.field(f"f{n}", arrow(each)) for n, each in enumerate(fields)])
 
 
 def encoded(columns: Sequence[pa.Array]) -> list[bytes]:

@@ -1,0 +1,167 @@
+"""The same values under another type have another D-SHA.
+
+One row holds a pair of neighbouring values of each type, and the first of them under other types,
+too, so that one Spark job for each algorithm has the hashes of all rows of all types.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import dataclass
+from itertools import islice
+from random import Random
+from typing import TYPE_CHECKING, Final
+
+import pyarrow as pa
+import pytest
+from pyspark.sql import functions as F  # noqa: N812
+
+from tests.lakehouse.digest.arrow_rows import arrow, frame
+from tests.lakehouse.digest.retyping import Other, other_types
+from tests.lakehouse.digest.rows import TYPES, Type, field, value
+from vde_dagster.core.dsha import (
+    ALGORITHMS,
+    MURMUR3_128,
+    XXHASH64X2,
+    Column,
+    RowSum,
+    dsha,
+)
+from vde_dagster.lakehouse.digest import murmur, native
+from vde_dagster.lakehouse.tables import columns_of
+
+if TYPE_CHECKING:
+    from pyspark.sql import DataFrame, SparkSession
+
+ROWS: Final = 200
+MOST_OTHERS: Final = 3
+HALVES: Final = {MURMUR3_128: murmur.halves, XXHASH64X2: native.halves}
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Retyped:
+    """One of the types, and another that says its values."""
+
+    name: str
+    number: int
+    other: Other
+
+    @property
+    def columns(self) -> tuple[str, str]:
+        return f"{self.name}_as_{self.number}", f"{self.name}_two"
+
+    @property
+    def told(self) -> str:
+        return f"{TYPES[self.name].ddl} as {self.other.type.ddl}"
+
+
+RETYPED: Final = [
+    Retyped(name=name, number=number, other=other)
+    for name, of in TYPES.items()
+    for number, other in enumerate(islice(other_types(of), MOST_OTHERS))
+]
+
+
+def as_they_are(name: str) -> tuple[str, str]:
+    return f"{name}_one", f"{name}_two"
+
+
+def columns() -> Iterator[tuple[str, Type, Sequence[object]]]:
+    """Name, type and values of each column. The first value of a pair is never NULL."""
+    firsts: dict[str, list[object]] = {}
+    for name, of in TYPES.items():
+        rng = Random(f"types {name}")
+        firsts[name] = [value(of, rng) for _ in range(ROWS)]
+        yield f"{name}_one", of, firsts[name]
+        yield f"{name}_two", of, [field(of, rng) for _ in range(ROWS)]
+    for each in RETYPED:
+        said = [each.other.convert(found) for found in firsts[each.name]]
+        yield each.columns[0], each.other.type, said
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Row:
+    """A row of two columns: what it hashes to, and its D-SHA under Spark's names of their types."""
+
+    sum: int
+    dsha: str
+
+
+Rows = Mapping[tuple[str, str], Sequence[Row]]
+"""By the names of the two columns."""
+
+
+@pytest.fixture(scope="module")
+def found(spark: SparkSession) -> Mapping[str, Rows]:
+    """All rows, by algorithm."""
+    made = {name: (of, pa.array(values, arrow(of))) for name, of, values in columns()}
+    types = {name: of for name, (of, _) in made.items()}
+    rows = frame(spark, pa.table({name: array for name, (_, array) in made.items()}), types)
+    return {algorithm: hashed(rows, algorithm) for algorithm in ALGORITHMS}
+
+
+def hashed(rows: DataFrame, algorithm: str) -> Rows:
+    wanted = [*map(as_they_are, TYPES), *(each.columns for each in RETYPED)]
+    pairs = {names: rows.select(*names) for names in wanted}
+    hashes = [
+        F.array(*HALVES[algorithm](pair)).alias(f"hash{number}")
+        for number, pair in enumerate(pairs.values())
+    ]
+    collected = list(zip(*rows.select(*hashes).collect(), strict=True))
+    return {
+        names: [digested(upper, lower, pair, algorithm) for upper, lower in halves]
+        for (names, pair), halves in zip(pairs.items(), collected, strict=True)
+    }
+
+
+def digested(upper: int, lower: int, pair: DataFrame, algorithm: str) -> Row:
+    row = RowSum.of_halves(1, upper % 2**64, lower % 2**64)
+    types = [each.type for each in columns_of(pair.schema)]
+    named = [Column(name=name, type=of) for name, of in zip(("one", "two"), types, strict=True)]
+    return Row(sum=row.sum, dsha=dsha(row, named, algorithm=algorithm))
+
+
+def test_each_type_has_another_that_says_the_same() -> None:
+    assert {each.name for each in RETYPED} == set(TYPES)
+    assert all(each.other.type != TYPES[each.name] for each in RETYPED)
+
+
+@pytest.mark.spark
+@pytest.mark.parametrize("algorithm", ALGORITHMS)
+def test_the_same_values_under_another_type_have_another_digest(
+    found: Mapping[str, Rows], algorithm: str
+) -> None:
+    rows = found[algorithm]
+    alike = [
+        f"{each.told}, row {number}"
+        for each in RETYPED
+        for number, (one, two) in enumerate(
+            zip(rows[as_they_are(each.name)], rows[each.columns], strict=True)
+        )
+        if one.dsha == two.dsha
+    ]
+    assert alike == []
+
+
+HASHED_ALIKE: Final = [
+    "date as int",
+    "timestamp as timestamp_ntz",
+    "timestamp_ntz as timestamp",
+    "timestamp as bigint",
+    "string as string collate UTF8_LCASE",
+    "struct<f0:int,f1:string,f2:double> as struct<g0:int,g1:string,g2:double>",
+]
+"""Types with the same rows for either algorithm: the schema alone tells them apart."""
+
+
+@pytest.mark.spark
+@pytest.mark.parametrize("algorithm", ALGORITHMS)
+@pytest.mark.parametrize("told", HASHED_ALIKE)
+def test_rows_that_are_hashed_alike_are_told_apart_by_the_schema(
+    found: Mapping[str, Rows], algorithm: str, told: str
+) -> None:
+    (each,) = [each for each in RETYPED if each.told == told]
+    pairs = zip(
+        found[algorithm][as_they_are(each.name)], found[algorithm][each.columns], strict=True
+    )
+    assert all(one.sum == two.sum and one.dsha != two.dsha for one, two in pairs)
