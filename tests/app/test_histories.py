@@ -2,13 +2,14 @@
 
 from __future__ import annotations
 
-from datetime import datetime
+from datetime import datetime, timedelta
 
 import pytest
 
-from tests.app.memory_world import MemoryWorld, build, graph_of, hour_of
+from tests.app.memory_world import MemoryWorld, bound, build, graph_of, hour_of
 from vde_dagster.core.errors import EvaluationFailed
 from vde_dagster.core.intervals import EPOCH
+from vde_dagster.core.names import ModelName
 
 BY_DAY = """
 MODEL (
@@ -24,6 +25,7 @@ MODEL (
 SELECT 1 AS item, amount AS price, at AS ds FROM raw.events WHERE at BETWEEN @start_dt AND @end_dt
 """
 VIEW = "mart.prices"
+PRICES = ModelName("mart", "prices")
 
 
 def days_of(world: MemoryWorld) -> list[tuple[object, ...]]:
@@ -61,3 +63,40 @@ def test_two_rows_of_a_day_with_one_key_leave_readers_with_what_they_had() -> No
     with pytest.raises(EvaluationFailed, match=r"rows share the key \(item\) = \(1\)\. A key"):
         build(world.services(), graph_of({"prices": BY_DAY}))
     assert days_of(world) == [(1, "1970", None)]
+
+
+SWITCHED = """
+MODEL (
+  name mart.prices,
+  kind SCD_TYPE_2_BY_TIME (
+    unique_key item,
+    updated_at_name ds,
+    invalidate_hard_deletes {closes},
+    batch_size 1
+  ),
+  cron '@daily'
+);
+SELECT amount AS price, DATE_TRUNC('month', at) AS ds, amount % 10 AS item FROM raw.events
+WHERE at BETWEEN @start_dt AND @end_dt
+"""
+
+
+@pytest.mark.parametrize("last", ["false", "true"])
+def test_what_was_closed_by_a_delete_is_not_valid_twice_once_deletes_close_nothing(
+    last: str,
+) -> None:
+    """Item 1 is there, is gone, and comes back with its old time; the option is switched."""
+    world = MemoryWorld()
+    world.land((1, 1), (1, 2), until=24)
+    build(world.services(), graph_of({"prices": SWITCHED.format(closes="false")}))
+    version = bound(world.services()).key(PRICES)
+    for number, (closes, items) in enumerate((("true", [2]), (last, [1, 2])), start=1):
+        hour = 24 * number
+        world.clock.advance(timedelta(days=1))
+        world.land(*[(hour + 1, each) for each in items], until=hour + 24)
+        build(world.services(), graph_of({"prices": SWITCHED.format(closes=closes)}))
+    assert bound(world.services()).key(PRICES) == version
+    spans = sorted(row[-2:] for row in world.rows(VIEW) if row[2] == 1)
+    (start, closed), (again, until) = spans
+    assert (start, until) == (EPOCH, None)
+    assert again == closed

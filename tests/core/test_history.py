@@ -257,7 +257,13 @@ def test_a_history_without_a_key_or_a_way_to_tell_changes_is_none() -> None:
 
 @pytest.mark.parametrize(
     "history,first,reads",
-    [(TIME, True, "so"), (TIME, False, "soc"), (OPEN, False, "so"), (CLOSING_COLUMN, False, "soc")],
+    [
+        (TIME, True, "so"),
+        (TIME, False, "soc"),
+        (OPEN, False, "so"),
+        (replace(OPEN, once_closed_missing=True), False, "soc"),
+        (CLOSING_COLUMN, False, "soc"),
+    ],
 )
 def test_each_side_is_read_once_and_closed_rows_only_where_keys_may_come_back(
     history: History, first: bool, reads: str

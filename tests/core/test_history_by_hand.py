@@ -26,23 +26,29 @@ from tests.core.kept_history import (
 
 HISTORIES: Final = 100
 LOADS: Final = 5
-WAYS: Final = list(
-    itertools.product(["by time", "by column", "with a time"], [True, False], [True, False])
-)
+LOOKS: Final = ["by time", "by column", "with a time"]
+WAYS: Final = [
+    *itertools.product(LOOKS, [True, False], [True, False]),
+    *((each, True, None) for each in LOOKS),
+]
+"""How changes are told, whether it begins at the epoch, and whether deletes close; None: both."""
 
 
 @pytest.mark.parametrize("way,from_epoch,closes_missing", WAYS)
 def test_any_history_is_the_one_that_is_kept_by_hand(
-    way: str, from_epoch: bool, closes_missing: bool
+    way: str, from_epoch: bool, closes_missing: bool | None
 ) -> None:
-    """Loads come at any time, also before the one before. `some_value` tells histories apart."""
+    """Loads come at any time, also before the one before. `some_value` tells histories apart.
+
+    Whether deletes close rows may be switched on and off between loads.
+    """
     columns = ("some_value", "id", "name", "updated_at")
     rules = Rules(
         key=("some_value", "id"),
         updated_at=None if way == "by column" else "updated_at",
         compared=None if way == "by time" else ("name",),
         from_epoch=from_epoch,
-        closes_missing=closes_missing,
+        closes_missing=bool(closes_missing),
     )
     history = replace(
         TIME,
@@ -50,7 +56,8 @@ def test_any_history_is_the_one_that_is_kept_by_hand(
         updated_at=rules.updated_at,
         compared=tuple(rules.compared or ()),
         from_epoch=from_epoch,
-        closes_missing=closes_missing,
+        closes_missing=bool(closes_missing),
+        once_closed_missing=closes_missing is None,
     )
     chance = random.Random(f"{way} {from_epoch} {closes_missing}")
     kept = Kept(history, columns)
@@ -58,6 +65,9 @@ def test_any_history_is_the_one_that_is_kept_by_hand(
     at = day(3)
     for load in range(LOADS):
         at += timedelta(hours=chance.randint(-10, 30))
+        if closes_missing is None:
+            rules = replace(rules, closes_missing=load % 2 == 0)
+            kept.history = replace(history, closes_missing=load % 2 == 0)
         source = [row for number in range(HISTORIES) for row in some_rows(chance, number)]
         before = kept.rows
         values = [dict(zip(columns, row, strict=True)) for row in source]

@@ -8,6 +8,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Sequence
 from contextlib import AbstractContextManager
+from dataclasses import replace
 
 from vde_dagster import kinds
 from vde_dagster.app.binding import Binding
@@ -41,10 +42,7 @@ from vde_dagster.core.names import ModelName
 from vde_dagster.core.reads.constants import Moments
 from vde_dagster.core.render_model import reads_of
 from vde_dagster.core.snapshot import VersionKey
-from vde_dagster.core.work import (
-    Work,
-    Write,
-)
+from vde_dagster.core.work import KeepHistory, Work, Write
 from vde_dagster.ports.state import Lease, version_resource
 
 Read = Callable[[Interval, str], Reading]
@@ -218,11 +216,29 @@ def _in_turn(
         work_id=work_id,
         interval=Interval(found[0].evaluated.start, found[-1].evaluated.end),
         readings=tuple(readings),
-        writes=tuple(write(node, each.evaluated, execution_time) for each in found),
+        writes=_with_gaps(
+            services, key, [write(node, each.evaluated, execution_time) for each in found]
+        ),
         turns=found,
         traces=turn_traces(
             services, binding, node, entries, list(zip(found, readings, strict=True))
         ),
+    )
+
+
+def _with_gaps(services: Services, key: VersionKey, writes: Sequence[Write]) -> tuple[Write, ...]:
+    """Writes of which those of a history know whether there may be keys without an open row.
+
+    What an earlier definition of the model closed is there where its version was kept by an edit.
+    """
+    histories = any(isinstance(each, KeepHistory) for each in writes)
+    if not histories or key not in services.state.drifted([key]):
+        return tuple(writes)
+    return tuple(
+        replace(each, history=replace(each.history, once_closed_missing=True))
+        if isinstance(each, KeepHistory)
+        else each
+        for each in writes
     )
 
 

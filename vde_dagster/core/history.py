@@ -3,8 +3,8 @@
 A history has at most one *open* row per key, whose valid_to is NULL, and any number of closed ones.
 An evaluation compares the source with the open rows alone. It returns the open rows as they are
 now, those that it opened, and those that it closed; rows that were closed before are never written
-again. Of these only the time at which each key was closed last is read, and only where keys can be
-closed without a successor.
+again. Of these only the time at which each key was closed last is read, and only where keys may be
+closed without a successor: where the source's deletes close rows, or once did.
 
 One statement says all of it, so that the rows of an evaluation are computed in one pass: source,
 open and closed rows are put below each other, and brought together by a window over the key. That
@@ -65,7 +65,8 @@ class History:
     column with the time of a row's last change; by time it is needed. ``compared`` are the columns
     whose change makes a new row, ``*`` for all but those of the key; empty where ``updated_at``
     tells of changes. ``from_epoch`` is whether the rows of the first load are valid from
-    1970-01-01, ``closes_missing`` whether keys that the source lacks are closed. ``valid_from`` and
+    1970-01-01, ``closes_missing`` whether keys that the source lacks are closed, and
+    ``once_closed_missing`` whether an earlier definition may have closed some. ``valid_from`` and
     ``valid_to`` are the columns that are added, with their types in the table.
     """
 
@@ -76,12 +77,18 @@ class History:
     closes_missing: bool
     valid_from: Column
     valid_to: Column
+    once_closed_missing: bool = False
 
     def __post_init__(self) -> None:
         if not self.key:
             raise ValueError("a history has a key")
         if self.updated_at is None and not self.compared:
             raise ValueError("a history tells changes by a time or by columns")
+
+    @property
+    def has_gaps(self) -> bool:
+        """Whether there may be keys all of whose rows are closed."""
+        return self.closes_missing or self.once_closed_missing
 
     def compared_among(self, columns: Iterable[str]) -> tuple[str, ...]:
         """The columns that are compared, where the query returns these."""
@@ -131,7 +138,7 @@ def written_rows(
 
     They are the open rows of after the evaluation, and those that it closed, with the query's
     columns in order, then valid_from and valid_to. ``sides.closed`` is read where
-    ``history.closes_missing`` and not ``is_first``. The same source a second time changes nothing.
+    ``history.has_gaps`` and not ``is_first``. The same source a second time changes nothing.
 
     Args:
         history: How the history is kept.
@@ -144,7 +151,7 @@ def written_rows(
         fail: The engine's function that fails with a text. It is called with `shared_key` of the
             first such key where the source has several rows of one key.
     """
-    closed = history.closes_missing and not is_first
+    closed = history.has_gaps and not is_first
     stacked = _stacked(history, columns, sides, closed=closed)
     now = timestamp_literal(execution_time)
     start = _start(history, now, is_first=is_first)
