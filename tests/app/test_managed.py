@@ -185,3 +185,38 @@ def test_the_lag_is_that_of_the_model(lag: str, fresh: bool) -> None:
     world.land((2, 20), until=24)
     world.clock.advance(timedelta(hours=1))
     assert freshness(world)[LIVE_NAME].is_stale is not fresh
+
+
+def test_what_reads_a_model_that_is_to_be_restated_waits_and_keeps_no_other_from_being_made() -> (
+    None
+):
+    parent, over = ModelName("mart", "a_parent"), ModelName("mart", "b_over")
+    texts = {
+        "a_parent": "MODEL (name mart.a_parent, kind FULL, cron '@daily'); "
+        "SELECT id AS id, amount AS amount FROM raw.events",
+        "a_view": "MODEL (name mart.a_view, kind VIEW); SELECT amount FROM mart.a_parent",
+        "b_over": "MODEL (name mart.b_over, kind MANAGED); "
+        "SELECT SUM(amount) AS amount FROM mart.a_view",
+        "live": LIVE,
+    }
+    world, graph = MemoryWorld(), graph_of(texts)
+    world.land((1, 10), until=24)
+    services = world.services()
+    build(services, graph)
+    world.land((2, 5), until=24)
+    evaluate(services, bound(services), parent, Interval(START, hour_of(24)))
+    lease = services.state.acquire_lease("test", holder="test", ttl=timedelta(minutes=1))
+    key = bound(services).key(parent)
+    services.state.outdate({key: (ALWAYS,)}, reason="restated", lease=lease)
+    world.clock.advance(timedelta(hours=2))
+
+    found = {each.name: (each, done) for each, done in refresh_managed(services, bound(services))}
+    waiting, done = found[over]
+    assert (waiting.is_stale, waiting.is_due, done) == (True, False, None)
+    assert waiting.waits_for == "mart.a_parent is to be evaluated first"
+    assert found[LIVE_NAME][1] is not None
+    assert world.rows("mart.live") == [(1, 10), (2, 5)]
+
+    build(services, graph)
+    assert [each.key.model for each in refreshed(world)] == [over]
+    assert world.rows("mart.b_over") == [(15,)]

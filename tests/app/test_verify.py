@@ -8,7 +8,17 @@ from typing import Any
 
 import pytest
 
-from tests.app.memory_world import PROJECT, START, MemoryWorld, bound, build, graph_of, hour_of
+from tests.app.memory_world import (
+    PROJECT,
+    START,
+    Fuse,
+    MemoryWorld,
+    PowerCut,
+    bound,
+    build,
+    graph_of,
+    hour_of,
+)
 from vde_dagster.app.evaluate import evaluate
 from vde_dagster.app.verify import Verified, verify
 from vde_dagster.core.intervals import Interval
@@ -31,6 +41,7 @@ MODEL (name mart.raw_daily, kind INCREMENTAL_BY_TIME_RANGE (time_column at), cro
 SELECT id AS id, at AS at, amount AS amount FROM raw.events WHERE at BETWEEN @start_dt AND @end_dt
 """
 RAW_NAME = ModelName("mart", "raw_daily")
+DAY = Interval(START, hour_of(24))
 
 
 @pytest.fixture
@@ -103,11 +114,38 @@ def test_a_table_that_is_gone_is_told(world: MemoryWorld) -> None:
     assert (found.holds, found.missing_table) == (False, True)
 
 
-def test_what_somebody_publishes_meanwhile_does_not_matter(world: MemoryWorld) -> None:
-    """A table is read at the Iceberg snapshot at which the ledger is true."""
-    key = bound(world.services()).key(TOTALS)
-    world.catalog.append(key.table, [(9, 9)])
+def test_what_others_write_is_told_beside_the_rows_that_are_as_booked(world: MemoryWorld) -> None:
+    """A table is read at the Iceberg snapshot at which the ledger is true; readers see another."""
+    services = world.services()
+    key = bound(services).key(TOTALS)
+    booked = services.state.heads([key])[key]
+    found = world.catalog.append(key.table, [(9, 9)])
+    told = verified(world)
+    assert [str(name) for name, each in told.items() if not each.holds] == ["mart.totals"]
+    assert (told[TOTALS].rows, told[TOTALS].mismatches) == (1, ())
+    for words in (str(found), f"rollback_to_snapshot('{key.table}', {booked})"):
+        assert words in told[TOTALS].foreign_write
+
+
+def test_a_compaction_is_no_write_of_others(world: MemoryWorld) -> None:
+    world.catalog.compact(bound(world.services()).key(TOTALS).table)
     assert verified(world, TOTALS)[TOTALS].holds
+
+
+def test_what_is_published_and_not_booked_yet_is_no_write_of_others(world: MemoryWorld) -> None:
+    build(world.services(), graph_of({**PROJECT, "raw_daily": RAW_DAILY}))
+    world.land((3, 60), until=48)
+    fuse = Fuse()
+    evaluate(world.services(fuse), bound(world.services()), RAW_NAME, DAY)
+    world.land((4, 60), until=48)
+    cut = Fuse(cut_at=fuse.names.index("publish") + 1, after=True)
+    with pytest.raises(PowerCut):
+        evaluate(world.services(cut), bound(world.services()), RAW_NAME, DAY)
+    key = bound(world.services()).key(RAW_NAME)
+    table = world.catalog.table(key.table)
+    assert table is not None
+    assert table.iceberg_snapshot_id != world.state.heads([key])[key]
+    assert verified(world, RAW_NAME)[RAW_NAME].holds
 
 
 class Racing:
@@ -130,13 +168,12 @@ class Racing:
 
 
 def test_what_somebody_books_while_it_is_looked_up_is_no_false_alarm(world: MemoryWorld) -> None:
-    first = Interval(START, hour_of(24))
     world.land((2, 50), until=48)
     graph = graph_of({**PROJECT, "raw_daily": RAW_DAILY})
     build(world.services(), graph)
     world.land((3, 60), until=48)
     services = world.services()
-    racing: Any = Racing(world, RAW_NAME, first)
+    racing: Any = Racing(world, RAW_NAME, DAY)
     found = list(verify(replace(services, state=racing), bound(services), [RAW_NAME]))
     assert [(each.holds, each.rows) for each in found] == [(True, 6)]
     assert racing.is_done
@@ -150,5 +187,5 @@ def test_each_model_is_compared_with_what_is_booked_when_its_turn_comes(
     found = verify(services, bound(services), [DAILY, RAW_NAME])
     assert next(found).key.model == DAILY
     world.land((3, 60), until=48)
-    evaluate(services, bound(services), RAW_NAME, Interval(START, hour_of(24)))
+    evaluate(services, bound(services), RAW_NAME, DAY)
     assert [(each.holds, each.rows) for each in found] == [(True, 5)]

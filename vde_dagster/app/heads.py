@@ -44,6 +44,30 @@ def readable(services: Services, key: VersionKey, booked: int | None) -> int | N
     return found if _is_compacted(services, key, found, booked) else booked
 
 
+def foreign_write(services: Services, key: VersionKey, booked: int | None) -> str:
+    """What to say where readers see other rows of a version than were booked; empty where not.
+
+    What a unit of work has published and not booked yet is its own, and no write of others.
+
+    Args:
+        services: The ports.
+        key: The version.
+        booked: The Iceberg snapshot that was booked last, a moment ago.
+    """
+    while True:
+        table = services.catalog.table(key.table)
+        found = table.iceberg_snapshot_id if table is not None else None
+        if found == booked or _is_compacted(services, key, found, booked):
+            return ""
+        published = [work.publication for work in services.state.open_work(key)]
+        if any(each is not None and each.iceberg_snapshot_id == found for each in published):
+            return ""
+        now = services.state.heads([key]).get(key)
+        if now == booked:
+            return _told(services, key, found, booked)
+        booked = now
+
+
 def _is_compacted(
     services: Services, key: VersionKey, found: int | None, booked: int | None
 ) -> bool:

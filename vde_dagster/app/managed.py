@@ -7,14 +7,14 @@ inputs changed since. Looking reads the state and the catalog's metadata, and st
 from __future__ import annotations
 
 from collections.abc import Collection, Iterator, Mapping
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from datetime import datetime
 
 from vde_dagster.app.binding import Binding
 from vde_dagster.app.evaluate import evaluate
 from vde_dagster.app.evaluated import Evaluated
 from vde_dagster.app.planning import may_write
-from vde_dagster.app.reading import booked_of, pin
+from vde_dagster.app.reading import booked_of, gaps_of, pin
 from vde_dagster.app.services import Services
 from vde_dagster.core.graph import Node
 from vde_dagster.core.intervals import format_instant
@@ -34,7 +34,8 @@ class Freshness:
     """Whether a MANAGED table is to be made anew, and why, for people.
 
     ``changed`` are the models and sources that it reads and that have other rows since. ``token``
-    stands for the last result and for these rows: it is another one once either changes.
+    stands for the last result and for these rows: it is another one once either changes. A stale
+    table may wait for what it reads: ``waits_for`` says for what, and is empty where it does not.
     """
 
     name: ModelName
@@ -42,6 +43,12 @@ class Freshness:
     reason: str
     token: str = ""
     changed: tuple[ModelName, ...] = ()
+    waits_for: str = ""
+
+    @property
+    def is_due(self) -> bool:
+        """Whether it is to be made anew, and can be."""
+        return self.is_stale and not self.waits_for
 
 
 def managed_tables(services: Services, binding: Binding) -> tuple[Freshness, ...]:
@@ -64,7 +71,8 @@ def refresh_managed(
 ) -> Iterator[tuple[Freshness, Evaluated | None]]:
     """Make stale MANAGED tables anew, parents first: one that is read by another may make it stale.
 
-    Each is told when it is done; None where there was nothing to do.
+    Each is told when it is done; None where there was nothing to do, or where it waits for a model
+    that is to be evaluated first, which keeps no other one from being made.
 
     Raises:
         Conflict: Another process writes one of them right now.
@@ -73,10 +81,19 @@ def refresh_managed(
     """
     for name in [each.name for each in managed_tables(services, binding)]:
         (found,) = (each for each in managed_tables(services, binding) if each.name == name)
-        yield found, evaluate(services, binding, name, ALWAYS) if found.is_stale else None
+        yield found, evaluate(services, binding, name, ALWAYS) if found.is_due else None
 
 
 def _freshness(services: Services, binding: Binding, node: Node, entry: LedgerEntry) -> Freshness:
+    found = _staleness(services, binding, node, entry)
+    if not found.is_stale:
+        return found
+    ranges = reads_of(binding.graph, node.name).ranges(Moments.between(ALWAYS, ALWAYS))
+    gaps = gaps_of(binding, ranges, booked_of(services, binding, ranges), ALWAYS.end)
+    return replace(found, waits_for="; ".join(gaps))
+
+
+def _staleness(services: Services, binding: Binding, node: Node, entry: LedgerEntry) -> Freshness:
     work_id = entry.work_id
     work = services.state.work(work_id)
     if work is None or work.finished_at is None:

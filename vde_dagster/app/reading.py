@@ -214,14 +214,21 @@ def _pinned(
     """
     booked = booked or booked_of(services, binding, ranges)
     held = {name: each for name, each in booked.held.items() if name in ranges}
-    gaps = [
-        gap
-        for name, entries in sorted(held.items())
-        if (gap := _gap(binding.graph[name], ranges[name], entries, interval.end))
-    ]
+    gaps = gaps_of(binding, ranges, booked, interval.end)
     _refuse(services, binding, node, interval, ranges=ranges, gaps=gaps)
     known = {**source_pins, **booked.heads}
     return _Inputs(tables=pin(services, binding, ranges, known), held=held)
+
+
+def gaps_of(
+    binding: Binding, ranges: Mapping[ModelName, InputRange], booked: Booked, until: datetime
+) -> list[str]:
+    """What models lack of what is read of them for a time up to ``until``, for people."""
+    return [
+        gap
+        for name, entries in sorted(booked.held.items())
+        if name in ranges and (gap := _gap(binding.graph[name], ranges[name], entries, until))
+    ]
 
 
 def booked_of(services: Services, binding: Binding, names: Iterable[ModelName]) -> Booked:

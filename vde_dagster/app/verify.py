@@ -11,7 +11,7 @@ from dataclasses import dataclass
 
 from vde_dagster import kinds
 from vde_dagster.app.binding import Binding
-from vde_dagster.app.heads import readable
+from vde_dagster.app.heads import foreign_write, readable
 from vde_dagster.app.reading import ledger_with_heads
 from vde_dagster.app.services import Services
 from vde_dagster.core.dsha import RowSum
@@ -35,7 +35,8 @@ from vde_dagster.ports.engine import Sought
 class Verified:
     """What was found of one version. ``rows`` counts the rows that were looked at.
 
-    ``unknown`` are entries whose D-SHA this release cannot compute; they were not compared.
+    ``unknown`` are entries whose D-SHA this release cannot compute; they were not compared. Where
+    somebody else wrote to the table since it was booked, ``foreign_write`` says so, with advice.
     """
 
     key: VersionKey
@@ -44,11 +45,12 @@ class Verified:
     mismatches: tuple[Mismatch, ...]
     unknown: tuple[LedgerEntry, ...] = ()
     missing_table: bool = False
+    foreign_write: str = ""
 
     @property
     def holds(self) -> bool:
-        """Whether everything that could be compared is as it was recorded."""
-        return not self.mismatches and not self.missing_table
+        """Whether everything that could be compared is as it was recorded, and readers see it."""
+        return not (self.mismatches or self.missing_table or self.foreign_write)
 
 
 def verify(
@@ -57,7 +59,8 @@ def verify(
     """Compare the tables of models with the ledger, one after the other.
 
     Each is compared with what is booked when its turn comes, and read at the Iceberg snapshot at
-    which that is true, so that somebody may write meanwhile. Models that store no rows, or hold
+    which that is true, so that units of work may publish meanwhile. That others wrote is told
+    besides, since readers see that. Models that store no rows, or hold
     nothing yet, are passed over.
 
     Args:
@@ -76,7 +79,7 @@ def verify(
         ledger, heads = ledger_with_heads(services.state, [key])
         entries = ledger.get(key, ())
         if entries:
-            yield _verified(services, node, key, entries, readable(services, key, heads.get(key)))
+            yield _verified(services, node, key, entries, heads.get(key))
 
 
 def _verified(
@@ -84,13 +87,14 @@ def _verified(
     node: Node,
     key: VersionKey,
     entries: tuple[LedgerEntry, ...],
-    snapshot: int | None,
+    booked: int | None,
 ) -> Verified:
     if services.catalog.table(key.table) is None:
         return Verified(key=key, rows=0, entries=len(entries), mismatches=(), missing_table=True)
     known, unknown = portions(entries)
     if kinds.of(node.model).is_sequential:
         known = as_one(known)
+    told, snapshot = foreign_write(services, key, booked), readable(services, key, booked)
     rows = 0
     mismatches: list[Mismatch] = []
     for portion in known:
@@ -103,6 +107,7 @@ def _verified(
         entries=len(entries),
         mismatches=tuple(mismatches),
         unknown=unknown,
+        foreign_write=told,
     )
 
 

@@ -9,6 +9,7 @@ import click
 
 from vde_dagster.cli import options
 from vde_dagster.cli.printing import print_json
+from vde_dagster.cli.spelling import vde
 from vde_dagster.core.errors import Refused
 
 if TYPE_CHECKING:
@@ -25,7 +26,8 @@ if TYPE_CHECKING:
 def command(*, explain: bool, environment: str, output: str, folder: Path) -> None:
     """Make every MANAGED table anew whose target lag is over and whose inputs changed since.
 
-    What is fresh is found from the state and from Iceberg metadata: no Spark is started for it.
+    What is fresh is found from the state and from Iceberg metadata: no Spark is started for it. A
+    table that reads what is to be evaluated first is left as it is, with what to run.
     """
     from vde_dagster.app.binding import bind_environment
     from vde_dagster.app.managed import managed_tables, refresh_managed
@@ -40,16 +42,21 @@ def command(*, explain: bool, environment: str, output: str, folder: Path) -> No
     for found, made in looked if explain else refresh_managed(services, binding):
         facts.append(_facts(found, made))
         if output == "text":
-            click.echo(_line(found, made))
+            click.echo(_line(found, made, environment))
     if output == "json":
         print_json({"environment": environment, "explain": explain, "tables": facts})
     elif not facts:
         click.echo(f"{environment} has no MANAGED table that was made.")
 
 
-def _line(found: Freshness, made: Evaluated | None) -> str:
+def _line(found: Freshness, made: Evaluated | None, environment: str) -> str:
     if made is not None:
         return f"{found.name}: made anew, {made.rows:,} rows, since {found.reason}"
+    if found.waits_for:
+        return (
+            f"{found.name} is not fresh, since {found.reason}, and stays as it is: "
+            f"{found.waits_for}. Run `{vde('plan', environment)}`, apply it, and refresh again."
+        )
     state = "would be made anew, since" if found.is_stale else "is fresh:"
     return f"{found.name} {state} {found.reason}"
 
@@ -60,6 +67,7 @@ def _facts(found: Freshness, made: Evaluated | None) -> dict[str, object]:
         "stale": found.is_stale,
         "reason": found.reason,
         "changed": [str(each) for each in found.changed],
+        "waits_for": found.waits_for or None,
         "rows": made.rows if made is not None else None,
         "work_id": made.work_id if made is not None else None,
     }

@@ -34,7 +34,8 @@ def command(
     """Compute the D-SHAs of an environment's tables from storage again, and compare them.
 
     Without MODEL, of all models that store rows. Rows that are others than those that were
-    recorded are told by interval, and the exit code is 1. D-SHAs detect change; they are no
+    recorded are told by interval, as is a table that somebody else wrote to since, and the exit
+    code is 1. D-SHAs detect change; they are no
     evidence against somebody who tampers with data on purpose.
     """
     from vde_dagster.app.binding import bind_environment
@@ -51,7 +52,7 @@ def command(
     for each in verify(project.services, binding, names):
         found.append(each)
         if output == "text":
-            _print(each)
+            _print(each, environment)
     if output == "json":
         holds = all(each.holds for each in found)
         facts = [_facts(each) for each in found]
@@ -69,16 +70,23 @@ def _asked(binding: Binding, text: str, *, catalog: str) -> ModelName:
     return chosen(binding.graph, name, catalog=catalog, where=binding.environment).name
 
 
-def _print(found: Verified) -> None:
+def _print(found: Verified, environment: str) -> None:
     table = f"{found.key.model} ({found.key.version[:8]})"
     if found.missing_table:
         console().print(f"{table}: its table does not exist", style="red")
+        console().print(
+            "  Restore it, or write another `stamp` in the model, which gives it a new version."
+        )
     elif found.mismatches:
         console().print(f"{table}: not as recorded", style="red")
         for each in found.mismatches:
             console().print(f"  {each}")
+        again = vde("plan", environment, "--restate-model", str(found.key.model))
+        console().print(f"  Restore the table's files, or compute the rows again: `{again}`")
     else:
         console().print(f"{table}: {found.rows} rows as recorded")
+    if found.foreign_write:
+        console().print(f"  {found.foreign_write}", style="red")
     if found.unknown:
         count = len(found.unknown)
         console().print(f"  {count} intervals were hashed by an earlier release: not compared")
@@ -94,6 +102,7 @@ def _facts(found: Verified) -> dict[str, object]:
         "entries": found.entries,
         "entries_not_compared": len(found.unknown),
         "mismatches": _mismatches(found.mismatches),
+        "foreign_write": found.foreign_write or None,
     }
 
 

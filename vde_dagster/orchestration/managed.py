@@ -42,11 +42,11 @@ def build_managed_sensor(location: Location) -> dg.SensorDefinition | None:
         requests = [
             _request(location, binding.key(each.name), each)
             for each in found
-            if each.is_stale and each.name in location.specs
+            if each.is_due and each.name in location.specs
         ]
         if requests:
             return dg.SensorResult(run_requests=requests)
-        told = "; ".join(f"{each.name}: {each.reason}" for each in found)
+        told = "; ".join(f"{each.name}: {each.waits_for or each.reason}" for each in found)
         return dg.SkipReason(told or "no MANAGED table was made yet: a plan makes it")
 
     return managed

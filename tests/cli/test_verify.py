@@ -1,0 +1,192 @@
+"""`vde verify`: what is as it was recorded, what is not, and what to do about it."""
+
+from __future__ import annotations
+
+import json
+import re
+import uuid
+from datetime import timedelta
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+import pytest
+from click.testing import Result
+
+from tests.cli.calling import call, run_vde
+from tests.cli.promoted import promote
+from vde_dagster.app.binding import bind_environment
+from vde_dagster.app.world import VdeProject
+from vde_dagster.core.names import ModelName
+from vde_dagster.core.snapshot import VersionKey
+from vde_dagster.core.work import Intent, Publication
+
+if TYPE_CHECKING:
+    from pyiceberg.table import Table
+    from pyspark.sql import SparkSession
+
+DAYS = """MODEL (
+  name staging.days,
+  kind INCREMENTAL_BY_TIME_RANGE (time_column day),
+  cron '@daily', start '2024-01-01', end '2024-01-02'
+);
+SELECT day, number
+FROM VALUES (DATE '2024-01-01', 1), (DATE '2024-01-01', 2), (DATE '2024-01-02', 3) AS t(day, number)
+WHERE day BETWEEN @start_date AND @end_date
+"""
+DAYS_NAME = ModelName("staging", "days")
+
+
+@pytest.fixture
+def days(tmp_path: Path) -> Path:
+    """A project of one model, whose catalog no other test has in the shared session."""
+    folder = tmp_path / "days"
+    (folder / "models").mkdir(parents=True)
+    catalog = f"lake_{uuid.uuid4().hex[:8]}"
+    (folder / "vde.yaml").write_text(f"name: days\ncatalog: {{name: {catalog}}}\n")
+    (folder / "models" / "days.sql").write_text(DAYS)
+    return folder
+
+
+def verify(folder: Path, *arguments: str) -> Result:
+    return call("verify", *arguments, "--project", folder)
+
+
+def facts(folder: Path) -> dict[str, Any]:
+    found: dict[str, Any] = json.loads(verify(folder, "--format", "json").stdout)
+    return found
+
+
+def key_of(folder: Path) -> VersionKey:
+    binding = bind_environment(VdeProject.load(folder).services, "prod")
+    assert binding is not None
+    return binding.key(DAYS_NAME)
+
+
+def table_of(folder: Path) -> Table:
+    table = key_of(folder).table
+    return VdeProject.load(folder).iceberg_catalog().load_table((table.namespace, table.name))
+
+
+def remove(folder: Path, number: int) -> int:
+    """Take a row out of the table without asking anybody; the Iceberg snapshot after that."""
+    table = table_of(folder)
+    table.delete(f"number = {number}")
+    head = table.refresh().current_snapshot()
+    assert head is not None
+    return head.snapshot_id
+
+
+def book(folder: Path, snapshot: int) -> None:
+    """Let the state say that the table is as it was recorded at this Iceberg snapshot."""
+    services, key = VdeProject.load(folder).services, key_of(folder)
+    lease = services.state.acquire_lease("test", holder="test", ttl=timedelta(minutes=1))
+    intent = Intent(
+        work_id=services.ids.new(),
+        key=key,
+        environment="prod",
+        intervals=(),
+        inputs={},
+        base=services.state.heads([key])[key],
+        execution_time=services.clock.now(),
+    )
+    services.state.record_intent(intent, lease=lease)
+    publication = Publication(iceberg_snapshot_id=snapshot, changes=(), columns=())
+    services.state.record_staged(intent.work_id, publication, lease=lease)
+    services.state.finalize(intent.work_id, lease=lease)
+    services.state.release_lease(lease)
+
+
+@pytest.mark.spark
+def test_rows_that_are_gone_are_found_and_the_advice_brings_them_back(
+    spark: SparkSession, days: Path
+) -> None:
+    done = call("plan", "prod", "--auto-apply", "--project", days)
+    assert done.exit_code == 0, done.stderr
+    version = key_of(days).version
+    done = verify(days)
+    assert (done.exit_code, done.stderr) == (0, "")
+    assert done.stdout == f"staging.days ({version[:8]}): 3 rows as recorded\n"
+
+    # A commit of somebody else: what was recorded is still there, and readers see other rows.
+    remove(days, 1)
+    done = verify(days)
+    assert done.exit_code == 1
+    assert "somebody else wrote to it" in done.stdout
+    advised = re.search(r"`(CALL .*?)`", " ".join(done.stdout.split()))
+    assert advised is not None, done.stdout
+    VdeProject.load(days).open_spark()
+    spark.sql(advised[1])
+    assert verify(days).exit_code == 0
+
+    # The rows that were recorded are not there: the interval is told, and the whole is exact.
+    book(days, remove(days, 2))
+    done = verify(days, "staging.days")
+    assert done.exit_code == 1
+    assert f"staging.days ({version[:8]}): not as recorded" in done.stdout
+    assert "[2024-01-01, 2024-01-02) has 1 rows, 2 were recorded" in done.stdout
+    assert "[2024-01-02" not in done.stdout
+    assert "vde plan prod --restate-model staging.days" in " ".join(done.stdout.split())
+    found = facts(days)
+    assert (found["environment"], found["holds"]) == ("prod", False)
+    assert found["models"] == [
+        {
+            "model": "staging.days",
+            "version": version,
+            "holds": False,
+            "table_exists": True,
+            "rows": 2,
+            "entries": 2,
+            "entries_not_compared": 0,
+            "mismatches": [
+                {
+                    "start": "2024-01-01T00:00:00+00:00",
+                    "end": "2024-01-02T00:00:00+00:00",
+                    "rows_recorded": 2,
+                    "rows_found": 1,
+                }
+            ],
+            "foreign_write": None,
+        }
+    ]
+    options = ("--restate-model", "staging.days", "--auto-apply")
+    done = call("plan", "prod", *options, "--project", days)
+    assert done.exit_code == 0, done.stderr
+    assert verify(days).exit_code == 0
+
+
+def test_a_table_that_is_gone_is_told_with_what_to_do(project: Path) -> None:
+    """The ledger says what every version holds, and there are no tables at all."""
+    promote(project, held=True)
+    done = verify(project)
+    assert done.exit_code == 1
+    gone = [line for line in done.stdout.splitlines() if "its table does not exist" in line]
+    assert "mart.revenue" in " ".join(gone)
+    assert "stamp" in done.stdout
+    (first, *_) = facts(project)["models"]
+    assert (first["holds"], first["table_exists"], first["rows"]) == (False, False, 0)
+
+
+def test_where_nothing_is_held_nothing_is_started(project: Path, no_java: dict[str, str]) -> None:
+    promote(project)
+    done = run_vde("verify", "--project", str(project), **no_java)
+    assert (done.returncode, done.stdout) == (0, "")
+    assert "Nothing that stores rows holds any yet. `vde plan prod` fills it." in done.stderr
+    assert facts(project) == {"version": 1, "environment": "prod", "holds": True, "models": []}
+
+
+@pytest.mark.parametrize(
+    "arguments, told",
+    [
+        (("--env", "dev"), "There is no environment dev yet; `vde plan` makes it."),
+        (("mart.revenu",), "prod has no model mart.revenu. Did you mean mart.revenue?"),
+        (("a.b.c.d",), "'a.b.c.d' is no name of a model"),
+    ],
+)
+def test_what_does_not_exist_is_refused(
+    project: Path, arguments: tuple[str, ...], told: str
+) -> None:
+    promote(project)
+    done = verify(project, *arguments)
+    assert (done.exit_code, done.stdout) == (1, "")
+    assert told in done.stderr
+    assert "Traceback" not in done.stderr
