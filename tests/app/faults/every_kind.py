@@ -33,7 +33,7 @@ KINDS: Final = {
         _OF_THE_INTERVAL,
     ),
     "history": (
-        "SCD_TYPE_2_BY_TIME (unique_key bucket, updated_at_name at)",
+        "SCD_TYPE_2_BY_TIME (unique_key bucket, updated_at_name at, disable_restatement false)",
         "",
         f"{_BY_ID}, at AS at",
         _OF_THE_INTERVAL,
@@ -41,32 +41,52 @@ KINDS: Final = {
     "full": ("FULL", "", _EVENTS, "WHERE at <= @end_dt"),
 }
 
+WITHOUT_DAYS: Final = {
+    "managed": ("MANAGED", "", _EVENTS, ""),
+    "view": ("VIEW", "", _EVENTS, ""),
+    "seed": (
+        "SEED (path 'seed.csv')",
+        ", columns (id bigint, at timestamp, amount bigint)",
+        _EVENTS,
+        "",
+    ),
+}
+"""Kinds that have no intervals, and hold what there is when they are made."""
 
-def model(kind: str, name: str = "", *, copies: int = 1, more: str = "") -> str:
+
+def model(
+    kind: str, name: str = "", *, copies: int = 1, more: str = "", source: str = "raw.events"
+) -> str:
     """A MODEL of a kind.
 
     Args:
-        kind: One of `KINDS`.
+        kind: One of `KINDS` or `WITHOUT_DAYS`.
         name: Its name in the schema ``kept``; the kind's own where none is given.
         copies: How often the event of the amount `COPIED` is read; more than once only in Spark.
         more: More properties.
+        source: What it reads; a SEED has a file instead.
     """
-    written, properties, columns, where = KINDS[kind]
+    written, properties, columns, where = (KINDS | WITHOUT_DAYS)[kind]
+    cron = ", cron '@daily'" if kind in KINDS else ""
+    head = f"MODEL (name kept.{name or kind}, kind {written}{cron}{properties}{more});"
+    if kind == "seed":
+        return head
     copied = ""
     if copies > 1:
         numbers = f"EXPLODE(SEQUENCE(1, IF(amount = {COPIED}, {copies}, 1)))"
         copied = f"LATERAL VIEW {numbers} numbers AS copy"
     query = (
-        f"SELECT {columns.replace('COPY', 'copy' if copied else '1')} FROM raw.events "
+        f"SELECT {columns.replace('COPY', 'copy' if copied else '1')} FROM {source} "
         f"{copied} {where}"
     )
-    head = f"name kept.{name or kind}, kind {written}, cron '@daily'{properties}{more}"
-    return f"MODEL ({head});\n{query}"
+    return f"{head}\n{query}"
 
 
 def rows_after_all_days(kind: str, copies: int = 1) -> str:
     """DuckDB's query of what a model holds after all days; ``events`` has ``day``, too."""
-    columns = KINDS[kind][2].replace("at AS at", '"at"').replace(", at,", ', "at",')  # a keyword
+    columns = (
+        (KINDS | WITHOUT_DAYS)[kind][2].replace("at AS at", '"at"').replace(", at,", ', "at",')
+    )  # a keyword
     copied = f"SELECT *, unnest(range(IF(amount = {COPIED}, {copies}, 1))) + 1 AS copy FROM events"
     every = f"SELECT {columns.replace('COPY', 'copy')}, day FROM ({copied})"
     if kind == "history":

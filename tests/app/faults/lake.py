@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import time
+import uuid
 from collections import Counter
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
@@ -30,10 +31,11 @@ if TYPE_CHECKING:
 
 START: Final = datetime(2024, 1, 1, tzinfo=UTC)
 DAYS: Final = tuple(
-    Interval(START + timedelta(days=day), START + timedelta(days=day + 1)) for day in range(2)
+    Interval(START + timedelta(days=day), START + timedelta(days=day + 1)) for day in range(3)
 )
 EVENTS: Final = ((1, 1, 10), (2, 2, 20), (3, 3, 5), (4, 25, COPIED), (5, 26, 9))
-"""The id of each event, the hour in which it happened, and its amount."""
+"""Of two days: the id of each event, the hour in which it happened, and its amount."""
+OF_THE_FIRST_DAY: Final = EVENTS[:3]
 OF_A_THIRD_DAY: Final = ((6, 49, 3), (7, 50, 4))
 SCHEMA: Final = pa.schema(
     [("id", pa.int64()), ("at", pa.timestamp("us", "UTC")), ("amount", pa.int64())]
@@ -41,6 +43,8 @@ SCHEMA: Final = pa.schema(
 
 CONFIGURATION: Final = """\
 name: faults
+catalog:
+  name: {catalog}
 defaults:
   start: 2024-01-01
 clock:
@@ -56,19 +60,22 @@ SOURCES: Final = """\
   columns: {id: bigint, at: timestamp, amount: bigint}
 """
 
+Events = Sequence[tuple[int, int, int]]
+
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Kept:
-    """A model of the project: its kind, and how often it reads the event that has copies."""
+    """A model of the project: its kind, how often it reads the event that has copies, and where."""
 
     kind: str
     copies: int = 1
     more: str = ""
+    source: str = "raw.events"
 
 
 @dataclass(frozen=True)
 class Lake:
-    """A project over two days of events that have landed."""
+    """A project over events that have landed, in a catalog that no other one has."""
 
     folder: Path
     models: Mapping[str, Kept]
@@ -76,26 +83,32 @@ class Lake:
 
     @classmethod
     def make(cls, folder: Path, models: Mapping[str, Kept]) -> Lake:
-        """Write the project's files and land its source."""
+        """Write the project's files and its source, which is empty."""
         (folder / "models").mkdir()
-        (folder / "vde.yaml").write_text(CONFIGURATION, encoding="utf-8")
+        configuration = CONFIGURATION.format(catalog=f"lake_{uuid.uuid4().hex[:8]}")
+        (folder / "vde.yaml").write_text(configuration, encoding="utf-8")
         (folder / "external_models.yaml").write_text(SOURCES, encoding="utf-8")
         lake = cls(folder, models)
         lake.write({name: each.more for name, each in models.items()})
         catalog = lake.project.iceberg_catalog()
         catalog.create_namespace("raw")
         catalog.create_table("raw.events", SCHEMA)
-        lake.land(EVENTS, until=DAYS[-1].end)
         return lake
 
     def write(self, more: Mapping[str, str]) -> None:
         """Write the models with these further properties."""
         for name, properties in more.items():
             kept = self.models[name]
-            text = model(kept.kind, name, copies=kept.copies, more=properties)
+            text = model(kept.kind, name, copies=kept.copies, more=properties, source=kept.source)
             (self.folder / "models" / f"{name}.sql").write_text(text, encoding="utf-8")
 
-    def land(self, events: Sequence[tuple[int, int, int]], *, until: datetime) -> None:
+    def write_seed(self, events: Events) -> None:
+        """Give the SEED's file these rows."""
+        lines = [f"{number},{_at(hour).isoformat()},{amount}" for number, hour, amount in events]
+        text = "\n".join(["id,at,amount", *lines, ""])
+        (self.folder / "models" / "seed.csv").write_text(text, encoding="utf-8")
+
+    def land(self, events: Events, *, until: datetime) -> None:
         """Events arrive; the source is complete up to a time."""
         self.landed.extend(events)
         with self.project.iceberg_catalog().load_table("raw.events").transaction() as change:
@@ -148,17 +161,21 @@ class Lake:
                     raise
                 time.sleep(0.1)
 
-    def assert_rows_are_exact(self, name: str) -> None:
-        """The table has the rows of all days, which DuckDB computes from the events by itself."""
+    def assert_rows_are_exact(self, name: str, events: Events = ()) -> None:
+        """The table has the rows of these events, or of all that have landed.
+
+        DuckDB computes them by itself.
+        """
         import duckdb
 
         found, kept = self.rows(name), self.models[name]
-        days = pa.array([hour // 24 for _, hour, _ in self.landed])
-        events = _table(self.landed).append_column("day", days)
+        counted = events or self.landed
+        days = pa.array([hour // 24 for _, hour, _ in counted])
+        table = _table(counted).append_column("day", days)
         with duckdb.connect(":memory:", config={"threads": 1}) as connection:
             connection.execute("SET TimeZone = 'UTC'")
             connection.register("found", found)
-            connection.register("events", events)
+            connection.register("events", table)
             expected = rows_after_all_days(kept.kind, kept.copies)
             connection.execute(f"CREATE TABLE expected AS {expected}")
             counts = connection.execute(
@@ -170,9 +187,10 @@ class Lake:
         assert (found.num_rows, *counts[1:]) == (counts[0], 0, 0), name
 
 
-def _table(events: Sequence[tuple[int, int, int]]) -> pa.Table:
-    rows = [
-        {"id": number, "at": START + timedelta(hours=hour), "amount": amount}
-        for number, hour, amount in events
-    ]
+def _table(events: Events) -> pa.Table:
+    rows = [{"id": number, "at": _at(hour), "amount": amount} for number, hour, amount in events]
     return pa.Table.from_pylist(rows, schema=SCHEMA)
+
+
+def _at(hour: int) -> datetime:
+    return START + timedelta(hours=hour)

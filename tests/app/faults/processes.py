@@ -8,8 +8,9 @@ import signal
 import subprocess
 import sys
 import time
-from collections.abc import Mapping
-from dataclasses import dataclass
+from collections.abc import Iterator
+from contextlib import contextmanager
+from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any, Final
 
@@ -26,11 +27,10 @@ class Driver:
     log: Path
 
     @classmethod
-    def start(cls, folder: Path, name: str, **job: object) -> Driver:
-        log = folder / f"{name}.log"
+    def start(cls, log: Path) -> Driver:
         with log.open("w", encoding="utf-8") as errors:
             process = subprocess.Popen(
-                [sys.executable, "-m", "tests.app.faults.driver", str(folder), json.dumps(job)],
+                [sys.executable, "-m", "tests.app.faults.driver"],
                 cwd=_ROOT,
                 stdin=subprocess.PIPE,
                 stdout=subprocess.PIPE,
@@ -39,6 +39,24 @@ class Driver:
                 start_new_session=True,
             )
         return cls(process, log)
+
+    def tell(self, do: str, folder: Path, **job: object) -> None:
+        """Give it a job of `tests.app.faults.driver`, and go on."""
+        assert self.process.stdin is not None
+        self.process.stdin.write(json.dumps({"do": do, "folder": str(folder), **job}) + "\n")
+        self.process.stdin.flush()
+
+    def answer(self) -> Any:
+        """What it says next; it ends at the latest with its job."""
+        assert self.process.stdout is not None
+        found = self.process.stdout.readline().strip()
+        assert found, self.said()
+        return json.loads(found)
+
+    def ask(self, do: str, folder: Path, **job: object) -> Any:
+        """Give it a job, and wait for what it says."""
+        self.tell(do, folder, **job)
+        return self.answer()
 
     def wait_until_killed(self) -> None:
         """Return when the process killed itself, and its JVM has gone with it."""
@@ -63,25 +81,9 @@ class Driver:
     def wake(self) -> None:
         os.killpg(self.process.pid, signal.SIGCONT)
 
-    def line(self) -> str:
-        """The next thing that the process says; it ends at the latest with its job."""
-        assert self.process.stdout is not None
-        found = self.process.stdout.readline().strip()
-        assert found, self.said()
-        return found
-
-    def tell(self, line: str) -> None:
-        assert self.process.stdin is not None
-        self.process.stdin.write(f"{line}\n")
-        self.process.stdin.flush()
-
-    def outcome(self) -> Mapping[str, Any]:
-        """What the process prints at its end."""
-        out, _ = self.process.communicate(timeout=_PATIENCE)
-        assert self.process.returncode == 0, self.said()
-        found = json.loads(out.splitlines()[-1])
-        assert isinstance(found, dict)
-        return found
+    @property
+    def lives(self) -> bool:
+        return self.process.poll() is None
 
     def end(self) -> None:
         """Leave nothing behind, whatever the test found."""
@@ -98,3 +100,31 @@ class Driver:
         except ProcessLookupError:
             return False
         return True
+
+
+@dataclass
+class Drivers:
+    """Drivers that several tests have one after the other: each starts Spark only once."""
+
+    folder: Path
+    idle: list[Driver] = field(default_factory=list)
+    started: int = 0
+
+    @contextmanager
+    def lent(self, count: int) -> Iterator[list[Driver]]:
+        """Some drivers; who still lives is lent again, unless the test has failed."""
+        while len(self.idle) < count:
+            self.started += 1
+            self.idle.append(Driver.start(self.folder / f"{self.started}.log"))
+        lent = [self.idle.pop() for _ in range(count)]
+        try:
+            yield lent
+        except BaseException:
+            for each in lent:
+                each.end()
+            raise
+        self.idle += [each for each in lent if each.lives]
+
+    def end(self) -> None:
+        for each in self.idle:
+            each.end()

@@ -1,58 +1,193 @@
-"""kill -9 at every point of an evaluation, and processes that sleep while others take over.
+"""Several processes at once: one dies, sleeps, writes what another one writes, or reads meanwhile.
 
 Real processes, real Spark, real Iceberg. Where a process does without Spark, it is this one.
 """
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping
-from contextlib import contextmanager
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
-from datetime import timedelta
 from pathlib import Path
-from typing import Any, Final
+from typing import Final
 
 import pytest
 
 from tests.app.faults.every_kind import KINDS
-from tests.app.faults.lake import DAYS, OF_A_THIRD_DAY, Kept, Lake
-from tests.app.faults.processes import Driver
+from tests.app.faults.lake import DAYS, EVENTS, OF_A_THIRD_DAY, OF_THE_FIRST_DAY, Kept, Lake
+from tests.app.faults.processes import Driver, Drivers
 
 pytestmark = pytest.mark.timeout(900)  # several JVMs, on a machine that may be busy
 
-MANY: Final = 700_000
-ONE_DAY: Final = 3
+
+@pytest.fixture(scope="module")
+def drivers(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Drivers]:
+    found = Drivers(tmp_path_factory.mktemp("drivers"))
+    yield found
+    found.end()
+
+
+def verified(lake: Lake, *without: str) -> dict[str, object]:
+    """What a run finds that has left nothing to do; some models have no rows of their own."""
+    return {"verified": {name: True for name in lake.models if name not in without}, "left": []}
+
+
+BY_INTERVAL: Final = ("time_range", "full")
+"""Kinds that may hold an interval and be asked for it again; the others refuse that."""
+
+
+def test_of_two_processes_that_write_the_same_and_different_days_none_loses_or_doubles_a_row(
+    drivers: Drivers, tmp_path: Path
+) -> None:
+    lake = Lake.make(tmp_path, {kind: Kept(kind=kind) for kind in KINDS})
+    lake.land(EVENTS, until=DAYS[1].end)
+    halves = tuple(KINDS)[::2], tuple(KINDS)[1::2]
+    with drivers.lent(2) as both:
+        for driver, own in zip(both, halves, strict=True):
+            driver.tell("begin", tmp_path, points=dict.fromkeys(own, "staged"), day=0)
+        for driver in both:
+            assert driver.answer() == "there"
+        for driver, others in zip(both, reversed(halves), strict=True):
+            driver.tell("compete", tmp_path, models=others, days=[0, 1])
+        # Each has staged the first day of what the other one wants now, and of which it waits.
+        for driver, others in zip(both, reversed(halves), strict=True):
+            assert driver.answer() == ["Conflict", "Conflict"] * len(others)
+        for driver, own, others in zip(both, halves, reversed(halves), strict=True):
+            assert driver.answer() == {
+                "own": dict.fromkeys(own, "done"),
+                "ended": [end for kind in others for end in (again(kind), "done")],
+            }
+        found = both[0].ask("converge", tmp_path)
+    assert found == verified(lake)
+    for kind in KINDS:
+        lake.assert_rows_are_exact(kind)
+        assert list(lake.publications(kind).values()) == [1, 1], "each day is published once"
+
+
+def again(kind: str) -> str:
+    return "reused" if kind in BY_INTERVAL else "Refused"
+
+
+def test_children_have_the_rows_that_their_parent_had_when_they_began(
+    drivers: Drivers, tmp_path: Path
+) -> None:
+    children = {kind: Kept(kind=kind, source="kept.parent") for kind in KINDS}
+    lake = Lake.make(tmp_path, {"parent": Kept(kind="time_range"), **children})
+    *first, late = OF_THE_FIRST_DAY
+    lake.land(first, until=DAYS[0].end)
+    halves = tuple(KINDS)[::2], tuple(KINDS)[1::2]
+    with drivers.lent(2) as both:
+        assert both[0].ask("hold", tmp_path, models=["parent"]) == "held"
+        for driver, own in zip(both, halves, strict=True):
+            assert driver.ask("begin", tmp_path, points=dict.fromkeys(own, "pinned"), day=0)
+        lake.land([late], until=DAYS[0].end)
+        assert both[0].ask("hold", tmp_path, models=["parent"]) == "held"
+        lake.assert_rows_are_exact("parent")
+        for driver in both:
+            driver.tell("go_on", tmp_path)
+        for driver, own in zip(both, halves, strict=True):
+            assert driver.answer() == dict.fromkeys(own, "done")
+        for kind in children:
+            lake.assert_rows_are_exact(kind, first)
+        found = both[1].ask("converge", tmp_path, restate=["kept.parent"])
+    assert found == verified(lake)
+    for name in lake.models:
+        lake.assert_rows_are_exact(name)
+
+
+BLOCKING: Final = ", audits (forall (criteria := (amount <> 9)))"
+WARNING: Final = BLOCKING.replace("forall", "forall_non_blocking")
+REFUSED: Final = (*KINDS, "managed", "seed")
+"""Every kind that is audited: a VIEW has no rows of its own, and shows those of another one."""
+OLD: Final = [3, 35]
+"""How many rows readers see of the first day, and the sum of their amounts."""
+NEW: Final = {
+    name: [3, 21] if name in ("unique_key", "by_partition") else [5, 51]
+    for name in (*REFUSED, "view", "warned")
+}
+"""The same of both days; rows of the second one may take the place of those of the first."""
+
+
+def test_readers_of_any_kind_see_the_old_rows_while_an_audit_fails_and_until_the_next_success(
+    drivers: Drivers, tmp_path: Path
+) -> None:
+    models = {kind: Kept(kind=kind, more=BLOCKING) for kind in REFUSED}
+    models["view"] = Kept(kind="view", source="kept.time_range")
+    models["warned"] = Kept(kind="unmanaged", more=WARNING)
+    lake = Lake.make(tmp_path, models)
+    lake.write_seed(OF_THE_FIRST_DAY)
+    lake.land(OF_THE_FIRST_DAY, until=DAYS[0].end)
+    with drivers.lent(2) as (run, reader):
+        reader.tell("start", tmp_path)
+        assert run.ask("apply", tmp_path) == sorted(models)
+        assert reader.answer() == "ready"
+        ledger = {name: lake.ledger(name) for name in models}
+        lake.write_seed(EVENTS)
+        assert run.ask("begin", tmp_path, points={"seed": "audited"}) == "there"
+        lake.land(EVENTS[len(OF_THE_FIRST_DAY) :], until=DAYS[1].end)
+        audited = dict.fromkeys([*KINDS, "managed", "warned"], "audited")
+        assert run.ask("begin", tmp_path, points=audited) == "there"
+        assert reader.ask("read", tmp_path) == dict.fromkeys(models, OLD)
+        ended = dict.fromkeys(REFUSED, "AuditFailed") | {"warned": "done"}
+        assert run.ask("go_on", tmp_path) == ended
+        lake.assert_rows_are_exact("warned")
+        assert reader.ask("read", tmp_path) == dict.fromkeys(models, OLD) | {
+            "warned": NEW["warned"]
+        }
+        for name in REFUSED:
+            assert lake.ledger(name) == ledger[name]
+        for name in (*KINDS, "managed"):
+            (kept,) = lake.refs(name) - {"main"}
+            assert lake.rows(name, kept).num_rows > 0, "what was refused can be looked at"
+        lake.write(dict.fromkeys(models, ""))
+        assert reader.ask("converge", tmp_path) == verified(lake, "view")
+        assert reader.ask("read", tmp_path) == NEW
+    for name in (*KINDS, "warned"):
+        lake.assert_rows_are_exact(name)
+        assert lake.refs(name) == {"main"}
+
+
+MANY: Final = 300_000
 NOT_RECORDED: Final = ("writing", "staged")
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Case:
-    """Which kind comes to which point, in a process that dies and in one that sleeps.
+    """Which kinds come to which point, in a process that dies and in one that sleeps.
 
     With a ``third_day`` all are evaluated once more after the sleeper woke.
     """
 
-    killed: Mapping[str, str]
-    asleep: Mapping[str, str]
+    killed: Mapping[str, Sequence[str]]
+    asleep: Mapping[str, Sequence[str]]
     third_day: bool = False
+
+    @property
+    def models(self) -> dict[str, Kept]:
+        """Each is named after who brings it to its point, the kind and the point."""
+        return {
+            f"{fate}_{kind}_{point}": Kept(kind=kind, copies=MANY if point == "writing" else 1)
+            for fate, points in (("killed", self.killed), ("asleep", self.asleep))
+            for point, kinds in points.items()
+            for kind in kinds
+        }
 
 
 MIXED: Final = Case(
     killed={
-        "staged": "time_range",
-        "recorded": "unique_key",
-        "published": "unmanaged",
-        "booked": "full",
-        "writing": "unmanaged",
+        "staged": ["by_partition"],
+        "recorded": ["unique_key"],
+        "published": ["time_range", "history"],
+        "booked": ["full"],
+        "writing": ["unmanaged"],
     },
-    asleep={"recorded": "by_partition", "published": "unmanaged", "writing": "time_range"},
+    asleep={"recorded": ["history"], "published": ["unmanaged"], "writing": ["time_range"]},
 )
 
 
 def of_one(kind: str) -> Case:
     return Case(
-        killed=dict.fromkeys(MIXED.killed, kind),
-        asleep=dict.fromkeys(("staged", *MIXED.asleep), kind),
+        killed={point: [kind] for point in MIXED.killed},
+        asleep={point: [kind] for point in ("staged", *MIXED.asleep)},
         third_day=True,
     )
 
@@ -63,42 +198,31 @@ CASES: Final = [
 ]
 
 
-@contextmanager
-def started(lake: Lake, fate: str, then: str, kinds: Mapping[str, str]) -> Iterator[Driver]:
-    parked = {f"{fate}_{point}": point for point in kinds if point != "writing"}
-    driver = Driver.start(lake.folder, fate, then=then, parked=parked, writing=f"{fate}_writing")
-    try:
-        yield driver
-    finally:
-        driver.end()
+def test_each_kind_is_killed_in_the_short_form_too() -> None:
+    assert {kind for kinds in MIXED.killed.values() for kind in kinds} == set(KINDS)
 
 
-def next_run(lake: Lake, name: str) -> Mapping[str, Any]:
-    driver = Driver.start(lake.folder, name, then="run")
-    try:
-        return driver.outcome()
-    finally:
-        driver.end()
+def fail(driver: Driver, lake: Lake, fate: str, then: str) -> None:
+    points = {name: point_of(name) for name in lake.models if name.startswith(fate)}
+    (writing,) = (name for name, point in points.items() if point == "writing")
+    del points[writing]
+    driver.tell("fail", lake.folder, then=then, points=points, writing=writing)
 
 
-def lake_of(folder: Path, case: Case) -> Lake:
-    models = {
-        f"{fate}_{point}": Kept(kind=kind, copies=MANY if point == "writing" else 1)
-        for fate, kinds in (("killed", case.killed), ("asleep", case.asleep))
-        for point, kind in kinds.items()
-    }
-    return Lake.make(folder, models)
+def point_of(name: str) -> str:
+    return name.rpartition("_")[2]
 
 
 @pytest.mark.parametrize("case", CASES)
 def test_whoever_dies_or_sleeps_anywhere_each_row_is_there_once_after_the_next_run(
-    case: Case, tmp_path: Path
+    case: Case, drivers: Drivers, tmp_path: Path
 ) -> None:
-    lake = lake_of(tmp_path, case)
-    with (
-        started(lake, "killed", "kill", case.killed) as killed,
-        started(lake, "asleep", "stop", case.asleep) as asleep,
-    ):
+    lake = Lake.make(tmp_path, case.models)
+    lake.land(EVENTS, until=DAYS[1].end)
+    with drivers.lent(3) as (asleep, killed, other):
+        fail(killed, lake, "killed", then="kill")
+        fail(asleep, lake, "asleep", then="stop")
+        other.tell("start", tmp_path)
         killed.wait_until_killed()
         asleep.wait_until_stopped()
         for name in lake.models:
@@ -106,45 +230,43 @@ def test_whoever_dies_or_sleeps_anywhere_each_row_is_there_once_after_the_next_r
             lake.recover(name)
             assert_recovered(lake, name)
         assert not lake.project.engine.started, "a recovery needs no JVM"
-        found = next_run(lake, "run")
-        assert found == {"verified": {f"kept.{name}": True for name in lake.models}, "left": []}
-        assert_exact(lake)
+        assert other.answer() == "ready"
+        assert other.ask("converge", tmp_path) == verified(lake)
+        assert_exact(lake, lake.models)
         before = {name: (lake.ledger(name), lake.publications(name)) for name in lake.models}
         asleep.wake()
-        woken = asleep.outcome()
-    assert woken == {
-        "ended": {f"asleep_{point}": "LeaseLost" for point in case.asleep},
-        "caught": True,
-    }
-    assert_exact(lake)
-    assert before == {name: (lake.ledger(name), lake.publications(name)) for name in lake.models}
-    if case.third_day:
-        lake.land(OF_A_THIRD_DAY, until=DAYS[-1].end + timedelta(days=1))
-        assert next_run(lake, "third") == found
-        assert_exact(lake)
-        assert all(lake.refs(name) == {"main"} for name in lake.models)
+        sleepers = [name for name in lake.models if name.startswith("asleep")]
+        assert asleep.answer() == {"ended": dict.fromkeys(sleepers, "LeaseLost"), "caught": True}
+        assert_exact(lake, sleepers)
+        after = {name: (lake.ledger(name), lake.publications(name)) for name in lake.models}
+        assert before == after
+        if case.third_day:
+            lake.land(OF_A_THIRD_DAY, until=DAYS[2].end)
+            assert other.ask("converge", tmp_path) == verified(lake)
+            assert_exact(lake, lake.models)
+            assert all(lake.refs(name) == {"main"} for name in lake.models)
 
 
 def assert_readers_see_one_day_or_two(lake: Lake, name: str) -> None:
-    if name.endswith(("published", "booked")):
+    if point_of(name) in ("published", "booked"):
         lake.assert_rows_are_exact(name)
     else:
         assert len(lake.ledger(name)) == 1
-        assert lake.rows(name).num_rows == ONE_DAY
+        lake.assert_rows_are_exact(name, OF_THE_FIRST_DAY)
 
 
 def assert_recovered(lake: Lake, name: str) -> None:
     """What was recorded as staged is published and booked, all else is as if it never was."""
     assert not lake.project.services.state.open_work(lake.key(name))
-    if name.endswith(NOT_RECORDED):
-        assert lake.rows(name).num_rows == ONE_DAY
+    if point_of(name) in NOT_RECORDED:
+        lake.assert_rows_are_exact(name, OF_THE_FIRST_DAY)
     else:
         lake.assert_rows_are_exact(name)
-    if not name.endswith("booked"):
+    if point_of(name) != "booked":
         assert lake.refs(name) == {"main"}
 
 
-def assert_exact(lake: Lake) -> None:
-    for name in lake.models:
+def assert_exact(lake: Lake, names: Iterable[str]) -> None:
+    for name in names:
         lake.assert_rows_are_exact(name)
         assert max(lake.publications(name).values()) == 1, f"{name} was published twice"
