@@ -71,28 +71,35 @@ class Branch:
         return self._table.sql("spark")
 
     @property
+    def _quoted(self) -> str:
+        return exp.to_identifier(self._name, quoted=True).sql("spark")
+
+    @property
     def target(self) -> exp.Table:
         """The branch as a table that statements may write."""
         return _child(self._table, f"branch_{self._name}")
 
     def open(self) -> None:
         """Begin an attempt: the branch stands at the base, whatever an earlier one left."""
-        quoted = exp.to_identifier(self._name, quoted=True).sql("spark")
         if self.staging.base is None:
             # A table without any snapshot refuses to replace a branch.
-            self.spark.sql(f"ALTER TABLE {self.table} DROP BRANCH IF EXISTS {quoted}")
-            self.spark.sql(f"ALTER TABLE {self.table} CREATE BRANCH {quoted}")
+            self.spark.sql(f"ALTER TABLE {self.table} DROP BRANCH IF EXISTS {self._quoted}")
+            self.spark.sql(f"ALTER TABLE {self.table} CREATE BRANCH {self._quoted}")
+            self._look()
         else:
-            self.spark.sql(
-                f"ALTER TABLE {self.table} CREATE OR REPLACE BRANCH {quoted} "
-                f"AS OF VERSION {self.staging.base:d}"
-            )
-        recorded = self._recorded()
-        self.head, self.held = recorded.snapshot_id, recorded.total
+            self.go_back(self.staging.base)
+
+    def go_back(self, snapshot_id: int) -> None:
+        """Put the branch on an earlier Iceberg snapshot; a change of metadata alone."""
+        self.spark.sql(
+            f"ALTER TABLE {self.table} CREATE OR REPLACE BRANCH {self._quoted} "
+            f"AS OF VERSION {snapshot_id:d}"
+        )
+        self._look()
 
     def clear(self) -> None:
         """Remove all rows; a commit of metadata alone."""
-        if self.head is not None:
+        if self.held:
             self.writer(self.rows().limit(0)).overwrite(F.lit(True))
             self.committed()
 
@@ -113,11 +120,9 @@ class Branch:
 
     def committed(self) -> Commit:
         """Move the head to what was written last; a write that changes nothing may commit none."""
-        recorded = self._recorded()
-        if recorded.snapshot_id == self.head:
-            return Commit()
-        self.head, self.held = recorded.snapshot_id, recorded.total
-        return Commit(added=recorded.added)
+        before = self.head
+        recorded = self._look()
+        return Commit(added=recorded.added) if self.head != before else Commit()
 
     def rows(self) -> DataFrame:
         """The rows that lie on the branch."""
@@ -156,10 +161,10 @@ class Branch:
         )
         return changes.drop(*_CHANGE_COLUMNS[1:])
 
-    def inserted_since(self, before: int | None) -> DataFrame:
+    def inserted_since(self, before: int) -> DataFrame:
         """The rows of the files that commits added after an Iceberg snapshot."""
-        if before is None:
-            return self.rows()
+        if before == self.head:
+            return self.rows().where(F.lit(False))
         changes = self.changes_since(before)
         inserted = F.concat(F.col(CHANGE_TYPE), F.lit("")) == INSERTED  # see `changes_since`
         return changes.where(inserted).drop(CHANGE_TYPE)
@@ -181,6 +186,12 @@ class Branch:
             yield exp.table_(full, quoted=True)
         finally:
             self.spark.catalog.dropTempView(full)
+
+    def _look(self) -> _Recorded:
+        """Find out where the branch is."""
+        recorded = self._recorded()
+        self.head, self.held = recorded.snapshot_id, recorded.total
+        return recorded
 
     def _recorded(self) -> _Recorded:
         metadata = self._load(self.staging.target.table).metadata

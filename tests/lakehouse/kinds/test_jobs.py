@@ -1,161 +1,364 @@
-"""No action is run twice: the Spark jobs of one evaluation, and the files that it opens, by kind.
+"""No action is run twice: the Spark jobs of one write, and the data files that it opens, by kind.
 
-One table has all numbers: `JOBS`. Adaptive execution makes each exchange of rows a job of its own,
-so a write whose rows are sorted into partitions has two, and so has a sum that is grouped.
+One table has all numbers: `CASES`. What a whole evaluation does, from the inputs that are pinned to
+what is booked, is in `tests/lakehouse/test_evaluation_work.py`.
 """
 
 from __future__ import annotations
 
 import uuid
-from collections.abc import Sequence
-from dataclasses import dataclass
+from collections.abc import Iterator, Sequence
+from dataclasses import dataclass, field, replace
 from datetime import timedelta
 from pathlib import Path
-from typing import Final
+from typing import TYPE_CHECKING, Final
 
+import pyarrow as pa
 import pytest
-from pyspark import Accumulator, SparkContext
-from pyspark.sql import functions as F  # noqa: N812 - the name that Spark's documentation uses
 from sqlglot import parse_one
 
-from tests.lakehouse.kinds.worlds import START, Values, World, Worlds, days, field, hours
+from tests.lakehouse.kinds.worlds import START, Values, World, Worlds, days, hours, worlds_on_spark
+from tests.lakehouse.kinds.worlds import field as by
+from tests.lakehouse.spark_work import Needed, SparkWork, Watch, counts_files
+from vde_dagster.core.audits.values import Audit, EachRow
+from vde_dagster.core.dsha import MURMUR3_128, XXHASH64X2, Column, RowSum
+from vde_dagster.core.history import History
 from vde_dagster.core.intervals import IntervalUnit
 from vde_dagster.core.model import PartitionField
+from vde_dagster.core.names import TableName
 from vde_dagster.core.work import (
     AppendRows,
     AppendToIntervals,
+    AsOf,
+    KeepHistory,
     MergeRows,
     OverwriteIntervals,
-    PythonRows,
+    Part,
     ReplacePartitions,
     ReplaceTable,
+    SqlRows,
+    Staged,
     TimeAxisSpec,
     Write,
 )
 
+if TYPE_CHECKING:
+    from pyspark.sql import SparkSession
+
+    from tests.conftest import SparkLake
+
+pytestmark = [pytest.mark.spark, counts_files]
+
 AXIS: Final = TimeAxisSpec(column="at", type="timestamp", unit=IntervalUnit.HOUR)
 TYPES: Final = {"id": "int", "at": "timestamp", "region": "string"}
-ROWS: Final[Sequence[Values]] = [
-    (number, START + timedelta(hours=number), f"r{number // 2}") for number in range(6)
-]
-SUMS: Final = 2
-"""The sum of rows that are read again: of each part of them, and of all.
+SCHEMA: Final = pa.schema(
+    [("id", pa.int32()), ("at", pa.timestamp("us", "UTC")), ("region", pa.string())]
+)
+AUDIT: Final = Audit(name="has_key", check=EachRow(fails=parse_one("id IS NULL", dialect="spark")))
+DAY: Final = days(0)
+BY_TIME: Final = History(
+    key=("id",),
+    updated_at="at",
+    compared=(),
+    from_epoch=True,
+    closes_missing=False,
+    valid_from=Column(name="valid_from", type="timestamp"),
+    valid_to=Column(name="valid_to", type="timestamp"),
+)
+BY_COLUMN: Final = replace(BY_TIME, updated_at=None, compared=("at",), closes_missing=True)
 
-Where one sum is sought of all rows that are written, it is taken on their way."""
+Rows = Sequence[Values]
+Load = tuple[Write, Rows]
+"""A write, and its rows."""
+
+
+def rows(**minutes: int) -> Rows:
+    """Six keys from r0 to r5, each in an hour of its own, two in a region; some came later."""
+    numbers = range(6)
+    late = [timedelta(minutes=minutes.get(f"r{number}", 0)) for number in numbers]
+    return tuple(
+        (number, START + timedelta(hours=number) + late[number], f"{number // 2}")
+        for number in numbers
+    )
+
+
+def in_hours(first: int, last: int) -> OverwriteIntervals:
+    return OverwriteIntervals(intervals=(hours(first, last),), axis=AXIS)
+
+
+def look(history: History, number: int) -> KeepHistory:
+    """A look at the source on one of the days after the start."""
+    return KeepHistory(
+        interval=days(number), history=history, execution_time=START + timedelta(days=number)
+    )
+
+
+def kept(history: History) -> tuple[Load, ...]:
+    """A history with a file of open rows, and one with the row that the second look closed."""
+    return ((look(history, 0), rows()), (look(history, 1), rows(r0=5)))
 
 
 @dataclass(frozen=True, kw_only=True)
 class Case:
-    """A write of the row of hour 1 to a table of six hours; how many jobs it takes.
+    """One write of the rows of a source, which lie in one file.
 
-    ``opens_all`` is whether the table's layout cannot tell which files the write concerns.
+    Args:
+        name: Kind and situation.
+        before: What was written to the table before.
+        by: The table's partitions.
+        folders: Those of the table's files, where it is made now: they are watched from the start.
+        rows: The rows of the source.
+        write: What is done.
+        needed: What that needs.
+        unchanged: Whether the table holds just what it would hold.
+        full: Whether `test_evaluation_work` has the same in the short gate.
     """
 
     name: str
-    write: Write
+    before: tuple[Load, ...] = ((ReplaceTable(interval=DAY), rows()),)
     by: tuple[PartitionField, ...] = ()
-    jobs: int
-    opens_all: bool = False
+    folders: tuple[str, ...] = ("",)
+    rows: Rows = rows()[1:2]
+    write: Write
+    needed: Needed
+    unchanged: bool = False
+    full: bool = False
 
 
-HOUR_1: Final = (hours(1, 2),)
-BY_HOUR, BY_REGION = field("at", "hours"), field("region")
-OVERWRITE: Final = OverwriteIntervals(intervals=HOUR_1, axis=AXIS)
-JOBS: Final = [
-    Case(name="FULL", write=ReplaceTable(interval=days(0)), jobs=1),
-    Case(name="TIME_RANGE, whole partitions", write=OVERWRITE, by=(BY_HOUR,), jobs=2),
-    # A row DELETE looks for its files, and writes them again; the new rows follow.
-    Case(name="TIME_RANGE, other", write=OVERWRITE, by=(BY_REGION,), jobs=2 + 2 + 2),
+FIRST: Final[tuple[Load, ...]] = ()
+HOUR, REGION, CLOSING = (by("at", "hours"),), (by("region"),), (by("valid_to", "years"),)
+REGION_0, REGIONS, OPEN = (
+    ("region=0",),
+    ("region=0", "region=1", "region=2"),
+    ("valid_to_year=null",),
+)
+BY_KEY: Final = MergeRows(interval=DAY, key=("id",))
+FILTER: Final = parse_one("target.region = '0'", dialect="spark")
+
+# Sorting rows into partitions takes two jobs, and so does what brings the rows of a key together.
+SORTED: Final = 2
+BY_KEYS: Final = 1
+
+CASES: Final = [
+    # The rows are written as they are computed, and their sum is taken on the way.
+    Case(name="FULL", write=ReplaceTable(interval=DAY), needed=Needed(jobs=1, source=1), full=True),
+    Case(
+        name="UNMANAGED", write=AppendRows(interval=DAY), needed=Needed(jobs=1, source=1), full=True
+    ),
+    Case(
+        name="TIME_RANGE, one hour that is a partition",
+        by=HOUR,
+        write=in_hours(1, 2),
+        needed=Needed(jobs=SORTED, source=1),
+    ),
+    # The sums of several hours are taken of the rows that were written, all at once.
+    Case(
+        name="TIME_RANGE, two hours",
+        by=HOUR,
+        rows=rows(),
+        write=in_hours(0, 2),
+        needed=Needed(jobs=SORTED, source=1, summed=2, audited=2),
+        full=True,
+    ),
+    Case(
+        name="TIME_RANGE, six hours: no job more",
+        by=HOUR,
+        rows=rows(),
+        write=in_hours(0, 6),
+        needed=Needed(jobs=SORTED, source=1, summed=6, audited=6),
+    ),
+    # A row DELETE looks for its rows in the one file that may have some, and writes the others of
+    # it again; the new rows follow.
+    Case(
+        name="TIME_RANGE, an hour inside of a partition",
+        by=REGION,
+        write=in_hours(1, 2),
+        needed=Needed(jobs=2 + SORTED + SORTED, source=1, own=2),
+    ),
+    # There is nothing to delete.
+    Case(
+        name="TIME_RANGE, an hour inside of a partition, first",
+        before=FIRST,
+        by=REGION,
+        folders=REGION_0,
+        write=in_hours(1, 2),
+        needed=Needed(jobs=SORTED, source=1),
+    ),
     Case(
         name="TIME_RANGE, late rows",
-        write=AppendToIntervals(intervals=HOUR_1, axis=AXIS),
-        by=(BY_HOUR,),
-        jobs=2,
+        by=HOUR,
+        write=AppendToIntervals(intervals=(hours(1, 2),), axis=AXIS),
+        needed=Needed(jobs=SORTED, source=1),
     ),
+    Case(
+        name="BY_PARTITION, first",
+        before=FIRST,
+        by=REGION,
+        folders=REGIONS,
+        rows=rows(),
+        write=ReplacePartitions(interval=DAY),
+        needed=Needed(jobs=SORTED, source=1, audited=3),
+        full=True,
+    ),
+    # The file that was replaced and the new one are read for the change of the sum, and once more
+    # by audits: what a commit did to a table is told by both.
     Case(
         name="BY_PARTITION",
-        write=ReplacePartitions(interval=days(0)),
-        by=(BY_REGION,),
-        jobs=2 + SUMS,
+        by=REGION,
+        write=ReplacePartitions(interval=DAY),
+        needed=Needed(jobs=SORTED, source=1, summed=2, audited=2),
     ),
-    Case(name="UNMANAGED", write=AppendRows(interval=days(0)), jobs=1),
-    # The new rows are computed, looked at for keys that they share and kept; the MERGE looks for
-    # the files of their keys, which are anywhere, and writes these again.
+    # No row is there that could match, so this is an append; none may share a key.
+    Case(
+        name="UNIQUE_KEY, first",
+        before=FIRST,
+        by=REGION,
+        folders=REGIONS,
+        rows=rows(),
+        write=BY_KEY,
+        needed=Needed(jobs=BY_KEYS + SORTED, source=1, audited=3),
+        full=True,
+    ),
+    # The new rows are computed once, without two of one key, and kept. MERGE looks for their keys
+    # in all files, and writes again the one that has some. For audits the keys are looked for.
     Case(
         name="UNIQUE_KEY",
-        write=MergeRows(interval=days(0), key=("id",)),
-        by=(BY_REGION,),
-        jobs=2 + 9 + SUMS,
-        opens_all=True,
+        by=REGION,
+        write=BY_KEY,
+        needed=Needed(jobs=BY_KEYS + 1 + 7, source=1, own=3 + 1, summed=2, audited=3, audit_jobs=3),
     ),
     # Seed 001, *Merge Filter Expression*: it prevents a full table scan.
     Case(
         name="UNIQUE_KEY with a merge filter",
-        write=MergeRows(
-            interval=days(0),
-            key=("id",),
-            merge_filter=parse_one("target.region = 'r0'", dialect="spark"),
-        ),
-        by=(BY_REGION,),
-        jobs=2 + 9 + SUMS,
+        by=REGION,
+        write=replace(BY_KEY, merge_filter=FILTER),
+        needed=Needed(jobs=BY_KEYS + 1 + 7, source=1, own=1 + 1, summed=2, audited=3, audit_jobs=3),
+    ),
+    *(
+        case
+        for name, history, closed in (("BY_TIME", BY_TIME, 0), ("BY_COLUMN", BY_COLUMN, 1))
+        for case in (
+            Case(
+                name=f"SCD_TYPE_2_{name}, first",
+                before=FIRST,
+                by=CLOSING,
+                folders=OPEN,
+                rows=rows(),
+                write=look(history, 0),
+                needed=Needed(jobs=BY_KEYS + SORTED, source=1),
+                full=True,
+            ),
+            # Source, open rows and, to close what is missing, the times of closed rows are read by
+            # one statement. What was replaced is read for the change of the sum.
+            Case(
+                name=f"SCD_TYPE_2_{name}, later",
+                before=kept(history),
+                by=CLOSING,
+                rows=rows(r0=5, r1=5),
+                write=look(history, 2),
+                needed=Needed(jobs=BY_KEYS + SORTED, source=1, own=1 + closed, summed=1, audited=2),
+                full=not closed,
+            ),
+            # That nothing changed is only known when all is compared.
+            Case(
+                name=f"SCD_TYPE_2_{name}, without change",
+                before=kept(history),
+                by=CLOSING,
+                rows=rows(r0=5),
+                write=look(history, 2),
+                needed=Needed(jobs=BY_KEYS + SORTED, source=1, own=1 + closed, summed=1, audited=1),
+                unchanged=True,
+                full=not closed,
+            ),
+        )
     ),
 ]
-COUNTED: Final[dict[str, Accumulator[int]]] = {}
-"""How many rows were computed so far, by the name of a case."""
-MODEL: Final = """
-from pyspark.sql import functions as F
-from tests.lakehouse.kinds.test_jobs import counting
-
-def run(context):
-    rows = context.spark.createDataFrame([({id}, '{region}')], 'id int, region string')
-    at = F.expr("TIMESTAMP '{at}'")
-    return rows.select(counting({name!r})('id').alias('id'), at.alias('at'), 'region')
-"""
 
 
-def counting(name: str) -> object:
-    """A function over a column that counts the rows it is called for."""
-    counted = COUNTED[name]
-
-    def count(value: int) -> int:
-        counted.add(1)
-        return value
-
-    return F.udf(count, "int").asNondeterministic()
+(REREAD,) = (case for case in CASES if case.name == "BY_PARTITION")
+"""It stands for the others in the short gate: its rows are read again, for sums and for audits."""
 
 
-def counted_rows(context: SparkContext, case: Case) -> PythonRows:
-    """A model whose one row is counted whenever it is computed."""
-    COUNTED[case.name] = context.accumulator(0)
-    number, at, region = ROWS[1]
-    source = MODEL.format(id=number, region=region, at=str(at), name=case.name)
-    return PythonRows(
-        source=source, function="run", path="counted.py", interval=days(0), execution_time=START
-    )
+@dataclass(frozen=True, kw_only=True)
+class Tables:
+    """Tables that several cases write to: nothing is published, so they stay as they are."""
+
+    worlds: Worlds
+    lake: SparkLake
+    watch: Watch
+    made: dict[object, World] = field(default_factory=dict)
+
+    def before(self, case: Case) -> World:
+        """The table of a case, as it is before its write."""
+        if not case.before:
+            return self.worlds.table(TYPES, *case.by)
+        key = (case.by, *(write for write, _ in case.before))
+        if key not in self.made:
+            table = self.worlds.table(TYPES, *case.by)
+            for write, loaded in case.before:
+                table.write(list(loaded), write)
+            self.made[key] = table
+        return self.made[key]
+
+    def source(self, of: Rows) -> AsOf:
+        """A table of somebody else with these rows in one file."""
+        assert self.worlds.iceberg is not None
+        name = TableName(f"raw_{uuid.uuid4().hex[:8]}", "rows")
+        self.worlds.iceberg.create_namespace(name.namespace)
+        table = self.worlds.iceberg.create_table((name.namespace, name.name), SCHEMA)
+        columns = [pa.array(each) for each in zip(*of, strict=True)]
+        table.append(pa.Table.from_arrays(columns, schema=SCHEMA))
+        head = table.metadata.current_snapshot()
+        assert head is not None
+        return AsOf(table=name, iceberg_snapshot_id=head.snapshot_id)
+
+    def staged(self, case: Case, algorithm: str, *, audited: bool) -> tuple[Staged, SparkWork]:
+        """What staging the write of a case gives, and what it does."""
+        table, source = self.before(case), self.source(case.rows)
+        query = SqlRows(sql="SELECT id, at, region FROM read_here")
+        part = Part(rows=query, inputs={"read_here": source}, write=case.write)
+        audits = (AUDIT,) if audited else ()
+        staging = replace(table.staging(part), algorithm=algorithm, audits=audits)
+        self.watch.add("source", self.folder(source.table))
+        self.watch.add("own", self.folder(table.key.table), *case.folders)
+        staged: list[Staged] = []
+        did = self.watch.during(lambda: staged.append(table.engine.stage(staging)))
+        return staged[0], did
+
+    def folder(self, name: TableName) -> Path:
+        """Where the data files of a table lie."""
+        return self.lake.warehouse / name.namespace / name.name / "data"
 
 
-def remove_files(table: World, *, but: int) -> None:
-    """Take the files of all rows from the disk, but those of one row: who opens them, fails."""
-    for path, rows in table.files().items():
-        if all(row[0] != but for row in rows):
-            Path(path).unlink()
+@pytest.fixture(scope="module")
+def tables(spark: SparkSession, spark_lake: SparkLake) -> Iterator[Tables]:
+    watch = Watch(spark)
+    yield Tables(worlds=worlds_on_spark(spark, spark_lake), lake=spark_lake, watch=watch)
+    watch.close()
 
 
-@pytest.mark.spark
-@pytest.mark.parametrize("case", JOBS, ids=lambda case: case.name)
-def test_what_an_evaluation_runs_and_opens(on_spark: Worlds, case: Case) -> None:
-    assert on_spark.spark is not None
-    context = on_spark.spark.sparkContext
-    table = on_spark.table(TYPES, *case.by)
-    table.write(ROWS, ReplaceTable(interval=days(0)))
-    staging = table.staging(table.part(counted_rows(context, case), case.write))
-    if not case.opens_all:
-        remove_files(table, but=1)
+@pytest.mark.parametrize(
+    "case",
+    [
+        pytest.param(case, id=case.name, marks=[pytest.mark.full] if case.full else [])
+        for case in CASES
+    ],
+)
+def test_what_an_evaluation_runs_and_opens(tables: Tables, case: Case) -> None:
+    staged, did = tables.staged(case, XXHASH64X2, audited=False)
+    assert did == case.needed.work(XXHASH64X2, audited=False)
+    if case.unchanged:
+        assert staged.iceberg_snapshot_id == tables.before(case).head()
+        assert [*staged.sums[0].values()] == [RowSum()]
 
-    group = uuid.uuid4().hex
-    context.setJobGroup(group, case.name)
-    table.publish(staging)
-    context.setJobGroup("", "")
 
-    assert COUNTED[case.name].value == 1
-    assert len(context.statusTracker().getJobIdsForGroup(group)) == case.jobs
+@pytest.mark.parametrize(
+    "case",
+    [
+        pytest.param(case, id=case.name, marks=[] if case is REREAD else [pytest.mark.full])
+        for case in CASES
+    ],
+)
+def test_what_audits_and_another_algorithm_add_to_it(tables: Tables, case: Case) -> None:
+    _, did = tables.staged(case, MURMUR3_128, audited=True)
+    assert did == case.needed.work(MURMUR3_128, audited=True)

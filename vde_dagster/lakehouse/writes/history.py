@@ -24,10 +24,17 @@ from vde_dagster.core.history import (
     shared_key,
     written_rows,
 )
-from vde_dagster.core.work import KeepHistory
+from vde_dagster.core.work import AppendRows, KeepHistory
 from vde_dagster.lakehouse.evaluation import first_useful_line
 from vde_dagster.lakehouse.tables import quoted
-from vde_dagster.lakehouse.writes.written import Written, changed_sum
+from vde_dagster.lakehouse.writes.whole import append_rows
+from vde_dagster.lakehouse.writes.written import (
+    Written,
+    changed_sum,
+    exchanged,
+    put,
+    whole_sum,
+)
 
 if TYPE_CHECKING:
     from pyspark.sql import DataFrame
@@ -51,7 +58,8 @@ def with_validity(frame: DataFrame, history: History) -> DataFrame:
 def keep_history(branch: Branch, frame: DataFrame, write: KeepHistory) -> Written:
     """Close the rows that changed or are gone, and open new ones.
 
-    The source is read once, the open rows are, and of closed rows no more than keys and times.
+    The source is read once, and of closed rows no more than keys and times. The open rows are read
+    once more, for the sum of what was replaced.
 
     Args:
         branch: Where to write.
@@ -62,34 +70,39 @@ def keep_history(branch: Branch, frame: DataFrame, write: KeepHistory) -> Writte
         EvaluationFailed: Two rows of the source have one key; the text names some keys. Or a column
             to compare is of a type whose values Spark does not compare.
     """
-    before, history = branch.head, write.history
+    before, held, history = branch.head, branch.held, write.history
     own = _own_columns(frame, history)
     known = branch.staging.returned
     returned = [each for each in own if each.lower() in known] if known else own
     _refuse_incomparable(frame, history.compared_among(returned))
     is_open = F.expr(open_rows(history).sql("spark"))
-    held = branch.rows()
+    were_open, were_closed = branch.rows().where(is_open), branch.rows().where(~is_open)
     with (
         branch.view(frame, "source") as source,
-        branch.view(held.where(is_open), "open") as still_open,
-        branch.view(held.where(~is_open), "closed") as closed,
+        branch.view(were_open, "open") as still_open,
+        branch.view(were_closed, "closed") as closed,
     ):
         statement = written_rows(
             history,
             own,
             Sides(source=source.name, open=still_open.name, closed=closed.name),
             execution_time=write.execution_time,
-            is_first=branch.held == 0,
+            is_first=not held,
             returned=returned,
         )
-        rows = branch.spark.sql(statement.sql("spark"))
+        rows = branch.spark.sql(statement.sql("spark")).select(*map(quoted, frame.columns))
         with _naming_shared_keys(branch, history, source):
-            branch.writer(rows.select(*map(quoted, frame.columns))).overwrite(is_open)
-    branch.committed()
-    return Written(
-        rows=branch.inserted_since(before),
-        sums={write.interval: changed_sum(branch, before)},
-    )
+            if before is None or not held:
+                return append_rows(branch, rows, AppendRows(interval=write.interval))
+            _, seen = put(branch, rows, lambda writer: writer.overwrite(is_open))
+    if seen is None:
+        change = changed_sum(branch, before)
+    else:
+        change = seen - whole_sum(were_open, branch.staging.algorithm)
+    # Closed rows only ever come, so no file that went is opened for them.
+    just_closed = branch.inserted_since(before).where(~is_open)
+    staged = branch.rows().where(is_open).unionByName(just_closed)
+    return exchanged(branch, staged, write.interval, change, before=before, held=held)
 
 
 def _refuse_incomparable(frame: DataFrame, columns: Iterable[str]) -> None:

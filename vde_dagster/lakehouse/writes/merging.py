@@ -7,9 +7,10 @@ from typing import TYPE_CHECKING
 from pyspark.sql import functions as F  # noqa: N812 - the name that Spark's documentation uses
 
 from vde_dagster.core.sql.merge import SOURCE, TARGET, merge_statement, same_key
-from vde_dagster.core.work import MergeRows
+from vde_dagster.core.work import AppendRows, MergeRows
 from vde_dagster.lakehouse.writes.keys import one_row_per_key
-from vde_dagster.lakehouse.writes.written import Written, changed_sum
+from vde_dagster.lakehouse.writes.whole import append_rows
+from vde_dagster.lakehouse.writes.written import Written, changed_sum, exchanged
 
 if TYPE_CHECKING:
     from pyspark.sql import DataFrame
@@ -26,15 +27,16 @@ def merge_rows(branch: Branch, frame: DataFrame, write: MergeRows) -> Written:
     Raises:
         EvaluationFailed: Two new rows have one key; the text names some keys.
     """
-    before = branch.head
-    rows = branch.keep(one_row_per_key(frame, write.key))
+    before, held, new = branch.head, branch.held, one_row_per_key(frame, write.key)
+    if before is None or not held:  # no row matches, so all are inserted
+        return append_rows(branch, new, AppendRows(interval=write.interval))
+    rows = branch.keep(new)
     with branch.view(rows, "source") as source:
         branch.run(merge_statement(branch.target, source, write))
     branch.committed()
-    return Written(
-        rows=_of_keys(branch.rows(), rows, write.key),
-        sums={write.interval: changed_sum(branch, before)},
-    )
+    staged = _of_keys(branch.rows(), rows, write.key)
+    change = changed_sum(branch, before)
+    return exchanged(branch, staged, write.interval, change, before=before, held=held)
 
 
 def _of_keys(rows: DataFrame, of: DataFrame, key: tuple[str, ...]) -> DataFrame:

@@ -4,8 +4,9 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
-from vde_dagster.core.work import ReplacePartitions
-from vde_dagster.lakehouse.writes.written import Written, changed_sum
+from vde_dagster.core.work import AppendRows, ReplacePartitions
+from vde_dagster.lakehouse.writes.whole import append_rows
+from vde_dagster.lakehouse.writes.written import Written, changed_sum, exchanged, put
 
 if TYPE_CHECKING:
     from pyspark.sql import DataFrame
@@ -15,10 +16,11 @@ if TYPE_CHECKING:
 
 def replace_partitions(branch: Branch, frame: DataFrame, write: ReplacePartitions) -> Written:
     """Replace every partition that has a new row. Without new rows nothing changes."""
-    before = branch.head
-    branch.writer(frame).overwritePartitions()
-    branch.committed()
-    return Written(
-        rows=branch.inserted_since(before),
-        sums={write.interval: changed_sum(branch, before)},
-    )
+    before, held = branch.head, branch.held
+    if before is None or not held:
+        return append_rows(branch, frame, AppendRows(interval=write.interval))
+    added, seen = put(branch, frame, lambda writer: writer.overwritePartitions())
+    is_new = branch.held == held + added
+    change = seen if seen is not None and is_new else changed_sum(branch, before)
+    rows = branch.inserted_since(before)
+    return exchanged(branch, rows, write.interval, change, before=before, held=held)

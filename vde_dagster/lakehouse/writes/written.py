@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Mapping
 from dataclasses import dataclass
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Final
 
 from vde_dagster.core.dsha import RowSum, total
 from vde_dagster.core.errors import EvaluationFailed
@@ -14,6 +14,10 @@ from vde_dagster.lakehouse.digest import observed, row_sums
 
 if TYPE_CHECKING:
     from pyspark.sql import DataFrame, DataFrameWriterV2
+
+_NOT_ALONE: Final = (
+    "nothing was published. Somebody else writes to this table: only its own unit of work may."
+)
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -50,13 +54,11 @@ def whole_sum(rows: DataFrame, algorithm: str) -> RowSum:
     return total(row_sums(rows, algorithm).values())
 
 
-def changed_sum(branch: Branch, before: int | None) -> RowSum:
+def changed_sum(branch: Branch, before: int) -> RowSum:
     """By what commits changed the table's sum: what came with added files less what went.
 
     The files that the commits exchanged are read, and no others.
     """
-    if before is None:
-        return whole_sum(branch.rows(), branch.staging.algorithm)
     if before == branch.head:
         return RowSum()
     changes = branch.changes_since(before)
@@ -64,6 +66,35 @@ def changed_sum(branch: Branch, before: int | None) -> RowSum:
     sums = row_sums(changes, branch.staging.algorithm, kind, apart=(CHANGE_TYPE,))
     removed = total(found for kind, found in sums.items() if kind != INSERTED)
     return sums.get(INSERTED, RowSum()) - removed
+
+
+def exchanged(
+    branch: Branch, rows: DataFrame, interval: Interval, change: RowSum, *, before: int, held: int
+) -> Written:
+    """What commits left that put rows in the place of others.
+
+    Where these are the same rows, the branch goes back to where it was: the table keeps its files
+    and its Iceberg snapshot, so nobody takes it for changed.
+
+    Args:
+        branch: The branch, behind the commits.
+        rows: The staged rows of what was processed; they stay readable.
+        interval: What the change is booked for.
+        change: By what they changed the table's sum.
+        before: Where the branch was.
+        held: How many rows lay there.
+
+    Raises:
+        EvaluationFailed: Other rows changed than are in the sum.
+    """
+    if change.rows != branch.held - held:
+        raise EvaluationFailed(
+            f"{held} rows have become {branch.held}, but {change.rows} more are found on the "
+            f"branch; {_NOT_ALONE}"
+        )
+    if change == RowSum() and branch.head != before:
+        branch.go_back(before)
+    return Written(rows=rows, sums={interval: change})
 
 
 def check_count(sums: Iterable[RowSum], committed: int) -> None:
@@ -75,6 +106,5 @@ def check_count(sums: Iterable[RowSum], committed: int) -> None:
     counted = total(sums).rows
     if counted != committed:
         raise EvaluationFailed(
-            f"{committed} rows were written, but {counted} are found on the branch; nothing was "
-            "published. Somebody else writes to this table: only its own unit of work may."
+            f"{committed} rows were written, but {counted} are found on the branch; {_NOT_ALONE}"
         )
