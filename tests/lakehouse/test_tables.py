@@ -224,10 +224,13 @@ def test_what_may_be_stored_as_what_is_as_spark_has_it(lake: Lake) -> None:
     lake.spark.sql(f"CREATE TABLE {table} ({listed}) USING iceberg")
     values = ", ".join(f"CAST(NULL AS {found}) AS c{at}" for at, (found, _) in enumerate(pairs))
     lake.spark.sql(f"SELECT {values}").writeTo(table).append()
-    for at, (found, wanted) in enumerate(NEVER):
-        lake.spark.sql(f"CREATE TABLE {table}{at} (c {wanted}) USING iceberg")
-        with pytest.raises(AnalysisException):
-            lake.spark.sql(f"SELECT CAST(NULL AS {found}) AS c").writeTo(f"{table}{at}").append()
+    listed = ", ".join(f"c{at} {wanted}" for at, (_, wanted) in enumerate(NEVER))
+    lake.spark.sql(f"CREATE TABLE {table}_never ({listed}) USING iceberg")
+    for wrong, _ in enumerate(NEVER):
+        types = [pair[0 if at == wrong else 1] for at, pair in enumerate(NEVER)]
+        values = ", ".join(f"CAST(NULL AS {each}) AS c{at}" for at, each in enumerate(types))
+        with pytest.raises(AnalysisException, match=rf"`c{wrong}`"):
+            lake.spark.sql(f"SELECT {values}").writeTo(f"{table}_never").append()
 
 
 def test_a_table_gets_the_columns_that_its_model_returns_now(lake: Lake) -> None:
