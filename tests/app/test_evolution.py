@@ -17,10 +17,13 @@ from tests.app.memory_world import (
     hour_of,
     plan,
 )
+from vde_dagster.app.apply import apply_plan
+from vde_dagster.app.planning import plan_environment
 from vde_dagster.app.promote import finish_promotions
 from vde_dagster.app.verify import verify
 from vde_dagster.core.graph import Graph
 from vde_dagster.core.names import ModelName, TableName
+from vde_dagster.core.plan_options import PlanOptions
 from vde_dagster.core.snapshot import VersionKey
 
 NAME = ModelName("m", "kept")
@@ -106,6 +109,46 @@ def test_a_definition_that_comes_back_finds_its_columns(kind: str) -> None:
     assert verified(world) == []
 
 
+def promoted(world: MemoryWorld, graph: Graph, environment: str, *, forward_only: bool) -> None:
+    services = world.services()
+    options = PlanOptions(forward_only=forward_only)
+    apply_plan(services, plan_environment(services, graph, environment, options), lambda _: None)
+
+
+OWN_TABLE = "INCREMENTAL_BY_TIME_RANGE (time_column at)"
+EDITED = "id AS id, at AS at, amount + 1 AS amount"
+
+
+def test_production_gets_the_columns_of_a_definition_that_another_environment_stored() -> None:
+    """It was stored for the table that production had then, and has no more when it comes."""
+    world, key = loaded(OWN_TABLE)
+    build(world.services(), project(FIRST, OWN_TABLE))
+    promoted(world, project(MORE, OWN_TABLE), "dev", forward_only=True)
+    build(world.services(), project(EDITED, OWN_TABLE))
+    assert bound(world.services()).key(NAME) != key
+    build(world.services(), project(MORE, OWN_TABLE))
+    assert bound(world.services()).key(NAME) == key
+    assert [name for name, _ in _columns_of_view(world)] == ["id", "twice", "at"]
+    assert shown(world, "SELECT id, twice FROM m.kept") == [(1, None), (2, None), (3, None)]
+    world.land((49, 40), until=72)
+    world.clock.advance(timedelta(days=1))
+    build(world.services(), project(MORE, OWN_TABLE))
+    assert shown(world, "SELECT id, twice FROM m.kept")[-1] == (4, 80)
+    assert verified(world) == []
+
+
+def test_other_environments_show_a_column_once_production_has_it() -> None:
+    world, _ = loaded(OWN_TABLE)
+    build(world.services(), project(FIRST, OWN_TABLE))
+    promoted(world, project(MORE, OWN_TABLE), "dev", forward_only=True)
+    promoted(world, project(FIRST, OWN_TABLE), "other", forward_only=True)
+    assert [name for name, _ in _columns_of_view(world, "m__dev")] == ["id", "at"]
+    promoted(world, project(MORE, OWN_TABLE), "prod", forward_only=True)
+    assert [name for name, _ in _columns_of_view(world, "m__dev")] == ["id", "twice", "at"]
+    assert [name for name, _ in _columns_of_view(world, "m__other")] == ["id", "at", "amount"]
+    assert shown(world, "SELECT id, twice FROM m__dev.kept") == [(1, None), (2, None), (3, None)]
+
+
 def test_words_reach_the_table_and_the_view_without_an_evaluation() -> None:
     world, key = loaded()
     build(world.services(), project(FIRST))
@@ -118,8 +161,8 @@ def test_words_reach_the_table_and_the_view_without_an_evaluation() -> None:
     assert dict(_columns_of_view(world))["amount"] == "how much"
 
 
-def _columns_of_view(world: MemoryWorld) -> list[tuple[str, str]]:
-    view = world.catalog.view(TableName("m", "kept"))
+def _columns_of_view(world: MemoryWorld, namespace: str = "m") -> list[tuple[str, str]]:
+    view = world.catalog.view(TableName(namespace, "kept"))
     assert view is not None
     return [(each.name, each.description) for each in view.columns]
 

@@ -26,6 +26,7 @@ from vde_dagster.core.names import (
     model_of,
 )
 from vde_dagster.core.plan import Plan
+from vde_dagster.core.schema_changes import ColumnAdded
 from vde_dagster.core.snapshot import ModelSnapshot, VersionKey
 from vde_dagster.ports.catalog import ViewDefinition
 from vde_dagster.ports.state import Environment, Lease
@@ -51,6 +52,7 @@ def promote(services: Services, plan: Plan, lease: Lease) -> Environment:
         raise Refused("\n".join([*lacking, "Nothing was changed."]))
     binding = bind_plan(plan)
     complete_tables(services, binding, plan.changes)
+    _show_added(services, plan)
     describe_tables(services, binding, plan)
     environment = services.state.begin_promotion(
         plan.environment,
@@ -105,6 +107,29 @@ def show_first(
         view = ViewDefinition(name=name, target=key.table, columns=columns)
         services.catalog.swap_views([view], ())
         _settle(services, environment, shown)
+
+
+def _show_added(services: Services, plan: Plan) -> None:
+    """Let other environments show the columns that tables have gained, where they want them.
+
+    One that kept such a table before production did could not show them yet (rules R9 and R11).
+    """
+    grown = [
+        plan.snapshots[change.name].key
+        for change in plan.changes
+        if any(isinstance(each, ColumnAdded) for each in change.schema_changes)
+    ]
+    others = services.state.environments() if grown else ()
+    for environment in others:
+        shown = services.state.environment(environment)
+        if environment == plan.environment or shown is None or shown.promoting:
+            continue
+        names = {each.name for each in shown.snapshots.values() if each.key in grown}
+        if names:
+            graph = stored_graph(shown.snapshots, services.models)
+            naming = shown_naming(services, shown)
+            services.catalog.swap_views(_views(services, shown, names, naming, graph=graph), ())
+            _settle(services, environment, shown)
 
 
 def _swap(services: Services, environment: Environment, graph: Graph) -> Environment:

@@ -2,18 +2,24 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Mapping
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 from datetime import datetime
 
 from vde_dagster.core.changes.difference import Change
+from vde_dagster.core.dsha import Column
 from vde_dagster.core.graph import Graph, Node
 from vde_dagster.core.kind import Embedded, External, View
 from vde_dagster.core.names import ModelName
 from vde_dagster.core.plan import Gap, ModelChange, NotRestated, Plan, Reuse, Workload
 from vde_dagster.core.plan_options import DEFAULT_OPTIONS, PlanOptions
 from vde_dagster.core.resolution import Resolved, Shown
-from vde_dagster.core.schema_changes import SchemaChange, schema_changes
+from vde_dagster.core.schema_changes import (
+    ColumnAdded,
+    ColumnWidened,
+    SchemaChange,
+    schema_changes,
+)
 from vde_dagster.core.snapshot import Category, ModelSnapshot
 
 
@@ -34,12 +40,14 @@ class Findings:
     """What looking at the state told about the versions of a plan.
 
     ``work`` and ``reuse`` are by model, those of a model that is absent are nothing. ``filled`` are
-    models of which the version that is shown was written, so that there is a table.
+    models of which the version that is shown was written, so that there is a table. ``returned_to``
+    are the columns of versions that are not the shown ones and that other definitions wrote.
     """
 
     work: Mapping[ModelName, Workload] = field(default_factory=dict)
     reuse: Mapping[ModelName, Reuse] = field(default_factory=dict)
     filled: frozenset[ModelName] = frozenset()
+    returned_to: Mapping[ModelName, tuple[Column, ...]] = field(default_factory=dict)
     stored: frozenset[ModelName] = frozenset()
     not_restated: tuple[NotRestated, ...] = ()
     gaps: tuple[Gap, ...] = ()
@@ -134,9 +142,7 @@ def _change(
         may_adopt=bool(work.missing)
         and node.name in findings.filled
         and _is_only_below(node, shown, found),
-        schema_changes=_schema_changes(node, shown, snapshot)
-        if node.name in findings.filled
-        else (),
+        schema_changes=_schema_changes(node, shown, snapshot, findings),
     )
 
 
@@ -150,17 +156,32 @@ def _is_only_below(node: Node, shown: Shown, found: Resolved) -> bool:
     )
 
 
-def _schema_changes(node: Node, shown: Shown, snapshot: ModelSnapshot) -> tuple[SchemaChange, ...]:
+def _schema_changes(
+    node: Node, shown: Shown, snapshot: ModelSnapshot, findings: Findings
+) -> tuple[SchemaChange, ...]:
     """What becomes of the table of a version that is kept by a model that differs (rule R11).
 
     Both sides are what queries are known to return: a table's own types may be spelled otherwise.
     """
     before = shown.snapshots.get(node.name)
-    if before is None or isinstance(node.model.kind, View | Embedded | External):
+    if isinstance(node.model.kind, View | Embedded | External):
         return ()
-    if before.version != snapshot.version or before.fingerprint == snapshot.fingerprint:
+    if before is None or before.version != snapshot.version:
+        return tuple(_lacking(node, findings.returned_to.get(node.name, ())))
+    if before.fingerprint == snapshot.fingerprint or node.name not in findings.filled:
         return ()
     return schema_changes(shown.graph[node.name].columns, node.columns)
+
+
+def _lacking(node: Node, held: Sequence[Column]) -> Iterator[SchemaChange]:
+    """What a table that others wrote lacks of what a model returns, for as much as is certain."""
+    declared = {each.name.lower() for each in node.model.columns}
+    for change in schema_changes(held, node.columns) if held else ():
+        match change:
+            case ColumnAdded():
+                yield change
+            case ColumnWidened() if change.column.lower() in declared:
+                yield change
 
 
 def _moved_views(
