@@ -20,7 +20,7 @@ from vde_dagster.lakehouse.publish import branch_name
 
 if TYPE_CHECKING:
     from pyiceberg.table import Table
-    from pyspark.sql import DataFrame, DataFrameWriterV2, SparkSession
+    from pyspark.sql import Column, DataFrame, DataFrameWriterV2, SparkSession
 
     from vde_dagster.core.names import TableName
     from vde_dagster.core.work import Staging
@@ -163,11 +163,17 @@ class Branch:
 
     def inserted_since(self, before: int) -> DataFrame:
         """The rows of the files that commits added after an Iceberg snapshot."""
+        return self._changed_since(before, lambda kind: kind == INSERTED)
+
+    def removed_since(self, before: int) -> DataFrame:
+        """The rows of the files that commits removed after an Iceberg snapshot."""
+        return self._changed_since(before, lambda kind: kind != INSERTED)
+
+    def _changed_since(self, before: int, wanted: Callable[[Column], Column]) -> DataFrame:
         if before == self.head:
             return self.rows().where(F.lit(False))
-        changes = self.changes_since(before)
-        inserted = F.concat(F.col(CHANGE_TYPE), F.lit("")) == INSERTED  # see `changes_since`
-        return changes.where(inserted).drop(CHANGE_TYPE)
+        kind = F.concat(F.col(CHANGE_TYPE), F.lit(""))  # see `changes_since`
+        return self.changes_since(before).where(wanted(kind)).drop(CHANGE_TYPE)
 
     def keep(self, frame: DataFrame) -> DataFrame:
         """The rows of a frame, computed now and once, however often they are read.

@@ -14,11 +14,13 @@ from datetime import timedelta
 import pytest
 
 from tests.lakehouse.kinds.worlds import START, Values, World, Worlds, days, field, hours
-from vde_dagster.core.dsha import ALGORITHMS, RowSum, total
+from vde_dagster.core.dsha import ALGORITHMS, Column, RowSum, total
+from vde_dagster.core.history import History
 from vde_dagster.core.intervals import Interval, IntervalUnit
 from vde_dagster.core.work import (
     AppendRows,
     AppendToIntervals,
+    KeepHistory,
     MergeRows,
     OverwriteIntervals,
     ReplacePartitions,
@@ -82,10 +84,39 @@ def test_the_changes_of_kinds_that_build_on_themselves_add_up(
             ([row(0), row(1, "b"), row(2, "b")], AppendRows(interval=days(0))),
             ([row(1, "c"), row(3)], MergeRows(interval=days(1), key=("id",))),
             ([row(9, "b")], ReplacePartitions(interval=days(2))),
+            ([row(8, "e")], ReplacePartitions(interval=days(2))),  # a new partition
             ([row(0), row(0)], AppendRows(interval=days(3))),
         )
     ]
     assert sums(table, algorithm) == {None: total(each for one in booked for each in one.values())}
+
+
+@pytest.mark.parametrize("algorithm", ALGORITHMS)
+def test_the_changes_of_a_history_add_up_also_where_its_times_are_cut_to_days(
+    on_spark: Worlds, algorithm: str
+) -> None:
+    """An edit keeps the table, and so the types that its columns have there (rule R11)."""
+    table = on_spark.table(TYPES, field("valid_to", "years"))
+    looks = [([row(0), row(1)], "timestamp"), ([row(0), row(5)], "date"), ([row(1, "b")], "date")]
+    booked = [
+        write(table, algorithm, rows, history(number, time_type))
+        for number, (rows, time_type) in enumerate(looks)
+    ]
+    assert sums(table, algorithm) == {None: total(each for one in booked for each in one.values())}
+
+
+def history(number: int, time_type: str) -> KeepHistory:
+    kept = History(
+        key=("id",),
+        updated_at=None,
+        compared=("region",),
+        from_epoch=False,
+        closes_missing=True,
+        valid_from=Column(name="valid_from", type=time_type),
+        valid_to=Column(name="valid_to", type=time_type),
+    )
+    at = START + timedelta(days=number, hours=7)
+    return KeepHistory(interval=days(number), history=kept, execution_time=at)
 
 
 @pytest.mark.parametrize(

@@ -26,7 +26,7 @@ from vde_dagster.core.history import (
 )
 from vde_dagster.core.work import AppendRows, KeepHistory
 from vde_dagster.lakehouse.evaluation import first_useful_line
-from vde_dagster.lakehouse.tables import quoted
+from vde_dagster.lakehouse.fitting import as_table
 from vde_dagster.lakehouse.writes.whole import append_rows
 from vde_dagster.lakehouse.writes.written import (
     Written,
@@ -90,7 +90,7 @@ def keep_history(branch: Branch, frame: DataFrame, write: KeepHistory) -> Writte
             is_first=not held,
             returned=returned,
         )
-        rows = branch.spark.sql(statement.sql("spark")).select(*map(quoted, frame.columns))
+        rows = as_table(branch.spark.sql(statement.sql("spark")), frame.schema)
         with _naming_shared_keys(branch, history, source):
             if before is None or not held:
                 return append_rows(branch, rows, AppendRows(interval=write.interval))

@@ -6,7 +6,13 @@ from typing import TYPE_CHECKING
 
 from vde_dagster.core.work import AppendRows, ReplacePartitions
 from vde_dagster.lakehouse.writes.whole import append_rows
-from vde_dagster.lakehouse.writes.written import Written, changed_sum, exchanged, put
+from vde_dagster.lakehouse.writes.written import (
+    Written,
+    changed_sum,
+    exchanged,
+    put,
+    whole_sum,
+)
 
 if TYPE_CHECKING:
     from pyspark.sql import DataFrame
@@ -20,7 +26,11 @@ def replace_partitions(branch: Branch, frame: DataFrame, write: ReplacePartition
     if before is None or not held:
         return append_rows(branch, frame, AppendRows(interval=write.interval))
     added, seen = put(branch, frame, lambda writer: writer.overwritePartitions())
-    is_new = branch.held == held + added
-    change = seen if seen is not None and is_new else changed_sum(branch, before)
+    if seen is None:
+        change = changed_sum(branch, before)
+    elif branch.held == held + added:  # nothing was replaced
+        change = seen
+    else:
+        change = seen - whole_sum(branch.removed_since(before), branch.staging.algorithm)
     rows = branch.inserted_since(before)
     return exchanged(branch, rows, write.interval, change, before=before, held=held)
