@@ -96,10 +96,10 @@ def null_inside(of: Type, rng: Random) -> Sides:
 
 def number_of_duplicates(of: Type, rng: Random) -> Sides:
     one, two = (value(of, rng), field(of, rng)), (field(of, rng), value(of, rng))
-    few, many = rng.choice(((1, 2), (1, 3), (2, 3), (2, 4)))
     if rng.random() < 0.5 or [*map(meaning, (of, of), one)] == [*map(meaning, (of, of), two)]:
+        few, many = rng.choice(((1, 2), (1, 3), (2, 3), (2, 4)))
         return [one] * few, [one] * many
-    return [one] * few + [two] * many, [one] * many + [two] * few
+    return [one, two, two], [one, one, two]
 
 
 MUTATIONS: Final[dict[str, Callable[[Type, Random], Sides]]] = {
@@ -115,6 +115,11 @@ class Pair:
     name: str
     mutation: str
     sides: Sides
+
+    def written(self) -> tuple[int, ...]:
+        """The sides that are in the table; values in other forms are those of some mutations."""
+        with_forms = self.mutation in (another_value.__name__, null_inside.__name__)
+        return (LEFT, RIGHT, SAME) if with_forms else (LEFT, RIGHT)
 
     def rows(self, side: int) -> list[Row]:
         if side != SAME:
@@ -196,7 +201,7 @@ def arrow_table(made: Sequence[Pair]) -> pa.Table:
     rows = [
         (side_of(number, side), pair.name, row)
         for number, pair in enumerate(made)
-        for side in (LEFT, RIGHT, SAME)
+        for side in pair.written()
         for row in pair.rows(side)
     ]
     columns = {"side": pa.chunked_array([[side for side, _, _ in rows]])}
@@ -261,10 +266,11 @@ def test_other_forms_orders_partitions_and_zones_change_nothing(
     summed: Summed, algorithm: str
 ) -> None:
     found, moved = summed.plain[algorithm], summed.moved[algorithm]
-    changed = []
-    for number, pair in enumerate(summed.pairs):
-        if found[side_of(number, LEFT)] != moved[side_of(number, SAME)]:
-            changed.append(pair)
+    changed = [
+        pair
+        for number, pair in enumerate(summed.pairs)
+        if SAME in pair.written() and found[side_of(number, LEFT)] != moved[side_of(number, SAME)]
+    ]
     assert changed == []
 
 
