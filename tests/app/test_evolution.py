@@ -21,6 +21,7 @@ from vde_dagster.app.apply import apply_plan
 from vde_dagster.app.planning import plan_environment
 from vde_dagster.app.promote import finish_promotions
 from vde_dagster.app.verify import verify
+from vde_dagster.core.errors import Refused
 from vde_dagster.core.graph import Graph
 from vde_dagster.core.names import ModelName, TableName
 from vde_dagster.core.plan_options import PlanOptions
@@ -106,6 +107,28 @@ def test_a_definition_that_comes_back_finds_its_columns(kind: str) -> None:
     assert bound(world.services()).key(NAME) == key
     assert shown(world, "SELECT id, amount FROM m.kept") == [(1, 10), (2, 20), (3, None), (4, 40)]
     assert [name for name, _ in _columns_of_view(world)] == ["id", "at", "amount"]
+    assert verified(world) == []
+
+
+def test_a_column_that_comes_back_with_a_wider_type_is_widened_in_the_table_that_kept_it() -> None:
+    world, key = loaded()
+    build(world.services(), project("id AS id, at AS at"))
+    wide = "id AS id, at AS at, CAST(amount AS DECIMAL(20, 0)) AS amount"
+    kind = f"{KIND}, columns (id bigint, at timestamp, amount decimal(20, 0))"
+    with pytest.raises(Refused, match=r"changes amount from bigint to decimal\(20,\s?0\)"):
+        build(world.services(), project(wide, kind))
+
+    small = f"{KIND}, columns (id bigint, at timestamp, amount int)"
+    world, key = loaded(small)
+    build(world.services(), project("id AS id, at AS at", KIND))
+    world.land((49, 5_000_000_000), until=72)
+    world.clock.advance(timedelta(days=1))
+    build(world.services(), project(FIRST, KIND))
+    assert bound(world.services()).key(NAME) == key
+    assert shown(world, "SELECT id, amount FROM m.kept")[-2:] == [(3, None), (4, 5_000_000_000)]
+    table = world.catalog.table(key.table)
+    assert table is not None
+    assert [each.type for each in table.columns] == ["bigint", "timestamp", "bigint"]
     assert verified(world) == []
 
 

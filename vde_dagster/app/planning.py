@@ -17,7 +17,6 @@ from vde_dagster.app.workload import (
     restatement,
     workloads,
 )
-from vde_dagster.core.dsha import Column
 from vde_dagster.core.gaps import find_gaps
 from vde_dagster.core.graph import Graph, sources
 from vde_dagster.core.intervals import Interval
@@ -91,7 +90,11 @@ def plan_environment(
             filled=frozenset(
                 name for name, each in basis.snapshots.items() if ledger.get(each.key)
             ),
-            returned_to=_returned_to(basis, snapshots, ledger),
+            booked={
+                name: newest_columns(entry.columns for entry in ledger[each.key])
+                for name, each in snapshots.items()
+                if ledger.get(each.key)
+            },
             gaps=tuple(
                 find_gaps(
                     graph,
@@ -273,25 +276,6 @@ def _reuse(
             ),
         )
         for name, held in computed.items()
-    }
-
-
-def _returned_to(
-    basis: _Basis,
-    snapshots: Mapping[ModelName, ModelSnapshot],
-    ledger: Mapping[VersionKey, tuple[LedgerEntry, ...]],
-) -> dict[ModelName, tuple[Column, ...]]:
-    """The columns of versions that are not shown and whose rows other definitions wrote first.
-
-    Such a snapshot was stored in another environment, which does not change production's tables.
-    """
-    shown = {each.key for each in basis.snapshots.values()}
-    return {
-        name: newest_columns(entry.columns for entry in ledger[each.key])
-        for name, each in snapshots.items()
-        if each.key not in shown
-        and each.version != each.fingerprint.data_version
-        and ledger.get(each.key)
     }
 
 

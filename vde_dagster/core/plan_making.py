@@ -40,14 +40,14 @@ class Findings:
     """What looking at the state told about the versions of a plan.
 
     ``work`` and ``reuse`` are by model, those of a model that is absent are nothing. ``filled`` are
-    models of which the version that is shown was written, so that there is a table. ``returned_to``
-    are the columns of versions that are not the shown ones and that other definitions wrote.
+    models of which the version that is shown was written, so that there is a table. ``booked`` are
+    the columns of the tables of the plan's versions, as rows were written to them last.
     """
 
     work: Mapping[ModelName, Workload] = field(default_factory=dict)
     reuse: Mapping[ModelName, Reuse] = field(default_factory=dict)
     filled: frozenset[ModelName] = frozenset()
-    returned_to: Mapping[ModelName, tuple[Column, ...]] = field(default_factory=dict)
+    booked: Mapping[ModelName, tuple[Column, ...]] = field(default_factory=dict)
     stored: frozenset[ModelName] = frozenset()
     not_restated: tuple[NotRestated, ...] = ()
     gaps: tuple[Gap, ...] = ()
@@ -163,25 +163,46 @@ def _schema_changes(
 
     Both sides are what queries are known to return: a table's own types may be spelled otherwise.
     """
-    before = shown.snapshots.get(node.name)
+    before, booked = shown.snapshots.get(node.name), findings.booked.get(node.name, ())
     if isinstance(node.model.kind, View | Embedded | External):
         return ()
     if before is None or before.version != snapshot.version:
-        return tuple(_lacking(node, findings.returned_to.get(node.name, ())))
+        stored_for_others = snapshot.version != snapshot.fingerprint.data_version
+        return tuple(_lacking(node, booked)) if stored_for_others else ()
     if before.fingerprint == snapshot.fingerprint or node.name not in findings.filled:
         return ()
-    return schema_changes(shown.graph[node.name].columns, node.columns)
+    changes = schema_changes(shown.graph[node.name].columns, node.columns)
+    return tuple(_of_table(node, each, booked) for each in changes)
 
 
-def _lacking(node: Node, held: Sequence[Column]) -> Iterator[SchemaChange]:
-    """What a table that others wrote lacks of what a model returns, for as much as is certain."""
-    declared = {each.name.lower() for each in node.model.columns}
-    for change in schema_changes(held, node.columns) if held else ():
+def _lacking(node: Node, booked: Sequence[Column]) -> Iterator[SchemaChange]:
+    """What a table lacks of a model that was stored for it, and is shown for the first time.
+
+    Another environment stored it, which does not change production's table.
+    """
+    for change in schema_changes(booked, node.columns) if booked else ():
         match change:
             case ColumnAdded():
                 yield change
-            case ColumnWidened() if change.column.lower() in declared:
+            case ColumnWidened() if _is_declared(node, change.column):
                 yield change
+
+
+def _of_table(node: Node, change: SchemaChange, booked: Sequence[Column]) -> SchemaChange:
+    """A change, where its column was dropped once and is in the table still, with a type."""
+    if not isinstance(change, ColumnAdded):
+        return change
+    there = [each for each in booked if each.name.lower() == change.column.lower()]
+    wanted = [Column(name=change.column, type=change.type)]
+    for found in schema_changes(there, wanted) if there else ():
+        certain = isinstance(found, ColumnWidened) or _is_declared(node, change.column)
+        return found if certain else change
+    return change
+
+
+def _is_declared(node: Node, column: str) -> bool:
+    """Whether a column's type is written by a person, so that it is not a guess."""
+    return column.lower() in {each.name.lower() for each in node.model.columns}
 
 
 def _moved_views(

@@ -374,14 +374,20 @@ class MemoryCatalog:
                     "nothing was changed"
                 )
             return view
-        known = {each.name.lower() for each in table.columns}
+        known = {each.name.lower(): each.type for each in table.columns}
         missing = [each.name for each in view.columns if each.name.lower() not in known]
         if missing or not view.columns:
             raise Refused(
                 f"the view {view.name} wants {', '.join(missing) or 'no column at all'}; "
                 "nothing was changed"
             )
-        return view
+        columns = tuple(_shown(known[each.name.lower()], each) for each in view.columns)
+        return replace(view, columns=columns)
+
+
+def _shown(stored: str, wanted: Column) -> Column:
+    """A table's column as a view shows it: of the table's type, or of a wider one."""
+    return wanted if is_widening(stored, wanted.type) else replace(wanted, type=stored)
 
 
 def instant_of(value: object) -> datetime | None:

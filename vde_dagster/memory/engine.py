@@ -34,7 +34,7 @@ from vde_dagster.memory.catalog import MemoryCatalog, Row
 from vde_dagster.memory.duck import connected, failures, result_of
 from vde_dagster.memory.frames import Frame, sum_of
 from vde_dagster.memory.histories import with_validity
-from vde_dagster.memory.writes import Written, unit_sums, written
+from vde_dagster.memory.writes import Written, inside, unit_sums, written
 from vde_dagster.ports.engine import Sought
 
 if TYPE_CHECKING:
@@ -83,10 +83,13 @@ class MemoryEngine:
         with self._catalog.lock, failures(str(sought.table)):
             pinned = AsOf(table=sought.table, iceberg_snapshot_id=sought.iceberg_snapshot_id)
             asked = [each.name for each in sought.columns]
-            rows = self._input(pinned).selected(asked).declared(sought.columns)
+            rows = self._input(pinned)
+            if sought.axis is not None and sought.intervals is not None:
+                rows = inside(rows, sought.axis, sought.intervals)
+            rows = rows.selected(asked).declared(sought.columns)
             if sought.axis is None:
                 return {None: sum_of(rows.rows)}
-            return unit_sums(rows, sought.axis, within=sought.intervals)
+            return unit_sums(rows, sought.axis)
 
     def columns_of(self, rows: SqlRows, inputs: Mapping[str, Input]) -> tuple[Column, ...]:
         """The columns that a query returns; see the port."""

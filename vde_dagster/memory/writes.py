@@ -133,17 +133,17 @@ def _of_intervals(
     return rows, {each: sum_of(found) for each, found in by_unit.items()}
 
 
-def unit_sums(
-    frame: Frame, axis: TimeAxisSpec, *, within: Sequence[Interval] | None
-) -> dict[Interval | None, RowSum]:
-    """The sums of rows by their units, of those in some intervals where these are given.
+def inside(frame: Frame, axis: TimeAxisSpec, intervals: Sequence[Interval]) -> Frame:
+    """The rows whose time lies in one of some intervals."""
+    times = frame.values(axis.column)
+    there = (any(_lies_in(value, each, axis) for each in intervals) for value in times)
+    return Frame(frame.columns, list(compress(frame.rows, there)))
 
-    Those of rows without a time stand under None.
-    """
+
+def unit_sums(frame: Frame, axis: TimeAxisSpec) -> dict[Interval | None, RowSum]:
+    """The sums of rows by their units. Those of rows without a time stand under None."""
     by_unit: dict[Interval | None, list[Row]] = {}
     for row, value in zip(frame.rows, frame.values(axis.column), strict=True):
-        if within is not None and not any(_lies_in(value, each, axis) for each in within):
-            continue
         instant = _instant(value, axis)
         start = axis.unit.floor(instant) if instant is not None else None
         unit = Interval(start, axis.unit.following(start)) if start is not None else None
