@@ -124,7 +124,8 @@ MODELS: Final = {
         later=Needed(jobs=2, source=1),
         folders=tuple(f"at_day=2024-01-0{number}" for number in LANDED),
     ),
-    # MERGE looks for keys in its one file, and writes it again; see `test_jobs`.
+    # MERGE looks for keys in its one file, and writes it again; without partitions to sort rows
+    # into that is a job less than in `test_jobs`.
     "keyed": Kind(
         text=sql("INCREMENTAL_BY_UNIQUE_KEY (unique_key id)", OF_RANGE),
         first=Needed(jobs=2, source=2),

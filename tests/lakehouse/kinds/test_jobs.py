@@ -135,9 +135,12 @@ REGION_0, REGIONS, OPEN = (
 BY_KEY: Final = MergeRows(interval=DAY, key=("id",))
 FILTER: Final = parse_one("target.region = '0'", dialect="spark")
 
-# Sorting rows into partitions takes two jobs, and so does what brings the rows of a key together.
+# Rows that are sorted into partitions take two jobs. To bring those of a key together is one more.
 SORTED: Final = 2
 BY_KEYS: Final = 1
+MERGE: Final = 7
+"""Iceberg's own plan: it lists the files with keys of the new rows, brings the rows of these files
+and the new ones together, and sorts them into partitions."""
 
 CASES: Final = [
     # The rows are written as they are computed, and their sum is taken on the way.
@@ -225,14 +228,18 @@ CASES: Final = [
         name="UNIQUE_KEY",
         by=REGION,
         write=BY_KEY,
-        needed=Needed(jobs=BY_KEYS + 1 + 7, source=1, own=3 + 1, summed=2, audited=3, audit_jobs=3),
+        needed=Needed(
+            jobs=BY_KEYS + 1 + MERGE, source=1, own=3 + 1, summed=2, audited=3, audit_jobs=3
+        ),
     ),
     # Seed 001, *Merge Filter Expression*: it prevents a full table scan.
     Case(
         name="UNIQUE_KEY with a merge filter",
         by=REGION,
         write=replace(BY_KEY, merge_filter=FILTER),
-        needed=Needed(jobs=BY_KEYS + 1 + 7, source=1, own=1 + 1, summed=2, audited=3, audit_jobs=3),
+        needed=Needed(
+            jobs=BY_KEYS + 1 + MERGE, source=1, own=1 + 1, summed=2, audited=3, audit_jobs=3
+        ),
     ),
     *(
         case
