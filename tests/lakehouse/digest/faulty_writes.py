@@ -139,7 +139,6 @@ ORDERED: Final = Storage(clustered_by=("t",), properties=(("write.distribution-m
 BEHIND: Final = "task behind"
 FAULTS: Final[dict[str, Fault]] = {
     "none": Fault(model=lambda spark, _: frame(spark)),
-    "none, shuffled": Fault(model=lambda spark, _: frame(spark), storage=SHUFFLED),
     "task": Fault(model=lambda spark, _: changed(frame(spark), failing(2))),
     "task, shuffled": Fault(
         model=lambda spark, _: changed(frame(spark), failing(2)), storage=SHUFFLED
