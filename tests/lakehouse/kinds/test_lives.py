@@ -1,0 +1,496 @@
+"""The life of a model of each kind, event by event: in memory and on Spark all is told alike.
+
+What readers see is written here for each event; what is booked, what plans say and which D-SHAs are
+equal is compared between the two worlds.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, field, replace
+from datetime import timedelta
+from typing import Final
+
+import pytest
+
+from tests.lakehouse.conftest import Lake
+from tests.lakehouse.kinds.lives import Done, Event, Side, in_memory, on_spark
+from tests.lakehouse.kinds.worlds import START, Values, ordered
+from vde_dagster.core.dsha import MURMUR3_128
+from vde_dagster.core.plan_options import DEFAULT_OPTIONS, PlanOptions
+
+pytestmark = pytest.mark.spark
+
+FORWARD: Final = PlanOptions(forward_only=True)
+WHOLE: Final = PlanOptions(restate=("{s}.kept",))
+
+
+def only(day: int) -> PlanOptions:
+    """To restate the model's rows of one day."""
+    first = START + timedelta(days=day)
+    return replace(WHOLE, start=first, end=first + timedelta(days=1))
+
+
+@dataclass(frozen=True, kw_only=True)
+class Step:
+    """One event, and what is so after it.
+
+    ``lands`` are rows that come, ``gone`` ids of those that are taken from the source, and ``day``
+    is up to when it is complete. ``select`` and ``more`` are the model's from then on. What then
+    happens is told by ``computes`` and ``keeps``, models that are reused: the former has the rows
+    of each model, or by how many its table grew where it builds on what it holds. Nothing of both,
+    and no error, is an event after which there was nothing to do. ``table`` is a name of the
+    version that is shown, ``rows`` are what its readers see.
+    """
+
+    lands: Sequence[Event] = ()
+    gone: Sequence[int] = ()
+    day: int | None = None
+    select: str = ""
+    more: str | None = None
+    options: PlanOptions = DEFAULT_OPTIONS
+    algorithm: str = ""
+    environment: str = "prod"
+    refreshes: bool = False
+    computes: Mapping[str, int] = field(default_factory=dict)
+    keeps: Sequence[str] = ()
+    error: str = ""
+    table: str = "first"
+    columns: Sequence[str] = ()
+    rows: Sequence[Values]
+
+
+@dataclass(frozen=True, kw_only=True)
+class Life:
+    """A model ``kept`` and what happens to it. ``others`` are models beside it."""
+
+    kind: str
+    select: str
+    steps: Sequence[Step]
+    more: str = ""
+    where: str = "WHERE at BETWEEN @start_dt AND @end_dt"
+    others: Mapping[str, str] = field(default_factory=dict)
+
+
+def computes(rows: int) -> dict[str, int]:
+    """What is computed of the model."""
+    return {"kept": rows}
+
+
+BY_TIME: Final = Life(
+    kind="INCREMENTAL_BY_TIME_RANGE (time_column at)",
+    select="id, at, amount",
+    steps=[
+        Step(
+            lands=[(1, 1, 10, "a"), (2, 25, 20, "b")],
+            day=2,
+            computes=computes(2),
+            rows=[(1, 1, 10), (2, 25, 20)],
+        ),
+        Step(rows=[(1, 1, 10), (2, 25, 20)]),
+        Step(lands=[(3, 2, 30, "c")], rows=[(1, 1, 10), (2, 25, 20)]),  # late: nobody asked for it
+        Step(
+            options=only(0),
+            computes=computes(2),
+            rows=[(1, 1, 10), (3, 2, 30), (2, 25, 20)],
+        ),
+        Step(day=3, computes=computes(0), rows=[(1, 1, 10), (3, 2, 30), (2, 25, 20)]),
+        Step(
+            lands=[(4, 73, 40, "d")],
+            day=4,
+            select="id, at, label",
+            options=FORWARD,
+            algorithm=MURMUR3_128,
+            computes=computes(1),
+            columns=["id", "at", "label"],
+            rows=[(1, 1, None), (3, 2, None), (2, 25, None), (4, 73, "d")],
+        ),
+        Step(
+            select="id, at, label, CAST(amount AS BIGINT) * 1000000000 AS amount",
+            options=FORWARD,
+            rows=[(1, 1, None, 10), (3, 2, None, 30), (2, 25, None, 20), (4, 73, "d", None)],
+        ),
+        Step(
+            options=only(3),
+            computes=computes(1),
+            rows=[
+                *[(1, 1, None, 10), (3, 2, None, 30), (2, 25, None, 20)],
+                (4, 73, "d", 40_000_000_000),
+            ],
+        ),
+        Step(
+            options=WHOLE,
+            computes=computes(4),
+            rows=[
+                *[(1, 1, "a", 10_000_000_000), (3, 2, "c", 30_000_000_000)],
+                *[(2, 25, "b", 20_000_000_000), (4, 73, "d", 40_000_000_000)],
+            ],
+        ),
+    ],
+)
+BY_KEY: Final = Life(
+    kind="""INCREMENTAL_BY_UNIQUE_KEY (
+        unique_key (id, COALESCE(label, '-')), batch_size 1, merge_filter target.amount < 100,
+        when_matched (
+          WHEN MATCHED AND source.amount IS NULL THEN DELETE
+          WHEN MATCHED THEN UPDATE SET target.amount = source.amount, target.at = source.at
+        ))""",
+    select="id, at, amount, label",
+    steps=[
+        Step(
+            lands=[(1, 1, 10, "a"), (2, 2, 20, "a"), (3, 25, 100, "b")],
+            day=2,
+            computes=computes(3),
+            rows=[(1, 1, 10, "a"), (2, 2, 20, "a"), (3, 25, 100, "b")],
+        ),
+        Step(  # 1 is updated, 2 deleted, 3 is beyond the filter
+            lands=[(1, 49, 11, "a"), (2, 49, None, "a"), (3, 50, 101, "b")],
+            day=3,
+            computes=computes(0),
+            rows=[(1, 49, 11, "a"), (3, 25, 100, "b"), (3, 50, 101, "b")],
+        ),
+        Step(
+            lands=[(4, 73, 1, "a"), (4, 74, 2, "a")],
+            day=4,
+            error="EvaluationFailed",
+            rows=[(1, 49, 11, "a"), (3, 25, 100, "b"), (3, 50, 101, "b")],
+        ),
+        Step(
+            gone=[4],
+            computes=computes(0),
+            rows=[(1, 49, 11, "a"), (3, 25, 100, "b"), (3, 50, 101, "b")],
+        ),
+        Step(  # of a row that matches, the new column is not among what is updated
+            lands=[(1, 97, 12, "a"), (5, 97, 50, "e")],
+            day=5,
+            select="id, at, amount, label, amount * 2 AS twice",
+            options=FORWARD,
+            algorithm=MURMUR3_128,
+            computes=computes(1),
+            rows=[
+                *[(1, 97, 12, "a", None), (5, 97, 50, "e", 100)],
+                *[(3, 25, 100, "b", None), (3, 50, 101, "b", None)],
+            ],
+        ),
+        Step(
+            options=WHOLE,
+            computes=computes(4),
+            rows=[
+                *[(1, 97, 12, "a", 20), (5, 97, 50, "e", 100)],
+                *[(3, 25, 100, "b", 200), (3, 50, 101, "b", 202)],
+            ],
+        ),
+    ],
+)
+BY_PARTITION: Final = Life(
+    kind="INCREMENTAL_BY_PARTITION",
+    more="partitioned_by (months(at), label),",
+    select="id, at, label, amount",
+    steps=[
+        Step(
+            lands=[(1, 1, 10, "a"), (2, 2, 20, "b"), (3, 3, 30, "-")],
+            day=1,
+            computes=computes(3),
+            rows=[(1, 1, "a", 10), (2, 2, "b", 20), (3, 3, "-", 30)],
+        ),
+        Step(
+            day=2,
+            computes=computes(0),
+            rows=[(1, 1, "a", 10), (2, 2, "b", 20), (3, 3, "-", 30)],
+        ),
+        Step(
+            lands=[(4, 49, 40, "a"), (5, 50, 50, "a")],
+            day=3,
+            select="id, at, label, CAST(amount AS BIGINT) * 1000000000 AS amount",
+            computes=computes(1),
+            rows=[
+                *[(4, 49, "a", 40_000_000_000), (5, 50, "a", 50_000_000_000)],
+                *[(2, 2, "b", 20), (3, 3, "-", 30)],
+            ],
+        ),
+        Step(
+            lands=[(6, 73, 60, "b")],
+            day=4,
+            select="id, at, label",
+            computes=computes(0),
+            columns=["id", "at", "label"],
+            rows=[(4, 49, "a"), (5, 50, "a"), (6, 73, "b"), (3, 3, "-")],
+        ),
+        Step(
+            options=WHOLE,
+            algorithm=MURMUR3_128,
+            computes=computes(6),
+            rows=[
+                *[(1, 1, "a"), (2, 2, "b"), (3, 3, "-"), (4, 49, "a"), (5, 50, "a"), (6, 73, "b")],
+            ],
+        ),
+    ],
+)
+APPENDED: Final = Life(
+    kind="INCREMENTAL_UNMANAGED",
+    more="audits (accepted_range (column := amount, max_v := 99)),",
+    select="id, amount",
+    steps=[
+        Step(lands=[(1, 1, 10, "a")], day=1, computes=computes(1), rows=[(1, 10)]),
+        Step(
+            lands=[(1, 25, 10, "a"), (2, 26, 100, "b")], day=2, error="AuditFailed", rows=[(1, 10)]
+        ),
+        Step(gone=[2], computes=computes(1), rows=[(1, 10), (1, 10)]),
+        Step(  # of production's table another environment shows what there is
+            environment="dev",
+            select="id, amount, label",
+            columns=["id", "amount"],
+            rows=[(1, 10), (1, 10)],
+        ),
+        Step(
+            lands=[(3, 49, 30, "c")],
+            day=3,
+            computes=computes(1),
+            rows=[(1, 10, None), (1, 10, None), (3, 30, "c")],
+        ),
+        Step(
+            select="id, label, amount",
+            more="audits (accepted_range (column := amount, max_v := 99)), description 'told',",
+            columns=["id", "label", "amount"],
+            rows=[(1, None, 10), (1, None, 10), (3, "c", 30)],
+        ),
+    ],
+)
+CLOSED: Final = Life(
+    kind="""SCD_TYPE_2_BY_TIME (
+        unique_key id, updated_at_name at, invalidate_hard_deletes true, batch_size 1)""",
+    select="id, at, amount",
+    steps=[
+        Step(
+            lands=[(1, 1, 10, "a"), (2, 2, 20, "b"), (1, 25, 11, "a")],
+            day=1,
+            computes=computes(2),
+            rows=[(1, 1, 10, "1970", None), (2, 2, 20, "1970", None)],
+        ),
+        Step(  # 2 is gone
+            day=2,
+            computes=computes(1),
+            rows=[(1, 1, 10, "1970", 25), (1, 25, 11, 25, None), (2, 2, 20, "1970", 48)],
+        ),
+        Step(  # nothing is there any more
+            day=3,
+            computes=computes(0),
+            rows=[(1, 1, 10, "1970", 25), (1, 25, 11, 25, 72), (2, 2, 20, "1970", 48)],
+        ),
+        Step(
+            lands=[(2, 73, 21, "c")],
+            day=4,
+            select="id, at, amount, label",
+            algorithm=MURMUR3_128,
+            computes=computes(1),
+            columns=["id", "at", "amount", "label", "valid_from", "valid_to"],
+            rows=[
+                (1, 1, 10, None, "1970", 25),
+                (1, 25, 11, None, 25, 72),
+                (2, 2, 20, None, "1970", 48),
+                (2, 73, 21, "c", 73, None),
+            ],
+        ),
+        Step(
+            options=WHOLE,
+            error="RestatementRefused",
+            columns=["id", "at", "amount", "label", "valid_from", "valid_to"],
+            rows=[
+                (1, 1, 10, None, "1970", 25),
+                (1, 25, 11, None, 25, 72),
+                (2, 2, 20, None, "1970", 48),
+                (2, 73, 21, "c", 73, None),
+            ],
+        ),
+    ],
+)
+COMPARED: Final = Life(
+    kind="SCD_TYPE_2_BY_COLUMN (unique_key id, columns *, updated_at_name at, batch_size 1)",
+    select="id, at, amount",
+    steps=[
+        Step(day=1, computes=computes(0), rows=[]),
+        Step(
+            lands=[(1, 25, 10, "a"), (2, 26, None, "b")],
+            day=2,
+            computes=computes(2),
+            rows=[(1, 25, 10, "1970", None), (2, 26, None, "1970", None)],
+        ),
+        Step(  # a column that is new has changed; what is gone stays
+            lands=[(1, 49, 10, "a")],
+            day=3,
+            select="id, at, label",
+            computes=computes(1),
+            columns=["id", "at", "label", "valid_from", "valid_to"],
+            rows=[(1, 25, None, "1970", 49), (1, 49, "a", 49, None), (2, 26, None, "1970", None)],
+        ),
+    ],
+)
+PARENT: Final = """MODEL (name {s}.parent, kind INCREMENTAL_BY_TIME_RANGE (time_column at));
+SELECT id, at, amount FROM {s}.events WHERE at BETWEEN @start_dt AND @end_dt AND amount > 0"""
+WHOLE_TABLE: Final = Life(
+    kind="FULL",
+    select="COUNT(*) AS n, CAST(SUM(amount) AS BIGINT) AS amount",
+    where="",
+    others={"parent": PARENT, "seen": "MODEL (name {s}.seen, kind VIEW); SELECT n FROM {s}.kept"},
+    steps=[
+        Step(
+            lands=[(1, 1, 10, "a"), (2, 2, 20, "b")],
+            day=1,
+            computes={"parent": 2, "kept": 1, "seen": 0},
+            rows=[(2, 30)],
+        ),
+        Step(lands=[(3, 3, -1, "c")], rows=[(2, 30)]),
+        Step(  # the parent's rows come out the same
+            options=replace(WHOLE, restate=("{s}.parent",)),
+            computes={"parent": 2},
+            keeps=["kept"],
+            rows=[(2, 30)],
+        ),
+        Step(
+            lands=[(4, 25, 40, "d")],
+            day=2,
+            algorithm=MURMUR3_128,
+            computes={"parent": 1, "kept": 1},
+            rows=[(3, 70)],
+        ),
+    ],
+)
+VERSIONS: Final = Life(
+    kind="INCREMENTAL_BY_TIME_RANGE (time_column at)",
+    select="id, at, amount",
+    steps=[
+        Step(lands=[(1, 1, 10, "7")], day=1, computes=computes(1), rows=[(1, 1, 10)]),
+        Step(
+            environment="dev",
+            select="id, at, amount, amount * 2 AS twice",
+            options=FORWARD,
+            columns=["id", "at", "amount"],
+            rows=[(1, 1, 10)],
+        ),
+        Step(
+            lands=[(2, 25, 20, "x")],
+            day=2,
+            select="id, at, CAST(label AS INT) AS amount",
+            error="EvaluationFailed",
+            rows=[(1, 1, 10)],
+        ),
+        Step(  # the day before was not published, either: both are of one batch
+            select="id, at, CAST(TRY_CAST(label AS INT) AS INT) AS amount",
+            computes=computes(2),
+            table="second",
+            rows=[(1, 1, 7), (2, 25, None)],
+        ),
+        Step(  # what was stored for the first table comes back to it, with its column
+            select="id, at, amount, amount * 2 AS twice",
+            computes=computes(1),
+            rows=[(1, 1, 10, None), (2, 25, 20, 40)],
+        ),
+        Step(
+            select="id, at, CAST(TRY_CAST(label AS INT) AS INT) AS amount",
+            environment="dev",
+            table="second",
+            rows=[(1, 1, 7), (2, 25, None)],
+        ),
+    ],
+)
+FRESH: Final = Life(
+    kind="MANAGED",
+    where="",
+    select="id, amount",
+    steps=[
+        Step(lands=[(1, 1, 10, "a")], day=1, computes=computes(1), rows=[(1, 10)]),
+        Step(lands=[(2, 25, 20, "b")], day=2, rows=[(1, 10)]),
+        Step(refreshes=True, computes=computes(2), rows=[(1, 10), (2, 20)]),
+        Step(refreshes=True, rows=[(1, 10), (2, 20)]),
+        Step(
+            select="id, label",
+            options=FORWARD,
+            columns=["id", "label"],
+            rows=[(1, None), (2, None)],
+        ),
+        Step(
+            lands=[(3, 26, 30, "c")],
+            refreshes=True,
+            algorithm=MURMUR3_128,
+            computes=computes(3),
+            rows=[(1, "a"), (2, "b"), (3, "c")],
+        ),
+    ],
+)
+LIVES: Final = {
+    "by time": BY_TIME,
+    "by key": BY_KEY,
+    "by partition": BY_PARTITION,
+    "appended": APPENDED,
+    "closed": CLOSED,
+    "compared": COMPARED,
+    "whole": WHOLE_TABLE,
+    "versions": VERSIONS,
+    "managed": FRESH,
+}
+
+
+@pytest.mark.parametrize("life", LIVES.values(), ids=LIVES)
+def test_a_model_lives_alike_in_memory_and_on_spark(lake: Lake, life: Life) -> None:
+    memory, spark = in_memory(lake.schema), on_spark(lake)
+    source: list[Event] = []
+    versions: dict[str, str] = {}
+    for number, step in enumerate(life.steps, start=1):
+        where = f"event {number}"
+        life = replace(life, select=step.select or life.select, more=step.more or life.more)
+        landed = [each for each in [*source, *step.lands] if each[0] not in step.gone]
+        for side in (memory, spark):
+            happens(side, step, source, landed)
+        source = landed
+        did = done(spark, step, life)
+        assert done(memory, step, life) == did, where
+        assert (did.error, did.computed, did.kept) == (
+            *(step.error, step.computes, set(step.keeps)),
+        ), where
+        acts = step.computes or step.keeps or step.error or step.select
+        assert acts or not did.asked, where
+        columns, rows = spark.shown(step.environment, "kept")
+        assert rows == ordered(step.rows), where
+        assert columns == (list(step.columns) or columns), where
+        assert told(memory, step, life) == told(spark, step, life), where
+        version = spark.version(step.environment, "kept")
+        assert versions.setdefault(step.table, version) == version, where
+    assert len(set(versions.values())) == len(versions)
+    assert (memory.wrong("prod"), spark.wrong("prod")) == ([], [])
+
+
+def told(side: Side, step: Step, life: Life) -> tuple[object, ...]:
+    """What readers see and what is booked, to be compared between the worlds."""
+    names = ["kept", *(name for name in life.others if name != "seen")]
+    return (
+        side.shown(step.environment, "kept"),
+        side.words(step.environment, "kept"),
+        [side.shown(step.environment, name) for name in life.others],
+        side.booked(step.environment, names),
+    )
+
+
+def happens(side: Side, step: Step, before: Sequence[Event], landed: Sequence[Event]) -> None:
+    """What others do to the source, and the time that passes."""
+    if list(before) != list(landed):
+        side.put(before, landed)
+    if step.day is not None:
+        until = START + timedelta(days=step.day)
+        side.declare(until)
+        side.clock.advance(max(timedelta(), until - side.clock.now()))
+    side.services = replace(side.services, algorithm=step.algorithm or side.services.algorithm)
+
+
+def done(side: Side, step: Step, life: Life) -> Done:
+    """What somebody has vde do."""
+    if step.refreshes:
+        calls = len(side.engine.calls)
+        computed = side.refresh()
+        asked = len(side.engine.calls) > calls
+        return Done(error="", computed=computed, kept=set(), changes=[], asked=asked, is_empty=True)
+    reads = "parent" if "parent" in life.others else "events"
+    text = (
+        f"MODEL (name {{s}}.kept, {life.more} kind {life.kind});\n"
+        f"SELECT {life.select} FROM {{s}}.{reads} {life.where}"
+    )
+    return side.apply({"kept": text, **life.others}, step.environment, step.options)
