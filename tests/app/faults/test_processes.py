@@ -121,6 +121,7 @@ def test_readers_of_any_kind_see_the_old_rows_while_an_audit_fails_and_until_the
         assert run.ask("apply", tmp_path) == sorted(models)
         assert reader.answer() == "ready"
         ledger = {name: lake.ledger(name) for name in models}
+        shown = lake.project.services.state.environment("prod")
         lake.write_seed(EVENTS)
         assert run.ask("begin", tmp_path, points={"seed": "audited"}) == "there"
         lake.land(EVENTS[len(OF_THE_FIRST_DAY) :], until=DAYS[1].end)
@@ -133,6 +134,7 @@ def test_readers_of_any_kind_see_the_old_rows_while_an_audit_fails_and_until_the
         assert reader.ask("read", tmp_path) == dict.fromkeys(models, OLD) | {
             "warned": NEW["warned"]
         }
+        assert lake.project.services.state.environment("prod") == shown
         for name in REFUSED:
             assert lake.ledger(name) == ledger[name]
         for name in (*KINDS, "managed"):
