@@ -105,6 +105,7 @@ def test_a_task_of_which_there_was_a_copy_is_counted_once(
     copied: Mapping[str, Any], meant: Mapping[str, object], fault: str
 ) -> None:
     assert copied[fault]["copies"] >= 1
+    assert copied[fault]["TaskKilled"] >= 1  # the task that the copy was faster than
     assert copied[fault]["booked"] == meant
     assert copied[fault]["stored"] == meant
     assert copied[fault]["jobs"] == JOBS[fault]  # what was observed is believed

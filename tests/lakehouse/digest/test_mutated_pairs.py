@@ -118,7 +118,7 @@ class Pair:
 
     def written(self) -> tuple[int, ...]:
         """The sides that are in the table; values in other forms are those of some mutations."""
-        with_forms = self.mutation in (another_value.__name__, null_inside.__name__)
+        with_forms = self.mutation in (null_inside.__name__, number_of_duplicates.__name__)
         return (LEFT, RIGHT, SAME) if with_forms else (LEFT, RIGHT)
 
     def rows(self, side: int) -> list[Row]:
