@@ -38,6 +38,8 @@ _WRAPPERS: Final = (
     "[WRITING_JOB",
     "Exception thrown in awaitResult",
 )
+_RAISED: Final = re.compile(r"\[USER_RAISED_EXCEPTION\] (.*?)(?: SQLSTATE: P0001)?")
+"""What was written for people, as by `raise_error`, and what Spark puts around it."""
 
 
 class ModelContext:
@@ -230,7 +232,9 @@ def first_useful_line(error: Exception) -> str:
         return _users_error(str(error))
     lines = [text for text in _messages(error) if text]
     useful = [text for text in lines if not text.startswith(_WRAPPERS)]
-    return (useful or lines or [type(error).__name__])[0]
+    told = (useful or lines or [type(error).__name__])[0]
+    raised = _RAISED.fullmatch(told)
+    return raised[1] if raised else told
 
 
 def _users_error(text: str) -> str:

@@ -147,7 +147,10 @@ def test_two_new_rows_of_one_key_are_refused_and_nothing_is_published(
     before = table.head()
     with pytest.raises(EvaluationFailed, match=told) as caught:
         table.write(rows, write)
-    assert "name more columns in unique_key" in str(caught.value)
+    subject, _, words = str(caught.value).partition(": ")
+    assert subject == str(table.key)
+    assert words.startswith("rows share the key")
+    assert words.endswith("name more columns in unique_key")
     assert table.head() == before
     assert table.rows() == [(7, "kept")]
 
