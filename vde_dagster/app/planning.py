@@ -17,6 +17,7 @@ from vde_dagster.app.workload import (
     restatement,
     workloads,
 )
+from vde_dagster.core.dsha import Column
 from vde_dagster.core.gaps import find_gaps
 from vde_dagster.core.graph import Graph, sources
 from vde_dagster.core.intervals import Interval
@@ -90,11 +91,7 @@ def plan_environment(
             filled=frozenset(
                 name for name, each in basis.snapshots.items() if ledger.get(each.key)
             ),
-            booked={
-                name: newest_columns(entry.columns for entry in ledger[each.key])
-                for name, each in snapshots.items()
-                if ledger.get(each.key)
-            },
+            booked=_booked(basis, snapshots, ledger),
             gaps=tuple(
                 find_gaps(
                     graph,
@@ -277,6 +274,22 @@ def _reuse(
         )
         for name, held in computed.items()
     }
+
+
+def _booked(
+    basis: _Basis,
+    snapshots: Mapping[ModelName, ModelSnapshot],
+    ledger: Mapping[VersionKey, tuple[LedgerEntry, ...]],
+) -> dict[ModelName, tuple[Column, ...]]:
+    """The columns of the tables of models that differ, as rows were written to them last."""
+    found: dict[ModelName, tuple[Column, ...]] = {}
+    for name, each in snapshots.items():
+        shown, entries = basis.snapshots.get(name), ledger.get(each.key, ())
+        if entries and (shown is None or shown.fingerprint != each.fingerprint):
+            # The many entries of a ledger have few schemas, and share these values.
+            schemas = {id(entry.columns): entry.columns for entry in entries}
+            found[name] = newest_columns(dict.fromkeys(schemas.values()))
+    return found
 
 
 def _stays(services: Services, shown: Environment) -> bool:
