@@ -133,6 +133,8 @@ def spark(spark_lake: SparkLake) -> Iterator[SparkSession]:
     conf = embedded_catalog_conf(spark_lake.catalog, spark_lake.database, spark_lake.warehouse)
     # Tests are many tiny queries: the optimizing compiler would cost more than it gives back.
     conf["spark.driver.extraJavaOptions"] = "-XX:TieredStopAtLevel=1"
+    # Else each operation on a column asks Java where in Python it was written.
+    conf["spark.python.sql.dataFrameDebugging.enabled"] = "false"
     session = open_session(SparkSettings(conf=conf), resolve_jars())
     yield session
     session.stop()
