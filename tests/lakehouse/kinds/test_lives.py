@@ -249,6 +249,11 @@ APPENDED: Final = Life(
             rows=[(1, 10, None), (1, 10, None), (3, 30, "c")],
         ),
         Step(
+            environment="dev",
+            columns=["id", "amount", "label"],
+            rows=[(1, 10, None), (1, 10, None), (3, 30, "c")],
+        ),
+        Step(
             select="id, label, amount",
             more="audits (accepted_range (column := amount, max_v := 99)), description 'told',",
             columns=["id", "label", "amount"],
