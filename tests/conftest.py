@@ -70,6 +70,7 @@ def pytest_configure() -> None:
         os.environ.pop(name, None)
 
 
+@pytest.hookimpl(tryfirst=True)  # pytest-xdist reads the groups in this hook, too
 def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
     """Where pytest has two processes, each has a session for its half of what needs Spark.
 
