@@ -18,9 +18,11 @@ from tests.app.memory_world import (
     plan,
 )
 from vde_dagster.app.apply import apply_plan
+from vde_dagster.app.leases import environment_resource
 from vde_dagster.app.planning import plan_environment
 from vde_dagster.app.promote import finish_promotions
 from vde_dagster.app.verify import verify
+from vde_dagster.core.dsha import Column
 from vde_dagster.core.errors import Refused
 from vde_dagster.core.graph import Graph
 from vde_dagster.core.names import ModelName, TableName
@@ -170,6 +172,37 @@ def test_other_environments_show_a_column_once_production_has_it() -> None:
     assert [name for name, _ in _columns_of_view(world, "m__dev")] == ["id", "twice", "at"]
     assert [name for name, _ in _columns_of_view(world, "m__other")] == ["id", "at", "amount"]
     assert shown(world, "SELECT id, twice FROM m__dev.kept") == [(1, None), (2, None), (3, None)]
+
+
+def test_what_is_wrong_with_another_environment_keeps_nobody_from_promoting(
+    caplog: pytest.LogCaptureFixture,
+) -> None:
+    world, _ = loaded(OWN_TABLE)
+    build(world.services(), project(FIRST, OWN_TABLE))
+    for name in ("busy", "broken"):
+        promoted(world, project(MORE, OWN_TABLE), name, forward_only=True)
+    world.catalog.swap_views([], [TableName("m__broken", "kept")])
+    world.catalog.create_table(TableName("m__broken", "kept"), [Column(name="id", type="int")])
+    ttl = timedelta(hours=1)
+    world.state.acquire_lease(environment_resource("busy"), holder="somebody", ttl=ttl)
+    promoted(world, project(MORE, OWN_TABLE), "prod", forward_only=True)
+    assert [name for name, _ in _columns_of_view(world)] == ["id", "twice", "at"]
+    assert [name for name, _ in _columns_of_view(world, "m__busy")] == ["id", "at"]
+    told = [each.getMessage() for each in caplog.records if each.levelname == "WARNING"]
+    assert len(told) == 2
+    assert "views of broken do not show" in told[0]
+    assert "views of busy do not show" in told[1]
+
+
+def test_only_the_owner_of_a_table_touches_views_of_others(
+    caplog: pytest.LogCaptureFixture,
+) -> None:
+    world, _ = loaded(OWN_TABLE)
+    build(world.services(), project(FIRST, OWN_TABLE))
+    ttl = timedelta(hours=1)
+    world.state.acquire_lease(environment_resource("prod"), holder="somebody", ttl=ttl)
+    promoted(world, project(MORE, OWN_TABLE), "dev", forward_only=True)
+    assert caplog.records == [], "production is not asked for"
 
 
 def test_words_reach_the_table_and_the_view_without_an_evaluation() -> None:

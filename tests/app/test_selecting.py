@@ -205,8 +205,9 @@ def test_r11_columns_of_a_kept_table_are_changed_in_place_by_its_owner_alone(
         apply_plan(services, plan, lambda _: None)
         assert bound(services, environment).key(SALES_NAME) == key
         assert columns() == there
-    assert world.rows("mart__dev.sales") == AMOUNTS
-    assert world.rows("mart.sales") == [(*each, None) for each in AMOUNTS]
+    # dev has the definition that returns the column, and shows it now that it is there.
+    for view in ("mart__dev.sales", "mart.sales"):
+        assert world.rows(view) == [(*each, None) for each in AMOUNTS]
 
 
 def test_r11_a_type_that_loses_values_is_refused_for_good(world: MemoryWorld) -> None:

@@ -25,6 +25,7 @@ from vde_dagster.memory.catalog import MemoryCatalog
 from vde_dagster.ports.catalog import Catalog, ViewDefinition
 
 if TYPE_CHECKING:
+    from pyiceberg.catalog import Catalog as PyIcebergCatalog
     from pyiceberg.table import Table
 
 ID: Final = Column(name="id", type="bigint")
@@ -160,25 +161,7 @@ class IcebergWorld(World):
         return self._head(name)
 
     def compact(self, name: TableName) -> int:
-        # A commit that says it replaced files by equal ones, as a rewrite of data files does.
-        table = self._load(name)
-        before = table.metadata.current_snapshot()
-        assert before is not None
-        assert isinstance(table.metadata, TableMetadataV2)
-        fields = {
-            "snapshot_id": table.metadata.new_snapshot_id(),
-            "parent_snapshot_id": before.snapshot_id,
-            "sequence_number": table.metadata.last_sequence_number + 1,
-            "timestamp_ms": before.timestamp_ms + 1,
-            "summary": Summary(Operation.REPLACE),
-        }
-        snapshot = before.model_copy(update=fields)
-        moved = {"ref-name": "main", "type": "branch", "snapshot-id": snapshot.snapshot_id}
-        updates = (
-            AddSnapshotUpdate(snapshot=snapshot),
-            SetSnapshotRefUpdate.model_validate(moved),
-        )
-        self._tables.commit_table(table, (), updates)
+        compact(self._tables, self._load(name))
         return self._head(name)
 
     def roll_back(self, name: TableName, snapshot: int) -> None:
@@ -219,3 +202,27 @@ class IcebergWorld(World):
         found = self._load(name).metadata.current_snapshot_id
         assert isinstance(found, int)
         return found
+
+
+def compact(catalog: PyIcebergCatalog, table: Table) -> None:
+    """Say that files were replaced by equal ones, as a rewrite does; of their rows say nothing.
+
+    Iceberg's specification leaves that open to who writes (*Optional Snapshot Summary Fields*).
+    """
+    before = table.metadata.current_snapshot()
+    assert before is not None
+    assert isinstance(table.metadata, TableMetadataV2)
+    fields = {
+        "snapshot_id": table.metadata.new_snapshot_id(),
+        "parent_snapshot_id": before.snapshot_id,
+        "sequence_number": table.metadata.last_sequence_number + 1,
+        "timestamp_ms": before.timestamp_ms + 1,
+        "summary": Summary(Operation.REPLACE),
+    }
+    snapshot = before.model_copy(update=fields)
+    moved = {"ref-name": "main", "type": "branch", "snapshot-id": snapshot.snapshot_id}
+    updates = (
+        AddSnapshotUpdate(snapshot=snapshot),
+        SetSnapshotRefUpdate.model_validate(moved),
+    )
+    catalog.commit_table(table, (), updates)

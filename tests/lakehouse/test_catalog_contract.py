@@ -156,6 +156,15 @@ def test_publishing_what_is_published_changes_nothing(world: World) -> None:
     assert table.iceberg_snapshot_id == second
 
 
+def test_work_that_changed_nothing_is_published_only_where_it_began(world: World) -> None:
+    first = world.append(TABLE, [(1, START)])
+    world.catalog.publish(TABLE, base=first, staged=first)
+    second = world.append(TABLE, [(2, START)])
+    with pytest.raises(TableMoved, match="nothing was published"):
+        world.catalog.publish(TABLE, base=first, staged=first)
+    assert world.mark().iceberg_snapshot_id == second
+
+
 def test_publishing_a_descendant_moves_the_table(world: World) -> None:
     first = world.append(TABLE, [(1, START)])
     second = world.append(TABLE, [(2, START)])

@@ -111,7 +111,7 @@ class World:
 
 
 def _key() -> VersionKey:
-    return VersionKey(ModelName(f"m{uuid.uuid4().hex[:8]}", "hourly"), uuid.uuid4().hex[:16])
+    return VersionKey(ModelName(f"m{uuid.uuid4().hex[:8]}", "hourly"), uuid.uuid4().hex)
 
 
 @pytest.fixture

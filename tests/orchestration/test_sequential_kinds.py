@@ -13,6 +13,7 @@ from vde_dagster.app.binding import bind_environment
 from vde_dagster.core.names import ModelName
 from vde_dagster.orchestration.assets import PARENT_RUN
 from vde_dagster.orchestration.io_manager import VdeIcebergIOManager
+from vde_dagster.orchestration.metadata import FORCE
 
 if TYPE_CHECKING:
     from tests.orchestration.conftest import Sample
@@ -90,5 +91,13 @@ def test_a_step_that_ended_after_it_was_booked_is_tried_again_without_loading_tw
     assert booked(sample) == [12, 12, 12, 4]
     assert sample.rows("mart.latest") == [(0, 49), (1, 47), (2, 48)]
     assert set(events(instance, "mart/latest")) == {None}, "Dagster knows of what is held"
-    told = failure(materialize(definitions, instance, "mart/latest", fails=True))
-    assert "`vde plan prod --restate-model mart.latest`" in told
+
+    refused = materialize(definitions, instance, "mart/latest", fails=True)
+    for tags in ({PARENT_RUN: refused.run_id}, {PARENT_RUN: failed.run_id, FORCE: "true"}):
+        tried = job.execute_in_process(
+            instance=instance,
+            asset_selection=[dg.AssetKey(["mart", "latest"])],
+            tags=tags,
+            raise_on_error=False,
+        )
+        assert "`vde plan prod --restate-model mart.latest`" in failure(tried)

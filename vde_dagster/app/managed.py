@@ -6,7 +6,7 @@ inputs changed since. Looking reads the state and the catalog's metadata, and st
 
 from __future__ import annotations
 
-from collections.abc import Collection, Iterator, Mapping
+from collections.abc import Collection, Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
 from datetime import datetime
 
@@ -57,13 +57,15 @@ def managed_tables(services: Services, binding: Binding) -> tuple[Freshness, ...
     One that was never made is left to a plan, and is not named.
     """
     nodes = [node for node in binding.graph if isinstance(node.model.kind, Managed)]
+    return tuple(_looked_at(services, binding, nodes))
+
+
+def _looked_at(services: Services, binding: Binding, nodes: Sequence[Node]) -> Iterator[Freshness]:
     keys = [binding.key(node.name) for node in nodes]
     owners, ledger = services.state.owners(keys), services.state.ledger(keys)
-    return tuple(
-        _freshness(services, binding, node, ledger[key][-1])
-        for node, key in zip(nodes, keys, strict=True)
-        if ledger.get(key) and may_write(binding.environment, owners.get(key))
-    )
+    for node, key in zip(nodes, keys, strict=True):
+        if ledger.get(key) and may_write(binding.environment, owners.get(key)):
+            yield _freshness(services, binding, node, ledger[key][-1])
 
 
 def refresh_managed(
@@ -79,9 +81,9 @@ def refresh_managed(
         Refused: It cannot be evaluated as things stand.
         EvaluationFailed: Its query failed; readers see what they saw before.
     """
-    for name in [each.name for each in managed_tables(services, binding)]:
-        (found,) = (each for each in managed_tables(services, binding) if each.name == name)
-        yield found, evaluate(services, binding, name, ALWAYS) if found.is_due else None
+    for node in [each for each in binding.graph if isinstance(each.model.kind, Managed)]:
+        for found in _looked_at(services, binding, [node]):
+            yield found, evaluate(services, binding, found.name, ALWAYS) if found.is_due else None
 
 
 def _freshness(services: Services, binding: Binding, node: Node, entry: LedgerEntry) -> Freshness:

@@ -286,9 +286,7 @@ def _booked(
     for name, each in snapshots.items():
         shown, entries = basis.snapshots.get(name), ledger.get(each.key, ())
         if entries and (shown is None or shown.fingerprint != each.fingerprint):
-            # The many entries of a ledger have few schemas, and share these values.
-            schemas = {id(entry.columns): entry.columns for entry in entries}
-            found[name] = newest_columns(dict.fromkeys(schemas.values()))
+            found[name] = newest_columns(entry.columns for entry in entries)
     return found
 
 

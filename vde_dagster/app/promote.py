@@ -6,8 +6,10 @@ not finished swaps the same views again, which changes nothing where they were s
 
 from __future__ import annotations
 
-from collections.abc import Collection
+import logging
+from collections.abc import Collection, Mapping
 from dataclasses import replace
+from typing import Final
 
 from vde_dagster.app.binding import bind_plan, stored_graph
 from vde_dagster.app.evolution import complete_tables, describe_tables
@@ -16,7 +18,7 @@ from vde_dagster.app.plan_checks import gap_problems, gaps_after
 from vde_dagster.app.services import Services
 from vde_dagster.app.view_names import are_moving, former_views, shown_naming
 from vde_dagster.core.dsha import Column
-from vde_dagster.core.errors import Refused
+from vde_dagster.core.errors import Conflict, OutcomeUnknown, Refused
 from vde_dagster.core.graph import Graph, Node
 from vde_dagster.core.kind import Embedded, External
 from vde_dagster.core.names import (
@@ -31,6 +33,8 @@ from vde_dagster.core.snapshot import ModelSnapshot, VersionKey
 from vde_dagster.ports.catalog import ViewDefinition
 from vde_dagster.ports.state import Environment, Lease
 from vde_dagster.project.model_files import read_model
+
+_LOG: Final = logging.getLogger(__name__)
 
 
 def promote(services: Services, plan: Plan, lease: Lease) -> Environment:
@@ -52,7 +56,6 @@ def promote(services: Services, plan: Plan, lease: Lease) -> Environment:
         raise Refused("\n".join([*lacking, "Nothing was changed."]))
     binding = bind_plan(plan)
     complete_tables(services, binding, plan.changes)
-    _show_added(services, plan)
     describe_tables(services, binding, plan)
     environment = services.state.begin_promotion(
         plan.environment,
@@ -62,7 +65,9 @@ def promote(services: Services, plan: Plan, lease: Lease) -> Environment:
         lease=lease,
         hidden=plan.hidden,
     )
-    return _swap(services, environment, plan.graph)
+    shown = _swap(services, environment, plan.graph)
+    _show_added(services, plan)
+    return shown
 
 
 def finish_promotions(services: Services, environment: str) -> None:
@@ -112,24 +117,55 @@ def show_first(
 def _show_added(services: Services, plan: Plan) -> None:
     """Let other environments show the columns that tables have gained, where they want them.
 
-    One that kept such a table before production did could not show them yet (rules R9 and R11).
+    One that kept such a table before its owner did could not show them yet (rules R9 and R11). The
+    promotion is done already, so nothing that is wrong with their views makes it fail.
     """
-    grown = [
-        plan.snapshots[change.name].key
+    grown = {
+        plan.snapshots[change.name].key: {each.column.lower() for each in added}
         for change in plan.changes
-        if any(isinstance(each, ColumnAdded) for each in change.schema_changes)
-    ]
-    others = services.state.environments() if grown else ()
-    for environment in others:
-        shown = services.state.environment(environment)
-        if environment == plan.environment or shown is None or shown.promoting:
+        if (added := [e for e in change.schema_changes if isinstance(e, ColumnAdded)])
+    }
+    owners = services.state.owners(grown)
+    ours = {key: new for key, new in grown.items() if owners.get(key) == plan.environment}
+    for environment in services.state.environments() if ours else ():
+        if environment == plan.environment:
             continue
-        names = {each.name for each in shown.snapshots.values() if each.key in grown}
-        if names:
-            graph = stored_graph(shown.snapshots, services.models)
-            naming = shown_naming(services, shown)
-            services.catalog.swap_views(_views(services, shown, names, naming, graph=graph), ())
-            _settle(services, environment, shown)
+        holder = holder_of(services.ids, f"a promotion of {plan.environment}")
+        resource, ttl = environment_resource(environment), services.lease_ttl
+        try:
+            with held(services.state, resource, holder=holder, ttl=ttl):
+                _show_gained(services, environment, ours)
+        except (Conflict, OutcomeUnknown, Refused) as error:
+            _LOG.warning("views of %s do not show what tables gained: %s", environment, error)
+
+
+def _show_gained(
+    services: Services, environment: str, grown: Mapping[VersionKey, Collection[str]]
+) -> None:
+    """Show the columns that versions gained, where the environment's models return them."""
+    shown = services.state.environment(environment)
+    if shown is None or shown.promoting:
+        return
+    names = {
+        each.name
+        for each in shown.snapshots.values()
+        if each.key in grown and _lacks(services, shown, each, grown[each.key])
+    }
+    if names:
+        graph = stored_graph(shown.snapshots, services.models)
+        naming = shown_naming(services, shown)
+        services.catalog.swap_views(_views(services, shown, names, naming, graph=graph), ())
+        _settle(services, environment, shown)
+
+
+def _lacks(
+    services: Services, shown: Environment, snapshot: ModelSnapshot, columns: Collection[str]
+) -> bool:
+    """Whether the view of a model does not show all of these columns."""
+    name = environment_view(snapshot.name, shown.name, shown_naming(services, shown))
+    view = services.catalog.view(name)
+    there = {each.name.lower() for each in view.columns} if view is not None else set()
+    return not there.issuperset(columns)
 
 
 def _swap(services: Services, environment: Environment, graph: Graph) -> Environment:

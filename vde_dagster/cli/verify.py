@@ -52,7 +52,7 @@ def command(
     for each in verify(project.services, binding, names):
         found.append(each)
         if output == "text":
-            _print(each, environment)
+            _print(each, _advice(binding, each))
     if output == "json":
         holds = all(each.holds for each in found)
         facts = [_facts(each) for each in found]
@@ -70,7 +70,18 @@ def _asked(binding: Binding, text: str, *, catalog: str) -> ModelName:
     return chosen(binding.graph, name, catalog=catalog, where=binding.environment).name
 
 
-def _print(found: Verified, environment: str) -> None:
+def _advice(binding: Binding, found: Verified) -> str:
+    """What to do about rows that are not as recorded."""
+    from vde_dagster.core.restatement import forbids_restatement
+
+    name, environment = found.key.model, binding.environment
+    if forbids_restatement(binding.node(name).model):
+        return "Restore the table's files: the model sets disable_restatement (docs/kinds.md)."
+    again = vde("plan", environment, "--restate-model", str(name))
+    return f"Restore the table's files, or compute the rows again where they are owned: `{again}`"
+
+
+def _print(found: Verified, advice: str) -> None:
     table = f"{found.key.model} ({found.key.version[:8]})"
     if found.missing_table:
         console().print(f"{table}: its table does not exist", style="red")
@@ -81,8 +92,8 @@ def _print(found: Verified, environment: str) -> None:
         console().print(f"{table}: not as recorded", style="red")
         for each in found.mismatches:
             console().print(f"  {each}")
-        again = vde("plan", environment, "--restate-model", str(found.key.model))
-        console().print(f"  Restore the table's files, or compute the rows again: `{again}`")
+        if not found.foreign_write:
+            console().print(f"  {advice}")
     else:
         console().print(f"{table}: {found.rows} rows as recorded")
     if found.foreign_write:

@@ -161,11 +161,11 @@ def apply_changes(
             trace=change.trace,
         )
         if change.operation in _ADDING:
-            try:
-                written = _added(held.get(change.interval), written, change)
-            except SchemaOutgrown:
+            before = held.get(change.interval)
+            if _is_outgrown(before, written, change):
                 outgrown.append(change.interval)
                 continue
+            written = _added(before, written)
         digest = change.digest or dsha(written.rows, columns, algorithm=algorithm)
         held[change.interval] = replace(written, digest=digest)
     if outgrown:
@@ -180,18 +180,21 @@ def apply_changes(
 _ADDING: Final = (LedgerOperation.ADD, LedgerOperation.CHANGE)
 
 
-def _added(before: LedgerEntry | None, added: LedgerEntry, change: LedgerChange) -> LedgerEntry:
+def _is_outgrown(before: LedgerEntry | None, added: LedgerEntry, change: LedgerChange) -> bool:
+    """Whether the rows that are there were computed under another schema, so that none add up."""
+    if before is None or change.operation is not LedgerOperation.ADD:
+        return False
+    return _types(before.columns) != _types(added.columns)
+
+
+def _added(before: LedgerEntry | None, added: LedgerEntry) -> LedgerEntry:
     """An entry with what is added to it; see `LedgerChange`.
 
     Raises:
-        SchemaOutgrown: Its rows were computed under another schema.
         LedgerMismatch: There is none, or its rows were hashed with another algorithm.
     """
     if before is None:
         raise LedgerMismatch(f"rows are added to {added.interval}, which is not held")
-    anew = change.operation is LedgerOperation.CHANGE
-    if not anew and _types(before.columns) != _types(added.columns):
-        raise SchemaOutgrown([added.interval])
     if before.algorithm != added.algorithm and before.rows != RowSum():
         raise LedgerMismatch(
             f"rows hashed with {added.algorithm} are added to {added.interval}, whose rows were "

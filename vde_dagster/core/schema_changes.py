@@ -115,7 +115,8 @@ def newest_columns(schemas: Iterable[Sequence[Column]]) -> tuple[Column, ...]:
     Args:
         schemas: At least one, in any order.
     """
-    every = [tuple(each) for each in schemas]
+    # The many entries of a ledger have few schemas.
+    every = list(dict.fromkeys(tuple(each) for each in reversed([*schemas])))[::-1]
     return next(
         (
             each

@@ -59,8 +59,8 @@ class Branch:
         self.spark = spark
         self.staging = staging
         self.head: int | None = staging.base
-        self.held = 0
-        """How many rows lie on the branch."""
+        self.held: int | None = None
+        """How many rows the branch's files have; None where their metadata does not say."""
         self._name = branch_name(staging.work_id)
         self._load = load
         self._table = _identifiers(catalog, staging.target.table)
@@ -73,6 +73,11 @@ class Branch:
     @property
     def _quoted(self) -> str:
         return exp.to_identifier(self._name, quoted=True).sql("spark")
+
+    @property
+    def is_empty(self) -> bool:
+        """Whether the branch is known to have no rows."""
+        return self.held == 0
 
     @property
     def target(self) -> exp.Table:
@@ -99,7 +104,7 @@ class Branch:
 
     def clear(self) -> None:
         """Remove all rows; a commit of metadata alone."""
-        if self.held:
+        if not self.is_empty:
             self.writer(self.rows().limit(0)).overwrite(F.lit(True))
             self.committed()
 
@@ -207,10 +212,12 @@ class Branch:
             return _Recorded(snapshot_id=None, added=0, total=0)
         summary = snapshot.summary
         added, rows = (
-            int((summary[key] if summary is not None else None) or 0)
+            summary[key] if summary is not None else None
             for key in ("added-records", "total-records")
         )
-        return _Recorded(snapshot_id=snapshot.snapshot_id, added=added, total=rows)
+        # A commit that adds none says nothing of them; one of others may leave out any total.
+        total = int(rows) if rows is not None else None
+        return _Recorded(snapshot_id=snapshot.snapshot_id, added=int(added or 0), total=total)
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -219,7 +226,7 @@ class _Recorded:
 
     snapshot_id: int | None
     added: int
-    total: int
+    total: int | None
 
 
 def _identifiers(catalog: str, name: TableName) -> exp.Table:

@@ -44,6 +44,8 @@ def branch_name(work_id: str) -> str:
 def publish(catalog: PyIcebergCatalog, name: TableName, *, base: int | None, staged: int) -> None:
     """Move ``main`` from ``base`` to ``staged``; nothing to do where ``main`` has passed it.
 
+    Work that changed nothing is staged where it began, so ``main`` must not have left that.
+
     The branch of a unit of work has to be at ``staged``: who drops it can be sure that nobody
     publishes it any more, also nobody who sleeps and has decided to.
 
@@ -56,7 +58,7 @@ def publish(catalog: PyIcebergCatalog, name: TableName, *, base: int | None, sta
 
     def change(table: Table) -> _Change | None:
         head = _head(table)
-        if _descends(table, head, staged):
+        if head == staged or (staged != base and _descends(table, head, staged)):
             return None
         if head != base:
             raise TableMoved(

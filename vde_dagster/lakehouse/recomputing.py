@@ -28,19 +28,12 @@ def sums_of(
     """The sums that are sought, in one Spark job over the rows that they are of.
 
     Columns are cast to the types that are sought: a table's types only ever widen (rule R11), so
-    that gives every value as it was, or is by now. What is read as of an Iceberg snapshot has the
-    columns of that time, so one that came later is NULL in all rows.
+    that gives every value as it was, or is by now.
     """
     pinned = AsOf(table=sought.table, iceberg_snapshot_id=sought.iceberg_snapshot_id)
     rows = _inside(input_frame(spark, catalog, pinned), sought)
-    there = {each.lower() for each in rows.columns}
     then = rows.select(
-        *[
-            (rows[quoted(each.name)] if each.name.lower() in there else F.lit(None))
-            .cast(each.type)
-            .alias(each.name)
-            for each in sought.columns
-        ]
+        *[rows[quoted(each.name)].cast(each.type).alias(each.name) for each in sought.columns]
     )
     if sought.axis is None:
         return {None: total(row_sums(then, algorithm).values())}

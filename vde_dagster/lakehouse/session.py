@@ -33,6 +33,8 @@ _MEANING = {
     "spark.sql.session.timeZone": "UTC",
     # Else Spark puts settings and environment variables in place of ${...}, in literals as well.
     "spark.sql.variable.substitute": "false",
+    # Else a backslash in a literal stands for itself, and ours are written to stand for the next.
+    "spark.sql.parser.escapedStringLiterals": "false",
 }
 
 # The JVM says this because Spark's launcher asks for the module; nobody can act on it.

@@ -24,6 +24,10 @@ _PROPERTIES: Final = {
     "format-version": "2",
     # One task, and so one file, per partition; within a task rows are sorted by partition.
     "write.distribution-mode": "hash",
+    # What was changed is told from the files that a commit exchanged, whatever a catalog's default.
+    "write.delete.mode": "copy-on-write",
+    "write.merge.mode": "copy-on-write",
+    "write.update.mode": "copy-on-write",
     "write.metadata.delete-after-commit.enabled": "true",
     "write.metadata.previous-versions-max": "50",
     "commit.retry.num-retries": "20",

@@ -2,6 +2,7 @@
 
 # No `from __future__ import annotations`: Dagster reads the annotation of `context` as an object.
 from collections.abc import Callable, Iterator
+from datetime import datetime
 from typing import Final
 
 import dagster as dg
@@ -72,8 +73,8 @@ def _body(location: Location, name: ModelName) -> Callable[..., Iterator[object]
         partitions = _partitions(context)
         with failures():
             force = context.run.tags.get(FORCE, "").lower() == "true"
-            retried = _is_retried(context)
-            decided = decide(location, name, partitions, force=force, retried=retried)
+            tried_at = _tried_at(context)
+            decided = decide(location, name, partitions, force=force, tried_at=tried_at)
         if isinstance(decided, HeldResult):
             with failures():
                 show_result(location, name)
@@ -85,16 +86,18 @@ def _body(location: Location, name: ModelName) -> Callable[..., Iterator[object]
     return evaluate
 
 
-def _is_retried(context: dg.AssetExecutionContext) -> bool:
-    """Whether Dagster tries a step again, or the run of a failed one.
+def _tried_at(context: dg.AssetExecutionContext) -> datetime | None:
+    """When Dagster began to try before what this step does: in this run, or in one that failed.
 
     A step may fail after all that it does is done: a process that is killed tells nobody.
     """
-    if context.retry_number:
-        return True
     parent = context.run.parent_run_id or context.run.tags.get(PARENT_RUN)
-    before = context.instance.get_run_by_id(parent) if parent else None
-    return before is not None and before.status is dg.DagsterRunStatus.FAILURE
+    tried = context.run.run_id if context.retry_number else parent
+    record = context.instance.get_run_record_by_id(tried) if tried else None
+    failed = record is not None and (
+        tried == context.run.run_id or record.dagster_run.status is dg.DagsterRunStatus.FAILURE
+    )
+    return record.create_timestamp if record is not None and failed else None
 
 
 def _partitions(context: dg.AssetExecutionContext) -> list[str]:

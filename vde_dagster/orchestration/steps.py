@@ -5,6 +5,7 @@ from __future__ import annotations
 import time
 from collections.abc import Sequence
 from dataclasses import dataclass, field
+from datetime import datetime
 from typing import Final
 
 from vde_dagster import kinds
@@ -65,7 +66,7 @@ def decide(
     partitions: Sequence[str],
     *,
     force: bool = False,
-    retried: bool = False,
+    tried_at: datetime | None = None,
 ) -> Evaluation | HeldResult:
     """What a step does. Writes nothing and starts no Spark.
 
@@ -74,8 +75,9 @@ def decide(
         name: The model.
         partitions: The keys of the run; none for a model without partitions.
         force: Whether the run asks to compute what it names, whatever has changed.
-        retried: Whether the step was tried before. That try may have ended after it had booked
-            what it did, which a model that builds on itself must not do twice.
+        tried_at: When an earlier try of this step began; None where there was none. It may have
+            ended after it had booked what it did, which a model that builds on itself must not do
+            twice.
 
     Raises:
         Refused: The environment does not run the loaded version any more, nothing was planned for
@@ -97,11 +99,15 @@ def decide(
     ranges = (
         (contiguous(node.model.unit, partitions),)
         if is_partitioned(node)
-        else _whole(services, binding, node, retried=retried)
+        else _whole(services, binding, node, tried_at=None if force else tried_at)
     )
     if not ranges:
-        entries = services.state.ledger([key])[key]
-        return HeldResult(binding=binding, node=node, owner=binding.environment, entries=entries)
+        return HeldResult(
+            binding=binding,
+            node=node,
+            owner=owner or location.environment,
+            entries=services.state.ledger([key]).get(key, ()),
+        )
     return Evaluation(binding=binding, node=node, ranges=ranges, force=force)
 
 
@@ -199,12 +205,12 @@ def _outstanding(location: Location) -> Plan | None:
 
 
 def _whole(
-    services: Services, binding: Binding, node: Node, *, retried: bool
+    services: Services, binding: Binding, node: Node, *, tried_at: datetime | None
 ) -> tuple[Interval, ...]:
     """What an evaluation of a model without partitions covers.
 
     Of what is made as a whole it is all that is due, at once. Of what builds on itself it is what
-    it does not hold yet, in batches; nothing where a step is retried and all is held.
+    it does not hold yet, in batches; nothing where an earlier try has booked all that is due.
 
     Raises:
         Refused: Nothing is due, or all that is due is held by a model that builds on itself.
@@ -216,7 +222,7 @@ def _whole(
     if rules.is_sequential:
         key = binding.key(node.name)
         entries = services.state.ledger([key]).get(key, ())
-        if retried and entries and not change.missing:
+        if not change.missing and _is_booked_since(services, entries, tried_at):
             return ()
         wanted = ranges_in_turn(model, entries, change.missing, environment=binding.environment)
     else:
@@ -227,6 +233,17 @@ def _whole(
             f"{model.unit.value} yet. Load its sources first."
         )
     return wanted
+
+
+def _is_booked_since(
+    services: Services, entries: Sequence[LedgerEntry], tried_at: datetime | None
+) -> bool:
+    """Whether something was booked after an earlier try began; one that was refused booked none."""
+    if tried_at is None:
+        return False
+    works = [services.state.work(each) for each in {entry.work_id for entry in entries}]
+    ends = [work.finished_at for work in works if work is not None and work.finished_at is not None]
+    return any(end >= tried_at for end in ends)
 
 
 def _computed(

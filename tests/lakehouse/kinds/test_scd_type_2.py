@@ -142,7 +142,7 @@ def value_of(cell: object) -> exp.Expr:
 
 
 def key() -> VersionKey:
-    return VersionKey(ModelName(f"h{uuid.uuid4().hex[:8]}", "menu"), uuid.uuid4().hex[:16])
+    return VersionKey(ModelName(f"h{uuid.uuid4().hex[:8]}", "menu"), uuid.uuid4().hex)
 
 
 @pytest.fixture

@@ -157,7 +157,7 @@ def ordered(rows: Iterable[Sequence[object]]) -> list[Values]:
 
 
 def _key() -> VersionKey:
-    return VersionKey(ModelName(f"k{uuid.uuid4().hex[:8]}", "kept"), uuid.uuid4().hex[:16])
+    return VersionKey(ModelName(f"k{uuid.uuid4().hex[:8]}", "kept"), uuid.uuid4().hex)
 
 
 @dataclass(frozen=True, kw_only=True)

@@ -38,7 +38,7 @@ def overwrite_intervals(branch: Branch, frame: DataFrame, write: OverwriteInterv
     act: Callable[[DataFrameWriterV2], None] = _append
     if are_whole_partitions(partitions, write.axis, write.intervals):
         act = _overwrite(inside)
-    elif branch.held:
+    elif not branch.is_empty:
         branch.run(exp.delete(branch.target).where(inside))
         branch.committed()
     added, seen = _put(branch, frame.where(_column(inside)), write, act)

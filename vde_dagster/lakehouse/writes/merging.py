@@ -28,7 +28,7 @@ def merge_rows(branch: Branch, frame: DataFrame, write: MergeRows) -> Written:
         EvaluationFailed: Two new rows have one key; the text names some keys.
     """
     before, held, new = branch.head, branch.held, one_row_per_key(frame, write.key)
-    if before is None or not held:  # no row matches, so all are inserted
+    if before is None or branch.is_empty:  # no row matches, so all are inserted
         return append_rows(branch, new, AppendRows(interval=write.interval))
     rows = branch.keep(new)
     with branch.view(rows, "source") as source:

@@ -26,6 +26,8 @@ def append_rows(branch: Branch, frame: DataFrame, write: AppendRows) -> Written:
     """Add rows, whatever is there (seed 001, INCREMENTAL_UNMANAGED)."""
     before = branch.head
     added, seen = put(branch, frame, lambda writer: writer.append())
+    if not added and before is not None:
+        branch.go_back(before)  # nobody takes the table for changed
     return _written(branch, branch.added_since(before), write, added, seen)
 
 

@@ -69,7 +69,13 @@ def changed_sum(branch: Branch, before: int) -> RowSum:
 
 
 def exchanged(
-    branch: Branch, rows: DataFrame, interval: Interval, change: RowSum, *, before: int, held: int
+    branch: Branch,
+    rows: DataFrame,
+    interval: Interval,
+    change: RowSum,
+    *,
+    before: int,
+    held: int | None,
 ) -> Written:
     """What commits left that put rows in the place of others.
 
@@ -82,14 +88,15 @@ def exchanged(
         interval: What the change is booked for.
         change: By what they changed the table's sum.
         before: Where the branch was.
-        held: How many rows lay there.
+        held: How many rows lay there; None where that is not known.
 
     Raises:
         EvaluationFailed: Other rows changed than are in the sum.
     """
-    if change.rows != branch.held - held:
+    now = branch.held
+    if held is not None and now is not None and change.rows != now - held:
         raise EvaluationFailed(
-            f"{held} rows have become {branch.held}, but {change.rows} more are found on the "
+            f"{held} rows have become {now}, but {change.rows} more are found on the "
             f"branch; {_NOT_ALONE}"
         )
     if change == RowSum() and branch.head != before:
