@@ -1,6 +1,7 @@
-"""A power cut after every call of a restatement and of an empty backfill.
+"""A power cut after every call of a restatement and of an empty backfill that may change something.
 
-What outlives a cut after one call is what outlives one before the next call.
+What outlives a cut after one call is what outlives one before the next call, and all that only read
+until then.
 """
 
 from __future__ import annotations
@@ -57,10 +58,30 @@ def run(
     apply_plan(services, plan, lambda _: None)
 
 
-def calls_of(graph: Graph, environment: str, **options: Any) -> int:
+READING = {
+    "branches",
+    "drifted",
+    "environment",
+    "heads",
+    "ledger",
+    "open_work",
+    "origin",
+    "owners",
+    "present",
+    "retains",
+    "snapshots",
+    "table",
+    "taken",
+    "views",
+    "work",
+}
+
+
+def calls_of(graph: Graph, environment: str, **options: Any) -> list[int]:
+    """The numbers of the calls that are not known to read only."""
     fuse = Fuse()
     run(landed(), graph, environment, fuse, **options)
-    return fuse.calls
+    return [at for at, name in enumerate(fuse.names, start=1) if name not in READING]
 
 
 CALLS = calls_of(SHOP, "prod", **RESTATED)
@@ -98,7 +119,7 @@ def is_marked(world: MemoryWorld) -> bool:
     return any(each.standing is Standing.OUTDATED for some in ledger.values() for each in some)
 
 
-@pytest.mark.parametrize("call", range(1, CALLS + 1))
+@pytest.mark.parametrize("call", CALLS)
 def test_a_restatement_that_dies_at_any_call_is_completed_by_the_same_plan(call: int) -> None:
     world = landed()
     with pytest.raises(PowerCut):
@@ -112,7 +133,7 @@ def test_a_restatement_that_dies_at_any_call_is_completed_by_the_same_plan(call:
     assert not is_marked(world)
 
 
-@pytest.mark.parametrize("call", range(1, CALLS + 1, 3))
+@pytest.mark.parametrize("call", CALLS[::2])
 def test_a_restatement_that_was_begun_is_completed_by_any_plan(call: int) -> None:
     world = landed()
     with pytest.raises(PowerCut):
@@ -127,7 +148,7 @@ def test_a_restatement_that_was_begun_is_completed_by_any_plan(call: int) -> Non
     assert not is_marked(world)
 
 
-@pytest.mark.parametrize("call", range(1, calls_of(EDITED, "dev", empty_backfill=True) + 1))
+@pytest.mark.parametrize("call", calls_of(EDITED, "dev", empty_backfill=True))
 def test_an_empty_backfill_that_dies_at_any_call_never_stands_for_rows(call: int) -> None:
     world = landed()
     with pytest.raises(PowerCut):
