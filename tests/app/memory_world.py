@@ -72,6 +72,26 @@ WRITING: Final = frozenset(
 """The methods of the ports that write. What is durable after one of them is so until the next."""
 
 
+READING: Final = {
+    "branches",
+    "drifted",
+    "environment",
+    "heads",
+    "ledger",
+    "open_work",
+    "origin",
+    "owners",
+    "present",
+    "retains",
+    "snapshots",
+    "table",
+    "taken",
+    "views",
+    "work",
+}
+"""Methods of the ports that change nothing: a cut around one is a cut around its neighbours."""
+
+
 class PowerCut(BaseException):
     """The machine went off: nothing that follows in this process happens."""
 
@@ -85,6 +105,11 @@ class Fuse:
     calls: int = 0
     blown: bool = False
     names: list[str] = field(default_factory=list)
+
+    @property
+    def changing(self) -> list[int]:
+        """The numbers of the calls that are not known to read only."""
+        return [at for at, name in enumerate(self.names, start=1) if name not in READING]
 
 
 class Wired:

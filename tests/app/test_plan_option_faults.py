@@ -58,30 +58,11 @@ def run(
     apply_plan(services, plan, lambda _: None)
 
 
-READING = {
-    "branches",
-    "drifted",
-    "environment",
-    "heads",
-    "ledger",
-    "open_work",
-    "origin",
-    "owners",
-    "present",
-    "retains",
-    "snapshots",
-    "table",
-    "taken",
-    "views",
-    "work",
-}
-
-
 def calls_of(graph: Graph, environment: str, **options: Any) -> list[int]:
     """The numbers of the calls that are not known to read only."""
     fuse = Fuse()
     run(landed(), graph, environment, fuse, **options)
-    return [at for at, name in enumerate(fuse.names, start=1) if name not in READING]
+    return fuse.changing
 
 
 CALLS = calls_of(SHOP, "prod", **RESTATED)

@@ -170,15 +170,15 @@ def test_views_move_together_with_what_a_plan_changes(
     assert world.rows(str(totals)) == [(4, 35)]
 
 
-def calls_of_a_move() -> list[str]:
+def a_move() -> Fuse:
     world, fuse = landed(), Fuse()
     build(named(world, SuffixTarget.SCHEMA), GRAPH, "dev")
     build(named(world, SuffixTarget.TABLE, fuse), GRAPH, "dev")
-    return fuse.names
+    return fuse
 
 
 @pytest.mark.parametrize("after", [False, True], ids=["before", "after"])
-@pytest.mark.parametrize("call", range(1, len(calls_of_a_move()) + 1))
+@pytest.mark.parametrize("call", a_move().changing)
 @pytest.mark.parametrize("next_target", TARGETS)
 def test_a_move_that_dies_at_any_call_left_all_views_or_none_and_is_completed_by_the_next(
     call: int, after: bool, next_target: SuffixTarget
@@ -196,7 +196,7 @@ def test_a_move_that_dies_at_any_call_left_all_views_or_none_and_is_completed_by
 
 
 def test_all_views_move_in_one_transaction() -> None:
-    assert calls_of_a_move().count("swap_views") == 1
+    assert a_move().names.count("swap_views") == 1
 
 
 @pytest.mark.parametrize("old,new", MOVES)

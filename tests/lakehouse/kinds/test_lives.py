@@ -435,7 +435,14 @@ LIVES: Final = {
 }
 
 
-@pytest.mark.parametrize("life", LIVES.values(), ids=LIVES)
+LONG: Final = ("by key", "closed")
+CASES: Final = [
+    pytest.param(life, id=name, marks=[pytest.mark.full] if name in LONG else [])
+    for name, life in LIVES.items()
+]
+
+
+@pytest.mark.parametrize("life", CASES)
 def test_a_model_lives_alike_in_memory_and_on_spark(lake: Lake, life: Life) -> None:
     memory, spark = in_memory(lake.schema), on_spark(lake)
     source: list[Event] = []
