@@ -58,9 +58,15 @@ def _chromium() -> Path | None:
     return None
 
 
+def _inotify() -> Path | None:
+    found = Path("/proc/sys/fs/inotify")
+    return found if found.exists() else None
+
+
 _NEEDS: dict[str, tuple[Callable[[], Path | None], str]] = {
     "postgres": (_postgres_programs, "PostgreSQL's server programs are not installed"),
     "browser": (_chromium, "Chromium is not installed"),
+    "inotify": (_inotify, "files that are opened are counted by Linux' inotify"),
 }
 
 

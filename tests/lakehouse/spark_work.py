@@ -9,7 +9,6 @@ from __future__ import annotations
 import ctypes
 import os
 import struct
-import sys
 import time
 import uuid
 from collections import Counter
@@ -19,16 +18,11 @@ from dataclasses import dataclass, field
 from pathlib import Path
 from typing import TYPE_CHECKING, Final
 
-import pytest
-
 from vde_dagster.core.dsha import MURMUR3_128, XXHASH64X2
 
 if TYPE_CHECKING:
     from pyspark.sql import SparkSession
 
-counts_files = pytest.mark.skipif(
-    sys.platform != "linux", reason="not run: files are counted by Linux' inotify"
-)
 _CLOSED_UNWRITTEN: Final = 0x10  # IN_CLOSE_NOWRITE: what was opened only to be read
 _OVERFLOW: Final = 0x4000  # IN_Q_OVERFLOW: events are lost
 _EVENT: Final = struct.Struct("iIII")

@@ -17,7 +17,7 @@ import pytest
 
 from tests.app.memory_world import DEFAULTS, bound, plan
 from tests.lakehouse.conftest import Lake
-from tests.lakehouse.spark_work import Needed, SparkWork, Watch, counts_files
+from tests.lakehouse.spark_work import Needed, SparkWork, Watch
 from vde_dagster.app.apply import apply_plan
 from vde_dagster.app.evaluate import evaluate
 from vde_dagster.app.evaluated import Evaluated
@@ -38,7 +38,7 @@ from vde_dagster.project.model_files import external_source, read_model
 if TYPE_CHECKING:
     from tests.conftest import SparkLake
 
-pytestmark = [pytest.mark.spark, counts_files]
+pytestmark = [pytest.mark.spark, pytest.mark.inotify]
 
 START: Final = datetime(2024, 1, 1, tzinfo=UTC)
 LANDED: Final = {

@@ -131,7 +131,7 @@ def _is_exact(node: Node, column: str) -> bool:
     """Whether a column's type is not guessed: it is declared, or the model is no query."""
     if not isinstance(node.model.body, Query):
         return True
-    return column.lower() in {each.name.lower() for each in node.model.columns}
+    return node.model.declares(column)
 
 
 def _is_ours(services: Services, binding: Binding, key: VersionKey) -> bool:

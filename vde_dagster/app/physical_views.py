@@ -7,6 +7,7 @@ is told by the catalog's metadata, without Spark.
 from __future__ import annotations
 
 from collections.abc import Callable, Mapping, Sequence
+from datetime import datetime
 from typing import Final
 
 from vde_dagster.app.binding import Binding
@@ -64,7 +65,9 @@ def make_view(
             digest=digest,
             trace=trace,
         )
-        entries = _booked(services, binding.environment, key, change, columns, lease=lease)
+        entries = _booked(
+            services, binding.environment, key, change, columns, started=started, lease=lease
+        )
     return Evaluated(
         work_id=entries[-1].work_id,
         key=key,
@@ -86,6 +89,7 @@ def _booked(
     change: LedgerChange,
     columns: Callable[[], tuple[Column, ...]],
     *,
+    started: datetime,
     lease: Lease,
 ) -> tuple[LedgerEntry, ...]:
     """Record, make and book what a view shows; ``columns`` makes it and tells what it returns."""
@@ -97,7 +101,7 @@ def _booked(
         intervals=(ALWAYS,),
         inputs={},
         base=None,
-        execution_time=services.clock.now(),
+        execution_time=started,
     )
     services.state.record_intent(intent, lease=lease)
     try:

@@ -60,8 +60,8 @@ def verify(
 
     Each is compared with what is booked when its turn comes, and read at the Iceberg snapshot at
     which that is true, so that units of work may publish meanwhile. That others wrote is told
-    besides, since readers see that. Models that store no rows, or hold
-    nothing yet, are passed over.
+    besides, since readers see that. Models that store no rows, or hold nothing yet, are passed
+    over.
 
     Args:
         services: The ports.

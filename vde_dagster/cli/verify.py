@@ -35,8 +35,8 @@ def command(
 
     Without MODEL, of all models that store rows. Rows that are others than those that were
     recorded are told by interval, as is a table that somebody else wrote to since, and the exit
-    code is 1. D-SHAs detect change; they are no
-    evidence against somebody who tampers with data on purpose.
+    code is 1. D-SHAs detect change; they are no evidence against somebody who tampers with data on
+    purpose.
     """
     from vde_dagster.app.binding import bind_environment
     from vde_dagster.app.verify import verify

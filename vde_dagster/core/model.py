@@ -197,6 +197,10 @@ class Model:
         """The column by which rows belong to intervals; None for kinds without intervals."""
         return self.kind.time_column if isinstance(self.kind, IncrementalByTimeRange) else None
 
+    def declares(self, column: str) -> bool:
+        """Whether a person wrote the column's type, so that it is no guess."""
+        return column.lower() in {each.name.lower() for each in self.columns}
+
     @property
     def stateless(self) -> LateDataPolicy | None:
         """The policy by which sessions append late rows to this model; None for all others."""

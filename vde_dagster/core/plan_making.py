@@ -184,7 +184,7 @@ def _lacking(node: Node, booked: Sequence[Column]) -> Iterator[SchemaChange]:
         match change:
             case ColumnAdded():
                 yield change
-            case ColumnWidened() if _is_declared(node, change.column):
+            case ColumnWidened() if node.model.declares(change.column):
                 yield change
 
 
@@ -195,14 +195,9 @@ def _of_table(node: Node, change: SchemaChange, booked: Sequence[Column]) -> Sch
     there = [each for each in booked if each.name.lower() == change.column.lower()]
     wanted = [Column(name=change.column, type=change.type)]
     for found in schema_changes(there, wanted) if there else ():
-        certain = isinstance(found, ColumnWidened) or _is_declared(node, change.column)
+        certain = isinstance(found, ColumnWidened) or node.model.declares(change.column)
         return found if certain else change
     return change
-
-
-def _is_declared(node: Node, column: str) -> bool:
-    """Whether a column's type is written by a person, so that it is not a guess."""
-    return column.lower() in {each.name.lower() for each in node.model.columns}
 
 
 def _moved_views(

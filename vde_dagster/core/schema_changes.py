@@ -115,8 +115,8 @@ def newest_columns(schemas: Iterable[Sequence[Column]]) -> tuple[Column, ...]:
     Args:
         schemas: At least one, in any order.
     """
-    # The many entries of a ledger have few schemas.
-    every = list(dict.fromkeys(tuple(each) for each in reversed([*schemas])))[::-1]
+    # The many entries of a ledger have few schemas; of equal ones the last counts.
+    every = list(reversed(dict.fromkeys(tuple(each) for each in reversed(list(schemas)))))
     return next(
         (
             each

@@ -241,9 +241,10 @@ def _is_booked_since(
     """Whether something was booked after an earlier try began; one that was refused booked none."""
     if tried_at is None:
         return False
-    works = [services.state.work(each) for each in {entry.work_id for entry in entries}]
-    ends = [work.finished_at for work in works if work is not None and work.finished_at is not None]
-    return any(end >= tried_at for end in ends)
+    newest_first = dict.fromkeys(entry.work_id for entry in reversed(entries))
+    works = map(services.state.work, newest_first)
+    ends = (work.finished_at for work in works if work is not None)
+    return any(end is not None and end >= tried_at for end in ends)
 
 
 def _computed(

@@ -19,7 +19,7 @@ from sqlglot import parse_one
 
 from tests.lakehouse.kinds.worlds import START, Values, World, Worlds, days, hours, worlds_on_spark
 from tests.lakehouse.kinds.worlds import field as by
-from tests.lakehouse.spark_work import Needed, SparkWork, Watch, counts_files
+from tests.lakehouse.spark_work import Needed, SparkWork, Watch
 from vde_dagster.core.audits.values import Audit, EachRow
 from vde_dagster.core.dsha import MURMUR3_128, XXHASH64X2, Column, RowSum
 from vde_dagster.core.history import History
@@ -47,7 +47,7 @@ if TYPE_CHECKING:
 
     from tests.conftest import SparkLake
 
-pytestmark = [pytest.mark.spark, counts_files]
+pytestmark = [pytest.mark.spark, pytest.mark.inotify]
 
 AXIS: Final = TimeAxisSpec(column="at", type="timestamp", unit=IntervalUnit.HOUR)
 TYPES: Final = {"id": "int", "at": "timestamp", "region": "string"}
