@@ -20,6 +20,8 @@ from vde_dagster.core.names import DEFAULT_SCHEMA, ModelName
 
 STAR: Final = "@STAR"
 UNION: Final = "@UNION"
+STAR_PLACE: Final = "star_"
+"""Begins the name under which a node stands in the author's text: ``@star_0`` is the first one."""
 _UNKNOWN: Final = "unknown"
 
 Relation = tuple[str, ...]

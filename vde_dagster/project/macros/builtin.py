@@ -10,7 +10,7 @@ from sqlglot import exp
 from sqlglot.tokenizer_core import TokenType
 
 from vde_dagster.core.sql.macros import TIME_MACROS
-from vde_dagster.core.sql.star_macro import UnionKind, star_node, union_query
+from vde_dagster.core.sql.star_macro import STAR_PLACE, UnionKind, star_node, union_query
 from vde_dagster.project.macros.conditions import NotConstant, is_true
 from vde_dagster.project.macros.expansion import Builtin, Expander
 from vde_dagster.project.macros.scope import Definition, Frame, Position
@@ -25,7 +25,7 @@ from vde_dagster.project.macros.tokens import (
     word_of,
 )
 from vde_dagster.project.macros.user import items_of
-from vde_dagster.project.macros.values import names_of, text_of
+from vde_dagster.project.macros.values import names_of, text_of, with_written
 from vde_dagster.project.problems import suggestion
 
 
@@ -110,9 +110,9 @@ def _def(expander: Expander, call: Call, frame: Frame, position: Position) -> li
         raise MacroError(f"@{name} is a macro of the language", "Choose another name.")
     function = lambda_of(body)
     expander.definitions[name] = (
-        Definition(parameters=None, body=body)
+        Definition(parameters=None, body=body, text=expander.text)
         if function is None
-        else Definition(parameters=function[0], body=function[1])
+        else Definition(parameters=function[0], body=function[1], text=expander.text)
     )
     return []
 
@@ -135,15 +135,14 @@ def _star(expander: Expander, call: Call, frame: Frame, position: Position) -> l
     if any(text is None for found in texts.values() for text in found):
         raise MacroError("an option of @STAR is no name or text", f"Write {usage}.")
     known = {key: [text or "" for text in found] for key, found in texts.items()}
-    return [
-        star_node(
-            names[0],
-            alias=next(iter(known["alias"]), ""),
-            excluded=known["except"],
-            prefix=next(iter(known["prefix"]), ""),
-            suffix=next(iter(known["suffix"]), ""),
-        )
-    ]
+    node = star_node(
+        names[0],
+        alias=next(iter(known["alias"]), ""),
+        excluded=known["except"],
+        prefix=next(iter(known["prefix"]), ""),
+        suffix=next(iter(known["suffix"]), ""),
+    )
+    return [_noted(expander, node)]
 
 
 _STAR_OPTIONS: Final = ("relation", "alias", "except", "prefix", "suffix")
@@ -163,7 +162,14 @@ def _union(expander: Expander, call: Call, frame: Frame, position: Position) -> 
     relations = [each for each in names if each is not None]
     if not relations or len(relations) != len(names):
         raise MacroError("@UNION needs the names of relations", f"Write {usage}.")
-    return [union_query(relations, kind=kind)]
+    return [_noted(expander, union_query(relations, kind=kind))]
+
+
+def _noted(expander: Expander, node: exp.Expr) -> exp.Expr:
+    """A node that waits for the columns of relations, which stands in the text by its number."""
+    expander.stars.append(node.copy())
+    place = f"@{STAR_PLACE}{len(expander.stars) - 1}"
+    return with_written(node, f"SELECT {place}" if isinstance(node, exp.Query) else place)
 
 
 def _arguments(call: Call, least: int, most: int, usage: str) -> tuple[Tokens, ...]:

@@ -18,9 +18,11 @@ from sqlglot.dialects.dialect import Dialect
 from sqlglot.errors import ParseError
 from sqlglot.tokenizer_core import Token, TokenType
 
+from vde_dagster.core.sql.dialects import is_spark
 from vde_dagster.core.sql.interval_sums import with_closed_sums
 from vde_dagster.core.sql.macros import TIME_MACROS
 from vde_dagster.core.sql.sql_errors import SQL_ERRORS, first_line
+from vde_dagster.project.macros.edits import Edit, edited
 from vde_dagster.project.macros.placement import put, put_union
 from vde_dagster.project.macros.scope import Definition, Frame, MacroScope, Position
 from vde_dagster.project.macros.tokens import (
@@ -41,7 +43,14 @@ from vde_dagster.project.macros.trees import (
     reached,
 )
 from vde_dagster.project.macros.user import UserMacro
-from vde_dagster.project.macros.values import atoms_of, expression_of, is_plain, text_of
+from vde_dagster.project.macros.values import (
+    atoms_of,
+    expression_of,
+    is_plain,
+    text_of,
+    with_written,
+    written_of,
+)
 from vde_dagster.project.problems import suggestion
 
 _PRODUCTIONS: Final[Mapping[Position, type[exp.Expr]]] = {
@@ -52,9 +61,17 @@ Builtin = Callable[["Expander", Call, Frame, Position], list[exp.Expr]]
 """A macro of the language; it raises MacroError."""
 
 
+_Edits = list[tuple[int, int, Edit]]
+
+
 @dataclass(slots=True)
 class Expander:
-    """Expands the statements of one text. It notes which variables and files they used."""
+    """Expands the statements of one text. It notes which variables and files they used.
+
+    Each expression that it gives knows its own text (`written_of`): what the author wrote, with the
+    macros in it replaced at their places. ``stars`` are the nodes of @STAR and @UNION, which stand
+    in these texts as `@star_0` and so on.
+    """
 
     dialect: Dialect
     text: str
@@ -64,6 +81,7 @@ class Expander:
     used_variables: set[str] = field(default_factory=set)
     used_files: set[str] = field(default_factory=set)
     calls: list[Call] = field(default_factory=list)
+    stars: list[exp.Expr] = field(default_factory=list)
 
     def statement(self, tokens: Tokens) -> list[exp.Expr]:
         """The statements that one statement of the text becomes: none, one or several.
@@ -80,10 +98,12 @@ class Expander:
         """What some tokens stand for: most often one expression. Raises as `statement` does."""
         if not tokens:
             raise MacroError("an argument is empty", "Take a comma away, or write what is missing.")
-        prepared = self._prepared(tokens, frame)
+        edits: _Edits = []
+        prepared = self._prepared(tokens, frame, edits)
         holder = exp.Tuple(expressions=[self._parse(prepared, position)])
         check_texts(holder, prepared, {id(token) for token in tokens})
-        self._bind(holder, frame)
+        self._bind(holder, frame, tokens, edits)
+        whole: Sequence[exp.Expr] | None = None
         for leaf in list(placeholders(holder)):
             if not is_in(leaf, holder):
                 continue
@@ -92,11 +112,29 @@ class Expander:
                 found = self.evaluate(call, frame, _position_of(leaf, holder, position))
                 if _is_call_of("union", call) and isinstance(found[0], exp.Query):
                     put_union(leaf, found[0])
+                    edit = Edit(written_of(found[0]), wrapped=_in_from(call, prepared))
                 else:
-                    put(leaf, found)
+                    edit = put(leaf, found)
+                if len(call.tokens) == len(tokens):
+                    whole = found
+                else:
+                    edits.append((call.tokens[0].start, call.tokens[-1].end, edit))
             except MacroError as error:
                 raise _at(error, call) from error
-        return [each.pop() for each in list(holder.expressions)]
+        given = [each.pop() for each in list(holder.expressions)]
+        if whole is None:
+            self._write(given, tokens, edits)
+        return given
+
+    def _write(self, given: Sequence[exp.Expr], tokens: Tokens, edits: _Edits) -> None:
+        """Let what some tokens stand for know its text, which is all of them after the edits."""
+        if self.is_kept and len(given) == 1:
+            with_written(given[0], edited(self.text, tokens, edits))
+
+    @property
+    def is_kept(self) -> bool:
+        """Whether the author's text is what runs: it is in Spark's dialect, or one of its kin."""
+        return is_spark(self.dialect)
 
     def one(self, tokens: Tokens, frame: Frame, *, what: str) -> exp.Expr:
         """The single expression that some tokens stand for. Raises as `statement` does."""
@@ -137,7 +175,8 @@ class Expander:
         definition = self.definitions.get(name)
         if definition is not None and definition.parameters is None:
             inner = frame.called({}, call)
-            return self.one(definition.body, inner, what=f"what @DEF gives to @{name}")
+            what = f"what @DEF gives to @{name}"
+            return replace(self, text=definition.text).one(definition.body, inner, what=what)
         if definition is not None or name in self.builtins or name in self.scope.functions:
             message = f"@{name} is called with arguments in parentheses"
             raise MacroError(message, f"Write @{name}(...).")
@@ -169,7 +208,8 @@ class Expander:
             message = f"@{call.name} takes {len(names)} arguments ({shown}), and {len(found)} are"
             raise MacroError(f"{message} given", f"Write @{call.name}({shown}).")
         values = dict(zip(names, found, strict=True))
-        return self.expand(definition.body, frame.called(values, call), position)
+        inner = replace(self, text=definition.text)  # it shares all that is noted
+        return inner.expand(definition.body, frame.called(values, call), position)
 
     def _user(
         self, macro: UserMacro, call: Call, frame: Frame, position: Position
@@ -192,7 +232,7 @@ class Expander:
             message = f"{macro.described} returns a text with a NUL character"
             raise MacroError(message, "Take the character out in the macro.")
         try:
-            inner = replace(self, text=text)  # it shares all that is noted
+            inner = replace(self, text=text)
             return inner.expand(tuple(self.dialect.tokenize(text)), frame, position)
         except MacroError as error:
             error.token = None
@@ -201,11 +241,11 @@ class Expander:
             message = f"{macro.described} returns what is no SQL: {first_line(error)}"
             raise MacroError(message, "Return SQL of the model's dialect.") from error
 
-    def _prepared(self, tokens: Tokens, frame: Frame) -> list[Token]:
-        """The tokens that the parser sees."""
+    def _prepared(self, tokens: Tokens, frame: Frame, edits: _Edits) -> list[Token]:
+        """The tokens that the parser sees; notes which of them are not what the author wrote."""
         prepared: list[Token] = []
         for item in find_macros(tokens, spaced=frozenset(self.builtins)):
-            inner = [*self._prepare(item, frame)]
+            inner = [*self._prepare(item, frame, edits)]
             before = prepared[-1].token_type if prepared else None
             if _is_call_of("union", item) and before in {TokenType.FROM, TokenType.JOIN}:
                 inner.insert(0, in_place_of(inner[:1], TokenType.L_PAREN, "("))
@@ -213,19 +253,27 @@ class Expander:
             prepared += inner
         return prepared
 
-    def _prepare(self, item: Token | Call | Name, frame: Frame) -> Sequence[Token]:
+    def _prepare(
+        self, item: Token | Call | Name, frame: Frame, edits: _Edits
+    ) -> Sequence[Token]:
         """The tokens that the parser sees for an item."""
         if isinstance(item, Token):
             return (item,)
+        first, last = item.tokens[0].start, item.tokens[-1].end
         try:
             if isinstance(item, Name):
-                return (self._name(item, frame),)
+                name = self._name(item, frame)
+                quoted = name.token_type is TokenType.IDENTIFIER
+                identifier = exp.to_identifier(name.text, quoted=quoted)
+                edits.append((first, last, Edit(written_of(identifier))))
+                return (name,)
             timed = item.arguments is None and item.name in TIME_MACROS
             if timed and _reads_parameters(type(self.dialect)):
                 return item.tokens
             if not timed and (item.arguments is None or item.name == "var"):
                 (value,) = self.evaluate(item, frame, Position.EXPRESSION)
                 if (atoms := atoms_of(value, like=item.tokens)) is not None:
+                    edits.append((first, last, Edit(written_of(value))))
                     return atoms
         except MacroError as error:
             raise _at(error, item) from error
@@ -292,14 +340,16 @@ class Expander:
             raise ParseError("there is nothing but a comment")
         return with_closed_sums(found[0])
 
-    def _bind(self, holder: exp.Expr, frame: Frame) -> None:
+    def _bind(self, holder: exp.Expr, frame: Frame, tokens: Tokens, edits: _Edits) -> None:
         """Put the values of bound names where the names stand in a tree."""
         if not frame.bindings:
             return
         for leaf in list(holder.find_all(exp.Identifier, exp.Var)):
             name = leaf.name.lower()
             if name in frame.bindings and not leaf.args.get("quoted") and not is_own(leaf, name):
-                put(leaf, [self._bound(name, frame)])
+                places = _places_of(leaf, tokens)
+                edit = put(leaf, [self._bound(name, frame)])
+                edits += [(start, end, edit) for start, end in places]
 
 
 @cache
@@ -313,6 +363,22 @@ def _reads_parameters(dialect: type[Dialect]) -> bool:
 
 def _is_call_of(name: str, item: Token | Call | Name) -> bool:
     return isinstance(item, Call) and item.name == name and item.arguments is not None
+
+
+def _in_from(call: Call, prepared: Sequence[Token]) -> bool:
+    """Whether a call of @UNION stands where a table may, so that parentheses go around it."""
+    starts = [index for index, token in enumerate(prepared) if token.start == call.tokens[0].start]
+    before = prepared[starts[0] - 1].token_type if starts and starts[0] else None
+    return before in {TokenType.FROM, TokenType.JOIN}
+
+
+def _places_of(leaf: exp.Expr, tokens: Tokens) -> list[tuple[int, int]]:
+    """Where a name stands in the text. Words, such as units, do not know their places."""
+    start, end = leaf.meta.get("start"), leaf.meta.get("end")
+    if start is not None and end is not None:
+        return [(start, end)]
+    words = [each for each in tokens if each.text.lower() == leaf.name.lower()]
+    return [(each.start, each.end) for each in words[:1]]
 
 
 def _position_of(leaf: exp.Expr, holder: exp.Expr, position: Position) -> Position:

@@ -34,6 +34,8 @@ from vde_dagster.project.macros.tokens import (
     too_deep,
 )
 from vde_dagster.project.macros.trees import MARK
+from vde_dagster.project.macros.values import written_of
+from vde_dagster.project.macros.written_checks import check_text
 from vde_dagster.project.problems import Problems, suggestion
 
 __all__ = ["MacroScope", "Statements", "is_star_macro", "read_statements"]
@@ -48,11 +50,15 @@ _CHECK: Final = "Check the SQL at this line against the model's dialect."
 class Statements:
     """The statements of a model in order, and what their macros used.
 
-    ``used_variables`` holds every name that was asked for, also those that only had a default.
-    ``used_files`` are the paths of macro files.
+    ``texts`` are the statements as their author wrote them, with the macros replaced at their
+    places; empty where the dialect is not Spark's. Time macros stand in them, and ``@star_0`` for
+    the first of ``stars``, and so on. ``used_variables`` holds every name that was asked for, also
+    those that only had a default. ``used_files`` are the paths of macro files.
     """
 
     expressions: tuple[exp.Expr, ...]
+    texts: tuple[str, ...]
+    stars: tuple[exp.Expr, ...]
     used_variables: frozenset[str]
     used_files: frozenset[str]
 
@@ -102,6 +108,8 @@ def read_statements(
         return None
     return Statements(
         expressions=tuple(expressions),
+        texts=tuple(map(written_of, expressions)) if expander.is_kept else (),
+        stars=tuple(expander.stars),
         used_variables=frozenset(expander.used_variables),
         used_files=frozenset(expander.used_files),
     )
@@ -114,6 +122,8 @@ def _read(
         found = expander.statement(tokens)
         for each in found:
             _check_left(each, tokens, expander.dialect)
+            if expander.is_kept:
+                check_text(each, written_of(each), expander.stars, tokens)
     except MacroError as error:
         problems.add(_place_of(error.token, place), error.message, error.advice)
         return ()

@@ -1,4 +1,7 @@
-"""Putting what a macro gives into the place where the macro stood in the tree."""
+"""Putting what a macro gives into the place where the macro stood, in the tree and in the text.
+
+Each function that changes the tree returns the `Edit` that does the same to the author's text.
+"""
 
 from __future__ import annotations
 
@@ -8,8 +11,9 @@ from typing import Final
 
 from sqlglot import exp
 
+from vde_dagster.project.macros.edits import Edit, Glue
 from vde_dagster.project.macros.tokens import MacroError
-from vde_dagster.project.macros.values import identifier_of, names_of, text_of
+from vde_dagster.project.macros.values import identifier_of, names_of, text_of, written_of
 
 _OPEN: Final = (
     exp.Alias,
@@ -33,13 +37,18 @@ _CLAUSES: Final = (exp.Where, exp.Having, exp.Qualify, exp.Limit, exp.Offset, ex
 _AROUND_QUERY: Final = ("with_", "order", "limit", "offset")
 _WORD: Final = re.compile(r"\w+")
 _TABLE_ADVICE: Final = "Let it give the name of one model or source, or a query."
+NO_MEMBERS: Final = "SELECT NULL WHERE FALSE"
+"""What nothing is IN, not even NULL: in the tree the whole condition is FALSE."""
 
 
-def put(node: exp.Expr, found: Sequence[exp.Expr]) -> None:
+def put(node: exp.Expr, found: Sequence[exp.Expr]) -> Edit:
     """Replace a leaf (an identifier or variable of a tree) by expressions: none, one or several.
 
     Several go where a list stands. None takes away the projection, condition or item that the leaf
     was. What was a name becomes a name again, quoted where it has to be.
+
+    Returns:
+        What becomes of the leaf in the text.
 
     Raises:
         MacroError: What was found does not fit in there.
@@ -49,11 +58,10 @@ def put(node: exp.Expr, found: Sequence[exp.Expr]) -> None:
     if found and (comments := _comments(node, slot)):
         found[0].add_comments(comments)
     if isinstance(slot, exp.Table):
-        _put_table(slot, found)
-    elif slot is node:
-        _put_name(node, found)
-    else:
-        _put_expression(slot, found)
+        return _put_table(slot, found)
+    if slot is node:
+        return _put_name(node, found)
+    return _put_expression(slot, found)
 
 
 def put_union(node: exp.Expr, union: exp.Query) -> None:
@@ -92,7 +100,7 @@ def _comments(node: exp.Expr, slot: exp.Expr) -> list[str]:
     return own if slot is node else [*own, *(slot.comments or [])]
 
 
-def _put_name(node: exp.Expr, found: Sequence[exp.Expr]) -> None:
+def _put_name(node: exp.Expr, found: Sequence[exp.Expr]) -> Edit:
     text = text_of(found[0]) if len(found) == 1 else None
     if not text:
         message = "a name is needed here, and the macro gives something else"
@@ -109,6 +117,7 @@ def _put_name(node: exp.Expr, found: Sequence[exp.Expr]) -> None:
             raise MacroError(message, "Let it give a single word.")
     new.comments = node.comments
     node.replace(new)
+    return Edit(written_of(new))
 
 
 def _identifier(value: exp.Expr, text: str) -> exp.Identifier:
@@ -117,14 +126,15 @@ def _identifier(value: exp.Expr, text: str) -> exp.Identifier:
     return written.copy() if isinstance(written, exp.Identifier) else identifier_of(text)
 
 
-def _put_table(table: exp.Table, found: Sequence[exp.Expr]) -> None:
+def _put_table(table: exp.Table, found: Sequence[exp.Expr]) -> Edit:
     if len(found) != 1:
         message = f"one table is needed here, and the macro gives {_count(found)}"
         raise MacroError(message, _TABLE_ADVICE)
     value = found[0].unnest()
     if isinstance(value, exp.Query):
+        inside = isinstance(table.parent, exp.Subquery)
         _put_query(table, value)
-        return
+        return Edit(written_of(value), wrapped=not inside)
     names = names_of(value)
     if names is None or not 1 <= len(names) <= 3 or not all(names):
         message = "a table is needed here, and the macro gives something else"
@@ -132,8 +142,11 @@ def _put_table(table: exp.Table, found: Sequence[exp.Expr]) -> None:
     keys = ("this", "db", "catalog")
     for key, name in zip(keys, reversed(names), strict=False):
         table.set(key, identifier_of(name))
+    text = ".".join(written_of(each) for each in table.parts)
     if isinstance(value, exp.Table) and not table.alias and value.args.get("alias"):
         table.set("alias", value.args["alias"])
+        text = f"{text} AS {written_of(value.args['alias'])}"
+    return Edit(text)
 
 
 def _put_query(table: exp.Table, query: exp.Query) -> None:
@@ -149,21 +162,21 @@ def _put_query(table: exp.Table, query: exp.Query) -> None:
     table.replace(subquery)
 
 
-def _put_expression(slot: exp.Expr, found: Sequence[exp.Expr]) -> None:
+def _put_expression(slot: exp.Expr, found: Sequence[exp.Expr]) -> Edit:
     parent = slot.parent
     assert parent is not None
     if any(isinstance(each, exp.Alias) for each in found) and not _may_be_named(slot):
         advice = "Leave the name out of the macro, or the name behind it."
         raise MacroError("what the macro gives has a name, which cannot stand here", advice)
     if isinstance(parent, exp.In) and slot.arg_key in {"field", "expressions"}:
-        _put_members(parent, slot, found)
-    elif not found:
-        _remove(slot)
-    elif isinstance(parent, exp.Ordered):
-        _put_ordered(parent, found)
-    elif len(found) == 1:
-        _put_one(slot, parent, found[0])
-    elif isinstance(parent.args.get(slot.arg_key or ""), list):
+        return _put_members(parent, slot, found)
+    if not found:
+        return Edit("", glue=tuple(_remove(slot)))
+    if isinstance(parent, exp.Ordered):
+        return _put_ordered(parent, found)
+    if len(found) == 1:
+        return _put_one(slot, parent, found[0])
+    if isinstance(parent.args.get(slot.arg_key or ""), list):
         slot.replace(list(found))
     elif isinstance(parent, exp.Paren):
         parent.replace(exp.Tuple(expressions=list(found)))
@@ -174,6 +187,7 @@ def _put_expression(slot: exp.Expr, found: Sequence[exp.Expr]) -> None:
     else:
         message = f"one expression is needed here, and the macro gives {_count(found)}"
         raise MacroError(message, "Let it give one, or put it where a list stands.")
+    return Edit(", ".join(map(written_of, found)))
 
 
 def _may_be_named(slot: exp.Expr) -> bool:
@@ -184,7 +198,8 @@ def _may_be_named(slot: exp.Expr) -> bool:
     return isinstance(parent, exp.Select | exp.Func) or parent.parent is None
 
 
-def _put_one(slot: exp.Expr, parent: exp.Expr, value: exp.Expr) -> None:
+def _put_one(slot: exp.Expr, parent: exp.Expr, value: exp.Expr) -> Edit:
+    text = written_of(value)
     if isinstance(value, exp.Query) and not isinstance(value, exp.Subquery):
         if isinstance(parent, exp.Paren):
             parent.replace(value.subquery(copy=False))
@@ -192,11 +207,14 @@ def _put_one(slot: exp.Expr, parent: exp.Expr, value: exp.Expr) -> None:
             slot.replace(value)  # the root is what holds a whole text
         else:
             slot.replace(value.subquery(copy=False))
-    elif isinstance(parent, exp.CTE):
+            return Edit(text, wrapped=True)
+        return Edit(text)
+    if isinstance(parent, exp.CTE):
         message = "a query is needed here, and the macro gives an expression"
         raise MacroError(message, "Let it give a SELECT.")
-    else:
-        slot.replace(value if _fits(value, slot) else exp.Paren(this=value))
+    fits = _fits(value, slot)
+    slot.replace(value if fits else exp.Paren(this=value))
+    return Edit(text, wrapped=not fits)
 
 
 def _fits(value: exp.Expr, slot: exp.Expr) -> bool:
@@ -213,65 +231,97 @@ def _fits(value: exp.Expr, slot: exp.Expr) -> bool:
     return call or (isinstance(parent, _OPEN) and not operator) or isinstance(parent, exp.Paren)
 
 
-def _put_members(parent: exp.In, slot: exp.Expr, found: Sequence[exp.Expr]) -> None:
+def _put_members(parent: exp.In, slot: exp.Expr, found: Sequence[exp.Expr]) -> Edit:
     """What stands behind IN; a list is all of its items, and an empty one holds nothing."""
     members = [
         item
         for each in found
         for item in (each.expressions if isinstance(each, exp.Array | exp.Tuple) else [each])
     ]
+    is_field = slot.arg_key == "field"
     if len(members) == 1 and isinstance(members[0], exp.Query) and len(parent.expressions) < 2:
+        text = written_of(members[0])
         parent.set("field", None)
         parent.set("expressions", None)
         query = members[0].unnest()
         parent.set("query", exp.Subquery(this=query))
-        return
-    if slot.arg_key == "field":
+        return Edit(text, wrapped=is_field and not isinstance(members[0], exp.Subquery))
+    text = ", ".join(map(written_of, members))
+    if is_field:
         parent.set("field", None)
         parent.set("expressions", members)
     elif members:
         slot.replace(members)
     else:
         slot.pop()
-    if not parent.expressions:
-        parent.replace(exp.false())
+    if parent.expressions:
+        return Edit(text, wrapped=is_field) if members else Edit("", glue=(Glue.COMMA,))
+    parent.replace(exp.false())
+    return Edit(NO_MEMBERS, wrapped=is_field)
 
 
-def _put_ordered(parent: exp.Ordered, found: Sequence[exp.Expr]) -> None:
+def _put_ordered(parent: exp.Ordered, found: Sequence[exp.Expr]) -> Edit:
     """Items of ORDER BY; those that say nothing of their direction have that behind the macro."""
     items: list[exp.Expr] = []
+    texts: list[str] = []
     for each in found:
         directed = isinstance(each, exp.Ordered) and each.args.get("desc") is not None
         if directed or (isinstance(each, exp.Ordered) and parent.args.get("desc") is None):
             items.append(each)
+            texts.append(written_of(each))
         else:
             ordered = parent.copy()
             ordered.set("this", each.this if isinstance(each, exp.Ordered) else each)
             items.append(ordered)
+            texts.append(f"{written_of(each)} {_direction(ordered)}".rstrip())
     parent.replace(items if len(items) != 1 else items[0])
+    return Edit(", ".join(texts), glue=(Glue.DIRECTION,))
 
 
-def _remove(slot: exp.Expr) -> None:
-    """Take a node out, with what means nothing without it."""
+def _direction(ordered: exp.Ordered) -> str:
+    """How an item of ORDER BY is sorted, where that is written."""
+    desc, first = ordered.args.get("desc"), ordered.args.get("nulls_first")
+    if desc is None:
+        return ""
+    nulls = "" if bool(first) is not bool(desc) else ("FIRST" if first else "LAST")
+    return f"{'DESC' if desc else 'ASC'}{f' NULLS {nulls}' if nulls else ''}"
+
+
+_AROUND: Final[tuple[tuple[type[exp.Expr], Glue], ...]] = (
+    (exp.Alias, Glue.ALIAS),
+    (exp.Paren, Glue.PARENTHESES),
+    (exp.Not, Glue.BEFORE),
+    (exp.Neg, Glue.BEFORE),
+    (exp.Ordered, Glue.DIRECTION),
+)
+"""Nodes that mean nothing without what they are around."""
+
+
+def _remove(slot: exp.Expr) -> list[Glue]:
+    """Take a node out, with what means nothing without it: in the text, what is around it."""
     parent = slot.parent
     assert parent is not None
     if isinstance(parent, exp.Connector):
-        other = parent.right if slot.arg_key == "this" else parent.left
-        parent.replace(other.copy())
-    elif isinstance(parent, exp.Alias | exp.Paren | exp.Not | exp.Ordered | exp.Neg):
-        _remove(parent)
-    elif isinstance(parent.args.get(slot.arg_key or ""), list):
+        is_first = slot.arg_key == "this"
+        parent.replace((parent.right if is_first else parent.left).copy())
+        return [Glue.AFTER if is_first else Glue.BEFORE]
+    around = next((glue for kind, glue in _AROUND if isinstance(parent, kind)), None)
+    if around is not None:
+        return [around, *_remove(parent)]
+    if isinstance(parent.args.get(slot.arg_key or ""), list):
         slot.pop()
         if isinstance(parent, _CLAUSES) and not any(parent.args.values()):
             parent.pop()
-        elif not (parent.expressions or _may_be_empty(parent)):
+            return [Glue.CLAUSE]
+        if not (parent.expressions or _may_be_empty(parent)):
             what = "no column is left in this SELECT" if isinstance(parent, exp.Select) else ""
             raise MacroError(what or "nothing is left here", "Give @IF another branch.")
-    elif isinstance(parent, _CLAUSES):
+        return [Glue.COMMA]
+    if isinstance(parent, _CLAUSES):
         parent.pop()
-    else:
-        message = "the macro gives nothing here, where something is needed"
-        raise MacroError(message, "Give @IF another branch.")
+        return [Glue.CLAUSE]
+    message = "the macro gives nothing here, where something is needed"
+    raise MacroError(message, "Give @IF another branch.")
 
 
 def _may_be_empty(parent: exp.Expr) -> bool:

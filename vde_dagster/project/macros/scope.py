@@ -30,10 +30,14 @@ class MacroScope:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Definition:
-    """What @DEF defines. ``parameters`` is None for a value, which has no parentheses."""
+    """What @DEF defines, and the text that it stands in.
+
+    ``parameters`` is None for a value, which has no parentheses.
+    """
 
     parameters: tuple[str, ...] | None
     body: Tokens
+    text: str
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

@@ -42,6 +42,21 @@ def expression_of(value: object, *, what: str) -> exp.Expr:
             raise MacroError(message, "Use a text, a number, a boolean, a date or a list of these.")
 
 
+def with_written(expression: exp.Expr, text: str) -> exp.Expr:
+    """The same expression, which knows from now on how its author wrote it in Spark's dialect."""
+    expression.meta[_WRITTEN] = text
+    return expression
+
+
+def written_of(expression: exp.Expr) -> str:
+    """How the author wrote an expression; of one that code made, its form in Spark's dialect."""
+    known = expression.meta.get(_WRITTEN) if expression.meta else None
+    return known if isinstance(known, str) else expression.sql("spark", comments=False)
+
+
+_WRITTEN: Final = "written"
+
+
 def text_of(expression: exp.Expr) -> str | None:
     """The text that a value gives to a name: a literal's, or a plain name's; None for others."""
     match expression:

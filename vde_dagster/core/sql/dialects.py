@@ -1,0 +1,19 @@
+"""Which dialects are Spark's own: what is written in them runs as it is written (rule R13)."""
+
+from __future__ import annotations
+
+from typing import Final
+
+from sqlglot.dialects.dialect import Dialect
+
+_OF_SPARK: Final = frozenset({"spark", "spark2"})
+
+
+def is_spark(dialect: Dialect | str) -> bool:
+    """Whether a dialect is Spark's, so that Spark reads the author's text itself.
+
+    Raises:
+        ValueError: There is no such dialect.
+    """
+    known = Dialect.get_or_raise(dialect)
+    return type(known).__name__.lower() in _OF_SPARK

@@ -1,0 +1,82 @@
+"""Whether the text that runs says what the tree says that is understood."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from typing import Final
+
+from sqlglot import exp, parse_one
+from sqlglot.tokenizer_core import Token, TokenType
+
+from vde_dagster.core.sql.interval_sums import with_closed_sums
+from vde_dagster.core.sql.sql_errors import SQL_ERRORS
+from vde_dagster.core.sql.star_macro import STAR_PLACE
+from vde_dagster.project.macros.placement import NO_MEMBERS, put_union
+from vde_dagster.project.macros.tokens import MacroError
+
+
+def check_text(
+    tree: exp.Expr, text: str, stars: Sequence[exp.Expr], tokens: Sequence[Token]
+) -> None:
+    """Refuse a statement whose text, with its macros replaced, is another one than its tree.
+
+    Args:
+        tree: What was made of the statement.
+        text: The same as a text.
+        stars: The nodes that stand in the text by their numbers.
+        tokens: What the author wrote.
+
+    Raises:
+        MacroError: They differ: a macro stands where its text cannot be put.
+    """
+    if isinstance(tree, exp.Command) or not any(_begins_macro(each) for each in tokens):
+        return
+    try:
+        read = _plain(_filled(_read(text), stars))
+        # What Python code builds may be another tree than what is read of its text.
+        if read == _plain(tree) or read == _plain(_read(tree.sql("spark"))):
+            return
+    except SQL_ERRORS:
+        pass
+    message = "a macro stands where the text that it gives cannot be put"
+    advice = "Put parentheses around the macro, or write what it gives without it."
+    raise MacroError(message, advice, token=next(filter(_begins_macro, tokens)))
+
+
+def _begins_macro(token: Token) -> bool:
+    return token.token_type is TokenType.PARAMETER or "@" in token.text
+
+
+def _read(text: str) -> exp.Expr:
+    return with_closed_sums(parse_one(text, dialect="spark"))
+
+
+def _filled(tree: exp.Expr, stars: Sequence[exp.Expr]) -> exp.Expr:
+    holder = exp.Tuple(expressions=[tree])
+    for node in list(holder.find_all(exp.Parameter)):
+        name = node.name.lower()
+        if name.startswith(STAR_PLACE):
+            star = stars[int(name.removeprefix(STAR_PLACE))].copy()
+            if isinstance(star, exp.Query):
+                put_union(node, star)
+            else:
+                node.replace(star)
+    (filled,) = holder.expressions
+    return filled
+
+
+def _plain(tree: exp.Expr) -> exp.Expr:
+    """A tree without what tells only how it was written."""
+    holder = exp.Tuple(expressions=[tree.copy()])
+    for node in list(holder.walk()):
+        node.comments = None
+        if isinstance(node, exp.Paren):
+            node.replace(node.this)
+        elif isinstance(node, exp.Identifier):
+            node.set("quoted", None)
+        elif isinstance(node, exp.In) and node.args.get("query") == _NOTHING:
+            node.replace(exp.false())
+    return holder
+
+
+_NOTHING: Final = exp.Subquery(this=parse_one(NO_MEMBERS, dialect="spark"))
