@@ -25,7 +25,7 @@ from vde_dagster.core.intervals import Interval, subtract
 from vde_dagster.core.ledger import Standing, recorded_intervals
 from vde_dagster.core.model import PythonFunction
 from vde_dagster.core.names import ModelName
-from vde_dagster.core.render_model import axes_of, time_axis
+from vde_dagster.core.render_model import time_axis
 from vde_dagster.core.work import AsOf, OverwriteIntervals, SqlRows, Write
 
 
@@ -93,9 +93,13 @@ def _no_rows(
     query = rendered(binding, node, interval, now)
     names = {
         name: input_name(work_id, position)
-        for position, name in enumerate(sorted(axes_of(binding.graph, query)))
+        for position, name in enumerate(
+            sorted(name for name in query.tables if name in binding.graph)
+        )
     }
-    nothing = exp.select("*").from_(query.subquery("rows_of_model")).where(exp.false())
+    hole = exp.Var(this="")
+    rows = exp.Subquery(this=hole, alias=exp.TableAlias(this=exp.to_identifier("rows_of_model")))
+    nothing = query.around(exp.select("*").from_(rows, copy=False).where(exp.false()), hole)
     return Reading(
         rows=SqlRows(sql=with_inputs(nothing, names)),
         inputs={

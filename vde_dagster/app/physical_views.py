@@ -42,7 +42,7 @@ def make_view(
     started = services.clock.now()
     key = binding.key(node.name)
     ledger = _held_above(services, binding, node)
-    query = physical_query(binding, node, started).sql(dialect="spark")
+    query = physical_query(binding, node, started).text
     trace = _trace(services, binding, node, query, ledger)
     before = services.state.ledger([key]).get(key, ())
     stands = not force and _stands(services, key, before, trace)

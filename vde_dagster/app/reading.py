@@ -6,8 +6,6 @@ from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, field
 from datetime import datetime
 
-from sqlglot import exp
-
 from vde_dagster import kinds
 from vde_dagster.app.binding import Binding
 from vde_dagster.app.heads import readable
@@ -21,11 +19,11 @@ from vde_dagster.core.model import PythonFunction, SeedRows
 from vde_dagster.core.names import ModelName, TableName
 from vde_dagster.core.reads.constants import Moments
 from vde_dagster.core.reads.input_ranges import InputRange, WholeTable, input_ranges
-from vde_dagster.core.render_model import axes_of, reads_of, render_model
+from vde_dagster.core.render_model import axes_of, reads_of, render_model, render_tree
 from vde_dagster.core.schedule import lacking
 from vde_dagster.core.snapshot import VersionKey
 from vde_dagster.core.sql.macros import TimeRange
-from vde_dagster.core.sql.rendering import model_name_of, replace_tables
+from vde_dagster.core.sql.sql_text import SqlText
 from vde_dagster.core.work import AsOf, CsvRows, Input, PythonRows, Rows, SqlRows
 from vde_dagster.kinds.rules import ALWAYS
 from vde_dagster.ports.state import State
@@ -108,8 +106,10 @@ def read_whole(
                 held=read.held,
             )
         case _:
+            times = TimeRange.of(interval, execution_time=execution_time)
+            tree = render_tree(binding.graph, node.name, times)
+            ranges = input_ranges(tree, axes=axes_of(binding.graph, tree))
             query = rendered(binding, node, interval, execution_time)
-            ranges = input_ranges(query, axes=axes_of(binding.graph, query))
             read = _pinned(
                 services,
                 binding,
@@ -146,23 +146,20 @@ def analysed(
     first = node.model.unit.floor(node.model.start)
     interval = Interval(first, node.model.unit.following(first))
     query = rendered(binding, node, interval, services.clock.now())
-    names = {model_name_of(table) for table in query.find_all(exp.Table)}
-    known = sorted(name for name in names if name is not None and name in binding.graph)
+    known = sorted(name for name in query.tables if name in binding.graph)
     read = _Inputs(tables=pin(services, binding, known, {}), held={})
     found = _sql_reading(query, read, services.ids.new())
     assert isinstance(found.rows, SqlRows), "a query gives rows of SQL"
     return found.rows, found.inputs
 
 
-def rendered(
-    binding: Binding, node: Node, interval: Interval, execution_time: datetime
-) -> exp.Query:
+def rendered(binding: Binding, node: Node, interval: Interval, execution_time: datetime) -> SqlText:
     """The query of one evaluation over models' names, with views inlined down to tables."""
     times = TimeRange.of(interval, execution_time=execution_time)
     return render_model(binding.graph, node.name, times, target=lambda _: None).query
 
 
-def physical_query(binding: Binding, node: Node, now: datetime) -> exp.Query:
+def physical_query(binding: Binding, node: Node, now: datetime) -> SqlText:
     """A VIEW's query over physical tables and physical views."""
     times = TimeRange(start=now, end=None, execution_time=now)
     return render_model(
@@ -174,12 +171,11 @@ def physical_query(binding: Binding, node: Node, now: datetime) -> exp.Query:
     ).query
 
 
-def with_inputs(query: exp.Query, names: Mapping[ModelName, str]) -> str:
-    """A query's text in Spark's dialect, reading temporary views in place of models."""
-    replaced = replace_tables(
-        query, lambda name: TableName("", names[name]) if name in names else None
-    )
-    return replaced.sql(dialect="spark")
+def with_inputs(query: SqlText, names: Mapping[ModelName, str]) -> str:
+    """A query's text, reading temporary views in place of models."""
+    return query.with_tables(
+        lambda name: TableName("", names[name]) if name in names else None
+    ).text
 
 
 def input_name(work_id: str, position: int) -> str:
@@ -187,7 +183,7 @@ def input_name(work_id: str, position: int) -> str:
     return f"vde_{work_id}_{position}"
 
 
-def _sql_reading(query: exp.Query, read: _Inputs, work_id: str) -> Reading:
+def _sql_reading(query: SqlText, read: _Inputs, work_id: str) -> Reading:
     names = {name: input_name(work_id, index) for index, name in enumerate(sorted(read.tables))}
     return Reading(
         rows=SqlRows(sql=with_inputs(query, names)),

@@ -5,9 +5,6 @@ from __future__ import annotations
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
 from datetime import datetime
-from itertools import chain
-
-from sqlglot import exp
 
 from vde_dagster.app.binding import Binding
 from vde_dagster.app.reading import Reading, pin
@@ -17,10 +14,8 @@ from vde_dagster.core.intervals import Interval
 from vde_dagster.core.kind import Embedded, View
 from vde_dagster.core.model import PythonFunction, Query
 from vde_dagster.core.names import ModelName, TableName
-from vde_dagster.core.render_model import render_beside, render_model
+from vde_dagster.core.render_model import Statements, render_beside, render_model
 from vde_dagster.core.sql.macros import TimeRange
-from vde_dagster.core.sql.rendering import model_name_of, replace_tables, spark_text
-from vde_dagster.core.sql.statement_tables import written_tables
 from vde_dagster.core.work import Input
 
 
@@ -70,7 +65,8 @@ def statements_of(
         return Beside()
     before, after = _rendered(binding, node, interval, execution_time)
     own_name = f"vde_{work_id}_own"
-    names = sorted(_read(chain(before, after), binding) - {node.name})
+    read = {name for each in (*before, *after) for name in each.tables}
+    names = sorted(name for name in read - {node.name} if name in binding.graph)
     tables = [name for name in names if not _is_view(binding, name)]
     known = {name: pinned for each in readings for name, pinned in each.pinned.items()}
     inputs = pin(services, binding, tables, known)
@@ -80,8 +76,8 @@ def statements_of(
     targets = {name: shown.get(name) or binding.table(name) for name in names}
     targets[node.name] = TableName("", own_name)
     return Beside(
-        before=tuple(_text(each, targets) for each in before),
-        after=tuple(_text(each, targets) for each in after),
+        before=tuple(each.with_tables(targets.get).text for each in before),
+        after=tuple(each.with_tables(targets.get).text for each in after),
         inputs={shown[name].name: each for name, each in inputs.items()},
         own_name=own_name,
     )
@@ -94,35 +90,10 @@ def _is_view(binding: Binding, name: ModelName) -> bool:
 
 def _rendered(
     binding: Binding, node: Node, interval: Interval, execution_time: datetime
-) -> tuple[Sequence[exp.Expr], Sequence[exp.Expr]]:
+) -> Statements:
     """The statements for an interval over models' names; views are inlined down to tables."""
     times = TimeRange.of(interval, execution_time=execution_time)
     if isinstance(node.model.body, PythonFunction):
         return render_beside(binding.graph, node.name, times, target=lambda _: None)
     found = render_model(binding.graph, node.name, times, target=lambda _: None)
     return found.before, found.after
-
-
-def _read(statements: Sequence[exp.Expr] | chain[exp.Expr], binding: Binding) -> set[ModelName]:
-    """The models and sources that statements read."""
-    found: set[ModelName] = set()
-    for statement in statements:
-        written = set(map(id, written_tables(statement)))
-        for table in statement.find_all(exp.Table):
-            name = model_name_of(table)
-            if id(table) not in written and name is not None and name in binding.graph:
-                found.add(name)
-    return found
-
-
-def _text(statement: exp.Expr, targets: Mapping[ModelName, TableName]) -> str:
-    """A statement that reads these tables and views; the tables that it writes keep their names."""
-    if isinstance(statement, exp.Command | exp.Set):
-        return statement.sql("spark")  # the name of a setting is no identifier
-    written = [model_name_of(table) for table in written_tables(statement)]
-    # It rewrites a tree of any kind, and keeps its root.
-    replaced = replace_tables(
-        statement,  # type: ignore[arg-type]
-        lambda name: None if name in written else targets.get(name),
-    )
-    return spark_text(replaced)

@@ -116,7 +116,8 @@ def _on_environment(project: VdeProject, sql: str, environment: str) -> tuple[st
 
     from vde_dagster.app.view_names import shown_naming
     from vde_dagster.core.names import PRODUCTION, environment_view
-    from vde_dagster.core.sql.rendering import model_name_of, replace_tables
+    from vde_dagster.core.sql.places import placed
+    from vde_dagster.core.sql.rendering import model_name_of
     from vde_dagster.core.sql.table_names import project_names, tables_of
 
     try:
@@ -144,4 +145,5 @@ def _on_environment(project: VdeProject, sql: str, environment: str) -> tuple[st
         for name, each in shown.snapshots.items()
         if each.source.path.suffix != ".yaml"
     }
-    return replace_tables(query, views.get).sql(dialect="spark"), [*views.values()]
+    written = placed(sql, catalog=project.configuration.catalog.name)
+    return written.with_tables(views.get).text, [*views.values()]

@@ -16,14 +16,13 @@ from vde_dagster.core.errors import Refused
 if TYPE_CHECKING:
     from collections.abc import Iterable, Mapping
 
-    from sqlglot import exp
-
     from vde_dagster.app.binding import Binding
     from vde_dagster.core.graph import Node
     from vde_dagster.core.intervals import Interval
     from vde_dagster.core.names import ModelName
     from vde_dagster.core.reads.input_ranges import InputRange
     from vde_dagster.core.render_model import RenderedModel
+    from vde_dagster.core.sql.sql_text import SqlText
 
 
 def dialect_name(text: str) -> str:
@@ -146,8 +145,13 @@ def _statements(rendering: RenderedModel, dialect: str) -> list[str]:
     return texts if len(texts) == 1 else [f"{text};" for text in texts]
 
 
-def _sql(expression: exp.Expr, dialect: str) -> str:
-    return expression.sql(dialect=dialect, pretty=True)
+def _sql(statement: SqlText, dialect: str) -> str:
+    """What runs, to the letter; in another dialect, what it would be there."""
+    from vde_dagster.core.sql.spark_reading import read_spark
+
+    if dialect == "spark":
+        return statement.text
+    return read_spark(statement.text).sql(dialect=dialect, pretty=True)
 
 
 def _without_query(node: Node) -> str:

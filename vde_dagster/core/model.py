@@ -41,16 +41,33 @@ class ModelSource:
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
+class AuthorsText:
+    """The statements of a body in Spark's dialect as they were written, which is what runs (R13).
+
+    Macros are replaced at their places, but for time macros, and for @STAR and @UNION: ``@star_0``
+    stands for the first of ``stars``. ``catalog`` is the project's own, which may stand in names.
+    """
+
+    catalog: str
+    query: str = ""
+    before: tuple[str, ...] = ()
+    after: tuple[str, ...] = ()
+    stars: tuple[exp.Expr, ...] = ()
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
 class Query(Deferred):
     """A SQL model's statements: parsed in the model's dialect, time macros unresolved.
 
     ``before`` and ``after`` are the statements that stand in front of the query and behind it.
+    ``text`` is what runs; None in other dialects than Spark's, whose statements are translated.
     """
 
     expression: exp.Query
     dialect: str
     before: tuple[exp.Expr, ...] = ()
     after: tuple[exp.Expr, ...] = ()
+    text: AuthorsText | None = None
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -58,8 +75,9 @@ class PythonFunction:
     """A Python model: the module's source, and the function in it to call with a context.
 
     ``variables`` are the project's variables that the function may read. ``before`` and ``after``
-    are the statements that run before it and behind it, in ``dialect``. ``deterministic`` where it
-    promises equal rows for equal inputs and the same interval.
+    are the statements that run before it and behind it, in ``dialect``; ``text`` is what runs of
+    them, None in other dialects than Spark's. ``deterministic`` where it promises equal rows for
+    equal inputs and the same interval.
     """
 
     source: str
@@ -68,6 +86,7 @@ class PythonFunction:
     dialect: str = ""
     before: tuple[exp.Expr, ...] = ()
     after: tuple[exp.Expr, ...] = ()
+    text: AuthorsText | None = None
     deterministic: bool = False
 
 

@@ -5,35 +5,27 @@ What `vde render` shows, what an evaluation runs and what is told of its inputs 
 
 from __future__ import annotations
 
-import re
 from collections.abc import Callable, Iterator, Mapping
 from contextlib import contextmanager
 from dataclasses import dataclass
-from typing import Final, cast
 
 from sqlglot import exp
 
 from vde_dagster.core.errors import Refused
 from vde_dagster.core.graph import Graph, Node
-from vde_dagster.core.kind import Embedded, IncrementalByTimeRange, View
+from vde_dagster.core.kind import Embedded, IncrementalByTimeRange, Kind, View
 from vde_dagster.core.model import PythonFunction, Query
 from vde_dagster.core.names import ModelName, TableName
 from vde_dagster.core.reads.input_ranges import Reads, TimeAxis, declared_reads, reads
+from vde_dagster.core.run_text import interval_text, query_text, statement_texts
 from vde_dagster.core.sql.canonical import CanonicalQuery
-from vde_dagster.core.sql.macros import MICROSECOND, TIME_MACROS, TimeRange, resolve_time_macros
-from vde_dagster.core.sql.rendering import (
-    inline,
-    model_name_of,
-    render_interval,
-    replace_tables,
-    spark_form,
-    spark_text,
-    with_own_names,
-)
+from vde_dagster.core.sql.macros import MICROSECOND, TimeRange, resolve_time_macros
+from vde_dagster.core.sql.rendering import inline, model_name_of, render_interval, spark_form
+from vde_dagster.core.sql.sql_text import SqlText
 from vde_dagster.core.time_formats import axis_type
 from vde_dagster.core.work import TimeAxisSpec
 
-Statements = tuple[tuple[exp.Expr, ...], tuple[exp.Expr, ...]]
+Statements = tuple[tuple[SqlText, ...], tuple[SqlText, ...]]
 """Those before a query or function, and those behind it."""
 Target = Callable[[ModelName], TableName | None]
 """Where the rows of a model lie; None to leave its name as it is."""
@@ -43,9 +35,9 @@ Target = Callable[[ModelName], TableName | None]
 class RenderedModel:
     """What evaluating a model runs, in Spark's dialect: its query, and the statements around it."""
 
-    query: exp.Query
-    before: tuple[exp.Expr, ...] = ()
-    after: tuple[exp.Expr, ...] = ()
+    query: SqlText
+    before: tuple[SqlText, ...] = ()
+    after: tuple[SqlText, ...] = ()
 
 
 def render_model(
@@ -57,6 +49,9 @@ def render_model(
     inline_views: bool = True,
 ) -> RenderedModel:
     """A model's statements for a range: macros as literals, models as tables or sub-queries.
+
+    A model in Spark's dialect runs its author's text (rule R13): only macros, the names of tables
+    and what stands around the query are ours. Other dialects are translated.
 
     EMBEDDED models always stand as sub-queries in who reads them (seed 001, *EMBEDDED*). The time
     filter of INCREMENTAL_BY_TIME_RANGE is appended around the query.
@@ -73,29 +68,50 @@ def render_model(
         Refused: The model has no query, or it cannot be written in Spark's SQL.
     """
     node = graph[name]
-    body, canonical = _query_of(node)
-    ends = times.last + MICROSECOND
-    whole = TimeRange(start=times.start, end=ends, execution_time=times.execution_time)
-    bodies = _bodies(graph, node, whole, inline_views=inline_views)
+    body, _ = _query_of(node)
+    whole = _whole(times)
+    bodies = _texts(graph, node, whole, inline_views=inline_views)
+    axis = time_axis(node)
+    query = query_text(graph, node) if axis is None else interval_text(graph, node, axis, whole)
+    before, after = _beside(graph, node, body, whole, bodies=bodies, target=target)
+    return RenderedModel(
+        query=query.with_times(whole).with_queries(bodies).with_tables(target),
+        before=before,
+        after=after,
+    )
+
+
+def render_tree(graph: Graph, name: ModelName, times: TimeRange) -> exp.Query:
+    """What a model's query means for a range, as a syntax tree over the names of tables.
+
+    It is for looking at what is read, and never runs. VIEW and EMBEDDED models stand in it as
+    sub-queries.
+
+    Raises:
+        Refused: The model has no query, or it cannot be written in Spark's SQL.
+    """
+    node = graph[name]
+    _query_of(node)
+    whole = _whole(times)
+    bodies = _bodies(graph, node, whole)
     axis = time_axis(node)
     if axis is None:
-        query = resolve_time_macros(canonical.expression, whole)
+        query = resolve_time_macros(_tree(node), whole)
     else:
         query = render_interval(
-            canonical.expression,
+            _tree(node),
             columns=tuple(column.name for column in node.columns),
             time_column=axis.column,
             time_type=axis.type,
             time_format=axis.format,
             times=whole,
         )
+    return inline(query, bodies)
 
-    before, after = _beside(node, body, whole, bodies=bodies, target=target)
-    return RenderedModel(
-        query=_in_spark(node, replace_tables(inline(query, bodies), target)),
-        before=before,
-        after=after,
-    )
+
+def _whole(times: TimeRange) -> TimeRange:
+    ends = times.last + MICROSECOND
+    return TimeRange(start=times.start, end=ends, execution_time=times.execution_time)
 
 
 def render_beside(graph: Graph, name: ModelName, times: TimeRange, *, target: Target) -> Statements:
@@ -109,8 +125,8 @@ def render_beside(graph: Graph, name: ModelName, times: TimeRange, *, target: Ta
     node = graph[name]
     if not isinstance(node.model.body, PythonFunction):
         return (), ()
-    bodies = _bodies(graph, node, times, inline_views=True)
-    return _beside(node, node.model.body, times, bodies=bodies, target=target)
+    bodies = _texts(graph, node, times, inline_views=True)
+    return _beside(graph, node, node.model.body, times, bodies=bodies, target=target)
 
 
 def render_query(graph: Graph, name: ModelName, query: exp.Query, times: TimeRange) -> exp.Query:
@@ -122,7 +138,7 @@ def render_query(graph: Graph, name: ModelName, query: exp.Query, times: TimeRan
         Refused: It cannot be written in Spark's SQL.
     """
     node = graph[name]
-    bodies = _bodies(graph, node, times, inline_views=True)
+    bodies = _bodies(graph, node, times)
     return _in_spark(node, inline(resolve_time_macros(query, times), bodies))
 
 
@@ -148,8 +164,8 @@ def query_over_tables(graph: Graph, name: ModelName) -> exp.Query | None:
     node = graph[name]
     if node.canonical is None:
         return None
-    bodies = _bodies(graph, node, None, inline_views=True)
-    return _in_spark(node, inline(node.canonical.expression, bodies))
+    bodies = _bodies(graph, node, None)
+    return inline(_tree(node), bodies)
 
 
 def time_axis(node: Node) -> TimeAxisSpec | None:
@@ -195,6 +211,16 @@ def _query_of(node: Node) -> tuple[Query, CanonicalQuery]:
     return node.model.body, node.canonical
 
 
+def _tree(node: Node) -> exp.Query:
+    """What a model's query means, as Spark's dialect has it.
+
+    Raises:
+        Refused: It is in another dialect, and has no form in Spark's SQL.
+    """
+    body, canonical = _query_of(node)
+    return canonical.expression if body.text is not None else _in_spark(node, canonical.expression)
+
+
 def _in_spark(node: Node, query: exp.Query) -> exp.Query:
     with _told_of(node):
         return spark_form(query)
@@ -218,85 +244,56 @@ def _type_of(node: Node, column: str) -> str:
     return types.get(column, "unknown")
 
 
-def _bodies(
-    graph: Graph, node: Node, times: TimeRange | None, *, inline_views: bool
-) -> Mapping[ModelName, exp.Query]:
+def _bodies(graph: Graph, node: Node, times: TimeRange | None) -> Mapping[ModelName, exp.Query]:
     """The queries that stand in place of models above, each with its own ones inlined already."""
     bodies: dict[ModelName, exp.Query] = {}
-    kinds = (Embedded, View) if inline_views else Embedded
-
-    def gather(reader: Node) -> None:
-        for parent in reader.model.parents:
-            above = graph[parent]
-            if parent in bodies or above.canonical is None:
-                continue
-            if isinstance(above.model.kind, kinds):
-                gather(above)
-                query = above.canonical.expression
-                resolved = query if times is None else resolve_time_macros(query, times)
-                bodies[parent] = inline(resolved, bodies)
-
-    gather(node)
+    for above in _inlined(graph, node, (Embedded, View)):
+        assert above.canonical is not None, "what is inlined has a query"
+        query = _tree(above)
+        resolved = query if times is None else resolve_time_macros(query, times)
+        bodies[above.name] = inline(resolved, bodies)
     return bodies
 
 
+def _texts(
+    graph: Graph, node: Node, times: TimeRange, *, inline_views: bool
+) -> Mapping[ModelName, SqlText]:
+    """The texts that stand in place of models above, each with its own ones inlined already."""
+    texts: dict[ModelName, SqlText] = {}
+    kinds = (Embedded, View) if inline_views else (Embedded,)
+    for above in _inlined(graph, node, kinds):
+        texts[above.name] = query_text(graph, above).with_times(times).with_queries(texts)
+    return texts
+
+
+def _inlined(graph: Graph, node: Node, kinds: tuple[type[Kind], ...]) -> Iterator[Node]:
+    """The models above whose queries stand in a model's own, those that they read before them."""
+    seen: set[ModelName] = set()
+
+    def above(reader: Node) -> Iterator[Node]:
+        for name in reader.model.parents:
+            parent = graph[name]
+            if name in seen or parent.canonical is None or not isinstance(parent.model.kind, kinds):
+                continue
+            seen.add(name)
+            yield from above(parent)
+            yield parent
+
+    return above(node)
+
+
 def _beside(
+    graph: Graph,
     node: Node,
     body: Query | PythonFunction,
     times: TimeRange,
     *,
-    bodies: Mapping[ModelName, exp.Query],
+    bodies: Mapping[ModelName, SqlText],
     target: Target,
 ) -> Statements:
-    def statement(each: exp.Expr) -> exp.Expr:
-        return _statement(each, node, times, bodies=bodies, target=target)
-
-    return tuple(map(statement, body.before)), tuple(map(statement, body.after))
-
-
-def _statement(
-    written: exp.Expr,
-    node: Node,
-    times: TimeRange,
-    *,
-    bodies: Mapping[ModelName, exp.Query],
-    target: Target,
-) -> exp.Expr:
-    """A pre- or post-statement. What the parser does not know is left as it is written."""
-    if isinstance(written, exp.Command):
-        found = _MACRO.search(written.sql())
-        if found is not None and found[1].lower() in TIME_MACROS:
-            raise Refused(
-                f"{node.name}: the statement `{written.sql()[:60]}` is none that is understood, "
-                f"so {found[0]} in it cannot be replaced. Write it without the macro, or as a "
-                "statement of Spark's SQL."
-            )
-        return written
-    # Both functions rewrite a tree of any kind, and keep its root.
-    resolved = cast("exp.Query", resolve_time_macros(written, times))
-    name_tables(resolved)
-    rendered = with_own_names(replace_tables(inline(resolved, bodies), target))
     with _told_of(node):
-        spark_text(rendered)  # refuses what has no form there
-    return rendered
-
-
-_MACRO: Final = re.compile(r"@(\w+)")
-_CAN_HAVE_ALIAS: Final = (exp.From, exp.Join, exp.Delete, exp.Update, exp.Merge)
-
-
-def name_tables(statement: exp.Expr) -> None:
-    """Let columns find their tables when these have other names.
-
-    The canonical form of a query has done so already, but statements stay as they are written.
-    """
-    named: set[tuple[str, str]] = set()
-    for table in statement.find_all(exp.Table):
-        named.add((table.db.lower(), table.name.lower()))
-        can_have = isinstance(table.parent, _CAN_HAVE_ALIAS)
-        if can_have and table.db and not table.alias:
-            table.set("alias", exp.TableAlias(this=exp.to_identifier(table.name)))
-    for column in statement.find_all(exp.Column):
-        if (column.db.lower(), column.table.lower()) in named:  # else a field of a column
-            column.set("catalog", None)
-            column.set("db", None)
+        before, after = statement_texts(graph, node, body)
+    return tuple(
+        tuple(each.with_times(times).with_queries(bodies).with_tables(target) for each in part)
+        for part in (before, after)
+    )  # type: ignore[return-value]

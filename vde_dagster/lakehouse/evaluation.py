@@ -16,13 +16,14 @@ from typing import TYPE_CHECKING, Final, NoReturn, assert_never, cast
 from pyspark.errors import PySparkException, PythonException
 from pyspark.sql import DataFrame
 from pyspark.sql import functions as F  # noqa: N812 - the name that Spark's documentation uses
-from sqlglot import TokenType, exp, parse_one, tokenize
+from sqlglot import TokenType, exp, tokenize
 from sqlglot.errors import SqlglotError
 
 from vde_dagster.core.dsha import Column
 from vde_dagster.core.errors import EvaluationFailed
 from vde_dagster.core.names import DEFAULT_SCHEMA, TableName, model_of
 from vde_dagster.core.seed_rows import seed_columns, seed_rows
+from vde_dagster.core.sql.places import with_catalog
 from vde_dagster.core.work import AddedBetween, AsOf, CsvRows, Input, PythonRows, Rows, SqlRows
 from vde_dagster.lakehouse.tables import quoted
 
@@ -151,17 +152,9 @@ def qualified(sql: str, catalog: str) -> str:
         EvaluationFailed: The query cannot be parsed.
     """
     try:
-        query = parse_one(sql, dialect="spark")
+        return with_catalog(sql, catalog)
     except SqlglotError as error:
         raise EvaluationFailed(f"the query cannot be parsed: {error}") from error
-    tables = [
-        each
-        for each in query.find_all(exp.Table)
-        if each.args.get("db") and not each.args.get("catalog")
-    ]
-    for table in tables:
-        table.set("catalog", exp.to_identifier(catalog, quoted=True))
-    return query.sql(dialect="spark") if tables else sql
 
 
 def unsubstituted(sql: str) -> str:

@@ -20,7 +20,6 @@ from vde_dagster.core.errors import Place, Refused
 from vde_dagster.core.kind import Embedded, View
 from vde_dagster.core.model import Call, OwnAudit
 from vde_dagster.core.names import DEFAULT_SCHEMA, ModelName
-from vde_dagster.core.render_model import name_tables
 from vde_dagster.core.sql.macros import EPOCH_DAY, TIME_MACROS, resolve_time_macros
 from vde_dagster.core.sql.rendering import model_name_of, spark_form
 from vde_dagster.core.sql.sql_errors import SQL_ERRORS, first_line
@@ -271,7 +270,7 @@ def _named(query: exp.Query, dialect: str, catalog: str) -> exp.Query:
         node.comments = None
         if isinstance(node, exp.Table) and _is_this_model(node):
             node.set("db", None)
-    name_tables(named)
+    _name_tables(named)
     return named
 
 
@@ -296,3 +295,23 @@ def _without_strings(text: str, dialect: str) -> str:
 
 def _node(sql: str) -> exp.Expr:
     return sqlglot.parse_one(sql, dialect="spark")
+
+
+_CAN_HAVE_ALIAS: Final = (exp.From, exp.Join, exp.Delete, exp.Update, exp.Merge)
+
+
+def _name_tables(statement: exp.Expr) -> None:
+    """Let columns find their tables when these have other names.
+
+    The canonical form of a query has done so already, but statements stay as they are written.
+    """
+    named: set[tuple[str, str]] = set()
+    for table in statement.find_all(exp.Table):
+        named.add((table.db.lower(), table.name.lower()))
+        can_have = isinstance(table.parent, _CAN_HAVE_ALIAS)
+        if can_have and table.db and not table.alias:
+            table.set("alias", exp.TableAlias(this=exp.to_identifier(table.name)))
+    for column in statement.find_all(exp.Column):
+        if (column.db.lower(), column.table.lower()) in named:  # else a field of a column
+            column.set("catalog", None)
+            column.set("db", None)

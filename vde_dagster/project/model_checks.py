@@ -53,7 +53,7 @@ def check_query(body: Query, properties: Properties, place: Place, problems: Pro
 
 def _check_names(body: Query, place: Place, problems: Problems) -> None:
     for projection in body.expression.selects:
-        if not _output_name(projection):
+        if not isinstance(projection, exp.Aliases) and not _output_name(projection):
             sql = projection.sql(dialect=body.dialect)[:60]
             problems.add(place, f"the column `{sql}` has no name", "Write `... AS name`.")
 
@@ -62,7 +62,7 @@ def _check_columns(
     query: exp.Query, properties: Properties, place: Place, problems: Problems
 ) -> None:
     """The columns that a header names must be among those that the table will have."""
-    names = {_output_name(projection) for projection in query.selects}
+    names = {name for projection in query.selects for name in _output_names(projection)}
     for finding in clashing_columns(properties.kind, names):
         problems.add(place, finding.message, finding.advice)
     if EVERY_COLUMN not in names:  # else they are known when the graph is built
@@ -111,6 +111,12 @@ def _described_by(properties: Properties) -> Iterator[tuple[str, str]]:
     what = "grain column" if "grain" in properties.places else "grains column"
     for column in dict.fromkeys(each for key in properties.grains for each in key):
         yield what, column
+
+
+def _output_names(projection: exp.Expr) -> list[str]:
+    if isinstance(projection, exp.Aliases):
+        return [each.name.lower() for each in projection.expressions]
+    return [_output_name(projection)]
 
 
 def _output_name(projection: exp.Expr) -> str:

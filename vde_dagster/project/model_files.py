@@ -14,7 +14,7 @@ from vde_dagster.core.dsha import Column
 from vde_dagster.core.errors import Place, ProjectInvalid
 from vde_dagster.core.intervals import EPOCH
 from vde_dagster.core.kind import External, Seed
-from vde_dagster.core.model import Model, ModelSource, Query, SeedRows
+from vde_dagster.core.model import AuthorsText, Model, ModelSource, Query, SeedRows
 from vde_dagster.core.names import InvalidName, ModelName
 from vde_dagster.core.seed_rows import seed_findings
 from vde_dagster.core.sql.sql_errors import SQL_ERRORS, first_line
@@ -242,7 +242,18 @@ def _body(
     except SQL_ERRORS as error:
         problems.add(place, f"the query cannot be understood: {first_line(error)}", "Rename it.")
         return None
-    return Query(expression=named, dialect=dialect, before=before, after=after)
+    text = (
+        AuthorsText(
+            catalog=catalog,
+            query=read.texts[at],
+            before=read.texts[:at],
+            after=read.texts[at + 1 :],
+            stars=read.stars,
+        )
+        if read.texts
+        else None
+    )
+    return Query(expression=named, dialect=dialect, before=before, after=after, text=text)
 
 
 def _seed(

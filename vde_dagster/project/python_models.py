@@ -17,7 +17,7 @@ from sqlglot.errors import SqlglotError
 
 from vde_dagster.core.errors import Place
 from vde_dagster.core.late_data import LateDataMode
-from vde_dagster.core.model import Model, ModelSource, PythonFunction
+from vde_dagster.core.model import AuthorsText, Model, ModelSource, PythonFunction
 from vde_dagster.project.audit_calls import called_audits
 from vde_dagster.project.model_checks import check_named_columns
 from vde_dagster.project.modules import NAMED, ModuleFailed, parse_module, run_module
@@ -176,6 +176,9 @@ def read_python_model(settings: Settings, problems: Problems) -> Model | None:
         dialect=properties.dialect if before.expressions or after.expressions else "",
         before=before.expressions,
         after=after.expressions,
+        text=AuthorsText(catalog=settings.defaults.catalog, before=before.texts, after=after.texts)
+        if before.texts or after.texts
+        else None,
         deterministic=properties.deterministic,
     )
     gates = settings.signal_files(

@@ -24,9 +24,11 @@ from vde_dagster.core.errors import Finding, Refused
 from vde_dagster.core.meaning.parts import Meaning
 from vde_dagster.core.meaning.queries import meaning_of
 from vde_dagster.core.names import ModelName
+from vde_dagster.core.sql.dialects import is_spark
 from vde_dagster.core.sql.macros import EPOCH_DAY, resolve_time_macros
 from vde_dagster.core.sql.open_columns import bind_to_open_tables, name_tables
 from vde_dagster.core.sql.rendering import spark_text
+from vde_dagster.core.sql.spark_forms import GENERATED, with_known_forms
 from vde_dagster.core.sql.spark_meaning import Unclear, with_spark_meaning
 from vde_dagster.core.sql.sql_errors import SQL_ERRORS, first_line
 from vde_dagster.core.sql.star_macro import expand_star_macros, is_star_macro
@@ -97,15 +99,20 @@ def canonicalize(
     if undeclared and not all(schemas.values()):
         return _open(query, dialect=dialect, schema=schema, schemas=schemas)
     documented = _described(query)
+    plain = _without_comments(query)
+    own = is_spark(dialect)
+    if own:
+        plain = with_known_forms(plain, _names_in(schemas))
     try:
-        expanded = expand_star_macros(_without_comments(query), schemas=schemas)
+        expanded = expand_star_macros(plain, schemas=schemas)
         qualified = qualify(expanded, dialect=dialect, schema=schema, quote_identifiers=False)
         assert isinstance(qualified, exp.Query)
         unclear = with_spark_meaning(qualified, dialect=dialect, schema=schema)
         timed = resolve_time_macros(qualified, EPOCH_DAY)
         if not undeclared:
             _refuse(unclear)
-            spark_text(timed)  # what has no form there is refused now, and not when it is to run
+            if not own:
+                spark_text(timed)  # what has no form there is refused now, not when it is to run
         typed = annotate_types(timed, schema=schema, dialect=dialect)
         columns = tuple(_columns(typed, documented))
     except QueryInvalid:
@@ -130,6 +137,8 @@ def _open(
     What depends on types that are not known is no error here.
     """
     plain, documented = _without_comments(query), _described(query)
+    if is_spark(dialect):
+        plain = with_known_forms(plain, _names_in(schemas))
     try:
         expanded = expand_star_macros(plain, schemas=schemas)
         bound = _bound(expanded, schema, dialect)
@@ -160,6 +169,10 @@ def _bound(query: exp.Query, schema: MappingSchema, dialect: str) -> exp.Query:
         if findings:
             raise QueryInvalid(*findings) from None
         raise
+
+
+def _names_in(schemas: Mapping[ModelName, Sequence[Column]]) -> frozenset[str]:
+    return frozenset(each.name.lower() for columns in schemas.values() for each in columns)
 
 
 def _known_columns(query: exp.Query, documented: Mapping[str, str]) -> tuple[Column, ...]:
@@ -263,7 +276,9 @@ def _columns(typed: exp.Query, documented: Mapping[str, str]) -> Iterator[Column
     """Names and types of the result; a type that cannot be told is ``unknown``."""
     for projection in typed.selects:
         kind = projection.type
-        known = kind is not None and not kind.is_type(
+        made = projection.unalias()
+        by_function = isinstance(made, exp.Column) and made.table.startswith(GENERATED)
+        known = not by_function and kind is not None and not kind.is_type(
             exp.DataType.Type.UNKNOWN, exp.DataType.Type.NULL
         )
         yield Column(

@@ -95,11 +95,12 @@ def resolve_time_macros(query: E, times: TimeRange) -> E:
     """
     resolved = query.copy()
     for name, node in list(macros_in(resolved)):
-        node.replace(_literal(name, times))
+        node.replace(time_literal(name, times))
     return resolved
 
 
-def _literal(name: str, times: TimeRange) -> exp.Expr:
+def time_literal(name: str, times: TimeRange) -> exp.Expr:
+    """The literal that a time macro, by its name in lower case, stands for."""
     moment, form = name.rsplit("_", maxsplit=1)
     instant = {
         "start": times.start,

@@ -6,6 +6,7 @@ columns in their place.
 
 from __future__ import annotations
 
+import re
 from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
 from enum import Enum
@@ -17,6 +18,7 @@ from sqlglot.optimizer.scope import Scope, traverse_scope
 from vde_dagster.core.dsha import Column
 from vde_dagster.core.errors import Refused
 from vde_dagster.core.names import DEFAULT_SCHEMA, ModelName
+from vde_dagster.core.sql.spark_reading import read_spark
 
 STAR: Final = "@STAR"
 UNION: Final = "@UNION"
@@ -106,14 +108,69 @@ def expand_star_macros(
     return expanded
 
 
+def with_star_columns(
+    text: str, stars: Sequence[exp.Expr], *, schemas: Mapping[ModelName, Sequence[Column]]
+) -> str:
+    """An author's text with the columns in place of each @STAR and @UNION.
+
+    Args:
+        text: In Spark's dialect; ``@star_0`` stands for the first of ``stars``.
+        stars: Nodes of `star_node` and queries of `union_query`.
+        schemas: The columns of the tables that it reads.
+
+    Raises:
+        StarMacroInvalid: See `expand_star_macros`.
+    """
+    if not stars:
+        return text
+    holder = exp.Tuple(expressions=[read_spark(text)])
+    for node in list(holder.find_all(exp.Parameter)):
+        if node.name.startswith(STAR_PLACE):
+            _fill(node, int(node.name.removeprefix(STAR_PLACE)), stars)
+    (query,) = holder.expressions
+    expanded = expand_star_macros(query.pop(), schemas=schemas)
+    texts = {
+        number: ", ".join(
+            each.sql(dialect="spark") for each in expanded.walk() if _is_of(each, number)
+        )
+        for number in range(len(stars))
+    }
+    pieces, at = [], 0
+    for found in _STAR_IN_TEXT.finditer(text):
+        pieces += [text[at : found.start()], texts[int(found[1])]]
+        at = found.end()
+    return "".join([*pieces, text[at:]])
+
+
+def _fill(node: exp.Expr, number: int, stars: Sequence[exp.Expr]) -> None:
+    star = stars[number].copy()
+    star.meta[_PLACE] = number
+    if isinstance(star, exp.Query):
+        select = node.parent
+        assert select is not None, "a union is the only projection of a SELECT"
+        select.replace(star)
+    else:
+        node.replace(star)
+
+
+def _is_of(node: exp.Expr, number: int) -> bool:
+    return bool(node.meta) and node.meta.get(_PLACE) == number
+
+
+_PLACE: Final = "place"
+_STAR_IN_TEXT: Final = re.compile(rf"(?:SELECT )?@{STAR_PLACE}(\d+)")
+"""A union is a whole SELECT."""
+
+
 def _projections(select: exp.Select, scope: Scope, columns: _Columns) -> Iterator[exp.Expr]:
     for each in select.selects:
         if not is_star_macro(each):
             yield each
-        elif each.name == STAR:
-            yield from _starred(each, scope, columns)
-        else:
-            yield from _united(each, scope, columns)
+            continue
+        found = _starred if each.name == STAR else _united
+        for column in found(each, scope, columns):
+            column.meta[_PLACE] = each.meta.get(_PLACE)
+            yield column
 
 
 def _starred(node: exp.Expr, scope: Scope, columns: _Columns) -> Iterator[exp.Expr]:

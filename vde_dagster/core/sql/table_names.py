@@ -90,12 +90,12 @@ def strip_catalog(query: ExprT, catalog: str, *, copy: bool = True) -> ExprT:
 
 
 def tables_of(query: exp.Query) -> list[exp.Table]:
-    """The tables that a query reads; names of common table expressions are none."""
+    """The tables that a query reads; common table expressions and table functions are none."""
     return [
         source
         for scope in traverse_scope(query)
         for source in scope.sources.values()
-        if isinstance(source, exp.Table)
+        if isinstance(source, exp.Table) and isinstance(source.this, exp.Identifier | exp.Dot)
     ]
 
 

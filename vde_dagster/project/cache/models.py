@@ -21,7 +21,7 @@ from vde_dagster.core.dsha import Column
 from vde_dagster.core.fingerprint import hash_parts
 from vde_dagster.core.graph import Derived, Node
 from vde_dagster.core.kind import Embedded
-from vde_dagster.core.model import Body, Model, ModelSource, Query, SeedRows
+from vde_dagster.core.model import AuthorsText, Body, Model, ModelSource, Query, SeedRows
 from vde_dagster.core.names import ModelName
 from vde_dagster.core.sql.canonical import CanonicalQuery
 from vde_dagster.project.cache.entries import Entries, Parts, opened
@@ -142,6 +142,7 @@ class KnownModels:
 def _packed_model(model: Model, source: ModelSource) -> Parts:
     body = model.body
     trees = [*body.before, body.expression, *body.after] if isinstance(body, Query) else []
+    text = body.text if isinstance(body, Query) else None
     facts: dict[str, object] = {
         "model": {
             each.name: pack(value)
@@ -152,11 +153,13 @@ def _packed_model(model: Model, source: ModelSource) -> Parts:
         "query": [body.dialect, len(body.before), len(body.after)]
         if isinstance(body, Query)
         else None,
+        "text": [text.catalog, text.query, text.before, text.after] if text is not None else None,
         "seed": _name_of(body.text, source) if isinstance(body, SeedRows) else None,
         "defaults": dict(model.source.defaults),
         "attachments": sorted(model.source.attachments),
     }
-    return [json.dumps(facts, separators=(",", ":")).encode(), pack_trees(trees)]
+    stars = list(text.stars) if text is not None else []
+    return [json.dumps(facts, separators=(",", ":")).encode(), pack_trees([*trees, *stars])]
 
 
 def _name_of(text: str, source: ModelSource) -> str:
@@ -182,6 +185,7 @@ def _unpacked_body(facts: Mapping[str, Json], trees: bytes, source: ModelSource)
     if facts["query"] is None:
         return SeedRows(text=source.attachments[cast("str", seed)]) if seed is not None else None
     dialect, before, after = cast("tuple[str, int, int]", facts["query"])
+    last = before + 1 + after
     makers: dict[str, Callable[[], object]] = {"expression": lambda: unpack_trees(trees)[before]}
     known: dict[str, object] = {"dialect": dialect}
     if before:
@@ -189,10 +193,21 @@ def _unpacked_body(facts: Mapping[str, Json], trees: bytes, source: ModelSource)
     else:
         known["before"] = ()
     if after:
-        makers["after"] = lambda: tuple(unpack_trees(trees)[before + 1 :])
+        makers["after"] = lambda: tuple(unpack_trees(trees)[before + 1 : last])
     else:
         known["after"] = ()
+    known["text"] = None
+    if facts["text"] is not None:
+        makers["text"] = lambda: _unpacked_text(facts["text"], unpack_trees(trees)[last:])
+        del known["text"]
     return Query.deferred(makers, **known)
+
+
+def _unpacked_text(kept: Json, stars: Sequence[exp.Expr]) -> AuthorsText:
+    catalog, query, before, after = cast("tuple[str, str, list[str], list[str]]", kept)
+    return AuthorsText(
+        catalog=catalog, query=query, before=tuple(before), after=tuple(after), stars=tuple(stars)
+    )
 
 
 def _packed_derived(derived: Derived) -> Parts:

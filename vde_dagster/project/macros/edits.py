@@ -97,27 +97,26 @@ def _wider(tokens: Sequence[Token], span: _Span, glue: Glue) -> _Span:
     match glue:
         case Glue.ALIAS:
             named = after is not None and after.token_type is TokenType.ALIAS
-            return _Span(first=first, last=last + (2 if named else 1))
+            last += 2 if named else 1
         case Glue.PARENTHESES:
             _expect(before, TokenType.L_PAREN)
             _expect(after, TokenType.R_PAREN)
-            return _Span(first=first - 1, last=last + 1)
+            first, last = first - 1, last + 1
         case Glue.BEFORE:
             _expect(before)
-            return _Span(first=first - 1, last=last)
+            first -= 1
         case Glue.AFTER:
             _expect(after)
-            return _Span(first=first, last=last + 1)
+            last += 1
         case Glue.DIRECTION:
             while last + 1 < len(tokens) and tokens[last + 1].text.upper() in _DIRECTIONS:
                 last += 1
-            return _Span(first=first, last=last)
         case Glue.COMMA:
             return _without_comma(tokens, span)
         case Glue.CLAUSE:
             while first and tokens[first - 1].token_type in _CLAUSE_WORDS:
                 first -= 1
-            return _Span(first=first, last=last)
+    return _Span(first=first, last=last)
 
 
 _DIRECTIONS: Final = frozenset({"ASC", "DESC", "NULLS", "FIRST", "LAST"})
@@ -148,5 +147,3 @@ def _expect(token: Token | None, kind: TokenType | None = None) -> None:
     if token is None or (kind is not None and token.token_type is not kind):
         message = "the macro gives nothing here, where something is needed"
         raise MacroError(message, "Give @IF another branch.")
-
-

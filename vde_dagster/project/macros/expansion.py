@@ -21,6 +21,7 @@ from sqlglot.tokenizer_core import Token, TokenType
 from vde_dagster.core.sql.dialects import is_spark
 from vde_dagster.core.sql.interval_sums import with_closed_sums
 from vde_dagster.core.sql.macros import TIME_MACROS
+from vde_dagster.core.sql.spark_reading import spark_tokens, with_spark_precedence
 from vde_dagster.core.sql.sql_errors import SQL_ERRORS, first_line
 from vde_dagster.project.macros.edits import Edit, edited
 from vde_dagster.project.macros.placement import put, put_union
@@ -253,9 +254,7 @@ class Expander:
             prepared += inner
         return prepared
 
-    def _prepare(
-        self, item: Token | Call | Name, frame: Frame, edits: _Edits
-    ) -> Sequence[Token]:
+    def _prepare(self, item: Token | Call | Name, frame: Frame, edits: _Edits) -> Sequence[Token]:
         """The tokens that the parser sees for an item."""
         if isinstance(item, Token):
             return (item,)
@@ -332,13 +331,15 @@ class Expander:
 
     def _tree(self, tokens: Sequence[Token], kind: type[exp.Expr] | None) -> exp.Expr:
         parser = self.dialect.parser()
+        taken = spark_tokens(tokens) if self.is_kept else list(tokens)
         if kind is None:
-            found = parser.parse(list(tokens), self.text)
+            found = parser.parse(taken, self.text)
         else:
-            found = parser.parse_into(kind, list(tokens), self.text)
+            found = parser.parse_into(kind, taken, self.text)
         if len(found) != 1 or found[0] is None:
             raise ParseError("there is nothing but a comment")
-        return with_closed_sums(found[0])
+        tree = with_closed_sums(found[0])
+        return with_spark_precedence(tree, taken) if self.is_kept else tree
 
     def _bind(self, holder: exp.Expr, frame: Frame, tokens: Tokens, edits: _Edits) -> None:
         """Put the values of bound names where the names stand in a tree."""

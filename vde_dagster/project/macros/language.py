@@ -34,7 +34,7 @@ from vde_dagster.project.macros.tokens import (
     too_deep,
 )
 from vde_dagster.project.macros.trees import MARK
-from vde_dagster.project.macros.values import written_of
+from vde_dagster.project.macros.values import forget_written, written_of
 from vde_dagster.project.macros.written_checks import check_text
 from vde_dagster.project.problems import Problems, suggestion
 
@@ -106,9 +106,12 @@ def read_statements(
     ]
     if len(problems.found) > before:
         return None
+    texts = tuple(map(written_of, expressions)) if expander.is_kept else ()
+    for each in expressions:
+        forget_written(each)
     return Statements(
         expressions=tuple(expressions),
-        texts=tuple(map(written_of, expressions)) if expander.is_kept else (),
+        texts=texts,
         stars=tuple(expander.stars),
         used_variables=frozenset(expander.used_variables),
         used_files=frozenset(expander.used_files),

@@ -54,6 +54,13 @@ def written_of(expression: exp.Expr) -> str:
     return known if isinstance(known, str) else expression.sql("spark", comments=False)
 
 
+def forget_written(tree: exp.Expr) -> None:
+    """Take out of a tree how its parts were written, once that is known of the whole."""
+    for node in tree.walk():
+        if node.meta:
+            node.meta.pop(_WRITTEN, None)
+
+
 _WRITTEN: Final = "written"
 
 

@@ -8,7 +8,7 @@ from typing import Final
 from sqlglot import exp, parse_one
 from sqlglot.tokenizer_core import Token, TokenType
 
-from vde_dagster.core.sql.interval_sums import with_closed_sums
+from vde_dagster.core.sql.spark_reading import read_spark
 from vde_dagster.core.sql.sql_errors import SQL_ERRORS
 from vde_dagster.core.sql.star_macro import STAR_PLACE
 from vde_dagster.project.macros.placement import NO_MEMBERS, put_union
@@ -32,9 +32,9 @@ def check_text(
     if isinstance(tree, exp.Command) or not any(_begins_macro(each) for each in tokens):
         return
     try:
-        read = _plain(_filled(_read(text), stars))
+        read = _plain(_filled(read_spark(text), stars))
         # What Python code builds may be another tree than what is read of its text.
-        if read == _plain(tree) or read == _plain(_read(tree.sql("spark"))):
+        if read == _plain(tree) or read == _plain(read_spark(tree.sql("spark"))):
             return
     except SQL_ERRORS:
         pass
@@ -47,10 +47,6 @@ def _begins_macro(token: Token) -> bool:
     return token.token_type is TokenType.PARAMETER or "@" in token.text
 
 
-def _read(text: str) -> exp.Expr:
-    return with_closed_sums(parse_one(text, dialect="spark"))
-
-
 def _filled(tree: exp.Expr, stars: Sequence[exp.Expr]) -> exp.Expr:
     holder = exp.Tuple(expressions=[tree])
     for node in list(holder.find_all(exp.Parameter)):
@@ -61,7 +57,7 @@ def _filled(tree: exp.Expr, stars: Sequence[exp.Expr]) -> exp.Expr:
                 put_union(node, star)
             else:
                 node.replace(star)
-    (filled,) = holder.expressions
+    filled: exp.Expr = holder.expressions[0]
     return filled
 
 

@@ -19,7 +19,9 @@ from vde_dagster.project.properties.model_block import Value
 from vde_dagster.project.properties.model_properties import Properties
 from vde_dagster.project.settings import Settings
 
-_NONE: Final = Statements(expressions=(), used_variables=frozenset(), used_files=frozenset())
+_NONE: Final = Statements(
+    expressions=(), texts=(), stars=(), used_variables=frozenset(), used_files=frozenset()
+)
 
 
 def read_beside(

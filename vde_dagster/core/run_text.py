@@ -1,0 +1,142 @@
+"""The text that a model runs: its author's own in Spark's dialect, a translation of others (R13).
+
+Columns have the names that they have in the table, and rows those of the interval; both stand
+around the author's query, which stays as it is.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Mapping, Sequence
+from typing import Final
+
+from sqlglot import exp
+
+from vde_dagster.core.graph import Graph, Node
+from vde_dagster.core.intervals import Interval
+from vde_dagster.core.model import AuthorsText, PythonFunction, Query
+from vde_dagster.core.names import ModelName
+from vde_dagster.core.sql.macros import TimeRange
+from vde_dagster.core.sql.places import placed
+from vde_dagster.core.sql.rendering import spark_text, with_own_names, within
+from vde_dagster.core.sql.sql_text import SqlText
+from vde_dagster.core.sql.star_macro import with_star_columns
+from vde_dagster.core.sql.statement_tables import temporary_names
+from vde_dagster.core.work import TimeAxisSpec
+
+_ROWS: Final = "_rows"
+
+
+def query_text(graph: Graph, node: Node) -> SqlText:
+    """A model's query, its columns named as those of its table, over the names of models.
+
+    Raises:
+        Refused: It is in another dialect, and has no form in Spark's SQL.
+    """
+    text, names = _query(graph, node)
+    columns = [each.name for each in node.canonical.columns] if node.canonical else []
+    if not columns or names == columns:
+        return text
+    hole = exp.Var(this="")
+    rows = exp.Subquery(this=hole, alias=_alias(columns))
+    return text.around(exp.select("*").from_(rows, copy=False), hole)
+
+
+def interval_text(graph: Graph, node: Node, axis: TimeAxisSpec, times: TimeRange) -> SqlText:
+    """A model's query, and of its rows those of an interval alone (seed 001, *Time column*).
+
+    Raises:
+        Refused: It is in another dialect, and has no form in Spark's SQL.
+    """
+    assert times.end is not None, "an interval has an end"
+    text, names = _query(graph, node)
+    columns = [each.name for each in node.columns]
+    hole = exp.Var(this="")
+    rows = exp.Subquery(this=hole, alias=_alias(columns if names != columns else ()))
+    selected = [exp.column(_quoted(each), table=_ROWS).as_(_quoted(each)) for each in columns]
+    inside = within(
+        exp.column(_quoted(axis.column), table=_ROWS),
+        Interval(times.start, times.end),
+        time_type=axis.type,
+        time_format=axis.format,
+    )
+    outer = (
+        exp.select(*(selected or [exp.Star()])).from_(rows, copy=False).where(inside, copy=False)
+    )
+    return text.around(outer, hole)
+
+
+def _alias(columns: Sequence[str]) -> exp.TableAlias:
+    return exp.TableAlias(
+        this=exp.to_identifier(_ROWS), columns=[_quoted(each) for each in columns]
+    )
+
+
+def _quoted(name: str) -> exp.Identifier:
+    return exp.to_identifier(name, quoted=True)
+
+
+def _query(graph: Graph, node: Node) -> tuple[SqlText, list[str]]:
+    """A model's query, and what its columns are called in it; nothing where that is not known."""
+    body = node.model.body
+    assert isinstance(body, Query), f"{node.name} has a query"
+    assert node.canonical is not None, f"{node.name} is resolved"
+    if body.text is None:
+        translated = spark_text(with_own_names(node.canonical.expression))
+        names = [each.name for each in node.canonical.columns]
+        return placed(translated, catalog=""), names
+    schemas = {parent: graph[parent].columns for parent in node.model.parents}
+    text = with_star_columns(body.text.query, body.text.stars, schemas=schemas)
+    found = placed(
+        text,
+        catalog=body.text.catalog,
+        temporary=temporary_names((*body.before, *body.after)),
+        columns={name: [each.name for each in columns] for name, columns in schemas.items()},
+    )
+    return found, list(_written_names(body.expression))
+
+
+def _written_names(query: exp.Query) -> Iterator[str]:
+    """What the columns of a query are called as they are written; ``*`` is no name."""
+    for each in query.selects:
+        match each:
+            case exp.Aliases():
+                yield from (name.name for name in each.expressions)
+            case exp.Alias():
+                yield each.alias
+            case exp.Column(this=exp.Identifier()):
+                yield each.name
+            case _:
+                yield ""
+
+
+def statement_texts(
+    graph: Graph, node: Node, body: Query | PythonFunction
+) -> tuple[tuple[SqlText, ...], tuple[SqlText, ...]]:
+    """The pre- and post-statements of a model, over the names of models.
+
+    Raises:
+        Refused: One is in another dialect, and has no form in Spark's SQL.
+    """
+    temporary = temporary_names((*body.before, *body.after))
+    written = body.text or _translated(body)
+    columns = _columns_of_parents(graph, node)
+    before, after = (
+        tuple(
+            placed(each, catalog=written.catalog, temporary=temporary, columns=columns)
+            for each in part
+        )
+        for part in (written.before, written.after)
+    )
+    return before, after
+
+
+def _columns_of_parents(graph: Graph, node: Node) -> Mapping[ModelName, Sequence[str]]:
+    return {parent: [each.name for each in graph[parent].columns] for parent in node.model.parents}
+
+
+def _translated(body: Query | PythonFunction) -> AuthorsText:
+    before, after = (
+        tuple(spark_text(with_own_names(each)) for each in part)
+        for part in (body.before, body.after)
+    )
+    return AuthorsText(catalog="", before=before, after=after)

@@ -1,0 +1,240 @@
+"""Finding the places in an author's text: the tables that it names, and its time macros.
+
+Names are found through the syntax tree, whose identifiers know where they stand, so that scopes
+decide what is a table and what a common table expression. Everything else stays to the letter.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence
+from dataclasses import dataclass
+from functools import lru_cache
+from itertools import pairwise
+from typing import Final
+
+from sqlglot import exp
+from sqlglot.dialects.dialect import Dialect
+from sqlglot.tokenizer_core import Token, TokenType
+
+from vde_dagster.core.names import InvalidName, ModelName
+from vde_dagster.core.sql.macros import TIME_MACROS
+from vde_dagster.core.sql.spark_reading import read_spark
+from vde_dagster.core.sql.sql_text import MacroPlace, Piece, Place, SqlText, TablePlace
+from vde_dagster.core.sql.statement_tables import written_tables
+from vde_dagster.core.sql.table_names import meaning_of_name
+
+_CAN_HAVE_ALIAS: Final = (exp.From, exp.Join, exp.Delete, exp.Update, exp.Merge, exp.Subquery)
+_BEFORE_ALIAS: Final = frozenset({"TABLESAMPLE", "REPEATABLE"})
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class _Found:
+    """A stretch of the text, from its first to behind its last character, and what goes there."""
+
+    start: int
+    end: int
+    pieces: tuple[Piece, ...] = ()
+
+
+def placed(
+    text: str,
+    *,
+    catalog: str,
+    temporary: Collection[str] = (),
+    columns: Mapping[ModelName, Sequence[str]] | None = None,
+) -> SqlText:
+    """A statement with its places. Tables that it writes are none: they keep their names.
+
+    Args:
+        text: In Spark's dialect; time macros may stand in it.
+        catalog: The project's own; it is no part of a model's name.
+        temporary: Names, in lower case, of temporary views: they are no models.
+        columns: Those that models have, as far as they are known. A table that has others when
+            the statement runs is read with these, where the statement depends on which there are.
+
+    Raises:
+        sqlglot.errors.SqlglotError: The text is not understood.
+    """
+    known = tuple((name, tuple(each)) for name, each in sorted((columns or {}).items()))
+    return _placed(text, catalog.lower(), frozenset(temporary), known)
+
+
+@lru_cache(maxsize=4096)
+def _placed(
+    text: str,
+    catalog: str,
+    temporary: frozenset[str],
+    known: tuple[tuple[ModelName, tuple[str, ...]], ...],
+) -> SqlText:
+    tokens = Dialect.get_or_raise("spark").tokenize(text)
+    tree = read_spark(text)
+    found = list(_macros(tokens))
+    if not isinstance(tree, exp.Command):
+        columns = dict(known) if _depends_on_columns(tree) else {}
+        tables = list(_named_tables(tree, catalog, temporary))
+        found += _table_places(tables, tokens, text, columns)
+        found += _long_qualifiers(tree, tables, catalog)
+    return SqlText(tuple(_pieces(text, found)))
+
+
+def with_catalog(text: str, catalog: str) -> str:
+    """A query whose two-part table names are those of a catalog; all else stays to the letter.
+
+    Raises:
+        sqlglot.errors.SqlglotError: The text is not understood.
+    """
+    tables = read_spark(text).find_all(exp.Table)
+    starts = [each.parts[0].meta["start"] for each in tables if each.db and not each.catalog]
+    prefix = f"{exp.to_identifier(catalog, quoted=True).sql('spark')}."
+    found = [_Found(start=start, end=start, pieces=(prefix,)) for start in starts]
+    return SqlText(tuple(_pieces(text, found))).text
+
+
+def _pieces(text: str, found: Iterable[_Found]) -> Iterator[Piece]:
+    at = 0
+    for each in sorted(found, key=lambda each: (each.start, each.end)):
+        if each.start > at:
+            yield text[at : each.start]
+        yield from each.pieces
+        at = each.end
+    yield text[at:]
+
+
+def _macros(tokens: Sequence[Token]) -> Iterator[_Found]:
+    for sign, word in pairwise(tokens):
+        named = sign.token_type is TokenType.PARAMETER and sign.end + 1 == word.start
+        if named and word.text.lower() in TIME_MACROS:
+            pieces: tuple[Place] = (MacroPlace(word.text.lower()),)
+            yield _Found(start=sign.start, end=word.end + 1, pieces=pieces)
+
+
+# -- tables
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class _NamedTable:
+    """A table's node, the model that it names, and where its name stands."""
+
+    node: exp.Table
+    name: ModelName
+    start: int
+    end: int
+
+    @property
+    def is_without_alias(self) -> bool:
+        """Whether columns name it by its own name, which it will not have when it runs."""
+        can_have = isinstance(self.node.parent, _CAN_HAVE_ALIAS)
+        return can_have and not self.node.alias and not _is_as_of(self.node)
+
+
+def _named_tables(
+    tree: exp.Expr, catalog: str, temporary: Collection[str]
+) -> Iterator[_NamedTable]:
+    written = set(map(id, written_tables(tree)))
+    for table in tree.find_all(exp.Table):
+        parts = table.parts
+        if id(table) in written:
+            continue
+        if not all(isinstance(each, exp.Identifier) for each in parts):
+            continue  # a table function
+        alone = len(parts) == 1
+        if alone and (table.name.lower() in temporary or meaning_of_name(table) is not None):
+            continue
+        try:
+            name = ModelName.of([each.name for each in parts]).within(catalog)
+        except InvalidName:
+            continue  # it was refused when the project was loaded, or is nothing of the project
+        start, end = parts[0].meta.get("start"), parts[-1].meta.get("end")
+        assert start is not None, f"the parser tells where {name} stands"
+        assert end is not None, f"the parser tells where {name} ends"
+        yield _NamedTable(node=table, name=name, start=start, end=end + 1)
+
+
+def _is_as_of(table: exp.Table) -> bool:
+    return any(table.args.get(key) for key in ("version", "when"))
+
+
+def _table_places(
+    tables: Sequence[_NamedTable],
+    tokens: Sequence[Token],
+    text: str,
+    columns: Mapping[ModelName, tuple[str, ...]],
+) -> Iterator[_Found]:
+    ends = {token.end + 1: index for index, token in enumerate(tokens)}
+    for each in tables:
+        read_with = columns.get(each.name) or None
+        if each.node.args.get("version") or not isinstance(each.node.parent, _CAN_READ):
+            read_with = None
+        written = text[each.start : each.end]
+        place = TablePlace(name=each.name, written=written, columns=read_with)
+        yield _Found(start=each.start, end=each.end, pieces=(place,))
+        if each.is_without_alias:
+            at = _alias_place(tokens, ends[each.end])
+            alias = text[_last_part(each) : each.end]
+            yield _Found(start=at, end=at, pieces=(f" AS {alias}",))
+
+
+_CAN_READ: Final = (exp.From, exp.Join, exp.Subquery)
+
+
+def _last_part(table: _NamedTable) -> int:
+    start = table.node.parts[-1].meta.get("start")
+    assert isinstance(start, int), "the parser tells where it stands"
+    return start
+
+
+def _alias_place(tokens: Sequence[Token], last: int) -> int:
+    """Where an alias goes behind a table's name: after the sample that is taken of it."""
+    at = last
+    while at + 1 < len(tokens) and tokens[at + 1].text.upper() in _BEFORE_ALIAS:
+        at += 2
+        depth = 0
+        while at < len(tokens):
+            depth += tokens[at].token_type is TokenType.L_PAREN
+            depth -= tokens[at].token_type is TokenType.R_PAREN
+            if depth == 0:
+                break
+            at += 1
+    return tokens[at].end + 1
+
+
+def _long_qualifiers(
+    tree: exp.Expr, tables: Sequence[_NamedTable], catalog: str
+) -> Iterator[_Found]:
+    """What goes before the table's own name in columns such as ``raw.orders.id``."""
+    own = [each for each in tables if each.is_without_alias]
+    named = {(each.name.schema, each.name.name) for each in own}
+    catalogs = {(each.name.catalog or catalog, each.name.schema, each.name.name) for each in own}
+    for column in tree.find_all(exp.Column):
+        parts = column.parts
+        words = [each.name.lower() for each in parts]
+        extra = 0
+        if len(parts) > 2 and (words[0], words[1]) in named:
+            extra = 1
+        elif len(parts) > 3 and (words[0], words[1], words[2]) in catalogs:
+            extra = 2
+        if extra:
+            start, end = parts[0].meta.get("start"), parts[extra].meta.get("start")
+            assert start is not None, "the parser tells where a column stands"
+            assert end is not None, "the parser tells where a column's table stands"
+            yield _Found(start=start, end=end)
+
+
+# -- which columns there are
+
+
+def _depends_on_columns(tree: exp.Expr) -> bool:
+    """Whether a statement may mean something else once a table that it reads has more columns."""
+    if any(not isinstance(each.parent, exp.Count) for each in tree.find_all(exp.Star)):
+        return True
+    if any(join.method == "NATURAL" for join in tree.find_all(exp.Join)):
+        return True
+    if tree.find(exp.Pivot) is not None:  # it groups by all columns that it does not name
+        return True
+    bare = {column.name.lower() for column in tree.find_all(exp.Column) if not column.table}
+    if not bare:
+        return False
+    several = sum(1 for _ in tree.find_all(exp.Table, exp.Lateral)) > 1
+    aliases = {each.alias.lower() for each in tree.find_all(exp.Alias)}
+    names = {name.name.lower() for each in tree.find_all(exp.Aliases) for name in each.expressions}
+    return several or not bare.isdisjoint(aliases | names)

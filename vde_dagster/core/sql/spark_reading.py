@@ -1,0 +1,197 @@
+"""Reading Spark's SQL as Spark does, where sqlglot's parser reads it in another way.
+
+The precedence of operators is that of Spark's grammar (SqlBaseParser.g4, ``valueExpression``): a
+sign, then ``* / % DIV``, then ``+ - ||``, then shifts, then ``&``, then ``^``, then ``|``, and each
+from left to right.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Sequence
+from itertools import pairwise
+from typing import Final, TypeVar
+
+from sqlglot import exp
+from sqlglot.dialects.dialect import Dialect
+from sqlglot.errors import ParseError
+from sqlglot.tokenizer_core import Token, TokenType
+
+from vde_dagster.core.sql.interval_sums import with_closed_sums
+
+ExprT = TypeVar("ExprT", bound=exp.Expr)
+
+_LEVELS: Final[dict[type[exp.Expr], int]] = {
+    exp.Mul: 6,
+    exp.Div: 6,
+    exp.IntDiv: 6,
+    exp.Mod: 6,
+    exp.Add: 5,
+    exp.Sub: 5,
+    exp.DPipe: 5,
+    exp.BitwiseLeftShift: 4,
+    exp.BitwiseRightShift: 4,
+    exp.Distance: 4,
+    exp.BitwiseAnd: 3,
+    exp.BitwiseXor: 2,
+    exp.BitwiseOr: 1,
+}
+"""Binary operators, those that bind most tightly with the highest number."""
+_AS_ELSEWHERE: Final = frozenset({exp.Mul, exp.Div, exp.IntDiv, exp.Mod, exp.Add, exp.Sub})
+"""Operators that sqlglot binds among themselves as Spark does."""
+_UNSIGNED_SHIFT: Final = TokenType.LR_ARROW
+"""What ``>>>`` is for the parser, which does not know it: an operator that Spark does not have."""
+_READ_OTHERWISE: Final = frozenset(
+    {
+        _UNSIGNED_SHIFT,
+        TokenType.AMP,
+        TokenType.CARET,
+        TokenType.DCOLON,
+        TokenType.DPIPE,
+        TokenType.GT,
+        TokenType.LT,
+        TokenType.PIPE,
+    }
+)
+"""Tokens of which a tree has at least one where it is not as Spark's would be."""
+
+
+def spark_tokens(tokens: Sequence[Token]) -> list[Token]:
+    """The tokens of a text as Spark takes them.
+
+    ``>>>`` is one operator, ``X 'ff'`` one literal, and ``window`` before a parenthesis a function.
+    """
+    found: list[Token] = []
+    at = 0
+    while at < len(tokens):
+        if _is_unsigned_shift(tokens, at):
+            found.append(_joined(tokens[at], tokens[at + 2], _UNSIGNED_SHIFT, ">>>"))
+            at += 3
+        elif _is_window_call(tokens, at):
+            found.append(_joined(tokens[at], tokens[at], TokenType.VAR, tokens[at].text))
+            at += 1
+        elif _is_spaced_hex(tokens, at):
+            text = tokens[at + 1].text
+            found.append(_joined(tokens[at], tokens[at + 1], TokenType.HEX_STRING, text))
+            at += 2
+        else:
+            found.append(tokens[at])
+            at += 1
+    return found
+
+
+def _is_unsigned_shift(tokens: Sequence[Token], at: int) -> bool:
+    three = tokens[at : at + 3]
+    shifts = len(three) == 3 and all(each.token_type is TokenType.GT for each in three)
+    return shifts and three[0].end + 2 == three[2].start
+
+
+def _is_window_call(tokens: Sequence[Token], at: int) -> bool:
+    two = tokens[at : at + 2]
+    kinds = [each.token_type for each in two]
+    return kinds == [TokenType.WINDOW, TokenType.L_PAREN]
+
+
+def _is_spaced_hex(tokens: Sequence[Token], at: int) -> bool:
+    two = tokens[at : at + 2]
+    is_prefix = len(two) == 2 and two[0].token_type is TokenType.VAR and two[0].text in ("X", "x")
+    return is_prefix and two[1].token_type is TokenType.STRING and _is_prefix(tokens, at)
+
+
+def _is_prefix(tokens: Sequence[Token], at: int) -> bool:
+    """Whether what stands at a place begins an operand, and is no column with a name behind it."""
+    before = tokens[at - 1] if at else None
+    return before is None or before.token_type not in (TokenType.DOT, TokenType.ALIAS)
+
+
+def _joined(first: Token, last: Token, kind: TokenType, text: str) -> Token:
+    comments = [*first.comments, *last.comments]
+    return Token(kind, text, first.line, first.col, first.start, last.end, comments)
+
+
+def read_spark(text: str) -> exp.Expr:
+    """The tree of one statement, in which names know their places in the text.
+
+    Raises:
+        sqlglot.errors.SqlglotError: It is no single statement.
+    """
+    spark = Dialect.get_or_raise("spark")
+    tokens = spark_tokens(spark.tokenize(text))
+    found = spark.parser().parse(tokens, text)
+    if len(found) != 1 or found[0] is None:
+        raise ParseError("there is not one statement")
+    return with_spark_precedence(with_closed_sums(found[0]), tokens)
+
+
+def with_spark_precedence(tree: ExprT, tokens: Sequence[Token]) -> ExprT:
+    """Let operators bind as Spark binds them; the tree is changed. Parentheses stand as they did.
+
+    A number with a minus is a literal, so ``-1::STRING`` is the text of minus one.
+
+    Args:
+        tree: What was read of the tokens.
+        tokens: As `spark_tokens` gives them.
+    """
+    if not any(each.token_type in _READ_OTHERWISE for each in tokens):
+        return tree
+    holder = exp.Tuple(expressions=[tree])
+    for node in list(holder.find_all(*_LEVELS)):
+        if type(node.parent) not in _LEVELS and _is_mixed(node):
+            node.replace(_bound(list(_in_order(node))))
+    pairs = pairwise(tokens)
+    signed = {each.start for sign, each in pairs if sign.token_type is TokenType.DASH}
+    for node in list(holder.find_all(exp.Neg)):
+        number, operand = _cast_number(node.this), node.this
+        if number is not None and number.meta.get("start") in signed:
+            number.replace(exp.Neg(this=number.copy()))
+            node.replace(operand)
+    for node in list(holder.find_all(exp.Distance)):
+        sides = [node.this, node.expression]
+        node.replace(exp.Anonymous(this="shiftrightunsigned", expressions=sides))
+    (bound,) = holder.expressions
+    return bound.pop()  # type: ignore[no-any-return]
+
+
+def _is_mixed(root: exp.Expr) -> bool:
+    """Whether a chain of operators has one that sqlglot binds in another way than Spark."""
+    return any(
+        isinstance(each, tuple(_LEVELS)) and type(each) not in _AS_ELSEWHERE
+        for each in _in_order(root)
+    )
+
+
+def _in_order(root: exp.Expr) -> Iterator[exp.Expr]:
+    """Operands and operators from left to right, as they stand in the text."""
+    waiting: list[tuple[exp.Expr, bool]] = [(root, False)]
+    while waiting:
+        node, is_open = waiting.pop()
+        if is_open or type(node) not in _LEVELS:
+            yield node
+        else:
+            waiting += [(node.args["expression"], False), (node, True), (node.this, False)]
+
+
+def _bound(pieces: Sequence[exp.Expr]) -> exp.Expr:
+    """One tree of operands with operators between them, by their levels."""
+    operands: list[exp.Expr] = [pieces[0]]
+    operators: list[exp.Expr] = []
+
+    def reduce() -> None:
+        right, left = operands.pop(), operands.pop()
+        made = type(operators[-1])(**{**operators.pop().args, "this": left, "expression": right})
+        operands.append(made)
+
+    for operator, operand in zip(pieces[1::2], pieces[2::2], strict=True):
+        while operators and _LEVELS[type(operators[-1])] >= _LEVELS[type(operator)]:
+            reduce()
+        operators.append(operator)
+        operands.append(operand)
+    while operators:
+        reduce()
+    return operands[0]
+
+
+def _cast_number(node: exp.Expr) -> exp.Literal | None:
+    """The number that casts are around."""
+    while isinstance(node, exp.Cast):
+        node = node.this
+    return node if isinstance(node, exp.Literal) and not node.is_string else None
