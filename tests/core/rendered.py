@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Mapping
+from dataclasses import dataclass
 from datetime import UTC, datetime
 from functools import cache
 from pathlib import Path
@@ -17,8 +18,10 @@ from vde_dagster.core.graph import Graph, build_graph
 from vde_dagster.core.intervals import Interval
 from vde_dagster.core.model import ModelSource
 from vde_dagster.core.names import ModelName, TableName
-from vde_dagster.core.render_model import RenderedModel, render_model
+from vde_dagster.core.render_model import render_model
 from vde_dagster.core.sql.macros import TimeRange
+from vde_dagster.core.sql.spark_reading import read_spark
+from vde_dagster.core.sql.sql_text import SqlText
 from vde_dagster.project.configuration import Defaults
 from vde_dagster.project.model_files import external_source, read_model
 from vde_dagster.project.settings import texts_of
@@ -91,6 +94,22 @@ def instant(text: str) -> datetime:
     return datetime.fromisoformat(text).replace(tzinfo=UTC)
 
 
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Shown:
+    """What runs, as Spark reads it."""
+
+    query: exp.Query
+    before: tuple[exp.Expr, ...]
+    after: tuple[exp.Expr, ...]
+
+
+def read_query(text: SqlText) -> exp.Query:
+    """A query's text as Spark reads it."""
+    found = read_spark(text.text)
+    assert isinstance(found, exp.Query)
+    return found
+
+
 def render(
     *texts: str,
     start: str = "2024-01-01",
@@ -99,15 +118,20 @@ def render(
     target: Target = lambda _: None,
     inline_views: bool = True,
     variables: Mapping[str, object] | None = None,
-) -> RenderedModel:
+) -> Shown:
     """What evaluating one model of a project runs; it was asked for on 2024-03-01, 01:02:03."""
     interval = Interval(instant(start), instant(end))
-    return render_model(
+    found = render_model(
         graph_of(texts, variables),
         ModelName.parse(name),
         TimeRange.of(interval, execution_time=instant("2024-03-01T01:02:03")),
         target=target,
         inline_views=inline_views,
+    )
+    return Shown(
+        query=read_query(found.query),
+        before=tuple(read_spark(each.text) for each in found.before),
+        after=tuple(read_spark(each.text) for each in found.after),
     )
 
 

@@ -5,7 +5,6 @@ from __future__ import annotations
 from collections.abc import Callable, Mapping
 
 import pytest
-from sqlglot import exp
 
 from vde_dagster.core.embedded import embedded_above, stored_parents
 from vde_dagster.core.graph import Graph
@@ -13,7 +12,6 @@ from vde_dagster.core.intervals import EPOCH
 from vde_dagster.core.names import ModelName
 from vde_dagster.core.render_model import render_model
 from vde_dagster.core.sql.macros import TimeRange
-from vde_dagster.core.sql.rendering import model_name_of
 
 GraphOf = Callable[[Mapping[str, str]], Graph]
 
@@ -65,8 +63,7 @@ def test_what_is_read_is_what_the_rendered_query_names(graph_of: GraphOf, name: 
     query = render_model(
         graph, ModelName.parse(name), times, target=lambda _: None, inline_views=False
     ).query
-    named = {model_name_of(each) for each in query.find_all(exp.Table)}
-    assert named == set(stored_parents(graph, ModelName.parse(name)))
+    assert query.tables == set(stored_parents(graph, ModelName.parse(name)))
 
 
 def test_a_long_chain_is_followed_to_its_end(graph_of: GraphOf) -> None:

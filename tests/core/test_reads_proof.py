@@ -15,6 +15,7 @@ import pytest
 from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 
+from tests.core.rendered import read_query
 from tests.core.test_input_ranges_proof import on_duckdb
 from vde_dagster.core.graph import Graph
 from vde_dagster.core.intervals import Interval, IntervalUnit, merge
@@ -32,7 +33,7 @@ from vde_dagster.core.reads.input_ranges import (
     window,
     windows,
 )
-from vde_dagster.core.render_model import input_axis, reads_of, render_model
+from vde_dagster.core.render_model import input_axis, reads_of, render_model, render_tree
 from vde_dagster.core.sql.macros import TimeRange
 
 GraphOf = Callable[[Mapping[str, str]], Graph]
@@ -193,10 +194,14 @@ def test_rows_outside_of_the_range_of_a_rendered_model_never_change_its_result(
     graph = graph_of(texts)
     interval = interval_of(day, graph[C].model.unit)
     times = TimeRange.of(interval, execution_time=interval.end)
-    query = render_model(graph, C, times, target=lambda _: None).query
+    query = read_query(render_model(graph, C, times, target=lambda _: None).query)
     axes = {node.name: input_axis(node) for node in graph}
     results = []
-    for found in ({}, input_ranges(query, axes=axes), ranges_for(reads_of(graph, C), interval)):
+    for found in (
+        {},
+        input_ranges(render_tree(graph, C, times), axes=axes),
+        ranges_for(reads_of(graph, C), interval),
+    ):
         fill(database, H, hourly, found.get(H, WHOLE))
         fill(database, D, daily, found.get(D, WHOLE))
         results.append(sorted(map(repr, database.execute(on_duckdb(query)).fetchall())))
@@ -211,7 +216,7 @@ def test_what_is_told_without_rendering_is_what_the_rendered_query_reads(
     graph = graph_of(texts)
     interval = interval_of(day, graph[C].model.unit)
     times = TimeRange.of(interval, execution_time=interval.end)
-    query = render_model(graph, C, times, target=lambda _: None).query
+    query = render_tree(graph, C, times)
     axes = {node.name: input_axis(node) for node in graph}
     assert ranges_for(reads_of(graph, C), interval) == input_ranges(query, axes=axes)
 

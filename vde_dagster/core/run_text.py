@@ -11,13 +11,15 @@ from typing import Final
 
 from sqlglot import exp
 
+from vde_dagster.core.dsha import Column
 from vde_dagster.core.graph import Graph, Node
 from vde_dagster.core.intervals import Interval
 from vde_dagster.core.model import AuthorsText, PythonFunction, Query
 from vde_dagster.core.names import ModelName
 from vde_dagster.core.sql.macros import TimeRange
 from vde_dagster.core.sql.places import placed
-from vde_dagster.core.sql.rendering import spark_text, with_own_names, within
+from vde_dagster.core.sql.rendering import model_name_of, spark_text, with_own_names, within
+from vde_dagster.core.sql.spark_reading import read_spark
 from vde_dagster.core.sql.sql_text import SqlText
 from vde_dagster.core.sql.star_macro import with_star_columns
 from vde_dagster.core.sql.statement_tables import temporary_names
@@ -81,7 +83,7 @@ def _query(graph: Graph, node: Node) -> tuple[SqlText, list[str]]:
     assert isinstance(body, Query), f"{node.name} has a query"
     assert node.canonical is not None, f"{node.name} is resolved"
     if body.text is None:
-        translated = spark_text(with_own_names(node.canonical.expression))
+        translated = _in_spark(node.canonical.expression)
         names = [each.name for each in node.canonical.columns]
         return placed(translated, catalog=""), names
     schemas = {parent: graph[parent].columns for parent in node.model.parents}
@@ -92,13 +94,18 @@ def _query(graph: Graph, node: Node) -> tuple[SqlText, list[str]]:
         temporary=temporary_names((*body.before, *body.after)),
         columns={name: [each.name for each in columns] for name, columns in schemas.items()},
     )
-    return found, list(_written_names(body.expression))
+    return found, list(_written_names(read_spark(text), schemas))
 
 
-def _written_names(query: exp.Query) -> Iterator[str]:
-    """What the columns of a query are called as they are written; ``*`` is no name."""
-    for each in query.selects:
+def _written_names(query: exp.Expr, schemas: Mapping[ModelName, Sequence[Column]]) -> Iterator[str]:
+    """What the columns of a query are called as they are written; empty where that is not clear.
+
+    A table that is read with ``*`` has the columns that are known of it (see `placed`).
+    """
+    for each in query.selects if isinstance(query, exp.Query) else ():
         match each:
+            case exp.Star() if not any(each.args.values()):
+                yield from (column.name for column in _columns_of(_only_table(query), schemas))
             case exp.Aliases():
                 yield from (name.name for name in each.expressions)
             case exp.Alias():
@@ -107,6 +114,22 @@ def _written_names(query: exp.Query) -> Iterator[str]:
                 yield each.name
             case _:
                 yield ""
+
+
+def _columns_of(
+    name: ModelName | None, schemas: Mapping[ModelName, Sequence[Column]]
+) -> Sequence[Column]:
+    return schemas.get(name, ()) if name is not None else ()
+
+
+def _only_table(query: exp.Expr) -> ModelName | None:
+    """The one table that a SELECT reads, where it is a model's."""
+    from_ = query.args.get("from_")
+    others = query.args.get("joins") or query.args.get("laterals")
+    if from_ is None or others or not isinstance(from_.this, exp.Table):
+        return None
+    is_plain = not from_.this.args.get("pivots") and not from_.this.alias_column_names
+    return model_name_of(from_.this) if is_plain else None
 
 
 def statement_texts(
@@ -135,8 +158,13 @@ def _columns_of_parents(graph: Graph, node: Node) -> Mapping[ModelName, Sequence
 
 
 def _translated(body: Query | PythonFunction) -> AuthorsText:
-    before, after = (
-        tuple(spark_text(with_own_names(each)) for each in part)
-        for part in (body.before, body.after)
-    )
+    before, after = (tuple(map(_in_spark, part)) for part in (body.before, body.after))
     return AuthorsText(catalog="", before=before, after=after)
+
+
+def _in_spark(statement: exp.Expr) -> str:
+    """A statement of another dialect in Spark's, its time macros as an author writes them."""
+    named = with_own_names(statement)
+    for macro in list(named.find_all(exp.Parameter)):
+        macro.replace(exp.Var(this=f"@{macro.name.lower()}"))
+    return spark_text(named)

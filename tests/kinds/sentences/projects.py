@@ -12,6 +12,7 @@ import sqlglot
 from sqlglot import exp
 
 from tests.app.memory_world import RAW_COLUMNS, MemoryWorld, bound, build, plan
+from tests.core.rendered import read_query
 from vde_dagster.app.binding import Binding, bind_plan
 from vde_dagster.core.dsha import Column
 from vde_dagster.core.errors import Place, Problem, ProjectInvalid
@@ -126,7 +127,8 @@ def binding_of(graph: Graph, environment: str = "prod") -> Binding:
 def query_of(*texts: str, start: str, end: str) -> exp.Query:
     """What evaluating the last of these models for a range runs, over models' names."""
     times = TimeRange.of(span(start, end), execution_time=instant("2024-06-01T12:00"))
-    return render_model(graph_of(*texts), read(texts[-1]).name, times, target=lambda _: None).query
+    name = read(texts[-1]).name
+    return read_query(render_model(graph_of(*texts), name, times, target=lambda _: None).query)
 
 
 def inputs_of(*texts: str, start: str, end: str) -> Mapping[ModelName, InputRange]:

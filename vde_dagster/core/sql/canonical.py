@@ -278,8 +278,10 @@ def _columns(typed: exp.Query, documented: Mapping[str, str]) -> Iterator[Column
         kind = projection.type
         made = projection.unalias()
         by_function = isinstance(made, exp.Column) and made.table.startswith(GENERATED)
-        known = not by_function and kind is not None and not kind.is_type(
-            exp.DataType.Type.UNKNOWN, exp.DataType.Type.NULL
+        known = (
+            not by_function
+            and kind is not None
+            and not kind.is_type(exp.DataType.Type.UNKNOWN, exp.DataType.Type.NULL)
         )
         yield Column(
             name=projection.alias_or_name,

@@ -18,6 +18,7 @@ from sqlglot.tokenizer_core import Token, TokenType
 
 from vde_dagster.core.names import InvalidName, ModelName
 from vde_dagster.core.sql.macros import TIME_MACROS
+from vde_dagster.core.sql.rendering import model_name_of
 from vde_dagster.core.sql.spark_reading import read_spark
 from vde_dagster.core.sql.sql_text import MacroPlace, Piece, Place, SqlText, TablePlace
 from vde_dagster.core.sql.statement_tables import written_tables
@@ -70,7 +71,9 @@ def _placed(
     tree = read_spark(text)
     found = list(_macros(tokens))
     if not isinstance(tree, exp.Command):
-        columns = dict(known) if _depends_on_columns(tree) else {}
+        columns = dict(known)
+        if not _depends_on_columns(tree, columns):
+            columns = {}
         tables = list(_named_tables(tree, catalog, temporary))
         found += _table_places(tables, tokens, text, columns)
         found += _long_qualifiers(tree, tables, catalog)
@@ -223,18 +226,40 @@ def _long_qualifiers(
 # -- which columns there are
 
 
-def _depends_on_columns(tree: exp.Expr) -> bool:
-    """Whether a statement may mean something else once a table that it reads has more columns."""
+def _depends_on_columns(tree: exp.Expr, columns: Mapping[ModelName, tuple[str, ...]]) -> bool:
+    """Whether a statement may mean something else once a table that it reads has more columns.
+
+    ``*`` and PIVOT take all columns; a name without its table may be that of a new column, too.
+    """
     if any(not isinstance(each.parent, exp.Count) for each in tree.find_all(exp.Star)):
-        return True
-    if any(join.method == "NATURAL" for join in tree.find_all(exp.Join)):
         return True
     if tree.find(exp.Pivot) is not None:  # it groups by all columns that it does not name
         return True
-    bare = {column.name.lower() for column in tree.find_all(exp.Column) if not column.table}
-    if not bare:
+    bare: dict[int, set[str]] = {}
+    for column in tree.find_all(exp.Column):
+        if not column.table:
+            bare.setdefault(id(column.find_ancestor(exp.Select)), set()).add(column.name.lower())
+    return any(
+        _may_bind_otherwise(each, bare.get(id(each), set()), columns)
+        for each in tree.find_all(exp.Select)
+    )
+
+
+def _may_bind_otherwise(
+    select: exp.Select, bare: Collection[str], columns: Mapping[ModelName, tuple[str, ...]]
+) -> bool:
+    """Whether a name without its table may be bound to a column that a table has later."""
+    from_ = select.args.get("from_")
+    others = [*(select.args.get("joins") or ()), *(select.args.get("laterals") or ())]
+    if any(isinstance(each, exp.Join) and each.method == "NATURAL" for each in others):
+        return True
+    if not bare or from_ is None:
         return False
-    several = sum(1 for _ in tree.find_all(exp.Table, exp.Lateral)) > 1
-    aliases = {each.alias.lower() for each in tree.find_all(exp.Alias)}
-    names = {name.name.lower() for each in tree.find_all(exp.Aliases) for name in each.expressions}
-    return several or not bare.isdisjoint(aliases | names)
+    name = model_name_of(from_.this) if isinstance(from_.this, exp.Table) else None
+    known = columns.get(name, ()) if name is not None else ()
+    return bool(others) or (name is not None and not _are_among(bare, known))
+
+
+def _are_among(names: Collection[str], known: Collection[str]) -> bool:
+    """Whether all names are among the known ones, whatever their case."""
+    return {each.lower() for each in known}.issuperset(names)

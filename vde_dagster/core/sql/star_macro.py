@@ -137,7 +137,9 @@ def with_star_columns(
     }
     pieces, at = [], 0
     for found in _STAR_IN_TEXT.finditer(text):
-        pieces += [text[at : found.start()], texts[int(found[1])]]
+        number = int(found[2])
+        select = "" if isinstance(stars[number], exp.Query) else found[1] or ""
+        pieces += [text[at : found.start()], select, texts[number]]
         at = found.end()
     return "".join([*pieces, text[at:]])
 
@@ -158,7 +160,7 @@ def _is_of(node: exp.Expr, number: int) -> bool:
 
 
 _PLACE: Final = "place"
-_STAR_IN_TEXT: Final = re.compile(rf"(?:SELECT )?@{STAR_PLACE}(\d+)")
+_STAR_IN_TEXT: Final = re.compile(rf"(SELECT )?@{STAR_PLACE}(\d+)")
 """A union is a whole SELECT."""
 
 
