@@ -15,13 +15,14 @@ import duckdb
 import sqlglot
 
 from vde_dagster.core.audits.binding import audits_of
-from vde_dagster.core.audits.queries import failing_rows, reading
+from vde_dagster.core.audits.queries import failing_rows, sql_of
 from vde_dagster.core.audits.values import Audit
 from vde_dagster.core.errors import Place
 from vde_dagster.core.graph import Graph, build_graph
 from vde_dagster.core.model import ModelSource
 from vde_dagster.core.names import ModelName, TableName
 from vde_dagster.core.sql.macros import TimeRange
+from vde_dagster.core.sql.spark_reading import read_spark
 from vde_dagster.project.configuration import Defaults
 from vde_dagster.project.model_files import external_source, read_model
 
@@ -354,8 +355,8 @@ def in_duckdb(query: str) -> tuple[list[str], list[tuple[object, ...]]]:
 def failing_in_duckdb(audit: Audit) -> tuple[list[str], list[tuple[object, ...]]]:
     """The columns and rows for which an audit fails, by the one-by-one way of an engine."""
     tables = {name: TableName("", name.name) for name in (SOURCE, KNOWN)}
-    query = reading(failing_rows(audit), rows=TableName("", "rows"), tables=tables)
-    return in_duckdb(query.sql("duckdb"))
+    sql = sql_of(failing_rows(audit), rows=TableName("", "rows"), tables=tables)
+    return in_duckdb(read_spark(sql).sql("duckdb"))
 
 
 def ids(columns: Sequence[str], rows: Sequence[Sequence[object]]) -> list[object]:

@@ -19,7 +19,7 @@ from tests.core.audit_cases import (
     failing_in_duckdb,
     ids,
 )
-from vde_dagster.core.audits.queries import counting, failing_rows, reading
+from vde_dagster.core.audits.queries import counting, failing_rows, sql_of
 from vde_dagster.core.audits.results import failed, passed, scalar
 from vde_dagster.core.names import TableName
 
@@ -130,7 +130,7 @@ def test_audits_say_what_they_read_beside() -> None:
 def test_an_audit_reads_nothing_else_than_what_it_is_given() -> None:
     (audit,) = audits("unknown")
     with pytest.raises(KeyError):
-        reading(failing_rows(audit), rows=TableName("", "rows"), tables={})
+        sql_of(failing_rows(audit), rows=TableName("", "rows"), tables={})
 
 
 @pytest.mark.parametrize("kind, rows", [("FULL", 8), ("INCREMENTAL_UNMANAGED", 4), (KIND, 4)])

@@ -111,10 +111,14 @@ class Window:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Call:
-    """An audit or a signal with its arguments, each as SQL in Spark's dialect, by name."""
+    """An audit or a signal with its arguments, each as SQL in Spark's dialect, by name.
+
+    ``written`` is how the author wrote those that are in Spark's dialect, which is what runs.
+    """
 
     name: str
     arguments: tuple[tuple[str, str], ...] = ()
+    written: tuple[tuple[str, str], ...] = field(default=(), compare=False, repr=False)
     place: Place | None = field(default=None, compare=False, repr=False)
 
 
@@ -123,11 +127,13 @@ class OwnAudit:
     """An audit of the project's own, as a model calls it.
 
     ``query`` returns the rows that fail. It reads the staged rows as ``this_model`` and others
-    under their models' names; arguments stand in it, time macros are unresolved.
+    under their models' names; arguments stand in it, time macros are unresolved. ``text`` is what
+    runs; None in other dialects than Spark's.
     """
 
     call: Call
     query: exp.Query
+    text: AuthorsText | None = None
     blocking: bool = True
 
 

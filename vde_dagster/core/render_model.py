@@ -142,6 +142,15 @@ def render_query(graph: Graph, name: ModelName, query: exp.Query, times: TimeRan
     return _in_spark(node, inline(resolve_time_macros(query, times), bodies))
 
 
+def render_text(graph: Graph, name: ModelName, text: SqlText, times: TimeRange) -> SqlText:
+    """A text in Spark's dialect that is asked beside a model's query, such as an audit's.
+
+    Macros are literals, and VIEW and EMBEDDED parents of the model stand as sub-queries.
+    """
+    bodies = _texts(graph, graph[name], times, inline_views=True)
+    return text.with_times(times).with_queries(bodies)
+
+
 def reads_of(graph: Graph, name: ModelName) -> Reads:
     """What a model reads of the tables below it, for any interval; nothing for seeds and sources.
 

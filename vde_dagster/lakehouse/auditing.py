@@ -24,7 +24,7 @@ from pyspark.sql.types import (
     StringType,
 )
 
-from vde_dagster.core.audits.queries import counting, failing_rows, reading
+from vde_dagster.core.audits.queries import counting, failing_rows, sql_of
 from vde_dagster.core.audits.results import failed, passed
 from vde_dagster.core.audits.values import (
     MOST_SAMPLE_ROWS,
@@ -33,7 +33,6 @@ from vde_dagster.core.audits.values import (
     AuditResult,
 )
 from vde_dagster.core.names import ModelName, TableName
-from vde_dagster.core.sql.rendering import spark_text, with_own_names
 
 if TYPE_CHECKING:
     from pyspark.sql import Column, DataFrame, SparkSession
@@ -81,8 +80,7 @@ def run_audits(
     with _named(spark, rows) as staged:
 
         def frame(query: exp.Query) -> DataFrame:
-            found = reading(query, rows=TableName("", staged), tables=tables)
-            return spark.sql(spark_text(with_own_names(found)))
+            return spark.sql(sql_of(query, rows=TableName("", staged), tables=tables))
 
         count = counting(audits)
         counts = count.counts([(part, list(each)) for part, each in frame(count.query).collect()])

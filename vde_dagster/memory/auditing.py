@@ -4,10 +4,11 @@ from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
 
-from vde_dagster.core.audits.queries import failing_rows, reading
+from vde_dagster.core.audits.queries import failing_rows, sql_of
 from vde_dagster.core.audits.results import failed, passed
 from vde_dagster.core.audits.values import SAMPLE_ROWS, Audit, AuditResult
 from vde_dagster.core.names import ModelName, TableName
+from vde_dagster.core.sql.spark_reading import read_spark
 from vde_dagster.memory.duck import connected, result_of
 from vde_dagster.memory.frames import Frame
 
@@ -32,9 +33,9 @@ def run_audits(
     tables = {name: TableName("", view) for name, view in names.items()}
     results: list[AuditResult] = []
     for audit in audits:
-        query = reading(failing_rows(audit), rows=TableName("", _STAGED), tables=tables)
+        sql = sql_of(failing_rows(audit), rows=TableName("", _STAGED), tables=tables)
         with connected(frames) as connection:
-            found = result_of(connection, query)
+            found = result_of(connection, read_spark(sql))
         columns = [each.name for each in found.columns]
         count = len(found.rows)
         sample = found.rows[:SAMPLE_ROWS]

@@ -18,7 +18,7 @@ from vde_dagster.core.audits.builtins import BLOCKING, BUILTINS, base_name
 from vde_dagster.core.audits.values import THIS_MODEL
 from vde_dagster.core.errors import Place, Refused
 from vde_dagster.core.kind import Embedded, View
-from vde_dagster.core.model import Call, OwnAudit
+from vde_dagster.core.model import AuthorsText, Call, OwnAudit
 from vde_dagster.core.names import DEFAULT_SCHEMA, ModelName
 from vde_dagster.core.sql.macros import EPOCH_DAY, TIME_MACROS, resolve_time_macros
 from vde_dagster.core.sql.rendering import model_name_of, spark_form
@@ -29,6 +29,7 @@ from vde_dagster.project.audits import FOLDER, Audits, Definition
 from vde_dagster.project.macros.builtin import BUILTINS as MACROS
 from vde_dagster.project.macros.files import UserMacro, load_user_macros
 from vde_dagster.project.macros.language import MacroScope, read_statements
+from vde_dagster.project.macros.values import with_written
 from vde_dagster.project.problems import Problems, suggestion
 from vde_dagster.project.properties.model_properties import Properties
 from vde_dagster.project.settings import Settings
@@ -148,7 +149,7 @@ def read_calls(
             files |= read.used_files
             if query is not None:
                 blocking = is_blocking(call.name, read.given, default=definition.blocking)
-                own.append(OwnAudit(call=call, query=query, blocking=blocking))
+                own.append(OwnAudit(call=call, query=query, text=read.text, blocking=blocking))
     return CalledAudits(
         own=tuple(own), used_variables=frozenset(variables), used_files=frozenset(files)
     )
@@ -170,7 +171,12 @@ class _Reader:
         self._place = place
         self._scope = scope
         self._problems = problems
-        self.given = {name: _node(sql) for name, sql in call.arguments}
+        texts = dict(call.written)
+        self.given = {
+            name: with_written(_node(sql), texts[name]) if name in texts else _node(sql)
+            for name, sql in call.arguments
+        }
+        self.text: AuthorsText | None = None
         self.used_variables: frozenset[str] = frozenset()
         path = definition.place.path.as_posix()
         self.used_files: frozenset[str] = frozenset({path} if path.startswith(FOLDER) else ())
@@ -199,6 +205,8 @@ class _Reader:
             return None
         self.used_variables = read.used_variables - set(values)
         self.used_files |= read.used_files
+        if len(read.texts) == 1:
+            self.text = AuthorsText(catalog=catalog, query=read.texts[0])
         return self._checked(read.expressions, place, parents, catalog)
 
     def _arguments_fit(self, given: set[str]) -> bool:
@@ -256,7 +264,8 @@ class _Reader:
             advice = f"Write `depends_on ({each})` in the model, so that it is there in time."
             self._problems.add(self._place, message, advice)
         try:
-            spark_form(resolve_time_macros(query, EPOCH_DAY))
+            if self.text is None:
+                spark_form(resolve_time_macros(query, EPOCH_DAY))
         except Refused as error:
             self._problems.refuse(place, error)
         return len(self._problems.found) == before

@@ -11,10 +11,12 @@ from typing import Final
 import sqlglot
 from sqlglot import exp
 
+from vde_dagster.core.audits.written import items_of_text, leaf
 from vde_dagster.core.errors import Finding
 from vde_dagster.core.model import Call
 from vde_dagster.core.names import InvalidName, ModelName
-from vde_dagster.core.sql.macros import TIME_MACROS
+from vde_dagster.core.sql.macros import TIME_MACROS, TimeRange
+from vde_dagster.core.sql.places import placed
 from vde_dagster.core.sql.spark_functions import AGGREGATES, GENERATORS
 from vde_dagster.core.sql.sql_errors import SQL_ERRORS
 from vde_dagster.core.sql.unresolved import guess
@@ -119,6 +121,46 @@ def given_to(
             advice = f"Write `{name} ({each.name} := ...)`."
             wrong.append(Finding(message=message, advice=advice))
     return Given(values), wrong
+
+
+_WRITTEN: Final = (
+    Form.COLUMN,
+    Form.COLUMNS,
+    Form.CONDITION,
+    Form.CONDITIONS,
+    Form.VALUE,
+    Form.VALUES,
+)
+_PLAIN: Final = (exp.Boolean, exp.Column, exp.Literal, exp.Null)
+
+
+def as_written(
+    given: Given, call: Call, parameters: Sequence[Parameter], times: TimeRange
+) -> Given:
+    """The same arguments, but expressions as their author wrote them, which is what runs.
+
+    Args:
+        given: Those of a call that fits.
+        call: It.
+        parameters: Those of its audit.
+        times: What time macros in them stand for.
+    """
+    forms = {each.name: each.form for each in parameters}
+    values = {name: given.one(name) for name, _ in call.arguments}
+    for name, text in call.written:
+        if forms.get(name) in _WRITTEN:
+            values[name] = _written(values[name], text, forms[name] in _LISTS, times)
+    return Given(values)
+
+
+def _written(value: exp.Expr, text: str, is_list: bool, times: TimeRange) -> exp.Expr:
+    items = _items(value) if is_list else [value]
+    texts = items_of_text(text) if is_list else [text]
+    leaves = [
+        item if isinstance(item, _PLAIN) else leaf(placed(each, catalog="").with_times(times))
+        for item, each in zip(items, texts, strict=True)
+    ]
+    return exp.Tuple(expressions=leaves) if is_list else leaves[0]
 
 
 def suggested(word: str, known: Iterable[str]) -> str:

@@ -10,6 +10,7 @@ from sqlglot import exp
 
 from vde_dagster.core.audits.arguments import (
     Given,
+    as_written,
     given_to,
     parsed,
     suggested,
@@ -25,7 +26,16 @@ from vde_dagster.core.audits.builtins import (
 )
 from vde_dagster.core.audits.own_queries import check_of
 from vde_dagster.core.audits.total_checks import rows_of
-from vde_dagster.core.audits.values import THIS_MODEL, Audit, Check, Total
+from vde_dagster.core.audits.values import (
+    OWN_PREFIX,
+    THIS_MODEL,
+    Audit,
+    Check,
+    EachRow,
+    Rows,
+    Total,
+)
+from vde_dagster.core.audits.written import condition_text, leaf, rows_of_text, tables_in
 from vde_dagster.core.errors import Finding, Refused
 from vde_dagster.core.graph import Graph, Node
 from vde_dagster.core.intervals import Interval
@@ -35,12 +45,14 @@ from vde_dagster.core.kind import (
     IncrementalByUniqueKey,
     IncrementalUnmanaged,
 )
-from vde_dagster.core.model import Call
+from vde_dagster.core.model import Call, OwnAudit
 from vde_dagster.core.names import ModelName
 from vde_dagster.core.reads.input_ranges import TimeAxis
-from vde_dagster.core.render_model import input_axis, render_query
+from vde_dagster.core.render_model import input_axis, render_query, render_text
 from vde_dagster.core.sql.macros import TimeRange, resolve_time_macros
+from vde_dagster.core.sql.places import placed
 from vde_dagster.core.sql.rendering import model_name_of, within
+from vde_dagster.core.sql.sql_text import SqlText
 from vde_dagster.core.time_formats import axis_type
 
 _BY_INTERVAL: Final = (
@@ -86,8 +98,8 @@ def audits_of(
             continue
         if call in own:
             found = own[call]
-            query = render_query(graph, name, found.query, times)
-            audits.append(_audit(call, check_of(query), query, blocking=found.blocking))
+            check, read = _own_check(graph, node, found, times)
+            audits.append(_audit(call, check, read, blocking=found.blocking))
         else:
             audits.append(_built_in(graph, node, call, times, processed or ()))
     return tuple(audits)
@@ -131,9 +143,34 @@ def wrong_for(graph: Graph, node: Node) -> Iterator[tuple[Call, Finding]]:
             yield from ((call, each) for each in _wrong_source(graph, node, parsed(call)))
 
 
-def _audit(call: Call, check: Check, *queries: exp.Query, blocking: bool) -> Audit:
-    tables = (table for query in queries for table in query.find_all(exp.Table))
-    reads = {name for table in tables if (name := model_name_of(table)) is not None}
+def _own_check(
+    graph: Graph, node: Node, audit: OwnAudit, times: TimeRange
+) -> tuple[Check, frozenset[ModelName]]:
+    """What an audit of a project's own asks, and the models that it reads beside the staged rows.
+
+    Its author's text is what runs; other dialects are translated.
+    """
+    if audit.text is None:
+        query = render_query(graph, node.name, audit.query, times)
+        return check_of(query), _named_in(query)
+    columns = {name: [each.name for each in graph[name].columns] for name in node.model.parents}
+    written = placed(audit.text.query, catalog=audit.text.catalog, columns=columns)
+    text = render_text(graph, node.name, written, times)
+    check = check_of(resolve_time_macros(audit.query, times))
+    if isinstance(check, EachRow):
+        return EachRow(fails=leaf(SqlText((condition_text(text.text),)))), frozenset()
+    rows = rows_of_text(text, f"{OWN_PREFIX}own")
+    return Rows(query=rows), frozenset(tables_in(rows))
+
+
+def _named_in(query: exp.Query) -> frozenset[ModelName]:
+    names = (model_name_of(table) for table in query.find_all(exp.Table))
+    return frozenset(name for name in names if name is not None)
+
+
+def _audit(
+    call: Call, check: Check, reads: frozenset[ModelName] = frozenset(), *, blocking: bool
+) -> Audit:
     return Audit(
         name=call.name,
         arguments=call.arguments,
@@ -159,10 +196,13 @@ def _built_in(
     if wrong:
         raise Refused(f"{node.name}: {wrong[0].message}. {wrong[0].advice}")
     blocking = is_blocking(call.name, arguments)
+    given = as_written(given, call, built_in.parameters, times)
     if built_in.check is not None:
         return _audit(call, built_in.check(given), blocking=blocking)
     source = _source_rows(graph, node, given, times, processed)
-    return _audit(call, _count_check(given, source), source, blocking=blocking)
+    return _audit(
+        call, _count_check(given, source), frozenset(tables_in(source)), blocking=blocking
+    )
 
 
 def _resolved(node: exp.Expr, times: TimeRange) -> exp.Expr:
@@ -170,22 +210,22 @@ def _resolved(node: exp.Expr, times: TimeRange) -> exp.Expr:
     return cast("exp.Expr", holder.this)
 
 
-def _count_check(given: Given, source: exp.Query) -> Total:
+def _count_check(given: Given, source: exp.Expr) -> Total:
     """All fail where the numbers of rows differ by more than a part of the source's rows."""
     target, rows = exp.column("target_rows"), exp.column("source_rows")
     tolerance = given.one("tolerance") if "tolerance" in given else exp.Literal.number(0)
     difference = exp.Abs(this=exp.Sub(this=target, expression=rows))
     most = exp.Mul(this=tolerance, expression=rows.copy())
     return Total(
-        figures=((target.name, rows_of(given)), (rows.name, source.subquery())),
+        figures=((target.name, rows_of(given)), (rows.name, source)),
         fails=exp.GT(this=difference, expression=most),
     )
 
 
 def _source_rows(
     graph: Graph, node: Node, given: Given, times: TimeRange, processed: Sequence[Interval]
-) -> exp.Query:
-    """How many rows of a parent belong to what was evaluated."""
+) -> exp.Expr:
+    """How many rows of a parent belong to what was evaluated, as a query in parentheses."""
     parent = _parent(node, given.one("source"))
     if parent is None:
         raise Refused(f"{node.name} does not read {given.one('source').sql('spark')}. Plan again.")
@@ -209,7 +249,7 @@ def _source_rows(
         query = query.where(exp.or_(*ranges))
     if "source_condition" in given:
         query = query.where(given.one("source_condition"))
-    return render_query(graph, node.name, query, times)
+    return leaf(render_text(graph, node.name, placed(query.sql("spark"), catalog=""), times))
 
 
 def _source_axis(parent: Node, time_column: exp.Expr | None) -> TimeAxis | None:

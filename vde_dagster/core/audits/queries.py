@@ -19,8 +19,9 @@ from vde_dagster.core.audits.values import (
     Total,
     Unique,
 )
+from vde_dagster.core.audits.written import THIS, filled
 from vde_dagster.core.names import ModelName, TableName
-from vde_dagster.core.sql.rendering import replace_tables
+from vde_dagster.core.sql.rendering import replace_tables, spark_text, with_own_names
 from vde_dagster.core.sql.table_names import meaning_of_name
 
 
@@ -61,6 +62,16 @@ def reading(
         if rows.namespace:
             table.set("db", exp.to_identifier(rows.namespace, quoted=True))
     return renamed
+
+
+def sql_of(query: exp.Query, *, rows: TableName, tables: Mapping[ModelName, TableName]) -> str:
+    """A query in Spark's SQL that reads the staged rows, and other models, under these names.
+
+    Raises:
+        KeyError: It reads a model that is not among them.
+    """
+    text = spark_text(with_own_names(reading(query, rows=rows, tables=tables)))
+    return filled(text, lambda name: rows if name == THIS else tables[name])
 
 
 def _is_placeholder(table: exp.Table) -> bool:

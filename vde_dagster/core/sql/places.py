@@ -173,17 +173,11 @@ def _table_places(
         yield _Found(start=each.start, end=each.end, pieces=(place,))
         if each.is_without_alias:
             at = _alias_place(tokens, ends[each.end])
-            alias = text[_last_part(each) : each.end]
+            alias = exp.to_identifier(each.node.name, quoted=True).sql("spark")
             yield _Found(start=at, end=at, pieces=(f" AS {alias}",))
 
 
 _CAN_READ: Final = (exp.From, exp.Join, exp.Subquery)
-
-
-def _last_part(table: _NamedTable) -> int:
-    start = table.node.parts[-1].meta.get("start")
-    assert isinstance(start, int), "the parser tells where it stands"
-    return start
 
 
 def _alias_place(tokens: Sequence[Token], last: int) -> int:

@@ -140,7 +140,8 @@ def with_spark_precedence(tree: ExprT, tokens: Sequence[Token]) -> ExprT:
     pairs = pairwise(tokens)
     signed = {each.start for sign, each in pairs if sign.token_type is TokenType.DASH}
     for node in list(holder.find_all(exp.Neg)):
-        number, operand = _cast_number(node.this), node.this
+        operand = node.this
+        number = _cast_number(operand) if isinstance(operand, exp.Cast) else None
         if number is not None and number.meta.get("start") in signed:
             number.replace(exp.Neg(this=number.copy()))
             node.replace(operand)

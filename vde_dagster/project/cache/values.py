@@ -41,11 +41,20 @@ from vde_dagster.core.late_data import (
     TrackedSource,
 )
 from vde_dagster.core.meaning.parts import Meaning, Part, Read, Rows
-from vde_dagster.core.model import Call, OwnAudit, PartitionField, Storage, Transform, Window
+from vde_dagster.core.model import (
+    AuthorsText,
+    Call,
+    OwnAudit,
+    PartitionField,
+    Storage,
+    Transform,
+    Window,
+)
 from vde_dagster.core.names import ModelName
 from vde_dagster.project.cache.trees import Json, Unkept, nodes_of, tree_of
 
 _DATACLASSES: Final = (
+    AuthorsText,
     Call,
     Column,
     Embedded,

@@ -10,6 +10,7 @@ from sqlglot.optimizer.normalize_identifiers import normalize_identifiers
 
 from vde_dagster.core.model import Call, Window
 from vde_dagster.core.names import InvalidName, ModelName
+from vde_dagster.core.sql.dialects import is_spark
 from vde_dagster.project.problems import Problems
 from vde_dagster.project.properties.model_block import Value
 from vde_dagster.project.properties.values import (
@@ -43,6 +44,7 @@ def _calls(
             problems.add(item.place, message, "Write `name (argument := value)`.")
             continue
         arguments: dict[str, str] = {}
+        written: dict[str, str] = {}
         before = len(problems.found)
         for each in group or ():
             key = each.tokens[0].text.lower()
@@ -50,10 +52,13 @@ def _calls(
                 problems.add(each.place, f"the argument {key!r} is given twice", "Remove one.")
             elif (sql := read_argument(each, dialect, problems, sql_texts=sql_texts)) is not None:
                 arguments[key] = sql
-        given = tuple(sorted(arguments.items()))
+                text = _written(each.rest()) if sql_texts and is_spark(dialect) else None
+                if text is not None:
+                    written[key] = text
+        given, own = tuple(sorted(arguments.items())), tuple(sorted(written.items()))
         if len(problems.found) > before:
             continue  # what is missing then need not be missing
-        calls.append(Call(name=name.lower(), arguments=given, place=item.place))
+        calls.append(Call(name=name.lower(), arguments=given, written=own, place=item.place))
     return tuple(calls)
 
 
@@ -73,6 +78,20 @@ def read_argument(item: Value, dialect: str, problems: Problems, *, sql_texts: b
     for identifier in normalized.find_all(exp.Identifier):
         identifier.set("quoted", not _NAME.fullmatch(identifier.name))
     return normalized.sql(dialect="spark", comments=False)
+
+
+def _written(value: Value | None) -> str | None:
+    """An argument as its author wrote it; None where Python code made it of several values."""
+    if value is None:
+        return None
+    if not value.in_python:
+        return value.raw
+    items = value.items()
+    texts = [each.written if each.is_string else None for each in items]
+    if items == (value,):
+        return texts[0]
+    known = [each for each in texts if each is not None]
+    return f"({', '.join(known)})" if len(known) == len(texts) else None
 
 
 def _node(value: Value, dialect: str, problems: Problems, *, sql_texts: bool) -> exp.Expr | None:
