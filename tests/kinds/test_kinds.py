@@ -31,6 +31,7 @@ from vde_dagster.core.kind import (
     ScdType2ByTime,
     Seed,
     View,
+    WrittenMerge,
 )
 from vde_dagster.core.model import Model, ModelSource
 from vde_dagster.core.names import ModelName
@@ -198,10 +199,19 @@ def test_time_macros_of_a_merge_stand_for_the_interval() -> None:
     kind = replace(UNIQUE_KEY, merge_filter=condition, when_matched=clauses)
     write = kinds.of(model(kind)).write(node(kind), days(0, 2), NOW)
     assert isinstance(write, MergeRows)
-    assert write.merge_filter is not None
-    assert write.merge_filter.sql("spark") == "target.day >= '2024-02-28'"
-    (found,) = write.when_matched
-    assert found.sql("spark") == "WHEN MATCHED AND source.day > '2024-02-29' THEN DELETE"
+    assert write.merge_filter == "`target`.`day` >= '2024-02-28'"
+    assert write.when_matched == "WHEN MATCHED AND `source`.`day` > '2024-02-29' THEN DELETE"
+    written = WrittenMerge(
+        key=("Id",),
+        when_matched="when  matched AND source.day > @end_ds  then DELETE",
+        merge_filter="target.day>=@start_ds",
+    )
+    own = replace(kind, written=written)
+    runs = kinds.of(model(own)).write(node(own), days(0, 2), NOW)
+    assert isinstance(runs, MergeRows)
+    assert runs.key == ("Id",)
+    assert runs.when_matched == "when  matched AND source.day > '2024-02-29'  then DELETE"
+    assert runs.merge_filter == "target.day>='2024-02-28'"
 
 
 def test_nothing_is_written_to_a_source() -> None:

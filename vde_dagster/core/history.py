@@ -29,11 +29,12 @@ from dataclasses import dataclass
 from datetime import datetime
 from typing import Final
 
-from sqlglot import exp, parse_one
+from sqlglot import exp
 
 from vde_dagster.core.dsha import Column
 from vde_dagster.core.intervals import EPOCH
 from vde_dagster.core.kind import EVERY_COLUMN
+from vde_dagster.core.sql.keys import key_expression
 from vde_dagster.core.sql.macros import timestamp_literal
 
 SHARED_KEY: Final = "rows share the key ("
@@ -104,11 +105,7 @@ class History:
 
     def keys(self) -> list[exp.Expr]:
         """The expressions of the key, for a statement over one table that has the columns."""
-        parsed = [parse_one(each, dialect="spark") for each in self.key]
-        for each in parsed:
-            for name in each.find_all(exp.Identifier):
-                name.set("quoted", True)
-        return parsed
+        return [key_expression(each) for each in self.key]
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

@@ -37,18 +37,32 @@ class IncrementalByTimeRange:
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
+class WrittenMerge:
+    """Keys, clauses and the condition of a merge as their author wrote them (rule R13).
+
+    Sides are called ``source`` and ``target``. Each is empty where there is none, and in other
+    dialects than Spark's.
+    """
+
+    key: tuple[str, ...] = ()
+    when_matched: str = ""
+    merge_filter: str = ""
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
 class IncrementalByUniqueKey:
     """New rows are inserted, and rows whose key is there already are updated.
 
     ``unique_key`` are columns or expressions, ``when_matched`` WHEN MATCHED clauses in order,
     ``merge_filter`` is a condition; the last two name their sides ``source`` and ``target``, and
-    may have time macros. Without clauses all columns are updated.
+    may have time macros. Without clauses all columns are updated. ``written`` is what runs of them.
     """
 
     keyword: ClassVar[str] = "INCREMENTAL_BY_UNIQUE_KEY"
     unique_key: tuple[str, ...]
     when_matched: tuple[exp.When, ...] = ()
     merge_filter: exp.Expr | None = None
+    written: WrittenMerge = field(default=WrittenMerge(), compare=False)
     lookback: int = 0
     batch_size: int | None = None
     forward_only: bool = False
@@ -111,6 +125,7 @@ class ScdType2ByTime:
 
     keyword: ClassVar[str] = "SCD_TYPE_2_BY_TIME"
     unique_key: tuple[str, ...]
+    written: WrittenMerge = field(default=WrittenMerge(), compare=False)
     updated_at_name: str = "updated_at"
     updated_at_as_valid_from: bool = False
     valid_from_name: str = "valid_from"
@@ -128,6 +143,7 @@ class ScdType2ByColumn:
 
     keyword: ClassVar[str] = "SCD_TYPE_2_BY_COLUMN"
     unique_key: tuple[str, ...]
+    written: WrittenMerge = field(default=WrittenMerge(), compare=False)
     columns: tuple[str, ...]
     execution_time_as_valid_from: bool = False
     updated_at_name: str | None = None

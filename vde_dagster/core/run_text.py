@@ -18,7 +18,7 @@ from vde_dagster.core.model import AuthorsText, PythonFunction, Query
 from vde_dagster.core.names import ModelName
 from vde_dagster.core.sql.macros import TimeRange
 from vde_dagster.core.sql.places import placed
-from vde_dagster.core.sql.rendering import model_name_of, spark_text, with_own_names, within
+from vde_dagster.core.sql.rendering import in_spark, model_name_of, with_own_names, within
 from vde_dagster.core.sql.spark_reading import read_spark
 from vde_dagster.core.sql.sql_text import SqlText
 from vde_dagster.core.sql.star_macro import with_star_columns
@@ -83,7 +83,7 @@ def _query(graph: Graph, node: Node) -> tuple[SqlText, list[str]]:
     assert isinstance(body, Query), f"{node.name} has a query"
     assert node.canonical is not None, f"{node.name} is resolved"
     if body.text is None:
-        translated = _in_spark(node.canonical.expression)
+        translated = in_spark([with_own_names(node.canonical.expression)])
         names = [each.name for each in node.canonical.columns]
         return placed(translated, catalog=""), names
     schemas = {parent: graph[parent].columns for parent in node.model.parents}
@@ -158,13 +158,8 @@ def _columns_of_parents(graph: Graph, node: Node) -> Mapping[ModelName, Sequence
 
 
 def _translated(body: Query | PythonFunction) -> AuthorsText:
-    before, after = (tuple(map(_in_spark, part)) for part in (body.before, body.after))
+    before, after = (
+        tuple(in_spark([with_own_names(each)]) for each in part)
+        for part in (body.before, body.after)
+    )
     return AuthorsText(catalog="", before=before, after=after)
-
-
-def _in_spark(statement: exp.Expr) -> str:
-    """A statement of another dialect in Spark's, its time macros as an author writes them."""
-    named = with_own_names(statement)
-    for macro in list(named.find_all(exp.Parameter)):
-        macro.replace(exp.Var(this=f"@{macro.name.lower()}"))
-    return spark_text(named)

@@ -12,8 +12,6 @@ from dataclasses import dataclass, field
 from datetime import datetime
 from enum import Enum
 
-from sqlglot import exp
-
 from vde_dagster.core.audits.values import Audit, AuditResult
 from vde_dagster.core.dsha import DEFAULT_ALGORITHM, Column, RowSum
 from vde_dagster.core.history import History
@@ -92,15 +90,15 @@ class ReplaceTable:
 class MergeRows:
     """Insert rows whose key the table lacks, and update those whose key it has.
 
-    ``key`` are columns or expressions in Spark's SQL. ``when_matched`` are WHEN MATCHED clauses in
-    order (without any, all columns are updated) and ``merge_filter`` is a further condition of the
-    match; both name their sides ``source`` and ``target`` and have no macros left.
+    ``key`` are columns or expressions. ``when_matched`` are WHEN MATCHED clauses in order (where it
+    is empty all columns are updated) and ``merge_filter`` is a further condition of the match; both
+    name their sides ``source`` and ``target`` and have no macros left. All are Spark's SQL.
     """
 
     interval: Interval
     key: tuple[str, ...]
-    when_matched: tuple[exp.When, ...] = ()
-    merge_filter: exp.Expr | None = None
+    when_matched: str = ""
+    merge_filter: str = ""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

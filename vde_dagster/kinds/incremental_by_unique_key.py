@@ -11,7 +11,9 @@ from vde_dagster.core.graph import Node
 from vde_dagster.core.intervals import Interval
 from vde_dagster.core.kind import IncrementalByUniqueKey
 from vde_dagster.core.model import Model
-from vde_dagster.core.sql.macros import TimeRange, resolve_time_macros
+from vde_dagster.core.sql.macros import TimeRange
+from vde_dagster.core.sql.places import macros_placed
+from vde_dagster.core.sql.rendering import in_spark
 from vde_dagster.core.work import MergeRows, Write
 
 
@@ -37,12 +39,13 @@ class _Rules:
         kind = node.model.kind
         assert isinstance(kind, IncrementalByUniqueKey), f"{node.name} has a key"
         times = TimeRange.of(interval, execution_time=execution_time)
-        condition = kind.merge_filter
+        clauses = kind.written.when_matched or in_spark(kind.when_matched)
+        condition = kind.written.merge_filter or in_spark([kind.merge_filter])
         return MergeRows(
             interval=interval,
-            key=kind.unique_key,
-            when_matched=tuple(resolve_time_macros(each, times) for each in kind.when_matched),
-            merge_filter=None if condition is None else resolve_time_macros(condition, times),
+            key=kind.written.key or kind.unique_key,
+            when_matched=macros_placed(clauses).with_times(times).text,
+            merge_filter=macros_placed(condition).with_times(times).text,
         )
 
 

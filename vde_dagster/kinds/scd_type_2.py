@@ -35,7 +35,7 @@ def history_of(kind: ScdType2, columns: Sequence[Column]) -> History:
         case _:
             assert_never(kind)
     return History(
-        key=kind.unique_key,
+        key=kind.written.key or kind.unique_key,
         updated_at=kind.updated_at_name,
         compared=compared,
         from_epoch=from_epoch,

@@ -114,12 +114,12 @@ class Branch:
             f"snapshot-property.{WORK_ID}", self.staging.work_id
         )
 
-    def run(self, statement: exp.Expr) -> None:
+    def run(self, statement: str) -> None:
         """Run a MERGE or DELETE that writes to the branch."""
         conf = self.spark.conf
         conf.set(_SNAPSHOT_PROPERTY, self.staging.work_id)
         try:
-            self.spark.sql(statement.sql("spark", identify=True))
+            self.spark.sql(statement)
         finally:
             conf.unset(_SNAPSHOT_PROPERTY)
 

@@ -10,6 +10,7 @@ import pyarrow as pa
 from sqlglot import exp
 
 from vde_dagster.core.errors import EvaluationFailed
+from vde_dagster.core.sql.spark_reading import read_spark
 from vde_dagster.memory.frames import Frame
 
 if TYPE_CHECKING:
@@ -33,6 +34,7 @@ def connected(frames: Mapping[str, Frame]) -> Iterator[duckdb.DuckDBPyConnection
 
 def in_duck(statement: exp.Expr) -> str:
     """A statement of Spark's in DuckDB's dialect; the tree may be changed."""
+    statement = read_spark(statement.sql("spark", identify=True))  # texts may stand in the tree
     for cast in list(statement.find_all(exp.TryCast)):
         # Spark's CAST fails in ANSI mode; sqlglot knows the old one.
         if not cast.args.get("safe"):

@@ -4,10 +4,12 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING, Final
 
-from sqlglot import exp, parse_one
+from sqlglot import exp
 
 from vde_dagster.core.errors import EvaluationFailed
+from vde_dagster.core.sql.keys import key_expression
 from vde_dagster.core.sql.merge import SOURCE, TARGET, merge_statement, same_key
+from vde_dagster.core.sql.spark_reading import read_spark
 from vde_dagster.core.work import MergeRows
 from vde_dagster.memory.catalog import Row
 from vde_dagster.memory.duck import connected, in_duck, result_of
@@ -30,7 +32,8 @@ def merged(held: Frame, new: Frame, write: MergeRows) -> tuple[tuple[Row, ...], 
     with connected({_HELD.name: held, _NEW.name: new}) as connection:
         _refuse_shared_keys(connection, write.key)
         connection.execute(f"CREATE TABLE {_MERGED.name} AS FROM {_HELD.name}")
-        statement = merge_statement(_MERGED, _NEW, write)
+        statement = read_spark(merge_statement(_MERGED, _NEW, write))
+        assert isinstance(statement, exp.Merge), "the statement is a MERGE"
         for assignment in _assignments(statement):
             assignment.set("table", None)  # DuckDB knows whose they are
         connection.execute(in_duck(statement))
@@ -53,7 +56,7 @@ def _assignments(statement: exp.Merge) -> list[exp.Column]:
 
 
 def _refuse_shared_keys(connection: duckdb.DuckDBPyConnection, key: tuple[str, ...]) -> None:
-    keys = [parse_one(each, dialect="spark") for each in key]
+    keys = [key_expression(each) for each in key]
     shown = [exp.cast(each.copy(), "string").as_(f"_{n}") for n, each in enumerate(keys)]
     count = exp.Count(this=exp.Star())
     query = exp.select(*shown, count.as_("_count")).from_(_NEW).group_by(*keys)

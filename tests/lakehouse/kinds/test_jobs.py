@@ -236,7 +236,7 @@ CASES: Final = [
     Case(
         name="UNIQUE_KEY with a merge filter",
         by=REGION,
-        write=replace(BY_KEY, merge_filter=FILTER),
+        write=replace(BY_KEY, merge_filter=FILTER.sql("spark")),
         needed=Needed(
             jobs=BY_KEYS + 1 + MERGE, source=1, own=1 + 1, summed=2, audited=3, audit_jobs=3
         ),

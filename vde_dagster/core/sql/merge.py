@@ -3,35 +3,37 @@
 from __future__ import annotations
 
 from collections.abc import Iterable
+from itertools import pairwise
 from typing import Final
 
-from sqlglot import exp, parse_one
+from sqlglot import exp
 
+from vde_dagster.core.sql.spark_reading import read_spark
 from vde_dagster.core.work import MergeRows
 
 SOURCE: Final = "source"
 TARGET: Final = "target"
-_UPDATE_ALL: Final = "MERGE INTO t USING s ON TRUE WHEN MATCHED THEN UPDATE SET *"
+_UPDATE_ALL: Final = "WHEN MATCHED THEN UPDATE SET *"
+_BEFORE: Final = "SELECT "
+_INSERT_ALL: Final = "WHEN NOT MATCHED THEN INSERT *"
 
 
-def merge_statement(target: exp.Table, source: exp.Table, write: MergeRows) -> exp.Merge:
-    """MERGE rows of one table into another, in Spark's dialect.
+def merge_statement(target: exp.Table, source: exp.Table, write: MergeRows) -> str:
+    """MERGE rows of one table into another, in Spark's SQL.
 
     Rows whose key is there meet the clauses of the write in order, or have all columns updated
-    where it has none; all others are inserted.
+    where it has none; all others are inserted. Clauses and the condition run as they are written.
     """
     conditions = [same_key(write.key)]
-    if write.merge_filter is not None:
-        conditions.append(write.merge_filter)
-    default = parse_one(_UPDATE_ALL, dialect="spark").args["whens"].expressions
-    return exp.merge(
-        *(each.copy() for each in write.when_matched or default),
-        "WHEN NOT MATCHED THEN INSERT *",
-        into=exp.alias_(target, TARGET, table=True),
+    if write.merge_filter:
+        conditions.append(exp.Paren(this=exp.Var(this=write.merge_filter)))
+    clauses = [exp.Var(this=write.when_matched or _UPDATE_ALL), exp.Var(this=_INSERT_ALL)]
+    return exp.Merge(
+        this=exp.alias_(target, TARGET, table=True),
         using=exp.alias_(source, SOURCE, table=True),
         on=exp.and_(*conditions),
-        dialect="spark",
-    )
+        whens=exp.Whens(expressions=clauses),
+    ).sql("spark", identify=True)
 
 
 def same_key(key: Iterable[str]) -> exp.Expr:
@@ -46,10 +48,8 @@ def same_key(key: Iterable[str]) -> exp.Expr:
 
 def _of_side(key: str, side: str) -> exp.Expr:
     """A key over one side's columns; of what looks like a table's column, it is a field."""
-    expression = exp.paren(parse_one(key, dialect="spark"))
-    for column in list(expression.find_all(exp.Column)):
-        first, *fields = column.parts
-        of_side = exp.column(first.copy(), table=side)
-        of_field = [of_side, *(each.copy() for each in fields)]
-        column.replace(exp.Dot.build(of_field) if fields else of_side)
-    return expression
+    columns = read_spark(f"{_BEFORE}{key}").find_all(exp.Column)
+    places = sorted(each.parts[0].meta["start"] - len(_BEFORE) for each in columns)
+    borders = [0, *places, len(key)]
+    pieces = [key[start:end] for start, end in pairwise(borders)]
+    return exp.Paren(this=exp.Var(this=f"{side}.".join(pieces)))

@@ -80,6 +80,12 @@ def _placed(
     return SqlText(tuple(_pieces(text, found)))
 
 
+def macros_placed(text: str) -> SqlText:
+    """A part of a statement with the places of its time macros; it names no tables."""
+    tokens = Dialect.get_or_raise("spark").tokenize(text)
+    return SqlText(tuple(_pieces(text, _macros(tokens))))
+
+
 def with_catalog(text: str, catalog: str) -> str:
     """A query whose two-part table names are those of a catalog; all else stays to the letter.
 

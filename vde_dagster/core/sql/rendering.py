@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator, Mapping
+from collections.abc import Callable, Iterable, Iterator, Mapping
 from datetime import datetime
 from itertools import count
 
@@ -195,6 +195,22 @@ def spark_form(query: exp.Query) -> exp.Query:
         raise _unwritable("query", error) from error
     assert isinstance(parsed, exp.Query), "what is written from a query is one"
     return parsed
+
+
+def in_spark(parts: Iterable[exp.Expr | None]) -> str:
+    """Parts of a statement of another dialect in Spark's, time macros as an author writes them.
+
+    Raises:
+        Refused: One has no form there.
+    """
+    return " ".join(spark_text(_with_macros(each)) for each in parts if each is not None)
+
+
+def _with_macros(statement: exp.Expr) -> exp.Expr:
+    named = statement.copy()
+    for macro in list(named.find_all(exp.Parameter)):
+        macro.replace(exp.Var(this=f"@{macro.name.lower()}"))
+    return named
 
 
 def spark_text(statement: exp.Expr) -> str:

@@ -39,7 +39,7 @@ def overwrite_intervals(branch: Branch, frame: DataFrame, write: OverwriteInterv
     if are_whole_partitions(partitions, write.axis, write.intervals):
         act = _overwrite(inside)
     elif not branch.is_empty:
-        branch.run(exp.delete(branch.target).where(inside))
+        branch.run(exp.delete(branch.target).where(inside).sql("spark", identify=True))
         branch.committed()
     added, seen = _put(branch, frame.where(_column(inside)), write, act)
     return _written(branch, branch.rows().where(_column(inside)), write, added, seen)

@@ -6,7 +6,8 @@ from typing import TYPE_CHECKING, Final
 
 from pyspark.sql import Window
 from pyspark.sql import functions as F  # noqa: N812 - the name that Spark's documentation uses
-from sqlglot import parse_one
+
+from vde_dagster.core.sql.keys import key_expression
 
 if TYPE_CHECKING:
     from pyspark.sql import Column, DataFrame
@@ -21,7 +22,7 @@ def one_row_per_key(frame: DataFrame, key: tuple[str, ...]) -> DataFrame:
         frame: The rows.
         key: Columns or expressions in Spark's SQL. NULL is a key like any other.
     """
-    keys = [F.expr(parse_one(each, dialect="spark").sql("spark", identify=True)) for each in key]
+    keys = [F.expr(key_expression(each).sql("spark")) for each in key]
     counted = frame.withColumn(_COUNT, F.count(F.lit(1)).over(Window.partitionBy(*keys)))
     return counted.where(F.coalesce(_refusal(key, keys), F.lit(True))).drop(_COUNT)
 

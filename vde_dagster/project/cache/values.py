@@ -32,6 +32,7 @@ from vde_dagster.core.kind import (
     ScdType2ByTime,
     Seed,
     View,
+    WrittenMerge,
 )
 from vde_dagster.core.late_data import (
     LateDataMode,
@@ -63,6 +64,7 @@ _DATACLASSES: Final = (
     IncrementalByPartition,
     IncrementalByTimeRange,
     IncrementalByUniqueKey,
+    WrittenMerge,
     IncrementalUnmanaged,
     LateDataPolicy,
     Managed,

@@ -29,6 +29,7 @@ from vde_dagster.project.properties.merge_options import (
     read_merge_filter,
     read_unique_key,
     read_when_matched,
+    read_written_merge,
 )
 from vde_dagster.project.properties.model_block import Value
 from vde_dagster.project.properties.values import (
@@ -208,8 +209,10 @@ def _time_column(options: _Options) -> tuple[str, str]:
 
 def _unique_key(options: _Options) -> Kind:
     _check_one_at_a_time(options)
+    key = options.key()
     return IncrementalByUniqueKey(
-        unique_key=options.key(),
+        unique_key=key,
+        written=read_written_merge(options.given, key, options.dialect),
         when_matched=read_when_matched(
             options.given.get("when_matched"), options.dialect, options.problems
         ),
@@ -259,7 +262,8 @@ def _view(options: _Options) -> Kind:
 def _by_time(options: _Options) -> Kind:
     valid_from, valid_to = options.period()
     return ScdType2ByTime(
-        unique_key=options.key(),
+        unique_key=(key := options.key()),
+        written=read_written_merge(options.given, key, options.dialect),
         updated_at_name=options.column("updated_at_name", "updated_at"),
         updated_at_as_valid_from=options.flag("updated_at_as_valid_from"),
         valid_from_name=valid_from,
@@ -278,7 +282,8 @@ def _by_column(options: _Options) -> Kind:
     updated_at = options.column("updated_at_name", "") or None
     valid_from, valid_to = options.period()
     return ScdType2ByColumn(
-        unique_key=options.key(),
+        unique_key=(key := options.key()),
+        written=read_written_merge(options.given, key, options.dialect),
         columns=(EVERY_COLUMN,) if every else read_columns_of(columns, "columns", options.problems),
         execution_time_as_valid_from=options.flag("execution_time_as_valid_from"),
         updated_at_name=updated_at,

@@ -2,15 +2,18 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Iterator, Mapping
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from typing import Final, TypeVar
 
 import sqlglot
 from sqlglot import exp
 from sqlglot.optimizer.normalize_identifiers import normalize_identifiers
 
+from vde_dagster.core.kind import WrittenMerge
+from vde_dagster.core.sql.dialects import is_spark
 from vde_dagster.core.sql.macros import TIME_MACROS, macros_in
 from vde_dagster.core.sql.spark_meaning import part_with_spark_meaning
+from vde_dagster.core.sql.spark_reading import read_spark
 from vde_dagster.core.sql.sql_errors import SQL_ERRORS
 from vde_dagster.project.problems import Problems, suggestion
 from vde_dagster.project.properties.model_block import Value
@@ -47,6 +50,59 @@ def read_unique_key(value: Value, dialect: str, problems: Problems) -> tuple[str
         else:
             keys.append(key)
     return tuple(keys)
+
+
+def read_written_merge(
+    given: Mapping[str, Value], key: Sequence[str], dialect: str
+) -> WrittenMerge:
+    """What runs of the options of a merge: as they are written, the sides called as here.
+
+    Nothing in other dialects than Spark's. What is wrong with them is a problem elsewhere.
+    """
+    if not is_spark(dialect):
+        return WrittenMerge()
+    keys = given["unique_key"].items()
+    filters = [given[name] for name in ("merge_filter", "incremental_predicates") if name in given]
+    conditions = [each for value in filters for each in _conditions_of(value, given)]
+    clauses = given.get("when_matched")
+    return WrittenMerge(
+        key=tuple(_key_text(*each) for each in zip(keys, key, strict=True))
+        if len(keys) == len(key)
+        else (),
+        when_matched=_sided(_clauses_text(clauses), _CLAUSES) if clauses is not None else "",
+        merge_filter=" AND ".join(f"({_sided(each.sql, _BEFORE)})" for each in conditions),
+    )
+
+
+def _conditions_of(value: Value, given: Mapping[str, Value]) -> Sequence[Value]:
+    return value.items() if value is given.get("incremental_predicates") else (value,)
+
+
+def _key_text(written: Value, key: str) -> str:
+    """A key as it is written; a column, or a field of one, by its name."""
+    is_name = isinstance(sqlglot.parse_one(key, dialect="spark"), exp.Column | exp.Dot)
+    return key if is_name else written.sql
+
+
+def _sided(text: str, before: str) -> str:
+    """A text with the names of the sides that it has here; nothing where it is not understood."""
+    try:
+        columns = list(read_spark(before + text).find_all(exp.Column))
+    except SQL_ERRORS:
+        return ""
+    pieces, at = [], 0
+    for table in sorted(
+        (each.args["table"] for each in columns if each.table.lower() in _SIDES),
+        key=lambda each: int(each.meta["start"]),
+    ):
+        start, end = table.meta["start"] - len(before), table.meta["end"] + 1 - len(before)
+        if start >= 0:
+            pieces += [text[at:start], _SIDES[table.name.lower()]]
+            at = end
+    return "".join([*pieces, text[at:]])
+
+
+_BEFORE: Final = "SELECT "
 
 
 def _in_spark(node: T, value: Value, dialect: str, problems: Problems) -> T:
@@ -87,10 +143,7 @@ def read_when_matched(
     """The WHEN MATCHED clauses, in order (seed 001, *When Matched Expression*)."""
     if value is None:
         return ()
-    text = " ".join(item.sql for item in value.items()) if _is_list_of_texts(value) else value.sql
-    text = text.strip()
-    if text.startswith("(") and text.endswith(")"):
-        text = text[1:-1]
+    text = _clauses_text(value)
     try:
         merge = sqlglot.parse_one(_CLAUSES + text, dialect=dialect)
     except (*SQL_ERRORS, RecursionError):
@@ -111,6 +164,12 @@ def read_when_matched(
             _check_action(clause, value, problems)
             clauses.append(clause)
     return tuple(clauses)
+
+
+def _clauses_text(value: Value) -> str:
+    text = " ".join(item.sql for item in value.items()) if _is_list_of_texts(value) else value.sql
+    text = text.strip()
+    return text[1:-1] if text.startswith("(") and text.endswith(")") else text
 
 
 def _check_action(clause: exp.When, value: Value, problems: Problems) -> None:
