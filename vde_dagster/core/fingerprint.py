@@ -15,7 +15,6 @@ from dataclasses import dataclass, fields
 from typing import Final
 
 from sqlglot import exp
-from sqlglot.optimizer.normalize_identifiers import normalize_identifiers
 
 from vde_dagster.core.intervals import format_instant
 from vde_dagster.core.kind import (
@@ -262,12 +261,14 @@ def _body_part(model: Model, canonical: CanonicalQuery | None) -> str:
 
 
 def statement_parts(model: Model) -> list[str]:
-    """The statements in front of a query or function and behind it; they may do anything."""
+    """The statements in front of a query or function and behind it; they may do anything.
+
+    The case of names counts in them, too: it may be that of a struct's fields.
+    """
     if not isinstance(model.body, Query | PythonFunction):
         return []
-    dialect = model.body.dialect
     return [
-        f"{place} {canonical_form(normalize_identifiers(each.copy(), dialect=dialect))}"
+        f"{place} {canonical_form(each)}"
         for place, statements in (("before", model.body.before), ("after", model.body.after))
         for each in statements
     ]

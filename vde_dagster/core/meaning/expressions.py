@@ -17,6 +17,7 @@ from vde_dagster.core.meaning.functions import calls_in, is_aggregate, is_unknow
 from vde_dagster.core.meaning.parts import Meaning, Part, combined, leaf
 from vde_dagster.core.meaning.sources import Scope
 from vde_dagster.core.sql.canonical_form import is_spelling, is_uncased
+from vde_dagster.core.sql.data_names import lent_names
 
 _FLIPPED: Final[dict[type[exp.Expr], str]] = {exp.GT: "LT", exp.GTE: "LTE"}
 
@@ -164,7 +165,7 @@ class ExpressionReader:
         self, node: exp.Expr, scope: Scope, *, this: Part | None = None
     ) -> tuple[list[str], list[Part]]:
         """What a node is made of: its shape with all plain values, and the parts that fill it."""
-        shape: list[str] = []
+        shape = [f"field {each}" for each in lent_names(node)]
         parts: list[Part] = []
         for key, value in sorted(node.args.items()):
             if value is None or value is False or value == [] or is_spelling(node, key, value):

@@ -73,12 +73,14 @@ class Meaning:
     """What a query returns: rows, and named columns in their order.
 
     A column named `EVERY` stands for columns that are not known. ``order`` is how the result is
-    sorted, which changes no row.
+    sorted, which changes no row. ``written`` are the names as a call sees them that takes all
+    columns; none where they are not known.
     """
 
     rows: Rows
     columns: tuple[tuple[str, Part], ...]
     order: Part | None = None
+    written: tuple[str, ...] = ()
 
     @property
     def is_open(self) -> bool:

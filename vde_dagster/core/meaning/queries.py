@@ -119,7 +119,8 @@ class _QueryReader:
         if distinct is not None:
             keys = _in_order([part for _, part in columns])
             rows = rows.then("distinct", [*keys, self.expressions.part(distinct, scope)])
-        return self._ordered(select, Meaning(rows, columns), scope)
+        written = tuple(each.alias_or_name for each in select.expressions)
+        return self._ordered(select, Meaning(rows, columns, written=written), scope)
 
     def _from(self, select: exp.Select, scope: Scope) -> Rows:
         """The rows before WHERE: those of one source, or of several that are joined."""
@@ -216,7 +217,9 @@ class _QueryReader:
         inner = tuple(
             (name, combined("unfolded", [whole], str(at))) for at, name in enumerate(names)
         )
-        source: Source = QuerySource(Meaning(Rows(whole), inner)) if names else OpaqueSource(whole)
+        written = tuple(each.name for each in node.args["alias"].columns)
+        unfolded = Meaning(Rows(whole), inner, written=written)
+        source: Source = QuerySource(unfolded) if names else OpaqueSource(whole)
         scope.sources[node.alias.lower() or f" {len(scope.sources)}"] = source
         return whole
 
@@ -377,7 +380,8 @@ def _operated(query: exp.SetOperation, left: Meaning, right: Meaning) -> Meaning
     )
     step = f"{type(query).__name__} {bool(query.args.get('distinct'))}"
     compared: list[Part] = [] if step == "Union False" else [part for _, part in columns]
-    return Meaning(left.rows.then(step, [right.rows.part, *compared]), columns)
+    rows = left.rows.then(step, [right.rows.part, *compared])
+    return Meaning(rows, columns, written=left.written)
 
 
 def _is_parenthesized(items: list[exp.Expr]) -> bool:

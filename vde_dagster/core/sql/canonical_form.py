@@ -4,6 +4,8 @@ from __future__ import annotations
 
 from sqlglot import exp
 
+from vde_dagster.core.sql.data_names import lent_names
+
 
 def canonical_form(expression: exp.Expr) -> str:
     """A text that is equal for syntax trees of one meaning. It is for hashing, not for reading.
@@ -23,6 +25,7 @@ def _serialize(value: object, parts: list[str]) -> None:
             _serialize(value.this, parts)
         case exp.Expr():
             parts.append(f"({type(value).__name__}")
+            parts.extend(f" field={len(each)}:{each}" for each in lent_names(value))
             for key, argument in sorted(value.args.items()):
                 if argument is None or argument is False or argument == []:
                     continue
