@@ -12,15 +12,15 @@ from typing import Final
 
 import pytest
 
-from tests.core.changes import pairs_names, pairs_other, pairs_same
+from tests.core.changes import pairs_names, pairs_other, pairs_precedence, pairs_same
 from tests.core.changes.case import Project, Source, Text, Written, graph_of, python, seed
 from tests.core.changes.pairs_same import Pair
 from tests.core.conftest import RAW
 from vde_dagster.core.graph import Node
 from vde_dagster.core.names import ModelName
 
-SAME: Final = [*pairs_same.PAIRS, *pairs_names.SAME]
-OTHER: Final = [*pairs_other.PAIRS, *pairs_names.OTHER]
+SAME: Final = [*pairs_same.PAIRS, *pairs_names.SAME, *pairs_precedence.SAME]
+OTHER: Final = [*pairs_other.PAIRS, *pairs_names.OTHER, *pairs_precedence.OTHER]
 OWN: Final = ("data", "metadata")
 PARTS: Final = (*OWN, "parent_data", "parent_metadata")
 

@@ -1,8 +1,8 @@
 """What an expression means: equal for expressions that differ in their writing only.
 
-Aliases, parentheses, the case of names, the order of what AND and OR connect, the side on which a
-comparison names its operands, and BETWEEN or its two comparisons do not count (DESIGN.md section
-3). A column of a sub-query is the expression that stands there.
+Aliases, parentheses that cannot matter, the case of names, the order of what AND and OR connect,
+the side on which a comparison names its operands, and BETWEEN or its two comparisons do not count
+(DESIGN.md section 3). A column of a sub-query is the expression that stands there.
 """
 
 from __future__ import annotations
@@ -18,8 +18,11 @@ from vde_dagster.core.meaning.parts import Meaning, Part, combined, leaf
 from vde_dagster.core.meaning.sources import Scope
 from vde_dagster.core.sql.canonical_form import is_spelling, is_uncased
 from vde_dagster.core.sql.data_names import lent_names
+from vde_dagster.core.sql.precedence import is_comparison, lacks_parentheses
 
 _FLIPPED: Final[dict[type[exp.Expr], str]] = {exp.GT: "LT", exp.GTE: "LTE"}
+
+_OPERANDS: Final = ("this", "expression", "low", "high")
 
 QueryReader = Callable[[exp.Expr, Scope], Meaning]
 """Reads a query that stands inside of an expression."""
@@ -34,6 +37,10 @@ class ExpressionReader:
 
     def part(self, node: exp.Expr, scope: Scope) -> Part:
         """What an expression means in a scope."""
+        found = self._read(node, scope)
+        return combined("bare", [found]) if lacks_parentheses(node) else found
+
+    def _read(self, node: exp.Expr, scope: Scope) -> Part:
         match node:
             case exp.Paren():
                 return self.part(node.this, scope)
@@ -41,6 +48,10 @@ class ExpressionReader:
                 return self._column(node, scope)
             case exp.Query() | exp.Exists(this=exp.Query()):
                 return self._query(node, scope)
+            case exp.Predicate() if is_comparison(node) and any(
+                map(is_comparison, _sides_of(node))
+            ):
+                return self._call(node, scope)  # which of them binds tighter is not for sure
             case exp.Connector() | exp.Between() | exp.Predicate():
                 return self._comparison(node, scope)
             case exp.Binary():
@@ -86,6 +97,8 @@ class ExpressionReader:
         part = self.part(first, scope)
         for each in reversed(chain):
             part = self._call(each, scope, this=part)
+            if each is not node and lacks_parentheses(each):
+                part = combined("bare", [part])
         return part
 
     def _sides(self, node: exp.Expr, scope: Scope) -> list[Part]:
@@ -245,6 +258,10 @@ def _columns_everywhere(scope: Scope, name: str) -> list[Part]:
         ]
         around = around.outer
     return found
+
+
+def _sides_of(node: exp.Expr) -> list[exp.Expr]:
+    return [each for key in _OPERANDS if isinstance(each := node.args.get(key), exp.Expr)]
 
 
 def _operands(node: exp.And | exp.Or) -> Iterator[exp.Expr]:
