@@ -22,8 +22,6 @@ from vde_dagster.core.sql.precedence import is_comparison, lacks_parentheses
 
 _FLIPPED: Final[dict[type[exp.Expr], str]] = {exp.GT: "LT", exp.GTE: "LTE"}
 
-_OPERANDS: Final = ("this", "expression", "low", "high")
-
 QueryReader = Callable[[exp.Expr, Scope], Meaning]
 """Reads a query that stands inside of an expression."""
 
@@ -48,13 +46,9 @@ class ExpressionReader:
                 return self._column(node, scope)
             case exp.Query() | exp.Exists(this=exp.Query()):
                 return self._query(node, scope)
-            case exp.Predicate() if is_comparison(node) and any(
-                map(is_comparison, _sides_of(node))
-            ):
-                return self._call(node, scope)  # which of them binds tighter is not for sure
-            case exp.Connector() | exp.Between() | exp.Predicate():
+            case exp.Connector() | exp.Between() | exp.Predicate() if not _is_ambiguous(node):
                 return self._comparison(node, scope)
-            case exp.Binary():
+            case exp.Binary() if not isinstance(node, exp.Predicate):
                 return self._chain(node, scope)
             case _:
                 return self._call(node, scope)
@@ -260,8 +254,12 @@ def _columns_everywhere(scope: Scope, name: str) -> list[Part]:
     return found
 
 
-def _sides_of(node: exp.Expr) -> list[exp.Expr]:
-    return [each for key in _OPERANDS if isinstance(each := node.args.get(key), exp.Expr)]
+def _is_ambiguous(node: exp.Expr) -> bool:
+    """Whether a comparison compares comparisons: which of them binds tighter is not for sure."""
+    sides = (node.args.get(key) for key in ("this", "expression", "low", "high"))
+    return is_comparison(node) and any(
+        isinstance(each, exp.Expr) and is_comparison(each) for each in sides
+    )
 
 
 def _operands(node: exp.And | exp.Or) -> Iterator[exp.Expr]:
