@@ -21,6 +21,7 @@ from vde_dagster.core.kind import (
     Embedded,
     External,
     Full,
+    IncrementalByPartition,
     IncrementalByTimeRange,
     IncrementalUnmanaged,
     Managed,
@@ -113,6 +114,7 @@ def loading_parts(model: Model) -> dict[str, str]:
     windows = [f"{name} {each}" for name, each in sorted(model.windows.items())]
     return {
         "kind": _kind_part(model),
+        "partitions": _replaced_part(model),
         "unit": model.unit.value if _is_incremental(model) else "",
         "late_data": _late_data_part(model),
         "range": _range_part(model),
@@ -217,6 +219,13 @@ def _partition_part(model: Model) -> list[str]:
     given = ["time" if str(each) == kind.time_column else str(each) for each in fields]
     covered = any(each.column == kind.time_column for each in fields)
     return ["time", *given] if kind.partition_by_time_column and not covered else given
+
+
+def _replaced_part(model: Model) -> str:
+    """What tells the partitions apart that new rows replace as a whole: it is a key."""
+    if not isinstance(model.kind, IncrementalByPartition):
+        return ""
+    return ", ".join(sorted(map(str, model.storage.partitioned_by)))
 
 
 def _is_incremental(model: Model) -> bool:

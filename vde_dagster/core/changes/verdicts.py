@@ -187,6 +187,7 @@ def _only_storage(before: Node, after: Node) -> bool:
 
 _LOADING = {
     "kind": "its kind or the kind's options changed",
+    "partitions": "the partitions that it replaces changed",
     "unit": "its interval unit changed",
     "late_data": "how it loads late data changed",
     "range": "its first interval changed, which its query reads",
