@@ -237,15 +237,22 @@ def _range_part(model: Model) -> str:
     """What the time macros stand for where rows follow from it.
 
     A piece of a time range, or what is appended for it, has its rows whenever the model starts. The
-    other kinds are evaluated as a whole, or merge each piece into what the ones before it left.
+    other kinds merge each piece into what the ones before it left, or are evaluated as a whole, up
+    to the model's end.
     """
     if isinstance(model.kind, IncrementalByTimeRange | IncrementalUnmanaged):
         return ""
     body = model.body
-    timed = isinstance(body, PythonFunction) or (
-        isinstance(body, Query) and any(True for _ in macros_in(body.expression))
-    )
-    return f"{format_instant(model.start)} {model.unit.value}" if timed else ""
+    if not isinstance(body, PythonFunction | Query):
+        return ""
+    query = (body.expression,) if isinstance(body, Query) else ()
+    written = (*body.before, *query, *body.after)
+    timed = isinstance(body, PythonFunction) or any(any(macros_in(each)) for each in written)
+    if not timed:
+        return ""
+    ends = model.end is not None and not _is_incremental(model)
+    end = format_instant(model.end) if ends and model.end is not None else ""
+    return f"{format_instant(model.start)} {model.unit.value} {end}"
 
 
 def _late_data_part(model: Model) -> str:

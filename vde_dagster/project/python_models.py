@@ -18,6 +18,7 @@ from sqlglot.errors import SqlglotError
 from vde_dagster.core.errors import Place
 from vde_dagster.core.late_data import LateDataMode
 from vde_dagster.core.model import AuthorsText, Model, ModelSource, PythonFunction
+from vde_dagster.core.sql.statement_tables import defined_tables
 from vde_dagster.project.audit_calls import called_audits
 from vde_dagster.project.model_checks import check_named_columns
 from vde_dagster.project.modules import NAMED, ModuleFailed, parse_module, run_module
@@ -191,7 +192,7 @@ def read_python_model(settings: Settings, problems: Problems) -> Model | None:
         {*used, *before.used_variables, *after.used_variables, *called.used_variables},
         {*gates, *before.used_files, *after.used_files, *called.used_files},
     )
-    parents = tuple(sorted(properties.depends_on))
+    parents = tuple(sorted({*properties.depends_on, *defined_tables(before.expressions)}))
     return build_model(kept, properties, place, body, parents, own_audits=called.own)
 
 
