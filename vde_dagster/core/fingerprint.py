@@ -28,7 +28,7 @@ from vde_dagster.core.kind import (
     Seed,
     View,
 )
-from vde_dagster.core.model import SIGNALS_FOLDER, Model, PythonFunction, Query, SeedRows
+from vde_dagster.core.model import SESSION, SIGNALS_FOLDER, Model, PythonFunction, Query, SeedRows
 from vde_dagster.core.names import TableName
 from vde_dagster.core.sql.canonical import CanonicalQuery
 from vde_dagster.core.sql.canonical_form import canonical_form
@@ -119,6 +119,7 @@ def loading_parts(model: Model) -> dict[str, str]:
         "late_data": _late_data_part(model),
         "range": _range_part(model),
         "windows": " ".join(windows),
+        "session": _session_part(model),
     }
 
 
@@ -253,6 +254,12 @@ def _range_part(model: Model) -> str:
     ends = model.end is not None and not _is_incremental(model)
     end = format_instant(model.end) if ends and model.end is not None else ""
     return f"{format_instant(model.start)} {model.unit.value} {end}"
+
+
+def _session_part(model: Model) -> str:
+    """The settings of Spark's session that results may follow from, where they are no defaults."""
+    computed = isinstance(model.body, Query | PythonFunction)
+    return model.source.defaults.get(SESSION, "") if computed else ""
 
 
 def _late_data_part(model: Model) -> str:

@@ -25,6 +25,10 @@ SIGNALS_FOLDER: Final = "signals/"
 """Where the files of signals lie in a project, and among the attachments of a model."""
 
 
+SESSION: Final = "session"
+"""Under which name settings of Spark's session stand among a source's defaults."""
+
+
 @dataclass(frozen=True, slots=True, kw_only=True)
 class ModelSource:
     """The text that a model was read from: enough to read the same model again anywhere.

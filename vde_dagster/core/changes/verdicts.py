@@ -192,6 +192,7 @@ _LOADING = {
     "late_data": "how it loads late data changed",
     "range": "its first interval changed, which its query reads",
     "windows": "what it declares to read changed",
+    "session": "settings of Spark's session changed that results may follow from",
 }
 
 
