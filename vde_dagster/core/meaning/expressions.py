@@ -8,12 +8,19 @@ the side on which a comparison names its operands, and BETWEEN or its two compar
 from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Iterator, Mapping
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from typing import Final
 
 from sqlglot import exp
 
-from vde_dagster.core.meaning.functions import calls_in, is_aggregate, is_unknown, is_volatile
+from vde_dagster.core.meaning.constants import is_constant
+from vde_dagster.core.meaning.functions import (
+    calls_in,
+    is_aggregate,
+    is_unknown,
+    is_unordered,
+    is_volatile,
+)
 from vde_dagster.core.meaning.parts import Meaning, Part, combined, leaf
 from vde_dagster.core.meaning.sources import Scope
 from vde_dagster.core.sql.canonical_form import is_spelling, is_uncased
@@ -28,10 +35,18 @@ QueryReader = Callable[[exp.Expr, Scope], Meaning]
 
 @dataclass(slots=True)
 class ExpressionReader:
-    """Reads expressions. ``chance`` counts volatile calls, no two of which are the same."""
+    """Reads expressions. ``chance`` counts volatile calls, no two of which are the same.
+
+    ``fixed`` are the digests of columns of sub-queries that are the same in all rows.
+    """
 
     read_query: QueryReader
     chance: int = 0
+    fixed: set[bytes] = field(default_factory=set)
+
+    def is_fixed(self, node: exp.Expr, part: Part) -> bool:
+        """Whether an expression, of which this is the meaning, is the same in all rows."""
+        return is_constant(node) or part.digest in self.fixed
 
     def part(self, node: exp.Expr, scope: Scope) -> Part:
         """What an expression means in a scope."""
@@ -132,9 +147,12 @@ class ExpressionReader:
         name, alias = node.name.lower(), node.table.lower()
         if alias:
             found = scope.column(alias, name)
-            return (
-                found if found is not None else combined("unbound", _everything(scope), alias, name)
-            )
+            if found is None:
+                return combined("unbound", _everything(scope), alias, name)
+            source = scope.sources.get(alias)
+            if source is not None and source.column(name).digest in self.fixed:
+                self.fixed.add(found.digest)
+            return found
         if name in scope.outputs:
             return scope.outputs[name]
         # A source without declared columns may have it, whichever of them it is.
@@ -162,11 +180,20 @@ class ExpressionReader:
         if seen is not None:
             parts.append(seen)
         found = combined(type(node).__name__, parts, *pieces)
-        if not is_volatile(node):
+        if not (is_volatile(node) or self._is_loose(node, scope)):
             return found
         self.chance += 1
         numbered = combined("chance", [found], str(self.chance))
         return Part(numbered.digest, numbered.reads, volatile=True)
+
+    def _is_loose(self, node: exp.Expr, scope: Scope) -> bool:
+        """Whether a window orders by columns only that are the same in all rows."""
+        order = node.args.get("order") if isinstance(node, exp.Window) and self.fixed else None
+        if not isinstance(node, exp.Window) or order is None:
+            return False
+        keys = [each.this for each in order.expressions if isinstance(each, exp.Ordered)]
+        fixed = [key.unnest() for key in keys if self.is_fixed(key, self.part(key, scope))]
+        return is_unordered(node, fixed)
 
     def _arguments(
         self, node: exp.Expr, scope: Scope, *, this: Part | None = None

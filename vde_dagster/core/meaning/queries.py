@@ -12,6 +12,7 @@ from typing import Final
 
 from sqlglot import exp
 
+from vde_dagster.core.meaning.constants import is_constant
 from vde_dagster.core.meaning.expressions import ExpressionReader, whole_window
 from vde_dagster.core.meaning.functions import calls_in, is_aggregate, unfolds
 from vde_dagster.core.meaning.opaque import (
@@ -253,7 +254,10 @@ class _QueryReader:
         found: list[tuple[str, Part]] = []
         for each in select.expressions:
             named = isinstance(each, exp.Alias | exp.Aliases)
-            part = self.expressions.part(each.this if named else each, scope)
+            value = each.this if named else each
+            part = self.expressions.part(value, scope)
+            if is_constant(value):
+                self.expressions.fixed.add(part.digest)
             if isinstance(each, exp.Aliases):
                 names = [name.name.lower() for name in each.expressions]
                 found += [(name, combined("of", [part], str(at))) for at, name in enumerate(names)]
@@ -287,12 +291,28 @@ class _QueryReader:
         if limits or (isinstance(distinct, exp.Distinct) and distinct.args.get("on")):
             parts = [self.expressions.part(each, scope) for each in limits]
             # SORT BY and CLUSTER BY order each partition for itself.
-            chance = query.args.get("order") is None and found.rows.base != ONE_ROW
+            ordered = self._is_ordered(query.args.get("order"), found, scope)
+            chance = not ordered and found.rows.base != ONE_ROW
             rows = found.rows.then("limit", [*order, *parts], volatile=chance)
             return replace(found, rows=rows)
         if order and query is not self.whole:
             return replace(found, rows=found.rows.then("ordered", order))
         return replace(found, order=combined("order", order)) if order else found
+
+    def _is_ordered(self, clause: exp.Expr | None, found: Meaning, scope: Scope) -> bool:
+        """Whether ORDER BY tells rows apart: not by what is the same in all of them."""
+        for each in clause.expressions if clause is not None else []:
+            key = each.this if isinstance(each, exp.Ordered) else each
+            place = int(key.this) if isinstance(key, exp.Literal) and key.is_int else 0
+            if isinstance(key, exp.Var):
+                return True
+            if 0 < place <= len(found.columns):
+                fixed = found.values[place - 1].digest in self.expressions.fixed
+            else:
+                fixed = self.expressions.is_fixed(key, self.expressions.part(key, scope))
+            if not fixed:
+                return True
+        return False
 
     def _order(self, clause: exp.Expr, found: Meaning, scope: Scope) -> Part:
         """A clause that sorts. Numbers in it stand for columns of the result, ALL for all."""
