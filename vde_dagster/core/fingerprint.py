@@ -15,6 +15,7 @@ from dataclasses import dataclass, fields
 from typing import Final
 
 from sqlglot import exp
+from sqlglot.optimizer.normalize_identifiers import normalize_identifiers
 
 from vde_dagster.core.intervals import format_instant
 from vde_dagster.core.kind import (
@@ -32,7 +33,9 @@ from vde_dagster.core.model import SESSION, SIGNALS_FOLDER, Model, PythonFunctio
 from vde_dagster.core.names import TableName
 from vde_dagster.core.sql.canonical import CanonicalQuery
 from vde_dagster.core.sql.canonical_form import canonical_form
+from vde_dagster.core.sql.data_names import keep_data_names, takes_all_names
 from vde_dagster.core.sql.macros import macros_in
+from vde_dagster.core.sql.table_names import definition_of
 
 SCHEME: Final = "vde/3"
 DIGEST_BYTES: Final = 16
@@ -275,8 +278,10 @@ def _body_part(model: Model, canonical: CanonicalQuery | None) -> str:
         case Query():
             assert canonical is not None, f"{model.name} has a query but no canonical form"
             return canonical.meaning.digest
-        case PythonFunction(source=source, function=function, variables=variables):
-            return f"{function} {_python_form(source)} {_variables_part(variables)}"
+        case PythonFunction() as body:
+            imports = json.dumps(body.imports, sort_keys=True)
+            form = f"{body.function} {python_form(body.source)} {_variables_part(body.variables)}"
+            return f"{form} {imports}"
         case SeedRows(text=text):
             return hashlib.sha256(text.encode()).hexdigest()
         case None:
@@ -286,22 +291,32 @@ def _body_part(model: Model, canonical: CanonicalQuery | None) -> str:
 def statement_parts(model: Model) -> list[str]:
     """The statements in front of a query or function and behind it; they may do anything.
 
-    The case of names counts in them, too: it may be that of a struct's fields.
+    The case of names counts where they define something, since whoever reads that may see it.
     """
     if not isinstance(model.body, Query | PythonFunction):
         return []
+    dialect = model.body.dialect
     return [
-        f"{place} {canonical_form(each)}"
+        f"{place} {canonical_form(_named_alike(each, dialect))}"
         for place, statements in (("before", model.body.before), ("after", model.body.after))
         for each in statements
     ]
+
+
+def _named_alike(statement: exp.Expr, dialect: str) -> exp.Expr:
+    """A copy of a statement in which the case of names that are no data does not count."""
+    named = statement.copy()
+    keep_data_names(named)
+    if definition_of(named) is not None or takes_all_names(named):
+        return named
+    return normalize_identifiers(named, dialect=dialect)
 
 
 def _variables_part(variables: Mapping[str, object]) -> str:
     return json.dumps(variables, sort_keys=True) if variables else ""
 
 
-def _python_form(source: str) -> str:
+def python_form(source: str) -> str:
     """A Python module without formatting, comments and docstrings."""
     tree = ast.parse(source)
     for node in ast.walk(tree):
@@ -364,7 +379,7 @@ def _signal_code(model: Model) -> list[str]:
     They decide when rows are made, and not which.
     """
     files = sorted(model.source.attachments.items())
-    return [_python_form(text) for path, text in files if path.startswith(SIGNALS_FOLDER)]
+    return [python_form(text) for path, text in files if path.startswith(SIGNALS_FOLDER)]
 
 
 def _audit_queries(model: Model) -> list[str]:

@@ -54,3 +54,18 @@ SAME: list[Pair] = [
     ("the case of a common table expression and its alias", "WITH q AS (SELECT DISTINCT a FROM raw.t) SELECT r.a FROM q AS r", "WITH Q AS (SELECT DISTINCT a FROM raw.t) SELECT R.a FROM Q AS R"),
 ]  # fmt: skip
 """Texts that differ in the case of names only that are none."""
+
+
+def _after(statement: str) -> str:
+    return f"MODEL (kind FULL);\n{statement};\nSELECT a FROM raw.t"
+
+
+OTHER_STATEMENTS: list[Pair] = [
+    ("fields in a statement", _after("INSERT INTO ops.log SELECT STRUCT(1 AS userId)"), _after("INSERT INTO ops.log SELECT STRUCT(1 AS userid)")),
+    ("fields named by a column in a statement", _after("INSERT INTO ops.log SELECT STRUCT(A) FROM raw.t"), _after("INSERT INTO ops.log SELECT STRUCT(a) FROM raw.t")),
+    ("all columns as fields in a statement", _after("INSERT INTO ops.log SELECT STRUCT(*) FROM (SELECT a AS userId FROM raw.t)"), _after("INSERT INTO ops.log SELECT STRUCT(*) FROM (SELECT a AS userid FROM raw.t)")),
+    ("columns of a temporary view", _after("CREATE TEMPORARY VIEW v AS SELECT a AS userId FROM raw.t"), _after("CREATE TEMPORARY VIEW v AS SELECT a AS userid FROM raw.t")),
+]  # fmt: skip
+SAME_STATEMENTS: list[Pair] = [
+    ("the case of names in a statement", _after("INSERT INTO ops.log SELECT a AS k FROM raw.t"), _after("insert into OPS.log select A as K from RAW.t")),
+]  # fmt: skip

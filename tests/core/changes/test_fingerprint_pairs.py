@@ -19,8 +19,18 @@ from tests.core.conftest import RAW
 from vde_dagster.core.graph import Node
 from vde_dagster.core.names import ModelName
 
-SAME: Final = [*pairs_same.PAIRS, *pairs_names.SAME, *pairs_precedence.SAME]
-OTHER: Final = [*pairs_other.PAIRS, *pairs_names.OTHER, *pairs_precedence.OTHER]
+SAME: Final = [
+    *pairs_same.PAIRS,
+    *pairs_names.SAME,
+    *pairs_names.SAME_STATEMENTS,
+    *pairs_precedence.SAME,
+]
+OTHER: Final = [
+    *pairs_other.PAIRS,
+    *pairs_names.OTHER,
+    *pairs_names.OTHER_STATEMENTS,
+    *pairs_precedence.OTHER,
+]
 OWN: Final = ("data", "metadata")
 PARTS: Final = (*OWN, "parent_data", "parent_metadata")
 

@@ -84,8 +84,13 @@ def restore_data_names(query: exp.Expr, *, schema: MappingSchema, dialect: str) 
     for pivot in query.find_all(exp.Pivot):
         for each in _in_pivot(pivot):
             _restore(each)
-    if any(map(_is_star_in_call, query.find_all(exp.Star))):
+    if takes_all_names(query):
         _restore_columns(query)
+
+
+def takes_all_names(query: exp.Expr) -> bool:
+    """Whether a call takes all columns of something, so that it may see what they are called."""
+    return any(map(_is_star_in_call, query.find_all(exp.Star)))
 
 
 def _listed(node: exp.Expr) -> list[str]:
@@ -138,7 +143,6 @@ def _in_pivot(pivot: exp.Pivot) -> Iterator[exp.Identifier]:
 
 
 def _is_star_in_call(star: exp.Star) -> bool:
-    """Whether all columns are taken as a value, so that their names may be seen."""
     node = star.parent if isinstance(star.parent, exp.Column) else star
     return not isinstance(node.parent, exp.Select | exp.Count)
 
