@@ -22,7 +22,7 @@ OTHER: list[Pair] = [
     ("fields of a row in parentheses", "SELECT TO_JSON((A, b)) AS k FROM raw.t", "SELECT TO_JSON((a, b)) AS k FROM raw.t"),
     ("fields of arrays side by side", "SELECT ARRAYS_ZIP(E, e) AS k FROM raw.t", "SELECT ARRAYS_ZIP(e, e) AS k FROM raw.t"),
     ("fields of a type", "SELECT CAST(STRUCT(a) AS STRUCT<userId: INT>) AS s FROM raw.t", "SELECT CAST(STRUCT(a) AS STRUCT<userid: INT>) AS s FROM raw.t"),
-    ("fields of a type inside of others", "SELECT CAST(NULL AS MAP<STRING, ARRAY<STRUCT<userId: INT>>>) AS s FROM raw.t", "SELECT CAST(NULL AS MAP<STRING, ARRAY<STRUCT<userid: INT>>>) AS s FROM raw.t"),
+    ("fields of a type inside of others", "SELECT CAST(NULL AS MAP<STRING, ARRAY<STRUCT<userId: INT> > >) AS s FROM raw.t", "SELECT CAST(NULL AS MAP<STRING, ARRAY<STRUCT<userid: INT> > >) AS s FROM raw.t"),
     ("fields of a schema", "SELECT FROM_JSON(b, 'userId INT') AS s FROM raw.t", "SELECT FROM_JSON(b, 'userid INT') AS s FROM raw.t"),
     ("keys of JSON", "SELECT TO_JSON(STRUCT(A)) AS k FROM raw.t", "SELECT TO_JSON(STRUCT(a)) AS k FROM raw.t"),
     ("keys of a map", "SELECT MAP('K', a) AS k FROM raw.t", "SELECT MAP('k', a) AS k FROM raw.t"),
