@@ -12,7 +12,13 @@ from typing import Final
 
 import pytest
 
-from tests.core.changes import pairs_names, pairs_other, pairs_precedence, pairs_same
+from tests.core.changes import (
+    pairs_harmless,
+    pairs_names,
+    pairs_other,
+    pairs_precedence,
+    pairs_same,
+)
 from tests.core.changes.case import Project, Source, Text, Written, graph_of, python, seed
 from tests.core.changes.pairs_same import Pair
 from tests.core.conftest import RAW
@@ -64,6 +70,26 @@ def test_what_means_something_else_has_another_data_hash(
     sentence: str, one: str, other: str
 ) -> None:
     assert differing_texts(one, other) == {"data"}, sentence
+
+
+HARMLESS: Final = [(sentence, one, other) for sentence, one, other, _ in pairs_harmless.EDITS]
+NEAR: Final = [(sentence, one, near) for sentence, one, other, near in pairs_harmless.EDITS] + [
+    (sentence, other, near) for sentence, one, other, near in pairs_harmless.EDITS
+]
+
+
+@pytest.mark.parametrize("sentence,one,other", HARMLESS, ids=ids(HARMLESS))
+def test_a_harmless_edit_is_recognised(sentence: str, one: str, other: str) -> None:
+    assert differing_texts(one, other) == set(), sentence
+
+
+@pytest.mark.parametrize("sentence,one,other", NEAR, ids=ids(NEAR))
+def test_what_only_looks_like_a_harmless_edit_is_none(sentence: str, one: str, other: str) -> None:
+    assert differing_texts(one, other) == {"data"}, sentence
+
+
+def test_harmless_edits_are_as_many_as_were_promised() -> None:
+    assert len(HARMLESS) >= 45
 
 
 COMMENTS: list[Pair] = [

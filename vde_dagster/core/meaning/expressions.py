@@ -22,6 +22,13 @@ from vde_dagster.core.meaning.functions import (
     is_volatile,
 )
 from vde_dagster.core.meaning.parts import Meaning, Part, combined, leaf
+from vde_dagster.core.meaning.same_writing import (
+    counts_rows,
+    is_list_of_one_type,
+    is_true,
+    without_default_frame,
+    written_time,
+)
 from vde_dagster.core.meaning.sources import Scope
 from vde_dagster.core.sql.canonical_form import is_spelling, is_uncased
 from vde_dagster.core.sql.data_names import lent_names
@@ -50,7 +57,9 @@ class ExpressionReader:
 
     def part(self, node: exp.Expr, scope: Scope) -> Part:
         """What an expression means in a scope."""
-        found = self._read(node, scope)
+        found = self._same(node, scope)
+        if found is None:
+            found = self._read(node, scope)
         return combined("bare", [found]) if lacks_parentheses(node) else found
 
     def _read(self, node: exp.Expr, scope: Scope) -> Part:
@@ -76,6 +85,36 @@ class ExpressionReader:
         inner = self.read_query(node, scope)
         return combined("query", [inner.rows.part, *inner.values])
 
+    def _same(self, node: exp.Expr, scope: Scope) -> Part | None:
+        """What can be written in several ways, in one form; None of all else."""
+        match node:
+            case exp.Case():
+                return self._branches(node.this, node.args["ifs"], node.args.get("default"), scope)
+            case exp.If() if not isinstance(node.parent, exp.Case):
+                return self._branches(None, [node], node.args.get("false"), scope)
+            case exp.Cast() if written := written_time(node):
+                return leaf("time", written)
+            case exp.Count() if not node.expressions and counts_rows(node.this):
+                return self._call(node, scope, this=leaf("rows"))
+            case _:
+                return None
+
+    def _branches(
+        self,
+        operand: exp.Expr | None,
+        branches: list[exp.Expr],
+        default: exp.Expr | None,
+        scope: Scope,
+    ) -> Part:
+        """CASE, or IF, which is one of one branch. ELSE NULL says what is so anyway."""
+        parts = [self.part(operand, scope)] if operand is not None else []
+        for each in branches:
+            parts += [self.part(each.this, scope), self.part(each.args["true"], scope)]
+        ends = default is not None and not isinstance(default.unnest(), exp.Null)
+        if default is not None and ends:
+            parts.append(self.part(default, scope))
+        return combined("Case", parts, str(operand is not None), str(len(branches)), str(ends))
+
     def _comparison(self, node: exp.Expr, scope: Scope) -> Part:
         """A connector or comparison, whichever side is named first."""
         name = type(node).__name__
@@ -85,14 +124,32 @@ class ExpressionReader:
                 return parts[0] if len(parts) == 1 else combined(name, parts)
             case exp.Between() if _is_two_comparisons(node):
                 return combined("And", _in_order(self._bounds(node, scope)))
-            case exp.GT() | exp.GTE():
-                return combined(_FLIPPED[type(node)], self._sides(node, scope)[::-1])
-            case exp.LT() | exp.LTE():
-                return combined(name, self._sides(node, scope))
-            case exp.EQ() | exp.NEQ() | exp.NullSafeEQ():
-                return combined(name, _in_order(self._sides(node, scope)))
+            case exp.GT() | exp.GTE() | exp.LT() | exp.LTE():
+                flipped = _FLIPPED.get(type(node))
+                sides = self._sides(node, scope)
+                return combined(flipped or name, sides[::-1] if flipped else sides)
+            case exp.EQ() | exp.NullSafeEQ() | exp.NEQ():
+                return self._equality(node, scope)
+            case exp.In() if node.expressions and not any(map(is_volatile, calls_in(node))):
+                return self._list(node, scope)
             case _:
                 return self._call(node, scope)
+
+    def _equality(self, node: exp.Expr, scope: Scope) -> Part:
+        sides = _in_order(self._sides(node, scope))
+        if isinstance(node, exp.NEQ):  # as Spark's parser has it
+            return combined("Not", [combined("EQ", sides)], "this")
+        return combined(type(node).__name__, sides)
+
+    def _list(self, node: exp.In, scope: Scope) -> Part:
+        """IN with a list, in no order: where that is the same, as equalities connected by OR."""
+        value = self.part(node.this, scope)
+        parts = [self.part(each, scope) for each in node.expressions]
+        listed = {part.digest: part for part in parts}
+        if not is_list_of_one_type(node):
+            return combined("In", [value, *_in_order(listed.values())])
+        equal = _in_order(combined("EQ", _in_order([value, each])) for each in listed.values())
+        return equal[0] if len(equal) == 1 else combined("Or", equal)
 
     def _chain(self, node: exp.Binary, scope: Scope) -> Part:
         """A chain of operators, such as ``a || b || c``, without recursion: it may be long."""
@@ -122,9 +179,7 @@ class ExpressionReader:
             return self._connected(inner, scope)
         if isinstance(inner, exp.Between) and _is_two_comparisons(inner):
             return self._bounds(inner, scope)
-        if isinstance(inner, exp.Boolean) and inner.this:
-            return []
-        return [self.part(inner, scope)]
+        return [] if is_true(inner) else [self.part(inner, scope)]
 
     def _connected(self, node: exp.And | exp.Or, scope: Scope) -> list[Part]:
         found: list[Part] = []
@@ -174,7 +229,7 @@ class ExpressionReader:
         ``this`` is its first operand where that has been read already.
         """
         if isinstance(node, exp.Window):
-            node = whole_window(node, scope.windows)
+            node = without_default_frame(whole_window(node, scope.windows))
         pieces, parts = self._arguments(node, scope, this=this)
         seen = _seen_rows(node, scope)
         if seen is not None:

@@ -62,6 +62,10 @@ class Rows:
         """Those rows for which further conditions are true."""
         return replace(self, filters=self.filters.union(conditions))
 
+    def beside(self, other: Part) -> Rows:
+        """Each of these rows with each of others; conditions on these are conditions on pairs."""
+        return replace(self, base=combined("join", [self.base, other]))
+
     def then(self, step: str, parts: Iterable[Part] = (), *, volatile: bool = False) -> Rows:
         """The rows that a step makes of these with the help of other parts, in their order."""
         made = combined(step, [self.part, *parts])

@@ -8,6 +8,7 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Iterator, Mapping
 from dataclasses import dataclass, field, replace
+from itertools import zip_longest
 from typing import Final
 
 from sqlglot import exp
@@ -118,8 +119,10 @@ class _QueryReader:
         rows = rows.filtered(self._conditions(select.args.get("qualify"), scope))
         distinct = select.args.get("distinct")
         if distinct is not None:
-            keys = _in_order([part for _, part in columns])
-            rows = rows.then("distinct", [*keys, self.expressions.part(distinct, scope)])
+            keys = _in_order({part.digest: part for _, part in columns}.values())
+            plain = not _given(distinct)  # the same as GROUP BY of all columns
+            on = [] if plain else [self.expressions.part(distinct, scope)]
+            rows = rows.then("group" if plain else "distinct", [*keys, *on])
         written = tuple(each.alias_or_name for each in select.expressions)
         return self._ordered(select, Meaning(rows, columns, written=written), scope)
 
@@ -194,6 +197,7 @@ class _QueryReader:
         return named if named is not None else blurred(node, scope)  # a function
 
     def _joined(self, rows: Rows, joins: Iterable[exp.Expr], scope: Scope) -> Rows:
+        rows = Rows(rows.part)  # its conditions name columns by the places of another SELECT
         for join in joins:
             if isinstance(join, exp.Lateral):
                 rows = rows.then("lateral", [self._lateral(join, scope)])
@@ -205,7 +209,10 @@ class _QueryReader:
                 [] if not understood else self.expressions.conditions(join.args.get("on"), scope)
             )
             rest = [] if understood else named_by(join, scope)
-            rows = rows.then(f"join {words}", [item, *_in_order(conditions), *rest])
+            if understood and words in ("", "CROSS"):
+                rows = rows.beside(item).filtered(conditions)
+            else:
+                rows = rows.then(f"join {words}", [item, *_in_order(conditions), *rest])
         return rows
 
     def _lateral(self, node: exp.Lateral, scope: Scope) -> Part:
@@ -331,15 +338,21 @@ class _QueryReader:
         chain = [query]
         while isinstance(first := chain[-1].this, exp.SetOperation) and not first.args.get("with_"):
             chain.append(first)
-        found = self.read(chain[-1].this, inside)
-        for each in reversed(chain):
+        branches = [self.read(chain[-1].this, inside)]
+        operations = chain[::-1]
+        for each, following in zip_longest(operations, operations[1:]):
             right = self.read(each.expression, inside)
             plain = _given(each) <= _OPERATION | set(_ORDER)
+            found = branches[0]
             if not plain or found.is_open or len(found.columns) != len(right.columns):
                 return self.opaque(query, outer)
+            branches.append(right)
+            if _is_united(each) and following is not None and _is_union_all(following):
+                continue
+            both = _united(branches) if _is_union_all(each) else _operated(each, found, right)
             scope = Scope(outer=outer, ctes=ctes)
-            found = self._ordered(each, _operated(each, found, right), scope)
-        return found
+            branches = [self._ordered(each, both, scope)]
+        return branches[0]
 
     def _conditions(self, clause: exp.Expr | None, scope: Scope) -> list[Part]:
         return self.expressions.conditions(clause.this if clause is not None else None, scope)
@@ -392,15 +405,40 @@ def _unwrapped(query: exp.Expr) -> exp.Expr:
     return query
 
 
+def _is_union_all(query: exp.Expr) -> bool:
+    return isinstance(query, exp.Union) and not query.args.get("distinct")
+
+
+def _is_united(query: exp.Expr) -> bool:
+    """Whether all rows of both sides are taken as they are."""
+    given = any(query.args.get(key) is not None for key in (*_ORDER, *_LIMITS))
+    return _is_union_all(query) and not given
+
+
+def _united(branches: list[Meaning]) -> Meaning:
+    """All rows of several results, in no order; the first of them names the columns.
+
+    Each column is what it is in each branch, so it does not follow from other columns. Branches
+    with the same rows keep the order in which they are written.
+    """
+    ordered = sorted(branches, key=lambda each: each.rows.part.digest)
+    first = branches[0]
+    columns = tuple(
+        (name, combined("either", [each.values[at] for each in ordered]))
+        for at, (name, _) in enumerate(first.columns)
+    )
+    rows = Rows(combined("union", [each.rows.part for each in ordered]))
+    return Meaning(rows, columns, written=first.written)
+
+
 def _operated(query: exp.SetOperation, left: Meaning, right: Meaning) -> Meaning:
-    """What a set operation makes of two results: all rows of both, or some by all their values."""
+    """What a set operation makes of two results: some rows of both, by all their values."""
     columns = tuple(
         (name, combined("either", [one, other]))
         for (name, one), other in zip(left.columns, right.values, strict=True)
     )
     step = f"{type(query).__name__} {bool(query.args.get('distinct'))}"
-    compared: list[Part] = [] if step == "Union False" else [part for _, part in columns]
-    rows = left.rows.then(step, [right.rows.part, *compared])
+    rows = left.rows.then(step, [right.rows.part, *(part for _, part in columns)])
     return Meaning(rows, columns, written=left.written)
 
 
