@@ -91,6 +91,8 @@ DATA: list[tuple[str, str]] = [
     (LATE, f"{RANGE}, late_data (mode stateful, sources 'raw.orders|ts')"),
     # what the macros of a query that is run as a whole stand for
     ("kind FULL", "kind FULL, start '2024-01-01'"),
+    ("kind FULL", "kind FULL, end '2024-01-31'"),
+    ("kind FULL, end '2024-01-31'", "kind FULL, end '2024-02-29'"),
     # an earlier piece would be merged over the later ones
     (KEY, f"{KEY}, start '2024-01-01'"),
     (PARTS, f"{PARTS}, start '2024-01-01'"),
@@ -111,6 +113,7 @@ METADATA: list[tuple[str, str]] = [
     (TIME, f"{TIME}, start '2024-01-01'"),
     (COLUMN, f"{COLUMN}, start '2024-01-01'"),
     (RANGE, f"{RANGE}, end '2024-01-31'"),
+    (KEY, f"{KEY}, end '2024-01-31'"),
     ("", "end '2024-01-31'"),
     ("", "grain (id)"),
     ("grain (id, shop)", "grains (id, shop)"),
@@ -211,7 +214,7 @@ def test_how_a_header_is_written_counts_in_no_part(before: str, after: str) -> N
     assert changed(sql_model(before), sql_model(after)) == set()
 
 
-SECTIONS = ("late_data", "start", "cron")  # a policy has options of both parts
+SECTIONS = ("late_data", "start", "end ", "cron")  # a policy has options of both parts
 DATA_ALONE = [row for row in DATA if not any(word in row[1] for word in SECTIONS)]
 
 

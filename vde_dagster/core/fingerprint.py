@@ -22,17 +22,20 @@ from vde_dagster.core.kind import (
     Embedded,
     External,
     Full,
+    IncrementalByPartition,
     IncrementalByTimeRange,
     IncrementalUnmanaged,
     Managed,
     Seed,
     View,
 )
-from vde_dagster.core.model import SIGNALS_FOLDER, Model, PythonFunction, Query, SeedRows
+from vde_dagster.core.model import SESSION, SIGNALS_FOLDER, Model, PythonFunction, Query, SeedRows
 from vde_dagster.core.names import TableName
 from vde_dagster.core.sql.canonical import CanonicalQuery
 from vde_dagster.core.sql.canonical_form import canonical_form
+from vde_dagster.core.sql.data_names import keep_data_names, takes_all_names
 from vde_dagster.core.sql.macros import macros_in
+from vde_dagster.core.sql.table_names import definition_of
 
 SCHEME: Final = "vde/3"
 DIGEST_BYTES: Final = 16
@@ -114,10 +117,12 @@ def loading_parts(model: Model) -> dict[str, str]:
     windows = [f"{name} {each}" for name, each in sorted(model.windows.items())]
     return {
         "kind": _kind_part(model),
+        "partitions": _replaced_part(model),
         "unit": model.unit.value if _is_incremental(model) else "",
         "late_data": _late_data_part(model),
         "range": _range_part(model),
         "windows": " ".join(windows),
+        "session": _session_part(model),
     }
 
 
@@ -220,6 +225,13 @@ def _partition_part(model: Model) -> list[str]:
     return ["time", *given] if kind.partition_by_time_column and not covered else given
 
 
+def _replaced_part(model: Model) -> str:
+    """What tells the partitions apart that new rows replace as a whole: it is a key."""
+    if not isinstance(model.kind, IncrementalByPartition):
+        return ""
+    return ", ".join(sorted(map(str, model.storage.partitioned_by)))
+
+
 def _is_incremental(model: Model) -> bool:
     """Whether a model is evaluated in pieces of its interval unit."""
     return not isinstance(model.kind, External | Full | View | Embedded | Seed | Managed)
@@ -229,15 +241,28 @@ def _range_part(model: Model) -> str:
     """What the time macros stand for where rows follow from it.
 
     A piece of a time range, or what is appended for it, has its rows whenever the model starts. The
-    other kinds are evaluated as a whole, or merge each piece into what the ones before it left.
+    other kinds merge each piece into what the ones before it left, or are evaluated as a whole, up
+    to the model's end.
     """
     if isinstance(model.kind, IncrementalByTimeRange | IncrementalUnmanaged):
         return ""
     body = model.body
-    timed = isinstance(body, PythonFunction) or (
-        isinstance(body, Query) and any(True for _ in macros_in(body.expression))
-    )
-    return f"{format_instant(model.start)} {model.unit.value}" if timed else ""
+    if not isinstance(body, PythonFunction | Query):
+        return ""
+    query = (body.expression,) if isinstance(body, Query) else ()
+    written = (*body.before, *query, *body.after)
+    timed = isinstance(body, PythonFunction) or any(any(macros_in(each)) for each in written)
+    if not timed:
+        return ""
+    ends = model.end is not None and not _is_incremental(model)
+    end = format_instant(model.end) if ends and model.end is not None else ""
+    return f"{format_instant(model.start)} {model.unit.value} {end}"
+
+
+def _session_part(model: Model) -> str:
+    """The settings of Spark's session that results may follow from, where they are no defaults."""
+    computed = isinstance(model.body, Query | PythonFunction)
+    return model.source.defaults.get(SESSION, "") if computed else ""
 
 
 def _late_data_part(model: Model) -> str:
@@ -253,8 +278,10 @@ def _body_part(model: Model, canonical: CanonicalQuery | None) -> str:
         case Query():
             assert canonical is not None, f"{model.name} has a query but no canonical form"
             return canonical.meaning.digest
-        case PythonFunction(source=source, function=function, variables=variables):
-            return f"{function} {_python_form(source)} {_variables_part(variables)}"
+        case PythonFunction() as body:
+            imports = json.dumps(body.imports, sort_keys=True)
+            form = f"{body.function} {python_form(body.source)} {_variables_part(body.variables)}"
+            return f"{form} {imports}"
         case SeedRows(text=text):
             return hashlib.sha256(text.encode()).hexdigest()
         case None:
@@ -262,22 +289,34 @@ def _body_part(model: Model, canonical: CanonicalQuery | None) -> str:
 
 
 def statement_parts(model: Model) -> list[str]:
-    """The statements in front of a query or function and behind it; they may do anything."""
+    """The statements in front of a query or function and behind it; they may do anything.
+
+    The case of names counts where they define something, since whoever reads that may see it.
+    """
     if not isinstance(model.body, Query | PythonFunction):
         return []
     dialect = model.body.dialect
     return [
-        f"{place} {canonical_form(normalize_identifiers(each.copy(), dialect=dialect))}"
+        f"{place} {canonical_form(_named_alike(each, dialect))}"
         for place, statements in (("before", model.body.before), ("after", model.body.after))
         for each in statements
     ]
+
+
+def _named_alike(statement: exp.Expr, dialect: str) -> exp.Expr:
+    """A copy of a statement in which the case of names that are no data does not count."""
+    named = statement.copy()
+    keep_data_names(named)
+    if definition_of(named) is not None or takes_all_names(named):
+        return named
+    return normalize_identifiers(named, dialect=dialect)
 
 
 def _variables_part(variables: Mapping[str, object]) -> str:
     return json.dumps(variables, sort_keys=True) if variables else ""
 
 
-def _python_form(source: str) -> str:
+def python_form(source: str) -> str:
     """A Python module without formatting, comments and docstrings."""
     tree = ast.parse(source)
     for node in ast.walk(tree):
@@ -340,7 +379,7 @@ def _signal_code(model: Model) -> list[str]:
     They decide when rows are made, and not which.
     """
     files = sorted(model.source.attachments.items())
-    return [_python_form(text) for path, text in files if path.startswith(SIGNALS_FOLDER)]
+    return [python_form(text) for path, text in files if path.startswith(SIGNALS_FOLDER)]
 
 
 def _audit_queries(model: Model) -> list[str]:

@@ -25,6 +25,10 @@ SIGNALS_FOLDER: Final = "signals/"
 """Where the files of signals lie in a project, and among the attachments of a model."""
 
 
+SESSION: Final = "session"
+"""Under which name settings of Spark's session stand among a source's defaults."""
+
+
 @dataclass(frozen=True, slots=True, kw_only=True)
 class ModelSource:
     """The text that a model was read from: enough to read the same model again anywhere.
@@ -77,7 +81,8 @@ class PythonFunction:
     ``variables`` are the project's variables that the function may read. ``before`` and ``after``
     are the statements that run before it and behind it, in ``dialect``; ``text`` is what runs of
     them, None in other dialects than Spark's. ``deterministic`` where it promises equal rows for
-    equal inputs and the same interval.
+    equal inputs and the same interval. ``imports`` are the modules and distributions that its code
+    imports, each with a digest of its source or its version.
     """
 
     source: str
@@ -88,6 +93,7 @@ class PythonFunction:
     after: tuple[exp.Expr, ...] = ()
     text: AuthorsText | None = None
     deterministic: bool = False
+    imports: Mapping[str, str] = field(default_factory=dict)
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

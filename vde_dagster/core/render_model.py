@@ -22,6 +22,7 @@ from vde_dagster.core.sql.canonical import CanonicalQuery
 from vde_dagster.core.sql.macros import MICROSECOND, TimeRange, resolve_time_macros
 from vde_dagster.core.sql.rendering import inline, model_name_of, render_interval, spark_form
 from vde_dagster.core.sql.sql_text import SqlText
+from vde_dagster.core.sql.statement_tables import defined_tables
 from vde_dagster.core.time_formats import axis_type
 from vde_dagster.core.work import TimeAxisSpec
 
@@ -162,7 +163,20 @@ def reads_of(graph: Graph, name: ModelName) -> Reads:
     if query is None:
         parents = {parent: input_axis(graph[parent]) for parent in node.model.parents}
         return declared_reads(parents, node.model.windows if _has_intervals(node) else {})
-    return reads(query, axes=axes_of(graph, query), kept=input_axis(node))
+    found = reads(query, axes=axes_of(graph, query), kept=input_axis(node))
+    return found.with_whole(_defined_inputs(graph, node))
+
+
+def _defined_inputs(graph: Graph, node: Node) -> Iterator[ModelName]:
+    """The tables below the functions that stand in front of a model's query."""
+    body = node.model.body
+    waiting = sorted(defined_tables(body.before)) if isinstance(body, Query) else []
+    while waiting:
+        name = waiting.pop()
+        if name in graph and isinstance(graph[name].model.kind, View | Embedded):
+            waiting += graph[name].model.parents
+        elif name in graph:
+            yield name
 
 
 def query_over_tables(graph: Graph, name: ModelName) -> exp.Query | None:

@@ -17,6 +17,7 @@ from typing import IO, TYPE_CHECKING
 from urllib.parse import quote
 
 from vde_dagster.core.errors import SetupError
+from vde_dagster.core.session_settings import DEFAULTS, PINNED
 from vde_dagster.lakehouse.class_archive import archive_options
 from vde_dagster.lakehouse.jars import jars_cache, log_settings, spark_home
 from vde_dagster.lakehouse.java import Java, find_java
@@ -29,14 +30,6 @@ _JAVA_OPTIONS = "spark.driver.extraJavaOptions"
 _CLASS_PATH = "spark.driver.extraClassPath"
 _EXTENSIONS = "spark.sql.extensions"
 _ICEBERG_EXTENSIONS = "org.apache.iceberg.spark.extensions.IcebergSparkSessionExtensions"
-_MEANING = {
-    "spark.sql.session.timeZone": "UTC",
-    # Else Spark puts settings and environment variables in place of ${...}, in literals as well.
-    "spark.sql.variable.substitute": "false",
-    # Else a backslash in a literal stands for itself, and ours are written to stand for the next.
-    "spark.sql.parser.escapedStringLiterals": "false",
-}
-
 # The JVM says this because Spark's launcher asks for the module; nobody can act on it.
 _NOISE = b"WARNING: Using incubator modules: jdk.incubator.vector"
 
@@ -135,7 +128,7 @@ def settle(session: SparkSession) -> None:
     Args:
         session: Our own, or somebody else's that evaluates models.
     """
-    for key, value in _MEANING.items():
+    for key, value in PINNED.items():
         session.conf.set(key, value)
 
 
@@ -174,7 +167,7 @@ def _connect(remote: str, conf: Mapping[str, str]) -> SparkSession:
 
     try:
         builder = SparkSession.builder.remote(remote)
-        for key, value in (_MEANING | dict(conf)).items():
+        for key, value in {**DEFAULTS, **conf, **PINNED}.items():
             builder = builder.config(key, value)
         return builder.getOrCreate()
     except ImportError as error:
@@ -218,7 +211,7 @@ def _session_conf(settings: SparkSettings, jars: Sequence[Path]) -> dict[str, st
     else:
         _prepend(theirs, "spark.jars", [str(each) for each in jars], ",")
     _prepend(theirs, _EXTENSIONS, [_ICEBERG_EXTENSIONS], ",")
-    return _MEANING | ours | theirs
+    return {**DEFAULTS, **ours, **theirs, **PINNED}
 
 
 def _prepend(conf: dict[str, str], key: str, values: Sequence[str], separator: str) -> None:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import json
 import re
 from collections.abc import Mapping
 from dataclasses import dataclass, field, replace
@@ -16,6 +17,7 @@ from vde_dagster.core.decisions import Mode
 from vde_dagster.core.dsha import ALGORITHMS, DEFAULT_ALGORITHM
 from vde_dagster.core.errors import Place, Problem, ProjectInvalid
 from vde_dagster.core.intervals import parse_instant
+from vde_dagster.core.model import SESSION
 from vde_dagster.core.names import (
     PRODUCTION,
     InvalidName,
@@ -24,6 +26,7 @@ from vde_dagster.core.names import (
     ViewNaming,
     why_no_suffix,
 )
+from vde_dagster.core.session_settings import changing_results
 from vde_dagster.core.sql.macros import TIME_MACROS
 from vde_dagster.project.environment_settings import read_environments, read_mode
 from vde_dagster.project.problems import told_apart
@@ -48,21 +51,27 @@ _KEYS: Final = (
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Defaults:
-    """What a model has that says nothing itself; ``catalog`` is the project's own."""
+    """What a model has that says nothing itself; ``catalog`` is the project's own.
+
+    ``session`` are the settings of Spark's session that results may follow from, as JSON.
+    """
 
     dialect: str = "spark"
     start: datetime | None = None
     cron: str = "@daily"
     catalog: str = "lake"
+    session: str = ""
 
     def as_texts(self) -> dict[str, str]:
         """The defaults as they are stored beside a model's source."""
         start = self.start.isoformat() if self.start is not None else ""
+        session = {SESSION: self.session} if self.session else {}
         return {
             "dialect": self.dialect,
             "start": start,
             "cron": self.cron,
             "catalog": self.catalog,
+            **session,
         }
 
     @classmethod
@@ -74,6 +83,7 @@ class Defaults:
             start=start,
             cron=texts["cron"],
             catalog=texts.get("catalog", "lake"),
+            session=texts.get(SESSION, ""),
         )
 
 
@@ -193,12 +203,18 @@ def _configuration(root: Entry, folder: Path, reader: Reader) -> Configuration:
         reader.add(root.place, "the project has no name", "Add a line like `name: my_project`.")
     catalog = _catalog(keys.get("catalog"), reader)
     follow, modes = read_environments(keys.get("environments"), reader)
+    spark = _spark(keys.get("spark"), reader)
+    session = changing_results(spark.conf)
     return Configuration(
         folder=folder.resolve(),
         name=name,
-        defaults=replace(_defaults(keys.get("defaults"), reader), catalog=catalog.name),
+        defaults=replace(
+            _defaults(keys.get("defaults"), reader),
+            catalog=catalog.name,
+            session=json.dumps(session) if session else "",
+        ),
         catalog=catalog,
-        spark=_spark(keys.get("spark"), reader),
+        spark=spark,
         state_url=_state_url(keys.get("state"), reader),
         clock_sources=_clock(keys.get("clock"), reader),
         follow_files=follow,

@@ -18,7 +18,7 @@ from vde_dagster.core.model import AuthorsText, Model, ModelSource, Query, SeedR
 from vde_dagster.core.names import InvalidName, ModelName
 from vde_dagster.core.seed_rows import seed_findings
 from vde_dagster.core.sql.sql_errors import SQL_ERRORS, first_line
-from vde_dagster.core.sql.statement_tables import temporary_names
+from vde_dagster.core.sql.statement_tables import defined_tables, temporary_names
 from vde_dagster.core.sql.table_names import (
     name_of_table,
     project_names,
@@ -192,7 +192,8 @@ def _sql_model(
     if body is None:
         return None
     check_query(body, properties, place, problems)
-    parents = {*_parents(body.expression, place, problems), *properties.depends_on}
+    named = _parents(body.expression, place, problems)
+    parents = {*named, *defined_tables(body.before), *properties.depends_on}
     gates = _signal_files(settings, properties, header, problems)
     called = called_audits(
         properties, settings, functions, parents, place=header, problems=problems, beside=beside

@@ -1,7 +1,7 @@
 """Running the Python files of a project: models, macros, signals.
 
-A file is run once, by itself, with nothing of the project on the import path, so that its text is
-all that there is to it.
+A file is run once, by itself, and nothing of the project is put on the import path for it. What a
+model imports all the same is part of what it is (`python_imports`).
 """
 
 from __future__ import annotations

@@ -1,15 +1,16 @@
 """Python models: the decorator, and the header that it puts on a function.
 
-Reading a model runs its module once, with nothing of the project on the import path, so that what
-the fingerprint hashes (the module) is all that the function can call in the project.
+Reading a model runs its module once, and nothing of the project is put on the import path. What the
+fingerprint hashes is the module, and what it imports from wherever Python finds it.
 """
 
 from __future__ import annotations
 
 import ast
 import inspect
+import json
 from collections.abc import Callable, Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from datetime import date
 from typing import Final, TypeVar
 
@@ -18,6 +19,7 @@ from sqlglot.errors import SqlglotError
 from vde_dagster.core.errors import Place
 from vde_dagster.core.late_data import LateDataMode
 from vde_dagster.core.model import AuthorsText, Model, ModelSource, PythonFunction
+from vde_dagster.core.sql.statement_tables import defined_tables
 from vde_dagster.project.audit_calls import called_audits
 from vde_dagster.project.model_checks import check_named_columns
 from vde_dagster.project.modules import NAMED, ModuleFailed, parse_module, run_module
@@ -26,11 +28,13 @@ from vde_dagster.project.properties.model_block import Value
 from vde_dagster.project.properties.model_properties import Properties, build_model, read_properties
 from vde_dagster.project.properties.python_beside import read_beside
 from vde_dagster.project.properties.python_values import written_value
+from vde_dagster.project.python_imports import imported_code
 from vde_dagster.project.python_signatures import why_no_model
 from vde_dagster.project.settings import Settings
 
 F = TypeVar("F", bound=Callable[..., object])
 HEADER: Final = "__vde_model__"
+_IMPORTS: Final = "imports"
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -169,6 +173,7 @@ def read_python_model(settings: Settings, problems: Problems) -> Model | None:
         _check_kind(properties, problems)
     used = _used_variables(source.text, function, settings.variables, place, problems)
     before, after = read_beside(properties, settings, problems)
+    imports = _imports_of(source)
     body = PythonFunction(
         source=source.text,
         function=function,
@@ -180,6 +185,7 @@ def read_python_model(settings: Settings, problems: Problems) -> Model | None:
         if before.texts or after.texts
         else None,
         deterministic=properties.deterministic,
+        imports=imports,
     )
     gates = settings.signal_files(
         properties.signals, properties.places.get("signals", place), problems
@@ -191,8 +197,17 @@ def read_python_model(settings: Settings, problems: Problems) -> Model | None:
         {*used, *before.used_variables, *after.used_variables, *called.used_variables},
         {*gates, *before.used_files, *after.used_files, *called.used_files},
     )
-    parents = tuple(sorted(properties.depends_on))
+    kept = replace(kept, defaults={**kept.defaults, _IMPORTS: json.dumps(imports)})
+    parents = tuple(sorted({*properties.depends_on, *defined_tables(before.expressions)}))
     return build_model(kept, properties, place, body, parents, own_audits=called.own)
+
+
+def _imports_of(source: ModelSource) -> dict[str, str]:
+    """What a model's code imports: as it is now, or as it was when the model was stored."""
+    stored = source.defaults.get(_IMPORTS)
+    if stored is None:
+        return imported_code(parse_module(source.text, source.path))
+    return {str(name): str(told) for name, told in json.loads(stored).items()}
 
 
 def _argument_lines(node: ast.FunctionDef | ast.AsyncFunctionDef | ast.ClassDef) -> dict[str, int]:

@@ -67,6 +67,9 @@ CONDITIONS: list[Pair] = [
     ("a filter before and after grouping", "SELECT a, MIN(c) AS m FROM raw.t WHERE c > 1 GROUP BY a", "SELECT a, MIN(c) AS m FROM raw.t GROUP BY a HAVING MIN(c) > 1"),
     ("a condition in ON and in WHERE of an outer join", LEFT + " AND u.c > 1", LEFT + " WHERE u.c > 1"),
     ("conditions on the left and on the right", LEFT + " AND t.c > 1", LEFT + " AND u.c > 1"),
+    ("a list of another type and alternatives, which are compared otherwise", "SELECT a FROM raw.t WHERE b IN (1, 2)", "SELECT a FROM raw.t WHERE b = 1 OR b = 2"),
+    ("a list of several types and alternatives", "SELECT a FROM raw.t WHERE a IN (1, '2')", "SELECT a FROM raw.t WHERE a = 1 OR a = '2'"),
+    ("a text that is no date, cast so that it fails and so that it does not", "SELECT CAST('2024-02-31' AS DATE) AS k FROM raw.t", "SELECT TRY_CAST('2024-02-31' AS DATE) AS k FROM raw.t"),
     ("a filter of all rows and of one aggregate", "SELECT COUNT(*) AS n, SUM(c) AS s FROM raw.t WHERE a > 1", "SELECT COUNT(*) AS n, SUM(c) FILTER (WHERE a > 1) AS s FROM raw.t"),
 ]  # fmt: skip
 
@@ -105,6 +108,8 @@ TABLES: list[Pair] = [
     ("a recursive query with other steps", "WITH RECURSIVE r AS (SELECT a, 1 AS n FROM raw.t UNION ALL SELECT a, n + 1 FROM r WHERE n < 3) SELECT n FROM r", "WITH RECURSIVE r AS (SELECT a, 1 AS n FROM raw.t UNION ALL SELECT a, n + 2 FROM r WHERE n < 3) SELECT n FROM r"),
     ("samples of other sizes", "SELECT a FROM raw.t TABLESAMPLE (10 PERCENT)", "SELECT a FROM raw.t TABLESAMPLE (20 PERCENT)"),
     ("samples of percents and of rows", "SELECT a FROM raw.t TABLESAMPLE (10 PERCENT)", "SELECT a FROM raw.t TABLESAMPLE (10 ROWS)"),
+    ("a filter of a table inside and of the same one outside", "SELECT q.a, v.b FROM (SELECT t.a FROM raw.t AS t JOIN raw.u AS u ON u.c > 1) AS q JOIN raw.u AS v ON TRUE", "SELECT q.a, v.b FROM (SELECT t.a FROM raw.t AS t JOIN raw.u AS u ON TRUE) AS q JOIN raw.u AS v ON v.c > 1"),
+    ("a filter before and after an outer join", "SELECT t.a, v.c FROM raw.t AS t JOIN raw.u AS u ON u.a = t.a LEFT JOIN raw.u AS v ON v.a = t.a AND t.c > 1", "SELECT t.a, v.c FROM raw.t AS t JOIN raw.u AS u ON u.a = t.a AND t.c > 1 LEFT JOIN raw.u AS v ON v.a = t.a"),
     ("a table now and as it was", "SELECT a FROM raw.t", "SELECT a FROM raw.t VERSION AS OF 3"),
 ]  # fmt: skip
 

@@ -12,13 +12,31 @@ from typing import Final
 
 import pytest
 
-from tests.core.changes import pairs_other, pairs_same
+from tests.core.changes import (
+    pairs_harmless,
+    pairs_names,
+    pairs_other,
+    pairs_precedence,
+    pairs_same,
+)
 from tests.core.changes.case import Project, Source, Text, Written, graph_of, python, seed
 from tests.core.changes.pairs_same import Pair
 from tests.core.conftest import RAW
 from vde_dagster.core.graph import Node
 from vde_dagster.core.names import ModelName
 
+SAME: Final = [
+    *pairs_same.PAIRS,
+    *pairs_names.SAME,
+    *pairs_names.SAME_STATEMENTS,
+    *pairs_precedence.SAME,
+]
+OTHER: Final = [
+    *pairs_other.PAIRS,
+    *pairs_names.OTHER,
+    *pairs_names.OTHER_STATEMENTS,
+    *pairs_precedence.OTHER,
+]
 OWN: Final = ("data", "metadata")
 PARTS: Final = (*OWN, "parent_data", "parent_metadata")
 
@@ -42,16 +60,36 @@ def ids(pairs: list[Pair]) -> list[str]:
     return [sentence for sentence, _, _ in pairs]
 
 
-@pytest.mark.parametrize("sentence,one,other", pairs_same.PAIRS, ids=ids(pairs_same.PAIRS))
+@pytest.mark.parametrize("sentence,one,other", SAME, ids=ids(SAME))
 def test_what_means_the_same_has_the_same_fingerprint(sentence: str, one: str, other: str) -> None:
     assert differing_texts(one, other) == set(), sentence
 
 
-@pytest.mark.parametrize("sentence,one,other", pairs_other.PAIRS, ids=ids(pairs_other.PAIRS))
+@pytest.mark.parametrize("sentence,one,other", OTHER, ids=ids(OTHER))
 def test_what_means_something_else_has_another_data_hash(
     sentence: str, one: str, other: str
 ) -> None:
     assert differing_texts(one, other) == {"data"}, sentence
+
+
+HARMLESS: Final = [(sentence, one, other) for sentence, one, other, _ in pairs_harmless.EDITS]
+NEAR: Final = [(sentence, one, near) for sentence, one, other, near in pairs_harmless.EDITS] + [
+    (sentence, other, near) for sentence, one, other, near in pairs_harmless.EDITS
+]
+
+
+@pytest.mark.parametrize("sentence,one,other", HARMLESS, ids=ids(HARMLESS))
+def test_a_harmless_edit_is_recognised(sentence: str, one: str, other: str) -> None:
+    assert differing_texts(one, other) == set(), sentence
+
+
+@pytest.mark.parametrize("sentence,one,other", NEAR, ids=ids(NEAR))
+def test_what_only_looks_like_a_harmless_edit_is_none(sentence: str, one: str, other: str) -> None:
+    assert differing_texts(one, other) == {"data"}, sentence
+
+
+def test_harmless_edits_are_as_many_as_were_promised() -> None:
+    assert len(HARMLESS) >= 45
 
 
 COMMENTS: list[Pair] = [
@@ -260,7 +298,7 @@ def test_sources_with_the_same_columns_are_not_the_same_data() -> None:
 
 
 def test_there_are_as_many_pairs_as_were_promised() -> None:
-    pairs = [*pairs_same.PAIRS, *pairs_other.PAIRS]
+    pairs = [*SAME, *OTHER]
     assert len(pairs) >= 80
     assert len({sentence for sentence, _, _ in pairs}) == len(pairs)
     assert len({frozenset((one, other)) for _, one, other in pairs}) == len(pairs)

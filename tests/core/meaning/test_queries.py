@@ -157,6 +157,75 @@ def test_what_is_not_understood_follows_from_all_that_it_names(text: str, named:
         ("SELECT a, DATE 'today' AS d FROM raw.t", False, {"d"}),
         ("SELECT a FROM raw.t WHERE b > 'yesterday UTC'", True, set()),
         ("SELECT a, CURRENT_SCHEMA() AS d, 'epoch' AS e FROM raw.t", False, {"d"}),
+        # a text that Spark computes before it reads rows is special like one that is written
+        ("SELECT a, DATE(CONCAT('to', 'day')) AS d FROM raw.t", False, {"d"}),
+        ("SELECT a, CAST('to' || 'day' AS DATE) AS d FROM raw.t", False, {"d"}),
+        ("SELECT a, CAST(LOWER(' NOW ') AS TIMESTAMP) AS d FROM raw.t", False, {"d"}),
+        ("SELECT a, DATE(SUBSTRING('xtoday', 2)) AS d FROM raw.t", False, {"d"}),
+        ("SELECT a FROM raw.t WHERE b > CONCAT('yester', 'day')", True, set()),
+        ("SELECT a, DATE(REPLACE('tomorrow_', '_', '')) AS d FROM raw.t", False, {"d"}),
+        ("SELECT a, DATE(CONCAT('2024-01-', '01')) AS d FROM raw.t", False, set()),
+        ("SELECT a, DATE(CONCAT(b, 'day')) AS d, CONCAT('a', 'b') AS e FROM raw.t", False, set()),
+        ("SELECT a, CONCAT(@start_ds, ' 00:00:00') AS d FROM raw.t", False, set()),
+        # an order by what is the same in all rows is none
+        ("SELECT a, ROW_NUMBER() OVER (ORDER BY 1) AS n FROM raw.t", False, {"n"}),
+        ("SELECT a, ROW_NUMBER() OVER (ORDER BY 'x', 1 + 1) AS n FROM raw.t", False, {"n"}),
+        ("SELECT a, ROW_NUMBER() OVER (ORDER BY 1, b) AS n FROM raw.t", False, set()),
+        (
+            "SELECT a, ROW_NUMBER() OVER (PARTITION BY b, c ORDER BY c, b DESC) AS n FROM raw.t",
+            False,
+            {"n"},
+        ),
+        ("SELECT a, LAG(a) OVER (PARTITION BY b ORDER BY b) AS n FROM raw.t", False, {"n"}),
+        ("SELECT a, LEAD(a) OVER w AS n FROM raw.t WINDOW w AS (ORDER BY NULL)", False, {"n"}),
+        ("SELECT a, NTILE(4) OVER (ORDER BY 1) AS n FROM raw.t", False, {"n"}),
+        ("SELECT a, FIRST(a) OVER (ORDER BY 1) AS n FROM raw.t", False, {"n"}),
+        ("SELECT a, LAST_VALUE(a) OVER (PARTITION BY b ORDER BY b) AS n FROM raw.t", False, {"n"}),
+        ("SELECT a, RANK() OVER (ORDER BY 1) AS n FROM raw.t", False, set()),
+        (
+            (
+                "SELECT a, SUM(c) OVER (PARTITION BY b ROWS BETWEEN 1 PRECEDING AND CURRENT ROW)"
+                " AS n FROM raw.t"
+            ),
+            False,
+            {"n"},
+        ),
+        (
+            (
+                "SELECT a, SUM(c) OVER (PARTITION BY b ROWS BETWEEN UNBOUNDED PRECEDING AND"
+                " UNBOUNDED FOLLOWING) AS n FROM raw.t"
+            ),
+            False,
+            set(),
+        ),
+        (
+            ("SELECT a FROM raw.t QUALIFY ROW_NUMBER() OVER (PARTITION BY b ORDER BY 'x') = 1"),
+            True,
+            set(),
+        ),
+        (
+            "SELECT a, ROW_NUMBER() OVER (ORDER BY k) AS n FROM (SELECT a, 1 AS k FROM raw.t) q",
+            False,
+            {"n"},
+        ),
+        (
+            (
+                "SELECT q.a, ROW_NUMBER() OVER (ORDER BY q.k) AS n FROM (SELECT a, 1 AS k FROM"
+                " raw.t) q CROSS JOIN raw.u"
+            ),
+            False,
+            {"n"},
+        ),
+        ("SELECT a FROM raw.t ORDER BY 'x' LIMIT 1", True, set()),
+        ("SELECT 1 AS one, a FROM raw.t ORDER BY 1 LIMIT 1", True, set()),
+        ("SELECT 1 AS one, a FROM raw.t ORDER BY one LIMIT 1", True, set()),
+        ("SELECT 1 AS one, a FROM raw.t ORDER BY one, a LIMIT 1", False, set()),
+        ("SELECT q.a FROM (SELECT a, 1 AS k FROM raw.t) q ORDER BY q.k LIMIT 1", True, set()),
+        ("SELECT a FROM raw.t ORDER BY ALL LIMIT 1", False, set()),
+        ("SELECT LISTAGG(b, ',') WITHIN GROUP (ORDER BY 1) AS k FROM raw.t", False, {"k"}),
+        ("SELECT LISTAGG(b, ',') WITHIN GROUP (ORDER BY a) AS k FROM raw.t", False, set()),
+        ("SELECT MAX_BY(a, 1) AS k, MAX_BY(a, c) AS l FROM raw.t", False, {"k"}),
+        ("SELECT COLLECT_LIST(a) AS k, ARRAY_SORT(COLLECT_LIST(a)) AS l FROM raw.t", False, {"k"}),
     ],
 )
 def test_what_may_be_another_outcome_next_time_is_volatile(

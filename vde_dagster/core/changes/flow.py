@@ -30,9 +30,10 @@ from vde_dagster.core.kind import (
     View,
 )
 from vde_dagster.core.meaning.parts import EVERY, ROWS, Meaning, Part, Read, digest_of
-from vde_dagster.core.model import Model, SeedRows
+from vde_dagster.core.model import Model, Query, SeedRows
 from vde_dagster.core.names import ModelName
 from vde_dagster.core.sql.sql_errors import SQL_ERRORS
+from vde_dagster.core.sql.statement_tables import defined_tables
 
 Flows = Mapping[ModelName, "Flow"]
 
@@ -98,10 +99,17 @@ def flow_of(node: Node, above: Flows) -> Flow:
 
 def reads_of(node: Node) -> frozenset[Read]:
     """All that a model's rows and columns follow from in its parents."""
-    if node.canonical is not None:
-        return frozenset().union(*(part.reads for part in node.canonical.meaning.parts()))
-    every = (Read(parent, what) for parent in node.model.parents for what in (ROWS, EVERY))
-    return frozenset(every)
+    whole = node.model.parents if node.canonical is None else _defined(node)
+    every = frozenset(Read(parent, what) for parent in whole for what in (ROWS, EVERY))
+    if node.canonical is None:
+        return every
+    return every.union(*(part.reads for part in node.canonical.meaning.parts()))
+
+
+def _defined(node: Node) -> frozenset[ModelName]:
+    """What is read by the functions that stand in front of a model's query."""
+    body = node.model.body
+    return defined_tables(body.before) if isinstance(body, Query) else frozenset()
 
 
 def _source_flow(node: Node) -> Flow:
@@ -164,6 +172,10 @@ def _query_flow(node: Node, meaning: Meaning, above: Flows) -> Flow:
         else:
             columns[name] = digest
     rows = _rows_digest(node, meaning, columns, rest, resolver)
+    defined = [above[name] for name in sorted(_defined(node)) if name in above]
+    if defined:  # what its functions read may decide on rows and on every value
+        inputs = (piece for flow in defined for piece in (flow.rows, flow.every))
+        rows = digest_of("defined", rows, *inputs)
     added = [name for name in types if name not in columns]
     if not rest:  # those that the kind adds, such as valid_from
         columns |= {name: digest_of("kind column", rows, name.encode()) for name in added}

@@ -187,10 +187,12 @@ def _only_storage(before: Node, after: Node) -> bool:
 
 _LOADING = {
     "kind": "its kind or the kind's options changed",
+    "partitions": "the partitions that it replaces changed",
     "unit": "its interval unit changed",
     "late_data": "how it loads late data changed",
     "range": "its first interval changed, which its query reads",
     "windows": "what it declares to read changed",
+    "session": "settings of Spark's session changed that results may follow from",
 }
 
 

@@ -1,22 +1,38 @@
 """What an expression means: equal for expressions that differ in their writing only.
 
-Aliases, parentheses, the case of names, the order of what AND and OR connect, the side on which a
-comparison names its operands, and BETWEEN or its two comparisons do not count (DESIGN.md section
-3). A column of a sub-query is the expression that stands there.
+Aliases, parentheses that cannot matter, the case of names, the order of what AND and OR connect,
+the side on which a comparison names its operands, and BETWEEN or its two comparisons do not count
+(DESIGN.md section 3). A column of a sub-query is the expression that stands there.
 """
 
 from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Iterator, Mapping
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from typing import Final
 
 from sqlglot import exp
 
-from vde_dagster.core.meaning.functions import calls_in, is_aggregate, is_unknown, is_volatile
+from vde_dagster.core.meaning.constants import is_constant
+from vde_dagster.core.meaning.functions import (
+    calls_in,
+    is_aggregate,
+    is_unknown,
+    is_unordered,
+    is_volatile,
+)
 from vde_dagster.core.meaning.parts import Meaning, Part, combined, leaf
+from vde_dagster.core.meaning.same_writing import (
+    counts_rows,
+    is_list_of_one_type,
+    is_true,
+    without_default_frame,
+    written_time,
+)
 from vde_dagster.core.meaning.sources import Scope
 from vde_dagster.core.sql.canonical_form import is_spelling, is_uncased
+from vde_dagster.core.sql.data_names import lent_names
+from vde_dagster.core.sql.precedence import is_comparison, lacks_parentheses
 
 _FLIPPED: Final[dict[type[exp.Expr], str]] = {exp.GT: "LT", exp.GTE: "LTE"}
 
@@ -26,13 +42,27 @@ QueryReader = Callable[[exp.Expr, Scope], Meaning]
 
 @dataclass(slots=True)
 class ExpressionReader:
-    """Reads expressions. ``chance`` counts volatile calls, no two of which are the same."""
+    """Reads expressions. ``chance`` counts volatile calls, no two of which are the same.
+
+    ``fixed`` are the digests of columns of sub-queries that are the same in all rows.
+    """
 
     read_query: QueryReader
     chance: int = 0
+    fixed: set[bytes] = field(default_factory=set)
+
+    def is_fixed(self, node: exp.Expr, part: Part) -> bool:
+        """Whether an expression, of which this is the meaning, is the same in all rows."""
+        return is_constant(node) or part.digest in self.fixed
 
     def part(self, node: exp.Expr, scope: Scope) -> Part:
         """What an expression means in a scope."""
+        found = self._same(node, scope)
+        if found is None:
+            found = self._read(node, scope)
+        return combined("bare", [found]) if lacks_parentheses(node) else found
+
+    def _read(self, node: exp.Expr, scope: Scope) -> Part:
         match node:
             case exp.Paren():
                 return self.part(node.this, scope)
@@ -40,9 +70,9 @@ class ExpressionReader:
                 return self._column(node, scope)
             case exp.Query() | exp.Exists(this=exp.Query()):
                 return self._query(node, scope)
-            case exp.Connector() | exp.Between() | exp.Predicate():
+            case exp.Connector() | exp.Between() | exp.Predicate() if not _is_ambiguous(node):
                 return self._comparison(node, scope)
-            case exp.Binary():
+            case exp.Binary() if not isinstance(node, exp.Predicate):
                 return self._chain(node, scope)
             case _:
                 return self._call(node, scope)
@@ -55,6 +85,36 @@ class ExpressionReader:
         inner = self.read_query(node, scope)
         return combined("query", [inner.rows.part, *inner.values])
 
+    def _same(self, node: exp.Expr, scope: Scope) -> Part | None:
+        """What can be written in several ways, in one form; None of all else."""
+        match node:
+            case exp.Case():
+                return self._branches(node.this, node.args["ifs"], node.args.get("default"), scope)
+            case exp.If() if not isinstance(node.parent, exp.Case):
+                return self._branches(None, [node], node.args.get("false"), scope)
+            case exp.Cast() if written := written_time(node):
+                return leaf("time", written)
+            case exp.Count() if not node.expressions and counts_rows(node.this):
+                return self._call(node, scope, this=leaf("rows"))
+            case _:
+                return None
+
+    def _branches(
+        self,
+        operand: exp.Expr | None,
+        branches: list[exp.Expr],
+        default: exp.Expr | None,
+        scope: Scope,
+    ) -> Part:
+        """CASE, or IF, which is one of one branch. ELSE NULL says what is so anyway."""
+        parts = [self.part(operand, scope)] if operand is not None else []
+        for each in branches:
+            parts += [self.part(each.this, scope), self.part(each.args["true"], scope)]
+        ends = default is not None and not isinstance(default.unnest(), exp.Null)
+        if default is not None and ends:
+            parts.append(self.part(default, scope))
+        return combined("Case", parts, str(operand is not None), str(len(branches)), str(ends))
+
     def _comparison(self, node: exp.Expr, scope: Scope) -> Part:
         """A connector or comparison, whichever side is named first."""
         name = type(node).__name__
@@ -64,14 +124,32 @@ class ExpressionReader:
                 return parts[0] if len(parts) == 1 else combined(name, parts)
             case exp.Between() if _is_two_comparisons(node):
                 return combined("And", _in_order(self._bounds(node, scope)))
-            case exp.GT() | exp.GTE():
-                return combined(_FLIPPED[type(node)], self._sides(node, scope)[::-1])
-            case exp.LT() | exp.LTE():
-                return combined(name, self._sides(node, scope))
-            case exp.EQ() | exp.NEQ() | exp.NullSafeEQ():
-                return combined(name, _in_order(self._sides(node, scope)))
+            case exp.GT() | exp.GTE() | exp.LT() | exp.LTE():
+                flipped = _FLIPPED.get(type(node))
+                sides = self._sides(node, scope)
+                return combined(flipped or name, sides[::-1] if flipped else sides)
+            case exp.EQ() | exp.NullSafeEQ() | exp.NEQ():
+                return self._equality(node, scope)
+            case exp.In() if node.expressions and not any(map(is_volatile, calls_in(node))):
+                return self._list(node, scope)
             case _:
                 return self._call(node, scope)
+
+    def _equality(self, node: exp.Expr, scope: Scope) -> Part:
+        sides = _in_order(self._sides(node, scope))
+        if isinstance(node, exp.NEQ):  # as Spark's parser has it
+            return combined("Not", [combined("EQ", sides)], "this")
+        return combined(type(node).__name__, sides)
+
+    def _list(self, node: exp.In, scope: Scope) -> Part:
+        """IN with a list, in no order: where that is the same, as equalities connected by OR."""
+        value = self.part(node.this, scope)
+        parts = [self.part(each, scope) for each in node.expressions]
+        listed = {part.digest: part for part in parts}
+        if not is_list_of_one_type(node):
+            return combined("In", [value, *_in_order(listed.values())])
+        equal = _in_order(combined("EQ", _in_order([value, each])) for each in listed.values())
+        return equal[0] if len(equal) == 1 else combined("Or", equal)
 
     def _chain(self, node: exp.Binary, scope: Scope) -> Part:
         """A chain of operators, such as ``a || b || c``, without recursion: it may be long."""
@@ -85,6 +163,8 @@ class ExpressionReader:
         part = self.part(first, scope)
         for each in reversed(chain):
             part = self._call(each, scope, this=part)
+            if each is not node and lacks_parentheses(each):
+                part = combined("bare", [part])
         return part
 
     def _sides(self, node: exp.Expr, scope: Scope) -> list[Part]:
@@ -99,9 +179,7 @@ class ExpressionReader:
             return self._connected(inner, scope)
         if isinstance(inner, exp.Between) and _is_two_comparisons(inner):
             return self._bounds(inner, scope)
-        if isinstance(inner, exp.Boolean) and inner.this:
-            return []
-        return [self.part(inner, scope)]
+        return [] if is_true(inner) else [self.part(inner, scope)]
 
     def _connected(self, node: exp.And | exp.Or, scope: Scope) -> list[Part]:
         found: list[Part] = []
@@ -124,9 +202,12 @@ class ExpressionReader:
         name, alias = node.name.lower(), node.table.lower()
         if alias:
             found = scope.column(alias, name)
-            return (
-                found if found is not None else combined("unbound", _everything(scope), alias, name)
-            )
+            if found is None:
+                return combined("unbound", _everything(scope), alias, name)
+            source = scope.sources.get(alias)
+            if source is not None and source.column(name).digest in self.fixed:
+                self.fixed.add(found.digest)
+            return found
         if name in scope.outputs:
             return scope.outputs[name]
         # A source without declared columns may have it, whichever of them it is.
@@ -148,23 +229,32 @@ class ExpressionReader:
         ``this`` is its first operand where that has been read already.
         """
         if isinstance(node, exp.Window):
-            node = whole_window(node, scope.windows)
+            node = without_default_frame(whole_window(node, scope.windows))
         pieces, parts = self._arguments(node, scope, this=this)
         seen = _seen_rows(node, scope)
         if seen is not None:
             parts.append(seen)
         found = combined(type(node).__name__, parts, *pieces)
-        if not is_volatile(node):
+        if not (is_volatile(node) or self._is_loose(node, scope)):
             return found
         self.chance += 1
         numbered = combined("chance", [found], str(self.chance))
         return Part(numbered.digest, numbered.reads, volatile=True)
 
+    def _is_loose(self, node: exp.Expr, scope: Scope) -> bool:
+        """Whether a window orders by columns only that are the same in all rows."""
+        order = node.args.get("order") if isinstance(node, exp.Window) and self.fixed else None
+        if not isinstance(node, exp.Window) or order is None:
+            return False
+        keys = [each.this for each in order.expressions if isinstance(each, exp.Ordered)]
+        fixed = [key.unnest() for key in keys if self.is_fixed(key, self.part(key, scope))]
+        return is_unordered(node, fixed)
+
     def _arguments(
         self, node: exp.Expr, scope: Scope, *, this: Part | None = None
     ) -> tuple[list[str], list[Part]]:
         """What a node is made of: its shape with all plain values, and the parts that fill it."""
-        shape: list[str] = []
+        shape = [f"field {each}" for each in lent_names(node)]
         parts: list[Part] = []
         for key, value in sorted(node.args.items()):
             if value is None or value is False or value == [] or is_spelling(node, key, value):
@@ -244,6 +334,14 @@ def _columns_everywhere(scope: Scope, name: str) -> list[Part]:
         ]
         around = around.outer
     return found
+
+
+def _is_ambiguous(node: exp.Expr) -> bool:
+    """Whether a comparison compares comparisons: which of them binds tighter is not for sure."""
+    sides = (node.args.get(key) for key in ("this", "expression", "low", "high"))
+    return is_comparison(node) and any(
+        isinstance(each, exp.Expr) and is_comparison(each) for each in sides
+    )
 
 
 def _operands(node: exp.And | exp.Or) -> Iterator[exp.Expr]:

@@ -5,12 +5,12 @@ A function that is not known may do all of it.
 
 from __future__ import annotations
 
-import re
-from collections.abc import Iterator
+from collections.abc import Collection, Iterator
 from typing import Final
 
 from sqlglot import exp
 
+from vde_dagster.core.meaning.constants import is_constant, is_special_time, orders_nothing
 from vde_dagster.core.sql.macros import TIME_MACROS
 from vde_dagster.core.sql.spark_functions import AGGREGATES, GENERATORS, SCALARS, VOLATILE
 
@@ -48,11 +48,6 @@ _CHANCE: Final = (
     exp.GroupConcat,
     exp.Mode,
 )
-_SPECIAL_TIME: Final = re.compile(
-    r"\s*(now|today|tomorrow|yesterday)(?![a-z])\s*\S*\s*", re.IGNORECASE
-)
-"""Texts that Spark replaces by the current time where a date or timestamp is made of them (its rule
-SpecialDatetimeValues); a zone may follow. `epoch` is always the same instant."""
 _NEEDS_ORDER: Final = (
     exp.RowNumber,
     exp.Ntile,
@@ -104,35 +99,59 @@ def is_volatile(node: exp.Expr) -> bool:  # noqa: PLR0911 - one line for each fo
 
     A text such as 'today' counts wherever it stands, since Spark may make a time of it.
     """
+    if is_special_time(node):
+        return True
     match node:
-        case exp.Literal() | exp.RawString():
-            return _is_special_time(node)
         case exp.Window():
-            return _is_unordered(node)
+            return is_unordered(node)
         case exp.Anonymous():
             return node.name.lower() in VOLATILE
         case exp.First() | exp.Last() | exp.FirstValue() | exp.LastValue():
             return not _is_windowed(node)
         case exp.ArrayAgg() | exp.ArrayUniqueAgg() | exp.GroupConcat():
-            return not isinstance(node.this, exp.Order) and not _is_order_lost(node)
+            return not _is_list_ordered(node) and not _is_order_lost(node)
+        case exp.ArgMax() | exp.ArgMin():
+            return is_constant(node.expression)
         case exp.Parameter():
             return is_execution_time(node)
         case _:
             return isinstance(node, _CHANCE)
 
 
-def _is_special_time(node: exp.Expr) -> bool:
-    """Whether a literal is a text that Spark may replace by the current time."""
-    text = not isinstance(node, exp.Literal) or node.is_string
-    return text and _SPECIAL_TIME.fullmatch(node.name) is not None
+def is_unordered(window: exp.Window, fixed: Collection[exp.Expr] = ()) -> bool:
+    """Whether a window's function counts on an order that the window does not give.
+
+    Args:
+        window: With what it takes over from a named one.
+        fixed: What is the same in all rows, beside what is seen to be.
+    """
+    if not _counts_on_order(window):
+        return False
+    order = window.args.get("order")
+    keys = order.expressions if order is not None else []
+    return orders_nothing(keys, [*(window.args.get("partition_by") or []), *fixed])
 
 
-def _is_unordered(window: exp.Window) -> bool:
-    """Whether a window's function counts on an order that the window does not give."""
+def _counts_on_order(window: exp.Window) -> bool:
+    """Whether each row has a place in a window, or a frame that ends at a place."""
     function = window.this
     while isinstance(function, exp.Filter | exp.IgnoreNulls | exp.RespectNulls):
         function = function.this
-    return isinstance(function, _NEEDS_ORDER) and window.args.get("order") is None
+    if isinstance(function, _NEEDS_ORDER):
+        return True
+    frame = window.args.get("spec")
+    if not isinstance(frame, exp.WindowSpec) or str(frame.args.get("kind")).upper() != "ROWS":
+        return False
+    ends = (frame.args.get("start"), frame.args.get("end"))
+    return any(str(each).upper() != "UNBOUNDED" for each in ends)
+
+
+def _is_list_ordered(node: exp.Expr) -> bool:
+    """Whether values are collected in an order that the call gives."""
+    inside, around = node.this, node.parent
+    if isinstance(around, exp.WithinGroup) and around.this is node:
+        inside = around.expression
+    return isinstance(inside, exp.Order) and not orders_nothing(inside.expressions)
 
 
 def _is_order_lost(node: exp.Expr) -> bool:

@@ -62,6 +62,10 @@ class Rows:
         """Those rows for which further conditions are true."""
         return replace(self, filters=self.filters.union(conditions))
 
+    def beside(self, other: Part) -> Rows:
+        """Each of these rows with each of others; conditions on these are conditions on pairs."""
+        return replace(self, base=combined("join", [self.base, other]))
+
     def then(self, step: str, parts: Iterable[Part] = (), *, volatile: bool = False) -> Rows:
         """The rows that a step makes of these with the help of other parts, in their order."""
         made = combined(step, [self.part, *parts])
@@ -73,12 +77,14 @@ class Meaning:
     """What a query returns: rows, and named columns in their order.
 
     A column named `EVERY` stands for columns that are not known. ``order`` is how the result is
-    sorted, which changes no row.
+    sorted, which changes no row. ``written`` are the names as a call sees them that takes all
+    columns; none where they are not known.
     """
 
     rows: Rows
     columns: tuple[tuple[str, Part], ...]
     order: Part | None = None
+    written: tuple[str, ...] = ()
 
     @property
     def is_open(self) -> bool:

@@ -8,10 +8,12 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Iterator, Mapping
 from dataclasses import dataclass, field, replace
+from itertools import zip_longest
 from typing import Final
 
 from sqlglot import exp
 
+from vde_dagster.core.meaning.constants import is_constant
 from vde_dagster.core.meaning.expressions import ExpressionReader, whole_window
 from vde_dagster.core.meaning.functions import calls_in, is_aggregate, unfolds
 from vde_dagster.core.meaning.opaque import (
@@ -117,9 +119,12 @@ class _QueryReader:
         rows = rows.filtered(self._conditions(select.args.get("qualify"), scope))
         distinct = select.args.get("distinct")
         if distinct is not None:
-            keys = _in_order([part for _, part in columns])
-            rows = rows.then("distinct", [*keys, self.expressions.part(distinct, scope)])
-        return self._ordered(select, Meaning(rows, columns), scope)
+            keys = _in_order({part.digest: part for _, part in columns}.values())
+            plain = not _given(distinct)  # the same as GROUP BY of all columns
+            on = [] if plain else [self.expressions.part(distinct, scope)]
+            rows = rows.then("group" if plain else "distinct", [*keys, *on])
+        written = tuple(each.alias_or_name for each in select.expressions)
+        return self._ordered(select, Meaning(rows, columns, written=written), scope)
 
     def _from(self, select: exp.Select, scope: Scope) -> Rows:
         """The rows before WHERE: those of one source, or of several that are joined."""
@@ -192,6 +197,7 @@ class _QueryReader:
         return named if named is not None else blurred(node, scope)  # a function
 
     def _joined(self, rows: Rows, joins: Iterable[exp.Expr], scope: Scope) -> Rows:
+        rows = Rows(rows.part)  # its conditions name columns by the places of another SELECT
         for join in joins:
             if isinstance(join, exp.Lateral):
                 rows = rows.then("lateral", [self._lateral(join, scope)])
@@ -203,7 +209,10 @@ class _QueryReader:
                 [] if not understood else self.expressions.conditions(join.args.get("on"), scope)
             )
             rest = [] if understood else named_by(join, scope)
-            rows = rows.then(f"join {words}", [item, *_in_order(conditions), *rest])
+            if understood and words in ("", "CROSS"):
+                rows = rows.beside(item).filtered(conditions)
+            else:
+                rows = rows.then(f"join {words}", [item, *_in_order(conditions), *rest])
         return rows
 
     def _lateral(self, node: exp.Lateral, scope: Scope) -> Part:
@@ -216,7 +225,9 @@ class _QueryReader:
         inner = tuple(
             (name, combined("unfolded", [whole], str(at))) for at, name in enumerate(names)
         )
-        source: Source = QuerySource(Meaning(Rows(whole), inner)) if names else OpaqueSource(whole)
+        written = tuple(each.name for each in node.args["alias"].columns)
+        unfolded = Meaning(Rows(whole), inner, written=written)
+        source: Source = QuerySource(unfolded) if names else OpaqueSource(whole)
         scope.sources[node.alias.lower() or f" {len(scope.sources)}"] = source
         return whole
 
@@ -250,7 +261,10 @@ class _QueryReader:
         found: list[tuple[str, Part]] = []
         for each in select.expressions:
             named = isinstance(each, exp.Alias | exp.Aliases)
-            part = self.expressions.part(each.this if named else each, scope)
+            value = each.this if named else each
+            part = self.expressions.part(value, scope)
+            if is_constant(value):
+                self.expressions.fixed.add(part.digest)
             if isinstance(each, exp.Aliases):
                 names = [name.name.lower() for name in each.expressions]
                 found += [(name, combined("of", [part], str(at))) for at, name in enumerate(names)]
@@ -284,12 +298,28 @@ class _QueryReader:
         if limits or (isinstance(distinct, exp.Distinct) and distinct.args.get("on")):
             parts = [self.expressions.part(each, scope) for each in limits]
             # SORT BY and CLUSTER BY order each partition for itself.
-            chance = query.args.get("order") is None and found.rows.base != ONE_ROW
+            ordered = self._is_ordered(query.args.get("order"), found, scope)
+            chance = not ordered and found.rows.base != ONE_ROW
             rows = found.rows.then("limit", [*order, *parts], volatile=chance)
             return replace(found, rows=rows)
         if order and query is not self.whole:
             return replace(found, rows=found.rows.then("ordered", order))
         return replace(found, order=combined("order", order)) if order else found
+
+    def _is_ordered(self, clause: exp.Expr | None, found: Meaning, scope: Scope) -> bool:
+        """Whether ORDER BY tells rows apart: not by what is the same in all of them."""
+        for each in clause.expressions if clause is not None else []:
+            key = each.this if isinstance(each, exp.Ordered) else each
+            place = int(key.this) if isinstance(key, exp.Literal) and key.is_int else 0
+            if isinstance(key, exp.Var):
+                return True
+            if 0 < place <= len(found.columns):
+                fixed = found.values[place - 1].digest in self.expressions.fixed
+            else:
+                fixed = self.expressions.is_fixed(key, self.expressions.part(key, scope))
+            if not fixed:
+                return True
+        return False
 
     def _order(self, clause: exp.Expr, found: Meaning, scope: Scope) -> Part:
         """A clause that sorts. Numbers in it stand for columns of the result, ALL for all."""
@@ -308,15 +338,21 @@ class _QueryReader:
         chain = [query]
         while isinstance(first := chain[-1].this, exp.SetOperation) and not first.args.get("with_"):
             chain.append(first)
-        found = self.read(chain[-1].this, inside)
-        for each in reversed(chain):
+        branches = [self.read(chain[-1].this, inside)]
+        operations = chain[::-1]
+        for each, following in zip_longest(operations, operations[1:]):
             right = self.read(each.expression, inside)
             plain = _given(each) <= _OPERATION | set(_ORDER)
+            found = branches[0]
             if not plain or found.is_open or len(found.columns) != len(right.columns):
                 return self.opaque(query, outer)
+            branches.append(right)
+            if _is_united(each) and following is not None and _is_union_all(following):
+                continue
+            both = _united(branches) if _is_union_all(each) else _operated(each, found, right)
             scope = Scope(outer=outer, ctes=ctes)
-            found = self._ordered(each, _operated(each, found, right), scope)
-        return found
+            branches = [self._ordered(each, both, scope)]
+        return branches[0]
 
     def _conditions(self, clause: exp.Expr | None, scope: Scope) -> list[Part]:
         return self.expressions.conditions(clause.this if clause is not None else None, scope)
@@ -369,15 +405,41 @@ def _unwrapped(query: exp.Expr) -> exp.Expr:
     return query
 
 
+def _is_union_all(query: exp.Expr) -> bool:
+    return isinstance(query, exp.Union) and not query.args.get("distinct")
+
+
+def _is_united(query: exp.Expr) -> bool:
+    """Whether all rows of both sides are taken as they are."""
+    given = any(query.args.get(key) is not None for key in (*_ORDER, *_LIMITS))
+    return _is_union_all(query) and not given
+
+
+def _united(branches: list[Meaning]) -> Meaning:
+    """All rows of several results, in no order; the first of them names the columns.
+
+    Each column is what it is in each branch, so it does not follow from other columns. Branches
+    with the same rows keep the order in which they are written.
+    """
+    ordered = sorted(branches, key=lambda each: each.rows.part.digest)
+    first = branches[0]
+    columns = tuple(
+        (name, combined("either", [each.values[at] for each in ordered]))
+        for at, (name, _) in enumerate(first.columns)
+    )
+    rows = Rows(combined("union", [each.rows.part for each in ordered]))
+    return Meaning(rows, columns, written=first.written)
+
+
 def _operated(query: exp.SetOperation, left: Meaning, right: Meaning) -> Meaning:
-    """What a set operation makes of two results: all rows of both, or some by all their values."""
+    """What a set operation makes of two results: some rows of both, by all their values."""
     columns = tuple(
         (name, combined("either", [one, other]))
         for (name, one), other in zip(left.columns, right.values, strict=True)
     )
     step = f"{type(query).__name__} {bool(query.args.get('distinct'))}"
-    compared: list[Part] = [] if step == "Union False" else [part for _, part in columns]
-    return Meaning(left.rows.then(step, [right.rows.part, *compared]), columns)
+    rows = left.rows.then(step, [right.rows.part, *(part for _, part in columns)])
+    return Meaning(rows, columns, written=left.written)
 
 
 def _is_parenthesized(items: list[exp.Expr]) -> bool:

@@ -63,7 +63,7 @@ class QuerySource:
     @property
     def every(self) -> Part:
         """All columns at once."""
-        names = [name for name, _ in self.meaning.columns]
+        names = self.meaning.written or [name for name, _ in self.meaning.columns]
         return combined("columns", self.meaning.values, *names)
 
     def column(self, name: str) -> Part:

@@ -75,6 +75,10 @@ class Reads:
             for name, (axis, demand) in self.demands.items()
         }
 
+    def with_whole(self, names: Iterable[ModelName]) -> Reads:
+        """The same, and the whole of other parents."""
+        return Reads({**self.demands, **dict.fromkeys(names, (None, ANYTHING))})
+
 
 def reads(
     query: exp.Query,

@@ -23,7 +23,9 @@ from vde_dagster.core.dsha import Column
 from vde_dagster.core.errors import Finding, Refused
 from vde_dagster.core.meaning.parts import Meaning
 from vde_dagster.core.meaning.queries import meaning_of
+from vde_dagster.core.meaning.same_writing import note_lists
 from vde_dagster.core.names import ModelName
+from vde_dagster.core.sql.data_names import keep_data_names, restore_data_names
 from vde_dagster.core.sql.dialects import is_spark
 from vde_dagster.core.sql.macros import EPOCH_DAY, resolve_time_macros
 from vde_dagster.core.sql.open_columns import bind_to_open_tables, name_tables
@@ -99,7 +101,7 @@ def canonicalize(
     if undeclared and not all(schemas.values()):
         return _open(query, dialect=dialect, schema=schema, schemas=schemas)
     documented = _described(query)
-    plain = _without_comments(query)
+    plain = _prepared(query)
     own = is_spark(dialect)
     if own:
         plain = with_known_forms(plain, _names_in(schemas))
@@ -115,6 +117,8 @@ def canonicalize(
                 spark_text(timed)  # what has no form there is refused now, not when it is to run
         typed = annotate_types(timed, schema=schema, dialect=dialect)
         columns = tuple(_columns(typed, documented))
+        note_lists(qualified, schema=schema, dialect=dialect)
+        restore_data_names(qualified, schema=schema, dialect=dialect)
     except QueryInvalid:
         raise
     except Refused as error:
@@ -136,7 +140,7 @@ def _open(
 
     What depends on types that are not known is no error here.
     """
-    plain, documented = _without_comments(query), _described(query)
+    plain, documented = _prepared(query), _described(query)
     if is_spark(dialect):
         plain = with_known_forms(plain, _names_in(schemas))
     try:
@@ -145,7 +149,10 @@ def _open(
         with_spark_meaning(bound, dialect=dialect, schema=schema)
         timed = resolve_time_macros(bound, EPOCH_DAY)
         typed = annotate_types(timed, schema=schema, dialect=dialect)
-        return understood(bound, _known_columns(typed, documented))
+        columns = _known_columns(typed, documented)
+        note_lists(bound, schema=schema, dialect=dialect)
+        restore_data_names(bound, schema=schema, dialect=dialect)
+        return understood(bound, columns)
     except QueryInvalid:
         raise
     except (Refused, *SQL_ERRORS):
@@ -155,6 +162,7 @@ def _open(
     except SQL_ERRORS as error:
         raise QueryInvalid(_misunderstood(error, query)) from error
     columns = _known_columns(loose, documented)
+    restore_data_names(loose, schema=schema, dialect=dialect)
     return understood(loose, columns, is_bound=False)
 
 
@@ -246,10 +254,12 @@ _ADVICE: Final = {
 """What to do, by how a message of sqlglot's optimizer begins."""
 
 
-def _without_comments(query: exp.Query) -> exp.Query:
+def _prepared(query: exp.Query) -> exp.Query:
+    """A copy without comments, in which names that are data keep their case."""
     copy = query.copy()
     for node in copy.walk():
         node.comments = None
+    keep_data_names(copy)
     return copy
 
 

@@ -4,12 +4,16 @@ from __future__ import annotations
 
 from sqlglot import exp
 
+from vde_dagster.core.sql.data_names import lent_names
+from vde_dagster.core.sql.precedence import lacks_parentheses
+
 
 def canonical_form(expression: exp.Expr) -> str:
     """A text that is equal for syntax trees of one meaning. It is for hashing, not for reading.
 
-    Parentheses, quotes around identifiers (their names are normalized before), and the case of
-    keywords, macros and functions without a class of their own do not count.
+    Parentheses that every dialect has in mind anyway, quotes around identifiers (their names are
+    normalized before), and the case of keywords, macros and functions without a class of their own
+    do not count.
     """
     parts: list[str] = []
     _serialize(expression, parts)
@@ -23,6 +27,8 @@ def _serialize(value: object, parts: list[str]) -> None:
             _serialize(value.this, parts)
         case exp.Expr():
             parts.append(f"({type(value).__name__}")
+            parts.append(" bare" if lacks_parentheses(value) else "")
+            parts.extend(f" field={len(each)}:{each}" for each in lent_names(value))
             for key, argument in sorted(value.args.items()):
                 if argument is None or argument is False or argument == []:
                     continue

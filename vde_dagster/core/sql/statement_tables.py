@@ -6,6 +6,10 @@ from collections.abc import Iterable, Iterator
 
 from sqlglot import exp
 
+from vde_dagster.core.names import ModelName
+from vde_dagster.core.sql.rendering import model_name_of
+from vde_dagster.core.sql.table_names import definition_of, meaning_of_name
+
 
 def written_tables(statement: exp.Expr) -> Iterator[exp.Table]:
     """The tables and views that a statement changes, makes or drops; no temporary views.
@@ -35,6 +39,21 @@ def temporary_names(statements: Iterable[exp.Expr]) -> frozenset[str]:
         if isinstance(statement, exp.Create) and _is_temporary(statement)
         for table in _table(statement.this)
         if not table.db
+    )
+
+
+def defined_tables(statements: Iterable[exp.Expr]) -> frozenset[ModelName]:
+    """The tables behind the functions, temporary views and variables that statements define.
+
+    A query that uses such a function reads them, although it does not name them.
+    """
+    return frozenset(
+        name
+        for statement in statements
+        if (body := definition_of(statement)) is not None
+        for table in body.find_all(exp.Table)
+        if table.db and meaning_of_name(table) is None
+        if (name := model_name_of(table)) is not None
     )
 
 

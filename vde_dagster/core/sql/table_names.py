@@ -51,16 +51,31 @@ def project_names_of_statement(
     """A copy of a statement beside a query, its tables named as `project_names` names them.
 
     In statements about other things than tables a name alone may be a function's or a schema's; it
-    stays. So do the names of ``temporary`` views, which are in lower case and in no schema.
+    stays, but for queries that define something. So do the names of ``temporary`` views, which are
+    in lower case and in no schema.
     """
     named = strip_catalog(statement, catalog)
-    if not _is_about_tables(named):
-        return named
-    for table in list(named.find_all(exp.Table)):
+    body = named if _is_about_tables(named) else definition_of(named)
+    for table in list(body.find_all(exp.Table)) if body is not None else []:
         alone = isinstance(table.this, exp.Identifier) and not table.db
         if alone and table.name.lower() not in temporary and meaning_of_name(table) is None:
             table.set("db", exp.to_identifier(DEFAULT_SCHEMA))
     return named
+
+
+def definition_of(statement: exp.Expr) -> exp.Expr | None:
+    """The part of a statement that defines a function, a temporary view or a variable."""
+    match statement:
+        case exp.Declare() | exp.Set():
+            return statement
+        case exp.Create() | exp.Cache():
+            is_function = str(statement.args.get("kind")).upper() == "FUNCTION"
+            temporary = statement.find(exp.TemporaryProperty) is not None
+            body = statement.args.get("expression")
+            defines = isinstance(statement, exp.Cache) or is_function or temporary
+            return body if defines and isinstance(body, exp.Expr) else None
+        case _:
+            return None
 
 
 def _is_about_tables(statement: exp.Expr) -> bool:

@@ -1,0 +1,194 @@
+"""Names whose case is data: fields of structs, keys of maps, what UNPIVOT writes into rows.
+
+The case of a column or table never counts in Spark. But a field of a struct becomes a key of JSON
+or an element of XML as it is written, also where a column lends its name: in ``struct(userId)``, or
+in ``struct(*)`` over a sub-query. Such names stay as they are written while all others become lower
+case.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Mapping, Sequence
+from itertools import zip_longest
+from typing import Final
+
+from sqlglot import exp
+from sqlglot.optimizer.annotate_types import annotate_types
+from sqlglot.optimizer.scope import Scope, traverse_scope
+from sqlglot.schema import MappingSchema
+
+_WRITTEN: Final = "written"
+_FIELDS: Final = "fields"
+_COLUMNS: Final = "columns"
+_LENDING: Final = (exp.Struct, exp.Tuple, exp.ArraysZip)
+"""What makes structs whose fields are called like the columns in it."""
+_COMPARING: Final = (
+    exp.Cube,
+    exp.Group,
+    exp.GroupingSets,
+    exp.Ordered,
+    exp.Pivot,
+    exp.Predicate,
+    exp.Rollup,
+    exp.Tuple,
+    exp.Values,
+)
+"""Where a tuple is no struct that anybody sees."""
+
+
+def keep_data_names(query: exp.Expr) -> None:
+    """Note how names are written, and keep those of fields from being normalized.
+
+    The query is changed; it is to be a copy, whose nodes stand at one place each.
+    """
+    for node in query.walk():
+        match node:
+            case exp.Identifier():
+                node.meta[_WRITTEN] = node.this
+            case exp.ColumnDef(this=exp.Identifier() as name) if isinstance(
+                node.parent, exp.DataType
+            ):
+                name.meta["case_sensitive"] = True
+            case exp.PropertyEQ(this=exp.Identifier() as name) if isinstance(
+                node.parent, exp.Struct
+            ):
+                name.meta["case_sensitive"] = True
+            case exp.Subquery() | exp.CTE() if names := _listed(node):
+                _first_select(node.this).meta[_COLUMNS] = names
+            case exp.Struct() | exp.Tuple() | exp.ArraysZip() if _lends(node):
+                node.meta[_FIELDS] = [_last_name(each) for each in node.expressions]
+            case _:
+                pass
+
+
+def lent_names(node: exp.Expr) -> Sequence[str]:
+    """What the fields of a struct are called after the columns that stand in it."""
+    if not isinstance(node, _LENDING):
+        return ()
+    found: Sequence[str] = node.meta_get(_FIELDS) or ()
+    return found
+
+
+def restore_data_names(query: exp.Expr, *, schema: MappingSchema, dialect: str) -> None:
+    """Write names of a qualified query as they were written, where their case may be data.
+
+    These are keys of what is no struct for certain, as the tables of ``schema`` have it, what PIVOT
+    and UNPIVOT name, and, where a call takes ``*``, what sub-queries call their columns.
+    """
+    dots = list(query.find_all(exp.Dot))
+    if dots:
+        typed = annotate_types(query.copy(), schema=schema, dialect=dialect)
+        for node, known in zip(dots, typed.find_all(exp.Dot), strict=True):
+            if isinstance(node.expression, exp.Identifier) and not _is_struct(known.this):
+                _restore(node.expression)
+    for pivot in query.find_all(exp.Pivot):
+        for each in _in_pivot(pivot):
+            _restore(each)
+    if takes_all_names(query):
+        _restore_columns(query)
+
+
+def takes_all_names(query: exp.Expr) -> bool:
+    """Whether a call takes all columns of something, so that it may see what they are called."""
+    return any(map(_is_star_in_call, query.find_all(exp.Star)))
+
+
+def _listed(node: exp.Expr) -> list[str]:
+    """What an alias calls the columns of a sub-query."""
+    alias = node.args.get("alias")
+    return [each.name for each in alias.columns] if isinstance(alias, exp.TableAlias) else []
+
+
+def _first_select(query: exp.Expr) -> exp.Expr:
+    """The SELECT that names the columns of a query."""
+    while isinstance(query, exp.SetOperation | exp.Subquery):
+        query = query.this
+    return query
+
+
+def _lends(node: exp.Expr) -> bool:
+    if isinstance(node, exp.Tuple) and isinstance(node.parent, _COMPARING):
+        return False
+    return any(_last_name(each) for each in node.expressions)
+
+
+def _last_name(node: exp.Expr) -> str:
+    """What a struct calls the field that is made of a column or field; empty for all others."""
+    inner = node.unnest()
+    match inner:
+        case exp.Column(this=exp.Identifier() as name):
+            return str(name.this)
+        case exp.Dot(expression=exp.Identifier() as name):
+            return str(name.this)
+        case exp.Identifier() | exp.Alias():
+            return inner.alias_or_name
+        case exp.PropertyEQ(expression=exp.Paren() as value):  # the parser does not look into it
+            return _last_name(value)
+        case _:
+            return ""
+
+
+def _is_struct(node: exp.Expr) -> bool:
+    return node.is_type(exp.DataType.Type.STRUCT, exp.DataType.Type.OBJECT)
+
+
+def _in_pivot(pivot: exp.Pivot) -> Iterator[exp.Identifier]:
+    """The names that become columns, or values of a column."""
+    for field in pivot.args.get("fields") or []:
+        for each in field.expressions if isinstance(field, exp.In) else []:
+            yield from each.find_all(exp.Identifier)
+    for each in pivot.expressions:
+        if isinstance(alias := each.args.get("alias"), exp.Identifier):
+            yield alias
+
+
+def _is_star_in_call(star: exp.Star) -> bool:
+    node = star.parent if isinstance(star.parent, exp.Column) else star
+    return not isinstance(node.parent, exp.Select | exp.Count)
+
+
+def _restore(name: exp.Identifier) -> None:
+    written = name.meta_get(_WRITTEN)
+    if written is not None:
+        name.set("this", written)
+
+
+def _restore_columns(query: exp.Expr) -> None:
+    """Give the columns of all sub-queries the names that they have in Spark."""
+    names: dict[int, Mapping[str, str]] = {}
+    for scope in traverse_scope(query):  # those inside come before those around them
+        if isinstance(scope.expression, exp.Select):
+            names[id(scope.expression)] = _restored(scope.expression, scope, names)
+    for alias in query.find_all(exp.TableAlias):
+        for column in alias.columns:
+            _restore(column)
+
+
+def _restored(
+    select: exp.Select, scope: Scope, names: Mapping[int, Mapping[str, str]]
+) -> Mapping[str, str]:
+    """What a SELECT calls its columns, by their names in lower case."""
+    found: dict[str, str] = {}
+    listed = select.meta_get(_COLUMNS) or ()
+    for each, name in zip_longest(select.selects, listed):
+        alias = each.args.get("alias") if each is not None else None
+        if not isinstance(alias, exp.Identifier):
+            continue
+        written = name or alias.meta_get(_WRITTEN)
+        column = each.this
+        if written is None and isinstance(column, exp.Column):
+            written = column.this.meta_get(_WRITTEN) or _inherited(column, scope, names)
+        if written is not None and written.lower() == alias.name.lower():
+            alias.set("this", written)
+        found[alias.name.lower()] = alias.name
+    return found
+
+
+def _inherited(
+    column: exp.Column, scope: Scope, names: Mapping[int, Mapping[str, str]]
+) -> str | None:
+    """The name of a column that ``*`` stood for: that which it has in the sub-query below."""
+    source = scope.sources.get(column.table)
+    if not isinstance(source, Scope):
+        return None
+    return names.get(id(_first_select(source.expression)), {}).get(column.name.lower())
