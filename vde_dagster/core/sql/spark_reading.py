@@ -40,8 +40,52 @@ _AS_ELSEWHERE: Final = frozenset({exp.Mul, exp.Div, exp.IntDiv, exp.Mod, exp.Add
 """Operators that sqlglot binds among themselves as Spark does."""
 _UNSIGNED_SHIFT: Final = TokenType.LR_ARROW
 """What ``>>>`` is for the parser, which does not know it: an operator that Spark does not have."""
+_POSITIVE: Final = TokenType.DPIPE_SLASH
+"""What a plus before an operand is for the parser, which leaves it out: the root of a number."""
+_BEFORE_OPERANDS: Final = frozenset(
+    {
+        TokenType.AMP,
+        TokenType.AND,
+        TokenType.ARROW,
+        TokenType.BETWEEN,
+        TokenType.CARET,
+        TokenType.CASE,
+        TokenType.COMMA,
+        TokenType.DASH,
+        TokenType.DISTINCT,
+        TokenType.DIV,
+        TokenType.DPIPE,
+        TokenType.ELSE,
+        TokenType.EQ,
+        TokenType.GT,
+        TokenType.GTE,
+        TokenType.HAVING,
+        TokenType.LIKE,
+        TokenType.LT,
+        TokenType.LTE,
+        TokenType.L_BRACKET,
+        TokenType.L_PAREN,
+        TokenType.MOD,
+        TokenType.NEQ,
+        TokenType.NOT,
+        TokenType.NULLSAFE_EQ,
+        TokenType.ON,
+        TokenType.OR,
+        TokenType.PIPE,
+        TokenType.PLUS,
+        TokenType.SELECT,
+        TokenType.SLASH,
+        TokenType.STAR,
+        TokenType.THEN,
+        TokenType.TILDE,
+        TokenType.WHEN,
+        TokenType.WHERE,
+    }
+)
+"""Tokens behind which an operand begins."""
 _READ_OTHERWISE: Final = frozenset(
     {
+        _POSITIVE,
         _UNSIGNED_SHIFT,
         TokenType.AMP,
         TokenType.CARET,
@@ -58,7 +102,8 @@ _READ_OTHERWISE: Final = frozenset(
 def spark_tokens(tokens: Sequence[Token]) -> list[Token]:
     """The tokens of a text as Spark takes them.
 
-    ``>>>`` is one operator, ``X 'ff'`` one literal, and ``window`` before a parenthesis a function.
+    ``>>>`` is one operator, ``X 'ff'`` one literal, ``window`` before a parenthesis a function, and
+    a plus before an operand an operator: of a text it makes a number.
     """
     found: list[Token] = []
     at = 0
@@ -66,6 +111,9 @@ def spark_tokens(tokens: Sequence[Token]) -> list[Token]:
         if _is_unsigned_shift(tokens, at):
             found.append(_joined(tokens[at], tokens[at + 2], _UNSIGNED_SHIFT, ">>>"))
             at += 3
+        elif _is_sign(tokens, at):
+            found.append(_joined(tokens[at], tokens[at], _POSITIVE, "+"))
+            at += 1
         elif _is_window_call(tokens, at):
             found.append(_joined(tokens[at], tokens[at], TokenType.VAR, tokens[at].text))
             at += 1
@@ -83,6 +131,11 @@ def _is_unsigned_shift(tokens: Sequence[Token], at: int) -> bool:
     three = tokens[at : at + 3]
     shifts = len(three) == 3 and all(each.token_type is TokenType.GT for each in three)
     return shifts and three[0].end + 2 == three[2].start
+
+
+def _is_sign(tokens: Sequence[Token], at: int) -> bool:
+    before = tokens[at - 1].token_type if at else TokenType.L_PAREN
+    return tokens[at].token_type is TokenType.PLUS and before in _BEFORE_OPERANDS
 
 
 def _is_window_call(tokens: Sequence[Token], at: int) -> bool:
@@ -148,6 +201,9 @@ def with_spark_precedence(tree: ExprT, tokens: Sequence[Token]) -> ExprT:
     for node in list(holder.find_all(exp.Distance)):
         sides = [node.this, node.expression]
         node.replace(exp.Anonymous(this="shiftrightunsigned", expressions=sides))
+    for node in list(holder.find_all(exp.Cbrt)):
+        if node.meta.get("start") is None:  # no call of the function
+            node.replace(exp.Anonymous(this="positive", expressions=[node.this]))
     (bound,) = holder.expressions
     return bound.pop()  # type: ignore[no-any-return]
 
