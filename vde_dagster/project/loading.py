@@ -61,7 +61,7 @@ def load_for_comparison(folder: Path) -> ProjectFiles:
     """Read a project's folder as `load_project` does, to compare it with another.
 
     Sources need not be declared: they stand in the graph without columns. What the files warn of is
-    not logged.
+    not logged, and what they ask for and would not get is no problem.
 
     Raises:
         ProjectInvalid: The folder is no project, or something else is wrong in any of its files.
@@ -85,7 +85,7 @@ def _load(
     declare: bool = False,
     known: KnownModels | None = None,
 ) -> ProjectFiles:
-    """Read all files; ``declare`` puts sources that nothing declares into the graph, too."""
+    """Read all files; ``declare`` is for a comparison, see `load_for_comparison`."""
     unread = Unread()
     python = read_shared_files(configuration, problems)
     if problems:
@@ -100,6 +100,8 @@ def _load(
     if declare:
         defaults = configuration.defaults
         enabled += undeclared_sources(enabled, unread=unread, disabled=disabled, defaults=defaults)
+    else:
+        problems += [each for model in enabled for each in model.unsupported]
     problems += ambiguous_names(enabled, configuration.naming)
     try:
         graph = build_graph(enabled, unread=unread, disabled=disabled, known=known)
