@@ -11,6 +11,8 @@ from typing import Final
 from vde_dagster.core.audits.binding import wrong_for
 from vde_dagster.core.errors import Problem, ProjectInvalid
 from vde_dagster.core.graph import Graph, build_graph
+from vde_dagster.core.graph_checks import place_in
+from vde_dagster.core.sql.whole_seconds import cut_off
 from vde_dagster.project.cache.models import KnownModels, ModelCache, known_models
 from vde_dagster.project.collector import looking_at_new_values_only
 from vde_dagster.project.configuration import Configuration, find_configuration
@@ -108,6 +110,8 @@ def _load(
     except ProjectInvalid as error:
         raise ProjectInvalid(dict.fromkeys([*problems, *error.problems])) from None
     problems += _wrong_audits(graph)
+    if not declare:
+        problems += _cut_off(graph)
     if problems:
         raise ProjectInvalid(dict.fromkeys(problems))
     warnings = tuple(each for model in enabled for each in model.warnings)
@@ -121,4 +125,17 @@ def _wrong_audits(graph: Graph) -> list[Problem]:
         for node in graph
         if node.model.audits
         for call, wrong in wrong_for(graph, node)
+    ]
+
+
+def _cut_off(graph: Graph) -> list[Problem]:
+    """Filters that would leave out rows at the end of each interval."""
+    return [
+        Problem(place=place_in(node.model, found.line), message=found.message, advice=found.advice)
+        for node in graph
+        if node.canonical is not None
+        for found in cut_off(
+            node.canonical.expression,
+            {parent: graph[parent].columns for parent in node.model.parents},
+        )
     ]
