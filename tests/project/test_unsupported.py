@@ -98,3 +98,21 @@ def test_a_disabled_model_may_ask_for_what_is_not_supported(tmp_path: Path) -> N
 )
 def test_what_is_so_anyway_is_accepted(header: str, tmp_path: Path) -> None:
     assert NAME in load_project(project(tmp_path, f"MODEL (name m.x, {header});\n{TIMED}")).graph
+
+
+SESSIONS = f"MODEL (name m.above, kind {RANGE});\n{TIMED}"
+
+
+@pytest.mark.parametrize("source", ["m.above", "'M.Above|ts'", "(m.above (tracked_by ts))"])
+def test_a_session_follows_no_model_of_the_project(source: str, tmp_path: Path) -> None:
+    query = TIMED.replace("raw.t", "m.above")
+    text = (
+        f"MODEL (name m.x, kind {RANGE},\nlate_data (mode stateless,\nsources {source}));\n{query}"
+    )
+    folder = project(tmp_path, text)
+    (folder / "models/m/above.sql").write_text(SESSIONS)
+    (problem,) = problems_of(folder)
+    assert (str(problem.place.path), problem.place.line) == ("models/m/x.sql", 3)
+    assert "m.above is a model of this project" in problem.message
+    assert "leave late_data out" in problem.advice
+    assert NAME in load_for_comparison(folder).graph

@@ -15,11 +15,12 @@ from __future__ import annotations
 
 import json
 from collections.abc import Iterable, Mapping, Sequence
-from dataclasses import dataclass, replace
+from dataclasses import dataclass, field, replace
 from datetime import datetime, timedelta
 from enum import Enum
 from typing import Final
 
+from vde_dagster.core.errors import Place
 from vde_dagster.core.intervals import Interval, IntervalUnit, due, merge, subtract
 from vde_dagster.core.ledger import LedgerChange, LedgerOperation, Standing
 from vde_dagster.core.names import ModelName
@@ -61,6 +62,7 @@ class TrackedSource:
     tracked_by: str = LANDING_COLUMN
     offset: timedelta = timedelta(0)
     idle_after: timedelta | None = None
+    place: Place | None = field(default=None, compare=False, repr=False)
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

@@ -12,6 +12,7 @@ from vde_dagster.core.audits.binding import wrong_for
 from vde_dagster.core.errors import Problem, ProjectInvalid
 from vde_dagster.core.graph import Graph, build_graph
 from vde_dagster.core.graph_checks import place_in
+from vde_dagster.core.kind import External
 from vde_dagster.core.sql.whole_seconds import cut_off
 from vde_dagster.project.cache.models import KnownModels, ModelCache, known_models
 from vde_dagster.project.collector import looking_at_new_values_only
@@ -111,7 +112,7 @@ def _load(
         raise ProjectInvalid(dict.fromkeys([*problems, *error.problems])) from None
     problems += _wrong_audits(graph)
     if not declare:
-        problems += _cut_off(graph)
+        problems += [*_cut_off(graph), *_followed_models(graph)]
     if problems:
         raise ProjectInvalid(dict.fromkeys(problems))
     warnings = tuple(each for model in enabled for each in model.warnings)
@@ -138,4 +139,22 @@ def _cut_off(graph: Graph) -> list[Problem]:
             node.canonical.expression,
             {parent: graph[parent].columns for parent in node.model.parents},
         )
+    ]
+
+
+def _followed_models(graph: Graph) -> list[Problem]:
+    """Late data of models, which sessions cannot follow: what others write has a history."""
+    return [
+        Problem(
+            place=source.place or node.model.place,
+            message=f"late_data follows tables that others write, but {source.name} is a model of "
+            "this project",
+            advice=f"Follow the source of {source.name} in its own late_data, and leave late_data "
+            f"out here; `--restate-model '{source.name}+'` evaluates again what reads other rows "
+            "of it than before.",
+        )
+        for node in graph
+        if node.model.late_data is not None
+        for source in node.model.late_data.tracked
+        if source.name in graph and not isinstance(graph[source.name].model.kind, External)
     ]

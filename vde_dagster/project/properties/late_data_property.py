@@ -148,6 +148,7 @@ def _tracked_source(item: Value, problems: Problems) -> TrackedSource | None:
         tracked_by=_tracking_column(options.get("tracked_by"), column, problems),
         offset=(read_duration(offset, "offset", problems) if offset else None) or timedelta(0),
         idle_after=read_duration(idle, "idle_after", problems) if idle else None,
+        place=item.place,
     )
 
 
