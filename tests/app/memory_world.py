@@ -200,8 +200,8 @@ def hour_of(hours: float) -> datetime:
     return START + timedelta(hours=hours)
 
 
-def graph_of(texts: dict[str, str]) -> Graph:
-    """The project of these MODEL texts over the one source."""
+def graph_of(texts: dict[str, str], *sources: ModelSource) -> Graph:
+    """The project of these MODEL texts over the one source, and others."""
     source = external_source(
         SOURCE, RAW_COLUMNS, place=Place(path=Path("external_models.yaml")), defaults=DEFAULTS
     )
@@ -209,7 +209,7 @@ def graph_of(texts: dict[str, str]) -> Graph:
         ModelSource(path=Path(f"models/{name}.sql"), text=text, defaults=DEFAULTS.as_texts())
         for name, text in texts.items()
     ]
-    return build_graph(read_model(each) for each in (source, *written))
+    return build_graph(read_model(each) for each in (source, *sources, *written))
 
 
 def plan(services: Services, graph: Graph, environment: str = "prod") -> Plan:

@@ -32,7 +32,7 @@ from vde_dagster.core.changes.difference import Change
 from vde_dagster.core.dsha import Column
 from vde_dagster.core.errors import Conflict, OutcomeUnknown, ProjectInvalid, Refused
 from vde_dagster.core.intervals import Interval
-from vde_dagster.core.late_data import Load, Stop
+from vde_dagster.core.late_data import Load
 from vde_dagster.core.names import ModelName, TableName
 
 TOTALS_NAME = ModelName("mart", "totals")
@@ -242,13 +242,17 @@ def test_what_production_no_longer_shows_another_environment_may_fill(world: Mem
     assert world.rows("mart__dev.totals") == [(3, 42)]
 
 
-def test_a_rewritten_source_is_loaded_again_when_a_person_says_so(world: MemoryWorld) -> None:
+def test_a_source_that_lost_the_rows_of_hours_is_loaded_again_when_a_person_says_so(
+    world: MemoryWorld,
+) -> None:
     world.catalog.overwrite(
         TableName("raw", "events"),
         [(1, hour_of(0) + timedelta(minutes=5), 3)],
     )
     services = world.services()
-    assert isinstance(detect(services, bound(services), EVENTS_NAME), Stop)
+    found = detect(services, bound(services), EVENTS_NAME)
+    assert isinstance(found, Load)
+    assert "overwrites rows that may be loaded already" in found.rewrite
     with pytest.raises(Refused, match="--reload"):
         catch_up(services, bound(services), EVENTS_NAME)
     assert isinstance(detect(services, bound(services), EVENTS_NAME, reload=True), Load)

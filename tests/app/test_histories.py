@@ -7,9 +7,12 @@ from datetime import datetime, timedelta
 import pytest
 
 from tests.app.memory_world import MemoryWorld, bound, build, graph_of, hour_of
+from vde_dagster.app.apply import apply_plan
+from vde_dagster.app.planning import plan_environment
 from vde_dagster.core.errors import EvaluationFailed
 from vde_dagster.core.intervals import EPOCH
 from vde_dagster.core.names import ModelName
+from vde_dagster.core.plan_options import PlanOptions
 
 BY_DAY = """
 MODEL (
@@ -100,3 +103,32 @@ def test_what_was_closed_by_a_delete_is_not_valid_twice_once_deletes_close_nothi
     (start, closed), (again, until) = spans
     assert (start, until) == (EPOCH, None)
     assert again == closed
+
+
+BY_TIME = BY_DAY.replace("BY_COLUMN", "BY_TIME").replace("columns [price],", "")
+
+
+@pytest.mark.parametrize("text", [BY_DAY, BY_TIME], ids=["by column", "by time"])
+def test_a_key_that_comes_after_an_empty_first_load_is_not_valid_from_the_epoch(text: str) -> None:
+    """Only the rows of the first load are valid from 1970 (seed 001), also where it had none."""
+    world = MemoryWorld()
+    world.land(until=24)
+    build(world.services(), graph_of({"prices": text}))
+    assert days_of(world) == []
+    world.clock.advance(timedelta(days=1))
+    world.land((24, 2), until=48)
+    build(world.services(), graph_of({"prices": text}))
+    assert days_of(world) == [(2, 1, None)]
+
+
+def test_an_empty_first_batch_is_the_first_load_also_when_all_is_rebuilt() -> None:
+    world = MemoryWorld()
+    world.land((24, 2), (48, 3), until=72)
+    text = BY_DAY.replace("updated_at_name ds,", "updated_at_name ds, disable_restatement false,")
+    graph = graph_of({"prices": text})
+    build(world.services(), graph)
+    expected = [(2, 1, 2), (3, 2, None)]
+    assert days_of(world) == expected
+    services, again = world.services(), PlanOptions(restate=("mart.prices",))
+    apply_plan(services, plan_environment(services, graph, "prod", again), lambda _: None)
+    assert days_of(world) == expected

@@ -380,7 +380,7 @@ def test_without_git_folders_can_be_compared_and_revisions_not(
 
 
 def test_warnings_of_files_are_not_told(project: Path) -> None:
-    text = "MODEL (name mart.checked, kind FULL, allow_partials true);\nSELECT 1 AS x"
+    text = "MODEL (name mart.checked, kind FULL);\nSELECT '@start_ds' AS x"
     write(project, {"models/mart/checked.sql": text})
     assert "warning" in call("plan", "--no-apply", "--project", project).stderr
     assert call("compare", project, project).stderr == ""

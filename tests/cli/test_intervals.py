@@ -297,21 +297,6 @@ def test_what_its_sources_hold_back_says_up_to_when_they_are_complete(tmp_path: 
         ]
 
 
-def test_an_interval_that_has_not_ended_is_neither_held_nor_missing_with_allow_partials(
-    landed: Path,
-) -> None:
-    # The source is complete to six in the morning of the fourth day: this day has not ended.
-    before = models(landed)["mart.daily"]
-    path = landed / "models" / "mart" / "daily.sql"
-    path.write_text(path.read_text().replace("cron '@daily'", "cron '@daily', allow_partials true"))
-    done = call("intervals", "mart.daily", "--project", landed, "--format", "json")
-    (partial,) = json.loads(done.stdout)["models"]
-    assert partial == before
-    assert partial["missing"] == [{"start": at("03T00"), "end": at("04T00"), "intervals": 1}]
-    assert (partial["next_due"], partial["waits"]) == (at("05T00"), None)
-    assert "allow_partials is read, but this version evaluates whole intervals only" in done.stderr
-
-
 @pytest.mark.parametrize(
     "arguments, code, said",
     [

@@ -228,7 +228,7 @@ def test_a_full_model_has_all_time_from_its_start_to_the_end_that_was_asked(
 def test_a_month_is_rendered_whole_and_the_epoch_day_stays_a_day(landed: Path) -> None:
     (landed / "models" / "mart" / "monthly.sql").write_text(
         "MODEL (name mart.monthly, kind INCREMENTAL_BY_TIME_RANGE (time_column day), "
-        "cron '@monthly', allow_partials true);\n"
+        "cron '@monthly');\n"
         "SELECT day, amount FROM mart.daily WHERE day BETWEEN @start_date AND @end_date\n"
     )
     whole = rendered(landed, "mart.monthly", "--start", "2024-02-10")

@@ -62,6 +62,7 @@ class Kept:
     history: History
     columns: tuple[str, ...]
     rows: list[Row] = field(default_factory=list)
+    looks: int = 0
 
     def look(self, source: Sequence[Row], at: datetime) -> Kept:
         """Look at a source, and replace the open rows."""
@@ -76,7 +77,7 @@ class Kept:
             self.columns,
             Sides(source="source", open="open", closed="closed"),
             execution_time=at,
-            is_first=not self.rows,
+            is_first=not self.looks,
             fail="error",
         )
         found = database().sql(statement.sql("duckdb")).to_arrow_table()
@@ -84,6 +85,7 @@ class Kept:
         assert tuple(found.column_names) == (*self.columns, *added)
         written = [tuple(each.values()) for each in found.to_pylist()]
         self.rows = [*closed, *written]
+        self.looks += 1
         return self
 
     def register(self, name: str, rows: Sequence[Row], *, validity: bool) -> None:

@@ -38,7 +38,6 @@ def model(
     tz: str = "UTC",
     start: str = "2024-01-01",
     end: str = "",
-    partials: bool = False,
 ) -> Model:
     return Model(
         name=ModelName("m", "x"),
@@ -51,5 +50,4 @@ def model(
         cron_tz=tz,
         start=utc(start),
         end=utc(end) if end else None,
-        allow_partials=partials,
     )

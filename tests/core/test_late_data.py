@@ -17,6 +17,7 @@ from vde_dagster.core.late_data import (
     HighWaterMark,
     Load,
     NothingToLoad,
+    OnSourceRewrite,
     ProcessingUri,
     SourceChange,
     SourceHistory,
@@ -68,8 +69,10 @@ def decide(
     head: HighWaterMark | None = None,
     held: tuple[Interval, ...] = (),
     now: float = 3,
+    policy: OnSourceRewrite = OnSourceRewrite.STOP,
 ) -> Decision:
     return decide_stateless(
+        on_rewrite=policy,
         mark=before,
         history=SourceHistory(status=status, head=head, changes=changes),
         held=held,
@@ -248,6 +251,57 @@ def test_a_rewrite_of_loaded_rows_stops_and_names_its_iceberg_snapshot(
     assert "4711" in found.reason
 
 
+REWRITES = [SourceOperation.OVERWRITE, SourceOperation.DELETE]
+"""By these operations rows may change that are loaded already."""
+
+
+@pytest.mark.parametrize("operation", REWRITES)
+def test_r7_a_rewrite_of_loaded_rows_overwrites_what_is_held_from_the_new_head(
+    operation: SourceOperation,
+) -> None:
+    found = decide(
+        SourceStatus.CHANGED,
+        change(APPEND, uri(1)),
+        change(operation, uri(1), snapshot=4711),
+        before=mark(1),
+        head=mark(3),
+        held=HELD,
+        now=5,
+        policy=OnSourceRewrite.OVERWRITE,
+    )
+    assert isinstance(found, Load)
+    assert "4711" in found.rewrite
+    assert replace(found, rewrite="") == Load(
+        before=mark(1), after=mark(3), fill=(Interval(at(0), at(5)),), held=(), evidence=()
+    )
+
+
+@pytest.mark.parametrize(
+    "status,word", [(SourceStatus.ROLLED_BACK, "rolled back"), (SourceStatus.EXPIRED, "expired")]
+)
+def test_r7_where_the_new_rows_cannot_be_named_what_is_held_is_overwritten(
+    status: SourceStatus, word: str
+) -> None:
+    policy = OnSourceRewrite.OVERWRITE
+    found = decide(status, before=mark(5), head=mark(2), held=HELD, policy=policy)
+    assert isinstance(found, Load)
+    assert (found.before, found.after, found.fill) == (mark(5), mark(2), HELD)
+    assert word in found.rewrite
+
+
+@pytest.mark.parametrize("status", [SourceStatus.MISSING, SourceStatus.RECREATED])
+def test_another_table_is_never_loaded_unasked(status: SourceStatus) -> None:
+    policy = OnSourceRewrite.OVERWRITE
+    found = decide(status, before=mark(1), head=mark(2), held=HELD, policy=policy)
+    assert isinstance(found, Stop)
+
+
+def test_a_source_that_was_rolled_back_to_nothing_stops() -> None:
+    policy = OnSourceRewrite.OVERWRITE
+    found = decide(SourceStatus.ROLLED_BACK, before=mark(1), held=HELD, policy=policy)
+    assert isinstance(found, Stop)
+
+
 # The invariant, on random histories -----------------------------------------------------------
 
 Row = tuple[int, int]
@@ -276,9 +330,19 @@ class World:
         every = [row for operation, rows in self.commits if operation is APPEND for row in rows]
         self.commits.append((SourceOperation.REPLACE, every[-3:]))
 
+    def remove(self, hour: int) -> None:
+        """The rows of an hour are deleted."""
+        gone = [row for row in self.as_of(mark(len(self.commits))) if row[0] == hour]
+        self.commits.append((SourceOperation.DELETE, gone))
+
     def as_of(self, found: HighWaterMark | None) -> list[Row]:
-        last = found.sequence_number if found else 0
-        return [row for op, rows in self.commits[:last] if op is APPEND for row in rows]
+        rows: list[Row] = []
+        for operation, changed in self.commits[: found.sequence_number if found else 0]:
+            if operation is APPEND:
+                rows += changed
+            elif operation is SourceOperation.DELETE:
+                rows = [row for row in rows if row not in changed]
+        return rows
 
     def history(self) -> SourceHistory:
         if not self.commits:
@@ -302,6 +366,7 @@ class World:
             start=at(2),
             now=at(self.now),
             unit=IntervalUnit.HOUR,
+            on_rewrite=OnSourceRewrite.OVERWRITE,
         )
         if not isinstance(decision, Load):
             return
@@ -339,6 +404,7 @@ STEPS = st.one_of(
     st.tuples(st.just("now"), st.integers(0, 12)),
     st.tuples(st.just("complete"), st.none() | st.integers(0, 12)),
     st.tuples(st.just("compact"), st.none()),
+    st.tuples(st.just("remove"), st.integers(0, 12)),
     st.tuples(st.just("session"), st.none()),
     st.tuples(st.just("evaluate"), st.integers(2, 12)),
 )
@@ -360,6 +426,8 @@ def test_r7_the_table_always_equals_the_source_as_of_the_mark_in_the_held_interv
                 world.complete_to = value
             case "compact", _:
                 world.compact()
+            case "remove", int():
+                world.remove(value)
             case "evaluate", int():
                 world.evaluate(value)
             case _:

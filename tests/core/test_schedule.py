@@ -22,7 +22,6 @@ from vde_dagster.core.schedule import (
     due_interval,
     lacking,
     missing,
-    partial_interval,
 )
 
 
@@ -305,34 +304,6 @@ def test_a_blocked_unit_after_the_end_causes_no_look_back() -> None:
     held = spans("2024-01-01 2024-01-10")
     waiting = spans("2024-01-10 9999-01-01")
     assert missing(ended, held, utc("2024-01-11"), waiting) == ()
-
-
-@pytest.mark.parametrize(
-    "unit,cron,end,now,expected",
-    [
-        ("day", "@daily", "", "2024-01-03T05:17:42", "2024-01-03 2024-01-03T05:17"),
-        ("day", "@daily", "", "2024-01-03T00:00:59", ""),
-        ("day", "@daily", "", "2024-01-01T00:01", "2024-01-01 2024-01-01T00:01"),
-        ("day", "@daily", "", "2023-12-31T12:00", ""),
-        ("hour", "@hourly", "", "2024-01-03T05:17", "2024-01-03T05:00 2024-01-03T05:17"),
-        ("month", "@monthly", "", "2024-02-29T12:00", "2024-02-01 2024-02-29T12:00"),
-        ("day", "30 6 * * *", "", "2024-01-03T05:00", "2024-01-02 2024-01-03T05:00"),
-        ("day", "@weekly", "", "2024-01-10T05:00", "2024-01-07 2024-01-10T05:00"),
-        ("day", "@daily", "2024-01-03", "2024-01-02T05:00", "2024-01-02 2024-01-02T05:00"),
-        ("day", "@daily", "2024-01-03", "2024-01-03T05:00", ""),
-        ("day", "@daily", "2024-01-03", "2024-06-01", ""),
-    ],
-)
-def test_partials_are_offered_up_to_the_minute_and_are_never_due(
-    unit: str, cron: str, end: str, now: str, expected: str
-) -> None:
-    some = model(unit=unit, cron=cron, end=end, partials=True)
-    found = partial_interval(some, utc(now))
-    assert found == (span(expected) if expected else None)
-    whole = due_interval(some, utc(now))
-    assert whole == due_interval(model(unit=unit, cron=cron, end=end), utc(now))
-    assert found is None or whole is None or whole.end <= found.start
-    assert partial_interval(model(unit=unit, cron=cron, end=end), utc(now)) is None
 
 
 @pytest.mark.parametrize(

@@ -25,6 +25,7 @@ from vde_dagster.core.stages import (
     Restate,
     ShowFilled,
     StoreSnapshots,
+    awaited,
     stages_of,
 )
 
@@ -146,6 +147,17 @@ def test_a_promotion_names_the_views_that_move_and_those_that_go(graph_of: Build
     edited["m.b"] = edited["m.b"].replace("SELECT a,", "SELECT a + 1 AS a,")
     plan = planned(graph_of(edited), {}, shown=graph_of(TEXTS))
     assert stages_of(plan)[-1] == Promote(environment="dev", views=(B,), removed=(F,))
+
+
+def test_work_awaits_what_is_filled_upstream_and_a_promotion_what_it_moves(
+    graph_of: Build,
+) -> None:
+    edited = {**TEXTS, "m.b": TEXTS["m.b"].replace("SELECT a,", "SELECT a + 1 AS a,")}
+    plan = planned(graph_of(edited), missing(a=WEEK, b=WEEK, f=WEEK), shown=graph_of(TEXTS))
+    found = {each: awaited(plan, each) for each in stages_of(plan)[2:]}
+    assert list(found.values()) == [frozenset(), {A}, {B}, {B, F}]
+    shows = ShowFilled(environment="dev", models=(A,))
+    assert awaited(plan, shows) == {A, B, F}
 
 
 def test_metadata_moves_no_view_and_is_promoted(graph_of: Build) -> None:

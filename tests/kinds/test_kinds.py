@@ -258,21 +258,3 @@ def test_which_kinds_count_on_order_and_restate_whole(
 ) -> None:
     rules = kinds.of(model(kind))
     assert (rules.is_sequential, rules.restates_whole) == (sequential, whole)
-
-
-@pytest.mark.parametrize(
-    "kind,parents,expected",
-    [
-        (INCREMENTAL, (), 1),
-        (IncrementalByTimeRange(time_column="ts", batch_concurrency=4), (), 4),
-        (IncrementalByTimeRange(time_column="ts", batch_concurrency=4), ("x",), 1),  # reads itself
-        (IncrementalByUniqueKey(unique_key=("id",), batch_size=1), (), 1),
-        (SCD_BY_TIME, (), 1),
-        (Full(), (), 1),
-    ],
-)
-def test_how_many_batches_may_be_evaluated_at_once(
-    kind: Kind, parents: tuple[str, ...], expected: int
-) -> None:
-    names = tuple(ModelName("m", each) for each in parents)
-    assert kinds.batch_concurrency(replace(model(kind), parents=names)) == expected

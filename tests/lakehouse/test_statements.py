@@ -114,7 +114,7 @@ def test_on_the_first_load_the_own_rows_are_none_with_the_columns_to_come(lake: 
     )
     staging = lake.staging(
         "SELECT later() AS id",
-        write=KeepHistory(interval=DAY, history=BY_ID, execution_time=EPOCH),
+        write=KeepHistory(interval=DAY, history=BY_ID, execution_time=EPOCH, is_first=True),
         before=before,
         own_name="own_rows",
         path="models/alone.sql",

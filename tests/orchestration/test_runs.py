@@ -11,7 +11,7 @@ import pytest
 
 from vde_dagster.app.binding import bind_environment
 from vde_dagster.app.evaluated import Evaluated
-from vde_dagster.core.errors import Conflict, EvaluationFailed
+from vde_dagster.core.errors import Conflict, EvaluationFailed, Refused
 from vde_dagster.core.late_data import NothingToLoad
 from vde_dagster.core.names import ModelName
 from vde_dagster.orchestration.home import dagster_home
@@ -116,9 +116,16 @@ def test_a_failed_run_is_requested_again(
     assert ids(sample) == [*range(24), 100]
 
 
-def test_what_cannot_be_appended_is_told_and_not_run(
+def stop_at_rewrites(sample: Sample) -> None:
+    path = sample.folder / "models/staging/events.sql"
+    asked = "sources (raw.events), on_source_rewrite stop)"
+    path.write_text(path.read_text().replace("sources (raw.events))", asked))
+
+
+def test_what_a_person_has_to_decide_is_told_and_not_run(
     sample: Sample, instance: dg.DagsterInstance
 ) -> None:
+    stop_at_rewrites(sample)
     sample.apply()
     definitions = sample.definitions()
     sample.project().iceberg_catalog().load_table("raw.events").delete("id = 5")
@@ -126,6 +133,39 @@ def test_what_cannot_be_appended_is_told_and_not_run(
     assert isinstance(answer, str)
     assert "staging.events cannot be loaded" in answer
     assert "`vde catch-up MODEL --reload`" in answer
+
+
+def test_r7_a_delete_in_the_source_is_followed_by_overwriting_what_is_loaded(
+    sample: Sample, instance: dg.DagsterInstance
+) -> None:
+    sample.land((100, 5.2, 1), until=24)
+    sample.apply()
+    definitions = sample.definitions()
+    sample.project().iceberg_catalog().load_table("raw.events").delete("id = 5")
+    launch(definitions, instance, the_request(tick(definitions, instance)))
+    assert ids(sample) == [*range(5), *range(6, 24), 100]
+    # Hour 6 would lose its only row.
+    sample.project().iceberg_catalog().load_table("raw.events").delete("id = 6")
+    launch(definitions, instance, the_request(tick(definitions, instance)), fails=True)
+    assert ids(sample) == [*range(5), *range(6, 24), 100]
+
+
+def test_a_plan_fills_and_shows_what_does_not_wait_for_a_stopped_model(
+    sample: Sample, own_home: None
+) -> None:
+    stop_at_rewrites(sample)
+    sample.apply()
+    sample.project().iceberg_catalog().load_table("raw.events").delete("id = 5")
+    sample.land((24, 24.5, 34), until=48)
+    sample.write("models/mart/landed.sql", LANDED)
+    project = sample.project()
+    with pytest.raises(Refused, match=r"staging\.events was not loaded: Iceberg snapshot"):
+        run_plan(project, sample.plan(project=project), lambda _: None)
+    assert sample.rows("mart.landed") == [(24,)]
+    assert ids(sample) == [*range(24)]
+
+
+LANDED = "MODEL (name mart.landed, kind FULL);\nSELECT COUNT(*) AS events FROM raw.events"
 
 
 def test_only_the_owner_has_a_sensor(sample: Sample) -> None:

@@ -112,6 +112,7 @@ WRITTEN_OTHERWISE = {"time_format", "written_format"}
 """Options of the code that stand in another option's text."""
 ACCEPTED = {"VIEW": {"materialized"}, "INCREMENTAL_BY_UNIQUE_KEY": {"incremental_predicates"}}
 ACCEPTED["INCREMENTAL_BY_UNIQUE_KEY"] |= {"batch_concurrency"}
+ACCEPTED["INCREMENTAL_BY_TIME_RANGE"] = {"batch_concurrency"}
 """Options that leave no trace in the kind."""
 
 

@@ -82,12 +82,11 @@ def test_a_policy_means_the_same_in_sql_and_in_python(
     assert header_of(in_sql).late_data == header_of(in_python).late_data
 
 
-@pytest.mark.parametrize("kind", [RANGE, "kind INCREMENTAL_UNMANAGED"])
-def test_stateless_mode_is_for_kinds_that_can_append(kind: str) -> None:
-    found = sql_model(f"{kind}, late_data (mode stateless, sources raw.orders)")
+def test_stateless_mode_is_a_policy_of_sessions() -> None:
+    found = sql_model(f"{RANGE}, late_data (mode stateless, sources raw.orders)")
     assert found.late_data == LateDataPolicy(mode=LateDataMode.STATELESS, tracked=(PLAIN,))
     assert found.stateless == found.late_data
-    assert found.warnings == ()
+    assert (found.warnings, found.unsupported) == ((), ())
 
 
 def test_stateful_mode_is_no_stateless_policy() -> None:
@@ -96,9 +95,9 @@ def test_stateful_mode_is_no_stateless_policy() -> None:
 
 # Bad input. Each part of the property stands on a line of its own: `late_data (` on line 3.
 WRONG: list[tuple[str, int, str, str]] = [
-    ("()", 3, "late_data needs mode and sources", "late_data (mode stateful, sources (raw.orders))"),
+    ("()", 3, "late_data needs mode and sources", "late_data (mode stateless, sources (raw.orders))"),
     ("(\nmode stateful)", 3, "late_data needs sources", "sources (raw.orders)"),
-    ("(\nsources raw.orders)", 3, "late_data needs mode", "mode stateful"),
+    ("(\nsources raw.orders)", 3, "late_data needs mode", "mode stateless"),
     ("(mode stateful,\nsource raw.orders)", 4, "late_data has no option 'source'", "Did you mean sources?"),
     ("(mode stateful, sources raw.orders,\ncatchup_treshold '7 days')", 4, "late_data has no option 'catchup_treshold'", "Did you mean catchup_threshold?"),
     ("(mode stateful, sources raw.orders,\nload_type)", 4, "the option load_type has no value", "Write `load_type ...`."),
@@ -165,7 +164,7 @@ PYTHON_WRONG: list[tuple[object, str, str]] = [
     ({"mode": "stateful", "sources": "raw.orders", "catchup_threshold": timedelta(days=7)}, "the argument 'late_data' cannot be used", "texts, numbers"),
     ({"mode": "stateful", "sources": "raw.orders", "catchup_threshold": 7}, "'7' is no length of time", "'7 days'"),
     ({"mode": "stateful", "sources": {5: {}}}, "the argument 'late_data' cannot be used", "mappings"),
-    ({"mode": "stateless", "sources": "raw.orders"}, "what a Python function does with them is not known", "`mode stateful`"),
+    ({"mode": "stateless", "sources": "raw.orders"}, "what a Python function does with them is not known", "the model in SQL"),
 ]  # fmt: skip
 
 
@@ -209,7 +208,7 @@ def test_an_unmanaged_model_has_no_stateful_policy() -> None:
         "MODEL (name m.x, kind INCREMENTAL_UNMANAGED,\n"
         "late_data (mode stateful, sources raw.orders));\nSELECT id FROM raw.orders"
     )
-    assert "(or, in stateless mode, INCREMENTAL_UNMANAGED)" in problem.message
+    assert "late_data needs the kind INCREMENTAL_BY_TIME_RANGE" in problem.message
     assert problem.place.line == 2
 
 

@@ -65,7 +65,7 @@ def test_every_property_that_is_read_is_in_the_documentation_and_the_other_way_r
 
 # Each row: the property in SQL, the argument of the decorator, the fields of the model.
 SAME: list[tuple[str, Mapping[str, object], Mapping[str, object]]] = [
-    ("", {}, {"name": ModelName("m", "x"), "kind": Full(), "owner": "", "tags": (), "enabled": True, "allow_partials": False, "cron": "@daily", "cron_tz": "UTC", "unit": IntervalUnit.DAY, "start": EPOCH, "inherits_start": True, "end": None, "stamp": "", "late_data": None, "storage": Storage(), "warnings": ()}),
+    ("", {}, {"name": ModelName("m", "x"), "kind": Full(), "owner": "", "tags": (), "enabled": True, "cron": "@daily", "cron_tz": "UTC", "unit": IntervalUnit.DAY, "start": EPOCH, "inherits_start": True, "end": None, "stamp": "", "late_data": None, "storage": Storage(), "warnings": ()}),
     # people
     ("owner 'me'", {"owner": "me"}, {"owner": "me"}),
     ("owner data.team", {"owner": "data.team"}, {"owner": "data.team"}),
@@ -103,8 +103,7 @@ SAME: list[tuple[str, Mapping[str, object], Mapping[str, object]]] = [
     ("end '2024-01-31 00:00'", {"end": "2024-01-31 00:00"}, {"end": utc(2024, 1, 31)}),
     ("end '2024-01-31 06:30:15'", {"end": "2024-01-31 06:30:15"}, {"end": utc(2024, 1, 31, 6, 30, 15)}),
     ("start '2024-01-31', end '2024-01-31'", {"start": "2024-01-31", "end": "2024-01-31"}, {"start": utc(2024, 1, 31), "end": utc(2024, 2, 1)}),
-    ("allow_partials true", {"allow_partials": True}, {"allow_partials": True}),
-    ("allow_partials FALSE", {"allow_partials": False}, {"allow_partials": False}),
+    ("allow_partials FALSE", {"allow_partials": False}, {"unsupported": ()}),
     ("enabled false", {"enabled": False}, {"enabled": False}),
     ("enabled 'true'", {"enabled": True}, {"enabled": True}),
     # columns and keys
@@ -186,9 +185,9 @@ KINDS: list[tuple[str, object, Kind]] = [
     ("INCREMENTAL_BY_TIME_RANGE (time_column ts)", {"name": "INCREMENTAL_BY_TIME_RANGE", "time_column": "ts"}, IncrementalByTimeRange(time_column="ts")),
     ("INCREMENTAL_BY_TIME_RANGE (time_column TS)", "INCREMENTAL_BY_TIME_RANGE (time_column ts)", IncrementalByTimeRange(time_column="ts")),
     ("INCREMENTAL_BY_TIME_RANGE (time_column (shop, 'yyyyMMdd'))", {"name": "INCREMENTAL_BY_TIME_RANGE", "time_column": ["shop", "yyyyMMdd"]}, IncrementalByTimeRange(time_column="shop", time_format="%Y%m%d")),
-    ("incremental_by_time_range (time_column ts, lookback 2, batch_size 30, batch_concurrency 4, forward_only true, disable_restatement true, partition_by_time_column false)",
-     {"name": "INCREMENTAL_BY_TIME_RANGE", "time_column": "ts", "lookback": 2, "batch_size": 30, "batch_concurrency": 4, "forward_only": True, "disable_restatement": True, "partition_by_time_column": False},
-     IncrementalByTimeRange(time_column="ts", lookback=2, batch_size=30, batch_concurrency=4, forward_only=True, disable_restatement=True, partition_by_time_column=False)),
+    ("incremental_by_time_range (time_column ts, lookback 2, batch_size 30, batch_concurrency 1, forward_only true, disable_restatement true, partition_by_time_column false)",
+     {"name": "INCREMENTAL_BY_TIME_RANGE", "time_column": "ts", "lookback": 2, "batch_size": 30, "batch_concurrency": 1, "forward_only": True, "disable_restatement": True, "partition_by_time_column": False},
+     IncrementalByTimeRange(time_column="ts", lookback=2, batch_size=30, forward_only=True, disable_restatement=True, partition_by_time_column=False)),
     ("INCREMENTAL_BY_TIME_RANGE (time_column ts, lookback 0)", {"name": "INCREMENTAL_BY_TIME_RANGE", "time_column": "ts", "lookback": None, "batch_size": None}, IncrementalByTimeRange(time_column="ts")),
     ("INCREMENTAL_BY_UNIQUE_KEY (unique_key id)", {"name": "INCREMENTAL_BY_UNIQUE_KEY", "unique_key": "id"}, IncrementalByUniqueKey(unique_key=("id",))),
     ("INCREMENTAL_BY_UNIQUE_KEY (unique_key (Id, coalesce(shop,'')), lookback 1, batch_size 5, batch_concurrency 1, forward_only true, disable_restatement true)",
@@ -478,7 +477,6 @@ WRONG_KINDS: list[tuple[str, str, str]] = [
     ("kind INCREMENTAL_BY_TIME_RANGE (time_column ts lookback 2)", "'ts lookback 2' is no name of a column", "name alone"),
     ("kind INCREMENTAL_BY_UNIQUE_KEY (unique_key (id, shopp))", "the unique_key column 'shopp' is not among the columns", "Did you mean shop?"),
     ("kind INCREMENTAL_BY_UNIQUE_KEY", "needs unique_key", "(unique_key ...)"),
-    ("kind INCREMENTAL_BY_UNIQUE_KEY (unique_key id, batch_concurrency 2)", "follow each other", "Leave batch_concurrency out."),
     ("kind INCREMENTAL_BY_UNIQUE_KEY (unique_key id, when_matched (WHEN MATCHED THEN UPDATE SET amount = source.amount))", "could be either side's", "`source.amount` or `target.amount`"),
     ("kind INCREMENTAL_BY_UNIQUE_KEY (unique_key id, when_matched (WHEN NOT MATCHED THEN INSERT *))", "rows that match", "inserted by themselves"),
     ("kind INCREMENTAL_BY_UNIQUE_KEY (unique_key id, when_matched (WHEN MATCHED THEN UPDATE SET source.shop = target.shop))", "when_matched sets 'source.shop', which is no column of the target", "UPDATE SET target.a"),
@@ -620,19 +618,6 @@ def test_properties_of_others_that_have_no_effect_are_warned_of_by_name(key: str
         (warning,) = model.warnings
         assert f"{key!r} is not supported and has no effect" in warning.message
         assert (warning.place.line, warning.advice) == (line, "Take it out.")
-
-
-@pytest.mark.parametrize(
-    "header,words",
-    [
-        ("allow_partials true", "this version evaluates whole intervals only"),
-        ("kind INCREMENTAL_BY_TIME_RANGE (time_column ts), late_data (mode stateful, sources raw.orders)", "has no sessions yet"),
-    ],
-)  # fmt: skip
-def test_what_is_read_and_not_carried_out_yet_is_told(header: str, words: str) -> None:
-    (warning,) = sql_model(header).warnings
-    assert words in warning.message
-    assert warning.advice.startswith("Until then")
 
 
 BORDERS: list[tuple[str, list[tuple[str, str]]]] = [

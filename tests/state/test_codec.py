@@ -58,6 +58,7 @@ loads = st.builds(
     fill=several,
     held=several,
     evidence=st.lists(uris, max_size=2).map(tuple),
+    rewrite=texts,
 )
 intents = st.builds(
     Intent,

@@ -21,7 +21,7 @@ from vde_dagster.app.promote import promote, show
 from vde_dagster.app.recovery import recover
 from vde_dagster.app.services import Services
 from vde_dagster.app.workload import restatement
-from vde_dagster.core.errors import Conflict
+from vde_dagster.core.errors import Conflict, EvaluationFailed, Refused
 from vde_dagster.core.intervals import END_OF_TIME, Interval, common, merge, subtract
 from vde_dagster.core.ledger import Standing, held_intervals
 from vde_dagster.core.names import PRODUCTION, ModelName
@@ -40,6 +40,8 @@ from vde_dagster.core.stages import (
     ShowFilled,
     Stage,
     StoreSnapshots,
+    Work,
+    awaited,
     opening_of,
     stages_of,
 )
@@ -52,6 +54,9 @@ Report = Callable[[Evaluated], None]
 def apply_plan(services: Services, plan: Plan, report: Report) -> tuple[Evaluated, ...]:
     """Carry out a plan, without Dagster. ``report`` is told of each unit of work when it is done.
 
+    Where a model cannot be filled, what does not wait for it is done all the same
+    (`vde_dagster.core.stages.awaited`).
+
     Raises:
         Conflict: The environment changed since the plan was made, or somebody else is changing it;
             nothing was written.
@@ -61,11 +66,25 @@ def apply_plan(services: Services, plan: Plan, report: Report) -> tuple[Evaluate
     """
     check_plan(services, plan)
     done: list[Evaluated] = []
+    errors: list[Refused | EvaluationFailed] = []
+    stopped: set[ModelName] = set()
     with applying(services, plan) as work:
         for stage in stages_of(plan):
-            for evaluated in work.visit(stage):
-                report(evaluated)
-                done.append(evaluated)
+            fills = {stage.model} if isinstance(stage, Work) else set[ModelName]()
+            if stopped and not stopped.isdisjoint(awaited(plan, stage)):
+                stopped |= fills
+                continue
+            try:
+                for evaluated in work.visit(stage):
+                    report(evaluated)
+                    done.append(evaluated)
+            except (Refused, EvaluationFailed) as error:
+                if not fills:
+                    raise
+                errors.append(error)
+                stopped |= fills
+    if errors:
+        raise errors[0]
     return tuple(done)
 
 

@@ -90,6 +90,7 @@ def detect(
         start=node.model.start if within is None else max(node.model.start, within.start),
         now=min(ends),
         unit=node.model.unit,
+        on_rewrite=node.model.stateless.on_source_rewrite,
     )
 
 
@@ -103,7 +104,9 @@ def catch_up(
 ) -> Evaluated | NothingToLoad:
     """Run one session: everything that is due and everything late, in one commit.
 
-    With ``reload`` everything that is due is loaded again; what the source no longer has is gone.
+    Where the source's loaded rows may have changed, all that is held is overwritten, if the model's
+    policy says so and no interval loses all of its rows by that (rules R7 and R8). With ``reload``
+    everything that is due is loaded again; what the source no longer has is gone.
     With ``within`` no interval outside of this time is begun.
 
     Raises:
@@ -235,6 +238,7 @@ def _session(services: Services, binding: Binding, node: Node, decision: Load) -
         mark=decision.after,
         session=decision,
         traces=traces,
+        keeps_rows=bool(decision.rewrite),
     )
 
 

@@ -35,6 +35,7 @@ from vde_dagster.core.graph import Node
 from vde_dagster.core.intervals import Interval, common, merge, subtract
 from vde_dagster.core.kind import Embedded, External, View
 from vde_dagster.core.ledger import (
+    LedgerOperation,
     Trace,
     held_intervals,
 )
@@ -216,8 +217,11 @@ def _in_turn(
         work_id=work_id,
         interval=Interval(found[0].evaluated.start, found[-1].evaluated.end),
         readings=tuple(readings),
-        writes=_with_gaps(
-            services, key, [write(node, each.evaluated, execution_time) for each in found]
+        writes=_histories(
+            services,
+            key,
+            [write(node, each.evaluated, execution_time) for each in found],
+            is_first=not entries or found[0].operation is LedgerOperation.REPLACE_ALL,
         ),
         turns=found,
         traces=turn_traces(
@@ -226,19 +230,27 @@ def _in_turn(
     )
 
 
-def _with_gaps(services: Services, key: VersionKey, writes: Sequence[Write]) -> tuple[Write, ...]:
-    """Writes of which those of a history know whether there may be keys without an open row.
+def _histories(
+    services: Services, key: VersionKey, writes: Sequence[Write], *, is_first: bool
+) -> tuple[Write, ...]:
+    """Writes of which those of a history know what only the state can tell.
 
-    What an earlier definition of the model closed is there where its version was kept by an edit.
+    That is whether the first of them is the version's first load, and whether there may be keys
+    without an open row: what an earlier definition of the model closed is there where its version
+    was kept by an edit.
     """
-    histories = any(isinstance(each, KeepHistory) for each in writes)
-    if not histories or key not in services.state.drifted([key]):
+    if not any(isinstance(each, KeepHistory) for each in writes):
         return tuple(writes)
+    gaps = key in services.state.drifted([key])
     return tuple(
-        replace(each, history=replace(each.history, once_closed_missing=True))
+        replace(
+            each,
+            history=replace(each.history, once_closed_missing=gaps),
+            is_first=is_first and not number,
+        )
         if isinstance(each, KeepHistory)
         else each
-        for each in writes
+        for number, each in enumerate(writes)
     )
 
 

@@ -6,7 +6,7 @@ import difflib
 from collections.abc import Collection, Iterator
 from dataclasses import dataclass, fields, replace
 from pathlib import Path
-from typing import Protocol
+from typing import Final, Protocol
 
 from sqlglot.dialects.dialect import Dialect
 
@@ -33,6 +33,8 @@ from vde_dagster.project.source_files import (
 )
 
 _BOM = "\ufeff"
+_PLACED: Final = ("body", "source", "place", "warnings", "unsupported")
+"""Parts of a model that have lines of its file in them."""
 
 
 class Formatter(Protocol):
@@ -180,7 +182,7 @@ def _differences(
         return
     for each in fields(Model):
         same = getattr(model, each.name) == getattr(again, each.name)
-        if each.name not in ("body", "source", "place", "warnings") and not same:
+        if each.name not in _PLACED and not same:
             yield each.name
     old, new = _canonical(model, graph), _canonical(again, graph)
     if _dialect(model) != _dialect(again):

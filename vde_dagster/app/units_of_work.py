@@ -22,9 +22,9 @@ from vde_dagster.app.reuse import (
 from vde_dagster.app.services import Services
 from vde_dagster.app.statements import Beside, statements_of
 from vde_dagster.core.dsha import ALGORITHMS, RowSum, total
-from vde_dagster.core.errors import EvaluationFailed
+from vde_dagster.core.errors import EvaluationFailed, Refused
 from vde_dagster.core.graph import Node
-from vde_dagster.core.intervals import Interval
+from vde_dagster.core.intervals import Interval, merge
 from vde_dagster.core.late_data import HighWaterMark, Load
 from vde_dagster.core.ledger import (
     LedgerChange,
@@ -59,7 +59,8 @@ class Step:
 
     ``standing`` is what its rows are worth, and ``reason`` why they are not the computed ones.
     ``turns`` say of a sequential kind where each write is booked. ``traces`` are what the rows of
-    the intervals are computed from, ``reuse`` tells which intervals beside them are kept.
+    the intervals are computed from, ``reuse`` tells which intervals beside them are kept. With
+    ``keeps_rows`` no interval may lose all of its rows.
     """
 
     work_id: str
@@ -73,6 +74,7 @@ class Step:
     turns: tuple[Turn, ...] = ()
     traces: Mapping[Interval, Trace] = field(default_factory=dict)
     reuse: Reuse | None = None
+    keeps_rows: bool = False
 
     @property
     def anew(self) -> bool:
@@ -141,6 +143,8 @@ def _carry_out(
         algorithm=algorithm,
     )
     _check_bookable(services, key, step.work_id, publication, lease=lease)
+    if step.keeps_rows:
+        _check_rows_stay(services, key, step.work_id, written, lease=lease)
     services.state.record_staged(step.work_id, publication, lease=lease)
     services.state.renew_lease(lease, ttl=services.lease_ttl)
     publish(services, key, base, publication)
@@ -229,6 +233,29 @@ def _check_bookable(
     except LedgerMismatch as error:
         give_up(services, key, work_id, reason=str(error), lease=lease)
         raise
+
+
+def _check_rows_stay(
+    services: Services,
+    key: VersionKey,
+    work_id: str,
+    written: Sequence[LedgerChange],
+    *,
+    lease: Lease,
+) -> None:
+    """Refuse, before publishing, what would leave an interval that has rows without any (R8)."""
+    empty = {each.interval for each in written if not each.rows.rows}
+    entries = services.state.ledger([key]).get(key, ())
+    emptied = merge(each.interval for each in entries if each.rows.rows and each.interval in empty)
+    if not emptied:
+        return
+    reason = (
+        f"{key.model} was not loaded: its source has no rows any more for "
+        f"{', '.join(map(str, emptied))}, which has some. Where that is right, "
+        f"`vde catch-up {key.model} --reload` loads it again, whole, from the source as it is now."
+    )
+    give_up(services, key, work_id, reason=reason, lease=lease)
+    raise Refused(reason)
 
 
 def _algorithm(services: Services, key: VersionKey, step: Step) -> str:

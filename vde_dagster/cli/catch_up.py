@@ -10,7 +10,7 @@ import click
 
 from vde_dagster.cli import options
 from vde_dagster.cli.printing import instant, print_json
-from vde_dagster.core.errors import Refused
+from vde_dagster.core.errors import EvaluationFailed, Refused
 from vde_dagster.core.intervals import format_instant
 from vde_dagster.core.late_data import Decision, Load, NothingToLoad, Stop
 from vde_dagster.core.names import ModelName
@@ -45,7 +45,8 @@ def command(
     """Run one catch-up session of MODEL, or of every model with late data.
 
     A session finds what the source got since the last one, from Iceberg metadata, and loads it in
-    one commit. Where there is nothing to load no Spark is started.
+    one commit. Where there is nothing to load no Spark is started. A model that cannot be loaded
+    keeps no other one from it.
     """
     if reload and model is None:
         raise click.UsageError("--reload needs the MODEL that is to be loaded again.")
@@ -66,7 +67,12 @@ def command(
         decision = detect(services, binding, name, reload=reload)
         loaded = None
         if isinstance(decision, Load) and not explain:
-            decision, loaded = _load(project, binding, name, reload=reload)
+            try:
+                decision, loaded = _load(project, binding, name, reload=reload)
+            except (Refused, EvaluationFailed) as error:
+                if len(names) == 1:
+                    raise
+                decision = Stop(reason=str(error).rstrip("."), advice="")
         if isinstance(decision, Stop):
             stopped.append(str(name))
         facts.append(_facts(name, decision, loaded))
@@ -98,7 +104,7 @@ def _lines(name: ModelName, decision: Decision, loaded: Evaluated | None) -> Seq
         case NothingToLoad(reason=reason):
             return [f"{name}: nothing to load ({reason})."]
         case Stop(reason=reason, advice=advice):
-            return [f"{name}: stopped, {reason}.", f"  {advice}"]
+            return [f"{name}: stopped, {reason}.", *([f"  {advice}"] if advice else [])]
         case Load():
             head = (
                 f"{name}: loaded {loaded.rows:,} rows in {loaded.seconds:.1f} s."
@@ -111,7 +117,8 @@ def _lines(name: ModelName, decision: Decision, loaded: Evaluated | None) -> Seq
 
 
 def _evidence(decision: Load) -> list[str]:
-    lines = [
+    lines = [f"  {decision.rewrite}, so all that is loaded is overwritten"] * bool(decision.rewrite)
+    lines += [
         f"  whole: {format_instant(each.start)} to {format_instant(each.end)}"
         for each in decision.fill
     ]
@@ -147,6 +154,7 @@ _WORDS = {NothingToLoad: "nothing", Stop: "stop", Load: "load"}
 
 def _load_facts(decision: Load) -> dict[str, object]:
     return {
+        **({"reason": decision.rewrite} if decision.rewrite else {}),
         "source": str(decision.after.source),
         "before": decision.before.iceberg_snapshot_id if decision.before else None,
         "after": decision.after.iceberg_snapshot_id,

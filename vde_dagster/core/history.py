@@ -142,7 +142,7 @@ def written_rows(
         columns: The history's columns, without valid_from and valid_to.
         sides: What to read.
         execution_time: When the evaluation was asked for.
-        is_first: Whether the history has no rows yet.
+        is_first: Whether the history was never loaded before.
         returned: Those of them that the query returns, if it does not return all of them any more;
             ``*`` compares no other.
         fail: The engine's function that fails with a text. It is called with `shared_key` of the

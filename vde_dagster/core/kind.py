@@ -30,7 +30,6 @@ class IncrementalByTimeRange:
     written_format: str = field(default="", compare=False)
     lookback: int = 0
     batch_size: int | None = None
-    batch_concurrency: int | None = None
     forward_only: bool = False
     disable_restatement: bool = False
     partition_by_time_column: bool = True

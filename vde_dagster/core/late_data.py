@@ -15,11 +15,12 @@ from __future__ import annotations
 
 import json
 from collections.abc import Iterable, Mapping, Sequence
-from dataclasses import dataclass, replace
+from dataclasses import dataclass, field, replace
 from datetime import datetime, timedelta
 from enum import Enum
 from typing import Final
 
+from vde_dagster.core.errors import Place
 from vde_dagster.core.intervals import Interval, IntervalUnit, due, merge, subtract
 from vde_dagster.core.ledger import LedgerChange, LedgerOperation, Standing
 from vde_dagster.core.names import ModelName
@@ -61,6 +62,7 @@ class TrackedSource:
     tracked_by: str = LANDING_COLUMN
     offset: timedelta = timedelta(0)
     idle_after: timedelta | None = None
+    place: Place | None = field(default=None, compare=False, repr=False)
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -182,7 +184,9 @@ class Load:
 
     ``fill`` intervals are loaded whole from the source as of ``after``; rows of the files added in
     (``before``, ``after``] are appended where they fall into ``held``. ``evidence`` names the
-    partitions those files lie in; it is empty where none of their rows can be late.
+    partitions those files lie in; it is empty where none of their rows can be late. ``rewrite`` is
+    what was done to rows that are loaded already, for a person: then all that is held is in
+    ``fill`` (rule R7). It is empty where nothing was.
     """
 
     before: HighWaterMark | None
@@ -190,6 +194,7 @@ class Load:
     fill: tuple[Interval, ...]
     held: tuple[Interval, ...]
     evidence: tuple[ProcessingUri, ...]
+    rewrite: str = ""
 
 
 Decision = NothingToLoad | Stop | Load
@@ -203,6 +208,7 @@ def decide_stateless(
     start: datetime,
     now: datetime,
     unit: IntervalUnit,
+    on_rewrite: OnSourceRewrite,
 ) -> Decision:
     """What the next stateless session of a version does.
 
@@ -214,18 +220,22 @@ def decide_stateless(
         start: The model's start.
         now: The project's clock.
         unit: The model's interval unit.
+        on_rewrite: What to do where rows that are loaded may have changed.
     """
-    stopped = _impossible(history)
-    if stopped is not None:
-        return stopped
-    head = history.head
+    another = _another_table(history)
+    if another is not None:
+        return another
+    rewrite, head = _rewrite(history) if held else "", history.head
+    if rewrite and (head is None or on_rewrite is OnSourceRewrite.STOP):
+        return Stop(reason=rewrite, advice=_RELOAD)
     if head is None:
         return NothingToLoad(reason="the source has no rows yet")
     complete = due(start, min(now, head.complete_to or now), unit)
     whole = [complete] if complete else []
-    if mark is None:
+    if mark is None or rewrite:
         fill = merge([*whole, *held])
-        return Load(before=None, after=head, fill=fill, held=(), evidence=()) if fill else _NOT_DUE
+        everything = Load(before=mark, after=head, fill=fill, held=(), evidence=(), rewrite=rewrite)
+        return everything if fill else _NOT_DUE
     fill = subtract(whole, held)
     added = _added(history.changes) if held else ()
     if not fill and not added:
@@ -281,39 +291,39 @@ def _brings_rows(change: LedgerChange) -> bool:
     return change.operation is not LedgerOperation.KEEP and change.standing is not Standing.EMPTY
 
 
-def _impossible(history: SourceHistory) -> Stop | None:
-    """The named cases in which the exact new rows cannot be told."""
-    restate = "`vde catch-up MODEL --reload` loads it again, whole, from the source as it is now."
+def _another_table(history: SourceHistory) -> Stop | None:
+    """The named cases in which the source is not the table that was loaded."""
     match history.status:
         case SourceStatus.MISSING:
             return Stop(
                 reason="the source does not exist in the catalog",
                 advice="Create the source table, or correct the name under late_data.",
             )
-        case SourceStatus.ROLLED_BACK:
-            return Stop(
-                reason="the source was rolled back to before what is loaded", advice=restate
-            )
-        case SourceStatus.EXPIRED:
-            return Stop(
-                reason="the source's history since the last load has been expired", advice=restate
-            )
         case SourceStatus.RECREATED:
-            return Stop(reason="the source was dropped and created again", advice=restate)
-        case SourceStatus.INITIAL | SourceStatus.UNCHANGED | SourceStatus.CHANGED:
-            pass
-    rewritten = [
-        change
-        for change in history.changes
-        if change.operation in (SourceOperation.OVERWRITE, SourceOperation.DELETE)
-    ]
-    if rewritten:
-        return Stop(
-            reason=f"Iceberg snapshot {rewritten[0].iceberg_snapshot_id} of the source "
-            f"{rewritten[0].operation.value}s rows that may be loaded already",
-            advice=restate,
-        )
-    return None
+            return Stop(reason="the source was dropped and created again", advice=_RELOAD)
+        case _:
+            return None
+
+
+def _rewrite(history: SourceHistory) -> str:
+    """Why rows that are loaded may be others now, so that no exact new rows can be named."""
+    if history.status is SourceStatus.ROLLED_BACK:
+        return "the source was rolled back to before what is loaded"
+    if history.status is SourceStatus.EXPIRED:
+        return "the source's history since the last load has been expired"
+    rewriting = (SourceOperation.OVERWRITE, SourceOperation.DELETE)
+    for change in history.changes:
+        if change.operation in rewriting:
+            return (
+                f"Iceberg snapshot {change.iceberg_snapshot_id} of the source "
+                f"{change.operation.value}s rows that may be loaded already"
+            )
+    return ""
+
+
+_RELOAD: Final = (
+    "`vde catch-up MODEL --reload` loads it again, whole, from the source as it is now."
+)
 
 
 def _added(changes: Sequence[SourceChange]) -> tuple[ProcessingUri, ...]:

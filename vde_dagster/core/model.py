@@ -190,7 +190,8 @@ class Model:
     ``columns`` are the declared ones, empty where none are declared; ``column_descriptions`` are
     by lower-case name, and win over comments. ``windows`` are those that
     ``depends_on`` declares. ``own_audits`` are those of ``audits`` that are not built in.
-    ``stamp`` is a text whose change makes another version.
+    ``stamp`` is a text whose change makes another version. ``unsupported`` is what the file asks
+    for and would not get, so that no project can have it; a stored model may.
     """
 
     name: ModelName
@@ -206,7 +207,6 @@ class Model:
     start: datetime
     inherits_start: bool = False
     end: datetime | None = None
-    allow_partials: bool = False
     columns: tuple[Column, ...] = ()
     column_descriptions: Mapping[str, str] = field(default_factory=dict)
     owner: str = ""
@@ -222,6 +222,7 @@ class Model:
     enabled: bool = True
     late_data: LateDataPolicy | None = None
     warnings: tuple[Problem, ...] = field(default=(), compare=False)
+    unsupported: tuple[Problem, ...] = field(default=(), compare=False)
 
     @property
     def time_column(self) -> str | None:

@@ -58,23 +58,6 @@ def due_at_once(model: Model, now: datetime, blocked: Sequence[Interval] = ()) -
     return due(model.start, until if model.end is None else min(until, model.end), model.unit)
 
 
-def partial_interval(model: Model, now: datetime) -> Interval | None:
-    """What ``allow_partials`` offers: from the end of what is due to the minute that ``now`` is in.
-
-    It holds units that are not due yet, and the beginning of one that has not ended. Its data may
-    be shown, but none of it may be recorded as held: the same units are due later, whole. None
-    where the model allows no partials, has not begun or has ended, or there is nothing to offer.
-    """
-    if not model.allow_partials or now <= model.start:
-        return None
-    whole = due_interval(model, now)
-    start = whole.end if whole is not None else model.unit.ceil(model.start)
-    until = min(now, END_OF_TIME).replace(second=0, microsecond=0)
-    if model.end is not None:
-        until = min(until, model.unit.floor(model.end))
-    return Interval(start, until) if start < until else None
-
-
 def missing(
     model: Model, held: Sequence[Interval], now: datetime, blocked: Sequence[Interval] = ()
 ) -> tuple[Interval, ...]:

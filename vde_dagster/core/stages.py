@@ -5,6 +5,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Collection
 from dataclasses import dataclass
 
 from vde_dagster.core.intervals import Interval
@@ -154,6 +155,40 @@ def closing_of(plan: Plan) -> Closing:
         return Promote(environment=plan.environment, views=plan.views, removed=plan.removed)
     filled = tuple(change.name for change in plan.backfills)
     return ShowFilled(environment=plan.environment, models=filled)
+
+
+def awaited(plan: Plan, stage: Stage) -> frozenset[ModelName]:
+    """The models whose work has to be done before a stage; what others come to does not count.
+
+    For work these are the nearest models upstream that the plan fills, looking through those that
+    it does not. A promotion awaits the models that it shows at another version than before.
+    """
+    filled = frozenset(change.name for change in plan.backfills)
+    match stage:
+        case Backfill() | EmptyBackfill() | MakeView():
+            return _nearest(plan, stage.model, filled)
+        case Promote(views=views):
+            return filled.intersection(views)
+        case ShowFilled():
+            return filled
+        case _:
+            return frozenset()
+
+
+def _nearest(plan: Plan, name: ModelName, filled: Collection[ModelName]) -> frozenset[ModelName]:
+    found: set[ModelName] = set()
+    seen: set[ModelName] = set()
+    waiting = [*plan.graph[name].model.parents]
+    while waiting:
+        parent = waiting.pop()
+        if parent in seen:
+            continue
+        seen.add(parent)
+        if parent in filled:
+            found.add(parent)
+        else:
+            waiting += plan.graph[parent].model.parents
+    return frozenset(found)
 
 
 def _work(plan: Plan, change: ModelChange) -> Work:

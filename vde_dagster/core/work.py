@@ -117,11 +117,15 @@ class AppendRows:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class KeepHistory:
-    """Compare rows with a history's open ones: close those that changed, and open new ones."""
+    """Compare rows with a history's open ones: close those that changed, and open new ones.
+
+    ``is_first`` where the version was never loaded before, also where that gave no rows.
+    """
 
     interval: Interval
     history: History
     execution_time: datetime
+    is_first: bool = False
 
 
 Write = (

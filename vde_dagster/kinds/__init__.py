@@ -74,11 +74,3 @@ def is_by_interval(model: Model) -> bool:
     """
     rules = of(model)
     return rules.is_partitioned or rules.is_sequential
-
-
-def batch_concurrency(model: Model) -> int:
-    """How many batches of a model may be evaluated at once: one where their order counts."""
-    kind = model.kind
-    if model.name in model.parents or not isinstance(kind, IncrementalByTimeRange):
-        return 1
-    return kind.batch_concurrency or 1

@@ -54,7 +54,7 @@ def kept(held: Frame, new: Frame, write: KeepHistory) -> tuple[tuple[Row, ...], 
             own,
             _SIDES,
             execution_time=write.execution_time,
-            is_first=not held.rows,
+            is_first=write.is_first,
             fail="error",
         )
         written = result_of(connection, statement).selected(names).rows

@@ -6,7 +6,7 @@ which tell of each written interval themselves.
 """
 
 # No `from __future__ import annotations`: Dagster reads the annotation of `context` as an object.
-from collections.abc import Callable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterator, Mapping
 from contextlib import contextmanager
 from dataclasses import dataclass, field
 from typing import Final
@@ -24,7 +24,7 @@ from vde_dagster.core.graph import Graph
 from vde_dagster.core.late_data import NothingToLoad
 from vde_dagster.core.names import ModelName, ViewNaming
 from vde_dagster.core.plan import Plan
-from vde_dagster.core.stages import Work, closing_of, opening_of, work_of
+from vde_dagster.core.stages import Work, awaited, closing_of, opening_of, work_of
 from vde_dagster.orchestration.failures import failures
 from vde_dagster.orchestration.home import dagster_home
 from vde_dagster.orchestration.location import Location
@@ -201,7 +201,10 @@ class _Errors:
 
 @dataclass(kw_only=True)
 class _PlanRun:
-    """A plan as a job: an op for each model to fill, parents first, and one that promotes."""
+    """A plan as a job: an op for each model to fill, parents first, and one that promotes.
+
+    Where an op fails, those that do not await it are done all the same.
+    """
 
     project: VdeProject
     plan: Plan
@@ -212,12 +215,13 @@ class _PlanRun:
 
     def job(self) -> dg.JobDefinition:
         filled = {stage.model: stage for stage in work_of(self.plan)}
-        above = {name: _above(self.plan, name, filled) for name in filled}
+        above = {name: sorted(awaited(self.plan, stage)) for name, stage in filled.items()}
+        shown = sorted(awaited(self.plan, closing_of(self.plan)))
         keys = _keys(self.plan.graph, self.plan.environment, self.project.services.naming)
         ops = {
             name: self._work_op(each, keys, first=not above[name]) for name, each in filled.items()
         }
-        promote = self._promote_op(first=not ops)
+        promote = self._promote_op(first=not shown)
 
         @dg.job(
             name=_PLAN_JOB,
@@ -229,7 +233,7 @@ class _PlanRun:
             for name, op in ops.items():
                 before = [ended[each] for each in above[name]]
                 ended[name] = op(before) if before else op()
-            promote(list(ended.values())) if ended else promote()
+            promote([ended[name] for name in shown]) if shown else promote()
 
         return plan_job
 
@@ -264,23 +268,6 @@ class _PlanRun:
             out=dg.Out(dg.Nothing),
             description=f"Let the views of {self.plan.environment} show the plan's versions.",
         )(promote)
-
-
-def _above(plan: Plan, name: ModelName, filled: Mapping[ModelName, object]) -> Sequence[ModelName]:
-    """The nearest models above that are filled, too, looking through those that are not."""
-    found: dict[ModelName, None] = {}
-    seen: set[ModelName] = set()
-    waiting = [*plan.graph[name].model.parents]
-    while waiting:
-        parent = waiting.pop()
-        if parent in seen:
-            continue
-        seen.add(parent)
-        if parent in filled:
-            found[parent] = None
-        else:
-            waiting += plan.graph[parent].model.parents
-    return sorted(found)
 
 
 def _keys(graph: Graph, environment: str, naming: ViewNaming) -> dict[ModelName, dg.AssetKey]:

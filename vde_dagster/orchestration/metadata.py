@@ -110,6 +110,7 @@ def session_metadata(session: Load) -> Metadata:
         ),
         "vde/mark_before": _mark(session.before),
         "vde/mark_after": _mark(session.after),
+        **({"vde/source_rewrite": session.rewrite} if session.rewrite else {}),
     }
 
 

@@ -11,6 +11,9 @@ from typing import Final
 from vde_dagster.core.audits.binding import wrong_for
 from vde_dagster.core.errors import Problem, ProjectInvalid
 from vde_dagster.core.graph import Graph, build_graph
+from vde_dagster.core.graph_checks import place_in
+from vde_dagster.core.kind import External
+from vde_dagster.core.sql.whole_seconds import cut_off
 from vde_dagster.project.cache.models import KnownModels, ModelCache, known_models
 from vde_dagster.project.collector import looking_at_new_values_only
 from vde_dagster.project.configuration import Configuration, find_configuration
@@ -61,7 +64,7 @@ def load_for_comparison(folder: Path) -> ProjectFiles:
     """Read a project's folder as `load_project` does, to compare it with another.
 
     Sources need not be declared: they stand in the graph without columns. What the files warn of is
-    not logged.
+    not logged, and what they ask for and would not get is no problem.
 
     Raises:
         ProjectInvalid: The folder is no project, or something else is wrong in any of its files.
@@ -85,7 +88,7 @@ def _load(
     declare: bool = False,
     known: KnownModels | None = None,
 ) -> ProjectFiles:
-    """Read all files; ``declare`` puts sources that nothing declares into the graph, too."""
+    """Read all files; ``declare`` is for a comparison, see `load_for_comparison`."""
     unread = Unread()
     python = read_shared_files(configuration, problems)
     if problems:
@@ -100,12 +103,16 @@ def _load(
     if declare:
         defaults = configuration.defaults
         enabled += undeclared_sources(enabled, unread=unread, disabled=disabled, defaults=defaults)
+    else:
+        problems += [each for model in enabled for each in model.unsupported]
     problems += ambiguous_names(enabled, configuration.naming)
     try:
         graph = build_graph(enabled, unread=unread, disabled=disabled, known=known)
     except ProjectInvalid as error:
         raise ProjectInvalid(dict.fromkeys([*problems, *error.problems])) from None
     problems += _wrong_audits(graph)
+    if not declare:
+        problems += [*_cut_off(graph), *_followed_models(graph)]
     if problems:
         raise ProjectInvalid(dict.fromkeys(problems))
     warnings = tuple(each for model in enabled for each in model.warnings)
@@ -119,4 +126,35 @@ def _wrong_audits(graph: Graph) -> list[Problem]:
         for node in graph
         if node.model.audits
         for call, wrong in wrong_for(graph, node)
+    ]
+
+
+def _cut_off(graph: Graph) -> list[Problem]:
+    """Filters that would leave out rows at the end of each interval."""
+    return [
+        Problem(place=place_in(node.model, found.line), message=found.message, advice=found.advice)
+        for node in graph
+        if node.canonical is not None
+        for found in cut_off(
+            node.canonical.expression,
+            {parent: graph[parent].columns for parent in node.model.parents},
+        )
+    ]
+
+
+def _followed_models(graph: Graph) -> list[Problem]:
+    """Late data of models, which sessions cannot follow: what others write has a history."""
+    return [
+        Problem(
+            place=source.place or node.model.place,
+            message=f"late_data follows tables that others write, but {source.name} is a model of "
+            "this project",
+            advice=f"Follow the source of {source.name} in its own late_data, and leave late_data "
+            f"out here; `--restate-model '{source.name}+'` evaluates again what reads other rows "
+            "of it than before.",
+        )
+        for node in graph
+        if node.model.late_data is not None
+        for source in node.model.late_data.tracked
+        if source.name in graph and not isinstance(graph[source.name].model.kind, External)
     ]

@@ -73,7 +73,9 @@ def read_model(
         raise ProjectInvalid(problems.found) from None
     if problems.found or model is None:
         raise ProjectInvalid(problems.found)
-    return replace(model, warnings=tuple(problems.warnings))
+    return replace(
+        model, warnings=tuple(problems.warnings), unsupported=tuple(problems.unsupported)
+    )
 
 
 def seed_path(source: ModelSource) -> str | None:

@@ -17,9 +17,14 @@ _ADVICE: Final = re.compile(r"[;.] (?=(?:use|write|did you mean) )", re.IGNORECA
 
 @dataclass(slots=True)
 class Problems:
-    """Collects what is wrong with one file (``found``) and what is only worth a warning."""
+    """Collects what is wrong with one file (``found``) and what is only worth a warning.
+
+    ``unsupported`` is what the file asks for and would not get: a project is refused for it, and
+    what an earlier version stored with it can be read all the same.
+    """
 
     found: list[Problem] = field(default_factory=list)
+    unsupported: list[Problem] = field(default_factory=list)
     warnings: list[Problem] = field(default_factory=list)
 
     def add(self, place: Place, message: str, advice: str) -> None:
@@ -30,6 +35,10 @@ class Problems:
         """Report an error whose text ends with what to do."""
         message, advice = told_apart(error)
         self.add(place, message, advice)
+
+    def reject(self, place: Place, message: str, advice: str) -> None:
+        """Report what the file asks for and would not get; see ``unsupported``."""
+        self.unsupported.append(Problem(place=place, message=message, advice=advice))
 
     def warn(self, place: Place, message: str, advice: str) -> None:
         """Report what a person should know, although the file can be used."""

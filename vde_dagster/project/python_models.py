@@ -124,7 +124,7 @@ def model(
         physical_properties: Properties of the table.
         audits: Audits by name, with arguments as ``(name, {argument: value})``; texts are SQL.
         signals: Signals in the same form; texts are texts.
-        allow_partials: Whether an interval that has not ended may be evaluated.
+        allow_partials: False; an interval is evaluated once it has ended.
         enabled: Whether the model is part of the project.
         stamp: A text whose change makes a new version.
         late_data: The late-data policy (DESIGN.md section 5) as a mapping.
@@ -274,7 +274,7 @@ def _check_kind(properties: Properties, problems: Problems) -> None:
             properties.places["late_data"],
             "late_data in stateless mode appends rows one by one, and what a Python function does "
             "with them is not known",
-            "Use `mode stateful`, or write the model in SQL.",
+            "Write the model in SQL, or leave late_data out.",
         )
 
 

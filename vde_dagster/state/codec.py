@@ -287,6 +287,7 @@ def _load_json(load: Load) -> Json:
             }
             for uri in load.evidence
         ],
+        "rewrite": load.rewrite,
     }
 
 
@@ -304,6 +305,7 @@ def _load(found: Mapping[str, Any]) -> Load:
             )
             for uri in found["evidence"]
         ),
+        rewrite=found.get("rewrite", ""),
     )
 
 

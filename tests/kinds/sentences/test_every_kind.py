@@ -22,7 +22,6 @@ from tests.kinds.sentences.projects import (
     span,
     table_of,
 )
-from vde_dagster import kinds
 from vde_dagster.core.errors import ProjectInvalid
 from vde_dagster.core.intervals import Interval
 from vde_dagster.core.names import TableName
@@ -188,7 +187,7 @@ def test_any_text_among_the_options_is_read_or_told(
 @pytest.mark.parametrize(
     "keyword,option",
     [
-        *(("INCREMENTAL_BY_TIME_RANGE", each) for each in (*BATCHED, "batch_concurrency 4")),
+        *(("INCREMENTAL_BY_TIME_RANGE", each) for each in BATCHED),
         *(("INCREMENTAL_BY_UNIQUE_KEY", each) for each in BATCHED),
         ("INCREMENTAL_BY_PARTITION", "forward_only false"),
         ("INCREMENTAL_BY_PARTITION", "disable_restatement true"),
@@ -243,26 +242,14 @@ def test_a_batch_has_at_most_the_units_of_the_batch_size() -> None:
     )
 
 
-@pytest.mark.parametrize(
-    "keyword,option,count",
-    [
-        ("INCREMENTAL_BY_TIME_RANGE", "", 1),
-        ("INCREMENTAL_BY_TIME_RANGE", "batch_concurrency 4", 4),
-        ("INCREMENTAL_BY_UNIQUE_KEY", "batch_concurrency 1", 1),
-        ("INCREMENTAL_BY_PARTITION", "", 1),
-        ("INCREMENTAL_UNMANAGED", "", 1),
-        ("SCD_TYPE_2_BY_TIME", "", 1),
-    ],
-)
-def test_batches_run_at_once_only_where_their_order_does_not_count(
-    keyword: str, option: str, count: int
-) -> None:
-    assert kinds.batch_concurrency(read(text_of(keyword, option))) == count
+@pytest.mark.parametrize("keyword", ["INCREMENTAL_BY_TIME_RANGE", "INCREMENTAL_BY_UNIQUE_KEY"])
+def test_batches_are_never_run_at_once(keyword: str) -> None:
+    assert read(text_of(keyword, "batch_concurrency 1")).unsupported == ()
+    (problem,) = read(text_of(keyword, "batch_concurrency 2")).unsupported
+    assert "follow each other" in problem.message
 
 
-def test_batches_that_build_on_each_other_are_never_run_at_once() -> None:
-    found = refusal(text_of("INCREMENTAL_BY_UNIQUE_KEY", "batch_concurrency 2"))
-    assert "follow each other" in found
+def test_batches_that_build_on_each_other_are_no_option() -> None:
     found = refusal(text_of("INCREMENTAL_BY_PARTITION", "batch_size 2"))
     assert "replace the partitions that those before them filled" in found
 

@@ -287,7 +287,6 @@ def test_with_a_batch_size_of_one_each_day_follows_the_one_before(text: str) -> 
     days = [first + timedelta(days=each) for each in range(3)]
     assert found == tuple(Interval(each, each + timedelta(days=1)) for each in days)
     assert kinds.of(model).is_sequential
-    assert kinds.batch_concurrency(model) == 1
 
 
 # Restatement

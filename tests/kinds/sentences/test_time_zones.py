@@ -8,8 +8,7 @@ import pytest
 
 from tests.app.memory_world import MemoryWorld
 from tests.kinds.sentences.projects import built, instant, read, span
-from vde_dagster.core.intervals import Interval
-from vde_dagster.core.schedule import due_interval, last_tick, partial_interval
+from vde_dagster.core.schedule import due_interval, last_tick
 
 DAILY = """MODEL (
   name demo.daily,
@@ -55,10 +54,3 @@ def test_a_cron_with_an_offset_moves_when_a_day_is_due_and_not_the_day() -> None
     before, at = instant("2024-01-03T07:59"), instant("2024-01-03T08:00")
     assert due_interval(model, before) == span("2024-01-01", "2024-01-02")
     assert due_interval(model, at) == span("2024-01-01", "2024-01-03")
-
-
-def test_with_allow_partials_the_time_since_the_last_whole_day_is_known() -> None:
-    model = read(DAILY.replace("start '2024", "allow_partials true, start '2024"))
-    now = instant("2024-01-03T08:30")
-    assert partial_interval(model, now) == Interval(instant("2024-01-03"), now)
-    assert partial_interval(read(DAILY), now) is None

@@ -89,7 +89,10 @@ def in_hours(first: int, last: int) -> OverwriteIntervals:
 def look(history: History, number: int) -> KeepHistory:
     """A look at the source on one of the days after the start."""
     return KeepHistory(
-        interval=days(number), history=history, execution_time=START + timedelta(days=number)
+        interval=days(number),
+        history=history,
+        execution_time=START + timedelta(days=number),
+        is_first=not number,
     )
 
 

@@ -85,7 +85,12 @@ class Lake:
                 Part(
                     rows=SqlRows(sql=query(columns, rows)),
                     inputs={},
-                    write=KeepHistory(interval=days(number), history=history, execution_time=at),
+                    write=KeepHistory(
+                        interval=days(number),
+                        history=history,
+                        execution_time=at,
+                        is_first=not number and (anew or table is None),
+                    ),
                 )
                 for number, rows in enumerate(sources)
             ),
@@ -100,7 +105,7 @@ class Lake:
 
     def stage(self, history: History, sql: str) -> Staged:
         """Look at what a query returns, and do not publish."""
-        write = KeepHistory(interval=days(0), history=history, execution_time=day(1))
+        write = KeepHistory(interval=days(0), history=history, execution_time=day(1), is_first=True)
         part = Part(rows=SqlRows(sql=sql), inputs={}, write=write)
         return self.engine.stage(
             Staging(work_id=uuid.uuid4().hex, target=key(), base=None, parts=(part,))
@@ -203,6 +208,18 @@ def test_the_loads_of_the_menu_give_the_printed_tables(
     assert [each.name for each in again.columns] == [*columns, "valid_from", "valid_to"]
     assert again.sums == ({days(0): RowSum()},)
     assert lake.closed_files() == files
+
+
+@pytest.mark.parametrize("closes", [False, True])
+def test_after_an_empty_first_load_a_row_is_valid_from_its_own_time(
+    lake: Lake, closes: bool
+) -> None:
+    columns = ("id", "updated_at")
+    history = replace(TIME, closes_missing=closes)
+    lake.load(history, columns, [], [(1, day(2))], at=day(3))
+    assert lake.rows() == [(1, day(2), day(2), None)]
+    lake.load(history, columns, [(1, day(2)), (2, None)], at=day(4))
+    assert ordered(lake.rows()) == [(1, day(2), day(2), None), (2, None, day(4), None)]
 
 
 def test_snapshots_of_days_one_after_the_other_give_the_printed_table(lake: Lake) -> None:

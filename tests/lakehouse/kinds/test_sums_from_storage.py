@@ -126,7 +126,7 @@ def history(number: int, time_type: str) -> KeepHistory:
         valid_to=Column(name="valid_to", type=time_type),
     )
     at = START + timedelta(days=number, hours=7)
-    return KeepHistory(interval=days(number), history=kept, execution_time=at)
+    return KeepHistory(interval=days(number), history=kept, execution_time=at, is_first=not number)
 
 
 @pytest.mark.parametrize(

@@ -137,7 +137,7 @@ BASE: Mapping[str, str] = {
     "models/m/seeded.sql": "MODEL (name m.seeded, kind SEED (path '../../seeds/s.csv'));",
     "models/m/early.sql": "MODEL (name m.early, kind FULL, start '2023-01-01'); SELECT 1 AS one",
     "models/m/late.sql": "MODEL (name m.late, kind FULL); SELECT one FROM m.early",
-    "models/m/warned.sql": "MODEL (name m.warned, kind FULL, allow_partials true); SELECT '@start_ds' AS x",
+    "models/m/warned.sql": "MODEL (name m.warned, kind FULL); SELECT '@start_ds' AS x, '@end_ds' AS y",
 }
 EVERY = "top below embed around early late warned"
 
@@ -180,6 +180,14 @@ def test_what_a_model_warns_of_is_told_each_time(
         warned = load(folder, cache).warnings
     assert [record.getMessage() for record in caplog.records] == first
     assert len(first) == len(warned) == 2
+
+
+def test_what_a_model_would_not_get_is_refused_each_time(tmp_path: Path, cache: ModelCache) -> None:
+    asked = "MODEL (name m.late, kind FULL, allow_partials true); SELECT one FROM m.early"
+    folder = put(tmp_path / "p", {**BASE, "models/m/late.sql": asked})
+    for _ in range(2):
+        with pytest.raises(ProjectInvalid, match="allow_partials has no effect"):
+            load(folder, cache)
 
 
 # Each thing that a model follows from: the edit, what is read anew, and what is resolved anew,

@@ -97,7 +97,7 @@ def canonicalize(
     """
     # What is read lies in Spark's catalog, where the case of a name never counts.
     dialect = f"{dialect}, normalization_strategy = case_insensitive"
-    schema = _schema_of(schemas, dialect)
+    schema = schema_of(schemas, dialect)
     if undeclared and not all(schemas.values()):
         return _open(query, dialect=dialect, schema=schema, schemas=schemas)
     documented = _described(query)
@@ -189,7 +189,7 @@ def _known_columns(query: exp.Query, documented: Mapping[str, str]) -> tuple[Col
     return () if open_ended else tuple(_columns(query, documented))
 
 
-def _schema_of(schemas: Mapping[ModelName, Sequence[Column]], dialect: str) -> MappingSchema:
+def schema_of(schemas: Mapping[ModelName, Sequence[Column]], dialect: str) -> MappingSchema:
     """The columns of tables for the optimizer: names in lower case, which it need not read again.
 
     A header of a CSV file may hold names that no dialect reads.

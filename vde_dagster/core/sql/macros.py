@@ -7,6 +7,7 @@ Each comes in the forms ds, date, dt, dtntz, ts, tstz, epoch, millis and hour.
 
 from __future__ import annotations
 
+import re
 from collections.abc import Callable, Iterator, Mapping
 from dataclasses import dataclass
 from datetime import datetime, timedelta
@@ -80,11 +81,19 @@ TIME_MACROS: Final = frozenset(
     f"{moment}_{form}" for moment in ("start", "end", "execution") for form in _FORMS
 )
 
+_IN_TEXT: Final = re.compile(r"@\{?(\w+)")
+
 
 def macros_in(query: exp.Expr) -> Iterator[tuple[str, exp.Parameter]]:
     """Every macro of a query with its lower-case name."""
     for node in query.find_all(exp.Parameter):
         yield node.name.lower(), node
+
+
+def time_macro_in_text(text: str) -> str | None:
+    """The first time macro that a text seems to mean, lower-case; no macro is filled in there."""
+    words = (word.lower() for word in _IN_TEXT.findall(text))
+    return next((word for word in words if word in TIME_MACROS), None)
 
 
 def resolve_time_macros(query: E, times: TimeRange) -> E:

@@ -71,7 +71,7 @@ def keep_history(branch: Branch, frame: DataFrame, write: KeepHistory) -> Writte
             to compare is of a type whose values Spark does not compare.
     """
     before, held, history = branch.head, branch.held, write.history
-    is_first = branch.is_empty
+    was_empty = branch.is_empty
     own = _own_columns(frame, history)
     known = branch.staging.returned
     returned = [each for each in own if each.lower() in known] if known else own
@@ -88,12 +88,12 @@ def keep_history(branch: Branch, frame: DataFrame, write: KeepHistory) -> Writte
             own,
             Sides(source=source.name, open=still_open.name, closed=closed.name),
             execution_time=write.execution_time,
-            is_first=is_first,
+            is_first=write.is_first,
             returned=returned,
         )
         rows = as_table(branch.spark.sql(statement.sql("spark")), frame.schema)
         with _naming_shared_keys(branch, history, source):
-            if before is None or is_first:
+            if before is None or was_empty:
                 return append_rows(branch, rows, AppendRows(interval=write.interval))
             _, seen = put(branch, rows, lambda writer: writer.overwrite(is_open))
     if seen is None:

@@ -9,7 +9,7 @@ from typing import Final
 from sqlglot import exp
 from sqlglot.tokenizer_core import TokenType
 
-from vde_dagster.core.sql.macros import TIME_MACROS
+from vde_dagster.core.sql.macros import TIME_MACROS, time_macro_in_text
 from vde_dagster.core.sql.star_macro import STAR_PLACE, UnionKind, star_node, union_query
 from vde_dagster.project.macros.conditions import NotConstant, is_true
 from vde_dagster.project.macros.expansion import Builtin, Expander
@@ -48,6 +48,7 @@ def _var(expander: Expander, call: Call, frame: Frame, position: Position) -> li
 def _if(expander: Expander, call: Call, frame: Frame, position: Position) -> list[exp.Expr]:
     given = _arguments(call, 2, 3, "@IF(condition, then) or @IF(condition, then, else)")
     condition = expander.one(given[0], replace(frame, as_texts=True), what="the condition of @IF")
+    _refuse_times(condition)
     try:
         holds = is_true(condition)
     except NotConstant as error:
@@ -58,6 +59,21 @@ def _if(expander: Expander, call: Call, frame: Frame, position: Position) -> lis
     if holds:
         return expander.expand(given[1], frame, position)
     return expander.expand(given[2], frame, position) if len(given) == 3 else []
+
+
+def _refuse_times(condition: exp.Expr) -> None:
+    """Refuse a condition that is another one for each interval, also where that is in quotes."""
+    for node in condition.walk():
+        text = node.name if isinstance(node, exp.Literal) and node.is_string else ""
+        if time_macro_in_text(text) is not None:
+            why = f"'{text}' is a text, in which no macro is filled in"
+        elif isinstance(node, exp.Parameter) and node.name.lower() in TIME_MACROS:
+            why = f"@{node.name.lower()} is another value for each interval"
+        else:
+            continue
+        advice = "For a value use CASE WHEN; for a condition join both with AND and OR."
+        message = f"the condition of @IF is decided when the project is loaded, but {why}"
+        raise MacroError(message, advice)
 
 
 def _each(expander: Expander, call: Call, frame: Frame, position: Position) -> list[exp.Expr]:

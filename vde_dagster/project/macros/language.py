@@ -18,7 +18,7 @@ from sqlglot.errors import ParseError
 from sqlglot.tokenizer_core import Token, TokenType
 
 from vde_dagster.core.errors import Place
-from vde_dagster.core.sql.macros import TIME_MACROS
+from vde_dagster.core.sql.macros import TIME_MACROS, time_macro_in_text
 from vde_dagster.core.sql.sql_errors import SQL_ERRORS, first_line
 from vde_dagster.core.sql.star_macro import is_star_macro
 from vde_dagster.project.macros.builtin import BUILTINS
@@ -42,7 +42,9 @@ __all__ = ["MacroScope", "Statements", "is_star_macro", "read_statements"]
 
 _JINJA: Final = ("{{", "{%")
 _JINJA_WORDS: Final = ("JINJA_QUERY_BEGIN", "JINJA_STATEMENT_BEGIN", "JINJA_END")
-_IN_TEXT: Final = re.compile(r"@\{?(\w+)")
+_VIRTUAL_UPDATE: Final = re.compile(
+    r"^\s*(ON_VIRTUAL_UPDATE_(?:BEGIN|END))\b", re.IGNORECASE | re.MULTILINE
+)
 _CHECK: Final = "Check the SQL at this line against the model's dialect."
 
 
@@ -90,7 +92,11 @@ def read_statements(
     try:
         tokens = read.tokenize(padded)
     except SQL_ERRORS as error:
-        if not _refuse_jinja([text], place, problems):
+        virtual = _VIRTUAL_UPDATE.search(padded)
+        if virtual is not None:
+            line = padded.count("\n", 0, virtual.start(1)) + 1
+            _refuse_virtual_update(virtual[1], Place(path=place.path, line=line), problems)
+        elif not _refuse_jinja([text], place, problems):
             problems.add(place, f"the query does not parse: {first_line(error)}", _CHECK)
         return None
     if _refuse_text(padded, tokens, place, problems):
@@ -148,8 +154,8 @@ def _place_of(token: Token | None, default: Place) -> Place:
 def _warn_of_texts(tokens: Sequence[Token], place: Place, problems: Problems) -> None:
     """Report time macros in quotes, which are texts like any other."""
     for token in tokens:
-        words = _IN_TEXT.findall(token.text) if token.token_type is TokenType.STRING else []
-        name = next((word.lower() for word in words if word.lower() in TIME_MACROS), None)
+        is_text = token.token_type is TokenType.STRING
+        name = time_macro_in_text(token.text) if is_text else None
         if name is not None:
             message = f"@{name} stands inside a text, which stays as it is written"
             advice = f"Write @{name} without quotes; as a part of a text, CONCAT('...', @{name})."
@@ -167,11 +173,14 @@ def _refuse_text(text: str, tokens: Sequence[Token], place: Place, problems: Pro
             _place_of(deep, place), message, "Make the inner ones columns of a model above."
         )
         return True
-    for word in _JINJA_WORDS:
-        for token in tokens:
-            if token.text.upper() == word:
-                _refuse(word, _place_of(token, place), problems)
-                return True
+    for token in tokens:
+        word = token.text.upper()
+        if word in _JINJA_WORDS:
+            _refuse(word, _place_of(token, place), problems)
+            return True
+        if token.token_type is TokenType.VAR and _VIRTUAL_UPDATE.fullmatch(word):
+            _refuse_virtual_update(word, _place_of(token, place), problems)
+            return True
     return _refuse_jinja(_pieces(text, tokens), place, problems)
 
 
@@ -205,6 +214,16 @@ def _refuse(what: str, place: Place, problems: Problems) -> None:
         f"the query has Jinja in it ({what}), which models here cannot have",
         "Use macros instead: time macros such as @start_dt, @VAR('name'), @IF, @EACH, and Python "
         "functions in macros/*.py for all else.",
+    )
+
+
+def _refuse_virtual_update(word: str, place: Place, problems: Problems) -> None:
+    problems.add(
+        place,
+        f"the model has statements for when views are updated ({word.upper()}), which models here "
+        "cannot have",
+        "Take the block out. What is to run with each evaluation stands behind the query, with `;` "
+        "between; rights on views are given with the tools of the catalog.",
     )
 
 

@@ -171,6 +171,7 @@ def _without_unsupported(
 
 
 def _time_range(options: _Options) -> Kind:
+    _check_one_at_a_time(options)
     column, time_format = _time_column(options)
     written = options.given["time_column"].items()
     return IncrementalByTimeRange(
@@ -179,7 +180,6 @@ def _time_range(options: _Options) -> Kind:
         written_format=written[1].written if time_format else "",
         lookback=options.count("lookback", least=0) or 0,
         batch_size=options.count("batch_size", least=1),
-        batch_concurrency=options.count("batch_concurrency", least=1),
         forward_only=options.flag("forward_only"),
         disable_restatement=options.flag("disable_restatement"),
         partition_by_time_column=options.flag("partition_by_time_column", default=True),
@@ -227,11 +227,12 @@ def _unique_key(options: _Options) -> Kind:
 def _check_one_at_a_time(options: _Options) -> None:
     concurrency = options.count("batch_concurrency", least=1)
     if concurrency is not None and concurrency > 1:
-        options.problems.add(
+        options.problems.reject(
             options.given["batch_concurrency"].place,
-            "the batches of INCREMENTAL_BY_UNIQUE_KEY follow each other, since each merges into "
-            "what the one before it left",
-            "Leave batch_concurrency out.",
+            "the batches of a model follow each other, since each is one commit to the model's "
+            "table",
+            "Leave batch_concurrency out. A larger batch_size loads more intervals at once, and "
+            "Spark computes them in parallel.",
         )
 
 

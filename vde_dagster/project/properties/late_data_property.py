@@ -8,6 +8,7 @@ from datetime import timedelta
 from enum import Enum
 from typing import Final, TypeVar
 
+from vde_dagster.core.errors import Place
 from vde_dagster.core.kind import IncrementalByTimeRange, IncrementalUnmanaged, Kind
 from vde_dagster.core.late_data import (
     LANDING_COLUMN,
@@ -51,12 +52,12 @@ def read_late_data(
     lacking = [key for key in ("mode", "sources") if key not in options]
     misspelled = any(key not in OPTIONS for key, _ in written)  # perhaps what is lacking
     if lacking and not misspelled:
-        advice = "Write `late_data (mode stateful, sources (raw.orders))`."
+        advice = "Write `late_data (mode stateless, sources (raw.orders))`."
         problems.add(value.place, f"late_data needs {' and '.join(lacking)}", advice)
     if mode is LateDataMode.STATELESS and len(tracked) > 1:
         assert sources is not None, "the sources were read from somewhere"
         message = "late_data in stateless mode tracks exactly one source"
-        problems.add(sources.place, message, "Use `mode stateful`, or one model for each source.")
+        problems.add(sources.place, message, "Write one model for each source.")
     threshold = _threshold(options.get("catchup_threshold"), problems)
     load_type = _choice(options, "load_type", LoadType, LoadType.CHANGED, problems)
     rewrite = _choice(
@@ -73,16 +74,27 @@ def read_late_data(
     )
 
 
-def check_kind(kind: Kind, policy: LateDataPolicy) -> str | None:
-    """Why a kind cannot have a policy; None where it can."""
-    if isinstance(kind, IncrementalByTimeRange):
-        return None
-    if isinstance(kind, IncrementalUnmanaged) and policy.mode is LateDataMode.STATELESS:
-        return None
-    return (
-        "late_data needs the kind INCREMENTAL_BY_TIME_RANGE (or, in stateless mode, "
-        "INCREMENTAL_UNMANAGED)"
-    )
+def check_kind(kind: Kind, policy: LateDataPolicy, place: Place, problems: Problems) -> None:
+    """Report a policy that no session can carry out for a kind."""
+    stateless = policy.mode is LateDataMode.STATELESS
+    if isinstance(kind, IncrementalUnmanaged) and stateless:
+        problems.reject(
+            place,
+            "late_data is not for INCREMENTAL_UNMANAGED: without a time column nothing tells which "
+            "interval a late row belongs to",
+            "Use INCREMENTAL_BY_TIME_RANGE, or leave late_data out.",
+        )
+    elif not isinstance(kind, IncrementalByTimeRange):
+        message = "late_data needs the kind INCREMENTAL_BY_TIME_RANGE"
+        problems.add(place, message, "Use that kind, or leave late_data out.")
+    elif not stateless:
+        problems.reject(
+            place,
+            "late_data in stateful mode has no sessions in this version, so that no late row would "
+            "be loaded",
+            "Use `mode stateless` where the query takes rows one by one. Else leave late_data out: "
+            "`lookback` evaluates the last intervals again, `--restate-model` any others.",
+        )
 
 
 def _choice(
@@ -136,6 +148,7 @@ def _tracked_source(item: Value, problems: Problems) -> TrackedSource | None:
         tracked_by=_tracking_column(options.get("tracked_by"), column, problems),
         offset=(read_duration(offset, "offset", problems) if offset else None) or timedelta(0),
         idle_after=read_duration(idle, "idle_after", problems) if idle else None,
+        place=item.place,
     )
 
 

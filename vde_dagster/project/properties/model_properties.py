@@ -11,7 +11,7 @@ from sqlglot.tokenizer_core import TokenType
 from vde_dagster.core.dsha import Column
 from vde_dagster.core.errors import Place
 from vde_dagster.core.kind import Embedded, Kind, Seed, View
-from vde_dagster.core.late_data import LateDataMode, LateDataPolicy
+from vde_dagster.core.late_data import LateDataPolicy
 from vde_dagster.core.model import Body, Call, Model, ModelSource, OwnAudit, Storage, Window
 from vde_dagster.core.names import ModelName
 from vde_dagster.project.configuration import Defaults, is_dialect
@@ -122,7 +122,6 @@ class Properties:
     audits: tuple[Call, ...]
     signals: tuple[Call, ...]
     depends_on: Mapping[ModelName, Window | None]
-    allow_partials: bool
     enabled: bool
     stamp: str
     late_data: LateDataPolicy | None
@@ -149,8 +148,9 @@ def read_properties(
     parents = read_depends_on(values.get("depends_on"), problems)
     if kind is not None:
         _check_kind(kind, storage, values, place, problems)
-        _check_policy(kind, policy, values, problems)
-    _warn_of_what_waits(values, policy, problems)
+        if policy is not None:
+            check_kind(kind, policy, values["late_data"].place, problems)
+    _reject_partials(values, problems)
     schedule = read_schedule(values, defaults, place, problems)
     if not isinstance(kind, View | Embedded | Seed):  # these have no intervals
         warn_of_borders(values, schedule, problems)
@@ -172,7 +172,6 @@ def read_properties(
         audits=read_audits(values.get("audits"), dialect, problems),
         signals=read_signals(values.get("signals"), dialect, problems),
         depends_on={key.within(defaults.catalog): each for key, each in parents.items()},
-        allow_partials=_flag(values, "allow_partials", problems, default=False),
         enabled=_flag(values, "enabled", problems, default=True),
         stamp=_text(values, "stamp", problems),
         late_data=policy.within(defaults.catalog) if policy is not None else None,
@@ -303,26 +302,15 @@ def _check_kind(
         problems.add(where, lacks, "Write `partitioned_by (column)`.")
 
 
-def _check_policy(
-    kind: Kind, policy: LateDataPolicy | None, values: Mapping[str, Value], problems: Problems
-) -> None:
-    wrong = check_kind(kind, policy) if policy is not None else None
-    if wrong is not None:
-        problems.add(values["late_data"].place, wrong, "Use that kind, or leave late_data out.")
-
-
-def _warn_of_what_waits(
-    values: Mapping[str, Value], late_data: LateDataPolicy | None, problems: Problems
-) -> None:
-    """What is read and checked, and not carried out by this version, is told by name."""
-    if "allow_partials" in values and values["allow_partials"].written.lower() == "true":
-        message = "allow_partials is read, but this version evaluates whole intervals only"
-        advice = "Until then an interval is evaluated once it has ended."
-        problems.warn(values["allow_partials"].place, message, advice)
-    if late_data is not None and late_data.mode is LateDataMode.STATEFUL:
-        message = "late_data in stateful mode is read and checked, but has no sessions yet"
-        advice = "Until then a restatement loads late rows."
-        problems.warn(values["late_data"].place, message, advice)
+def _reject_partials(values: Mapping[str, Value], problems: Problems) -> None:
+    if _flag(values, "allow_partials", problems, default=False):
+        problems.reject(
+            values["allow_partials"].place,
+            "allow_partials has no effect: an interval is evaluated once it has ended, since what "
+            "is recorded as loaded must be all of it",
+            "Leave it out. For fresher rows give the model a shorter interval_unit and a cron that "
+            "runs more often, such as `interval_unit hour, cron '@hourly'`.",
+        )
 
 
 def build_model(
@@ -349,7 +337,6 @@ def build_model(
         start=properties.schedule.start,
         inherits_start=properties.schedule.inherits_start,
         end=properties.schedule.end,
-        allow_partials=properties.allow_partials,
         columns=properties.columns,
         column_descriptions=properties.column_descriptions,
         owner=properties.owner,

@@ -40,6 +40,8 @@ def read_beside(
         place = properties.places.get(key, Place(path=settings.source.path))
         for each in problem.found:
             problems.add(place, f"{key}: {each.message}", each.advice)
+        for each in problem.unsupported:
+            problems.reject(place, f"{key}: {each.message}", each.advice)
         for each in problem.warnings:
             problems.warn(place, f"{key}: {each.message}", each.advice)
     return named[0], named[1]

@@ -1,0 +1,103 @@
+"""Filters on epochs: what they leave out of an interval, by the rows themselves."""
+
+from __future__ import annotations
+
+from datetime import UTC, datetime
+from decimal import Decimal
+from pathlib import Path
+
+import duckdb
+import pytest
+from sqlglot import parse_one
+
+from vde_dagster.core.dsha import Column
+from vde_dagster.core.errors import ProjectInvalid
+from vde_dagster.core.intervals import Interval
+from vde_dagster.core.names import ModelName
+from vde_dagster.core.sql.canonical import canonicalize
+from vde_dagster.core.sql.macros import TimeRange, resolve_time_macros
+from vde_dagster.core.sql.whole_seconds import cut_off
+from vde_dagster.project.loading import load_for_comparison, load_project
+
+TABLE = ModelName("raw", "t")
+TYPES = {"s": "bigint", "ms": "bigint", "us": "bigint", "f": "double", "d": "decimal(20,6)"}
+COLUMNS = [Column(name=name, type=kind) for name, kind in TYPES.items()]
+DAY = Interval(datetime(2023, 12, 31, tzinfo=UTC), datetime(2024, 1, 1, tzinfo=UTC))
+FIRST, LAST = 1703980800, 1704067199
+
+# Each row: a condition, and whether all rows of the day pass it. What does not, is refused.
+CONDITIONS = [
+    ("s BETWEEN @start_epoch AND @end_epoch", True),
+    ("ms BETWEEN @start_millis AND @end_millis", True),
+    ("f BETWEEN @start_epoch AND @end_epoch", False),
+    ("f <= @end_epoch", False),
+    ("@end_epoch >= f", False),
+    ("NOT (f > @end_epoch)", False),
+    ("NOT (@end_epoch < f)", False),
+    ("d <= @end_epoch", False),
+    ("d <= CAST(@end_epoch AS DECIMAL(20, 6))", False),
+    ("f * 1000 <= @end_millis", False),
+    ("ms / 1000 <= @end_epoch", False),
+    ("us / 1000 BETWEEN @start_millis AND @end_millis", False),
+    ("CAST(ms AS DOUBLE) / 1000 <= (@end_epoch)", False),
+    ("ms <= CAST(@end_epoch AS BIGINT) * 1000", False),
+    ("us <= (@end_millis * 1000)", False),
+    ("CAST(FLOOR(f) AS BIGINT) <= @end_epoch", True),
+    ("f < @end_epoch + 1", True),
+    ("f >= @start_epoch AND f < @end_epoch + 1", True),
+    ("ms < CAST(@end_epoch + 1 AS BIGINT) * 1000", True),
+    ("us < (@end_millis + 1) * 1000", True),
+    ("f >= @start_epoch", True),
+    ("d > @start_epoch - 1", True),
+]
+
+
+def bound(condition: str) -> str:
+    return f"SELECT s, ms, us, f, d FROM raw.t WHERE {condition}"
+
+
+@pytest.mark.parametrize("condition,passes_all", CONDITIONS)
+def test_a_condition_is_refused_just_where_it_leaves_out_rows_of_the_interval(
+    condition: str, passes_all: bool
+) -> None:
+    canonical = canonicalize(
+        parse_one(bound(condition), dialect="spark"),  # type: ignore[arg-type]
+        dialect="spark",
+        schemas={TABLE: COLUMNS},
+    )
+    times = TimeRange.of(DAY, execution_time=DAY.end)
+    text = resolve_time_macros(canonical.expression, times).sql("duckdb")
+    instants = [FIRST * 1_000_000, LAST * 1_000_000, LAST * 1_000_000 + 999_500]
+    rows = [(us // 10**6, us // 1000, us, us / 1e6, Decimal(us) / 10**6) for us in instants]
+    connection = duckdb.connect(":memory:")
+    connection.execute(
+        "CREATE SCHEMA raw; "
+        "CREATE TABLE raw.t (s BIGINT, ms BIGINT, us BIGINT, f DOUBLE, d DECIMAL(20, 6))"
+    )
+    connection.executemany("INSERT INTO raw.t VALUES (?, ?, ?, ?, ?)", rows)
+    kept = len(connection.sql(text).fetchall())
+    assert (kept == len(rows)) == passes_all
+    found = list(cut_off(canonical.expression, {TABLE: COLUMNS}))
+    assert (not found) == passes_all
+    assert all("+ 1" in each.advice for each in found)
+
+
+def test_what_would_be_left_out_is_told_with_its_line_when_a_project_is_loaded(
+    tmp_path: Path,
+) -> None:
+    (tmp_path / "models/m").mkdir(parents=True)
+    (tmp_path / "vde.yaml").write_text("name: p\ndefaults:\n  start: 2024-01-01\n")
+    (tmp_path / "external_models.yaml").write_text(
+        "- name: raw.t\n  columns: {id: int, f: double}\n"
+    )
+    (tmp_path / "models/m/x.sql").write_text(
+        "MODEL (name m.x, kind INCREMENTAL_UNMANAGED);\nWITH q AS (SELECT id, f AS at FROM raw.t)\n"
+        "SELECT id, at FROM q\nWHERE at BETWEEN @start_epoch AND @end_epoch"
+    )
+    with pytest.raises(ProjectInvalid) as caught:
+        load_project(tmp_path)
+    (problem,) = caught.value.problems
+    assert (str(problem.place.path), problem.place.line) == ("models/m/x.sql", 4)
+    assert "@end_epoch is the last whole second of the interval" in problem.message
+    assert problem.advice.endswith("`value >= @start_epoch AND value < @end_epoch + 1`.")
+    assert ModelName("m", "x") in load_for_comparison(tmp_path).graph

@@ -1,0 +1,118 @@
+# ruff: noqa: E501 - rows of tables stay on one line
+"""What others carry out and this version does not: refused in files, read where it was stored."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+import pytest
+
+from vde_dagster.core.errors import Problem, ProjectInvalid
+from vde_dagster.core.model import ModelSource
+from vde_dagster.core.names import ModelName
+from vde_dagster.project.configuration import Defaults
+from vde_dagster.project.loading import load_for_comparison, load_project
+from vde_dagster.project.model_files import read_model
+
+FILES = {
+    "vde.yaml": "name: shop\ndefaults:\n  start: 2024-01-01\n",
+    "external_models.yaml": "- name: raw.t\n  columns: {id: int, ts: timestamp}\n",
+}
+NAME = ModelName("m", "x")
+RANGE = "INCREMENTAL_BY_TIME_RANGE (time_column ts)"
+TIMED = "SELECT id, ts FROM raw.t WHERE ts BETWEEN @start_dt AND @end_dt"
+PYTHON = """from vde_dagster import model
+
+@model(
+    "m.x",
+    kind={"name": "INCREMENTAL_BY_TIME_RANGE", "time_column": "ts"},
+    depends_on=["raw.t"],
+    columns={"id": "int", "ts": "timestamp"},
+    %s
+)
+def x(context):
+    return context.table("raw.t")
+"""
+
+# Each row: a model's text, the line that is refused, words of the message, words of the advice.
+UNSUPPORTED = [
+    (f"MODEL (name m.x, kind INCREMENTAL_BY_UNIQUE_KEY (unique_key id,\nbatch_concurrency 2));\n{TIMED}", 2, "follow each other", "Leave batch_concurrency out"),
+    ("MODEL (name m.x, kind FULL,\nallow_partials true);\nSELECT id FROM raw.t", 2, "allow_partials", "shorter interval_unit"),
+    (f"MODEL (name m.x, kind {RANGE},\n\nallow_partials true);\n{TIMED}", 3, "an interval is evaluated once it has ended", "shorter interval_unit"),
+    (PYTHON % "allow_partials=True,", 8, "allow_partials", "shorter interval_unit"),
+    (f"MODEL (name m.x, kind INCREMENTAL_BY_TIME_RANGE (\ntime_column ts,\nbatch_concurrency 2));\n{TIMED}", 3, "follow each other, since each is one commit to the model's table", "Leave batch_concurrency out"),
+    (f"MODEL (name m.x, kind INCREMENTAL_UNMANAGED,\nlate_data (mode stateless, sources raw.t));\n{TIMED}", 2, "INCREMENTAL_UNMANAGED", "INCREMENTAL_BY_TIME_RANGE"),
+    (f"MODEL (name m.x, kind {RANGE},\nlate_data (mode stateful, sources raw.t));\n{TIMED}", 2, "stateful", "mode stateless"),
+    (PYTHON % "late_data={'mode': 'stateful', 'sources': 'raw.t'},", 8, "stateful", "lookback"),
+]  # fmt: skip
+
+
+def source_of(text: str) -> ModelSource:
+    path = Path("models/m/x.py" if text.startswith("from ") else "models/m/x.sql")
+    return ModelSource(path=path, text=text, defaults=Defaults().as_texts())
+
+
+def project(folder: Path, text: str) -> Path:
+    for name, each in {**FILES, str(source_of(text).path): text}.items():
+        (folder / name).parent.mkdir(parents=True, exist_ok=True)
+        (folder / name).write_text(each)
+    return folder
+
+
+def problems_of(folder: Path) -> tuple[Problem, ...]:
+    with pytest.raises(ProjectInvalid) as caught:
+        load_project(folder)
+    return caught.value.problems
+
+
+@pytest.mark.parametrize("text,line,message,advice", UNSUPPORTED)
+def test_what_would_do_nothing_is_refused_when_the_project_is_loaded(
+    text: str, line: int, message: str, advice: str, tmp_path: Path
+) -> None:
+    (problem,) = problems_of(project(tmp_path, text))
+    assert (problem.place.path, problem.place.line) == (source_of(text).path, line)
+    assert message in problem.message
+    assert advice in problem.advice
+
+
+@pytest.mark.parametrize("text", [row[0] for row in UNSUPPORTED])
+def test_a_model_that_was_stored_with_it_can_be_read_and_compared(
+    text: str, tmp_path: Path
+) -> None:
+    assert read_model(source_of(text)).warnings == ()
+    assert NAME in load_for_comparison(project(tmp_path, text)).graph
+
+
+def test_a_disabled_model_may_ask_for_what_is_not_supported(tmp_path: Path) -> None:
+    text = "MODEL (name m.x, kind FULL, enabled false, allow_partials true);\nSELECT id FROM raw.t"
+    assert load_project(project(tmp_path, text)).warnings == ()
+
+
+@pytest.mark.parametrize(
+    "header",
+    [
+        "kind FULL, allow_partials false",
+        "kind INCREMENTAL_BY_TIME_RANGE (time_column ts, batch_concurrency 1)",
+        f"kind {RANGE}, late_data (mode stateless, sources raw.t)",
+    ],
+)
+def test_what_is_so_anyway_is_accepted(header: str, tmp_path: Path) -> None:
+    assert NAME in load_project(project(tmp_path, f"MODEL (name m.x, {header});\n{TIMED}")).graph
+
+
+SESSIONS = f"MODEL (name m.above, kind {RANGE});\n{TIMED}"
+
+
+@pytest.mark.parametrize("source", ["m.above", "'M.Above|ts'", "(m.above (tracked_by ts))"])
+def test_a_session_follows_no_model_of_the_project(source: str, tmp_path: Path) -> None:
+    query = TIMED.replace("raw.t", "m.above")
+    text = (
+        f"MODEL (name m.x, kind {RANGE},\nlate_data (mode stateless,\nsources {source}));\n{query}"
+    )
+    folder = project(tmp_path, text)
+    (folder / "models/m/above.sql").write_text(SESSIONS)
+    (problem,) = problems_of(folder)
+    assert (str(problem.place.path), problem.place.line) == ("models/m/x.sql", 3)
+    assert "m.above is a model of this project" in problem.message
+    assert "leave late_data out" in problem.advice
+    assert NAME in load_for_comparison(folder).graph
