@@ -31,6 +31,7 @@ from vde_dagster.core.kind import (
 )
 from vde_dagster.core.model import SESSION, SIGNALS_FOLDER, Model, PythonFunction, Query, SeedRows
 from vde_dagster.core.names import TableName
+from vde_dagster.core.seed_rows import seed_lines
 from vde_dagster.core.sql.canonical import CanonicalQuery
 from vde_dagster.core.sql.canonical_form import canonical_form
 from vde_dagster.core.sql.data_names import keep_data_names, takes_all_names
@@ -281,7 +282,7 @@ def _body_part(model: Model, canonical: CanonicalQuery | None) -> str:
             form = f"{body.function} {python_form(body.source)} {_variables_part(body.variables)}"
             return f"{form} {imports}"
         case SeedRows(text=text):
-            return hashlib.sha256(text.encode()).hexdigest()
+            return _seed_part(text)
         case None:
             return ""
 
@@ -308,6 +309,11 @@ def _named_alike(statement: exp.Expr, dialect: str) -> exp.Expr:
     if definition_of(named) is not None or takes_all_names(named):
         return named
     return normalize_identifiers(named, dialect=dialect)
+
+
+def _seed_part(text: str) -> str:
+    """The rows of a seed in no order."""
+    return hashlib.sha256(json.dumps(seed_lines(text)).encode()).hexdigest()
 
 
 def _variables_part(variables: Mapping[str, object]) -> str:

@@ -83,6 +83,19 @@ def seed_findings(text: str, columns: Sequence[Column]) -> list[Finding]:
     return found
 
 
+def seed_lines(text: str) -> tuple[list[str], list[list[str]]]:
+    """The header of a CSV text and its other lines, cell by cell, in no order of the file.
+
+    Sorted by their cells from the left, so that edits to the right of a key leave them in order.
+    What is no CSV is one cell.
+    """
+    try:
+        header, *lines = [row for row in _reader(text) if row] or [[]]
+    except csv.Error:
+        return [], [[text]]
+    return header, sorted(lines)
+
+
 def _reader(text: str) -> Reader:
     return csv.reader(io.StringIO(text.removeprefix("\ufeff")), strict=True)
 

@@ -19,6 +19,7 @@ PINNED: Final[Mapping[str, str]] = {
     # Else names, texts and numbers stand for something else than they are read as here.
     "spark.sql.caseSensitive": "false",
     "spark.sql.ansi.doubleQuotedIdentifiers": "false",
+    "spark.sql.ansi.relationPrecedence": "false",
     "spark.sql.parser.quotedRegexColumnNames": "false",
     "spark.sql.groupByAliases": "true",
     "spark.sql.groupByOrdinal": "true",

@@ -174,7 +174,11 @@ UNFOLDED = [
     rows("rows without anything to unfold stay", VIEW_OF_E, VIEW_OF_E.replace("VIEW EXPLODE", "VIEW OUTER EXPLODE")),
     rows("what is unfolded is returned otherwise", "SELECT a, EXPLODE(e) AS k FROM raw.t", "SELECT a, EXPLODE(ARRAY_DISTINCT(e)) AS k FROM raw.t"),
     edit("what is unfolded is computed on", VIEW_OF_E, VIEW_OF_E.replace("l.k", "l.k + 1 AS k"), BREAKING("k", "m.y"), y=("SELECT k FROM m.x", REACHED("k")), z=("SELECT a FROM m.x", KEPT)),
-    edit("a function that nobody knows is added, and may make rows or count them", "SELECT a FROM raw.t", "SELECT a, foo(b) AS k FROM raw.t", UNDECIDABLE, y=("SELECT a FROM m.x", REACHED)),
+    edit("a function that nobody knows is added beside a column, so that it counts no rows", "SELECT a FROM raw.t", "SELECT a, foo(b) AS k FROM raw.t", NON_BREAKING("k"), y=("SELECT a FROM m.x", KEPT)),
+    edit("a function that nobody knows is added to groups", "SELECT a FROM raw.t GROUP BY a", "SELECT a, foo(b) AS k FROM raw.t GROUP BY a", NON_BREAKING("k"), y=("SELECT a FROM m.x", KEPT)),
+    edit("a function that nobody knows is called otherwise beside a column", "SELECT a, foo(b) AS k FROM raw.t", "SELECT a, foo(b, 1) AS k FROM raw.t", BREAKING("k"), y=("SELECT a FROM m.x", KEPT), z=("SELECT k FROM m.x", REACHED)),
+    edit("a function that nobody knows stands alone, and may make one row of all", "SELECT 1 AS a FROM raw.t", "SELECT 1 AS a, foo(b) AS k FROM raw.t", UNDECIDABLE, y=("SELECT a FROM m.x", REACHED)),
+    edit("a function that nobody knows decides which rows there are", "SELECT a FROM raw.t WHERE foo(b)", "SELECT a FROM raw.t WHERE foo(b, 1)", ROWS, y=("SELECT a FROM m.x", REACHED_ROWS)),
     edit("a function that nobody knows is added to a constant", ONE, "SELECT 1 AS one, foo(b) AS k FROM raw.t", UNDECIDABLE, y=("SELECT one FROM m.x", REACHED)),
 ]  # fmt: skip
 

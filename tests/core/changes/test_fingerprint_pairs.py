@@ -92,6 +92,27 @@ def test_harmless_edits_are_as_many_as_were_promised() -> None:
     assert len(HARMLESS) >= 45
 
 
+SEEDS: list[tuple[str, str, str, set[str]]] = [
+    ("lines in another order", "a,b\n1,p\n2,q\n", "a,b\n2,q\n1,p\n", set()),
+    ("a line twice, in another order", "a,b\n1,p\n2,q\n1,p\n", "a,b\n1,p\n1,p\n2,q\n", set()),
+    ("quotes that say nothing", "a,b\n1,p\n", 'a,b\n1,"p"\n', set()),
+    ("lines of another system", "a,b\n1,p\n2,q\n", "a,b\r\n1,p\r\n2,q\r\n", set()),
+    ("a line once and twice", "a,b\n1,p\n2,q\n", "a,b\n1,p\n2,q\n2,q\n", {"data"}),
+    ("cells that are exchanged", "a,b\n1,p\n2,q\n", "a,b\n1,q\n2,p\n", {"data"}),
+    ("a header that is exchanged", "a,b\n1,p\n2,q\n", "b,a\n1,p\n2,q\n", {"data"}),
+    ("a blank", "a,b\n1,p\n", "a,b\n1, p\n", {"data"}),
+    ("a comma in a cell and between two", 'a,b\n1,"p,q"\n', 'a,b\n"1,p",q\n', {"data"}),
+    ("a line and the header", "a,b\na,b\n1,p\n", "a,b\n1,p\n", {"data"}),
+]
+
+
+@pytest.mark.parametrize("sentence,one,other,parts", SEEDS, ids=[each for each, *_ in SEEDS])
+def test_a_seed_is_its_rows_in_no_order(
+    sentence: str, one: str, other: str, parts: set[str]
+) -> None:
+    assert differing_texts(seed(one), seed(other)) == parts, sentence
+
+
 COMMENTS: list[Pair] = [
     ("in front", "SELECT a FROM raw.t", "-- all of them\nSELECT a FROM raw.t"),
     ("at the end", "SELECT a FROM raw.t", "SELECT a FROM raw.t -- all of them"),

@@ -7,8 +7,6 @@ change reaches is what has another digest after it, whatever lies between.
 
 from __future__ import annotations
 
-import csv
-import io
 from collections.abc import Iterable, Iterator, Mapping
 from dataclasses import dataclass, field
 from functools import lru_cache
@@ -32,6 +30,7 @@ from vde_dagster.core.kind import (
 from vde_dagster.core.meaning.parts import EVERY, ROWS, Meaning, Part, Read, digest_of
 from vde_dagster.core.model import Model, Query, SeedRows
 from vde_dagster.core.names import ModelName
+from vde_dagster.core.seed_rows import seed_lines
 from vde_dagster.core.sql.sql_errors import SQL_ERRORS
 from vde_dagster.core.sql.statement_tables import defined_tables
 
@@ -127,8 +126,8 @@ def _source_flow(node: Node) -> Flow:
 
 
 def _seed_flow(node: Node, text: str) -> Flow:
-    """A CSV file, row by row: each column is the list of its cells."""
-    header, *lines = [row for row in csv.reader(io.StringIO(text)) if row] or [[]]
+    """A CSV file, in no order of its lines: each column is the list of its cells."""
+    header, lines = seed_lines(text)
     name = str(node.name).encode()
     places = {title.strip().lower(): at for at, title in enumerate(header)}
     columns: dict[str, bytes] = {}

@@ -15,7 +15,7 @@ from sqlglot import exp
 
 from vde_dagster.core.meaning.constants import is_constant
 from vde_dagster.core.meaning.expressions import ExpressionReader, whole_window
-from vde_dagster.core.meaning.functions import calls_in, is_aggregate, unfolds
+from vde_dagster.core.meaning.functions import calls_in, is_aggregate, is_unknown, unfolds
 from vde_dagster.core.meaning.opaque import (
     blurred,
     is_chance,
@@ -275,15 +275,13 @@ class _QueryReader:
     def _unfolded(
         self, select: exp.Select, rows: Rows, columns: tuple[tuple[str, Part], ...]
     ) -> Rows:
-        if not any(unfolds(call) for each in select.expressions for call in calls_in(each)):
+        scalar = _has_other_values(select)
+        making = [_makes_rows(each, scalar=scalar) for each in select.expressions]
+        if not any(making):
             return rows
         if len(columns) != len(select.expressions):
             return rows.then("unfold", [part for _, part in columns])
-        unfolding = [
-            part
-            for each, (_, part) in zip(select.expressions, columns, strict=True)
-            if any(map(unfolds, calls_in(each)))
-        ]
+        unfolding = [part for makes, (_, part) in zip(making, columns, strict=True) if makes]
         return rows.then("unfold", unfolding)
 
     # -- what follows any query
@@ -464,6 +462,26 @@ def _after_grouping(select: exp.Select) -> Iterator[exp.Expr]:
     for key in ("order", "qualify", "sort"):
         if (clause := select.args.get(key)) is not None:
             yield clause
+
+
+def _has_other_values(select: exp.Select) -> bool:
+    """Whether a function of the users' own cannot make one row of all: a column has its own value.
+
+    That function is no table function either: Spark takes those in FROM only.
+    """
+    if select.args.get("group") is not None:
+        return True
+    others = (each for each in select.expressions if not any(map(is_unknown, calls_in(each))))
+    return any(
+        isinstance(call, exp.Column) and call.find_ancestor(exp.AggFunc, exp.Select) is select
+        for each in others
+        for call in calls_in(each)
+    )
+
+
+def _makes_rows(projection: exp.Expr, *, scalar: bool) -> bool:
+    """Whether an expression in a SELECT decides on which rows there are."""
+    return any(unfolds(call) and not (scalar and is_unknown(call)) for call in calls_in(projection))
 
 
 def _aggregates(node: exp.Expr) -> bool:

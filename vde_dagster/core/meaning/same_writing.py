@@ -88,7 +88,8 @@ _TIMES: Final = (
 def without_default_frame(window: exp.Window) -> exp.Window:
     """A window without a frame that it would have anyway (Spark's `ResolveWindowFrame`)."""
     spec = window.args.get("spec")
-    if not isinstance(spec, exp.WindowSpec) or not isinstance(window.this, exp.AggFunc):
+    plain = isinstance(window.this, exp.AggFunc) and not isinstance(window.this, _OWN_FRAMES)
+    if not isinstance(spec, exp.WindowSpec) or not plain:
         return window
     kind = str(spec.args.get("kind")).upper()
     start = f"{spec.args.get('start')} {spec.args.get('start_side') or ''}".strip().upper()
@@ -105,4 +106,5 @@ def without_default_frame(window: exp.Window) -> exp.Window:
     return bare
 
 
+_OWN_FRAMES: Final = (exp.Lag, exp.Lead, exp.NthValue)
 _FRAME: Final = frozenset({"kind", "start", "start_side", "end", "end_side"})
