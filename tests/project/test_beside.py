@@ -78,7 +78,7 @@ def test_what_has_no_one_meaning_in_spark_is_refused_at_its_line() -> None:
         "SELECT 1 AS id"
     )
     lines = {message.split()[0]: line for line, message in found}
-    assert lines == {"`VACUUM": 1, "whether": 4}  # where a text that is not read stands is unknown
+    assert lines == {"`VACUUM": 5, "whether": 4}
 
 
 def test_a_key_that_depends_on_an_unknown_type_is_refused_where_it_stands() -> None:

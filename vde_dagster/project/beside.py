@@ -9,6 +9,7 @@ from sqlglot.dialects import Hive
 from sqlglot.dialects.dialect import Dialect
 
 from vde_dagster.core.errors import Place, Refused
+from vde_dagster.core.sql.proven import functions_made
 from vde_dagster.core.sql.rendering import spark_text
 from vde_dagster.core.sql.spark_meaning import part_with_spark_meaning
 from vde_dagster.core.sql.table_names import project_names_of_statement
@@ -38,10 +39,11 @@ def named_beside(
     Raises:
         SqlglotError: The scopes of a statement cannot be told apart.
     """
+    made = functions_made(statements)
 
     def read(statement: exp.Expr) -> exp.Expr:
         named = project_names_of_statement(statement, catalog, temporary=temporary)
-        found, unclear = part_with_spark_meaning(named, dialect=dialect)
+        found, unclear = part_with_spark_meaning(named, dialect=dialect, functions=made)
         for node, why in (*unclear, *_unwritable(found, dialect)):
             problems.refuse(_line_in(place, node, statement), why)
         return found
