@@ -22,7 +22,7 @@ Unproven = tuple[exp.Expr, Refused]
 """A part of a query, and why it is not translated."""
 
 SPARKS: Final = ("spark", "spark2", "databricks", "hive")
-"""Dialects whose text runs as it is written."""
+"""Dialects whose functions and operators are Spark's own."""
 
 SUPPORTED: Final = (*SPARKS, *sorted(PROVEN))
 """Every dialect that a model may be written in."""
