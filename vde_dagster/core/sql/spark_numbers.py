@@ -59,6 +59,8 @@ def _text_of(node: exp.Cast, given: str, source: str) -> exp.Expr:
     alike = {"text", "integer", "date", "null"}
     alike |= {"decimal"} if source != "bigquery" else set()
     alike |= {"boolean"} if source not in ("mysql", "tsql") else set()
+    if not given and isinstance(node.this, exp.Column):
+        alike |= {""}  # of a statement or a key, in which no types are looked up
     if given not in alike:
         what = "is written in another way by Spark" if given else UNKNOWN
         raise refused(node, what, "Write it with a format, or cast a whole number, date or text")
