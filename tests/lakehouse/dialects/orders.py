@@ -6,7 +6,7 @@ Orders = dict[str, list[object]]
 
 LAST = {"postgres", "redshift", "snowflake"}
 """NULL is larger than everything."""
-ALWAYS_LAST = {"duckdb", "trino"}
+ALWAYS_LAST = {"duckdb", "trino", "presto"}
 """NULL comes last in both directions; elsewhere it is smaller than everything."""
 
 ALIKE: Orders = {
@@ -24,19 +24,23 @@ DISTINCT: Orders = {"SELECT DISTINCT ON (f) v FROM s.r ORDER BY f, k": ["b", "a"
 QUALIFIED: Orders = {
     "SELECT v FROM s.r WHERE k IS NOT NULL QUALIFY ROW_NUMBER() OVER (ORDER BY k DESC) = 2": ["d"]
 }
+UNNESTED: Orders = {
+    "SELECT x FROM s.t CROSS JOIN UNNEST(words) AS u(x) ORDER BY x": ["x", "y", "z"]
+}
 OWN: dict[str, Orders] = {
     "postgres": DISTINCT,
     "duckdb": {
         **DISTINCT,
         **QUALIFIED,
-        "SELECT x FROM s.t CROSS JOIN UNNEST(words) AS u(x) ORDER BY x": ["x", "y", "z"],
+        **UNNESTED,
     },
     "snowflake": QUALIFIED,
     "bigquery": {
         **QUALIFIED,
         "SELECT x FROM s.t CROSS JOIN UNNEST(words) AS x ORDER BY x": ["x", "y", "z"],
     },
-    "trino": {"SELECT x FROM s.t CROSS JOIN UNNEST(words) AS u(x) ORDER BY x": ["x", "y", "z"]},
+    "trino": UNNESTED,
+    "presto": UNNESTED,
     "tsql": {"SELECT TOP 2 v FROM s.r ORDER BY k DESC": [None, "d"]},
 }
 """Clauses that only some have."""

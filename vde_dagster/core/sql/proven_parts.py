@@ -455,6 +455,78 @@ type TIMESTAMPTZ
 type VARCHAR
 """)
 
+_PRESTO: Final = _lines("""
+ArgMax(expression,this)
+ArgMin(expression,this)
+Array(expressions)
+ArrayContains(expression,this)
+ArrayDistinct(this)
+ArrayMax(this)
+ArraySize(this)
+ArraySort(nulls_first,this)
+ArrayToString(expression,this)
+BitwiseOr(expression,this)
+BitwiseXor(expression,this)
+Bracket(expressions,this)
+Corr(expression,this)
+CountIf(this)
+DPipe(expression,this)
+Date(this)
+DateAdd(expression,this,unit)
+DateDiff(expression,this,unit)
+Day(this)
+DayOfMonth(this)
+DayOfWeekIso(this)
+DayOfYear(this)
+Div(expression,this,typed)
+Extract DOW
+Extract DOY
+Greatest(expressions,this)
+Hour(this)
+If(false,this,true)
+Interval(this,unit)
+LastDay(this)
+Least(expressions,this)
+Length(this)
+Like(expression,negate,this)
+LogicalAnd(this)
+LogicalOr(this)
+Minute(this)
+Month(this)
+NullSafeNEQ(expression,this)
+Pad(expression,fill_pattern,is_left,this)
+Pad(expression,fill_pattern,this)
+Quarter(this)
+RegexpExtract(expression,group,null_if_pos_overflow,this)
+RegexpLike(expression,this)
+RegexpReplace(expression,replacement,this)
+Round(decimals,this)
+Round(this)
+Second(this)
+Split(expression,this)
+SplitPart(delimiter,part_index,this)
+StartsWith(expression,this)
+Stddev(this)
+StddevPop(this)
+StrPosition(substr,this)
+StrToTime(format,this)
+Substring(length,start,this)
+Substring(start,this)
+TimeToStr(format,this)
+TimestampTrunc(this,unit)
+Translate(from_,this,to)
+Trunc(this)
+TryCast(this,to)
+Unnest(alias,expressions)
+Variance(this)
+VariancePop(this)
+WeekOfYear(this)
+Year(this)
+type INT
+type TIMESTAMP
+type VARCHAR
+""")
+
 _REDSHIFT: Final = _lines("""
 AtTimeZone(this,zone)
 ConvertTimezone(source_tz,target_tz,timestamp)
@@ -713,10 +785,10 @@ PROVEN: Final = {
     "duckdb": _COMMON | _DUCKDB,
     "mysql": _COMMON | _MYSQL,
     "postgres": _COMMON | _POSTGRES,
-    "presto": _COMMON | _TRINO,
+    "presto": _COMMON | _PRESTO,
     "redshift": _COMMON | _REDSHIFT,
     "snowflake": _COMMON | _SNOWFLAKE,
     "trino": _COMMON | _TRINO,
     "tsql": _COMMON | _TSQL,
 }
-"""By the name of the dialect; Presto's is Trino's."""
+"""By the name of the dialect."""
