@@ -12,6 +12,7 @@ from vde_dagster.core.errors import Place, Refused
 from vde_dagster.core.sql.proven import functions_made
 from vde_dagster.core.sql.rendering import spark_text
 from vde_dagster.core.sql.spark_meaning import part_with_spark_meaning
+from vde_dagster.core.sql.statement_tables import temporary_names
 from vde_dagster.core.sql.table_names import project_names_of_statement
 from vde_dagster.core.sql.unresolved import line_of
 from vde_dagster.project.problems import Problems
@@ -20,7 +21,7 @@ from vde_dagster.project.problems import Problems
 def named_beside(
     statements: Sequence[exp.Expr],
     *,
-    temporary: Collection[str],
+    every: Collection[exp.Expr],
     dialect: str,
     catalog: str,
     place: Place,
@@ -30,7 +31,7 @@ def named_beside(
 
     Args:
         statements: Those in front of the query, or those behind it, as parsed.
-        temporary: The temporary views that any of them makes.
+        every: Those in front of the query and behind it: what they make has names of its own.
         dialect: The one that they are written in.
         catalog: The project's own.
         place: Stands in where the line of a statement is not known.
@@ -39,7 +40,7 @@ def named_beside(
     Raises:
         SqlglotError: The scopes of a statement cannot be told apart.
     """
-    made = functions_made(statements)
+    made, temporary = functions_made(every), temporary_names(every)
 
     def read(statement: exp.Expr) -> exp.Expr:
         named = project_names_of_statement(statement, catalog, temporary=temporary)

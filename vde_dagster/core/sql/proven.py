@@ -6,7 +6,7 @@ function does not have would silently be left out. What is in no list is refused
 
 from __future__ import annotations
 
-from collections.abc import Collection, Iterator, Sequence
+from collections.abc import Collection, Iterable, Iterator
 from typing import Final
 
 from sqlglot import exp
@@ -68,7 +68,7 @@ def unproven_parts(
             yield node, why
 
 
-def functions_made(statements: Sequence[exp.Expr]) -> frozenset[str]:
+def functions_made(statements: Iterable[exp.Expr]) -> frozenset[str]:
     """The names of the functions that statements create, in lower case."""
     made = (each for each in statements if isinstance(each, exp.Create))
     functions = (each.this for each in made if (each.kind or "").upper() == "FUNCTION")
