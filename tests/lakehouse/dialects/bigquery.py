@@ -3,6 +3,14 @@
 from __future__ import annotations
 
 VALUES = """
+CURRENT_DATE > CAST('2020-01-01' AS DATE) => boolean true
+CURRENT_TIMESTAMP > CAST('2020-01-01 00:00:00' AS TIMESTAMP) => boolean true
+NTH_VALUE(n, 1) OVER (ORDER BY n) => integer -7
+CURRENT_DATE() > CAST('2020-01-01' AS DATE) => boolean true
+LAST_VALUE(n IGNORE NULLS) OVER (ORDER BY n) => integer -7
+FIRST_VALUE(nil IGNORE NULLS) OVER (ORDER BY n) => integer NULL
+CAST(n AS BOOL) => boolean true
+CAST('2024-02-29 10:11:12' AS DATETIME) => timestamp 2024-02-29 10:11:12
 TIMESTAMP_ADD(a, INTERVAL 1 HOUR) => timestamp 2024-03-01 00:30:00
 TIMESTAMP_SUB(b, INTERVAL n MINUTE) => timestamp 2024-03-01 00:22:00
 TIMESTAMP_DIFF(b, a, HOUR) => integer 0
@@ -175,6 +183,7 @@ STRING_AGG(v, ',' ORDER BY v) => text a,b,d
 """
 
 REFUSED = r"""
+CAST(n AS BIGNUMERIC)
 IEEE_DIVIDE(total, 2)
 BYTE_LENGTH(t)
 CONTAINS_SUBSTR(s, 'lo')

@@ -3,6 +3,12 @@
 from __future__ import annotations
 
 VALUES = """
+CURRENT_DATE > CAST('2020-01-01' AS DATE) => boolean true
+CURRENT_TIMESTAMP > CAST('2020-01-01 00:00:00' AS DATETIME) => boolean true
+NTH_VALUE(n, 1) OVER (ORDER BY n) => integer -7
+NOW() > CAST('2020-01-01 00:00:00' AS DATETIME) => boolean true
+CURDATE() > CAST('2020-01-01' AS DATE) => boolean true
+CAST(n AS DOUBLE) => double -7.0
 DATE_ADD(a, INTERVAL 1 HOUR) => timestamp 2024-03-01 00:30:00
 DATE_SUB(a, INTERVAL n DAY) => timestamp 2024-03-07 23:30:00
 DATE_SUB(b, INTERVAL 1 DAY) => timestamp 2024-02-29 00:15:00
@@ -96,6 +102,7 @@ VAR_SAMP(x) => double 12.25
 """
 
 REFUSED = """
+CAST(n AS UNSIGNED)
 WEEK(later)
 WEEKDAY(later)
 EXTRACT(WEEK FROM a)

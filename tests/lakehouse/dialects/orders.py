@@ -20,6 +20,11 @@ ALIKE: Orders = {
 }
 
 
+GROUPED: Orders = {
+    "SELECT COUNT(*) AS p FROM s.r GROUP BY ROLLUP (f) ORDER BY p": [1, 1, 2, 4],
+    "SELECT COUNT(*) AS p FROM s.r GROUP BY CUBE (f) ORDER BY p": [1, 1, 2, 4],
+    "SELECT COUNT(*) AS p FROM s.r GROUP BY GROUPING SETS ((f), ()) ORDER BY p": [1, 1, 2, 4],
+}
 DISTINCT: Orders = {"SELECT DISTINCT ON (f) v FROM s.r ORDER BY f, k": ["b", "a", "d"]}
 QUALIFIED: Orders = {
     "SELECT v FROM s.r WHERE k IS NOT NULL QUALIFY ROW_NUMBER() OVER (ORDER BY k DESC) = 2": ["d"]
@@ -62,5 +67,6 @@ def of(dialect: str) -> Orders:
         "WITH c AS (SELECT v, ROW_NUMBER() OVER (ORDER BY k DESC) AS p FROM s.r) "
         "SELECT p FROM c WHERE v = 'b'": [back],
         **ALIKE,
+        **(GROUPED if dialect != "mysql" else {}),
         **OWN.get(dialect, {}),
     }

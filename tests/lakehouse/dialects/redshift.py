@@ -3,6 +3,15 @@
 from __future__ import annotations
 
 VALUES = """
+AVG(n) OVER () => integer -7
+CURRENT_DATE > CAST('2020-01-01' AS DATE) => boolean true
+CURRENT_TIMESTAMP > CAST('2020-01-01 00:00:00' AS TIMESTAMP) => boolean true
+NTH_VALUE(n, 1) OVER (ORDER BY n) => integer -7
+GETDATE() > CAST('2020-01-01 00:00:00' AS TIMESTAMP) => boolean true
+CAST(n AS smallint) => integer -7
+CAST(n AS float8) => double -7.0
+CAST(n AS real) => double -7.0
+CAST(yes AS boolean) => boolean true
 a + INTERVAL '1 day' => timestamp 2024-03-01 23:30:00
 DATEADD(day, 1, a) => timestamp 2024-03-01 23:30:00
 DATEADD(hour, n, b) => timestamp 2024-02-29 17:15:00
@@ -97,6 +106,7 @@ MEDIAN(x) => double 1.5
 """
 
 REFUSED = """
+AVG(total) OVER ()
 ADD_MONTHS(later, 1)
 CONVERT_TIMEZONE('Asia/Tokyo', 'UTC', a)
 CAST(ratio AS int)

@@ -3,6 +3,18 @@
 from __future__ import annotations
 
 VALUES = """
+CURRENT_DATE > CAST('2020-01-01' AS DATE) => boolean true
+CURRENT_TIMESTAMP > CAST('2020-01-01 00:00:00' AS TIMESTAMP) => boolean true
+NTH_VALUE(n, 1) OVER (ORDER BY n) => integer -7
+CURRENT_DATE() > CAST('2020-01-01' AS DATE) => boolean true
+LAST_VALUE(n IGNORE NULLS) OVER (ORDER BY n) => integer -7
+LAST_VALUE(n) IGNORE NULLS OVER (ORDER BY n) => integer -7
+CAST('2024-02-29 10:11:12' AS TIMESTAMP_NTZ) => timestamp 2024-02-29 10:11:12
+n::string => text -7
+n::text => text -7
+n::number => decimal -7
+n::double => double -7.0
+n::smallint => integer -7
 DATEADD(day, 1, a) => timestamp 2024-03-01 23:30:00
 DATEADD(day, n, day) => date 2024-01-24
 DATEADD(month, 1, day) => date 2024-02-29
@@ -153,6 +165,7 @@ MEDIAN(x) => double 1.5
 """
 
 REFUSED = """
+PARSE_JSON('{}'):a
 ADD_MONTHS(CAST('2024-02-29' AS DATE), 1)
 CONVERT_TIMEZONE('America/New_York', a)
 CONVERT_TIMEZONE('America/New_York', 'UTC', a)

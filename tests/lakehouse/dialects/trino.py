@@ -3,6 +3,15 @@
 from __future__ import annotations
 
 VALUES = """
+CURRENT_DATE > CAST('2020-01-01' AS DATE) => boolean true
+CURRENT_TIMESTAMP > CAST('2020-01-01 00:00:00' AS TIMESTAMP) => boolean true
+NTH_VALUE(n, 1) OVER (ORDER BY n) => integer -7
+NOW() > CAST('2020-01-01 00:00:00' AS timestamp) => boolean true
+LAST_VALUE(n) IGNORE NULLS OVER (ORDER BY n) => integer -7
+CAST(n AS smallint) => integer -7
+CAST(n AS double) => double -7.0
+CAST(n AS real) => double -7.0
+CAST(n AS boolean) => boolean true
 DATE_ADD('day', 1, a) => timestamp 2024-03-01 23:30:00
 DATE_ADD('hour', n, b) => timestamp 2024-02-29 17:15:00
 DATE_ADD('day', total, day) => date 2024-02-07

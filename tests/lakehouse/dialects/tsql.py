@@ -3,6 +3,13 @@
 from __future__ import annotations
 
 VALUES = """
+CASE WHEN GETDATE() > CAST('2020-01-01 00:00:00' AS datetime2) THEN 1 ELSE 0 END => integer 1
+CASE WHEN CURRENT_TIMESTAMP > CAST('2020-01-01 00:00:00' AS datetime) THEN 1 ELSE 0 END => integer 1
+CAST(n AS smallint) => integer -7
+CAST(n AS real) => double -7.0
+CAST(n AS nvarchar(10)) => text -7
+CAST(n AS bit) => boolean true
+CAST(n AS numeric(10, 2)) => decimal -7.00
 DATEADD(day, 1, a) => timestamp 2024-03-01 23:30:00
 DATEADD(hh, -1, b) => timestamp 2024-02-29 23:15:00
 DATEADD(month, 1, day) => date 2024-02-29

@@ -50,7 +50,7 @@ def unproven(
     known = PROVEN.get(name, frozenset())
     yield from mixtures(query, name)
     for node in query.walk():
-        if isinstance(node, _STRUCTURE) or _is_own(node, functions):
+        if _is_structure(node) or _is_own(node, functions):
             continue
         part = part_of(node)
         if part not in known:
@@ -103,6 +103,12 @@ def _is_given(key: str, value: object) -> bool:
 
 _OF_THE_READER: Final = frozenset({"is_string", "coalesce", "safe", "quoted", "big_int"})
 """Arguments that say how sqlglot read a part, and not what was written."""
+
+
+def _is_structure(node: exp.Expr) -> bool:
+    of_another_kind = node.args.get("kind") if isinstance(node, exp.Select) else None
+    asof = isinstance(node, exp.Join) and node.method.upper() == "ASOF"
+    return isinstance(node, _STRUCTURE) and not (of_another_kind or asof)
 
 
 def _is_own(node: exp.Expr, functions: Collection[str]) -> bool:

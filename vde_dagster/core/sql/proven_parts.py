@@ -94,6 +94,9 @@ BitwiseXor(expression,this)
 Bracket(expressions,this)
 Corr(expression,this)
 CountIf(this)
+Cube(expressions)
+CurrentDate()
+CurrentTimestamp()
 DPipe(expression,this)
 Date(this)
 Date(this,zone)
@@ -123,7 +126,9 @@ Extract QUARTER
 Extract SECOND
 Greatest(expressions,this)
 GroupConcat(separator,this)
+GroupingSets(expressions)
 If(false,this,true)
+IgnoreNulls(this)
 IntDiv(expression,this)
 LastDay(this)
 LastDay(this,unit)
@@ -136,6 +141,7 @@ Log(expression,this)
 LogicalAnd(this)
 LogicalOr(this)
 MD5(this)
+NthValue(offset,this)
 NullSafeEQ(expression,this)
 NullSafeNEQ(expression,this)
 Pad(expression,fill_pattern,is_left,this)
@@ -148,6 +154,7 @@ RegexpLike(expression,this)
 RegexpReplace(expression,replacement,this)
 Repeat(this,times)
 Right(expression,this)
+Rollup(expressions)
 Round(decimals,this)
 Round(this)
 SafeDivide(expression,this)
@@ -215,6 +222,8 @@ Corr(expression,this)
 CountIf(this)
 CovarPop(expression,this)
 CovarSamp(expression,this)
+Cube(expressions)
+CurrentDate()
 DATE_PART()
 DPipe(expression,this)
 DateAdd(expression,this)
@@ -243,9 +252,11 @@ Extract WEEK
 Filter(expression,this)
 Greatest(expressions,ignore_nulls,this)
 GroupConcat(separator,this)
+GroupingSets(expressions)
 Hour(this)
 ILike(expression,this)
 If(false,this,true)
+IgnoreNulls(this)
 IntDiv(expression,this)
 Interval(this,unit)
 LastDay(this)
@@ -261,6 +272,8 @@ MD5(this)
 Median(this)
 Minute(this)
 Month(this)
+NOW()
+NthValue(offset,this)
 NullSafeEQ(expression,this)
 NullSafeNEQ(expression,this)
 Pad(expression,fill_pattern,is_left,this)
@@ -274,6 +287,7 @@ RegexpLike(expression,this)
 RegexpReplace(expression,modifiers,replacement,single_replace,this)
 Repeat(this,times)
 Right(expression,this)
+Rollup(expressions)
 Round(decimals,this)
 Round(this)
 Split(expression,this)
@@ -301,10 +315,13 @@ Week(this)
 Year(this)
 type BOOLEAN
 type DOUBLE
+type FLOAT
 type INT
+type SMALLINT
 type TEXT
 type TIMESTAMPNTZ
 type TIMESTAMPTZ
+type TINYINT
 """)
 
 _MYSQL: Final = _lines("""
@@ -312,6 +329,8 @@ BitwiseLeftShift(expression,this)
 BitwiseOr(expression,this)
 BitwiseXor(expression,this)
 ConcatWs(expressions)
+CurrentDate()
+CurrentTimestamp()
 DateAdd(expression,this,unit)
 DateDiff(date_part_boundary,expression,this)
 DateSub(expression,this,unit)
@@ -335,6 +354,8 @@ Log(expression,this)
 MD5(this)
 Minute(this)
 Month(this)
+NOW()
+NthValue(offset,this)
 NullSafeEQ(expression,this)
 Pad(expression,fill_pattern,is_left,this)
 Pad(expression,fill_pattern,this)
@@ -360,6 +381,7 @@ VariancePop(this)
 Year(this)
 type CHAR
 type DATETIME
+type DOUBLE
 """)
 
 _POSTGRES: Final = _lines("""
@@ -383,6 +405,9 @@ ConcatWs(expressions)
 Corr(expression,this)
 CovarPop(expression,this)
 CovarSamp(expression,this)
+Cube(expressions)
+CurrentDate()
+CurrentTimestamp()
 DPipe(expression,this)
 Distinct(on)
 Div(expression,this,typed)
@@ -402,6 +427,7 @@ Extract WEEK
 Filter(expression,this)
 Greatest(expressions,ignore_nulls,this)
 GroupConcat(separator,this)
+GroupingSets(expressions)
 ILike(expression,this)
 IntDiv(expression,this)
 Interval(this,unit)
@@ -415,6 +441,7 @@ LogicalAnd(this)
 LogicalOr(this)
 MAKE_DATE()
 MD5(this)
+NthValue(offset,this)
 NullSafeEQ(expression,this)
 NullSafeNEQ(expression,this)
 Pad(expression,fill_pattern,is_left,this)
@@ -425,6 +452,7 @@ RegexpLike(expression,this)
 RegexpReplace(expression,modifiers,replacement,single_replace,this)
 Repeat(this,times)
 Right(expression,this)
+Rollup(expressions)
 Round(decimals,this)
 Round(this)
 Sign(this)
@@ -448,7 +476,9 @@ Variance(this)
 VariancePop(this)
 type BOOLEAN
 type DOUBLE
+type FLOAT
 type INT
+type SMALLINT
 type TEXT
 type TIMESTAMP
 type TIMESTAMPTZ
@@ -470,6 +500,9 @@ BitwiseXor(expression,this)
 Bracket(expressions,this)
 Corr(expression,this)
 CountIf(this)
+Cube(expressions)
+CurrentDate()
+CurrentTimestamp()
 DPipe(expression,this)
 Date(this)
 DateAdd(expression,this,unit)
@@ -482,8 +515,10 @@ Div(expression,this,typed)
 Extract DOW
 Extract DOY
 Greatest(expressions,this)
+GroupingSets(expressions)
 Hour(this)
 If(false,this,true)
+IgnoreNulls(this)
 Interval(this,unit)
 LastDay(this)
 Least(expressions,this)
@@ -493,6 +528,7 @@ LogicalAnd(this)
 LogicalOr(this)
 Minute(this)
 Month(this)
+NthValue(offset,this)
 NullSafeNEQ(expression,this)
 Pad(expression,fill_pattern,is_left,this)
 Pad(expression,fill_pattern,this)
@@ -500,6 +536,7 @@ Quarter(this)
 RegexpExtract(expression,group,null_if_pos_overflow,this)
 RegexpLike(expression,this)
 RegexpReplace(expression,replacement,this)
+Rollup(expressions)
 Round(decimals,this)
 Round(this)
 Second(this)
@@ -522,7 +559,11 @@ Variance(this)
 VariancePop(this)
 WeekOfYear(this)
 Year(this)
+type BOOLEAN
+type DOUBLE
+type FLOAT
 type INT
+type SMALLINT
 type TIMESTAMP
 type VARCHAR
 """)
@@ -530,6 +571,9 @@ type VARCHAR
 _REDSHIFT: Final = _lines("""
 AtTimeZone(this,zone)
 ConvertTimezone(source_tz,target_tz,timestamp)
+Cube(expressions)
+CurrentDate()
+CurrentTimestamp()
 DPipe(expression,this)
 DecodeCase(expressions)
 Div(expression,this,typed)
@@ -540,6 +584,7 @@ Extract MONTH
 Extract WEEK
 Greatest(expressions,ignore_nulls,this)
 GroupConcat(separator,this)
+GroupingSets(expressions)
 ILike(expression,this)
 Interval(this,unit)
 LastDay(this)
@@ -552,6 +597,7 @@ LogicalAnd(this)
 LogicalOr(this)
 MD5(this)
 Median(this)
+NthValue(offset,this)
 Nvl2(false,this,true)
 Pad(expression,fill_pattern,is_left,this)
 Pad(expression,fill_pattern,this)
@@ -559,6 +605,7 @@ RegexpLike(expression,this)
 RegexpReplace(expression,replacement,single_replace,this)
 Repeat(this,times)
 Right(expression,this)
+Rollup(expressions)
 Round(decimals,this)
 Round(this)
 SplitPart(delimiter,part_index,this)
@@ -577,7 +624,11 @@ TsOrDsDiff(expression,this,unit)
 Variance(this)
 VariancePop(this)
 WithinGroup(expression,this)
+type BOOLEAN
+type DOUBLE
+type FLOAT
 type INT
+type SMALLINT
 type TIMESTAMP
 type TIMESTAMPTZ
 type VARCHAR
@@ -593,6 +644,9 @@ Contains(expression,this)
 ConvertTimezone(source_tz,target_tz,timestamp)
 Corr(expression,null_on_zero_variance,this)
 CountIf(this,zero_on_all_null)
+Cube(expressions)
+CurrentDate()
+CurrentTimestamp()
 DPipe(expression,this)
 DateAdd(expression,this,unit)
 DateDiff(date_part_boundary,expression,this,unit)
@@ -610,9 +664,11 @@ Extract DAY
 Extract MONTH
 Greatest(expressions,this)
 GroupConcat(separator,this)
+GroupingSets(expressions)
 Hour(this)
 ILike(expression,this)
 If(false,this,true)
+IgnoreNulls(this)
 LastDay(this)
 Least(expressions,this)
 Left(expression,negative_length_returns_empty,this)
@@ -624,6 +680,7 @@ MD5(this)
 Median(this)
 Minute(this)
 Month(this)
+NthValue(offset,this)
 NullSafeNEQ(expression,this)
 Nvl2(false,this,true)
 Pad(expression,fill_pattern,is_left,this)
@@ -634,6 +691,7 @@ RegexpLike(expression,full_match,this)
 RegexpReplace(expression,replacement,this)
 Repeat(this,times)
 Right(expression,negative_length_returns_empty,this)
+Rollup(expressions)
 Round(casts_non_integer_decimals,decimals,this)
 Round(casts_non_integer_decimals,this)
 Second(this)
@@ -660,7 +718,10 @@ Year(this)
 type BOOLEAN
 type DOUBLE
 type INT
+type SMALLINT
+type TEXT
 type TIMESTAMP
+type TIMESTAMPNTZ
 type VARCHAR
 """)
 
@@ -680,6 +741,9 @@ Bracket(expressions,this)
 ConcatWs(expressions)
 Corr(expression,this)
 CountIf(this)
+Cube(expressions)
+CurrentDate()
+CurrentTimestamp()
 DPipe(expression,this)
 Date(this)
 DateAdd(expression,this,unit)
@@ -693,8 +757,10 @@ Extract DOW
 Extract DOY
 Greatest(expressions,this)
 GroupConcat(separator,this)
+GroupingSets(expressions)
 Hour(this)
 If(false,this,true)
+IgnoreNulls(this)
 Interval(this,unit)
 LastDay(this)
 Least(expressions,this)
@@ -705,6 +771,7 @@ LogicalAnd(this)
 LogicalOr(this)
 Minute(this)
 Month(this)
+NthValue(offset,this)
 NullSafeNEQ(expression,this)
 Pad(expression,fill_pattern,is_left,this)
 Pad(expression,fill_pattern,this)
@@ -712,6 +779,7 @@ Quarter(this)
 RegexpExtract(expression,group,null_if_pos_overflow,this)
 RegexpLike(expression,this)
 RegexpReplace(expression,replacement,this)
+Rollup(expressions)
 Round(decimals,this)
 Round(this)
 Second(this)
@@ -734,7 +802,11 @@ Variance(this)
 VariancePop(this)
 WeekOfYear(this)
 Year(this)
+type BOOLEAN
+type DOUBLE
+type FLOAT
 type INT
+type SMALLINT
 type TIMESTAMP
 type VARCHAR
 """)
@@ -744,6 +816,8 @@ BitwiseOr(expression,this)
 BitwiseXor(expression,this)
 Coalesce(expressions,is_null,this)
 ConcatWs(expressions)
+Cube(expressions)
+CurrentTimestamp()
 DateAdd(expression,this,unit)
 DateDiff(expression,this,unit)
 DateFromParts(day,month,year)
@@ -752,6 +826,7 @@ Div(expression,this,typed)
 Extract MONTH
 Greatest(expressions,ignore_nulls,this)
 GroupConcat(separator,this)
+GroupingSets(expressions)
 If(false,this,true)
 LastDay(this)
 Least(expressions,ignore_nulls,this)
@@ -762,6 +837,7 @@ Log(expression,this)
 Month(this)
 Repeat(this,times)
 Right(expression,this)
+Rollup(expressions)
 Round(decimals,this)
 Stddev(this)
 StrPosition(substr,this)
@@ -773,9 +849,13 @@ TryCast(this,to)
 TsOrDsToDate(default_date,this)
 TsOrDsToDate(this)
 Year(this)
+type BIT
+type DATETIME
 type DATETIME2
 type FLOAT
 type INT
+type NVARCHAR
+type SMALLINT
 type TEXT
 type VARCHAR
 """)

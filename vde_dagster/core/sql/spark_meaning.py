@@ -54,7 +54,6 @@ def with_spark_meaning(
         *_changed(query.find_all(exp.Cast), lambda node: _cast(node, source)),
         *_changed(_zoned(query), _without_zone),
         *_changed(query.find_all(exp.Extract, exp.DayOfWeek), lambda node: _weekday(node, source)),
-        *_changed(query.find_all(exp.Trunc), _day),
         *_changed(query.find_all(exp.Sub), lambda node: _days_between(node, source)),
     ]
     divisions = [node for node in query.find_all(exp.Div) if node.args.get("typed")]
@@ -256,12 +255,6 @@ def _weekday(node: exp.Expr, source: Dialect) -> exp.Expr:
 
 
 _FROM_ZERO: Final = frozenset({"postgres", "redshift", "snowflake", "duckdb"})
-
-
-def _day(node: exp.Trunc) -> exp.Expr:
-    """TRUNC of a time is its day; Spark would make a number of it."""
-    temporal = node.this.is_type(*exp.DataType.TEMPORAL_TYPES)
-    return exp.cast(node.this, _Type.DATE) if temporal else node
 
 
 def _days_between(node: exp.Sub, source: Dialect) -> exp.Expr:

@@ -144,6 +144,9 @@ def average(node: exp.Avg, source: str) -> exp.Expr:
     given = kind_of(node.this, source)
     if not given and source in ("postgres", "redshift", "snowflake", "tsql", "mysql", "trino"):
         raise refused(node, UNKNOWN, "Cast what is in it to its own type")
+    if source == "redshift" and _is_wide(node.this):
+        advice = "Cast what is in it to INTEGER for a whole number, or to DECIMAL(38, 6)"
+        raise refused(node, "has digits that the manual does not say for a BIGINT", advice)
     if given == "integer" and source in ("tsql", "redshift"):
         whole = exp.Avg(this=cast_to(node.this, "DECIMAL(38, 12)"))
         return cast_to(whole, "BIGINT")
@@ -154,6 +157,10 @@ def average(node: exp.Avg, source: str) -> exp.Expr:
     if given == "decimal" and source == "postgres" and _scale(node.this) <= _DIGITS:
         node.set("this", cast_to(node.this, _AVERAGES[source]))
     return node
+
+
+def _is_wide(node: exp.Expr) -> bool:
+    return node.is_type(exp.DataType.Type.BIGINT)
 
 
 _DIGITS: Final = 12
