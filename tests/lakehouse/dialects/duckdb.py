@@ -297,7 +297,6 @@ BIT_OR(k)
 MEDIAN(x)
 COUNT_IF(f)
 SUM(CASE WHEN f THEN 1 ELSE 0 END)
-STRING_AGG(v, ',')
 """
 
 REFUSED = """
