@@ -29,22 +29,30 @@ DISTINCT: Orders = {"SELECT DISTINCT ON (f) v FROM s.r ORDER BY f, k": ["b", "a"
 QUALIFIED: Orders = {
     "SELECT v FROM s.r WHERE k IS NOT NULL QUALIFY ROW_NUMBER() OVER (ORDER BY k DESC) = 2": ["d"]
 }
+FETCHED: Orders = {
+    "SELECT v FROM s.r WHERE k > 0 ORDER BY k FETCH FIRST 2 ROWS ONLY": ["a", "d"],
+}
 UNNESTED: Orders = {
     "SELECT x FROM s.t CROSS JOIN UNNEST(words) AS u(x) ORDER BY x": ["x", "y", "z"]
 }
 OWN: dict[str, Orders] = {
-    "postgres": DISTINCT,
+    "postgres": {
+        **DISTINCT,
+        **FETCHED,
+        "SELECT UNNEST(words) AS x FROM s.t ORDER BY x": ["x", "y", "z"],
+    },
     "duckdb": {
         **DISTINCT,
         **QUALIFIED,
         **UNNESTED,
+        "SELECT UNNEST(words) AS x FROM s.t ORDER BY x": ["x", "y", "z"],
     },
     "snowflake": QUALIFIED,
     "bigquery": {
         **QUALIFIED,
         "SELECT x FROM s.t CROSS JOIN UNNEST(words) AS x ORDER BY x": ["x", "y", "z"],
     },
-    "trino": UNNESTED,
+    "trino": {**UNNESTED, **FETCHED},
     "presto": UNNESTED,
     "tsql": {"SELECT TOP 2 v FROM s.r ORDER BY k DESC": [None, "d"]},
 }

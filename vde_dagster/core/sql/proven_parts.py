@@ -238,6 +238,7 @@ Distinct(on)
 Div(expression,this)
 EndsWith(expression,this)
 Escape(expression,this)
+Explode(this)
 Extract DAY
 Extract DOW
 Extract DOY
@@ -412,6 +413,7 @@ DPipe(expression,this)
 Distinct(on)
 Div(expression,this,typed)
 Escape(expression,this)
+Explode(this)
 Extract DAY
 Extract DOW
 Extract DOY
@@ -424,6 +426,7 @@ Extract MONTH
 Extract QUARTER
 Extract SECOND
 Extract WEEK
+Fetch(count,direction,limit_options)
 Filter(expression,this)
 Greatest(expressions,ignore_nulls,this)
 GroupConcat(separator,this)
@@ -436,6 +439,7 @@ Least(expressions,ignore_nulls,this)
 Left(expression,this)
 Length(this)
 Like(expression,negate,this)
+LimitOptions(rows)
 Log(this)
 LogicalAnd(this)
 LogicalOr(this)
@@ -755,6 +759,7 @@ DayOfYear(this)
 Div(expression,this,typed)
 Extract DOW
 Extract DOY
+Fetch(count,direction,limit_options)
 Greatest(expressions,this)
 GroupConcat(separator,this)
 GroupingSets(expressions)
@@ -766,6 +771,7 @@ LastDay(this)
 Least(expressions,this)
 Length(this)
 Like(expression,negate,this)
+LimitOptions(rows)
 Log(expression,this)
 LogicalAnd(this)
 LogicalOr(this)
