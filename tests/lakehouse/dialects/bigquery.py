@@ -3,6 +3,8 @@
 from __future__ import annotations
 
 VALUES = """
+b - INTERVAL n MINUTE => timestamp 2024-03-01 00:22:00
+day + INTERVAL 1 DAY => timestamp 2024-02-01 00:00:00
 CURRENT_DATE > CAST('2020-01-01' AS DATE) => boolean true
 CURRENT_TIMESTAMP > CAST('2020-01-01 00:00:00' AS TIMESTAMP) => boolean true
 NTH_VALUE(n, 1) OVER (ORDER BY n) => integer -7

@@ -25,7 +25,13 @@ GROUPED: Orders = {
     "SELECT COUNT(*) AS p FROM s.r GROUP BY CUBE (f) ORDER BY p": [1, 1, 2, 4],
     "SELECT COUNT(*) AS p FROM s.r GROUP BY GROUPING SETS ((f), ()) ORDER BY p": [1, 1, 2, 4],
 }
-DISTINCT: Orders = {"SELECT DISTINCT ON (f) v FROM s.r ORDER BY f, k": ["b", "a", "d"]}
+DISTINCT: Orders = {
+    "WITH c AS (SELECT DISTINCT ON (f) f, v FROM s.r ORDER BY f, k) SELECT v FROM c ORDER BY v": [
+        "a",
+        "b",
+        "d",
+    ]
+}
 QUALIFIED: Orders = {
     "SELECT v FROM s.r WHERE k IS NOT NULL QUALIFY ROW_NUMBER() OVER (ORDER BY k DESC) = 2": ["d"]
 }

@@ -216,6 +216,7 @@ SUM(n) OVER (PARTITION BY s)
 PERCENT_RANK() OVER (ORDER BY n)
 CUME_DIST() OVER (ORDER BY n)
 CAST(n AS smallint)
+a - INTERVAL '1 day 2 hours'
 CAST(n AS real)
 CAST(ratio AS double precision)
 CAST(s AS varchar)

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 VALUES = """
+a + INTERVAL '1 day' => timestamp 2024-03-01 23:30:00
 CURRENT_DATE > CAST('2020-01-01' AS DATE) => boolean true
 CURRENT_TIMESTAMP > CAST('2020-01-01 00:00:00' AS TIMESTAMP) => boolean true
 NTH_VALUE(n, 1) OVER (ORDER BY n) => integer -7
@@ -165,6 +166,7 @@ MEDIAN(x) => double 1.5
 """
 
 REFUSED = """
+a + INTERVAL '1 day, 2 hours'
 PARSE_JSON('{}'):a
 ADD_MONTHS(CAST('2024-02-29' AS DATE), 1)
 CONVERT_TIMEZONE('America/New_York', a)

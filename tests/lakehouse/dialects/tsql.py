@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 VALUES = """
+AVG(n) OVER (PARTITION BY s) => integer -7
 CASE WHEN GETDATE() > CAST('2020-01-01 00:00:00' AS datetime2) THEN 1 ELSE 0 END => integer 1
 CASE WHEN CURRENT_TIMESTAMP > CAST('2020-01-01 00:00:00' AS datetime) THEN 1 ELSE 0 END => integer 1
 CAST(n AS smallint) => integer -7

@@ -53,7 +53,7 @@ def unproven(
         if _is_structure(node) or _is_own(node, functions):
             continue
         part = part_of(node)
-        if part not in known:
+        if part not in known or _is_cut_before_order(node):
             yield node, _refused(node, name)
         elif (text := node.args.get("format")) is not None and not is_proven_format(text):
             yield node, _refused_format(node, name)
@@ -103,6 +103,13 @@ def _is_given(key: str, value: object) -> bool:
 
 _OF_THE_READER: Final = frozenset({"is_string", "coalesce", "safe", "quoted", "big_int"})
 """Arguments that say how sqlglot read a part, and not what was written."""
+
+
+def _is_cut_before_order(node: exp.Expr) -> bool:
+    """The first rows of DISTINCT ON, whose order is lost where Spark picks its rows."""
+    query = node.parent
+    cut = query is not None and bool(query.args.get("limit") or query.args.get("offset"))
+    return isinstance(node, exp.Distinct) and node.args.get("on") is not None and cut
 
 
 def _is_structure(node: exp.Expr) -> bool:

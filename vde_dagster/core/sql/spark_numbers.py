@@ -148,8 +148,15 @@ def average(node: exp.Avg, source: str) -> exp.Expr:
         advice = "Cast what is in it to INTEGER for a whole number, or to DECIMAL(38, 6)"
         raise refused(node, "has digits that the manual does not say for a BIGINT", advice)
     if given == "integer" and source in ("tsql", "redshift"):
-        whole = exp.Avg(this=cast_to(node.this, "DECIMAL(38, 12)"))
-        return cast_to(whole, "BIGINT")
+        node.set("this", cast_to(node.this, "DECIMAL(38, 12)"))
+        whole: exp.Expr = node
+        while isinstance(whole.parent, exp.Window | exp.Filter) and whole.arg_key == "this":
+            whole = whole.parent
+        cut = cast_to(whole.copy(), "BIGINT")
+        cut.type = cut.args["to"]
+        if whole is node:
+            return cut
+        whole.replace(cut)
     if given == "integer" and source in _AVERAGES:
         node.set("this", cast_to(node.this, _AVERAGES[source]))
     if given == "decimal" and source == "duckdb":
