@@ -69,8 +69,8 @@ def with_spark_meaning(
         *_changed(query.find_all(*times.CUTS), lambda node: times.cut(node, source)),
     ]
     _annotate(query, schema)
-    told = {id(node) for node, _ in unclear}
-    inner_first = [each for each in reversed([*query.walk()]) if id(each) not in told]
+    refused = {id(node) for node, _ in unclear}
+    inner_first = [each for each in reversed([*query.walk()]) if id(each) not in refused]
     unclear += _changed(inner_first, lambda node: change_of(node, name))
     with_parentheses(query)
     return tuple(unclear)

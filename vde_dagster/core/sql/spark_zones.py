@@ -47,7 +47,7 @@ def at_zone(node: exp.AtTimeZone, source: str) -> exp.Expr:
     """AT TIME ZONE: of an instant the clocks of the zone, of clocks an instant.
 
     Raises:
-        Refused: Which of both it is cannot be told, or Spark has no type for what it gives.
+        Refused: Which of both it is is not known, or Spark has no type for what it gives.
     """
     zone = _zone_of(node.args["zone"], node)
     if source == "bigquery":  # it stands in EXTRACT and CAST, of instants only
