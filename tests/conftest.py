@@ -4,6 +4,8 @@ from __future__ import annotations
 
 import os
 import shutil
+import subprocess
+import tempfile
 from collections.abc import Callable, Iterator
 from dataclasses import dataclass
 from pathlib import Path
@@ -117,6 +119,30 @@ def _needs(request: pytest.FixtureRequest) -> None:
 def postgres_programs() -> Path:
     """The folder of initdb, postgres and pg_ctl."""
     return _postgres_programs() or not_run(_NEEDS["postgres"][1])
+
+
+@pytest.fixture(scope="session")
+def postgres_server(postgres_programs: Path) -> Iterator[str]:
+    """A server of this pytest process, on a Unix socket; the URL has ``{database}`` to fill in."""
+    folder = Path(tempfile.mkdtemp(prefix="vde-pg-"))
+    user = None
+    if os.geteuid() == 0:  # the server refuses to run as root
+        user = "nobody"
+        shutil.chown(folder, user)
+    data, log = folder / "data", folder / "log"
+
+    def run(program: str, *arguments: str) -> None:
+        command = [str(postgres_programs / program), *arguments]
+        subprocess.run(command, check=True, user=user, cwd=folder, stdout=subprocess.DEVNULL)
+
+    run("initdb", "-D", str(data), "-U", "vde", "--auth=trust", "-E", "UTF8", "--no-sync")
+    options = f"-k {folder} -c listen_addresses='' -c fsync=off"
+    run("pg_ctl", "-D", str(data), "-l", str(log), "-w", "-o", options, "start")
+    try:
+        yield f"postgresql+psycopg2://vde@/{{database}}?host={folder}"
+    finally:
+        run("pg_ctl", "-D", str(data), "-m", "immediate", "stop")
+        shutil.rmtree(folder)
 
 
 @pytest.fixture(scope="session")

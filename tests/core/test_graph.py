@@ -235,7 +235,7 @@ def test_each_column_that_does_not_fit_is_told_at_its_line_with_what_there_is(
             ),
             [("UNION", 1, 2, 2), ("UNION", 1, 2, 4)],
         ),
-        ("SELECT a FROM raw.t\nUNION ALL SELECT 1, 2", [("UNION", 1, 2, 1)]),
+        ("SELECT a FROM raw.t\nUNION ALL SELECT 1, 2", [("UNION", 1, 2, 2)]),
         ("SELECT a, b FROM raw.t UNION ALL SELECT a, b FROM raw.u", []),
         ("SELECT * FROM raw.t UNION ALL SELECT raw.u.* FROM raw.u", []),
         ("SELECT 1 AS k, 2 AS v UNION ALL SELECT EXPLODE(MAP(1, 2))", []),

@@ -32,7 +32,7 @@ from vde_dagster.core.names import (
 DIALECTS = [
     ("duckdb", "SELECT i::TEXT AS x FROM raw.t", "SELECT CAST(i AS STRING) AS x FROM raw.t"),
     ("duckdb", "SELECT i // 2 AS x FROM raw.t", "SELECT i DIV 2 AS x FROM raw.t"),
-    ("duckdb", "SELECT [7, 8][1] AS x", "SELECT ARRAY(7, 8)[0] AS x"),
+    ("duckdb", "SELECT [7, 8][1] AS x", "SELECT GET(ARRAY(7, 8), 0) AS x"),
     ("duckdb", "SELECT * EXCLUDE (v) FROM raw.u", "SELECT i, k FROM raw.u"),
     (
         "duckdb",
@@ -100,9 +100,8 @@ def test_any_dialect_becomes_sparks(
         assert plain(rendered).lower() == plain(expected).lower()
 
 
-@pytest.mark.parametrize("dialect", ["snowflake", "spark", "oracle"])
-def test_what_would_be_left_out_is_refused(dialect: str) -> None:
-    text = full("SELECT TO_CHAR(@start_date, 'YYYYMMDD') AS x", f"dialect {dialect}")
+def test_what_would_be_left_out_is_refused() -> None:
+    text = full("SELECT TO_CHAR(@start_date, 'YYYYMMDD') AS x", "dialect spark")
     with pytest.raises(
         Refused, match=r"m\.x: the query cannot be written in Spark's SQL: .*ToChar"
     ):
@@ -260,7 +259,7 @@ def test_the_zone_of_the_cron_changes_no_literal(zone: str) -> None:
     assert text_of(zoned.query) == text_of(render(by_time(query)).query)
 
 
-@pytest.mark.parametrize("dialect", ["snowflake", "oracle"])
+@pytest.mark.parametrize("dialect", ["snowflake", "postgres"])
 def test_names_meet_whatever_case_a_dialect_prefers(dialect: str) -> None:
     rendered = render(full("SELECT T.I, k AS kk FROM RAW.t AS T", f"dialect {dialect}")).query
     assert plain(rendered) == plain("SELECT t.i AS i, t.k AS kk FROM raw.t AS t")

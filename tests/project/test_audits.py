@@ -75,6 +75,29 @@ def test_an_audit_may_stand_behind_the_query_of_its_model(tmp_path: Path) -> Non
     ]
 
 
+def test_a_query_of_another_dialect_keeps_its_meaning(tmp_path: Path) -> None:
+    text = "AUDIT (name ill, dialect postgres);\nSELECT * FROM @this_model WHERE EXTRACT(DOW FROM at) = 0"
+    found = spark(loaded(tmp_path, "ill", ill=text))
+    assert "DAYOFWEEK" in found[0]
+    assert "- 1" in found[0]
+
+
+@pytest.mark.parametrize(
+    "query,what",
+    [
+        ("SELECT * FROM @this_model WHERE id / 2 = 1", "whole number or a fraction"),
+        ("SELECT * FROM @this_model WHERE age(at, at) IS NULL", "no proven translation"),
+        ("SELECT * FROM @this_model WHERE id & 1 + 1 = 2", "order of the operators"),
+    ],
+)
+def test_what_has_no_proven_meaning_in_spark_is_refused_in_an_audit(
+    tmp_path: Path, query: str, what: str
+) -> None:
+    [problem] = told(tmp_path, "ill", ill=f"AUDIT (name ill, dialect postgres);\n\n{query}")
+    assert what in problem.message
+    assert (problem.place.path.as_posix(), problem.place.line) == ("audits/ill.sql", 3)
+
+
 def test_a_query_of_another_dialect_is_written_for_spark(tmp_path: Path) -> None:
     text = "AUDIT (name ill, dialect duckdb);\nSELECT * FROM @this_model WHERE regexp_matches(@column, 'x') AND id::TEXT = '1'"
     model = loaded(tmp_path, "ill (column := shop)", a=text)
@@ -180,7 +203,7 @@ FILES = [
     ("AUDIT (name a_non_blocking);\nSELECT 1", "audits/a.sql:1", "ends with _non_blocking", "leave it out"),
     ("AUDIT (name 'a b');\nSELECT 1", "audits/a.sql:1", "is no name of an audit", "letters"),
     ("AUDIT (name a,\nstandalone true);\nSELECT 1", "audits/a.sql:2", "an audit has no property 'standalone'", "Known: name"),
-    ("AUDIT (name a,\ndialect sparkk);\nSELECT 1", "audits/a.sql:2", "unknown dialect 'sparkk'", "sqlglot"),
+    ("AUDIT (name a,\ndialect sparkk);\nSELECT 1", "audits/a.sql:2", "unknown dialect 'sparkk'", "Use one of spark"),
     ("AUDIT (name a,\nblocking maybe);\nSELECT 1", "audits/a.sql:2", "neither true nor false", "one"),
     ("AUDIT (name a); SELECT 1;\nAUDIT (name a); SELECT 2", "audits/a.sql:2", "the audit a is declared twice", "another name"),
     ("AUDIT (name a, defaults (\nblocking := false)); SELECT 1", "audits/a.sql:2", "no argument that may have a default", "blocking false"),

@@ -78,7 +78,27 @@ def test_what_has_no_one_meaning_in_spark_is_refused_at_its_line() -> None:
         "SELECT 1 AS id"
     )
     lines = {message.split()[0]: line for line, message in found}
-    assert lines == {"`VACUUM": 1, "whether": 4}  # where a text that is not read stands is unknown
+    assert lines == {"`VACUUM": 5, "whether": 4}
+
+
+def test_a_function_that_the_model_makes_may_be_called_in_its_statements_and_query() -> None:
+    model = read(
+        "MODEL (name m.x, kind FULL, dialect postgres);\n"
+        "CREATE TEMPORARY FUNCTION slug AS 'com.example.Slug';\n"
+        "SELECT slug(name) AS name FROM a.t;\n"
+        "INSERT INTO a.log SELECT slug(name) AS name FROM a.t"
+    )
+    assert isinstance(model.body, Query)
+    assert "SLUG(name)" in model.body.after[0].sql("spark")
+
+
+def test_a_function_that_nobody_makes_is_refused_in_a_statement() -> None:
+    (found,) = refused(
+        "MODEL (name m.x, kind FULL, dialect postgres);\n"
+        "INSERT INTO a.log\nSELECT slug(name) AS name FROM a.t;\nSELECT 1 AS id"
+    )
+    assert found[0] == 3
+    assert "no proven translation" in found[1]
 
 
 def test_a_key_that_depends_on_an_unknown_type_is_refused_where_it_stands() -> None:

@@ -2,10 +2,6 @@
 
 from __future__ import annotations
 
-import os
-import shutil
-import subprocess
-import tempfile
 from collections.abc import Callable, Iterator
 from dataclasses import dataclass
 from datetime import timedelta
@@ -52,30 +48,6 @@ def _sql_store(url: str) -> Iterator[Store]:
 @pytest.fixture
 def sqlite_url(tmp_path: Path) -> str:
     return f"sqlite:///{tmp_path / 'vde' / 'state.db'}"
-
-
-@pytest.fixture(scope="session")
-def postgres_server(postgres_programs: Path) -> Iterator[str]:
-    """A server of this pytest process, on a Unix socket; the URL has ``{database}`` to fill in."""
-    folder = Path(tempfile.mkdtemp(prefix="vde-pg-"))
-    user = None
-    if os.geteuid() == 0:  # the server refuses to run as root
-        user = "nobody"
-        shutil.chown(folder, user)
-    data, log = folder / "data", folder / "log"
-
-    def run(program: str, *arguments: str) -> None:
-        command = [str(postgres_programs / program), *arguments]
-        subprocess.run(command, check=True, user=user, cwd=folder, stdout=subprocess.DEVNULL)
-
-    run("initdb", "-D", str(data), "-U", "vde", "--auth=trust", "-E", "UTF8", "--no-sync")
-    options = f"-k {folder} -c listen_addresses='' -c fsync=off"
-    run("pg_ctl", "-D", str(data), "-l", str(log), "-w", "-o", options, "start")
-    try:
-        yield f"postgresql+psycopg2://vde@/{{database}}?host={folder}"
-    finally:
-        run("pg_ctl", "-D", str(data), "-m", "immediate", "stop")
-        shutil.rmtree(folder)
 
 
 @pytest.fixture

@@ -31,6 +31,7 @@ from vde_dagster.core.sql.canonical import (
     QueryInvalid,
     canonicalize,
 )
+from vde_dagster.core.sql.proven import functions_made
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -214,6 +215,7 @@ def _derived(model: Model, nodes: Mapping[ModelName, Node], *, undeclared: bool)
             dialect=model.body.dialect,
             schemas={parent: nodes[parent].columns for parent in model.parents},
             undeclared=undeclared,
+            functions=functions_made(model.body.before),
         )
     columns = _columns(model, canonical)
     if canonical is not None:

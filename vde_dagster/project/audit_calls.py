@@ -20,11 +20,14 @@ from vde_dagster.core.errors import Place, Refused
 from vde_dagster.core.kind import Embedded, View
 from vde_dagster.core.model import AuthorsText, Call, OwnAudit
 from vde_dagster.core.names import DEFAULT_SCHEMA, ModelName
+from vde_dagster.core.sql.dialects import is_spark
 from vde_dagster.core.sql.macros import EPOCH_DAY, TIME_MACROS, resolve_time_macros
 from vde_dagster.core.sql.rendering import model_name_of, spark_form
+from vde_dagster.core.sql.spark_meaning import part_with_spark_meaning
 from vde_dagster.core.sql.sql_errors import SQL_ERRORS, first_line
 from vde_dagster.core.sql.star_macro import is_star_macro
 from vde_dagster.core.sql.table_names import project_names
+from vde_dagster.core.sql.unresolved import line_of
 from vde_dagster.project.audits import FOLDER, Audits, Definition
 from vde_dagster.project.macros.builtin import BUILTINS as MACROS
 from vde_dagster.project.macros.files import UserMacro, load_user_macros
@@ -254,7 +257,19 @@ class _Reader:
             message = f"the audit {name} cannot be understood: {first_line(error)}"
             self._problems.add(place, message, "Check its SQL.")
             return None
-        return query if self._reads_known(query, place, parents) else None
+        meant = self._in_spark(query, place)
+        return meant if meant is not None and self._reads_known(meant, place, parents) else None
+
+    def _in_spark(self, query: exp.Query, place: Place) -> exp.Query | None:
+        """The query of another dialect as it means the same in Spark; no types are looked up."""
+        dialect = self._definition.dialect
+        if is_spark(dialect):
+            return query
+        meant, unclear = part_with_spark_meaning(query, dialect=dialect)
+        for node, why in unclear:
+            line = line_of(node) or place.line
+            self._problems.refuse(Place(path=place.path, line=line), why)
+        return None if unclear else meant
 
     def _reads_known(self, query: exp.Query, place: Place, parents: Collection[ModelName]) -> bool:
         name, before = self._definition.name, len(self._problems.found)

@@ -9,8 +9,10 @@ from sqlglot.dialects import Hive
 from sqlglot.dialects.dialect import Dialect
 
 from vde_dagster.core.errors import Place, Refused
+from vde_dagster.core.sql.proven import functions_made
 from vde_dagster.core.sql.rendering import spark_text
 from vde_dagster.core.sql.spark_meaning import part_with_spark_meaning
+from vde_dagster.core.sql.statement_tables import temporary_names
 from vde_dagster.core.sql.table_names import project_names_of_statement
 from vde_dagster.core.sql.unresolved import line_of
 from vde_dagster.project.problems import Problems
@@ -19,7 +21,7 @@ from vde_dagster.project.problems import Problems
 def named_beside(
     statements: Sequence[exp.Expr],
     *,
-    temporary: Collection[str],
+    every: Collection[exp.Expr],
     dialect: str,
     catalog: str,
     place: Place,
@@ -29,7 +31,7 @@ def named_beside(
 
     Args:
         statements: Those in front of the query, or those behind it, as parsed.
-        temporary: The temporary views that any of them makes.
+        every: Those in front of the query and behind it: what they make has names of its own.
         dialect: The one that they are written in.
         catalog: The project's own.
         place: Stands in where the line of a statement is not known.
@@ -38,10 +40,11 @@ def named_beside(
     Raises:
         SqlglotError: The scopes of a statement cannot be told apart.
     """
+    made, temporary = functions_made(every), temporary_names(every)
 
     def read(statement: exp.Expr) -> exp.Expr:
         named = project_names_of_statement(statement, catalog, temporary=temporary)
-        found, unclear = part_with_spark_meaning(named, dialect=dialect)
+        found, unclear = part_with_spark_meaning(named, dialect=dialect, functions=made)
         for node, why in (*unclear, *_unwritable(found, dialect)):
             problems.refuse(_line_in(place, node, statement), why)
         return found

@@ -10,8 +10,6 @@ from datetime import datetime
 from pathlib import Path
 from typing import Final
 
-from sqlglot.dialects.dialect import Dialect
-
 from vde_dagster.core.cron import CronInvalid, unit_of
 from vde_dagster.core.decisions import Mode
 from vde_dagster.core.dsha import ALGORITHMS, DEFAULT_ALGORITHM
@@ -28,6 +26,7 @@ from vde_dagster.core.names import (
 )
 from vde_dagster.core.session_settings import changing_results
 from vde_dagster.core.sql.macros import TIME_MACROS
+from vde_dagster.core.sql.proven import SUPPORTED, is_supported
 from vde_dagster.project.environment_settings import read_environments, read_mode
 from vde_dagster.project.problems import told_apart
 from vde_dagster.project.yaml_document import Entry, Reader
@@ -250,18 +249,19 @@ def _defaults(entry: Entry | None, reader: Reader) -> Defaults:
 def _dialect(entry: Entry | None, standard: str, reader: Reader) -> str:
     written = reader.text(entry, standard)
     if entry is not None and not is_dialect(written):
-        advice = "Use one that sqlglot knows, such as spark, duckdb or postgres."
+        advice = SUPPORTED_DIALECTS
         reader.add(entry.place, f"unknown dialect {written!r}", advice)
         return standard
     return written
 
 
+SUPPORTED_DIALECTS: Final = f"Use one of {', '.join(SUPPORTED)}."
+"""What to do about a dialect that models cannot be written in."""
+
+
 def is_dialect(name: str) -> bool:
-    """Whether sqlglot knows a dialect of this name."""
-    try:
-        return bool(name) and Dialect.get_or_raise(name) is not None
-    except ValueError:
-        return False
+    """Whether models may be written in a dialect of this name."""
+    return is_supported(name)
 
 
 def _cron(entry: Entry | None, standard: str, reader: Reader) -> str:

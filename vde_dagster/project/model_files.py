@@ -18,7 +18,7 @@ from vde_dagster.core.model import AuthorsText, Model, ModelSource, Query, SeedR
 from vde_dagster.core.names import InvalidName, ModelName
 from vde_dagster.core.seed_rows import seed_findings
 from vde_dagster.core.sql.sql_errors import SQL_ERRORS, first_line
-from vde_dagster.core.sql.statement_tables import defined_tables, temporary_names
+from vde_dagster.core.sql.statement_tables import defined_tables
 from vde_dagster.core.sql.table_names import (
     name_of_table,
     project_names,
@@ -230,11 +230,10 @@ def _body(
     assert isinstance(query, exp.Query), "the index of a query"
     try:
         named = project_names(query, catalog, copy=False)  # nobody else has it
-        temporary = temporary_names(read.expressions)
         before, after = (
             named_beside(
                 statements,
-                temporary=temporary,
+                every=read.expressions,
                 dialect=dialect,
                 catalog=catalog,
                 place=place,

@@ -8,7 +8,7 @@ in which a column is spelled do not count (seed 000, *Fingerprinting*).
 from __future__ import annotations
 
 import re
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Collection, Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
 from functools import lru_cache
 from typing import Final
@@ -29,6 +29,7 @@ from vde_dagster.core.sql.data_names import keep_data_names, restore_data_names
 from vde_dagster.core.sql.dialects import is_spark
 from vde_dagster.core.sql.macros import EPOCH_DAY, resolve_time_macros
 from vde_dagster.core.sql.open_columns import bind_to_open_tables, name_tables
+from vde_dagster.core.sql.proven import unproven
 from vde_dagster.core.sql.rendering import spark_text
 from vde_dagster.core.sql.spark_forms import GENERATED, with_known_forms
 from vde_dagster.core.sql.spark_meaning import Unclear, with_spark_meaning
@@ -82,6 +83,7 @@ def canonicalize(
     dialect: str,
     schemas: Mapping[ModelName, Sequence[Column]],
     undeclared: bool = False,
+    functions: Collection[str] = (),
 ) -> CanonicalQuery:
     """Qualify a query against the columns of the models that it reads.
 
@@ -91,10 +93,13 @@ def canonicalize(
         schemas: The columns of every parent.
         undeclared: Whether there are sources above that nobody declared: then a parent without
             columns is one whose columns are not known, and types need not be.
+        functions: Those that the model's pre-statements make, in lower case.
 
     Raises:
-        QueryInvalid: Columns or tables are not known, or names are ambiguous: all of them.
+        QueryInvalid: Columns or tables are not known, or names are ambiguous: all of them. Or a
+            part of the query has no proven translation from its dialect.
     """
+    _refuse(tuple(unproven(query, dialect=dialect, functions=functions)))
     # What is read lies in Spark's catalog, where the case of a name never counts.
     dialect = f"{dialect}, normalization_strategy = case_insensitive"
     schema = schema_of(schemas, dialect)

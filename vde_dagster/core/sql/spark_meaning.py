@@ -18,6 +18,10 @@ from sqlglot.schema import MappingSchema
 
 from vde_dagster.core.errors import Refused
 from vde_dagster.core.sql import spark_times as times
+from vde_dagster.core.sql.operator_levels import with_parentheses
+from vde_dagster.core.sql.proven import unproven_parts
+from vde_dagster.core.sql.spark_changes import change_of
+from vde_dagster.core.sql.spark_parts_of_times import move_as_time
 
 _Type = exp.DataType.Type
 ExprT = TypeVar("ExprT", bound=exp.Expr)
@@ -42,11 +46,14 @@ def with_spark_meaning(
     if isinstance(source, Hive):
         return tuple(_changed(query.find_all(exp.TsOrDsAdd), _days))
     _annotate(query, schema)
+    name = times.name_of(source)
+    for moved in list(query.find_all(exp.Add, exp.Sub, *times.FORWARD, *times.BACKWARD)):
+        move_as_time(moved, name)
+    _annotate(query, schema)
     unclear = [
         *_changed(query.find_all(exp.Cast), lambda node: _cast(node, source)),
         *_changed(_zoned(query), _without_zone),
         *_changed(query.find_all(exp.Extract, exp.DayOfWeek), lambda node: _weekday(node, source)),
-        *_changed(query.find_all(exp.Trunc), _day),
         *_changed(query.find_all(exp.Sub), lambda node: _days_between(node, source)),
     ]
     divisions = [node for node in query.find_all(exp.Div) if node.args.get("typed")]
@@ -61,14 +68,25 @@ def with_spark_meaning(
         *_changed(query.find_all(*times.DIFFERENCES), lambda node: times.between(node, source)),
         *_changed(query.find_all(*times.CUTS), lambda node: times.cut(node, source)),
     ]
+    _annotate(query, schema)
+    refused = {id(node) for node, _ in unclear}
+    inner_first = [each for each in reversed([*query.walk()]) if id(each) not in refused]
+    unclear += _changed(inner_first, lambda node: change_of(node, name))
+    with_parentheses(query)
     return tuple(unclear)
 
 
-def part_with_spark_meaning(part: ExprT, *, dialect: str) -> tuple[ExprT, tuple[Unclear, ...]]:
+def part_with_spark_meaning(
+    part: ExprT, *, dialect: str, functions: Collection[str] = ()
+) -> tuple[ExprT, tuple[Unclear, ...]]:
     """A copy of what is no query, such as a key or a statement, that means the same in Spark.
 
-    The types of its columns are not known, so what depends on them is told.
+    The types of its columns are not known, so what depends on them is reported; so is what has no
+    proven translation. ``functions`` are those that the model makes, in lower case.
     """
+    refused = tuple(unproven_parts(part, dialect=dialect, functions=functions))
+    if refused:
+        return part.copy(), refused
     around = exp.Tuple(expressions=[part.copy()])
     unclear = with_spark_meaning(around, dialect=dialect, schema=MappingSchema(dialect=dialect))
     return cast("ExprT", around.expressions[0]), unclear
@@ -123,6 +141,7 @@ def _changed(nodes: Iterable[exp.Expr], change: Callable[[Any], exp.Expr]) -> li
             unclear.append((node, error))
             continue
         if changed is not node:
+            changed.type = changed.type or node.type
             node.replace(changed)
     return unclear
 
@@ -203,7 +222,7 @@ def _cast(node: exp.Cast, source: Dialect) -> exp.Expr:
 
 
 def _zoned(query: exp.Expr) -> list[exp.Expr]:
-    converting = (exp.AtTimeZone, exp.FromTimeZone, exp.ConvertTimezone)
+    converting = (exp.AtTimeZone, exp.ConvertTimezone, exp.Date, exp.Datetime, exp.Timestamp)
     zoned = (each for each in query.walk() if each.args.get("zone") is not None)
     return [each for each in zoned if not isinstance(each, converting)]
 
@@ -236,12 +255,6 @@ def _weekday(node: exp.Expr, source: Dialect) -> exp.Expr:
 
 
 _FROM_ZERO: Final = frozenset({"postgres", "redshift", "snowflake", "duckdb"})
-
-
-def _day(node: exp.Trunc) -> exp.Expr:
-    """TRUNC of a time is its day; Spark would make a number of it."""
-    temporal = node.this.is_type(*exp.DataType.TEMPORAL_TYPES)
-    return exp.cast(node.this, _Type.DATE) if temporal else node
 
 
 def _days_between(node: exp.Sub, source: Dialect) -> exp.Expr:

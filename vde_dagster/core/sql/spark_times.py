@@ -149,6 +149,8 @@ def cut(node: exp.Expr, source: Dialect) -> exp.Expr:
     name = _unit(node, source)
     if name not in _LENGTHS:
         raise _unknown_unit(name, node)
+    if name_of(source) == "duckdb":
+        return exp.TimestampTrunc(this=node.this, unit=exp.Var(this=name))
     is_date = node.this.is_type(_Type.DATE) and name_of(source) in _DATES_STAY
     if (isinstance(node, exp.DateTrunc) or is_date) and name in _TRUNC:
         found: exp.Expr = exp.func("DATE_TRUNC", exp.Literal.string(name), node.this)
@@ -159,7 +161,7 @@ def cut(node: exp.Expr, source: Dialect) -> exp.Expr:
 
 
 _TRUNC: Final = frozenset({"YEAR", "QUARTER", "MONTH", "WEEK"})
-_DATES_STAY: Final = frozenset({"snowflake", "duckdb", "trino", "presto", "athena", "bigquery"})
+_DATES_STAY: Final = frozenset({"snowflake", "trino", "presto", "athena", "bigquery"})
 """Dialects in which a date that is cut stays a date."""
 
 _LENGTHS: Final = {

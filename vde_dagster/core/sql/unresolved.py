@@ -58,9 +58,18 @@ def unresolved_columns(
 
 
 def line_of(node: exp.Expr) -> int | None:
-    """The line of a model's file on which a part of its query begins, where that is known."""
-    lines = (each.meta.get("line") for each in node.find_all(exp.Identifier))
-    return min((line for line in lines if isinstance(line, int)), default=None)
+    """The line of a model's file on which a part of its query begins, where that is known.
+
+    Of a part that says none itself it is that of what it stands in.
+    """
+    named = [each.meta.get("line") for each in node.find_all(exp.Identifier)]
+    lines = [line for line in named if isinstance(line, int)]
+    whole: exp.Expr | None = node
+    while not lines and whole is not None:
+        found = (each.meta.get("line") for each in whole.walk())
+        lines = [line for line in found if isinstance(line, int)]
+        whole = whole.parent
+    return min(lines, default=None)
 
 
 def guess(word: str, known: Sequence[str]) -> str:

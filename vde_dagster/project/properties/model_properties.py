@@ -14,7 +14,7 @@ from vde_dagster.core.kind import Embedded, Kind, Seed, View
 from vde_dagster.core.late_data import LateDataPolicy
 from vde_dagster.core.model import Body, Call, Model, ModelSource, OwnAudit, Storage, Window
 from vde_dagster.core.names import ModelName
-from vde_dagster.project.configuration import Defaults, is_dialect
+from vde_dagster.project.configuration import SUPPORTED_DIALECTS, Defaults, is_dialect
 from vde_dagster.project.problems import Problems, suggestion
 from vde_dagster.project.properties import layout
 from vde_dagster.project.properties.call_properties import (
@@ -286,7 +286,7 @@ def _dialect(value: Value | None, default: str, problems: Problems) -> str:
         return default
     dialect = value.written.lower()
     if not is_dialect(dialect):
-        advice = "Use one that sqlglot knows, such as spark, duckdb or postgres."
+        advice = SUPPORTED_DIALECTS
         problems.add(value.place, f"unknown dialect {value.written!r}", advice)
         return default
     return dialect

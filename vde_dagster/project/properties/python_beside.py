@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-from collections.abc import Collection
 from dataclasses import replace
 from typing import Final
 
@@ -10,7 +9,6 @@ from sqlglot import exp
 
 from vde_dagster.core.errors import Place
 from vde_dagster.core.sql.sql_errors import SQL_ERRORS, first_line
-from vde_dagster.core.sql.statement_tables import temporary_names
 from vde_dagster.project.beside import named_beside
 from vde_dagster.project.macros.files import load_user_macros
 from vde_dagster.project.macros.language import MacroScope, Statements, read_statements
@@ -31,10 +29,8 @@ def read_beside(
     given = {"pre_statements": properties.before, "post_statements": properties.after}
     own = {key: Problems() for key in given}
     read = {key: _read(texts, properties, settings, own[key]) for key, texts in given.items()}
-    temporary = temporary_names(each for found in read.values() for each in found.expressions)
-    named = [
-        _named(found, temporary, properties, settings, own[key]) for key, found in read.items()
-    ]
+    every = tuple(each for found in read.values() for each in found.expressions)
+    named = [_named(found, every, properties, settings, own[key]) for key, found in read.items()]
     for key, problem in own.items():
         # Where the lines of a text stand in the file is not known.
         place = properties.places.get(key, Place(path=settings.source.path))
@@ -74,7 +70,7 @@ def _read(
 
 def _named(
     read: Statements,
-    temporary: Collection[str],
+    every: tuple[exp.Expr, ...],
     properties: Properties,
     settings: Settings,
     problems: Problems,
@@ -83,7 +79,7 @@ def _named(
     try:
         named = named_beside(
             read.expressions,
-            temporary=temporary,
+            every=every,
             dialect=properties.dialect,
             catalog=settings.defaults.catalog,
             place=place,

@@ -1,0 +1,18 @@
+"""What Presto means: as Trino, but for what it lacks or sqlglot reads in another way."""
+
+from __future__ import annotations
+
+from tests.lakehouse.dialects import trino
+
+_OTHERS = ("LOG", "CONCAT_WS(", "LISTAGG(")
+
+
+def _shared(text: str) -> str:
+    return "\n".join(each for each in text.split("\n") if not each.startswith(_OTHERS))
+
+
+VALUES = _shared(trino.VALUES)
+ROWS = _shared(trino.ROWS)
+REFUSED = (
+    trino.REFUSED + "LOG(2, 8)\nCONCAT_WS('-', s, t)\nLISTAGG(s, ',') WITHIN GROUP (ORDER BY s)"
+)

@@ -1,0 +1,85 @@
+"""Operators without parentheses: each dialect has an order of its own, and so has Spark.
+
+What sqlglot read stands in the tree; Spark gets it with parentheses wherever operators differ.
+Where sqlglot's own order is not known to be the dialect's, the mixture is refused.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from typing import Final
+
+from sqlglot import exp
+
+from vde_dagster.core.errors import Refused
+
+_BITS: Final = (
+    exp.BitwiseAnd,
+    exp.BitwiseOr,
+    exp.BitwiseXor,
+    exp.BitwiseLeftShift,
+    exp.BitwiseRightShift,
+)
+_SUMS: Final = (exp.Add, exp.Sub, exp.Mul, exp.Div, exp.IntDiv, exp.Mod, exp.Pow)
+_OPERATORS: Final = (*_BITS, *_SUMS, exp.DPipe)
+_COMPARISONS: Final = (
+    exp.EQ,
+    exp.NEQ,
+    exp.GT,
+    exp.GTE,
+    exp.LT,
+    exp.LTE,
+    exp.NullSafeEQ,
+    exp.NullSafeNEQ,
+    exp.Is,
+    exp.In,
+    exp.Between,
+    exp.Like,
+    exp.ILike,
+    exp.RegexpLike,
+    exp.RegexpILike,
+)
+_JOINS_LAST: Final = frozenset({"postgres", "redshift", "duckdb", "trino", "presto", "athena"})
+"""Dialects in which ``||`` joins what the operators of arithmetic gave, as sqlglot reads it."""
+
+
+def mixtures(query: exp.Expr, source: str) -> Iterator[tuple[exp.Expr, Refused]]:
+    """Operators that stand in one another without parentheses, in an order that is not sure.
+
+    Args:
+        query: As parsed: parentheses that a person wrote stand in it.
+        source: The dialect's name.
+    """
+    for node in query.find_all(*_OPERATORS, *_COMPARISONS):
+        for inner in node.iter_expressions():
+            if _is_unsure(node, inner, source):
+                yield (
+                    node,
+                    Refused(
+                        f"the order of the operators in `{node.sql()[:80]}` is not the same in "
+                        "every dialect. Write parentheses around the part that comes first."
+                    ),
+                )
+                break
+
+
+def _is_unsure(node: exp.Expr, inner: exp.Expr, source: str) -> bool:
+    if isinstance(node, _COMPARISONS):
+        return isinstance(inner, (*_COMPARISONS, exp.Not))
+    if not isinstance(inner, _OPERATORS) or type(inner) is type(node):
+        return False
+    if isinstance(node, _BITS) or isinstance(inner, _BITS):
+        return True
+    if isinstance(node, exp.DPipe) or isinstance(inner, exp.DPipe):
+        return source not in _JOINS_LAST
+    return False
+
+
+def with_parentheses(query: exp.Expr) -> None:
+    """Write each operator that stands in another one in parentheses: the tree's order holds."""
+    for node in list(query.find_all(*_OPERATORS)):
+        for inner in list(node.iter_expressions()):
+            needs = isinstance(inner, _OPERATORS) and not isinstance(inner, exp.Pow)
+            same = type(inner) is type(node) and inner is node.args.get("this")
+            if needs and not same:
+                inner.replace(exp.paren(inner.copy(), copy=False))

@@ -1,0 +1,281 @@
+"""Numbers: Spark's functions of the same names round, divide and widen in other ways.
+
+Its cast of a fraction to a whole number cuts, its CEIL of a DOUBLE is a whole number, and what it
+divides has other digits.
+"""
+
+from __future__ import annotations
+
+from typing import Final
+
+from sqlglot import exp
+
+from vde_dagster.core.sql.spark_values import (
+    UNKNOWN,
+    call,
+    cast_to,
+    kind_of,
+    kind_of_type,
+    operand,
+    refused,
+)
+
+_Type = exp.DataType.Type
+
+
+def rounded_cast(node: exp.Cast, source: str) -> exp.Expr:
+    """A cast of a number: other dialects round a fraction to a whole number, Spark cuts it.
+
+    Raises:
+        Refused: The dialect's rule is not known, or what is cast has no known type.
+    """
+    given = kind_of(node.this, source)
+    to = kind_of_type(node.to)
+    if to == "text":
+        return _text_of(node, given, source)
+    if to == "array" or given == "array":
+        raise refused(node, "casts an array", "Cast its elements, or leave the array as it is")
+    if to == "integer" and source == "snowflake":
+        node.set("to", exp.DataType.build("BIGINT"))
+    if to != "integer" or given not in ("double", "decimal", ""):
+        return node
+    if not given and isinstance(node.this, exp.Column):
+        return node  # of a statement or a key, in which no types are looked up
+    if not given:
+        advice = "Cast what is in it to its own type first, such as CAST(x AS DECIMAL(18, 2))"
+        raise refused(node, UNKNOWN, advice)
+    if source == "tsql":
+        return node
+    if source == "redshift" or (source == "mysql" and given == "double"):
+        advice = "Write FLOOR or CEIL around the number in it, or cast it to DECIMAL"
+        raise refused(node, "rounds in a way that is not documented", advice)
+    even = given == "double" and source in ("postgres", "duckdb")
+    node.set("this", call("BROUND" if even else "ROUND", node.this, 0))
+    return node
+
+
+def _text_of(node: exp.Cast, given: str, source: str) -> exp.Expr:
+    """A text of a value: only whole numbers, dates and decimals are written alike everywhere."""
+    alike = {"text", "integer", "date", "null"}
+    alike |= {"decimal"} if source != "bigquery" else set()
+    alike |= {"boolean"} if source not in ("mysql", "tsql") else set()
+    if not given and isinstance(node.this, exp.Column):
+        alike |= {""}  # of a statement or a key, in which no types are looked up
+    if given not in alike:
+        what = "is written in another way by Spark" if given else UNKNOWN
+        raise refused(node, what, "Write it with a format, or cast a whole number, date or text")
+    width = next((each.name for each in node.to.expressions), "")
+    if node.to.is_type(_Type.CHAR, _Type.NCHAR) and source != "mysql":
+        raise refused(node, "pads with spaces, and Spark does not", "Cast to VARCHAR and use RPAD")
+    if not width.isdigit() or source == "duckdb":
+        node.set("to", exp.DataType.build("STRING", dialect="spark"))
+        return node
+    if source in ("bigquery", "snowflake"):
+        advice = "Cast without a length, and use SUBSTR where it should be cut"
+        raise refused(node, "refuses longer texts, and Spark does not", advice)
+    text = cast_to(node.this, "STRING")
+    return exp.Left(this=text, expression=exp.Literal.number(width))
+
+
+def border(node: exp.Ceil | exp.Floor, source: str) -> exp.Expr:
+    """CEIL and FLOOR of a DOUBLE are a DOUBLE; Spark makes a whole number of it."""
+    given = kind_of(node.this, source)
+    if not given:
+        raise refused(node, UNKNOWN, "Cast the number in it to its type")
+    fractions = given == "integer" and source in _INTEGERS_BECOME_DOUBLE
+    if given != "double" and not fractions:
+        return node
+    return cast_to(node.copy(), "DOUBLE")
+
+
+_INTEGERS_BECOME_DOUBLE: Final = frozenset({"postgres", "bigquery", "duckdb"})
+
+
+def rounded(node: exp.Round, source: str) -> exp.Expr:
+    """ROUND, which in Postgres takes the even neighbour of a DOUBLE's half.
+
+    Raises:
+        Refused: The rule for the number's type is not documented, or its type is not known.
+    """
+    given = kind_of(node.this, source)
+    if not given:
+        raise refused(node, UNKNOWN, "Cast the number in it to DECIMAL or DOUBLE")
+    if given == "double" and source == "postgres":
+        return call("BROUND", node.this, 0)
+    if given == "double" and source in ("redshift", "mysql"):
+        advice = "Cast the number in it to DECIMAL"
+        raise refused(node, "rounds a DOUBLE in a way that is not documented", advice)
+    if given == "integer" and source in ("postgres", "redshift", "duckdb", "bigquery"):
+        advice = "Leave ROUND out, or cast the number to DECIMAL"
+        raise refused(node, "makes a fraction of a whole number", advice)
+    return node
+
+
+def cut_number(node: exp.Trunc, source: str) -> exp.Expr:
+    """TRUNC of a number, towards zero, in its own type; of a time its day.
+
+    Raises:
+        Refused: The number's type is not known, or digits behind the point are asked for.
+    """
+    given = kind_of(node.this, source)
+    if given in ("date", "time", "instant"):
+        return cast_to(node.this, "DATE")
+    if not given:
+        raise refused(node, UNKNOWN, "Cast what is in it to DECIMAL, DOUBLE or DATE")
+    if node.args.get("decimals") is not None:
+        raise refused(node, "has no form in Spark", "Write FLOOR(x * 100) / 100 for two digits")
+    if given == "integer":
+        advice = "Leave TRUNC out: the number is whole"
+        raise refused(node, "is a fraction in some dialects", advice)
+    number = node.this
+    negative = exp.LT(this=operand(number.copy()), expression=exp.Literal.number(0))
+    found: exp.Expr = exp.If(
+        this=negative, true=exp.Ceil(this=number.copy()), false=exp.Floor(this=number)
+    )
+    return cast_to(found, "DOUBLE") if given == "double" else found
+
+
+def average(node: exp.Avg, source: str) -> exp.Expr:
+    """AVG of whole numbers: a whole number in T-SQL and Redshift, exact in Postgres and Snowflake.
+
+    Raises:
+        Refused: The type of what is averaged is not known where it matters.
+    """
+    given = kind_of(node.this, source)
+    if not given and source in ("postgres", "redshift", "snowflake", "tsql", "mysql", "trino"):
+        raise refused(node, UNKNOWN, "Cast what is in it to its own type")
+    if source == "redshift" and _is_wide(node.this):
+        advice = "Cast what is in it to INTEGER for a whole number, or to DECIMAL(38, 6)"
+        raise refused(node, "has digits that the manual does not say for a BIGINT", advice)
+    if given == "integer" and source in ("tsql", "redshift"):
+        node.set("this", cast_to(node.this, "DECIMAL(38, 12)"))
+        whole: exp.Expr = node
+        while isinstance(whole.parent, exp.Window | exp.Filter) and whole.arg_key == "this":
+            whole = whole.parent
+        cut = cast_to(whole.copy(), "BIGINT")
+        cut.type = cut.args["to"]
+        if whole is node:
+            return cut
+        whole.replace(cut)
+    if given == "integer" and source in _AVERAGES:
+        node.set("this", cast_to(node.this, _AVERAGES[source]))
+    if given == "decimal" and source == "duckdb":
+        node.set("this", cast_to(node.this, "DOUBLE"))
+    if given == "decimal" and source == "postgres" and _scale(node.this) <= _DIGITS:
+        node.set("this", cast_to(node.this, _AVERAGES[source]))
+    return node
+
+
+def _is_wide(node: exp.Expr) -> bool:
+    return node.is_type(exp.DataType.Type.BIGINT)
+
+
+_DIGITS: Final = 12
+
+
+_AVERAGES: Final = {
+    "postgres": f"DECIMAL(38, {_DIGITS})",
+    "snowflake": "DECIMAL(38, 2)",
+    "mysql": "DECIMAL(38, 0)",
+}
+"""As what whole numbers are averaged, so that the average has the dialect's digits: four more."""
+
+
+def _scale(node: exp.Expr) -> int:
+    if isinstance(node, exp.Paren | exp.Neg):
+        return _scale(node.this)
+    if isinstance(node, exp.Literal):
+        return len(node.name.partition(".")[2])
+    kind = node.type
+    digits = kind.expressions if kind is not None else []
+    return int(digits[1].name) if len(digits) > 1 else 0
+
+
+def logarithm(node: exp.Log, source: str) -> exp.Expr:
+    """LOG of one number, which sqlglot reads as that to the base of ten and prints as another."""
+    if node.args.get("expression") is not None:
+        return node
+    return call("LOG10", node.this)
+
+
+def doubled(node: exp.Expr, source: str) -> exp.Expr:
+    """Roots, powers and logarithms, which Spark makes a DOUBLE of.
+
+    Raises:
+        Refused: The dialect makes something else of the number's type.
+    """
+    given = [kind_of(each, source) for each in node.iter_expressions()]
+    exact = "decimal" in given and source in ("postgres", "redshift", "bigquery", "duckdb")
+    whole = isinstance(node, exp.Pow) and source == "tsql" and given[0] != "double"
+    if exact or whole or "" in given:
+        what = UNKNOWN if "" in given else "is no DOUBLE, as it is in Spark"
+        raise refused(node, what, "Cast the number in it to DOUBLE")
+    return logarithm(node, source) if isinstance(node, exp.Log) else node
+
+
+def without_error(node: exp.Div | exp.IntDiv | exp.Mod, source: str) -> exp.Expr:
+    """A division by zero that is NULL, as in MySQL; Spark fails."""
+    node.set("expression", exp.Nullif(this=node.right, expression=exp.Literal.number(0)))
+    return node
+
+
+def greatest(node: exp.Greatest | exp.Least, source: str) -> exp.Expr:
+    """GREATEST and LEAST are NULL where one of their values is; Spark skips those."""
+    if source not in _NULLS_WIN:
+        return node
+    values = [node.this, *node.expressions]
+    empty = exp.or_(*(exp.Is(this=operand(v.copy()), expression=exp.null()) for v in values))
+    return exp.If(this=empty, true=exp.null(), false=node.copy())
+
+
+_NULLS_WIN: Final = frozenset({"bigquery", "snowflake", "mysql", "trino", "presto"})
+
+
+def whole_number(node: exp.Binary, source: str) -> exp.Expr:
+    """Sums and products of whole numbers, which have 64 bits where Spark has 32."""
+    sides = [kind_of(each, source) for each in (node.left, node.right)]
+    if sides == ["integer", "integer"]:
+        node.set("this", cast_to(operand(node.left), "BIGINT"))
+    return node
+
+
+def literal(node: exp.Literal, source: str) -> exp.Expr:
+    """A number with a point is a DOUBLE in BigQuery, and exact in Spark."""
+    if node.is_string or kind_of(node, source) != "double" or "e" in node.name.lower():
+        return node
+    return cast_to(node.copy(), "DOUBLE")
+
+
+def divided(node: exp.Div, source: str) -> exp.Expr:
+    """A division that is exact in its dialect, with the digits that it has there.
+
+    Raises:
+        Refused: The type of a side is not known where the number of digits depends on it.
+    """
+    kinds = [kind_of(each, source) for each in (node.left, node.right)]
+    if source == "mysql":
+        without_error(node, source)
+    if "double" in kinds or source in ("tsql", "redshift"):
+        return node
+    if source == "duckdb":
+        node.set("this", cast_to(operand(node.left), "DOUBLE"))
+        return node
+    if "" in kinds:
+        raise refused(node, UNKNOWN, "Cast its sides to DECIMAL, DOUBLE or BIGINT")
+    if source == "bigquery" and kinds == ["integer", "integer"]:
+        return node
+    scales = [_scale(each) for each in (node.left, node.right)]
+    if source == "postgres":
+        node.set("this", cast_to(operand(node.left), "DECIMAL(38, 16)"))
+        return node
+    if kinds != ["integer", "integer"]:
+        node.set("this", cast_to(operand(node.left), "DECIMAL(30, 12)"))
+    else:
+        node.set("this", cast_to(operand(node.left), "DECIMAL(20, 0)"))
+        node.set("expression", cast_to(operand(node.right), "DECIMAL(20, 0)"))
+    digits = {
+        "bigquery": 9,
+        "snowflake": max(scales[0], min(scales[0] + 6, 12)),
+        "mysql": scales[0] + 4,
+    }
+    return cast_to(node.copy(), f"DECIMAL(38, {digits.get(source, max(scales))})")

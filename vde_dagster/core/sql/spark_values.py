@@ -1,0 +1,91 @@
+"""What kind of value a part of another dialect is, and how a part for Spark is made of it."""
+
+from __future__ import annotations
+
+from typing import Final
+
+from sqlglot import exp
+
+from vde_dagster.core.errors import Refused
+
+_Type = exp.DataType.Type
+
+
+POSTGRES: Final = frozenset({"postgres", "redshift"})
+
+
+TRINO: Final = frozenset({"trino", "presto"})
+
+
+def kind_of(node: exp.Expr | None, source: str) -> str:
+    """The family of a part's type: integer, decimal, double, text...; empty where not known.
+
+    A literal with a point is exact in all dialects but BigQuery, whatever sqlglot's types say.
+    """
+    match node:
+        case None:
+            return ""
+        case exp.Null():
+            return "null"
+        case exp.Literal() if not node.is_string:
+            return _kind_of_number(node.name, source)
+        case exp.Paren() | exp.Neg():
+            return kind_of(node.this, source)
+        case exp.Add() | exp.Sub() | exp.Mul() | exp.Mod():
+            sides = {kind_of(node.left, source), kind_of(node.right, source)}
+            numeric = sides <= {"integer", "decimal", "double"}
+            if numeric:
+                return next(each for each in ("double", "decimal", "integer") if each in sides)
+        case _:
+            pass
+    return kind_of_type(node.type)
+
+
+def _kind_of_number(text: str, source: str) -> str:
+    if text.isdigit():
+        return "integer"
+    return "double" if source == "bigquery" or "e" in text.lower() else "decimal"
+
+
+def kind_of_type(kind: exp.DataType | None) -> str:
+    """The family of a type; empty where it is none of those that are looked at."""
+    if kind is None:
+        return ""
+    return next((name for name, types in _KINDS.items() if kind.is_type(*types)), "")
+
+
+_KINDS: Final = {
+    "integer": exp.DataType.INTEGER_TYPES,
+    "decimal": {_Type.DECIMAL, _Type.BIGDECIMAL},
+    "double": {_Type.DOUBLE, _Type.FLOAT},
+    "text": exp.DataType.TEXT_TYPES,
+    "boolean": {_Type.BOOLEAN},
+    "date": {_Type.DATE},
+    "instant": {_Type.TIMESTAMPTZ, _Type.TIMESTAMPLTZ},
+    "time": {_Type.TIMESTAMP, _Type.TIMESTAMPNTZ, _Type.DATETIME},
+    "array": {_Type.ARRAY, _Type.LIST},
+}
+
+
+def cast_to(node: exp.Expr, kind: str) -> exp.Expr:
+    """A part cast to a type of Spark."""
+    return exp.Cast(this=node, to=exp.DataType.build(kind, dialect="spark"))
+
+
+def call(name: str, *arguments: exp.Expr | int) -> exp.Expr:
+    """A function of Spark by its own name, which sqlglot prints as it is."""
+    given = [exp.Literal.number(each) if isinstance(each, int) else each for each in arguments]
+    return exp.Anonymous(this=name, expressions=given)
+
+
+def refused(node: exp.Expr, why: str, advice: str) -> Refused:
+    """Why a part has no one meaning in Spark, and what to write."""
+    return Refused(f"`{node.sql()}` {why}. {advice}.")
+
+
+UNKNOWN: Final = "depends on a type that is not known"
+
+
+def operand(node: exp.Expr) -> exp.Expr:
+    """A part as it can stand beside an operator."""
+    return exp.paren(node, copy=False) if isinstance(node, exp.Binary | exp.Unary) else node

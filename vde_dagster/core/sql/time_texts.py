@@ -1,0 +1,29 @@
+"""Formats of times that dialects and Spark write alike."""
+
+from __future__ import annotations
+
+import re
+from typing import Final
+
+from sqlglot import exp
+
+_PARTS: Final = re.compile(r"(?:%(?:Y|m|d|H|M|S)|[-/:. ]|T)*")
+
+
+SNOWFLAKE_PARTS: Final = (
+    ("YYYY", "%Y"),
+    ("HH24", "%H"),
+    ("MM", "%m"),
+    ("DD", "%d"),
+    ("MI", "%M"),
+    ("SS", "%S"),
+)
+"""What Snowflake calls parts of a time in a format that sqlglot leaves as it is."""
+_SNOWFLAKE: Final = re.compile(r"(?:YYYY|HH24|MM|DD|MI|SS|[-/:. ])*")
+
+
+def is_proven_format(text: object) -> bool:
+    """Whether a format of sqlglot's has only numbers of fixed width and what parts them."""
+    if not isinstance(text, exp.Literal):
+        return False
+    return bool(_PARTS.fullmatch(text.name) or _SNOWFLAKE.fullmatch(text.name))
