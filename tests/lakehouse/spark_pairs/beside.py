@@ -6,10 +6,15 @@ import re
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Final
 
+from py4j.protocol import Py4JJavaError
 from pyspark.errors import PySparkException
 
 if TYPE_CHECKING:
     from pyspark.sql import DataFrame, SparkSession
+
+
+FAILURES: Final = (PySparkException, Py4JJavaError)
+"""How Spark refuses a query; the second one is that of an error inside of it."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -31,7 +36,7 @@ def result_of(spark: SparkSession, query: str) -> Result:
             types=tuple(each.dataType.simpleString() for each in frame.schema),
             rows=tuple(sorted(_rows(frame))),
         )
-    except PySparkException as error:
+    except FAILURES as error:
         return Result(error=_BLANKS.sub(" ", str(error))[:MOST_OF_AN_ERROR])
 
 
