@@ -1,7 +1,7 @@
-"""Proof of "what runs is what was written": the examples of Spark's own documentation.
+"""Proof by the examples of Spark's own documentation, each the query of a model in its dialect.
 
-Each example is the query of a model in Spark's dialect. What is rendered to run stands beside the
-example's own text, both are run, and nothing may differ.
+What is rendered to run stands beside the example's own text, both are run, and nothing may differ.
+And of its edits none may be called unchanged that gives other rows.
 """
 
 from __future__ import annotations
@@ -12,8 +12,10 @@ import pytest
 
 from tests.core.rendered import full, render
 from tests.lakehouse.spark_pairs.beside import Result, result_of
-from tests.lakehouse.spark_pairs.examples import examples_of
-from tests.lakehouse.spark_pairs.named import with_names
+from tests.lakehouse.spark_pairs.claims import shortest
+from tests.lakehouse.spark_pairs.defects import DEFECTS
+from tests.lakehouse.spark_pairs.documented import Documented, named
+from tests.lakehouse.spark_pairs.examples import Example, examples_of
 from vde_dagster.core.errors import Refused
 from vde_dagster.core.sql.rendering import spark_text
 
@@ -22,6 +24,10 @@ if TYPE_CHECKING:
 
 LEAST = 1_000
 """So many examples at least are run in both texts: others need files or settings."""
+EVERY, SHORT, LONG = 40, 100, 7_000
+"""In the short form each 40th function; and so many edits at least have a verdict."""
+LEAST_RUN = 0.05
+"""The least part of them that is called unchanged and run."""
 RUNS = 3
 """So often a text is run whose rows may be others in each run."""
 
@@ -36,7 +42,7 @@ def text_that_runs(query: str) -> str:
 def test_each_example_of_sparks_documentation_runs_as_it_is_written(spark: SparkSession) -> None:
     wrong, compared = [], 0
     for example in examples_of(spark):
-        query = _named(spark, example.query)
+        query = named(spark, example.query)
         written = result_of(spark, query)
         if written.error:
             continue  # it needs a file or a setting, or shows what fails
@@ -48,13 +54,25 @@ def test_each_example_of_sparks_documentation_runs_as_it_is_written(spark: Spark
     assert compared >= LEAST
 
 
-def _named(spark: SparkSession, query: str) -> str:
-    from pyspark.errors import PySparkException
+@pytest.mark.timeout(3000)
+@pytest.mark.parametrize(
+    "every,least", [(EVERY, SHORT), pytest.param(1, LONG, marks=pytest.mark.full)]
+)
+def test_edits_of_the_examples_that_are_called_unchanged_give_the_same_rows(
+    spark: SparkSession, every: int, least: int
+) -> None:
+    pairs = Documented(spark)
+    wrong = list(pairs.wrong(examples_of(spark, every=every)))
+    assert not wrong, f"{len(wrong)} of {pairs.ran}:\n" + "\n\n".join(shortest(wrong))
+    assert pairs.judged >= least
+    assert pairs.ran >= pairs.judged * LEAST_RUN
 
-    try:
-        return with_names(query, spark.sql(query).columns)
-    except PySparkException:
-        return query
+
+@pytest.mark.parametrize("defect", ["texts do not count", "signs in front do not count"])
+def test_a_planted_defect_is_found_among_the_examples(spark: SparkSession, defect: str) -> None:
+    examples = [Example("to_json", "SELECT to_json(named_struct('a', -1, 'b', 'x'))")]
+    assert not list(Documented(spark).wrong(examples))
+    assert list(Documented(spark, DEFECTS[defect]).wrong(examples))
 
 
 def _unlike(spark: SparkSession, query: str, written: Result) -> str:

@@ -17,19 +17,19 @@ from tests.lakehouse.spark_pairs.defects import DEFECTS
 from tests.lakehouse.spark_pairs.execution import Runner, runner
 from tests.lakehouse.spark_pairs.expressions import Pair, Shape, pairs, query_of
 from tests.lakehouse.spark_pairs.loose import loose
-from tests.lakehouse.spark_pairs.verdicts import data_hash, is_deterministic
+from tests.lakehouse.spark_pairs.verdicts import is_deterministic
 
 if TYPE_CHECKING:
     from pyspark.sql import SparkSession
 
-PAIRS, LONG = 600, 14_000
+PAIRS, LONG = 300, 14_000
 """How many pairs of grammar-generated expressions are judged."""
-PLANTED = 900
-TEXTS, LONG_TEXTS = 150, 2_000
+PLANTED, AT_ONCE = 1_500, 75
+TEXTS, LONG_TEXTS = 150, 3_000
 """How many expressions are judged whose values may follow from how rows lie."""
 LEAST_RUN = 0.2
 """The least part of all pairs that is called equal and run."""
-SAMPLE = 60
+SAMPLE = 30
 """So many of the pairs that are called different are run, too: most of them are."""
 
 
@@ -50,7 +50,7 @@ def generated() -> Iterator[Pair]:
 def test_expressions_that_are_called_unchanged_give_the_same_rows(
     on_spark: Runner, most: int
 ) -> None:
-    found = judged(islice(generated(), most + most // 4))
+    found = judged(islice(generated(), most + most // 3))
     before = on_spark.ran
     wrong = list(on_spark.differences(found.equal))
     ran = on_spark.ran - before
@@ -82,12 +82,15 @@ def test_what_is_called_deterministic_is_the_same_however_rows_lie(
 def test_that_ties_make_rows_nondeterministic_is_found_where_a_verdict_does_not_see_it(
     on_spark: Runner,
 ) -> None:
-    texts = [(Shape.ROWS, "row_number() OVER (ORDER BY k)"), (Shape.GROUPS, "first(x)")]
-    assert [found.expression for found in on_spark.unsettled(texts)] == [each for _, each in texts]
+    texts = [(Shape.ROWS, "row_number() OVER (ORDER BY 1)"), (Shape.GROUPS, "first(x)")]
+    assert [each.expression for each in on_spark.unsettled(texts)] == [each for _, each in texts]
 
 
 @pytest.mark.parametrize("defect", DEFECTS)
 def test_a_verdict_with_a_planted_defect_is_found_wrong(on_spark: Runner, defect: str) -> None:
-    called_equal = judged(islice(generated(), PLANTED), DEFECTS[defect]).equal
-    only_by_defect = judged(called_equal, data_hash).different
-    assert next(on_spark.differences(only_by_defect), None) is not None
+    every = islice(generated(), PLANTED)
+    while some := list(islice(every, AT_ONCE)):
+        only_by_defect = judged(judged(some, DEFECTS[defect]).equal).different
+        if any(on_spark.differences(only_by_defect)):
+            return
+    pytest.fail("no pair shows it", pytrace=False)

@@ -7,11 +7,11 @@ from collections.abc import Callable, Mapping
 from typing import Final
 
 from sqlglot import exp, parse_one
-from sqlglot.errors import SqlglotError
 
 from tests.lakehouse.spark_pairs.edits import Written
 from tests.lakehouse.spark_pairs.verdicts import Judge, data_hash
 from tests.lakehouse.spark_pairs.words import PREFIXES
+from vde_dagster.core.sql.sql_errors import SQL_ERRORS
 
 _NUMBER: Final = re.compile(r"(?<![\w'])\d+(?:\.\d+)?(?!\w)")
 _TEXT: Final = re.compile(r"'[^']*'")
@@ -40,7 +40,7 @@ def _parsed_elsewhere(query: str) -> str | None:
     """The precedence of another dialect decides, and parentheses are no part of what is hashed."""
     try:
         tree = parse_one(query, dialect="spark")
-    except SqlglotError:
+    except SQL_ERRORS:
         return None
     return repr(tree.transform(lambda node: node.unnest() if isinstance(node, exp.Paren) else node))
 

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable
-from functools import cache
+from functools import cache, lru_cache
 from typing import Final
 
 from tests.core.conftest import external, read
@@ -22,6 +22,7 @@ Judge = Callable[[str], str | None]
 told to be the same; None where a query is refused."""
 
 
+@lru_cache(maxsize=1 << 14)
 def data_hash(query: str) -> str | None:
     """The verdict that is proved: the data hash of the model that a query makes."""
     try:
