@@ -26,6 +26,14 @@ class Result:
     rows: tuple[str, ...] = ()
     error: str = ""
 
+    def __str__(self) -> str:
+        """The types and the rows."""
+        return self.error or f"{', '.join(self.types)}: {' '.join(self.rows)}"
+
+    def is_like(self, other: Result, *, rows: bool = True) -> bool:
+        """Whether types and rows are the same, whatever the columns are called."""
+        return self.types == other.types and (not rows or self.rows == other.rows)
+
 
 def result_of(spark: SparkSession, query: str) -> Result:
     """Run a query. Types are written in full, with the names of the fields of structs."""

@@ -34,11 +34,7 @@ class Unlike:
 
     def __str__(self) -> str:
         """Both texts with what they give."""
-        return f"{self.query}\n  {_shown(self.written)}\n{self.edited}\n  {_shown(self.given)}"
-
-
-def _shown(result: Result) -> str:
-    return f"{', '.join(result.types)}: {' '.join(result.rows)}"
+        return f"{self.query}\n  {self.written}\n{self.edited}\n  {self.given}"
 
 
 @dataclass(slots=True)
@@ -66,7 +62,7 @@ class Documented:
             given = result_of(self.spark, other)
             if not given.error:
                 self.ran += 1
-                if given.types != written.types or (settled and given.rows != written.rows):
+                if not given.is_like(written, rows=settled):
                     yield Unlike(query, written, other, given)
 
     def _called_equal(self, query: str, others: Sequence[str]) -> list[str]:

@@ -39,7 +39,7 @@ class Difference:
     def __str__(self) -> str:
         """Both texts with what they give."""
         one, other = self.pair.queries
-        return f"{one}\n  {_shown(self.one)}\n{other}\n  {_shown(self.other)}"
+        return f"{one}\n  {self.one}\n{other}\n  {self.other}"
 
 
 @dataclass(frozen=True, slots=True)
@@ -53,10 +53,6 @@ class Unsettled:
     def __str__(self) -> str:
         """The text with what it gives."""
         return f"{self.expression}\n  {self.one}\n  {self.other}"
-
-
-def _shown(result: Result) -> str:
-    return f"{', '.join(result.types)}: {' '.join(result.rows)}"
 
 
 @dataclass(slots=True)
@@ -127,8 +123,7 @@ class Runner:
     def _alone(self, pair: Pair) -> Difference | None:
         """What differs where each side is a query: rows have no order."""
         one, other = (result_of(self.spark, each.replace("raw.t", _VIEW)) for each in pair.queries)
-        same = (one.types, one.rows) == (other.types, other.rows)
-        return None if same else Difference(pair, one, other)
+        return None if one.is_like(other) else Difference(pair, one, other)
 
 
 @dataclass(frozen=True, slots=True)
@@ -184,8 +179,10 @@ _POSITION: Final = re.compile(r"line 1,? pos (\d+)")
 def _ansi(spark: SparkSession, *, on: bool) -> Iterator[None]:
     before = spark.conf.get(_ANSI)
     spark.conf.set(_ANSI, str(on).lower())
-    yield
-    spark.conf.set(_ANSI, before or "true")
+    try:
+        yield
+    finally:
+        spark.conf.set(_ANSI, before or "true")
 
 
 @contextmanager
