@@ -10,14 +10,17 @@ from typing import TYPE_CHECKING
 
 import pytest
 
-from tests.core.rendered import full, render
+from tests.core.rendered import full, graph_of, instant
 from tests.lakehouse.spark_pairs.beside import Result, result_of
 from tests.lakehouse.spark_pairs.claims import shortest
 from tests.lakehouse.spark_pairs.defects import DEFECTS
 from tests.lakehouse.spark_pairs.documented import Documented, named
 from tests.lakehouse.spark_pairs.examples import Example, examples_of
 from vde_dagster.core.errors import Refused
-from vde_dagster.core.sql.rendering import spark_text
+from vde_dagster.core.intervals import Interval
+from vde_dagster.core.names import ModelName
+from vde_dagster.core.render_model import render_model
+from vde_dagster.core.sql.macros import TimeRange
 
 if TYPE_CHECKING:
     from pyspark.sql import SparkSession
@@ -26,15 +29,19 @@ LEAST = 1_000
 """So many examples at least are run in both texts: others need files or settings."""
 EVERY, SHORT, LONG = 40, 100, 7_000
 """In the short form each 40th function; and so many edits at least have a verdict."""
-LEAST_RUN = 0.05
+LEAST_RUN = 0.15
 """The least part of them that is called unchanged and run."""
+TIMES = TimeRange.of(
+    Interval(instant("2024-01-01"), instant("2024-01-02")), execution_time=instant("2024-03-01")
+)
 RUNS = 3
 """So often a text is run whose rows may be others in each run."""
 
 
 def text_that_runs(query: str) -> str:
     """What Spark is given for a model of this query."""
-    return spark_text(render(full(query)).query)
+    graph = graph_of([full(query)])
+    return render_model(graph, ModelName("m", "x"), TIMES, target=lambda _: None).query.text
 
 
 @pytest.mark.full

@@ -22,10 +22,10 @@ from tests.lakehouse.spark_pairs.verdicts import is_deterministic
 if TYPE_CHECKING:
     from pyspark.sql import SparkSession
 
-PAIRS, LONG = 300, 14_000
+PAIRS, LONG = 240, 14_000
 """How many pairs of grammar-generated expressions are judged."""
 PLANTED, AT_ONCE = 1_500, 75
-TEXTS, LONG_TEXTS = 150, 3_000
+TEXTS, LONG_TEXTS = 80, 3_000
 """How many expressions are judged whose values may follow from how rows lie."""
 LEAST_RUN = 0.2
 """The least part of all pairs that is called equal and run."""
