@@ -21,6 +21,7 @@ from tests.lakehouse.spark_pairs.words import (
     NO_OPERAND,
     OPERATORS,
     PREFIXES,
+    REWRITES,
 )
 
 _TOKEN: Final = re.compile(
@@ -44,6 +45,7 @@ class Edit(Enum):
     LITERAL = "a literal is another one"
     ARGUMENT = "an argument is dropped or added"
     CASE = "a name or a text is in another case"
+    REWRITE = "something is written in words that may mean the same, or nearly"
 
 
 @dataclass(frozen=True, slots=True)
@@ -155,8 +157,11 @@ class Written:
         return [
             list(self._listed(at))
             for at in range(len(self.tokens))
-            if at in self.partner and self.is_call(at) and self.partner[at] > at + 1
+            if at in self.partner and self._is_list(at) and self.partner[at] > at + 1
         ]
+
+    def _is_list(self, at: int) -> bool:
+        return self.is_call(at) or (at > 0 and self.tokens[at - 1].text.upper() == "IN")
 
     def _listed(self, opening: int) -> Iterator[tuple[int, int]]:
         first, at = opening + 1, opening + 1
@@ -347,6 +352,15 @@ def _case(written: Written, choices: random.Random) -> str | None:
     return written.replaced((at, at, choices.choice((token.swapcase(), token.title()))))
 
 
+def _rewrite(written: Written, choices: random.Random) -> str | None:
+    for pattern, new in choices.sample(REWRITES, len(REWRITES)):
+        found = list(pattern.finditer(written.text))
+        if found:
+            at = choices.choice(found)
+            return written.text[: at.start()] + at.expand(new) + written.text[at.end() :]
+    return None
+
+
 _EDITS: Final[dict[Edit, Callable[[Written, random.Random], str | None]]] = {
     Edit.PARENTHESIS: _parenthesis,
     Edit.SWAP: _swap,
@@ -355,4 +369,5 @@ _EDITS: Final[dict[Edit, Callable[[Written, random.Random], str | None]]] = {
     Edit.LITERAL: _literal,
     Edit.ARGUMENT: _argument,
     Edit.CASE: _case,
+    Edit.REWRITE: _rewrite,
 }

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 from collections.abc import Mapping, Sequence
 from typing import Final
 
@@ -118,3 +119,68 @@ CLAUSES: Final = (
     }
 )
 """Words that part a query, so that no parentheses around operands hold one."""
+
+_OPERAND: Final = r"((?:\w+\.)*\w+|'[^']*')"
+
+
+def _rewrites() -> Sequence[tuple[re.Pattern[str], str]]:
+    rows = (
+        (r"\bNOT @ = @", r"\1 <> \2"),
+        (r"\bNOT @ < @", r"\1 >= \2"),
+        (r"\b@ <> @", r"NOT \1 = \2"),
+        (r"\b@ <> @", r"NOT (\1 <=> \2)"),
+        (r"\b@ = @", r"\2 = \1"),
+        (r"\b@ = @", r"\1 <=> \2"),
+        (r"\b@ < @", r"\2 > \1"),
+        (r"\b@ < @", r"\2 < \1"),
+        (r"\b@ BETWEEN @ AND @", r"(\1 >= \2 AND \1 <= \3)"),
+        (r"\b@ BETWEEN @ AND @", r"(\1 > \2 AND \1 <= \3)"),
+        (r"\b@ NOT BETWEEN @ AND @", r"(\1 < \2 OR \1 > \3)"),
+        (r"\b@ IN \(@, @, @\)", r"(\1 = \4 OR \1 = \2 OR \1 = \3)"),
+        (r"\b@ IN \(@, @\)", r"(\1 = \3 OR \1 = \2)"),
+        (r"\b@ IN \(@, @\)", r"\1 IN (\3, \2, \2)"),
+        (r"\b@ NOT IN \(@, @\)", r"(\1 <> \2 AND \1 <> \3)"),
+        (r"\b@ NOT IN \(@, @\)", r"(\1 <> \2 OR \1 <> \3)"),
+        (r"\bif\(@, @, @\)", r"CASE WHEN \1 THEN \2 ELSE \3 END"),
+        (r"\bif\(@, @, @\)", r"CASE WHEN \1 THEN \3 ELSE \2 END"),
+        (r"\bCASE WHEN @ THEN @ ELSE @ END", r"if(\1, \2, \3)"),
+        (r"\bCASE WHEN @ THEN @ ELSE @ END", r"if(NOT \1, \3, \2)"),
+        (r"\bCASE @ WHEN @ THEN @ END", r"CASE WHEN \1 = \2 THEN \3 END"),
+        (r"\bTHEN @ END", r"THEN \1 ELSE NULL END"),
+        (r"\bTHEN @ END", r"THEN \1 ELSE 0 END"),
+        (r"\bcount\(\*\)", "count(1)"),
+        (r"\bcount\(\*\)", "count(NULL)"),
+        (r"\bcoalesce\(@, @\)", r"nvl(\1, \2)"),
+        (r"\bcoalesce\(@, @\)", r"nvl2(\1, \1, \2)"),
+        (r"\bcoalesce\(@, @\)", r"coalesce(\1, \1, \2)"),
+        (r"(ORDER BY id)\)", r"\1 RANGE BETWEEN UNBOUNDED PRECEDING AND CURRENT ROW)"),
+        (r"(ORDER BY id)\)", r"\1 ROWS BETWEEN UNBOUNDED PRECEDING AND CURRENT ROW)"),
+        (r"(PARTITION BY g)\)", r"\1 ROWS BETWEEN UNBOUNDED PRECEDING AND UNBOUNDED FOLLOWING)"),
+        (r"\b@::(bigint|int|string|double)", r"CAST(\1 AS \2)"),
+        (r"\b@::(bigint|int|string|double)", r"try_cast(\1 AS \2)"),
+        (r"\bCAST\(@ AS (\w+)\)", r"\1::\2"),
+        (r"\b@ AND @", r"\2 AND \1"),
+        (r"\b@ AND @", r"(1 = 1 AND \1) AND \2"),
+        (r"\b@ OR @", r"\2 OR \1"),
+        (r"\b@ OR @", r"(1 = 0 OR \1) OR \2"),
+        (r"\b@ \+ @", r"\2 + \1"),
+        (r"\b@ IS NULL", r"isnull(\1)"),
+        (r"\b@ IS NULL", r"\1 <=> NULL"),
+        (r"\b@ IS NULL", r"\1 = NULL"),
+        (r"\b@ IS TRUE", r"\1 = true"),
+        (r"\bNOT NOT @", r"\1"),
+        (r"\b- - @", r"\1"),
+        (r"\bconcat\(@, @\)", r"\1 || \2"),
+        (r"\b@ \|\| @", r"concat(\1, \2)"),
+        (r"\b@ \|\| @", r"concat_ws('', \1, \2)"),
+        (r"\bgreatest\(@, @\)", r"greatest(\2, \1)"),
+        (r"\bsum\(@\) FILTER \(WHERE @\)", r"sum(CASE WHEN \2 THEN \1 END)"),
+        (r"\bsum\(@\) FILTER \(WHERE @\)", r"sum(CASE WHEN \2 THEN \1 ELSE 0 END)"),
+        (r"\bcount_if\(@\)", r"count(*) FILTER (WHERE \1)"),
+        (r"\bcount_if\(@\)", r"count(\1)"),
+    )
+    return [(re.compile(old.replace("@", _OPERAND)), new) for old, new in rows]
+
+
+REWRITES: Final = _rewrites()
+"""Texts and what they may be rewritten to: some means the same, some nearly."""
