@@ -83,8 +83,5 @@ def named(spark: SparkSession, query: str) -> str:
 def edits_of(query: str) -> list[str]:
     """Other texts than an example, each an edit of it; the same in every run."""
     choices = random.Random(query)
-    found = {edited(query, choices, [choices.choice(_KINDS)]) for _ in range(EDITS)}
+    found = {edited(query, choices, list(Edit)) for _ in range(EDITS)}
     return sorted(found - {query})
-
-
-_KINDS: Final = list(Edit)
