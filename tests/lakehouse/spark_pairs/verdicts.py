@@ -1,0 +1,48 @@
+"""What the product says of two queries, each of them that of a model: are they the same?"""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from functools import cache, lru_cache
+from typing import Final
+
+from tests.core.conftest import external, read
+from tests.core.rendered import full
+from tests.lakehouse.spark_pairs.expressions import COLUMNS
+from vde_dagster.core.errors import Refused
+from vde_dagster.core.graph import Graph, build_graph
+from vde_dagster.core.model import Model
+from vde_dagster.core.names import ModelName
+from vde_dagster.core.traces import why_volatile
+
+NAME: Final = ModelName("m", "x")
+
+Judge = Callable[[str], str | None]
+"""What is proved to be right, or planted to be found wrong: queries that it gives one value are
+told to be the same; None where a query is refused."""
+
+
+@lru_cache(maxsize=1 << 14)
+def data_hash(query: str) -> str | None:
+    """The verdict that is proved: the data hash of the model that a query makes."""
+    try:
+        return _graph(query)[NAME].fingerprint.data
+    except Refused:
+        return None
+
+
+def is_deterministic(query: str) -> bool:
+    """Whether the product says that a query's rows are the same whenever its inputs are."""
+    try:
+        return not why_volatile(_graph(query), NAME)
+    except Refused:
+        return False
+
+
+def _graph(query: str) -> Graph:
+    return build_graph([_table(), read(str(NAME), full(query))])
+
+
+@cache
+def _table() -> Model:
+    return external("raw.t", COLUMNS)
