@@ -41,7 +41,7 @@ from vde_dagster.core.ledger import (
 from vde_dagster.core.names import ModelName
 from vde_dagster.core.reads.constants import Moments
 from vde_dagster.core.render_model import reads_of
-from vde_dagster.core.snapshot import VersionKey
+from vde_dagster.core.snapshot import ModelSnapshot, VersionKey
 from vde_dagster.core.work import KeepHistory, Work, Write
 from vde_dagster.ports.state import Lease, version_resource
 
@@ -217,7 +217,9 @@ def _in_turn(
         interval=Interval(found[0].evaluated.start, found[-1].evaluated.end),
         readings=tuple(readings),
         writes=_with_gaps(
-            services, key, [write(node, each.evaluated, execution_time) for each in found]
+            services,
+            binding.snapshots[node.name],
+            [write(node, each.evaluated, execution_time) for each in found],
         ),
         turns=found,
         traces=turn_traces(
@@ -226,13 +228,16 @@ def _in_turn(
     )
 
 
-def _with_gaps(services: Services, key: VersionKey, writes: Sequence[Write]) -> tuple[Write, ...]:
+def _with_gaps(
+    services: Services, snapshot: ModelSnapshot, writes: Sequence[Write]
+) -> tuple[Write, ...]:
     """Writes of which those of a history know whether there may be keys without an open row.
 
     What an earlier definition of the model closed is there where its version was kept by an edit.
     """
     histories = any(isinstance(each, KeepHistory) for each in writes)
-    if not histories or key not in services.state.drifted([key]):
+    key, drifted = snapshot.key, snapshot.drifted
+    if not histories or not (drifted or key in services.state.drifted([key])):
         return tuple(writes)
     return tuple(
         replace(each, history=replace(each.history, once_closed_missing=True))

@@ -20,7 +20,9 @@ from vde_dagster.core.snapshot import Category, DecidedBy, ModelSnapshot, Versio
 class Shown:
     """What an environment shows before a plan: its snapshots, and their models as a graph.
 
-    ``drifted`` are versions, shown or not, that hold rows which their definitions would not give.
+    ``drifted`` are versions, shown or not, that may hold rows which their definitions would not
+    give. Those that are shown by a snapshot that drifted need not be among them: they do not hold
+    what this one would compute.
     """
 
     snapshots: Mapping[ModelName, ModelSnapshot]
@@ -62,7 +64,9 @@ def resolve_snapshots(
         rules,
         settled=dict(_settled(graph, shown, stored)),
         drifted=frozenset(
-            name for name, each in shown.snapshots.items() if each.key in shown.drifted
+            name
+            for name, each in shown.snapshots.items()
+            if each.drifted or each.key in shown.drifted
         ),
     )
     differences = compare_graphs(shown.graph, graph, rules)

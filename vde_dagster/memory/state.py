@@ -21,6 +21,7 @@ from vde_dagster.ports.clock import Clock
 from vde_dagster.ports.state import Environment, Lease, LeaseLost, version_resource
 
 _OPEN = (WorkState.INTENT, WorkState.STAGED)
+_WRITTEN = (WorkState.STAGED, WorkState.DONE)
 
 
 @dataclass(slots=True)
@@ -83,10 +84,21 @@ class MemoryState:
             return {key: self._held.owners[key] for key in keys if key in self._held.owners}
 
     def drifted(self, keys: Iterable[VersionKey]) -> frozenset[VersionKey]:
-        """Those of these versions that a stored snapshot keeps against its own definition."""
+        """Those of these versions that may hold rows of another definition than their own."""
         with self._lock:
-            found = {each.key for each in self._held.snapshots.values() if each.drifted}
-            return frozenset(found.intersection(keys))
+            written = (
+                work.intent.key
+                for work in self._held.work.values()
+                if work.intent.drifted and work.state in _WRITTEN
+            )
+            promoted = (
+                each.key
+                for name, revisions in self._held.revisions.items()
+                for revision in revisions
+                for each in revision.snapshots.values()
+                if each.drifted and name in (PRODUCTION, self._held.owners.get(each.key))
+            )
+            return frozenset({*written, *promoted}.intersection(keys))
 
     def begin_promotion(
         self,

@@ -88,7 +88,12 @@ class State(Protocol):
         ...
 
     def drifted(self, keys: Iterable[VersionKey]) -> frozenset[VersionKey]:
-        """Those of these versions that a stored snapshot keeps against its own definition."""
+        """Those of these versions that may hold rows of another definition than their own.
+
+        They are those that somebody wrote for a snapshot that drifted, and those that production or
+        their owner was promoted to such a snapshot of, and so may write at any time. What is only
+        stored, or shown by those who do not write it, changes no row.
+        """
         ...
 
     def begin_promotion(

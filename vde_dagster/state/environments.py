@@ -2,18 +2,18 @@
 
 from __future__ import annotations
 
-from collections.abc import Collection, Sequence
+from collections.abc import Collection, Iterable, Sequence
 from typing import Any
 
-from sqlalchemy import Connection, Row, insert, select, update
+from sqlalchemy import Connection, Row, exists, insert, or_, select, update
 from sqlalchemy.exc import IntegrityError
 
 from vde_dagster.core.errors import Conflict, Refused
 from vde_dagster.core.names import PRODUCTION, ModelName
-from vde_dagster.core.snapshot import ModelSnapshot
+from vde_dagster.core.snapshot import ModelSnapshot, VersionKey
 from vde_dagster.ports.state import Environment
 from vde_dagster.state import codec, schema
-from vde_dagster.state.database import now
+from vde_dagster.state.database import chunks, now, pairs
 from vde_dagster.state.snapshots import decode, release_others, set_owner, stored
 
 _promotions = schema.promotions
@@ -48,6 +48,30 @@ def shown(connection: Connection, name: str, *, revision: int | None = None) -> 
         promoting=not row.finished,
         hidden=frozenset(each.name for each, is_hidden in shows if is_hidden),
     )
+
+
+def drifted(connection: Connection, keys: Iterable[VersionKey]) -> frozenset[VersionKey]:
+    """Those of these versions that whoever may write them was promoted to against their definition.
+
+    That is production, and their owner.
+    """
+    snapshots, owners = schema.snapshots, schema.owners
+    owned = exists().where(
+        owners.c.model == snapshots.c.model,
+        owners.c.version == snapshots.c.version,
+        owners.c.environment == _promoted.c.environment,
+    )
+    found: set[VersionKey] = set()
+    for chunk in chunks((codec.encode_model(key.model), key.version) for key in keys):
+        rows = connection.execute(
+            select(snapshots.c.model, snapshots.c.version)
+            .join_from(_promoted, snapshots)
+            .where(pairs(snapshots.c.model, snapshots.c.version, chunk), snapshots.c.drifted)
+            .where(or_(_promoted.c.environment == PRODUCTION, owned))
+            .distinct()
+        )
+        found.update(VersionKey(codec.decode_model(row.model), row.version) for row in rows)
+    return frozenset(found)
 
 
 def begin(

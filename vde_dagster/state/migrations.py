@@ -45,7 +45,18 @@ def _third(connection: Connection) -> None:
         connection.execute(text(f"ALTER TABLE {table} ADD COLUMN {column}"))
 
 
-_STEPS: Final[Mapping[int, Step]] = {2: _second, 3: _third}
+def _fourth(connection: Connection) -> None:
+    """Version 4: which units of work wrote rows of another definition.
+
+    Before, that was concluded from the snapshots that were stored, whether they were used or not.
+    What production or an owner was promoted to is known as ever.
+    """
+    connection.execute(
+        text("ALTER TABLE vde_work ADD COLUMN drifted BOOLEAN DEFAULT false NOT NULL")
+    )
+
+
+_STEPS: Final[Mapping[int, Step]] = {2: _second, 3: _third, 4: _fourth}
 """How to reach each version from the one before it; version 1 is created, not reached."""
 
 _LOCK: Final = 0x7664655F73746174

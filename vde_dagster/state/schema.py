@@ -25,7 +25,7 @@ from sqlalchemy import (
 
 from vde_dagster.core.dsha import FIRST_ALGORITHM
 
-VERSION: Final = 3
+VERSION: Final = 4
 """The version of this schema. Raise it together with a step in ``state.migrations``."""
 
 metadata: Final = MetaData()
@@ -135,6 +135,7 @@ work: Final = Table(
     Column("reason", Text),
     Column("started_at", BigInteger, nullable=False),
     Column("finished_at", BigInteger),
+    Column("drifted", Boolean, nullable=False, server_default=text("false")),
     Index("vde_work_by_version", "model", "version", "state"),
     Index("vde_work_sessions", "model", "version", "is_session", "number"),
 )

@@ -62,19 +62,6 @@ def owners(connection: Connection, keys: Iterable[VersionKey]) -> dict[VersionKe
     return found
 
 
-def drifted(connection: Connection, keys: Iterable[VersionKey]) -> frozenset[VersionKey]:
-    """Those of these versions that a stored snapshot drifted with."""
-    found: set[VersionKey] = set()
-    for chunk in chunks((codec.encode_model(key.model), key.version) for key in keys):
-        rows = connection.execute(
-            select(_snapshots.c.model, _snapshots.c.version)
-            .where(pairs(_snapshots.c.model, _snapshots.c.version, chunk), _snapshots.c.drifted)
-            .distinct()
-        )
-        found.update(VersionKey(codec.decode_model(row.model), row.version) for row in rows)
-    return frozenset(found)
-
-
 def set_owner(connection: Connection, keys: Iterable[VersionKey], environment: str) -> None:
     """Make an environment the owner of versions, whoever owned them."""
     rows = [

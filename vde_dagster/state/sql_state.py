@@ -89,9 +89,11 @@ class SqlState:
             return stored_snapshots.owners(connection, keys)
 
     def drifted(self, keys: Iterable[VersionKey]) -> frozenset[VersionKey]:
-        """Those of these versions that a stored snapshot keeps against its own definition."""
+        """Those of these versions that may hold rows of another definition than their own."""
+        wanted = tuple(keys)
         with self._database.read() as connection:
-            return stored_snapshots.drifted(connection, keys)
+            promoted = environments.drifted(connection, wanted)
+            return promoted | bookings.drifted(connection, wanted)
 
     def begin_promotion(
         self,
