@@ -258,6 +258,42 @@ def test_a_promotion_that_was_overtaken_cannot_be_finished(state: State) -> None
     assert found.promoting
 
 
+def test_an_environment_shows_a_snapshot_with_a_version_of_its_own(state: State) -> None:
+    stored = snapshot()
+    adopted = replace(stored, version="e" * 32, decided_by=DecidedBy.DATA)
+    promote(state, "dev", 0, "p1", stored)
+    promote(state, "prod", 0, "p2", adopted)
+    promote(state, "dev", 1, "p3", replace(stored, version="f" * 32, drifted=True))
+    shown = {name: state.environment(name) for name in ("dev", "prod")}
+    assert shown["prod"] is not None
+    assert shown["prod"].snapshots == {SALES: adopted}
+    assert shown["dev"] is not None
+    assert shown["dev"].snapshots == {SALES: replace(stored, version="f" * 32, drifted=True)}
+    before = state.environment("dev", revision=1)
+    assert before is not None
+    assert before.snapshots == {SALES: stored}
+    asked = [(stored.name, stored.fingerprint)]
+    assert list(state.snapshots(asked).values()) == [stored]
+    assert state.owners([stored.key, adopted.key]) == {stored.key: "dev", adopted.key: "prod"}
+
+
+def test_versions_are_found_by_their_definition(state: State) -> None:
+    one, other = snapshot(), snapshot(OTHER)
+    data = one.fingerprint
+    owned = replace(one, fingerprint=replace(data, metadata="9" * 32), version="d" * 32)
+    moved = replace(one, fingerprint=replace(data, parent_data="9" * 32), version="e" * 32)
+    drifted = replace(
+        one, fingerprint=replace(data, metadata="8" * 32), version="f" * 32, drifted=True
+    )
+    state.store_snapshots([one, owned, moved, drifted, other], environment="dev")
+    unknown = snapshot(text="-- unknown")
+    asked = [(each.name, each.fingerprint) for each in (one, unknown)]
+    by_itself = VersionKey(SALES, data.data_version)
+    expected = tuple(sorted([one.key, owned.key]))
+    assert state.versions(asked) == {by_itself: expected}
+    assert state.versions([]) == {}
+
+
 def test_r9_production_owns_what_it_shows_once_its_promotion_is_finished(state: State) -> None:
     one = snapshot()
     promote(state, "dev", 0, "p1", one)

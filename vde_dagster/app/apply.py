@@ -284,7 +284,8 @@ def store_plan(services: Services, plan: Plan) -> None:
     moved = [
         str(each.name)
         for each in snapshots
-        if stored[each.name, each.fingerprint.digest].version != each.version
+        if each.name not in plan.stored
+        and stored[each.name, each.fingerprint.digest].version != each.version
     ]
     if moved:
         raise Conflict(

@@ -7,7 +7,7 @@ from dataclasses import dataclass, replace
 from datetime import datetime
 
 from vde_dagster import kinds
-from vde_dagster.app.binding import stored_graph
+from vde_dagster.app.elsewhere import found_elsewhere, graph_of
 from vde_dagster.app.services import Services, valid_to_of
 from vde_dagster.app.view_names import are_moving
 from vde_dagster.app.workload import (
@@ -39,7 +39,6 @@ from vde_dagster.core.selection import select
 from vde_dagster.core.snapshot import ModelSnapshot, VersionKey
 from vde_dagster.core.sql.unresolved import guess
 from vde_dagster.ports.state import Environment
-from vde_dagster.project.cache.models import ModelCache
 from vde_dagster.project.collector import looking_at_new_values_only
 from vde_dagster.project.signals import ready_intervals
 
@@ -64,7 +63,8 @@ def plan_environment(
     mixed, shown = _compared(services, graph, basis)
     graph = mixed.graph
     stored = services.state.snapshots((node.name, node.fingerprint) for node in graph)
-    resolved = resolve_snapshots(graph, shown, stored, options.rules)
+    elsewhere = found_elsewhere(services, graph, basis.elsewhere, stored, options.rules)
+    resolved = resolve_snapshots(graph, shown, stored, options.rules, elsewhere=elsewhere)
     snapshots = {name: each.snapshot for name, each in resolved.items()}
     now = services.project_now()
     ledger = services.state.ledger(
@@ -123,6 +123,12 @@ class _Basis:
         base = self.own or self.production
         return base.snapshots if base is not None else {}
 
+    @property
+    def elsewhere(self) -> Environment | None:
+        """Production, where changes are told against something else."""
+        is_basis = self.own is None or self.own is self.production
+        return None if is_basis else self.production
+
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class _Moment:
@@ -141,11 +147,12 @@ def _basis(services: Services, environment: str, options: PlanOptions) -> _Basis
 def _compared(services: Services, graph: Graph, basis: _Basis) -> tuple[MixedGraph, Shown]:
     """The models that are planned, and what they are compared with."""
     before = basis.snapshots
-    shown = _graph_of(before, graph, services.models)
+    shown = graph_of(before, graph, services.models)
     mixed = _selected(services, graph, shown, basis)
     _refuse_unknown(basis.options, mixed.graph)
-    drifted = services.state.drifted(_versions(before.values(), mixed.graph))
-    return mixed, Shown(snapshots=before, graph=shown, drifted=drifted)
+    versions = _versions(before.values(), mixed.graph)
+    drifted, adopted = services.state.drifted(versions), services.state.adopted(versions)
+    return mixed, Shown(snapshots=before, graph=shown, drifted=drifted, adopted=adopted)
 
 
 def _findings(
@@ -342,16 +349,3 @@ def may_write(environment: str, owner: str | None) -> bool:
     Production may always: what it shows it owns, and what it is about to show it will own.
     """
     return owner is None or environment in (owner, PRODUCTION)
-
-
-def _graph_of(
-    before: Mapping[ModelName, ModelSnapshot], graph: Graph, cache: ModelCache | None
-) -> Graph:
-    """The shown models as a graph; taken from the project's where none of them differs."""
-    same = all(
-        name in graph and graph[name].fingerprint == snapshot.fingerprint
-        for name, snapshot in before.items()
-    )
-    if not same:
-        return stored_graph(before, cache)
-    return Graph({node.name: node for node in graph if node.name in before})

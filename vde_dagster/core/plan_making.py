@@ -110,8 +110,8 @@ def make_plan(
     )
 
 
-def _identities(snapshots: Iterable[ModelSnapshot]) -> set[tuple[ModelName, str]]:
-    return {(each.name, each.fingerprint.digest) for each in snapshots}
+def _identities(snapshots: Iterable[ModelSnapshot]) -> set[tuple[ModelName, str, str]]:
+    return {(each.name, each.fingerprint.digest, each.version) for each in snapshots}
 
 
 def _change(

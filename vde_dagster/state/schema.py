@@ -82,10 +82,15 @@ promoted_snapshots: Final = Table(
     Column("model", String, primary_key=True),
     Column("digest", String, nullable=False),
     Column("hidden", Boolean, nullable=False, server_default=text("false")),
+    # What the environment shows the snapshot with, which may have been stored with something else.
+    Column("version", String, nullable=False, server_default=""),
+    Column("decided_by", String, nullable=False, server_default="automatic"),
+    Column("drifted", Boolean, nullable=False, server_default=text("false")),
     ForeignKeyConstraint(
         ["environment", "revision"], ["vde_promotions.environment", "vde_promotions.revision"]
     ),
     ForeignKeyConstraint(["model", "digest"], ["vde_snapshots.model", "vde_snapshots.digest"]),
+    Index("vde_promoted_by_version", "model", "version", "drifted"),
 )
 
 # A row stays when its lease is given back (holder ''), so that epochs only ever rise.
