@@ -17,7 +17,6 @@ from vde_dagster.app.evaluated import Evaluated
 from vde_dagster.app.heads import head_of
 from vde_dagster.app.leases import held, holder_of
 from vde_dagster.app.physical_views import make_view
-from vde_dagster.app.planning import may_write
 from vde_dagster.app.reading import Reading, booked_of, read_whole
 from vde_dagster.app.recovery import recover
 from vde_dagster.app.reuse import (
@@ -39,6 +38,7 @@ from vde_dagster.core.ledger import (
     held_intervals,
 )
 from vde_dagster.core.names import ModelName
+from vde_dagster.core.ownership import may_write
 from vde_dagster.core.reads.constants import Moments
 from vde_dagster.core.render_model import reads_of
 from vde_dagster.core.snapshot import ModelSnapshot, VersionKey

@@ -2,11 +2,12 @@
 
 from __future__ import annotations
 
-from collections.abc import Collection, Iterable, Mapping, Sequence
+from collections.abc import Callable, Collection, Iterable, Mapping, Sequence
 from dataclasses import dataclass, replace
 from datetime import datetime
 
 from vde_dagster import kinds
+from vde_dagster.app.adoption import given_back
 from vde_dagster.app.elsewhere import found_elsewhere, graph_of
 from vde_dagster.app.services import Services, valid_to_of
 from vde_dagster.app.view_names import are_moving
@@ -25,6 +26,7 @@ from vde_dagster.core.kind import View
 from vde_dagster.core.ledger import LedgerEntry
 from vde_dagster.core.mixed_graph import MixedGraph, mixed_graph
 from vde_dagster.core.names import PRODUCTION, ModelName
+from vde_dagster.core.ownership import may_write
 from vde_dagster.core.plan import Plan, Reuse, complete_to
 from vde_dagster.core.plan_making import Current, Findings, make_plan
 from vde_dagster.core.plan_options import (
@@ -33,7 +35,7 @@ from vde_dagster.core.plan_options import (
     PlanOptions,
     refuse_senseless,
 )
-from vde_dagster.core.resolution import Shown, resolve_snapshots
+from vde_dagster.core.resolution import Resolved, Shown, resolve_snapshots
 from vde_dagster.core.schema_changes import newest_columns
 from vde_dagster.core.selection import select
 from vde_dagster.core.snapshot import ModelSnapshot, VersionKey
@@ -64,7 +66,13 @@ def plan_environment(
     graph = mixed.graph
     stored = services.state.snapshots((node.name, node.fingerprint) for node in graph)
     elsewhere = found_elsewhere(services, graph, basis.elsewhere, stored, options.rules)
-    resolved = resolve_snapshots(graph, shown, stored, options.rules, elsewhere=elsewhere)
+
+    def resolve(released: Collection[ModelName]) -> dict[ModelName, Resolved]:
+        return resolve_snapshots(
+            graph, shown, stored, options.rules, elsewhere=elsewhere, released=released
+        )
+
+    resolved = _without_lost_equality(services, environment, graph, resolve)
     snapshots = {name: each.snapshot for name, each in resolved.items()}
     now = services.project_now()
     ledger = services.state.ledger(
@@ -106,6 +114,23 @@ def plan_environment(
         hidden=_hidden(snapshots, basis),
         left_out=mixed.left_out,
     )
+
+
+def _without_lost_equality(
+    services: Services,
+    environment: str,
+    graph: Graph,
+    resolve: Callable[[Collection[ModelName]], dict[ModelName, Resolved]],
+) -> dict[ModelName, Resolved]:
+    """Snapshots of which none shows an adopted version that has other rows by now (rule R6)."""
+    released: frozenset[ModelName] = frozenset()
+    while True:
+        resolved = resolve(released)
+        snapshots = {name: each.snapshot for name, each in resolved.items()}
+        found = given_back(services, environment, graph, snapshots)
+        if not found:
+            return resolved
+        released |= found
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -341,11 +366,3 @@ def _horizons(
         },
         capped=capped,
     )
-
-
-def may_write(environment: str, owner: str | None) -> bool:
-    """Whether an environment may evaluate a version (rule R9).
-
-    Production may always: what it shows it owns, and what it is about to show it will own.
-    """
-    return owner is None or environment in (owner, PRODUCTION)

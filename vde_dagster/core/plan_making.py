@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 from datetime import datetime
+from typing import Final
 
 from vde_dagster.core.changes.difference import Change
 from vde_dagster.core.dsha import Column
@@ -128,7 +129,7 @@ def _change(
         name=node.name,
         change=difference.change,
         category=difference.category,
-        reasons=difference.reasons,
+        reasons=(*difference.reasons, *([_GIVEN_BACK] if _gives_back(before, found) else [])),
         previous_version=before.version if before else None,
         version=snapshot.version,
         missing=work.missing,
@@ -148,12 +149,27 @@ def _change(
 
 def _is_only_below(node: Node, shown: Shown, found: Resolved) -> bool:
     """Whether a model is as it was, and gets another version for what it reads (rule R6)."""
+    before = shown.snapshots.get(node.name)
     return (
-        not isinstance(node.model.kind, View)  # which is made at no cost
-        and found.difference.category is Category.INDIRECT_BREAKING
-        and found.snapshot.version != shown.snapshots[node.name].version
+        before is not None
+        and not isinstance(node.model.kind, View)  # which is made at no cost
+        and (found.difference.category is Category.INDIRECT_BREAKING or _gives_back(before, found))
+        and found.snapshot.version != before.version
         and node.fingerprint.data == shown.graph[node.name].fingerprint.data
     )
+
+
+def _gives_back(before: ModelSnapshot | None, found: Resolved) -> bool:
+    """Whether a model gives back the version that it had adopted, which has other rows by now."""
+    return (
+        before is not None
+        and before.is_adopted
+        and found.difference.keeps_rows
+        and found.snapshot.version != before.version
+    )
+
+
+_GIVEN_BACK: Final = "the table that it adopted does not hold just what it reads here any more"
 
 
 def _schema_changes(
