@@ -41,6 +41,7 @@ SMALL = "AND amount < 100 GROUP BY"
 SAME = {**SHOP, "sales": SALES.replace("GROUP BY", SMALL)}
 """Another query of `mart.sales`, whose rows are the same as long as no amount is 100 or more."""
 OTHER = {**SHOP, "sales": SALES.replace("GROUP BY", "AND amount <> 5 GROUP BY")}
+OWN = TRIPLE.replace("amount * 3", "amount * 4")
 BELOW = (TRIPLE_NAME, TOTAL_NAME)
 SHOWN_NAME = ModelName("mart", "shown")
 ROWS = [(at, 3 * amount) for at, amount in AMOUNTS]
@@ -242,6 +243,45 @@ def test_an_edit_of_metadata_keeps_what_was_adopted(world: MemoryWorld) -> None:
     assert (work(plan), change(plan, "mart.triple").category) == ({}, Category.METADATA)
     done(world.services(), graph_of(owned), "dev")
     assert adopters(world, "dev") == set(BELOW)
+
+
+def test_what_was_adopted_under_other_metadata_is_compared_where_it_is_promoted(
+    world: MemoryWorld,
+) -> None:
+    done(world.services(), graph_of(SAME), "dev")
+    owned = {**SAME, "triple": TRIPLE.replace("cron", "owner me, cron")}
+    done(world.services(), graph_of(owned), "dev")
+    world.land((73, 500), until=96)
+    done(world.services(), graph_of(SHOP), "prod")
+    plan = asked(world.services(), graph_of(owned), "prod")
+    assert change(plan, "mart.triple").category is Category.INDIRECT_BREAKING
+    done(world.services(), graph_of(owned), "prod")
+    assert [amount for _, amount in world.rows("mart.triple")] == [30, 15, 21]
+    assert world.rows("mart.total") == [(66,)]
+
+
+def test_what_production_adopted_is_shown_by_others_as_production_has_it(
+    world: MemoryWorld,
+) -> None:
+    done(world.services(), graph_of(SAME), "prod")
+    services = world.services()
+    world.land((2, 8), until=72)
+    evaluate_range(services, bound(services), SALES_NAME, day(1), force=True)
+    assert work(asked(world.services(), graph_of(SAME), "dev")) == {}
+    done(world.services(), graph_of(SAME), "dev")
+    assert versions(world, "dev") == versions(world, "prod")
+    assert asked(world.services(), graph_of(SAME), "dev").is_empty
+
+
+def test_what_others_wrote_before_they_left_a_table_is_compared(world: MemoryWorld) -> None:
+    done(world.services(), graph_of(SAME), "dev")
+    world.land((73, 500), until=96)
+    done(world.services(), graph_of(SHOP), "prod")
+    done(world.services(), graph_of({**SHOP, "triple": OWN}), "prod")
+    key = bound(world.services(), "dev").key(TRIPLE_NAME)
+    assert world.state.owners([key]) == {}
+    done(world.services(), graph_of(SAME), "dev")
+    assert [amount for _, amount in world.rows("mart__dev.triple")] == [30, 15, 21]
 
 
 # Every kind

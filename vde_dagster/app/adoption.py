@@ -8,9 +8,9 @@ from vde_dagster import kinds
 from vde_dagster.app.services import Services
 from vde_dagster.core.adoption import compared_parents, has_equal_rows
 from vde_dagster.core.graph import Graph
-from vde_dagster.core.names import ModelName
-from vde_dagster.core.ownership import may_write
+from vde_dagster.core.names import PRODUCTION, ModelName
 from vde_dagster.core.snapshot import ModelSnapshot, VersionKey
+from vde_dagster.ports.state import Environment
 
 Snapshots = Mapping[ModelName, ModelSnapshot]
 
@@ -37,20 +37,42 @@ def given_back(
 ) -> frozenset[ModelName]:
     """The models that adopted a version of others, which has other rows by now.
 
-    Who may write it itself has made it its own: there it is kept up to date as any other.
+    Whoever owns it has made it its own: there it is kept up to date as any other.
     """
-    foreign = written_by_others(services, environment, snapshots)
     return frozenset(
-        name for name in foreign if not has_rows_of(services, graph, snapshots, snapshots[name].key)
+        name
+        for name in written_by_others(services, environment, snapshots)
+        if not has_rows_of(services, graph, snapshots, snapshots[name].key)
     )
 
 
 def written_by_others(
     services: Services, environment: str, snapshots: Snapshots
 ) -> tuple[ModelName, ...]:
-    """The models that adopted a version that another environment writes."""
+    """The models that adopted a version that others write, or wrote, by another definition.
+
+    What production adopts is its own from then on (rule R9).
+    """
     adopted = {name: each.key for name, each in snapshots.items() if each.is_adopted}
-    owners = services.state.owners(adopted.values()) if adopted else {}
+    if not adopted or environment == PRODUCTION:
+        return ()
+    owners = services.state.owners(adopted.values())
+    others = {
+        name: owner
+        for name, key in adopted.items()
+        if (owner := owners.get(key, "")) != environment
+    }
+    theirs = {owner: services.state.environment(owner) for owner in {*others.values()} - {""}}
     return tuple(
-        name for name, key in adopted.items() if not may_write(environment, owners.get(key))
+        name for name, owner in others.items() if not _is_same(snapshots[name], theirs.get(owner))
+    )
+
+
+def _is_same(snapshot: ModelSnapshot, owner: Environment | None) -> bool:
+    """Whether the owner of a snapshot's version shows the same by an equal definition."""
+    shown = owner.snapshots.get(snapshot.name) if owner is not None else None
+    return (
+        shown is not None
+        and shown.key == snapshot.key
+        and shown.fingerprint.data_version == snapshot.fingerprint.data_version
     )

@@ -309,7 +309,7 @@ def store_plan(services: Services, plan: Plan) -> None:
         Conflict: Another plan stored one of them meanwhile with another version, so what this plan
             says does not hold any more.
     """
-    snapshots = tuple(plan.snapshots.values())
+    snapshots = tuple(each.as_stored for each in plan.snapshots.values())
     services.state.store_snapshots(snapshots, environment=plan.environment)
     stored = services.state.snapshots((each.name, each.fingerprint) for each in snapshots)
     moved = [

@@ -10,7 +10,7 @@ from vde_dagster.core.changes.difference import Change, Difference, Rules
 from vde_dagster.core.decisions import Stored, decided_rules
 from vde_dagster.core.embedded import embedded_above, stored_parents
 from vde_dagster.core.equal_versions import NOWHERE, Elsewhere
-from vde_dagster.core.fingerprint import hash_parts, view_version
+from vde_dagster.core.fingerprint import view_version
 from vde_dagster.core.graph import Graph, Node
 from vde_dagster.core.kind import External, View
 from vde_dagster.core.names import ModelName, TableName
@@ -192,8 +192,7 @@ class _Resolution:
             not is_stored
             and (taken or found.key in self.shown.drifted or found.key in self.shown.adopted)
         ):
-            version = hash_parts(node.fingerprint.data_version, node.fingerprint.digest)
-            return replace(found, version=version, drifted=False)
+            return replace(found, version=node.fingerprint.version_apart, drifted=False)
         return found
 
 

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from enum import Enum
 
 from vde_dagster.core.fingerprint import Fingerprint
@@ -86,3 +86,14 @@ class ModelSnapshot:
     def is_adopted(self) -> bool:
         """Whether data decided that it has this version (rule R6)."""
         return self.decided_by is DecidedBy.DATA
+
+    @property
+    def as_stored(self) -> ModelSnapshot:
+        """The snapshot as it is stored: what data decided holds where it was compared, and then.
+
+        Whoever shows the snapshot elsewhere, or later, compares it again.
+        """
+        if not self.is_adopted:
+            return self
+        version = self.fingerprint.version_apart
+        return replace(self, version=version, decided_by=DecidedBy.AUTOMATIC)
