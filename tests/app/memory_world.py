@@ -200,10 +200,13 @@ def hour_of(hours: float) -> datetime:
     return START + timedelta(hours=hours)
 
 
-def graph_of(texts: dict[str, str]) -> Graph:
-    """The project of these MODEL texts over the one source."""
+def graph_of(texts: dict[str, str], **columns: str) -> Graph:
+    """The project of these MODEL texts over the one source, with other types of its columns."""
     source = external_source(
-        SOURCE, RAW_COLUMNS, place=Place(path=Path("external_models.yaml")), defaults=DEFAULTS
+        SOURCE,
+        RAW_COLUMNS | columns,
+        place=Place(path=Path("external_models.yaml")),
+        defaults=DEFAULTS,
     )
     written = [
         ModelSource(path=Path(f"models/{name}.sql"), text=text, defaults=DEFAULTS.as_texts())

@@ -128,6 +128,14 @@ def test_a_model_that_says_something_else_each_time_is_computed(world: MemoryWor
     assert ModelName("mart", "random") not in adopters(world, "prod")
 
 
+def test_a_model_whose_source_is_declared_otherwise_is_computed(world: MemoryWorld) -> None:
+    names = "MODEL (name mart.names, kind FULL);\nSELECT CAST(id AS STRING) AS id FROM raw.events"
+    done(world.services(), graph_of({"names": names}), "prod")
+    plan = asked(world.services(), graph_of({"names": names}, id="decimal(20,0)"), "prod")
+    found = change(plan, "mart.names")
+    assert (found.category, found.may_adopt) == (Category.INDIRECT_BREAKING, False)
+
+
 def test_a_model_that_was_edited_itself_is_computed(world: MemoryWorld) -> None:
     edited = {**SAME, "triple": TRIPLE.replace("amount * 3", "amount * 4")}
     assert staged(world, edited, "prod") == ["sales", "triple", "total"]

@@ -31,9 +31,25 @@ def compared_parents(graph: Graph, name: ModelName) -> tuple[ModelName, ...]:
     What a source got since the existing version was computed is no matter of the edit: the version
     is as up to date with it as it was.
     """
-    first = Interval(graph[name].model.unit.floor(EPOCH), graph[name].model.unit.following(EPOCH))
-    read = reads_of(graph, name).ranges(Moments.between(first, first))
+    read = _read(graph, name)
     return tuple(each for each in read if not isinstance(graph[each].model.kind, External))
+
+
+def reads_changed_source(before: Graph, after: Graph, name: ModelName) -> bool:
+    """Whether a model reads a source of which something else is declared than before.
+
+    Then it is no matter of other models' edits whether its rows are the same.
+    """
+    return any(
+        each not in before or before[each].fingerprint.data != after[each].fingerprint.data
+        for each in _read(after, name)
+        if isinstance(after[each].model.kind, External)
+    )
+
+
+def _read(graph: Graph, name: ModelName) -> Iterable[ModelName]:
+    first = Interval(graph[name].model.unit.floor(EPOCH), graph[name].model.unit.following(EPOCH))
+    return reads_of(graph, name).ranges(Moments.between(first, first))
 
 
 def with_snapshot(plan: Plan, snapshot: ModelSnapshot) -> Plan:

@@ -7,6 +7,7 @@ from dataclasses import dataclass, field
 from datetime import datetime
 from typing import Final
 
+from vde_dagster.core.adoption import reads_changed_source
 from vde_dagster.core.changes.difference import Change
 from vde_dagster.core.dsha import Column
 from vde_dagster.core.graph import Graph, Node
@@ -87,7 +88,15 @@ def make_plan(
     """
     snapshots = {name: each.snapshot for name, each in resolved.items()}
     changes = [
-        _change(node, shown, resolved[node.name], horizons[node.name], findings) for node in graph
+        _change(
+            graph,
+            node,
+            shown,
+            resolved[node.name],
+            complete_to=horizons[node.name],
+            findings=findings,
+        )
+        for node in graph
     ]
     changes += [_removed(name, shown) for name in sorted(shown.snapshots) if name not in graph]
     same = _identities(current.snapshots.values()) == _identities(snapshots.values())
@@ -116,9 +125,11 @@ def _identities(snapshots: Iterable[ModelSnapshot]) -> set[tuple[ModelName, str,
 
 
 def _change(
+    graph: Graph,
     node: Node,
     shown: Shown,
     found: Resolved,
+    *,
     complete_to: datetime | None,
     findings: Findings,
 ) -> ModelChange:
@@ -142,12 +153,12 @@ def _change(
         reuse=findings.reuse.get(node.name),
         may_adopt=bool(work.missing)
         and node.name in findings.filled
-        and _is_only_below(node, shown, found),
+        and _is_only_below(graph, node, shown, found),
         schema_changes=_schema_changes(node, shown, snapshot, findings),
     )
 
 
-def _is_only_below(node: Node, shown: Shown, found: Resolved) -> bool:
+def _is_only_below(graph: Graph, node: Node, shown: Shown, found: Resolved) -> bool:
     """Whether a model is as it was, and gets another version for what it reads (rule R6)."""
     before = shown.snapshots.get(node.name)
     return (
@@ -156,6 +167,7 @@ def _is_only_below(node: Node, shown: Shown, found: Resolved) -> bool:
         and (found.difference.category is Category.INDIRECT_BREAKING or _gives_back(before, found))
         and found.snapshot.version != before.version
         and node.fingerprint.data == shown.graph[node.name].fingerprint.data
+        and not reads_changed_source(shown.graph, graph, node.name)
     )
 
 
