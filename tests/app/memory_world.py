@@ -200,10 +200,16 @@ def hour_of(hours: float) -> datetime:
     return START + timedelta(hours=hours)
 
 
-def graph_of(texts: dict[str, str], *sources: ModelSource) -> Graph:
-    """The project of these MODEL texts over the one source, and others."""
+def graph_of(texts: dict[str, str], *sources: ModelSource, **columns: str) -> Graph:
+    """The project of these MODEL texts over the one source, and others.
+
+    ``columns`` are other types of columns of the one source.
+    """
     source = external_source(
-        SOURCE, RAW_COLUMNS, place=Place(path=Path("external_models.yaml")), defaults=DEFAULTS
+        SOURCE,
+        RAW_COLUMNS | columns,
+        place=Place(path=Path("external_models.yaml")),
+        defaults=DEFAULTS,
     )
     written = [
         ModelSource(path=Path(f"models/{name}.sql"), text=text, defaults=DEFAULTS.as_texts())

@@ -26,6 +26,7 @@ from vde_dagster.app import promote
 from vde_dagster.app.apply import apply_plan, evaluate_range
 from vde_dagster.app.catch_up import catch_up, detect
 from vde_dagster.app.heads import ForeignWrite
+from vde_dagster.app.planning import plan_environment
 from vde_dagster.app.verify import verify
 from vde_dagster.core.changes.comparison import compare_graphs
 from vde_dagster.core.changes.difference import Change
@@ -34,6 +35,7 @@ from vde_dagster.core.errors import Conflict, OutcomeUnknown, ProjectInvalid, Re
 from vde_dagster.core.intervals import Interval
 from vde_dagster.core.late_data import Load
 from vde_dagster.core.names import ModelName, TableName
+from vde_dagster.core.plan_options import PlanOptions
 
 TOTALS_NAME = ModelName("mart", "totals")
 EVENTS_NAME = ModelName("staging", "events")
@@ -142,12 +144,10 @@ def test_two_recoveries_at_once_exclude_each_other(world: MemoryWorld) -> None:
 def test_a_plan_whose_version_another_one_stored_differently_is_refused(
     world: MemoryWorld,
 ) -> None:
-    wider = EVENTS.replace("amount AS amount FROM", "amount AS amount, 1 AS one FROM")
-    breaking = EVENTS.replace("@end_dt", "@end_dt AND id > 0")
-    build(world.services(), graph_of({**PROJECT, "events": breaking}), "dev")
-    edited = graph_of({**PROJECT, "events": wider})
-    waiting = plan(world.services(), edited)  # keeps the version of mart.daily
-    build(world.services(), edited, "dev")  # from another base it gets a new one
+    edited = graph_of({**PROJECT, "daily": DAILY.replace("amount > 0", "amount > 1")})
+    forward = PlanOptions(forward_only=True)
+    waiting = plan_environment(world.services(), edited, "prod", forward)  # keeps the version
+    build(world.services(), edited, "dev")  # gives it a new one
     stored = world.state.snapshots([(DAILY_NAME, edited[DAILY_NAME].fingerprint)])
     (other,) = stored.values()
     assert other.version != waiting.snapshots[DAILY_NAME].version

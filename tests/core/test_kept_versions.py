@@ -11,7 +11,7 @@ from vde_dagster.core.changes.difference import Rules
 from vde_dagster.core.graph import Graph, build_graph
 from vde_dagster.core.names import ModelName
 from vde_dagster.core.resolution import Resolved, Shown, resolve_snapshots
-from vde_dagster.core.snapshot import Category, ModelSnapshot
+from vde_dagster.core.snapshot import Category, ModelSnapshot, VersionKey
 
 Build = Callable[[Mapping[str, str]], Graph]
 A, B = ModelName("m", "a"), ModelName("m", "b")
@@ -29,25 +29,29 @@ HARMLESS = Rules(decisions={A: Category.NON_BREAKING})
 
 
 class World:
-    """Environments by their names, and all snapshots that are stored."""
+    """Environments by their names, all that is stored, and what production drifted with."""
 
     def __init__(self, graph_of: Build) -> None:
         self.graph_of = graph_of
         self.shown: dict[str, tuple[dict[ModelName, ModelSnapshot], Graph]] = {}
         self.stored: dict[tuple[ModelName, str], ModelSnapshot] = {}
+        self.drifted: set[VersionKey] = set()
 
     def plan(
         self, given: Mapping[str, str], rules: Rules = DEFAULT_RULES, environment: str = "prod"
     ) -> dict[ModelName, Resolved]:
         snapshots, graph = self.shown.get(environment, ({}, build_graph([])))
-        drifted = {each.key for each in self.stored.values() if each.drifted}
-        shown = Shown(snapshots=snapshots, graph=graph, drifted=drifted)
+        shown = Shown(snapshots=snapshots, graph=graph, drifted=self.drifted)
         after = self.graph_of(given)
         ids = {(node.name, node.fingerprint.digest) for node in after}
         stored = {each: self.stored[each] for each in ids if each in self.stored}
         resolved = resolve_snapshots(after, shown, stored, rules)
         for name, each in resolved.items():
             self.stored.setdefault((name, after[name].fingerprint.digest), each.snapshot)
+        if environment == "prod":
+            self.drifted |= {
+                each.snapshot.key for each in resolved.values() if each.snapshot.drifted
+            }
         self.shown[environment] = ({name: r.snapshot for name, r in resolved.items()}, after)
         return resolved
 

@@ -29,7 +29,7 @@ from vde_dagster.core.errors import Conflict, Refused
 from vde_dagster.core.late_data import HighWaterMark
 from vde_dagster.core.ledger import LedgerChange, LedgerEntry, LedgerMismatch, LedgerOperation
 from vde_dagster.core.names import ModelName
-from vde_dagster.core.snapshot import Category, DecidedBy, VersionKey
+from vde_dagster.core.snapshot import Category, DecidedBy, ModelSnapshot, VersionKey
 from vde_dagster.core.work import WorkState
 from vde_dagster.ports.state import Lease, LeaseLost, State
 
@@ -92,15 +92,52 @@ def test_a_stored_snapshot_is_never_changed_and_its_version_keeps_its_owner(stat
     assert state.owners([first.key, second.key]) == {first.key: "dev"}
 
 
-def test_a_version_has_drifted_once_any_stored_snapshot_drifted_with_it(state: State) -> None:
+def kept_against_its_definition(old: ModelSnapshot) -> ModelSnapshot:
+    return replace(snapshot(text="-- kept", version=old.version), drifted=True)
+
+
+def test_a_version_has_not_drifted_by_what_is_only_stored(state: State) -> None:
     old, new = snapshot(), snapshot(OTHER)
-    kept = replace(snapshot(text="-- kept", version=old.version), drifted=True)
-    state.store_snapshots([old, new], environment="prod")
+    kept = kept_against_its_definition(old)
+    state.store_snapshots([old, new, kept], environment="prod")
     assert state.drifted([old.key, new.key]) == frozenset()
-    state.store_snapshots([kept], environment="prod")
-    assert state.drifted([old.key, new.key]) == {old.key}
     asked = [(kept.name, kept.fingerprint)]
     assert list(state.snapshots(asked).values()) == [kept]
+
+
+@pytest.mark.parametrize(
+    "environment,drifts", [("prod", True), ("owner", True), ("other", False)], ids=str
+)
+def test_a_version_has_drifted_once_who_may_write_it_was_promoted_to_that(
+    state: State, environment: str, drifts: bool
+) -> None:
+    old, new = snapshot(), snapshot(OTHER)
+    state.store_snapshots([old, new], environment="owner")
+    promote(state, environment, 0, "p1", kept_against_its_definition(old), new)
+    assert state.drifted([old.key, new.key]) == ({old.key} if drifts else frozenset())
+    promote(state, environment, 1, "p2", old, new)
+    assert state.drifted([old.key, new.key]) == ({old.key} if drifts else frozenset())
+
+
+def test_a_version_has_drifted_once_rows_of_another_definition_were_staged(
+    state: State, lease: Lease
+) -> None:
+    book(state, lease, "w1")
+    state.record_intent(replace(intent("w2"), drifted=True), lease=lease)
+    assert state.drifted([KEY]) == frozenset()
+    state.record_staged("w2", publication(), lease=lease)
+    assert state.drifted([KEY]) == {KEY}
+    state.finalize("w2", lease=lease)
+    assert state.drifted([KEY]) == {KEY}
+
+
+def test_rows_of_another_definition_that_were_given_up_are_no_drift(
+    state: State, lease: Lease
+) -> None:
+    state.record_intent(replace(intent("w1"), drifted=True), lease=lease)
+    state.record_staged("w1", publication(), lease=lease)
+    state.abandon("w1", reason="its table moved", lease=lease)
+    assert state.drifted([KEY]) == frozenset()
 
 
 def test_a_kept_version_keeps_its_owner_and_a_new_one_gets_its_creator(state: State) -> None:
@@ -219,6 +256,42 @@ def test_a_promotion_that_was_overtaken_cannot_be_finished(state: State) -> None
     found = state.environment("dev")
     assert found is not None
     assert found.promoting
+
+
+def test_an_environment_shows_a_snapshot_with_a_version_of_its_own(state: State) -> None:
+    stored = snapshot()
+    adopted = replace(stored, version="e" * 32, decided_by=DecidedBy.DATA)
+    promote(state, "dev", 0, "p1", stored)
+    promote(state, "prod", 0, "p2", adopted)
+    promote(state, "dev", 1, "p3", replace(stored, version="f" * 32, drifted=True))
+    shown = {name: state.environment(name) for name in ("dev", "prod")}
+    assert shown["prod"] is not None
+    assert shown["prod"].snapshots == {SALES: adopted}
+    assert shown["dev"] is not None
+    assert shown["dev"].snapshots == {SALES: replace(stored, version="f" * 32, drifted=True)}
+    before = state.environment("dev", revision=1)
+    assert before is not None
+    assert before.snapshots == {SALES: stored}
+    asked = [(stored.name, stored.fingerprint)]
+    assert list(state.snapshots(asked).values()) == [stored]
+    assert state.owners([stored.key, adopted.key]) == {stored.key: "dev", adopted.key: "prod"}
+
+
+def test_versions_are_found_by_their_definition(state: State) -> None:
+    one, other = snapshot(), snapshot(OTHER)
+    data = one.fingerprint
+    owned = replace(one, fingerprint=replace(data, metadata="9" * 32), version="d" * 32)
+    moved = replace(one, fingerprint=replace(data, parent_data="9" * 32), version="e" * 32)
+    drifted = replace(
+        one, fingerprint=replace(data, metadata="8" * 32), version="f" * 32, drifted=True
+    )
+    state.store_snapshots([one, owned, moved, drifted, other], environment="dev")
+    unknown = snapshot(text="-- unknown")
+    asked = [(each.name, each.fingerprint) for each in (one, unknown)]
+    by_itself = VersionKey(SALES, data.data_version)
+    expected = tuple(sorted([one.key, owned.key]))
+    assert state.versions(asked) == {by_itself: expected}
+    assert state.versions([]) == {}
 
 
 def test_r9_production_owns_what_it_shows_once_its_promotion_is_finished(state: State) -> None:

@@ -8,6 +8,7 @@ from dataclasses import dataclass, field
 from typing import assert_never
 
 from vde_dagster import kinds
+from vde_dagster.app.adopting import adopt, no_longer_equal
 from vde_dagster.app.binding import Binding, bind_plan
 from vde_dagster.app.catch_up import load
 from vde_dagster.app.empty_backfill import record_empty
@@ -21,8 +22,10 @@ from vde_dagster.app.promote import promote, show
 from vde_dagster.app.recovery import recover
 from vde_dagster.app.services import Services
 from vde_dagster.app.workload import restatement
+from vde_dagster.core.adoption import with_snapshot
 from vde_dagster.core.errors import Conflict, EvaluationFailed, Refused
 from vde_dagster.core.intervals import END_OF_TIME, Interval, common, merge, subtract
+from vde_dagster.core.kind import View
 from vde_dagster.core.ledger import Standing, held_intervals
 from vde_dagster.core.names import PRODUCTION, ModelName
 from vde_dagster.core.plan import ModelChange, Plan
@@ -113,6 +116,8 @@ def reserved(services: Services, plan: Plan) -> Iterator[Lease]:
 class Applying:
     """The visitor that carries out the stages of one plan; each one when its turn comes.
 
+    ``plan`` and ``binding`` are as they are by now: models may have adopted versions.
+
     Args:
         services: The ports.
         plan: Whose stages are visited.
@@ -126,7 +131,11 @@ class Applying:
     binding: Binding = field(kw_only=True)
     changes: dict[ModelName, ModelChange] = field(kw_only=True)
     leases: ExitStack = field(kw_only=True)
+    planned: Plan = field(init=False)
     _lease: Lease | None = None
+
+    def __post_init__(self) -> None:
+        self.planned = self.plan
 
     @property
     def lease(self) -> Lease:
@@ -152,12 +161,14 @@ class Applying:
             case EvolveTables(changes=changes):
                 evolve_tables(self.services, self.binding, changes)
             case Backfill():
+                yield from self._adopt(stage)
                 yield from self._fill(self.changes[stage.model])
             case MakeView():
                 yield from self._make_view(self.changes[stage.model])
             case EmptyBackfill():
                 yield from self._record_empty(stage)
             case Promote():
+                yield from self._compute_given_back()
                 promote(self.services, self.plan, self.lease)
             case ShowFilled():
                 show(self.services, stage.environment, stage.models)
@@ -235,6 +246,26 @@ class Applying:
             yield from done
             left, is_first = self._left_after(change, left, done, is_first=is_first), False
 
+    def _adopt(self, stage: Backfill) -> Iterator[Evaluated]:
+        """Let a model have its existing version back, where that has the same rows (rule R6)."""
+        change = self.changes[stage.model]
+        found = adopt(self.services, self.plan, change, stage.adopts) if stage.adopts else None
+        if found is not None:
+            self._follow(found.plan)
+            yield found.done
+
+    def _compute_given_back(self) -> Iterator[Evaluated]:
+        """Compute what was adopted and has other rows by now, with the views over it."""
+        while names := list(no_longer_equal(self.services, self.plan, self.planned)):
+            self._follow(with_snapshot(self.plan, self.planned.snapshots[names[0]]))
+            yield from self._fill(self.changes[names[0]])
+            for change in self.planned.backfills:
+                if isinstance(self.plan.graph[change.name].model.kind, View):
+                    yield from self._make_view(change)
+
+    def _follow(self, plan: Plan) -> None:
+        self.plan, self.binding = plan, bind_plan(plan)
+
     def _make_view(self, change: ModelChange) -> Iterator[Evaluated]:
         """Make a physical view that is not recorded, or that somebody dropped."""
         table = self.binding.key(change.name).table
@@ -297,13 +328,14 @@ def store_plan(services: Services, plan: Plan) -> None:
         Conflict: Another plan stored one of them meanwhile with another version, so what this plan
             says does not hold any more.
     """
-    snapshots = tuple(plan.snapshots.values())
+    snapshots = tuple(each.as_stored for each in plan.snapshots.values())
     services.state.store_snapshots(snapshots, environment=plan.environment)
     stored = services.state.snapshots((each.name, each.fingerprint) for each in snapshots)
     moved = [
         str(each.name)
         for each in snapshots
-        if stored[each.name, each.fingerprint.digest].version != each.version
+        if each.name not in plan.stored
+        and stored[each.name, each.fingerprint.digest].version != each.version
     ]
     if moved:
         raise Conflict(

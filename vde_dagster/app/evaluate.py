@@ -17,7 +17,6 @@ from vde_dagster.app.evaluated import Evaluated
 from vde_dagster.app.heads import head_of
 from vde_dagster.app.leases import held, holder_of
 from vde_dagster.app.physical_views import make_view
-from vde_dagster.app.planning import may_write
 from vde_dagster.app.reading import Reading, booked_of, read_whole
 from vde_dagster.app.recovery import recover
 from vde_dagster.app.reuse import (
@@ -40,9 +39,10 @@ from vde_dagster.core.ledger import (
     held_intervals,
 )
 from vde_dagster.core.names import ModelName
+from vde_dagster.core.ownership import may_write
 from vde_dagster.core.reads.constants import Moments
 from vde_dagster.core.render_model import reads_of
-from vde_dagster.core.snapshot import VersionKey
+from vde_dagster.core.snapshot import ModelSnapshot, VersionKey
 from vde_dagster.core.work import KeepHistory, Work, Write
 from vde_dagster.ports.state import Lease, version_resource
 
@@ -219,7 +219,7 @@ def _in_turn(
         readings=tuple(readings),
         writes=_histories(
             services,
-            key,
+            binding.snapshots[node.name],
             [write(node, each.evaluated, execution_time) for each in found],
             is_first=not entries or found[0].operation is LedgerOperation.REPLACE_ALL,
         ),
@@ -231,7 +231,7 @@ def _in_turn(
 
 
 def _histories(
-    services: Services, key: VersionKey, writes: Sequence[Write], *, is_first: bool
+    services: Services, snapshot: ModelSnapshot, writes: Sequence[Write], *, is_first: bool
 ) -> tuple[Write, ...]:
     """Writes of which those of a history know what only the state can tell.
 
@@ -241,7 +241,8 @@ def _histories(
     """
     if not any(isinstance(each, KeepHistory) for each in writes):
         return tuple(writes)
-    gaps = key in services.state.drifted([key])
+    key = snapshot.key
+    gaps = snapshot.drifted or key in services.state.drifted([key])
     return tuple(
         replace(
             each,

@@ -13,7 +13,6 @@ from dataclasses import replace
 
 from vde_dagster.app.binding import Binding, stored_graph
 from vde_dagster.app.leases import held, holder_of
-from vde_dagster.app.planning import may_write
 from vde_dagster.app.reading import analysed
 from vde_dagster.app.services import Services
 from vde_dagster.app.view_names import shown_naming
@@ -24,6 +23,7 @@ from vde_dagster.core.graph import Graph, Node
 from vde_dagster.core.kind import View
 from vde_dagster.core.model import Query
 from vde_dagster.core.names import ModelName, environment_view
+from vde_dagster.core.ownership import may_write
 from vde_dagster.core.plan import ModelChange, Plan
 from vde_dagster.core.schema_changes import ColumnAdded, ColumnWidened, InPlace, is_widening
 from vde_dagster.core.snapshot import VersionKey

@@ -13,7 +13,6 @@ from datetime import datetime
 from vde_dagster.app.binding import Binding
 from vde_dagster.app.evaluate import evaluate
 from vde_dagster.app.evaluated import Evaluated
-from vde_dagster.app.planning import may_write
 from vde_dagster.app.reading import booked_of, gaps_of, pin
 from vde_dagster.app.services import Services
 from vde_dagster.core.graph import Node
@@ -21,6 +20,7 @@ from vde_dagster.core.intervals import format_instant
 from vde_dagster.core.kind import Managed
 from vde_dagster.core.ledger import LedgerEntry
 from vde_dagster.core.names import ModelName
+from vde_dagster.core.ownership import may_write
 from vde_dagster.core.reads.constants import Moments
 from vde_dagster.core.render_model import reads_of
 from vde_dagster.core.traces import HeldTokens

@@ -2,12 +2,13 @@
 
 from __future__ import annotations
 
-from collections.abc import Collection, Iterable, Mapping, Sequence
+from collections.abc import Callable, Collection, Iterable, Mapping, Sequence
 from dataclasses import dataclass, replace
 from datetime import datetime
 
 from vde_dagster import kinds
-from vde_dagster.app.binding import stored_graph
+from vde_dagster.app.adoption import given_back
+from vde_dagster.app.elsewhere import found_elsewhere, graph_of
 from vde_dagster.app.services import Services, valid_to_of
 from vde_dagster.app.view_names import are_moving
 from vde_dagster.app.workload import (
@@ -25,6 +26,7 @@ from vde_dagster.core.kind import View
 from vde_dagster.core.ledger import LedgerEntry
 from vde_dagster.core.mixed_graph import MixedGraph, mixed_graph
 from vde_dagster.core.names import PRODUCTION, ModelName
+from vde_dagster.core.ownership import may_write
 from vde_dagster.core.plan import Plan, Reuse, complete_to
 from vde_dagster.core.plan_making import Current, Findings, make_plan
 from vde_dagster.core.plan_options import (
@@ -33,13 +35,12 @@ from vde_dagster.core.plan_options import (
     PlanOptions,
     refuse_senseless,
 )
-from vde_dagster.core.resolution import Shown, resolve_snapshots
+from vde_dagster.core.resolution import Resolved, Shown, resolve_snapshots
 from vde_dagster.core.schema_changes import newest_columns
 from vde_dagster.core.selection import select
 from vde_dagster.core.snapshot import ModelSnapshot, VersionKey
 from vde_dagster.core.sql.unresolved import guess
 from vde_dagster.ports.state import Environment
-from vde_dagster.project.cache.models import ModelCache
 from vde_dagster.project.collector import looking_at_new_values_only
 from vde_dagster.project.signals import ready_intervals
 
@@ -64,7 +65,14 @@ def plan_environment(
     mixed, shown = _compared(services, graph, basis)
     graph = mixed.graph
     stored = services.state.snapshots((node.name, node.fingerprint) for node in graph)
-    resolved = resolve_snapshots(graph, shown, stored, options.rules)
+    elsewhere = found_elsewhere(services, graph, basis.elsewhere, stored, options.rules)
+
+    def resolve(released: Collection[ModelName]) -> dict[ModelName, Resolved]:
+        return resolve_snapshots(
+            graph, shown, stored, options.rules, elsewhere=elsewhere, released=released
+        )
+
+    resolved = _without_lost_equality(services, environment, graph, resolve)
     snapshots = {name: each.snapshot for name, each in resolved.items()}
     now = services.project_now()
     ledger = services.state.ledger(
@@ -108,6 +116,23 @@ def plan_environment(
     )
 
 
+def _without_lost_equality(
+    services: Services,
+    environment: str,
+    graph: Graph,
+    resolve: Callable[[Collection[ModelName]], dict[ModelName, Resolved]],
+) -> dict[ModelName, Resolved]:
+    """Snapshots of which none shows an adopted version that has other rows by now (rule R6)."""
+    released: frozenset[ModelName] = frozenset()
+    while True:
+        resolved = resolve(released)
+        snapshots = {name: each.snapshot for name, each in resolved.items()}
+        found = given_back(services, environment, graph, snapshots)
+        if not found:
+            return resolved
+        released |= found
+
+
 @dataclass(frozen=True, slots=True, kw_only=True)
 class _Basis:
     """What a plan starts from: the environment, what is asked, and what is shown now."""
@@ -122,6 +147,12 @@ class _Basis:
         """What changes are told against."""
         base = self.own or self.production
         return base.snapshots if base is not None else {}
+
+    @property
+    def elsewhere(self) -> Environment | None:
+        """Production, where changes are told against something else."""
+        is_basis = self.own is None or self.own is self.production
+        return None if is_basis else self.production
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -141,11 +172,12 @@ def _basis(services: Services, environment: str, options: PlanOptions) -> _Basis
 def _compared(services: Services, graph: Graph, basis: _Basis) -> tuple[MixedGraph, Shown]:
     """The models that are planned, and what they are compared with."""
     before = basis.snapshots
-    shown = _graph_of(before, graph, services.models)
+    shown = graph_of(before, graph, services.models)
     mixed = _selected(services, graph, shown, basis)
     _refuse_unknown(basis.options, mixed.graph)
-    drifted = services.state.drifted(_versions(before.values(), mixed.graph))
-    return mixed, Shown(snapshots=before, graph=shown, drifted=drifted)
+    versions = _versions(before.values(), mixed.graph)
+    drifted, adopted = services.state.drifted(versions), services.state.adopted(versions)
+    return mixed, Shown(snapshots=before, graph=shown, drifted=drifted, adopted=adopted)
 
 
 def _findings(
@@ -334,24 +366,3 @@ def _horizons(
         },
         capped=capped,
     )
-
-
-def may_write(environment: str, owner: str | None) -> bool:
-    """Whether an environment may evaluate a version (rule R9).
-
-    Production may always: what it shows it owns, and what it is about to show it will own.
-    """
-    return owner is None or environment in (owner, PRODUCTION)
-
-
-def _graph_of(
-    before: Mapping[ModelName, ModelSnapshot], graph: Graph, cache: ModelCache | None
-) -> Graph:
-    """The shown models as a graph; taken from the project's where none of them differs."""
-    same = all(
-        name in graph and graph[name].fingerprint == snapshot.fingerprint
-        for name, snapshot in before.items()
-    )
-    if not same:
-        return stored_graph(before, cache)
-    return Graph({node.name: node for node in graph if node.name in before})

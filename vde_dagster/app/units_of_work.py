@@ -178,6 +178,7 @@ def _intent(
         base=base,
         execution_time=started,
         session=step.session,
+        drifted=binding.snapshots[key.model].drifted,
     )
 
 

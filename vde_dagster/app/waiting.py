@@ -8,7 +8,6 @@ from datetime import datetime
 from enum import Enum
 
 from vde_dagster import kinds
-from vde_dagster.app.planning import may_write
 from vde_dagster.app.readiness import blocked_by_parents
 from vde_dagster.app.services import Services, valid_to_of
 from vde_dagster.core.embedded import stored_parents
@@ -23,6 +22,7 @@ from vde_dagster.core.intervals import (
 )
 from vde_dagster.core.kind import External, Full, Managed, Seed, View
 from vde_dagster.core.names import ModelName
+from vde_dagster.core.ownership import may_write
 from vde_dagster.core.plan import Plan
 from vde_dagster.core.reads.constants import Moments
 from vde_dagster.core.reads.input_ranges import InputRange, WholeTable

@@ -76,6 +76,8 @@ def _lines(  # noqa: PLR0912 - one branch for each stage
             for name, each in changes:
                 yield f"{name}: {', '.join(map(told, each))}"
         case Backfill(model=name, version=version, intervals=intervals, batches=batches):
+            if stage.adopts:
+                yield f"Keep {name} ({stage.adopts[:8]}) if all that it reads has equal rows, else:"
             cut = f", in {len(batches):,} batches" if len(batches) > len(intervals) else ""
             yield f"Compute {name} ({version[:8]}): {_ranges(plan, name, intervals)}{cut}"
         case EmptyBackfill(model=name, version=version, intervals=intervals):
@@ -120,6 +122,7 @@ def _facts(plan: Plan, stage: Stage) -> dict[str, object]:  # noqa: PLR0911 - on
                 "version": version,
                 "intervals": _range_facts(plan, name, intervals),
                 "batches": _range_facts(plan, name, batches),
+                "adopts": stage.adopts or None,
             }
         case EmptyBackfill(model=name, version=version, intervals=intervals):
             return {

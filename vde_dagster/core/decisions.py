@@ -53,11 +53,13 @@ def decided_rules(rules: Rules, *, before: Graph, after: Graph, stored: Stored) 
     ]
     if refused:
         raise DecisionsRefused("\n".join(refused))
-    earlier = dict(_earlier(before, after, stored))
+    earlier = dict(earlier_decisions(before, after, stored))
     return replace(rules, decisions={**earlier, **rules.decisions}) if earlier else rules
 
 
-def _earlier(before: Graph, after: Graph, stored: Stored) -> Iterator[tuple[ModelName, Category]]:
+def earlier_decisions(
+    before: Graph, after: Graph, stored: Stored
+) -> Iterator[tuple[ModelName, Category]]:
     """What was decided about the same edit: from the same definition to the same."""
     for (name, digest), snapshot in stored.items():
         if name not in before or name not in after or snapshot.category is None:

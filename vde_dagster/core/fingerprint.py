@@ -65,6 +65,11 @@ class Fingerprint:
         """The version of a snapshot that keeps no older one: what its rows follow from."""
         return hash_parts(SCHEME, self.data, self.parent_data)
 
+    @property
+    def version_apart(self) -> str:
+        """A version of this snapshot alone, for where that of its data has other rows."""
+        return hash_parts(self.data_version, self.digest)
+
 
 def hash_parts(*parts: str) -> str:
     """A 128-bit hash of texts, each with its length, so that no two lists run together."""

@@ -5,7 +5,9 @@ from __future__ import annotations
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 from datetime import datetime
+from typing import Final
 
+from vde_dagster.core.adoption import reads_changed_source
 from vde_dagster.core.changes.difference import Change
 from vde_dagster.core.dsha import Column
 from vde_dagster.core.graph import Graph, Node
@@ -86,7 +88,15 @@ def make_plan(
     """
     snapshots = {name: each.snapshot for name, each in resolved.items()}
     changes = [
-        _change(node, shown, resolved[node.name], horizons[node.name], findings) for node in graph
+        _change(
+            graph,
+            node,
+            shown,
+            resolved[node.name],
+            complete_to=horizons[node.name],
+            findings=findings,
+        )
+        for node in graph
     ]
     changes += [_removed(name, shown) for name in sorted(shown.snapshots) if name not in graph]
     same = _identities(current.snapshots.values()) == _identities(snapshots.values())
@@ -110,14 +120,16 @@ def make_plan(
     )
 
 
-def _identities(snapshots: Iterable[ModelSnapshot]) -> set[tuple[ModelName, str]]:
-    return {(each.name, each.fingerprint.digest) for each in snapshots}
+def _identities(snapshots: Iterable[ModelSnapshot]) -> set[tuple[ModelName, str, str]]:
+    return {(each.name, each.fingerprint.digest, each.version) for each in snapshots}
 
 
 def _change(
+    graph: Graph,
     node: Node,
     shown: Shown,
     found: Resolved,
+    *,
     complete_to: datetime | None,
     findings: Findings,
 ) -> ModelChange:
@@ -128,7 +140,7 @@ def _change(
         name=node.name,
         change=difference.change,
         category=difference.category,
-        reasons=difference.reasons,
+        reasons=(*difference.reasons, *([_GIVEN_BACK] if _gives_back(before, found) else [])),
         previous_version=before.version if before else None,
         version=snapshot.version,
         missing=work.missing,
@@ -141,19 +153,35 @@ def _change(
         reuse=findings.reuse.get(node.name),
         may_adopt=bool(work.missing)
         and node.name in findings.filled
-        and _is_only_below(node, shown, found),
+        and _is_only_below(graph, node, shown, found),
         schema_changes=_schema_changes(node, shown, snapshot, findings),
     )
 
 
-def _is_only_below(node: Node, shown: Shown, found: Resolved) -> bool:
+def _is_only_below(graph: Graph, node: Node, shown: Shown, found: Resolved) -> bool:
     """Whether a model is as it was, and gets another version for what it reads (rule R6)."""
+    before = shown.snapshots.get(node.name)
     return (
-        not isinstance(node.model.kind, View)  # which is made at no cost
-        and found.difference.category is Category.INDIRECT_BREAKING
-        and found.snapshot.version != shown.snapshots[node.name].version
+        before is not None
+        and not isinstance(node.model.kind, View)  # which is made at no cost
+        and (found.difference.category is Category.INDIRECT_BREAKING or _gives_back(before, found))
+        and found.snapshot.version != before.version
         and node.fingerprint.data == shown.graph[node.name].fingerprint.data
+        and not reads_changed_source(shown.graph, graph, node.name)
     )
+
+
+def _gives_back(before: ModelSnapshot | None, found: Resolved) -> bool:
+    """Whether a model gives back the version that it had adopted, which has other rows by now."""
+    return (
+        before is not None
+        and before.is_adopted
+        and found.difference.keeps_rows
+        and found.snapshot.version != before.version
+    )
+
+
+_GIVEN_BACK: Final = "the table that it adopted does not hold just what it reads here any more"
 
 
 def _schema_changes(

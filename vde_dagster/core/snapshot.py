@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from enum import Enum
 
 from vde_dagster.core.fingerprint import Fingerprint
@@ -27,10 +27,15 @@ class Category(Enum):
 
 
 class DecidedBy(Enum):
-    """Who chose a category. A person's choice wins and is recorded."""
+    """Who decided: nobody, a person, whose choice of a category wins and is recorded, or data.
+
+    Data decides about a version: it was adopted, since all that it was computed from is equal to
+    what the snapshot reads (rule R6).
+    """
 
     AUTOMATIC = "automatic"
     PERSON = "person"
+    DATA = "data"
 
 
 @dataclass(frozen=True, slots=True, order=True)
@@ -53,6 +58,9 @@ class VersionKey:
 class ModelSnapshot:
     """One model at one fingerprint. Stored once, by the first plan that is applied.
 
+    An environment may show it with another ``version`` than the one that it was stored with: with
+    one that the environment had before, where that has the same rows.
+
     ``category`` is None for a model that was new; ``decided_by`` tells who chose it. ``reasons``
     are for people. ``decided_from`` is the data version of the definition that a person decided
     against, empty where nobody did. ``drifted`` where it keeps a version whose rows are not those
@@ -73,3 +81,19 @@ class ModelSnapshot:
     def key(self) -> VersionKey:
         """The version that this snapshot writes to."""
         return VersionKey(self.name, self.version)
+
+    @property
+    def is_adopted(self) -> bool:
+        """Whether data decided that it has this version (rule R6)."""
+        return self.decided_by is DecidedBy.DATA
+
+    @property
+    def as_stored(self) -> ModelSnapshot:
+        """The snapshot as it is stored: what data decided holds where it was compared, and then.
+
+        Whoever shows the snapshot elsewhere, or later, compares it again.
+        """
+        if not self.is_adopted:
+            return self
+        version = self.fingerprint.version_apart
+        return replace(self, version=version, decided_by=DecidedBy.AUTOMATIC)

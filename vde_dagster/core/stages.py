@@ -58,12 +58,17 @@ class EvolveTables:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Backfill:
-    """Evaluate ranges of a model, in these batches, each of which is published at once."""
+    """Evaluate ranges of a model, in these batches, each of which is published at once.
+
+    ``adopts`` is the existing version that is kept, and nothing of it computed, where all that the
+    model reads turns out to have the rows that it was computed from (rule R6); empty for none.
+    """
 
     model: ModelName
     version: str
     intervals: tuple[Interval, ...]
     batches: tuple[Interval, ...]
+    adopts: str = ""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -203,4 +208,5 @@ def _work(plan: Plan, change: ModelChange) -> Work:
         version=version,
         intervals=intervals,
         batches=batches(model, intervals),
+        adopts=(change.previous_version or "") if change.may_adopt else "",
     )

@@ -251,7 +251,11 @@ class WorkState(Enum):
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Intent:
-    """What a unit of work is about to do, recorded before it stages anything."""
+    """What a unit of work is about to do, recorded before it stages anything.
+
+    ``drifted`` where it writes rows of another definition than that of the rows that are there: its
+    snapshot keeps a version against its own definition.
+    """
 
     work_id: str
     key: VersionKey
@@ -261,6 +265,7 @@ class Intent:
     base: int | None
     execution_time: datetime
     session: Load | None = None
+    drifted: bool = False
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

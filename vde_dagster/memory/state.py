@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Collection, Iterable, Mapping, Sequence
+from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from datetime import datetime, timedelta
 from threading import RLock
@@ -21,6 +21,7 @@ from vde_dagster.ports.clock import Clock
 from vde_dagster.ports.state import Environment, Lease, LeaseLost, version_resource
 
 _OPEN = (WorkState.INTENT, WorkState.STAGED)
+_WRITTEN = (WorkState.STAGED, WorkState.DONE)
 
 
 @dataclass(slots=True)
@@ -82,11 +83,43 @@ class MemoryState:
         with self._lock:
             return {key: self._held.owners[key] for key in keys if key in self._held.owners}
 
-    def drifted(self, keys: Iterable[VersionKey]) -> frozenset[VersionKey]:
-        """Those of these versions that a stored snapshot keeps against its own definition."""
+    def versions(
+        self, definitions: Iterable[tuple[ModelName, Fingerprint]]
+    ) -> Mapping[VersionKey, tuple[VersionKey, ...]]:
+        """The versions of stored snapshots of equal definitions that did not drift."""
         with self._lock:
-            found = {each.key for each in self._held.snapshots.values() if each.drifted}
+            found: dict[VersionKey, set[VersionKey]] = {}
+            wanted = {VersionKey(name, each.data_version) for name, each in definitions}
+            for each in self._held.snapshots.values():
+                key = VersionKey(each.name, each.fingerprint.data_version)
+                if key in wanted and not each.drifted:
+                    found.setdefault(key, set()).add(each.key)
+            return {key: tuple(sorted(each)) for key, each in found.items()}
+
+    def drifted(self, keys: Iterable[VersionKey]) -> frozenset[VersionKey]:
+        """Those of these versions that may hold rows of another definition than their own."""
+        with self._lock:
+            written = (
+                work.intent.key
+                for work in self._held.work.values()
+                if work.intent.drifted and work.state in _WRITTEN
+            )
+            promoted = (each.key for each in self._promoted_by_writers() if each.drifted)
+            return frozenset({*written, *promoted}.intersection(keys))
+
+    def adopted(self, keys: Iterable[VersionKey]) -> frozenset[VersionKey]:
+        """Those of these versions that whoever may write them adopted for another definition."""
+        with self._lock:
+            found = {each.key for each in self._promoted_by_writers() if each.is_adopted}
             return frozenset(found.intersection(keys))
+
+    def _promoted_by_writers(self) -> Iterator[ModelSnapshot]:
+        """All that production and owners of versions ever showed."""
+        for name, revisions in self._held.revisions.items():
+            for revision in revisions:
+                for each in revision.snapshots.values():
+                    if name in (PRODUCTION, self._held.owners.get(each.key)):
+                        yield each
 
     def begin_promotion(
         self,
@@ -389,7 +422,7 @@ class MemoryState:
     def _stored_by_name(
         self, snapshots: Sequence[ModelSnapshot]
     ) -> Mapping[ModelName, ModelSnapshot]:
-        """The stored form of these snapshots, each model once.
+        """The stored form of these snapshots, each model once, as they shall be shown.
 
         Raises:
             Refused: A snapshot is not stored, or a model is given twice.
@@ -401,7 +434,15 @@ class MemoryState:
         missing = [str(name) for name, digest in ids if (name, digest) not in stored]
         if missing:
             raise Refused(f"these snapshots are not stored: {', '.join(missing)}; store them first")
-        return {name: stored[name, digest] for name, digest in ids}
+        return {
+            each.name: replace(
+                stored[each.name, each.fingerprint.digest],
+                version=each.version,
+                decided_by=each.decided_by,
+                drifted=each.drifted,
+            )
+            for each in sorted(snapshots, key=lambda each: each.name)
+        }
 
 
 def _conflict(lease: Lease, until: datetime) -> Conflict:

@@ -240,13 +240,14 @@ class _PlanRun:
     def _work_op(
         self, stage: Work, keys: Mapping[ModelName, dg.AssetKey], *, first: bool
     ) -> dg.OpDefinition:
-        plan, binding, name = self.plan, self.work.binding, stage.model
+        plan, name = self.plan, stage.model
 
         def fill(context: dg.OpExecutionContext) -> Iterator[object]:
             with self.errors.kept():
                 for evaluated in self.work.visit(stage):
                     self.done.append(evaluated)
                     self.report(evaluated)
+                    binding = self.work.binding
                     yield from materializations(binding, binding.node(name), keys, [evaluated])
             yield dg.Output(None)
 
@@ -260,7 +261,9 @@ class _PlanRun:
     def _promote_op(self, *, first: bool) -> dg.OpDefinition:
         def promote(context: dg.OpExecutionContext) -> None:
             with self.errors.kept():
-                list(self.work.visit(closing_of(self.plan)))
+                for evaluated in self.work.visit(closing_of(self.plan)):
+                    self.done.append(evaluated)
+                    self.report(evaluated)
 
         return dg.op(
             name=_PROMOTE_OP,

@@ -16,10 +16,10 @@ import dagster as dg
 
 from vde_dagster.app.binding import Binding, bind_environment
 from vde_dagster.app.catch_up import detect, late_models
-from vde_dagster.app.planning import may_write
 from vde_dagster.core.intervals import format_instant
 from vde_dagster.core.late_data import HighWaterMark, Load, NothingToLoad, Stop
 from vde_dagster.core.names import ModelName
+from vde_dagster.core.ownership import may_write
 from vde_dagster.core.snapshot import VersionKey
 from vde_dagster.orchestration.jobs import catch_up_config
 from vde_dagster.orchestration.location import Location

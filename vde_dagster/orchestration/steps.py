@@ -14,7 +14,7 @@ from vde_dagster.app.binding import Binding, bind_environment
 from vde_dagster.app.cumulative import ranges_in_turn
 from vde_dagster.app.evaluated import Evaluated
 from vde_dagster.app.leases import environment_resource, held, holder_of
-from vde_dagster.app.planning import may_write, plan_environment
+from vde_dagster.app.planning import plan_environment
 from vde_dagster.app.promote import finish_promotions, show
 from vde_dagster.app.services import Services
 from vde_dagster.app.view_names import naming_of
@@ -23,6 +23,7 @@ from vde_dagster.core.graph import Node
 from vde_dagster.core.intervals import Interval, subtract
 from vde_dagster.core.ledger import LedgerEntry, held_intervals
 from vde_dagster.core.names import ModelName, environment_view
+from vde_dagster.core.ownership import may_write
 from vde_dagster.core.plan import Plan
 from vde_dagster.orchestration.location import Location
 from vde_dagster.orchestration.partitions import contiguous, is_partitioned

@@ -87,8 +87,30 @@ class State(Protocol):
         """The environment that may write each of these versions (rule R9)."""
         ...
 
+    def versions(
+        self, definitions: Iterable[tuple[ModelName, Fingerprint]]
+    ) -> Mapping[VersionKey, tuple[VersionKey, ...]]:
+        """The versions of stored snapshots of equal definitions that did not drift, sorted.
+
+        Definitions are equal where the data parts of their fingerprints are. Those that nothing is
+        stored of are absent; the others are found by the version that they have by themselves.
+        """
+        ...
+
     def drifted(self, keys: Iterable[VersionKey]) -> frozenset[VersionKey]:
-        """Those of these versions that a stored snapshot keeps against its own definition."""
+        """Those of these versions that may hold rows of another definition than their own.
+
+        They are those that somebody wrote for a snapshot that drifted, and those that production or
+        their owner was promoted to such a snapshot of, and so may write at any time. What is only
+        stored, or shown by those who do not write it, changes no row.
+        """
+        ...
+
+    def adopted(self, keys: Iterable[VersionKey]) -> frozenset[VersionKey]:
+        """Those of these versions that production or their owner adopted for another definition.
+
+        What they held then is equal for both (rule R6); what was written since need not be.
+        """
         ...
 
     def begin_promotion(
@@ -102,6 +124,9 @@ class State(Protocol):
         hidden: Collection[ModelName] = (),
     ) -> Environment:
         """Record that an environment is about to show these stored snapshots, but the hidden ones.
+
+        They are shown with the versions that they have here, whoever decided about them, and
+        whether they drifted or not; all else is as it was stored.
 
         Raises:
             Conflict: Its revision is not ``expected_revision`` (0 for a new environment).

@@ -25,6 +25,7 @@ _work = schema.work
 _ledger = schema.ledger
 _marks = schema.marks
 _OPEN: Final = (WorkState.INTENT.value, WorkState.STAGED.value)
+_WRITTEN: Final = (WorkState.STAGED.value, WorkState.DONE.value)
 
 
 def held(
@@ -61,6 +62,20 @@ def heads(connection: Connection, keys: Iterable[VersionKey]) -> dict[VersionKey
     return found
 
 
+def drifted(connection: Connection, keys: Iterable[VersionKey]) -> frozenset[VersionKey]:
+    """Those of these versions that rows of another definition were staged for, or written to."""
+    found: set[VersionKey] = set()
+    for chunk in chunks((codec.encode_model(key.model), key.version) for key in keys):
+        rows = connection.execute(
+            select(_work.c.model, _work.c.version)
+            .where(pairs(_work.c.model, _work.c.version, chunk))
+            .where(_work.c.drifted, _work.c.state.in_(_WRITTEN))
+            .distinct()
+        )
+        found.update(VersionKey(codec.decode_model(row.model), row.version) for row in rows)
+    return frozenset(found)
+
+
 def record_intent(connection: Connection, intent: Intent) -> None:
     """Record a unit of work. The same one again changes nothing.
 
@@ -74,6 +89,7 @@ def record_intent(connection: Connection, intent: Intent) -> None:
         "environment": intent.environment,
         "state": WorkState.INTENT.value,
         "is_session": intent.session is not None,
+        "drifted": intent.drifted,
         "intent_json": codec.encode_intent(intent),
         "started_at": now(connection),
     }

@@ -129,6 +129,7 @@ def encode_intent(intent: Intent) -> str:
             "base": intent.base,
             "execution_time": encode_instant(intent.execution_time),
             "session": None if intent.session is None else _load_json(intent.session),
+            "drifted": intent.drifted,
         }
     )
 
@@ -145,6 +146,7 @@ def decode_intent(text: str) -> Intent:
         base=found["base"],
         execution_time=decode_instant(found["execution_time"]),
         session=None if found["session"] is None else _load(found["session"]),
+        drifted=found.get("drifted", False),
     )
 
 

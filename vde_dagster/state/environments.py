@@ -2,22 +2,24 @@
 
 from __future__ import annotations
 
-from collections.abc import Collection, Sequence
-from typing import Any
+from collections.abc import Collection, Iterable, Sequence
+from typing import Any, Final
 
-from sqlalchemy import Connection, Row, insert, select, update
+from sqlalchemy import ColumnElement, Connection, Row, exists, insert, or_, select, update
 from sqlalchemy.exc import IntegrityError
 
 from vde_dagster.core.errors import Conflict, Refused
 from vde_dagster.core.names import PRODUCTION, ModelName
-from vde_dagster.core.snapshot import ModelSnapshot
+from vde_dagster.core.snapshot import DecidedBy, ModelSnapshot, VersionKey
 from vde_dagster.ports.state import Environment
 from vde_dagster.state import codec, schema
-from vde_dagster.state.database import now
+from vde_dagster.state.database import chunks, now, pairs
 from vde_dagster.state.snapshots import decode, release_others, set_owner, stored
 
 _promotions = schema.promotions
 _promoted = schema.promoted_snapshots
+_SHOWN: Final = ("version", "decided_by", "drifted")
+"""What an environment may show a snapshot with in place of what it was stored with."""
 
 
 def names(connection: Connection) -> tuple[str, ...]:
@@ -32,8 +34,12 @@ def shown(connection: Connection, name: str, *, revision: int | None = None) -> 
     if row is None:
         return None
     snapshots = schema.snapshots
+    columns: list[ColumnElement[Any]] = [
+        *(each for each in snapshots.c if each.name not in _SHOWN),
+        *(_promoted.c[name] for name in (*_SHOWN, "hidden")),
+    ]
     found = connection.execute(
-        select(snapshots, _promoted.c.hidden)
+        select(*columns)
         .join_from(_promoted, snapshots)
         .where(_promoted.c.environment == name, _promoted.c.revision == row.revision)
         .order_by(snapshots.c.model)
@@ -48,6 +54,41 @@ def shown(connection: Connection, name: str, *, revision: int | None = None) -> 
         promoting=not row.finished,
         hidden=frozenset(each.name for each, is_hidden in shows if is_hidden),
     )
+
+
+def drifted(connection: Connection, keys: Iterable[VersionKey]) -> frozenset[VersionKey]:
+    """Those of these versions that whoever may write them was promoted to against their definition.
+
+    That is production, and their owner.
+    """
+    return _promoted_by_writers(connection, keys, _promoted.c.drifted)
+
+
+def adopted(connection: Connection, keys: Iterable[VersionKey]) -> frozenset[VersionKey]:
+    """Those of these versions that whoever may write them adopted for another definition."""
+    by_data = _promoted.c.decided_by == DecidedBy.DATA.value
+    return _promoted_by_writers(connection, keys, by_data)
+
+
+def _promoted_by_writers(
+    connection: Connection, keys: Iterable[VersionKey], how: ColumnElement[bool]
+) -> frozenset[VersionKey]:
+    owners, version = schema.owners, _promoted.c.version
+    owned = exists().where(
+        owners.c.model == _promoted.c.model,
+        owners.c.version == version,
+        owners.c.environment == _promoted.c.environment,
+    )
+    found: set[VersionKey] = set()
+    for chunk in chunks((codec.encode_model(key.model), key.version) for key in keys):
+        rows = connection.execute(
+            select(_promoted.c.model, version)
+            .where(pairs(_promoted.c.model, version, chunk), how)
+            .where(or_(_promoted.c.environment == PRODUCTION, owned))
+            .distinct()
+        )
+        found.update(VersionKey(codec.decode_model(row.model), row.version) for row in rows)
+    return frozenset(found)
 
 
 def begin(
@@ -82,6 +123,9 @@ def begin(
             "model": codec.encode_model(each.name),
             "digest": each.fingerprint.digest,
             "hidden": each.name in hidden,
+            "version": each.version,
+            "decided_by": each.decided_by.value,
+            "drifted": each.drifted,
         }
         for each in snapshots
     ]

@@ -45,7 +45,35 @@ def _third(connection: Connection) -> None:
         connection.execute(text(f"ALTER TABLE {table} ADD COLUMN {column}"))
 
 
-_STEPS: Final[Mapping[int, Step]] = {2: _second, 3: _third}
+def _fourth(connection: Connection) -> None:
+    """Version 4: which work wrote rows of another definition, and with what snapshots are shown.
+
+    Before, the former was concluded from the snapshots that were stored, whether they were used or
+    not; what production or an owner was promoted to is known as ever. And every environment showed
+    a snapshot as it was stored.
+    """
+    for table, column in (
+        ("vde_work", "drifted BOOLEAN DEFAULT false NOT NULL"),
+        ("vde_promoted_snapshots", "version VARCHAR DEFAULT '' NOT NULL"),
+        ("vde_promoted_snapshots", "decided_by VARCHAR DEFAULT 'automatic' NOT NULL"),
+        ("vde_promoted_snapshots", "drifted BOOLEAN DEFAULT false NOT NULL"),
+    ):
+        connection.execute(text(f"ALTER TABLE {table} ADD COLUMN {column}"))
+    for statement in (_SHOWN_AS_STORED, _PROMOTED_BY_VERSION):
+        connection.execute(text(statement))
+
+
+_SHOWN_AS_STORED: Final = """
+UPDATE vde_promoted_snapshots SET (version, decided_by, drifted) = (
+  SELECT s.version, s.decided_by, s.drifted FROM vde_snapshots s
+  WHERE s.model = vde_promoted_snapshots.model AND s.digest = vde_promoted_snapshots.digest
+)
+"""
+_PROMOTED_BY_VERSION: Final = """
+CREATE INDEX vde_promoted_by_version ON vde_promoted_snapshots (model, version, drifted)
+"""
+
+_STEPS: Final[Mapping[int, Step]] = {2: _second, 3: _third, 4: _fourth}
 """How to reach each version from the one before it; version 1 is created, not reached."""
 
 _LOCK: Final = 0x7664655F73746174

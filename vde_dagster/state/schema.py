@@ -25,7 +25,7 @@ from sqlalchemy import (
 
 from vde_dagster.core.dsha import FIRST_ALGORITHM
 
-VERSION: Final = 3
+VERSION: Final = 4
 """The version of this schema. Raise it together with a step in ``state.migrations``."""
 
 metadata: Final = MetaData()
@@ -82,10 +82,15 @@ promoted_snapshots: Final = Table(
     Column("model", String, primary_key=True),
     Column("digest", String, nullable=False),
     Column("hidden", Boolean, nullable=False, server_default=text("false")),
+    # What the environment shows the snapshot with, which may have been stored with something else.
+    Column("version", String, nullable=False, server_default=""),
+    Column("decided_by", String, nullable=False, server_default="automatic"),
+    Column("drifted", Boolean, nullable=False, server_default=text("false")),
     ForeignKeyConstraint(
         ["environment", "revision"], ["vde_promotions.environment", "vde_promotions.revision"]
     ),
     ForeignKeyConstraint(["model", "digest"], ["vde_snapshots.model", "vde_snapshots.digest"]),
+    Index("vde_promoted_by_version", "model", "version", "drifted"),
 )
 
 # A row stays when its lease is given back (holder ''), so that epochs only ever rise.
@@ -135,6 +140,7 @@ work: Final = Table(
     Column("reason", Text),
     Column("started_at", BigInteger, nullable=False),
     Column("finished_at", BigInteger),
+    Column("drifted", Boolean, nullable=False, server_default=text("false")),
     Index("vde_work_by_version", "model", "version", "state"),
     Index("vde_work_sessions", "model", "version", "is_session", "number"),
 )

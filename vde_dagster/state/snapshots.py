@@ -50,6 +50,29 @@ def store(connection: Connection, given: Sequence[ModelSnapshot], *, environment
     insert_absent(connection, _owners, claims)
 
 
+def versions(
+    connection: Connection, definitions: Iterable[tuple[ModelName, Fingerprint]]
+) -> dict[VersionKey, tuple[VersionKey, ...]]:
+    """The versions of stored snapshots of these definitions, by what each is called by itself."""
+    wanted = {
+        (codec.encode_model(name), each.data, each.parent_data): VersionKey(name, each.data_version)
+        for name, each in definitions
+    }
+    found: dict[VersionKey, set[VersionKey]] = {}
+    for chunk in chunks((model, data) for model, data, _ in wanted):
+        rows = connection.execute(
+            select(_snapshots.c.model, _snapshots.c.data, _snapshots.c.parent_data)
+            .add_columns(_snapshots.c.version)
+            .where(pairs(_snapshots.c.model, _snapshots.c.data, chunk), ~_snapshots.c.drifted)
+            .distinct()
+        )
+        for row in rows:
+            key = wanted.get((row.model, row.data, row.parent_data))
+            if key is not None:
+                found.setdefault(key, set()).add(VersionKey(key.model, row.version))
+    return {key: tuple(sorted(each)) for key, each in found.items()}
+
+
 def owners(connection: Connection, keys: Iterable[VersionKey]) -> dict[VersionKey, str]:
     """The owner of each of these versions that has one."""
     found: dict[VersionKey, str] = {}
@@ -60,19 +83,6 @@ def owners(connection: Connection, keys: Iterable[VersionKey]) -> dict[VersionKe
         for row in rows:
             found[VersionKey(codec.decode_model(row.model), row.version)] = row.environment
     return found
-
-
-def drifted(connection: Connection, keys: Iterable[VersionKey]) -> frozenset[VersionKey]:
-    """Those of these versions that a stored snapshot drifted with."""
-    found: set[VersionKey] = set()
-    for chunk in chunks((codec.encode_model(key.model), key.version) for key in keys):
-        rows = connection.execute(
-            select(_snapshots.c.model, _snapshots.c.version)
-            .where(pairs(_snapshots.c.model, _snapshots.c.version, chunk), _snapshots.c.drifted)
-            .distinct()
-        )
-        found.update(VersionKey(codec.decode_model(row.model), row.version) for row in rows)
-    return frozenset(found)
 
 
 def set_owner(connection: Connection, keys: Iterable[VersionKey], environment: str) -> None:

@@ -88,10 +88,24 @@ class SqlState:
         with self._database.read() as connection:
             return stored_snapshots.owners(connection, keys)
 
-    def drifted(self, keys: Iterable[VersionKey]) -> frozenset[VersionKey]:
-        """Those of these versions that a stored snapshot keeps against its own definition."""
+    def versions(
+        self, definitions: Iterable[tuple[ModelName, Fingerprint]]
+    ) -> Mapping[VersionKey, tuple[VersionKey, ...]]:
+        """The versions of stored snapshots of equal definitions that did not drift."""
         with self._database.read() as connection:
-            return stored_snapshots.drifted(connection, keys)
+            return stored_snapshots.versions(connection, definitions)
+
+    def drifted(self, keys: Iterable[VersionKey]) -> frozenset[VersionKey]:
+        """Those of these versions that may hold rows of another definition than their own."""
+        wanted = tuple(keys)
+        with self._database.read() as connection:
+            promoted = environments.drifted(connection, wanted)
+            return promoted | bookings.drifted(connection, wanted)
+
+    def adopted(self, keys: Iterable[VersionKey]) -> frozenset[VersionKey]:
+        """Those of these versions that whoever may write them adopted for another definition."""
+        with self._database.read() as connection:
+            return environments.adopted(connection, keys)
 
     def begin_promotion(
         self,

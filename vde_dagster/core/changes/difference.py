@@ -64,3 +64,13 @@ class Difference:
     rebuild: bool = False
     columns_changed: tuple[str, ...] = ()
     drifted: bool = False
+
+    @property
+    def keeps_rows(self) -> bool:
+        """Whether the rows that were there are those that would be computed now.
+
+        Of what did not change itself and drifted before, they are as right as they were.
+        """
+        if self.category is Category.INDIRECT_NON_BREAKING:
+            return not self.drifted
+        return self.change is Change.NONE or self.category is Category.METADATA

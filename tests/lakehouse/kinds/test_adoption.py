@@ -1,0 +1,95 @@
+"""Rule R6 on real Spark: below an edit whose rows are equal, tables come back and go on."""
+
+from __future__ import annotations
+
+import uuid
+from pathlib import Path
+from typing import TYPE_CHECKING, Final
+
+import pytest
+
+from tests.lakehouse.kinds.projects import Folder, bound
+from vde_dagster.app.apply import apply_plan
+from vde_dagster.app.evaluated import Evaluated
+from vde_dagster.app.planning import plan_environment
+from vde_dagster.core.names import ModelName
+
+if TYPE_CHECKING:
+    from pyspark.sql import SparkSession
+
+pytestmark = pytest.mark.spark
+
+EVENTS: Final = """MODEL (
+  name m.events, kind INCREMENTAL_BY_TIME_RANGE (time_column at), cron '@daily'
+);
+SELECT id, at, amount FROM raw.events WHERE at BETWEEN @start_dt AND @end_dt
+"""
+MODELS: Final = {
+    "m.events": EVENTS,
+    "m.shown": """MODEL (name m.shown, kind VIEW);
+SELECT id, at, amount * 2 AS amount FROM m.events
+""",
+    "m.doubled": """MODEL (
+  name m.doubled, kind INCREMENTAL_BY_TIME_RANGE (time_column at), cron '@daily'
+);
+SELECT id, at, amount FROM m.shown WHERE at BETWEEN @start_dt AND @end_dt
+""",
+    "m.keyed": """MODEL (
+  name m.keyed, kind INCREMENTAL_BY_UNIQUE_KEY (unique_key id, batch_size 1), cron '@daily'
+);
+SELECT id, amount FROM m.doubled WHERE at BETWEEN @start_dt AND @end_dt
+""",
+    "m.total": "MODEL (name m.total, kind FULL);\nSELECT SUM(amount) AS amount FROM m.keyed",
+}
+BELOW: Final = tuple(ModelName("m", name) for name in ("doubled", "keyed", "total"))
+
+
+@pytest.fixture
+def folder(tmp_path: Path, spark: SparkSession) -> Folder:
+    """Two days in production, each of them loaded by itself."""
+    del spark  # it is there, and the engine finds it
+    made = Folder.make(tmp_path / "project", f"lake_{uuid.uuid4().hex[:8]}", MODELS)
+    made.land([(1, 1, 10), (2, 2, 20)], until=24)
+    made.apply()
+    made.land([(1, 25, 11), (3, 26, 5)], until=48)
+    made.apply()
+    return made
+
+
+def edited(folder: Folder, condition: str) -> list[Evaluated]:
+    """Give the events another condition, and apply the plan."""
+    text = EVENTS.replace("WHERE", f"WHERE {condition} AND")
+    (folder.path / "models" / "m.events.sql").write_text(text, encoding="utf-8")
+    project, done = folder.project(), list[Evaluated]()
+    plan = plan_environment(project.services, project.files.graph, "prod")
+    apply_plan(project.services, plan, done.append)
+    return done
+
+
+def versions(folder: Folder) -> dict[ModelName, str]:
+    snapshots = bound(folder.project().services).snapshots
+    return {name: snapshots[name].version for name in BELOW}
+
+
+def test_tables_below_an_edit_with_equal_rows_come_back_and_go_on(folder: Folder) -> None:
+    before = versions(folder)
+    done = edited(folder, "amount BETWEEN 0 AND 99")
+    assert {each.key.model.name for each in done if not each.reused} == {"events", "shown"}
+    assert versions(folder) == before
+    assert folder.rows("m.keyed") == [(1, 22), (2, 40), (3, 10)]
+    assert folder.rows("m.total") == [(72,)]
+    folder.land([(2, 49, 7), (4, 50, 100)], until=72)
+    folder.apply()
+    assert versions(folder) == before
+    assert folder.rows("m.keyed") == [(1, 22), (2, 14), (3, 10)]
+    assert folder.rows("m.total") == [(46,)]
+
+
+def test_tables_below_an_edit_with_other_rows_are_computed(folder: Folder) -> None:
+    before = versions(folder)
+    done = edited(folder, "amount <> 5")
+    assert not any(each.reused for each in done)
+    after = versions(folder)
+    assert all(after[name] != before[name] for name in BELOW)
+    assert folder.rows("m.keyed") == [(1, 22), (2, 40)]
+    assert folder.rows("m.total") == [(62,)]

@@ -1,0 +1,106 @@
+"""Adoption while a plan is applied (rule R6): nothing is copied, and nothing is computed.
+
+After its parents are filled and before anything is computed of a model, its existing version is
+compared with what the parents hold. It is compared once more before the views move, since others
+may have written meanwhile.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from dataclasses import dataclass, replace
+from typing import Final
+
+from vde_dagster.app.adoption import has_rows_of, written_by_others
+from vde_dagster.app.evaluated import Evaluated
+from vde_dagster.app.reuse import Saved
+from vde_dagster.app.services import Services
+from vde_dagster.core.adoption import with_snapshot
+from vde_dagster.core.errors import Conflict
+from vde_dagster.core.intervals import Interval, subtract
+from vde_dagster.core.ledger import LedgerEntry, held_intervals
+from vde_dagster.core.names import ModelName
+from vde_dagster.core.ownership import may_write
+from vde_dagster.core.plan import ModelChange, Plan
+from vde_dagster.core.snapshot import DecidedBy, VersionKey
+
+ADOPTED: Final = "all that it reads has the rows that its existing table was computed from"
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Adopted:
+    """A plan in which a model has adopted a version, and what to say about it."""
+
+    plan: Plan
+    done: Evaluated
+
+
+def adopt(services: Services, plan: Plan, change: ModelChange, version: str) -> Adopted | None:
+    """Let a model adopt a version, where that has the same rows; None where it has not.
+
+    It is not adopted either where it lacks intervals that only another environment may fill: they
+    are to be there when the plan is applied.
+
+    Args:
+        services: The ports.
+        plan: The plan as it is by now, its parents filled.
+        change: What the plan does about the model, as it was planned.
+        version: The version that exists.
+    """
+    key = VersionKey(change.name, version)
+    entries = services.state.ledger([key]).get(key, ())
+    owner = services.state.owners([key]).get(key)
+    lacks = subtract(change.missing, held_intervals(entries))
+    if change.restated or (lacks and not may_write(plan.environment, owner)):
+        return None
+    if not has_rows_of(services, plan.graph, plan.snapshots, key):
+        return None
+    own = plan.snapshots[change.name]
+    adopted = replace(own, version=version, decided_by=DecidedBy.DATA, drifted=False)
+    head = services.state.heads([key]).get(key)
+    return Adopted(plan=with_snapshot(plan, adopted), done=_kept(key, entries, head))
+
+
+def no_longer_equal(services: Services, plan: Plan, planned: Plan) -> Iterator[ModelName]:
+    """The models that adopted a version while a plan was applied, and whose parents differ by now.
+
+    Those that had adopted one before are looked at, too, where others write it.
+
+    Args:
+        services: The ports.
+        plan: The plan as it is by now.
+        planned: As it was made.
+
+    Raises:
+        Conflict: One is among them that the plan had no work for.
+    """
+    now = {name for name, each in plan.snapshots.items() if each.is_adopted}
+    here = {name for name in now if not planned.snapshots[name].is_adopted}
+    others = set(written_by_others(services, plan.environment, planned.snapshots)) & now
+    for node in plan.graph:
+        name = node.name
+        if name not in here | others:
+            continue
+        if has_rows_of(services, plan.graph, plan.snapshots, plan.snapshots[name].key):
+            continue
+        if name not in here:
+            raise Conflict(
+                f"{name} shows a table of another environment that had the rows of its own, and "
+                "that has changed since this plan was made. No view was moved; plan again."
+            )
+        yield name
+
+
+def _kept(key: VersionKey, entries: tuple[LedgerEntry, ...], head: int | None) -> Evaluated:
+    return Evaluated(
+        work_id=entries[-1].work_id,
+        key=key,
+        interval=Interval(entries[0].interval.start, entries[-1].interval.end),
+        rows=0,
+        entries=entries,
+        iceberg_snapshot_id=head,
+        seconds=0.0,
+        saved=Saved.by(entries),
+        reason=ADOPTED,
+        reused=True,
+    )
