@@ -8,6 +8,7 @@ from datetime import datetime
 
 from vde_dagster import kinds
 from vde_dagster.app.binding import stored_graph
+from vde_dagster.app.returning import Behind, Planned, behind_of
 from vde_dagster.app.services import Services, valid_to_of
 from vde_dagster.app.view_names import are_moving
 from vde_dagster.app.workload import (
@@ -34,6 +35,7 @@ from vde_dagster.core.plan_options import (
     refuse_senseless,
 )
 from vde_dagster.core.resolution import Shown, resolve_snapshots
+from vde_dagster.core.restatement import both
 from vde_dagster.core.schema_changes import newest_columns
 from vde_dagster.core.selection import select
 from vde_dagster.core.snapshot import ModelSnapshot, VersionKey
@@ -74,7 +76,21 @@ def plan_environment(
     holdings = holdings_of(services, environment, snapshots, held)
     capped = _capped(graph, holdings.writes, holdings.computed)
     horizons = _horizons(services, graph, now, capped=capped)
-    found = _findings(services, basis, graph, holdings, _Moment(now=now, horizons=horizons))
+    behind = behind_of(
+        services,
+        Planned(
+            environment=environment,
+            own=basis.own,
+            graph=graph,
+            snapshots=snapshots,
+            holdings=holdings,
+            ledger=ledger,
+            horizons=horizons,
+        ),
+        options,
+    )
+    at = _Moment(now=now, horizons=horizons)
+    found = _findings(services, basis, graph, holdings, at, behind=behind)
     return make_plan(
         plan_id=services.ids.new(),
         environment=environment,
@@ -149,7 +165,13 @@ def _compared(services: Services, graph: Graph, basis: _Basis) -> tuple[MixedGra
 
 
 def _findings(
-    services: Services, basis: _Basis, graph: Graph, holdings: Holdings, at: _Moment
+    services: Services,
+    basis: _Basis,
+    graph: Graph,
+    holdings: Holdings,
+    at: _Moment,
+    *,
+    behind: Behind,
 ) -> Findings:
     """What is evaluated, and what is not evaluated again although it was asked for."""
     catalog = services.naming.catalog
@@ -163,10 +185,10 @@ def _findings(
         ready=lambda model, units: ready_intervals(
             model, units, execution_time=services.clock.now()
         ),
-        restated=restated,
+        restated=both(restated, behind.restated),
     )
     kept = not_restated(graph, holdings, basis.options, restated, catalog=catalog)
-    return Findings(work=work, not_restated=tuple(kept))
+    return Findings(work=work, not_restated=tuple(kept), returning=behind.found)
 
 
 def _versions(shown: Iterable[ModelSnapshot], graph: Graph) -> set[VersionKey]:

@@ -15,6 +15,7 @@ from vde_dagster.cli.ranges import count, counted
 from vde_dagster.core.schema_changes import told
 from vde_dagster.core.stages import (
     Backfill,
+    CatchUp,
     EmptyBackfill,
     EvolveTables,
     MakeView,
@@ -78,6 +79,10 @@ def _lines(  # noqa: PLR0912 - one branch for each stage
         case Backfill(model=name, version=version, intervals=intervals, batches=batches):
             cut = f", in {len(batches):,} batches" if len(batches) > len(intervals) else ""
             yield f"Compute {name} ({version[:8]}): {_ranges(plan, name, intervals)}{cut}"
+        case CatchUp(model=name, version=version, intervals=intervals):
+            yield f"Load late rows of {name} ({version[:8]}) by a session"
+            if intervals:
+                yield f"and compute {_ranges(plan, name, intervals)}"
         case EmptyBackfill(model=name, version=version, intervals=intervals):
             ranges_ = _ranges(plan, name, intervals)
             yield f"Record {name} ({version[:8]}) as held without rows: {ranges_}"
@@ -120,6 +125,13 @@ def _facts(plan: Plan, stage: Stage) -> dict[str, object]:  # noqa: PLR0911 - on
                 "version": version,
                 "intervals": _range_facts(plan, name, intervals),
                 "batches": _range_facts(plan, name, batches),
+            }
+        case CatchUp(model=name, version=version, intervals=intervals):
+            return {
+                "stage": "catch_up",
+                "model": str(name),
+                "version": version,
+                "intervals": _range_facts(plan, name, intervals),
             }
         case EmptyBackfill(model=name, version=version, intervals=intervals):
             return {

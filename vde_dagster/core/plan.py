@@ -33,6 +33,24 @@ class Reuse:
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
+class Returning:
+    """What of a version that comes back is behind what it reads now (rule R15).
+
+    - ``intervals`` are behind: what they would be computed from has changed, or may change, since
+      what they read is computed first. ``reason`` says what, for people.
+    - ``lost`` would be shown as they are, since they cannot be computed again or are left out;
+      ``why_lost`` says why. All others of ``intervals`` are evaluated before any view moves.
+    - ``session`` tells that a catch-up session loads late rows first.
+    """
+
+    intervals: tuple[Interval, ...] = ()
+    reason: str = ""
+    lost: tuple[Interval, ...] = ()
+    why_lost: str = ""
+    session: bool = False
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
 class ModelChange:
     """What a plan does about one model. All ranges are contiguous and merged.
 
@@ -45,6 +63,7 @@ class ModelChange:
     - ``may_adopt``: only a parent's rows may have changed, so that the version that there was may
       turn out to hold the same rows (rule R6); then nothing is computed.
     - ``schema_changes`` are those of the table of a version that is kept (rule R11).
+    - ``returning`` is what of a version that comes back is behind; None where nothing is.
     - ``complete_to`` is up to when everything that the model reads is whole; None where the
       project's clock has no time yet.
 
@@ -67,6 +86,12 @@ class ModelChange:
     reuse: Reuse | None = None
     may_adopt: bool = False
     schema_changes: tuple[SchemaChange, ...] = ()
+    returning: Returning | None = None
+
+    @property
+    def catches_up(self) -> bool:
+        """Whether a catch-up session is run before anything else."""
+        return self.returning is not None and self.returning.session
 
     @property
     def to_evaluate(self) -> tuple[Interval, ...]:
@@ -130,8 +155,8 @@ class Plan:
 
     @property
     def backfills(self) -> tuple[ModelChange, ...]:
-        """The models that have something to evaluate, parents first."""
-        return tuple(change for change in self.changes if change.to_evaluate)
+        """The models that have something to evaluate or to catch up with, parents first."""
+        return tuple(each for each in self.changes if each.to_evaluate or each.catches_up)
 
     @property
     def may_adopt(self) -> tuple[ModelName, ...]:

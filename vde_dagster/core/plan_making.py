@@ -11,7 +11,15 @@ from vde_dagster.core.dsha import Column
 from vde_dagster.core.graph import Graph, Node
 from vde_dagster.core.kind import Embedded, External, View
 from vde_dagster.core.names import ModelName
-from vde_dagster.core.plan import Gap, ModelChange, NotRestated, Plan, Reuse, Workload
+from vde_dagster.core.plan import (
+    Gap,
+    ModelChange,
+    NotRestated,
+    Plan,
+    Returning,
+    Reuse,
+    Workload,
+)
 from vde_dagster.core.plan_options import DEFAULT_OPTIONS, PlanOptions
 from vde_dagster.core.resolution import Resolved, Shown
 from vde_dagster.core.schema_changes import (
@@ -42,6 +50,7 @@ class Findings:
     ``work`` and ``reuse`` are by model, those of a model that is absent are nothing. ``filled`` are
     models of which the version that is shown was written, so that there is a table. ``booked`` are
     the columns of the tables of the plan's versions, as rows were written to them last.
+    ``returning`` is what of versions that come back is behind, by model.
     """
 
     work: Mapping[ModelName, Workload] = field(default_factory=dict)
@@ -51,6 +60,7 @@ class Findings:
     stored: frozenset[ModelName] = frozenset()
     not_restated: tuple[NotRestated, ...] = ()
     gaps: tuple[Gap, ...] = ()
+    returning: Mapping[ModelName, Returning] = field(default_factory=dict)
 
 
 def make_plan(
@@ -143,6 +153,7 @@ def _change(
         and node.name in findings.filled
         and _is_only_below(node, shown, found),
         schema_changes=_schema_changes(node, shown, snapshot, findings),
+        returning=findings.returning.get(node.name),
     )
 
 

@@ -56,6 +56,18 @@ class EvolveTables:
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
+class CatchUp:
+    """Load late rows into a version that comes back, by a session, and all else that is due.
+
+    ``intervals`` are evaluated behind it, as far as the session leaves them.
+    """
+
+    model: ModelName
+    version: str
+    intervals: tuple[Interval, ...]
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
 class Backfill:
     """Evaluate ranges of a model, in these batches, each of which is published at once."""
 
@@ -105,7 +117,7 @@ class ShowFilled:
 
 Opening = Reserve | StoreSnapshots | Restate | EvolveTables
 """What comes before any work: from the first stage on the environment is reserved."""
-Work = Backfill | EmptyBackfill | MakeView
+Work = Backfill | CatchUp | EmptyBackfill | MakeView
 """What fills one model's version."""
 Closing = Promote | ShowFilled
 """What shows the work."""
@@ -161,6 +173,8 @@ def _work(plan: Plan, change: ModelChange) -> Work:
     if isinstance(model.kind, View):
         return MakeView(model=change.name, version=version)
     intervals = change.to_evaluate
+    if change.catches_up:
+        return CatchUp(model=change.name, version=version, intervals=intervals)
     if plan.options.empty_backfill and not isinstance(model.kind, Seed):
         return EmptyBackfill(model=change.name, version=version, intervals=intervals)
     return Backfill(

@@ -1,0 +1,338 @@
+"""Rule R15: what of versions that come back to an environment is behind, and what becomes of it.
+
+A version comes back where the state knows what it holds and the environment shows another one, or
+none: by a revert, by the promotion of what another environment filled, or by a rollback. What it
+would be computed from now is compared with what it was computed from, before any view moves.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Iterator, Mapping, Sequence
+from dataclasses import dataclass, field, replace
+from datetime import datetime
+from typing import Final
+
+from vde_dagster import kinds
+from vde_dagster.app.binding import Binding
+from vde_dagster.app.detecting import detect
+from vde_dagster.app.input_moves import InputMoves, InputStates
+from vde_dagster.app.services import Services
+from vde_dagster.app.workload import Holdings
+from vde_dagster.core.dsha import RowSum
+from vde_dagster.core.graph import Graph, Node
+from vde_dagster.core.intervals import Interval, common, merge, subtract
+from vde_dagster.core.kind import ScdType2ByColumn, ScdType2ByTime, Seed
+from vde_dagster.core.late_data import Load, NothingToLoad, Stop
+from vde_dagster.core.ledger import LedgerEntry
+from vde_dagster.core.model import Model
+from vde_dagster.core.names import ModelName
+from vde_dagster.core.plan import Returning
+from vde_dagster.core.plan_options import PlanOptions
+from vde_dagster.core.reads.input_ranges import Reads, WholeTable
+from vde_dagster.core.render_model import reads_of
+from vde_dagster.core.restatement import Restatement, forbids_restatement, read_again
+from vde_dagster.core.snapshot import ModelSnapshot, VersionKey
+from vde_dagster.core.staleness import SourceTime, Stale, read_by, source_times, stale_entries
+from vde_dagster.core.traces import why_together
+from vde_dagster.ports.state import Environment
+
+_FORBIDDEN: Final = "it sets disable_restatement, so that it is never computed again"
+_UNCOVERED: Final = "the source does not reach back to them any more"
+_HISTORY: Final = "a history follows from when it looked, and nobody can look at that time again"
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Behind:
+    """What a plan does about versions that come back.
+
+    ``restated`` are the ranges that are evaluated before views move, of versions that come back and
+    of all that reads them; ``found`` says why, by model.
+    """
+
+    restated: Restatement = field(default_factory=lambda: Restatement(ranges={}))
+    found: Mapping[ModelName, Returning] = field(default_factory=dict)
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Planned:
+    """The models of a plan with their versions, what these hold, and up to when inputs are whole.
+
+    ``own`` is the environment as it is, None for a new one; ``ledger`` has its versions, too.
+    """
+
+    environment: str
+    own: Environment | None
+    graph: Graph
+    snapshots: Mapping[ModelName, ModelSnapshot]
+    holdings: Holdings
+    ledger: Mapping[VersionKey, tuple[LedgerEntry, ...]]
+    horizons: Mapping[ModelName, datetime | None]
+
+    def entries(self, name: ModelName) -> tuple[LedgerEntry, ...]:
+        """What the version of a model holds."""
+        return self.ledger.get(self.snapshots[name].key, ())
+
+    def shown(self, name: ModelName) -> tuple[LedgerEntry, ...]:
+        """What the version holds that the environment shows now."""
+        shown = self.own.snapshots.get(name) if self.own is not None else None
+        return () if shown is None else self.ledger.get(shown.key, ())
+
+    @property
+    def returning(self) -> Iterator[Node]:
+        """The models whose version comes back, and that this environment may write (rule R9)."""
+        shown = {each.key for each in self.own.snapshots.values()} if self.own is not None else ()
+        for node in self.graph:
+            key = self.snapshots[node.name].key
+            has_rows = kinds.of(node.model).has_rows and not isinstance(node.model.kind, Seed)
+            writes = node.name in self.holdings.writes
+            if has_rows and writes and key not in shown and self.ledger.get(key):
+                yield node
+
+
+def behind_of(services: Services, planned: Planned, options: PlanOptions) -> Behind:
+    """What of the versions that come back is behind what they read, and what is done about it.
+
+    Reads the state and the catalog's metadata; of the latter only about inputs that have changed.
+    """
+    returning = list(planned.returning)
+    if not returning:
+        return Behind()
+    states = InputStates(services=services, graph=planned.graph, snapshots=planned.snapshots)
+    looks = [
+        _Look(
+            services=services,
+            planned=planned,
+            states=states,
+            node=node,
+            reads=reads_of(planned.graph, node.name),
+            bounds=source_times(planned.graph, node),
+        )
+        for node in returning
+    ]
+    found = {each.node.name: what for each in looks if (what := each.found()) is not None}
+    return _carried_on(planned, found, {each.name for each in returning}, options)
+
+
+def _carried_on(
+    planned: Planned,
+    found: Mapping[ModelName, Returning],
+    returning: Iterable[ModelName],
+    options: PlanOptions,
+) -> Behind:
+    """What is behind, with what reads it, as far as the options let it be evaluated."""
+    left_out = _left_out(options)
+    if left_out:
+        return Behind(found={name: _lost(each, left_out) for name, each in found.items()})
+    held = planned.holdings.recorded
+    wanted = {name: left for name, e in found.items() if (left := subtract(e.intervals, e.lost))}
+    caught_up = {name: held[name] for name, each in found.items() if each.session}
+    spread = read_again(
+        planned.graph,
+        wanted,
+        held,
+        whole=lambda model: kinds.of(model).restates_whole,
+        writes=planned.holdings.writes,
+        changed=caught_up,
+        roots=caught_up.keys(),
+    )
+    ranges = {
+        name: left
+        for name, each in spread.ranges.items()
+        if (left := _within(planned.graph[name].model, each, planned.environment, options))
+    }
+    told = dict(found)
+    for name in set(returning) - found.keys():
+        if name in ranges:
+            told[name] = Returning(intervals=ranges[name], reason=_reads_such(planned, name, found))
+        elif name in spread.kept:
+            lost = merge(held[name])
+            told[name] = Returning(
+                intervals=lost,
+                reason=_reads_such(planned, name, found),
+                lost=lost,
+                why_lost=_FORBIDDEN,
+            )
+    return Behind(restated=replace(spread, ranges=ranges), found=told)
+
+
+def _within(
+    model: Model, ranges: Sequence[Interval], environment: str, options: PlanOptions
+) -> tuple[Interval, ...]:
+    """What of some ranges a plan evaluates whose start and end bound it."""
+    bounds = options.bounds(environment)
+    if bounds is None or not kinds.of(model).is_partitioned:
+        return tuple(ranges)
+    inside = [part for each in ranges if (part := each.intersection(bounds)) is not None]
+    whole = ((model.unit.ceil(each.start), model.unit.floor(each.end)) for each in inside)
+    return tuple(Interval(start, end) for start, end in whole if start < end)
+
+
+def _left_out(options: PlanOptions) -> str:
+    if options.skip_backfill:
+        return "--skip-backfill computes nothing"
+    return "--empty-backfill computes nothing" if options.empty_backfill else ""
+
+
+def _lost(found: Returning, why: str) -> Returning:
+    return replace(found, lost=found.intervals, why_lost=why, session=False)
+
+
+def _reads_such(planned: Planned, name: ModelName, found: Iterable[ModelName]) -> str:
+    above = [each for each in found if each in _above(planned.graph, name)]
+    return f"it follows from {_listed(above)}, which is brought up to date first"
+
+
+def _above(graph: Graph, name: ModelName) -> set[ModelName]:
+    seen: set[ModelName] = set()
+    waiting = [*graph[name].model.parents]
+    while waiting:
+        parent = waiting.pop()
+        if parent not in seen:
+            seen.add(parent)
+            waiting += graph[parent].model.parents
+    return seen
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class _Look:
+    """A look at one version that comes back, and what its model reads."""
+
+    services: Services
+    planned: Planned
+    states: InputStates
+    node: Node
+    reads: Reads
+    bounds: Mapping[ModelName, SourceTime]
+
+    def found(self) -> Returning | None:
+        """What of the version is behind; None where nothing is."""
+        if self.node.model.stateless is not None:
+            return self._late()
+        stale = self._stale()
+        missed = self._missed_history()
+        if not stale and not missed:
+            return None
+        inputs = dict.fromkeys(name for each in stale for name in each.inputs)
+        behind = merge([*(each.entry.interval for each in stale), *missed])
+        lost, why = self._lost(stale, missed)
+        return Returning(
+            intervals=behind,
+            reason=f"what it reads of {_listed(inputs)} has changed since" if inputs else why,
+            lost=lost,
+            why_lost=why if lost else "",
+        )
+
+    def _late(self) -> Returning | None:
+        """Whether a session has late rows to load, or cannot tell which."""
+        held = self.planned.holdings.recorded[self.node.name]
+        binding = Binding(
+            environment=self.planned.environment,
+            revision=self.planned.own.revision if self.planned.own is not None else 0,
+            graph=self.planned.graph,
+            snapshots=self.planned.snapshots,
+        )
+        match detect(self.services, binding, self.node.name):
+            case NothingToLoad():
+                return None
+            case Stop(reason=reason, advice=advice):
+                what = f"{reason}, so that no session can load what it lacks. {advice}"
+                return Returning(intervals=merge(held), reason=what, lost=held, why_lost=what)
+            case Load(evidence=evidence):
+                if not evidence:
+                    return None
+                rows = sum(each.rows for each in evidence)
+                reason = f"its mark is behind: {rows:,} rows may be late, and a session loads them"
+                return Returning(intervals=(), reason=reason, session=True)
+
+    def _stale(self) -> tuple[Stale, ...]:
+        rules, name = kinds.of(self.node.model), self.node.name
+        entries, horizon = self.planned.entries(name), self.planned.horizons[name]
+        held = self.planned.holdings.computed[name]
+        found = stale_entries(
+            entries,
+            self.reads,
+            self.bounds,
+            InputMoves(states=self.states, bounds=self.bounds),
+            in_turn=rules.is_sequential,
+            goes_on=horizon is not None and bool(rules.missing(self.node.model, held, horizon)),
+        )
+        found = tuple(each for each in found if not self._is_kept(each))
+        inputs = tuple(dict.fromkeys(each for stale in found for each in stale.inputs))
+        every = (Stale(entry=each, inputs=inputs) for each in entries)
+        if found and rules.restates_whole:
+            return tuple(every)
+        if found and why_together(self.planned.graph, self.node):
+            return tuple(each for each in every if not self._is_kept(each))
+        return found
+
+    def _is_kept(self, stale: Stale) -> bool:
+        """Whether an interval stays as it is, and no less than what is shown.
+
+        What a source does not have any more is no reason to empty it.
+        """
+        return self._is_beyond(stale) and not self._is_seen_later(stale.entry)
+
+    def _missed_history(self) -> tuple[Interval, ...]:
+        """The times at which the version that is shown looked at changes, and this one did not."""
+        if not isinstance(self.node.model.kind, ScdType2ByTime | ScdType2ByColumn):
+            return ()
+        seen = (
+            each.interval for each in self.planned.shown(self.node.name) if each.rows != RowSum()
+        )
+        return subtract(seen, self.planned.holdings.recorded[self.node.name])
+
+    def _lost(
+        self, stale: Sequence[Stale], missed: Sequence[Interval]
+    ) -> tuple[tuple[Interval, ...], str]:
+        """What of it cannot be computed again, and why."""
+        if forbids_restatement(self.node.model):
+            times = merge([*(each.entry.interval for each in stale), *missed])
+            return times, _HISTORY if missed and not stale else _FORBIDDEN
+        beyond = [each.entry.interval for each in stale if self._is_beyond(each)]
+        if beyond and kinds.of(self.node.model).restates_whole:
+            beyond = [each.entry.interval for each in stale]
+        if missed:
+            return merge([*beyond, *missed]), _HISTORY
+        return merge(beyond), _UNCOVERED
+
+    def _is_beyond(self, stale: Stale) -> bool:
+        """Whether a source lost rows, at its beginning, that an interval with rows was made of."""
+        if not stale.entry.rows.rows:
+            return False
+        return any(
+            read is not None and read.start < first
+            for name in stale.inputs
+            if (first := self._reaches_back_to(name)) is not None
+            for read in [self._read(name, stale.entry)]
+        )
+
+    def _reaches_back_to(self, name: ModelName) -> datetime | None:
+        """The first time of a source, where rows of the version were made of earlier ones."""
+        if name not in self.bounds:
+            return None
+        first = self.states.earliest(name, self.bounds[name].column)
+        made = (each for each in self.planned.entries(self.node.name) if each.rows.rows)
+        oldest = next((read for each in made if (read := self._read(name, each))), None)
+        lacks = first is not None and oldest is not None and oldest.end <= first
+        return first if lacks else None
+
+    def _read(self, name: ModelName, entry: LedgerEntry) -> Interval | None:
+        """What an entry's interval reads of a source; None where that has no bounds."""
+        read = dict(read_by(self.reads, self.bounds, entry.interval)).get(name)
+        if read is None or isinstance(read, WholeTable) or not read:
+            return None
+        return Interval(read[0].start, read[-1].end)
+
+    def _is_seen_later(self, entry: LedgerEntry) -> bool:
+        """Whether the version that is shown has looked at an interval after an entry was made."""
+        work = self.states.work(entry)
+        for each in self.planned.shown(self.node.name):
+            if each.rows.rows and common([each.interval], [entry.interval]):
+                shown = self.states.work(each)
+                if work is None or shown is None or shown.started_at >= work.started_at:
+                    return True
+        return False
+
+
+def _listed(names: Iterable[ModelName]) -> str:
+    return ", ".join(map(str, sorted(names)))
