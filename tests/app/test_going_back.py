@@ -57,7 +57,7 @@ def applied(world: MemoryWorld, plan: Plan) -> list[str]:
 
 
 def returned(plan: Plan, name: str) -> str:
-    return str(change(plan, name).returning.reason)
+    return str(change(plan, name).behind.reason)
 
 
 def amount_of(row: tuple[object, ...]) -> int:
@@ -199,7 +199,7 @@ def test_r15_what_the_source_no_longer_covers_is_refused_in_production(world: Me
     source = world.catalog.tables[RAW]
     world.catalog.delete(RAW, [row for row in source.rows_at(source.head) if row[0] not in (1, 4)])
     plan = asked(world.services(), ORIGINAL, "prod")
-    assert change(plan, "mart.sales").returning.lost == (day(1),)
+    assert change(plan, "mart.sales").behind.lost == (day(1),)
     shown = world.rows("mart.sales")
     with pytest.raises(Refused, match=r"mart.sales.*raw.events"):
         apply_plan(world.services(), plan, lambda _: None)

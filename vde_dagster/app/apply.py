@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Collection, Iterator, Sequence
-from contextlib import ExitStack, contextmanager
+from contextlib import ExitStack, contextmanager, suppress
 from dataclasses import dataclass, field
 from typing import assert_never
 
@@ -34,6 +34,7 @@ from vde_dagster.core.stages import (
     CatchUp,
     EmptyBackfill,
     EvolveTables,
+    FinishWork,
     MakeView,
     Promote,
     Reserve,
@@ -131,6 +132,8 @@ class Applying:
                 store_plan(self.services, self.plan)
             case Restate():
                 self._outdate(stage)
+            case FinishWork(models=models):
+                self._finish_work(models)
             case EvolveTables(changes=changes):
                 evolve_tables(self.services, self.binding, changes)
             case Backfill():
@@ -197,9 +200,14 @@ class Applying:
             recover(self.services, key, lease)
         return True
 
+    def _finish_work(self, models: Collection[ModelName]) -> None:
+        for name in models:
+            with suppress(Conflict):  # somebody is at work on it, who will end it
+                self._finish_staged(name)
+
     def _returning(self) -> dict[ModelName, tuple[Interval, ...]]:
         """What is evaluated again, whatever was asked for, since versions come back (rule R15)."""
-        if all(each.returning is None for each in self.plan.changes):
+        if all(each.behind is None for each in self.plan.changes):
             return {}
         return {each.name: each.restated for each in self.plan.changes if each.restated}
 
@@ -334,4 +342,5 @@ def finish(services: Services, plan: Plan, lease: Lease) -> None:
     if plan.promotes:
         promote(services, plan, lease)
     else:
-        show(services, plan.environment, {change.name for change in plan.backfills})
+        missing = {*(change.name for change in plan.backfills), *plan.dropped_views}
+        show(services, plan.environment, missing)

@@ -26,6 +26,7 @@ def check_plan(services: Services, plan: Plan) -> None:
     """
     work = work_of(plan)
     found = [
+        *lost_problems(plan),
         *_schema_problems(plan),
         *_view_problems(services, plan),
         *_empty_problems(plan, work),
@@ -83,13 +84,23 @@ def _empty_problems(plan: Plan, work: Iterable[Work]) -> Iterator[str]:
                 )
 
 
+def lost_problems(plan: Plan) -> Iterator[str]:
+    """What to do about tables that somebody dropped."""
+    for each in plan.lost_tables:
+        yield (
+            f"the table {each.table} of {each.name} is gone: somebody dropped it, and its rows "
+            "with it. Restore it, or write another `stamp` in the model, which gives it a new "
+            "version."
+        )
+
+
 def _loss_problems(plan: Plan) -> Iterator[str]:
     """Versions that would come back without what the ones that are shown hold (rule R15)."""
     refuses = plan.environment == PRODUCTION or plan.options.no_gaps
     if not refuses or plan.options.accept_loss:
         return
     for change in plan.changes:
-        found = change.returning
+        found = change.behind
         if found is None or not found.lost:
             continue
         behind = f"{found.reason}, and {found.why_lost}"

@@ -26,7 +26,7 @@ from vde_dagster.core.late_data import Load, NothingToLoad, Stop
 from vde_dagster.core.ledger import LedgerEntry
 from vde_dagster.core.model import Model
 from vde_dagster.core.names import ModelName
-from vde_dagster.core.plan import Returning
+from vde_dagster.core.plan import Behind
 from vde_dagster.core.plan_options import PlanOptions
 from vde_dagster.core.reads.input_ranges import Reads, WholeTable
 from vde_dagster.core.render_model import reads_of
@@ -34,6 +34,7 @@ from vde_dagster.core.restatement import Restatement, forbids_restatement, read_
 from vde_dagster.core.snapshot import ModelSnapshot, VersionKey
 from vde_dagster.core.staleness import SourceTime, Stale, read_by, source_times, stale_entries
 from vde_dagster.core.traces import why_together
+from vde_dagster.core.work import WorkState
 from vde_dagster.ports.state import Environment
 
 _FORBIDDEN: Final = "it sets disable_restatement, so that it is never computed again"
@@ -42,7 +43,7 @@ _HISTORY: Final = "a history follows from when it looked, and nobody can look at
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class Behind:
+class Lag:
     """What a plan does about versions that come back.
 
     ``restated`` are the ranges that are evaluated before views move, of versions that come back and
@@ -50,7 +51,7 @@ class Behind:
     """
 
     restated: Restatement = field(default_factory=lambda: Restatement(ranges={}))
-    found: Mapping[ModelName, Returning] = field(default_factory=dict)
+    found: Mapping[ModelName, Behind] = field(default_factory=dict)
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -78,6 +79,16 @@ class Planned:
         return () if shown is None else self.ledger.get(shown.key, ())
 
     @property
+    def binding(self) -> Binding:
+        """What the environment runs once the plan is applied."""
+        return Binding(
+            environment=self.environment,
+            revision=self.own.revision if self.own is not None else 0,
+            graph=self.graph,
+            snapshots=self.snapshots,
+        )
+
+    @property
     def returning(self) -> Iterator[Node]:
         """The models whose version comes back, and that this environment may write (rule R9)."""
         shown = {each.key for each in self.own.snapshots.values()} if self.own is not None else ()
@@ -89,14 +100,15 @@ class Planned:
                 yield node
 
 
-def behind_of(services: Services, planned: Planned, options: PlanOptions) -> Behind:
+def lag_of(services: Services, planned: Planned, options: PlanOptions) -> Lag:
     """What of the versions that come back is behind what they read, and what is done about it.
 
     Reads the state and the catalog's metadata; of the latter only about inputs that have changed.
     """
+    stopped = dict(_stopped_sessions(services, planned))
     returning = list(planned.returning)
     if not returning:
-        return Behind()
+        return Lag(found=stopped)
     states = InputStates(services=services, graph=planned.graph, snapshots=planned.snapshots)
     looks = [
         _Look(
@@ -110,19 +122,37 @@ def behind_of(services: Services, planned: Planned, options: PlanOptions) -> Beh
         for node in returning
     ]
     found = {each.node.name: what for each in looks if (what := each.found()) is not None}
-    return _carried_on(planned, found, {each.name for each in returning}, options)
+    return _carried_on(planned, stopped | found, {each.name for each in returning}, options)
+
+
+def _stopped_sessions(services: Services, planned: Planned) -> Iterator[tuple[ModelName, Behind]]:
+    """The models whose last session did not end, and that has something to load still."""
+    for node in planned.graph:
+        if node.model.stateless is None or node.name not in planned.holdings.writes:
+            continue
+        last = services.state.sessions(planned.snapshots[node.name].key, limit=1)
+        if last and last[0].state is not WorkState.DONE:
+            decision = detect(services, planned.binding, node.name)
+            if isinstance(decision, Load) and decision.evidence:
+                yield (
+                    node.name,
+                    Behind(reason="a session that loads late rows was stopped", session=True),
+                )
+            elif isinstance(decision, Stop):
+                reason = f"no session can load late rows: {decision.reason}. {decision.advice}"
+                yield node.name, Behind(reason=reason)
 
 
 def _carried_on(
     planned: Planned,
-    found: Mapping[ModelName, Returning],
+    found: Mapping[ModelName, Behind],
     returning: Iterable[ModelName],
     options: PlanOptions,
-) -> Behind:
+) -> Lag:
     """What is behind, with what reads it, as far as the options let it be evaluated."""
     left_out = _left_out(options)
     if left_out:
-        return Behind(found={name: _lost(each, left_out) for name, each in found.items()})
+        return Lag(found={name: _lost(each, left_out) for name, each in found.items()})
     held = planned.holdings.recorded
     wanted = {name: left for name, e in found.items() if (left := subtract(e.intervals, e.lost))}
     caught_up = {name: held[name] for name, each in found.items() if each.session}
@@ -143,16 +173,16 @@ def _carried_on(
     told = dict(found)
     for name in set(returning) - found.keys():
         if name in ranges:
-            told[name] = Returning(intervals=ranges[name], reason=_reads_such(planned, name, found))
+            told[name] = Behind(intervals=ranges[name], reason=_reads_such(planned, name, found))
         elif name in spread.kept:
             lost = merge(held[name])
-            told[name] = Returning(
+            told[name] = Behind(
                 intervals=lost,
                 reason=_reads_such(planned, name, found),
                 lost=lost,
                 why_lost=_FORBIDDEN,
             )
-    return Behind(restated=replace(spread, ranges=ranges), found=told)
+    return Lag(restated=replace(spread, ranges=ranges), found=told)
 
 
 def _within(
@@ -173,7 +203,7 @@ def _left_out(options: PlanOptions) -> str:
     return "--empty-backfill computes nothing" if options.empty_backfill else ""
 
 
-def _lost(found: Returning, why: str) -> Returning:
+def _lost(found: Behind, why: str) -> Behind:
     return replace(found, lost=found.intervals, why_lost=why, session=False)
 
 
@@ -204,7 +234,7 @@ class _Look:
     reads: Reads
     bounds: Mapping[ModelName, SourceTime]
 
-    def found(self) -> Returning | None:
+    def found(self) -> Behind | None:
         """What of the version is behind; None where nothing is."""
         if self.node.model.stateless is not None:
             return self._late()
@@ -215,34 +245,28 @@ class _Look:
         inputs = dict.fromkeys(name for each in stale for name in each.inputs)
         behind = merge([*(each.entry.interval for each in stale), *missed])
         lost, why = self._lost(stale, missed)
-        return Returning(
+        return Behind(
             intervals=behind,
             reason=f"what it reads of {_listed(inputs)} has changed since" if inputs else why,
             lost=lost,
             why_lost=why if lost else "",
         )
 
-    def _late(self) -> Returning | None:
+    def _late(self) -> Behind | None:
         """Whether a session has late rows to load, or cannot tell which."""
         held = self.planned.holdings.recorded[self.node.name]
-        binding = Binding(
-            environment=self.planned.environment,
-            revision=self.planned.own.revision if self.planned.own is not None else 0,
-            graph=self.planned.graph,
-            snapshots=self.planned.snapshots,
-        )
-        match detect(self.services, binding, self.node.name):
+        match detect(self.services, self.planned.binding, self.node.name):
             case NothingToLoad():
                 return None
             case Stop(reason=reason, advice=advice):
                 what = f"{reason}, so that no session can load what it lacks. {advice}"
-                return Returning(intervals=merge(held), reason=what, lost=held, why_lost=what)
+                return Behind(intervals=merge(held), reason=what, lost=held, why_lost=what)
             case Load(evidence=evidence):
                 if not evidence:
                     return None
                 rows = sum(each.rows for each in evidence)
                 reason = f"its mark is behind: {rows:,} rows may be late, and a session loads them"
-                return Returning(intervals=(), reason=reason, session=True)
+                return Behind(intervals=(), reason=reason, session=True)
 
     def _stale(self) -> tuple[Stale, ...]:
         rules, name = kinds.of(self.node.model), self.node.name

@@ -17,7 +17,7 @@ from vde_dagster.core.snapshot import Category
 
 if TYPE_CHECKING:
     from vde_dagster.core.graph import Node
-    from vde_dagster.core.plan import ModelChange, Plan, Returning
+    from vde_dagster.core.plan import Behind, ModelChange, Plan
 
 MARKS: Final = {
     Change.ADDED: ("+", "green", "new"),
@@ -97,8 +97,8 @@ def _work(plan: Plan, change: ModelChange) -> Iterator[str]:
         yield _counted(node, change.missing)
     if change.restated:
         yield f"again: {_counted(node, change.restated)}"
-    if change.returning is not None:
-        yield from _behind(node, change.returning)
+    if change.behind is not None:
+        yield from _behind(node, change.behind)
     if change.skipped:
         yield f"left out: {_counted(node, change.skipped)}"
     if change.may_adopt:
@@ -111,7 +111,7 @@ def _work(plan: Plan, change: ModelChange) -> Iterator[str]:
         yield "waits: what it reads has no data yet"
 
 
-def _behind(node: Node, found: Returning) -> Iterator[str]:
+def _behind(node: Node, found: Behind) -> Iterator[str]:
     """What of a version that comes back is behind, and what becomes of it."""
     yield f"comes back behind: {found.reason}"
     if found.lost:

@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING, assert_never
 from vde_dagster.cli.printing import instant
 from vde_dagster.cli.ranges import count
 from vde_dagster.core.plain import to_plain
-from vde_dagster.core.plan import ModelChange, Plan, Returning, Reuse
+from vde_dagster.core.plan import Behind, ModelChange, Plan, Reuse
 from vde_dagster.core.plan_options import PlanOptions
 from vde_dagster.core.schema_changes import (
     ColumnAdded,
@@ -44,6 +44,9 @@ def plan_facts(plan: Plan) -> Facts:
         "not_restated": [
             {"name": str(each.name), "reason": each.reason} for each in plan.not_restated
         ],
+        "dropped_views": [str(name) for name in plan.dropped_views],
+        "lost_tables": [{"name": str(e.name), "table": e.table} for e in plan.lost_tables],
+        "unfinished": [str(name) for name in plan.unfinished],
         "gaps": [
             {"name": str(each.name), "intervals": _ranges(plan.graph[each.name], each.intervals)}
             for each in plan.gaps
@@ -69,7 +72,7 @@ def _change(node: Node | None, change: ModelChange) -> Facts:
         "skipped": _ranges(node, change.skipped),
         "reused": _reused(node, change.reuse),
         "may_adopt": change.may_adopt,
-        "returning": _returning(node, change.returning),
+        "behind": _behind(node, change.behind),
         "schema_changes": [_schema_change(each) for each in change.schema_changes],
     }
 
@@ -95,7 +98,7 @@ def _reused(node: Node | None, reuse: Reuse | None) -> Facts | None:
     }
 
 
-def _returning(node: Node | None, found: Returning | None) -> Facts | None:
+def _behind(node: Node | None, found: Behind | None) -> Facts | None:
     if found is None:
         return None
     return {

@@ -18,6 +18,7 @@ from vde_dagster.core.stages import (
     CatchUp,
     EmptyBackfill,
     EvolveTables,
+    FinishWork,
     MakeView,
     Promote,
     Reserve,
@@ -72,6 +73,9 @@ def _lines(  # noqa: PLR0912 - one branch for each stage
             yield f"Mark as outdated, at once, what {_counted(ranges, 'model')} will hold anew"
             for name, times in ranges:
                 yield f"{name}: {_ranges(plan, name, times)}"
+        case FinishWork(models=models):
+            yield f"Finish or undo what earlier processes left of {_counted(models, 'model')}"
+            yield from map(str, models)
         case EvolveTables(changes=changes):
             yield f"Change the columns of {_counted(changes, 'table')} in place, without their rows"
             for name, each in changes:
@@ -95,7 +99,7 @@ def _lines(  # noqa: PLR0912 - one branch for each stage
             if removed:
                 yield f"{_counted(removed, 'view')} dropped{_listed(removed)}"
         case ShowFilled(environment=name, models=models):
-            yield f"Show what held nothing before in {name}{_listed(models)}"
+            yield f"Make the views that {name} lacks{_listed(models)}"
         case unreachable:
             assert_never(unreachable)
 
@@ -112,6 +116,8 @@ def _facts(plan: Plan, stage: Stage) -> dict[str, object]:  # noqa: PLR0911 - on
                 for name, times in ranges
             ]
             return {"stage": "restate", "models": models_}
+        case FinishWork(models=models):
+            return {"stage": "finish_work", "models": _names(models)}
         case EvolveTables(changes=changes):
             evolved = [
                 {"name": str(name), "changes": [told(each) for each in found]}

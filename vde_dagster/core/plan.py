@@ -33,8 +33,8 @@ class Reuse:
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class Returning:
-    """What of a version that comes back is behind what it reads now (rule R15).
+class Behind:
+    """What of a version is behind what it reads now (rule R15).
 
     - ``intervals`` are behind: what they would be computed from has changed, or may change, since
       what they read is computed first. ``reason`` says what, for people.
@@ -63,7 +63,7 @@ class ModelChange:
     - ``may_adopt``: only a parent's rows may have changed, so that the version that there was may
       turn out to hold the same rows (rule R6); then nothing is computed.
     - ``schema_changes`` are those of the table of a version that is kept (rule R11).
-    - ``returning`` is what of a version that comes back is behind; None where nothing is.
+    - ``behind`` is what of a version that comes back is behind; None where nothing is.
     - ``complete_to`` is up to when everything that the model reads is whole; None where the
       project's clock has no time yet.
 
@@ -86,12 +86,12 @@ class ModelChange:
     reuse: Reuse | None = None
     may_adopt: bool = False
     schema_changes: tuple[SchemaChange, ...] = ()
-    returning: Returning | None = None
+    behind: Behind | None = None
 
     @property
     def catches_up(self) -> bool:
         """Whether a catch-up session is run before anything else."""
-        return self.returning is not None and self.returning.session
+        return self.behind is not None and self.behind.session
 
     @property
     def to_evaluate(self) -> tuple[Interval, ...]:
@@ -117,6 +117,14 @@ class NotRestated:
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
+class LostTable:
+    """A version's table that somebody dropped. What it held is recorded, and its rows are gone."""
+
+    name: ModelName
+    table: str
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
 class Gap:
     """What an environment shows of a model and its version of the plan will not hold."""
 
@@ -134,6 +142,11 @@ class Plan:
     ``removed`` those whose view is dropped, and ``hidden`` those that have no view in it, although
     it binds them (the option ``include_unmodified``). ``left_out`` are models that were edited,
     added or removed, and stay as the environment shows them (the option ``select``).
+
+    One look at the catalog tells what is not there any more: ``dropped_views`` are models whose
+    view in the environment is made again; with ``lost_tables`` nothing can be promoted.
+    ``unfinished`` are models on whose version an earlier process left work, which is finished or
+    undone.
     """
 
     plan_id: str
@@ -152,6 +165,9 @@ class Plan:
     left_out: tuple[ModelName, ...] = ()
     not_restated: tuple[NotRestated, ...] = ()
     gaps: tuple[Gap, ...] = ()
+    dropped_views: tuple[ModelName, ...] = ()
+    lost_tables: tuple[LostTable, ...] = ()
+    unfinished: tuple[ModelName, ...] = ()
 
     @property
     def backfills(self) -> tuple[ModelChange, ...]:
@@ -166,7 +182,13 @@ class Plan:
     @property
     def is_empty(self) -> bool:
         """Whether applying the plan would do nothing."""
-        return not self.promotes and not self.backfills
+        return not (self.promotes or self.backfills or self.dropped_views or self.unfinished)
+
+    @property
+    def is_up_to_date(self) -> bool:
+        """Whether there is nothing to do, and nothing that somebody else has to do either."""
+        behind = any(each.behind is not None for each in self.changes)
+        return self.is_empty and not self.lost_tables and not behind
 
 
 def complete_to(

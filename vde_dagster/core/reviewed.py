@@ -41,8 +41,16 @@ def still_to_do(reviewed: Plan, current: Plan) -> Plan:
 
 def nothing_left(reviewed: Plan) -> Plan:
     """The reviewed plan once it is applied: it names what it is about, and has nothing to do."""
-    changes = tuple(replace(each, missing=(), restated=()) for each in reviewed.changes)
-    return replace(reviewed, changes=changes, promotes=False, views=(), removed=())
+    return replace(
+        reviewed,
+        changes=tuple(replace(e, missing=(), restated=(), behind=None) for e in reviewed.changes),
+        promotes=False,
+        views=(),
+        removed=(),
+        dropped_views=(),
+        lost_tables=(),
+        unfinished=(),
+    )
 
 
 def refuse_moved(reviewed: Plan, revision: int) -> None:
@@ -99,12 +107,12 @@ def _moved(reviewed: Plan, current: Plan) -> Iterator[str]:
 
 def _is_further_behind(reviewed: Plan, change: ModelChange) -> bool:
     """Whether more of a version that comes back is behind than was reviewed (rule R15)."""
-    if change.returning is None:
+    if change.behind is None:
         return False
     known = next((each for each in reviewed.changes if each.name == change.name), None)
-    if known is None or known.returning is None:
+    if known is None or known.behind is None:
         return True
-    more = subtract(change.returning.intervals, known.to_evaluate + known.returning.lost)
+    more = subtract(change.behind.intervals, known.to_evaluate + known.behind.lost)
     return bool(more) or (change.catches_up and not known.catches_up)
 
 

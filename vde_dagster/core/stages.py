@@ -46,6 +46,16 @@ class Restate:
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
+class FinishWork:
+    """Finish or undo what an earlier process began on versions and did not end; nothing computes.
+
+    What is being written right now is left to whoever writes it.
+    """
+
+    models: tuple[ModelName, ...]
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
 class EvolveTables:
     """Change the columns of tables that are kept, without their rows (rule R11).
 
@@ -109,13 +119,13 @@ class Promote:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class ShowFilled:
-    """Make the views of models that held nothing before; the environment shows them already."""
+    """Make views that are missing: their models held nothing before, or somebody dropped them."""
 
     environment: str
     models: tuple[ModelName, ...]
 
 
-Opening = Reserve | StoreSnapshots | Restate | EvolveTables
+Opening = Reserve | StoreSnapshots | Restate | FinishWork | EvolveTables
 """What comes before any work: from the first stage on the environment is reserved."""
 Work = Backfill | CatchUp | EmptyBackfill | MakeView
 """What fills one model's version."""
@@ -141,6 +151,8 @@ def opening_of(plan: Plan) -> tuple[Opening, ...]:
     outdated = tuple((each.name, each.restated) for each in plan.changes if each.restated)
     if outdated:
         stages.append(Restate(ranges=outdated))
+    if plan.unfinished:
+        stages.append(FinishWork(models=plan.unfinished))
     evolved = tuple((each.name, found) for each in plan.changes if (found := _in_place(plan, each)))
     if evolved:
         stages.append(EvolveTables(changes=evolved))
@@ -164,8 +176,8 @@ def closing_of(plan: Plan) -> Closing:
     """The stage that shows what is filled."""
     if plan.promotes:
         return Promote(environment=plan.environment, views=plan.views, removed=plan.removed)
-    filled = tuple(change.name for change in plan.backfills)
-    return ShowFilled(environment=plan.environment, models=filled)
+    missing = dict.fromkeys([*(each.name for each in plan.backfills), *plan.dropped_views])
+    return ShowFilled(environment=plan.environment, models=tuple(missing))
 
 
 def _work(plan: Plan, change: ModelChange) -> Work:
