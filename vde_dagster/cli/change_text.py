@@ -112,8 +112,8 @@ def _work(plan: Plan, change: ModelChange) -> Iterator[str]:
 
 
 def _behind(node: Node, found: Behind) -> Iterator[str]:
-    """What of a version that comes back is behind, and what becomes of it."""
-    yield f"comes back behind: {found.reason}"
+    """What of a version is behind, and what becomes of it."""
+    yield f"behind: {found.reason}"
     if found.lost:
         yield f"as it was: {_counted(node, found.lost)}, since {found.why_lost}"
 

@@ -44,13 +44,13 @@ def plan_facts(plan: Plan) -> Facts:
         "not_restated": [
             {"name": str(each.name), "reason": each.reason} for each in plan.not_restated
         ],
-        "dropped_views": [str(name) for name in plan.dropped_views],
-        "lost_tables": [{"name": str(e.name), "table": e.table} for e in plan.lost_tables],
-        "unfinished": [str(name) for name in plan.unfinished],
         "gaps": [
             {"name": str(each.name), "intervals": _ranges(plan.graph[each.name], each.intervals)}
             for each in plan.gaps
         ],
+        "dropped_views": [str(name) for name in plan.dropped_views],
+        "lost_tables": [{"name": str(e.name), "table": e.table} for e in plan.lost_tables],
+        "unfinished": [str(name) for name in plan.unfinished],
     }
 
 
