@@ -2,11 +2,20 @@
 
 from __future__ import annotations
 
-from datetime import date
+from datetime import date, timedelta
 
 import pytest
 
-from tests.app.memory_world import PROJECT, RAW, Fuse, MemoryWorld, PowerCut, bound, graph_of
+from tests.app.memory_world import (
+    PROJECT,
+    RAW,
+    Fuse,
+    MemoryWorld,
+    PowerCut,
+    bound,
+    graph_of,
+    hour_of,
+)
 from tests.app.shop_world import (
     AMOUNTS,
     DAYS,
@@ -25,6 +34,7 @@ from tests.app.shop_world import (
 from vde_dagster.app.apply import apply_plan
 from vde_dagster.app.catch_up import catch_up
 from vde_dagster.core.errors import Refused
+from vde_dagster.core.intervals import Interval
 from vde_dagster.core.plan import Plan
 
 ORIGINAL, CHANGED = graph_of(SHOP), graph_of(EDITED)
@@ -186,10 +196,38 @@ def test_r15_a_version_whose_mark_is_behind_is_caught_up_before_it_is_shown() ->
     assert len(world.rows("staging.events")) == 5
     plan = asked(world.services(), graph_of(PROJECT), "prod")
     assert "late" in returned(plan, "staging.events")
+    assert change(plan, "staging.events").behind.intervals == (Interval(hour_of(1), hour_of(2)),)
+    assert work(plan) == {"events": [], "daily": [day(1)], "totals": [day(1, 2)]}
     apply_plan(world.services(), plan, lambda _: None)
     assert sorted(map(amount_of, world.rows("staging.events"))) == [1, 5, 10, 20, 100]
     assert world.rows("mart.daily") == [(DAYS[0], 130), (DAYS[1], 6)]
     assert world.rows("mart.totals") == [(2, 136)]
+
+
+def test_r15_a_version_with_late_data_needs_no_session_for_rows_of_new_hours() -> None:
+    world = MemoryWorld()
+    world.land((1, 10), (30, 5), until=48)
+    done(world.services(), graph_of(PROJECT), "prod")
+    doubled = PROJECT["events"].replace("amount AS amount", "amount * 2 AS amount")
+    done(world.services(), graph_of({**PROJECT, "events": doubled}), "prod")
+    world.land((50, 7), until=72)
+    plan = asked(world.services(), graph_of(PROJECT), "prod")
+    assert change(plan, "staging.events").behind is None
+    assert work(plan)["daily"] == [day(3)]
+    apply_plan(world.services(), plan, lambda _: None)
+    assert world.rows("mart.totals") == [(3, 22)]
+
+
+def test_r15_rows_that_a_source_no_longer_has_stay_where_nobody_has_read_them_since() -> None:
+    world = shop_in_production()
+    world.clock.advance(timedelta(hours=1))
+    done(world.services(), CHANGED, "dev")
+    source = world.catalog.tables[RAW]
+    world.catalog.delete(RAW, [row for row in source.rows_at(source.head) if row[0] != 1])
+    plan = asked(world.services(), CHANGED, "prod")
+    assert plan.backfills == ()
+    apply_plan(world.services(), plan, lambda _: None)
+    assert world.rows("mart.sales") == TENFOLD
 
 
 # What cannot be computed again

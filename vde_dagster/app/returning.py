@@ -32,7 +32,13 @@ from vde_dagster.core.reads.input_ranges import Reads, WholeTable
 from vde_dagster.core.render_model import reads_of
 from vde_dagster.core.restatement import Restatement, forbids_restatement, read_again
 from vde_dagster.core.snapshot import ModelSnapshot, VersionKey
-from vde_dagster.core.staleness import SourceTime, Stale, read_by, source_times, stale_entries
+from vde_dagster.core.staleness import (
+    SourceTime,
+    Stale,
+    read_by,
+    source_times,
+    stale_entries,
+)
 from vde_dagster.core.traces import why_together
 from vde_dagster.core.work import WorkState
 from vde_dagster.ports.state import Environment
@@ -106,6 +112,8 @@ def lag_of(services: Services, planned: Planned, options: PlanOptions) -> Lag:
     Reads the state and the catalog's metadata; of the latter only about inputs that have changed.
     """
     stopped = dict(_stopped_sessions(services, planned))
+    if _left_out(options):
+        stopped = {name: replace(each, session=False) for name, each in stopped.items()}
     returning = list(planned.returning)
     if not returning:
         return Lag(found=stopped)
@@ -122,7 +130,8 @@ def lag_of(services: Services, planned: Planned, options: PlanOptions) -> Lag:
         for node in returning
     ]
     found = {each.node.name: what for each in looks if (what := each.found()) is not None}
-    return _carried_on(planned, stopped | found, {each.name for each in returning}, options)
+    lag = _carried_on(planned, found, {each.name for each in returning}, options)
+    return replace(lag, found={**stopped, **lag.found})
 
 
 def _stopped_sessions(services: Services, planned: Planned) -> Iterator[tuple[ModelName, Behind]]:
@@ -134,10 +143,9 @@ def _stopped_sessions(services: Services, planned: Planned) -> Iterator[tuple[Mo
         if last and last[0].state is not WorkState.DONE:
             decision = detect(services, planned.binding, node.name)
             if isinstance(decision, Load) and decision.evidence:
-                yield (
-                    node.name,
-                    Behind(reason="a session that loads late rows was stopped", session=True),
-                )
+                held = merge(planned.holdings.recorded[node.name])
+                reason = "a session that loads late rows was stopped"
+                yield node.name, Behind(intervals=held, reason=reason, session=True)
             elif isinstance(decision, Stop):
                 reason = f"no session can load late rows: {decision.reason}. {decision.advice}"
                 yield node.name, Behind(reason=reason)
@@ -154,8 +162,12 @@ def _carried_on(
     if left_out:
         return Lag(found={name: _lost(each, left_out) for name, each in found.items()})
     held = planned.holdings.recorded
-    wanted = {name: left for name, e in found.items() if (left := subtract(e.intervals, e.lost))}
-    caught_up = {name: held[name] for name, each in found.items() if each.session}
+    caught_up = {name: each.intervals for name, each in found.items() if each.session}
+    wanted = {
+        name: left
+        for name, each in found.items()
+        if not each.session and (left := subtract(each.intervals, each.lost))
+    }
     spread = read_again(
         planned.graph,
         wanted,
@@ -170,7 +182,10 @@ def _carried_on(
         for name, each in spread.ranges.items()
         if (left := _within(planned.graph[name].model, each, planned.environment, options))
     }
-    told = dict(found)
+    told = {
+        name: each if each.session else _beyond_bounds(each, ranges.get(name, ()))
+        for name, each in found.items()
+    }
     for name in set(returning) - found.keys():
         if name in ranges:
             told[name] = Behind(intervals=ranges[name], reason=_reads_such(planned, name, found))
@@ -207,9 +222,18 @@ def _lost(found: Behind, why: str) -> Behind:
     return replace(found, lost=found.intervals, why_lost=why, session=False)
 
 
+def _beyond_bounds(found: Behind, computed: Sequence[Interval]) -> Behind:
+    """What is behind, with what the plan's start and end leave as it is."""
+    left = subtract(found.intervals, (*found.lost, *computed))
+    if not left:
+        return found
+    lost = merge((*found.lost, *left))
+    return replace(found, lost=lost, why_lost=found.why_lost or "--start and --end leave it out")
+
+
 def _reads_such(planned: Planned, name: ModelName, found: Iterable[ModelName]) -> str:
     above = [each for each in found if each in _above(planned.graph, name)]
-    return f"it follows from {_listed(above)}, which is brought up to date first"
+    return f"it follows from {_listed(above)}: computed after that, and where it reads other rows"
 
 
 def _above(graph: Graph, name: ModelName) -> set[ModelName]:
@@ -261,26 +285,32 @@ class _Look:
             case Stop(reason=reason, advice=advice):
                 what = f"{reason}, so that no session can load what it lacks. {advice}"
                 return Behind(intervals=merge(held), reason=what, lost=held, why_lost=what)
-            case Load(evidence=evidence):
-                if not evidence:
+            case Load() as load:
+                behind = self._late_intervals(load)
+                if not behind:
                     return None
-                rows = sum(each.rows for each in evidence)
-                reason = f"its mark is behind: {rows:,} rows may be late, and a session loads them"
-                return Behind(intervals=(), reason=reason, session=True)
+                reason = f"late rows of {load.after.source} have come since its mark"
+                return Behind(intervals=behind, reason=reason, session=True)
+
+    def _late_intervals(self, load: Load) -> tuple[Interval, ...]:
+        """What of the version may get rows by a session, apart from what becomes due."""
+        source = load.after.source
+        if load.before is None:
+            return merge(load.held)
+        column = self.bounds[source].column if source in self.bounds else ""
+        times = self.states.since(source, load.before.iceberg_snapshot_id, column)
+        return merge(
+            each.interval
+            for each in self.planned.entries(self.node.name)
+            if load.evidence
+            and (
+                times is None or (read := self._read(source, each)) is None or common([read], times)
+            )
+        )
 
     def _stale(self) -> tuple[Stale, ...]:
-        rules, name = kinds.of(self.node.model), self.node.name
-        entries, horizon = self.planned.entries(name), self.planned.horizons[name]
-        held = self.planned.holdings.computed[name]
-        found = stale_entries(
-            entries,
-            self.reads,
-            self.bounds,
-            InputMoves(states=self.states, bounds=self.bounds),
-            in_turn=rules.is_sequential,
-            goes_on=horizon is not None and bool(rules.missing(self.node.model, held, horizon)),
-        )
-        found = tuple(each for each in found if not self._is_kept(each))
+        rules, entries = kinds.of(self.node.model), self.planned.entries(self.node.name)
+        found = tuple(each for each in self._moved() if not self._is_kept(each))
         inputs = tuple(dict.fromkeys(each for stale in found for each in stale.inputs))
         every = (Stale(entry=each, inputs=inputs) for each in entries)
         if found and rules.restates_whole:
@@ -288,6 +318,19 @@ class _Look:
         if found and why_together(self.planned.graph, self.node):
             return tuple(each for each in every if not self._is_kept(each))
         return found
+
+    def _moved(self) -> tuple[Stale, ...]:
+        """The entries whose inputs have other rows now."""
+        rules, name = kinds.of(self.node.model), self.node.name
+        held, horizon = self.planned.holdings.computed[name], self.planned.horizons[name]
+        return stale_entries(
+            self.planned.entries(name),
+            self.reads,
+            self.bounds,
+            InputMoves(states=self.states, bounds=self.bounds),
+            in_turn=rules.is_sequential,
+            goes_on=horizon is not None and bool(rules.missing(self.node.model, held, horizon)),
+        )
 
     def _is_kept(self, stale: Stale) -> bool:
         """Whether an interval stays as it is, and no less than what is shown.

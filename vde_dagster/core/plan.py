@@ -40,7 +40,7 @@ class Behind:
       what they read is computed first. ``reason`` says what, for people.
     - ``lost`` would be shown as they are, since they cannot be computed again or are left out;
       ``why_lost`` says why. All others of ``intervals`` are evaluated before any view moves.
-    - ``session`` tells that a catch-up session loads late rows first.
+    - ``session`` tells that a catch-up session does that, which adds late rows to intervals.
     """
 
     intervals: tuple[Interval, ...] = ()

@@ -112,8 +112,9 @@ def _is_further_behind(reviewed: Plan, change: ModelChange) -> bool:
     known = next((each for each in reviewed.changes if each.name == change.name), None)
     if known is None or known.behind is None:
         return True
-    more = subtract(change.behind.intervals, known.to_evaluate + known.behind.lost)
-    return bool(more) or (change.catches_up and not known.catches_up)
+    if change.catches_up:
+        return not known.catches_up
+    return bool(subtract(change.behind.intervals, known.to_evaluate + known.behind.lost))
 
 
 def _shown_otherwise(reviewed: Plan, current: Plan) -> list[str]:
