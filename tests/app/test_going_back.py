@@ -33,9 +33,12 @@ from tests.app.shop_world import (
 )
 from vde_dagster.app.apply import apply_plan
 from vde_dagster.app.catch_up import catch_up
-from vde_dagster.core.errors import Refused
+from vde_dagster.app.saved_plans import renewed
+from vde_dagster.core.errors import Conflict, Refused
 from vde_dagster.core.intervals import Interval
+from vde_dagster.core.names import ModelName
 from vde_dagster.core.plan import Plan
+from vde_dagster.core.snapshot import Category
 
 ORIGINAL, CHANGED = graph_of(SHOP), graph_of(EDITED)
 
@@ -296,3 +299,47 @@ def test_r15_without_a_backfill_production_is_not_taken_back(world: MemoryWorld)
     with pytest.raises(Refused, match="--skip-backfill"):
         done(world.services(), ORIGINAL, "prod", skip_backfill=True)
     assert world.rows("mart.sales") == TENFOLD
+
+
+def test_r15_a_saved_plan_is_refused_where_more_is_behind_than_was_reviewed(
+    world: MemoryWorld,
+) -> None:
+    reviewed = asked(world.services(), ORIGINAL, "prod")
+    assert renewed(world.services(), reviewed).backfills == ()
+    world.land((2, 100), until=72)
+    with pytest.raises(Conflict, match=r"mart\.sales.*changed since"):
+        renewed(world.services(), reviewed)
+    again = asked(world.services(), ORIGINAL, "prod")
+    apply_plan(world.services(), renewed(world.services(), again), lambda _: None)
+    assert world.rows("mart.sales") == [(DAYS[0], 110), *AMOUNTS[1:]]
+
+
+HISTORY = """
+MODEL (
+  name mart.history,
+  kind SCD_TYPE_2_BY_COLUMN (unique_key id, columns [amount]),
+  cron '@daily'
+);
+SELECT id AS id, amount AS amount FROM raw.events
+"""
+
+
+def test_r15_a_history_that_missed_what_the_shown_one_has_seen_is_refused() -> None:
+    world = MemoryWorld()
+    world.land((1, 10), until=24)
+    first = graph_of({"history": HISTORY})
+    second = graph_of({"history": HISTORY.replace("cron", "stamp 'two', cron")})
+    done(world.services(), first, "prod")
+    anew = {ModelName("mart", "history"): Category.BREAKING}  # else it would keep its table
+    done(world.services(), second, "prod", decisions=anew)
+    assert change(asked(world.services(), first, "prod"), "mart.history").behind is None
+    world.catalog.overwrite(RAW, [(1, hour_of(1), 20)])
+    world.land(until=48)
+    done(world.services(), second, "prod")
+    seen = world.rows("mart.history")
+    assert len(seen) == 2
+    plan = asked(world.services(), first, "prod")
+    assert change(plan, "mart.history").behind.lost == (day(2),)
+    with pytest.raises(Refused, match=r"mart\.history.*history"):
+        apply_plan(world.services(), plan, lambda _: None)
+    assert world.rows("mart.history") == seen
