@@ -118,17 +118,7 @@ def lag_of(services: Services, planned: Planned, options: PlanOptions) -> Lag:
     if not returning:
         return Lag(found=stopped)
     states = InputStates(services=services, graph=planned.graph, snapshots=planned.snapshots)
-    looks = [
-        _Look(
-            services=services,
-            planned=planned,
-            states=states,
-            node=node,
-            reads=reads_of(planned.graph, node.name),
-            bounds=source_times(planned.graph, node),
-        )
-        for node in returning
-    ]
+    looks = [_look(services, planned, states, node) for node in returning]
     found = {each.node.name: what for each in looks if (what := each.found()) is not None}
     lag = _carried_on(planned, found, {each.name for each in returning}, options)
     return replace(lag, found={**stopped, **lag.found})
@@ -310,7 +300,9 @@ class _Look:
 
     def _stale(self) -> tuple[Stale, ...]:
         rules, entries = kinds.of(self.node.model), self.planned.entries(self.node.name)
-        found = tuple(each for each in self._moved() if not self._is_kept(each))
+        found = tuple(
+            each for each in self._moved(in_turn=rules.is_sequential) if not self._is_kept(each)
+        )
         inputs = tuple(dict.fromkeys(each for stale in found for each in stale.inputs))
         every = (Stale(entry=each, inputs=inputs) for each in entries)
         if found and rules.restates_whole:
@@ -319,8 +311,12 @@ class _Look:
             return tuple(each for each in every if not self._is_kept(each))
         return found
 
-    def _moved(self) -> tuple[Stale, ...]:
-        """The entries whose inputs have other rows now."""
+    def has_moved(self) -> bool:
+        """Whether any input of any entry has other rows now, at whatever time."""
+        return bool(self._moved(in_turn=False))
+
+    def _moved(self, *, in_turn: bool) -> tuple[Stale, ...]:
+        """The entries whose inputs have other rows now; see `stale_entries`."""
         rules, name = kinds.of(self.node.model), self.node.name
         held, horizon = self.planned.holdings.computed[name], self.planned.horizons[name]
         return stale_entries(
@@ -328,7 +324,7 @@ class _Look:
             self.reads,
             self.bounds,
             InputMoves(states=self.states, bounds=self.bounds),
-            in_turn=rules.is_sequential,
+            in_turn=in_turn,
             goes_on=horizon is not None and bool(rules.missing(self.node.model, held, horizon)),
         )
 
@@ -399,6 +395,21 @@ class _Look:
                 if work is None or shown is None or shown.started_at >= work.started_at:
                     return True
         return False
+
+
+def _look(services: Services, planned: Planned, states: InputStates, node: Node) -> _Look:
+    """A look at a version; by which times it reads its sources counts only where these moved."""
+    look = _Look(
+        services=services,
+        planned=planned,
+        states=states,
+        node=node,
+        reads=reads_of(planned.graph, node.name),
+        bounds={},
+    )
+    if node.model.stateless is None and not look.has_moved():
+        return look
+    return replace(look, bounds=source_times(planned.graph, node))
 
 
 def _listed(names: Iterable[ModelName]) -> str:
