@@ -9,8 +9,9 @@ from datetime import datetime
 from vde_dagster import kinds
 from vde_dagster.app.binding import stored_graph
 from vde_dagster.app.catalog_look import look_at_catalog
-from vde_dagster.app.returning import Lag, Planned, lag_of
+from vde_dagster.app.returning import Lag, lag_of
 from vde_dagster.app.services import Services, valid_to_of
+from vde_dagster.app.version_behind import Planned
 from vde_dagster.app.view_names import are_moving
 from vde_dagster.app.workload import (
     Holdings,
