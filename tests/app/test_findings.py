@@ -24,7 +24,8 @@ from tests.app.memory_world import (
 )
 from vde_dagster.app import promote
 from vde_dagster.app.apply import apply_plan, evaluate_range
-from vde_dagster.app.catch_up import catch_up, detect
+from vde_dagster.app.catch_up import catch_up
+from vde_dagster.app.detecting import detect
 from vde_dagster.app.heads import ForeignWrite
 from vde_dagster.app.planning import plan_environment
 from vde_dagster.app.verify import verify

@@ -64,6 +64,9 @@ class IcebergViews(MemoryCatalog):
     def views(self, names: Collection[TableName]) -> dict[TableName, ViewDefinition]:
         return dict(self._iceberg.views(names))
 
+    def present(self, names: Collection[TableName]) -> frozenset[TableName]:
+        return super().present(names).union(self._iceberg.present(names))
+
     def taken(self, names: Collection[TableName]) -> tuple[TableName, ...]:
         return tuple(self._iceberg.taken(names))
 

@@ -82,4 +82,4 @@ def build_project(folder: Path, *, until: float, environment: str = "prod") -> N
     build(services, project.files.graph, environment)
     shown = services.state.environment(environment)
     assert shown is not None
-    stand(project, project.files.graph, shown.snapshots)
+    stand(project, project.files.graph, shown.snapshots, environment)

@@ -5,23 +5,26 @@ from __future__ import annotations
 from collections.abc import Mapping
 from datetime import timedelta
 from pathlib import Path
+from typing import Final
 
 from pyiceberg.schema import Schema
+from pyiceberg.types import IntegerType, NestedField
 
 from vde_dagster import kinds
 from vde_dagster.app.planning import plan_environment
 from vde_dagster.app.services import Services
 from vde_dagster.app.world import VdeProject
-from vde_dagster.core.dsha import RowSum
+from vde_dagster.core.dsha import Column, RowSum
 from vde_dagster.core.graph import Graph
 from vde_dagster.core.intervals import Interval
-from vde_dagster.core.kind import View
+from vde_dagster.core.kind import Embedded, External
 from vde_dagster.core.ledger import LedgerChange, LedgerOperation
 from vde_dagster.core.model import Model
-from vde_dagster.core.names import ModelName
+from vde_dagster.core.names import ModelName, environment_view
 from vde_dagster.core.plan import Plan
 from vde_dagster.core.snapshot import ModelSnapshot
 from vde_dagster.core.work import Intent, Publication
+from vde_dagster.ports.catalog import ViewDefinition
 from vde_dagster.ports.state import Lease
 
 
@@ -32,7 +35,7 @@ def promote(folder: Path, environment: str = "prod", *, held: bool = False) -> N
         folder: The project.
         environment: Its name.
         held: Whether the versions hold all that is due. The ledger says so; there are no rows, and
-            something stands where a physical view would.
+            something stands where tables and views would.
     """
     project = VdeProject.load(folder)
     services = project.services
@@ -42,7 +45,7 @@ def promote(folder: Path, environment: str = "prod", *, held: bool = False) -> N
     lease = services.state.acquire_lease("test", holder="test", ttl=timedelta(minutes=1))
     if held:
         _hold(services, plan, lease)
-        stand(project, plan.graph, plan.snapshots)
+        stand(project, plan.graph, plan.snapshots, environment)
     services.state.begin_promotion(
         environment,
         expected_revision=plan.base_revision,
@@ -78,14 +81,32 @@ def _hold(services: Services, plan: Plan, lease: Lease) -> None:
         services.state.finalize(work_id, lease=lease)
 
 
-def stand(project: VdeProject, graph: Graph, snapshots: Mapping[ModelName, ModelSnapshot]) -> None:
-    """Put something at the names of physical views: a plan makes those anew that are not there."""
+def stand(
+    project: VdeProject,
+    graph: Graph,
+    snapshots: Mapping[ModelName, ModelSnapshot],
+    environment: str = "",
+) -> None:
+    """Put something at the names of physical tables and views, and of an environment's views.
+
+    A plan looks whether they are there, and makes views anew that are not.
+    """
     catalog = project.iceberg_catalog()
+    views: list[ViewDefinition] = []
     for name, snapshot in snapshots.items():
-        if isinstance(graph[name].model.kind, View):
-            table = snapshot.key.table
-            catalog.create_namespace_if_not_exists(table.namespace)
-            catalog.create_table_if_not_exists((table.namespace, table.name), Schema())
+        if isinstance(graph[name].model.kind, Embedded | External):
+            continue
+        table = snapshot.key.table
+        catalog.create_namespace_if_not_exists(table.namespace)
+        catalog.create_table_if_not_exists((table.namespace, table.name), _SOMETHING)
+        if environment:
+            view = environment_view(name, environment, project.services.naming)
+            columns = (Column(name="x", type="int"),)
+            views.append(ViewDefinition(name=view, target=table, columns=columns))
+    project.services.catalog.swap_views(views, [])
+
+
+_SOMETHING: Final = Schema(NestedField(1, "x", IntegerType()))
 
 
 def _cells(model: Model, ranges: tuple[Interval, ...]) -> tuple[Interval, ...]:

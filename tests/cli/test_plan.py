@@ -89,6 +89,9 @@ def test_the_contract_of_the_json_document(project: Path) -> None:
         "left_out",
         "not_restated",
         "gaps",
+        "dropped_views",
+        "lost_tables",
+        "unfinished",
         "missing_clock_sources",
         "undecided",
         "saved",
@@ -123,6 +126,7 @@ def test_the_contract_of_the_json_document(project: Path) -> None:
         "skipped": [],
         "reused": None,
         "may_adopt": False,
+        "behind": None,
         "schema_changes": [],
     }
 

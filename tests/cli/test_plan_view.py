@@ -20,9 +20,10 @@ from vde_dagster.core.graph import Graph, build_graph
 from vde_dagster.core.intervals import END_OF_TIME, EPOCH, Interval
 from vde_dagster.core.model import ModelSource
 from vde_dagster.core.names import ModelName
-from vde_dagster.core.plan import Gap, ModelChange, NotRestated, Plan, Reuse
+from vde_dagster.core.plan import Behind, Gap, LostTable, ModelChange, NotRestated, Plan, Reuse
 from vde_dagster.core.schema_changes import ColumnAdded, ColumnDropped, ColumnWidened
 from vde_dagster.core.snapshot import Category
+from vde_dagster.core.stages import ShowFilled, closing_of
 from vde_dagster.project.configuration import Defaults
 from vde_dagster.project.model_files import read_model
 
@@ -242,6 +243,21 @@ def test_a_terminal_without_unicode_gets_a_tree_of_ascii() -> None:
         ({"decided_by": DecidedBy.PERSON}, "changed, breaking (decided by a person)"),
         ({"undecidable": True}, "changed, breaking (undecidable)"),
         ({"restated": (days(3, 1),)}, "again: 2 days, 2024-01-02 to 2024-01-04"),
+        (
+            {
+                "behind": Behind(
+                    intervals=(days(3, 1),), reason="raw.t has changed", lost=(), why_lost=""
+                )
+            },
+            "behind: raw.t has changed",
+        ),
+        (
+            {
+                "missing": (),
+                "behind": Behind(reason="r", lost=(days(3, 1),), why_lost="it is over"),
+            },
+            "as it was: 2 days, 2024-01-02 to 2024-01-04, since it is over",
+        ),
         ({"skipped": (days(2, 1),)}, "left out: 1 day, 2024-01-03 to 2024-01-04"),
         ({"missing": (days(3, 1),)}, "00000000 -> 11111111  2 days, 2024-01-02 to 2024-01-04"),
         (
@@ -303,6 +319,29 @@ def test_what_a_plan_leaves_undone_is_said_with_its_reason() -> None:
     assert facts["not_restated"] == [{"name": "a.two", "reason": "it appends"}]
     (gap,) = json.loads(json.dumps(facts["gaps"]))
     assert (gap["name"], gap["intervals"][0]["intervals"]) == ("a.one", 1)
+
+
+def test_what_was_found_in_the_catalog_and_the_state_is_said() -> None:
+    graph = graph_of({"a.one": "", "a.two": ""})
+    one, two = ModelName("a", "one"), ModelName("a", "two")
+    plan = replace(
+        plan_of(graph, [change("a.one", Change.NONE)]),
+        promotes=False,
+        dropped_views=(one,),
+        unfinished=(two,),
+        lost_tables=(LostTable(name=two, table="vde__a.a__two__1"),),
+    )
+    assert not plan.is_empty
+    text = printed(plan)
+    assert "Dropped by somebody, and made again: the views of a.one." in text
+    assert "Begun by an earlier process, and finished or undone: a.two." in text
+    assert "Its table is gone, and must be restored: a.two (vde__a.a__two__1)." in text
+    facts = plan_facts(plan)
+    assert (facts["dropped_views"], facts["unfinished"]) == (["a.one"], ["a.two"])
+    assert facts["lost_tables"] == [{"name": "a.two", "table": "vde__a.a__two__1"}]
+    closing = closing_of(plan)
+    assert isinstance(closing, ShowFilled)
+    assert closing.models == (one,)
 
 
 def test_the_json_of_a_change_says_what_is_reused_and_who_decided() -> None:

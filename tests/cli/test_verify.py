@@ -155,8 +155,21 @@ def test_rows_that_are_gone_are_found_and_the_advice_brings_them_back(
 
 
 def test_a_table_that_is_gone_is_told_with_what_to_do(project: Path) -> None:
-    """The ledger says what every version holds, and there are no tables at all."""
+    """The ledger says what every version holds, and somebody dropped all tables."""
     promote(project, held=True)
+    catalog = VdeProject.load(project).iceberg_catalog()
+    dropped = [
+        table
+        for (namespace,) in catalog.list_namespaces()
+        if namespace.startswith("vde__")
+        for table in catalog.list_tables(namespace)
+    ]
+    for table in dropped:
+        catalog.drop_table(table)
+    done = call("plan", "prod", "--auto-apply", "--project", project)
+    assert done.exit_code == 1
+    assert "up to date" not in done.stdout.replace("not up to date", "")
+    assert "mart.revenue is gone: somebody dropped it" in " ".join(done.stderr.split())
     done = verify(project)
     assert done.exit_code == 1
     gone = [line for line in done.stdout.splitlines() if "its table does not exist" in line]

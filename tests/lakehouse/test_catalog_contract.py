@@ -11,6 +11,7 @@ import pytest
 from tests.lakehouse.catalog_worlds import AT, EVENTS, ID, TABLE, IcebergWorld, MemoryWorld, World
 from vde_dagster.core.dsha import Column
 from vde_dagster.core.errors import Conflict, Refused
+from vde_dagster.core.intervals import END_OF_TIME
 from vde_dagster.core.late_data import SourceOperation, SourceStatus
 from vde_dagster.core.names import ModelName, TableName, physical_table
 from vde_dagster.core.schema_changes import ColumnAdded, ColumnWidened
@@ -398,3 +399,70 @@ def test_a_view_has_the_comment_that_it_is_given_or_else_its_target_s(world: Wor
     for each in (own, own, view("a")):
         world.catalog.swap_views([each], [])
         assert world.catalog.view(each.name) == each
+
+
+def test_the_line_of_a_table_is_its_retained_history_newest_first(world: World) -> None:
+    first = world.append(TABLE, [(1, START)])
+    second = world.append(TABLE, [(2, START)])
+    assert list(world.catalog.line(TABLE)) == [second, first]
+    world.roll_back(TABLE, first)
+    assert list(world.catalog.line(TABLE)) == [first]
+    third = world.append(TABLE, [(3, START)])
+    assert list(world.catalog.line(TABLE)) == [third, first]
+    world.expire(TABLE)
+    assert list(world.catalog.line(TABLE)) == [third]
+    assert list(world.catalog.line(OTHER)) == []
+
+
+def touched(world: World, after: int | None, column: str = "at") -> list[datetime] | None:
+    """The first and the last time of all that was done after an Iceberg snapshot."""
+    changes = world.catalog.row_changes(TABLE, after=after, column=column)
+    if any(each.times is None for each in changes):
+        return None
+    times = [time for each in changes for time in each.times or ()]
+    return [min(e.start for e in times), max(e.end for e in times)] if times else []
+
+
+MICROSECOND, HOUR = timedelta(microseconds=1), timedelta(hours=1)
+
+
+def test_what_each_snapshot_did_is_told_by_time(world: World) -> None:
+    first = world.append(TABLE, [(1, START)])
+    second = world.append(TABLE, [(2, START + HOUR), (3, START + 3 * HOUR)])
+    world.compact(TABLE)
+    third = world.append(TABLE, [(4, START + 9 * HOUR)])
+    told = world.catalog.row_changes(TABLE, after=first, column="AT")
+    assert [each.iceberg_snapshot_id for each in told][::2] == [third, second]
+    assert touched(world, third) == []
+    assert touched(world, first) == [START + HOUR, START + 9 * HOUR + MICROSECOND]
+    assert touched(world, None) == [START, START + 9 * HOUR + MICROSECOND]
+    assert world.catalog.row_changes(OTHER, after=None, column="at") in ([], ())
+
+
+def test_what_was_removed_is_told_by_time(world: World) -> None:
+    before = world.append(TABLE, [(1, START + HOUR)])
+    world.delete_all(TABLE)
+    assert touched(world, before) == [START + HOUR, START + HOUR + MICROSECOND]
+
+
+def test_times_are_not_told_of_a_column_that_is_none(world: World) -> None:
+    first = world.append(TABLE, [(1, START)])
+    world.append(TABLE, [(2, START)])
+    assert touched(world, first, "id" if isinstance(world, IcebergWorld) else "there") is None
+    assert world.catalog.earliest(TABLE, "there") is None
+
+
+def test_rows_without_a_time_touch_any_time(world: World) -> None:
+    first = world.append(TABLE, [(1, START)])
+    world.append(TABLE, [(2, None)])  # type: ignore[list-item]
+    assert touched(world, first) is None
+    assert world.catalog.earliest(TABLE, "at") is None
+
+
+def test_the_first_time_of_a_table_is_told(world: World) -> None:
+    assert world.catalog.earliest(TABLE, "at") == END_OF_TIME
+    world.append(TABLE, [(1, START + HOUR), (2, START + 2 * HOUR)])
+    world.append(TABLE, [(3, START)])
+    assert world.catalog.earliest(TABLE, "at") == START
+    world.delete_all(TABLE)
+    assert world.catalog.earliest(TABLE, "at") == END_OF_TIME

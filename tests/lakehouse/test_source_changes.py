@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING
 import pytest
 
 from vde_dagster.core.late_data import HighWaterMark, SourceOperation, SourceStatus
-from vde_dagster.core.names import ModelName
+from vde_dagster.core.names import ModelName, TableName
 from vde_dagster.lakehouse.iceberg_catalog import IcebergCatalog, open_iceberg_catalog
 
 if TYPE_CHECKING:
@@ -140,3 +140,40 @@ def test_spark_expires_and_rolls_back(spark: SparkSession, spark_lake: SparkLake
         "older_than => timestamp'2999-01-01 00:00:00', retain_last => 1)"
     )
     assert source.catalog.history(source.name, first).status is SourceStatus.EXPIRED
+
+
+def touched(source: Source, since: HighWaterMark, column: str) -> list[str] | None:
+    """From when to when rows were added or removed since a mark; None where it is not known."""
+    table = TableName(source.name.schema, source.name.name)
+    changes = source.catalog.row_changes(table, after=since.iceberg_snapshot_id, column=column)
+    if any(each.times is None for each in changes):
+        return None
+    times = [time for each in changes for time in each.times or ()]
+    if not times:
+        return []
+    return [str(min(e.start for e in times))[:19], str(max(e.end for e in times))[:19]]
+
+
+@pytest.mark.parametrize("mode", ["copy-on-write", "merge-on-read"])
+def test_which_times_spark_s_writers_touch_is_told_by_the_bounds_of_files(
+    spark: SparkSession, spark_lake: SparkLake, mode: str
+) -> None:
+    source = Source(spark, spark_lake, "days(at)")
+    source.run(f"alter table SOURCE set tblproperties ('write.delete.mode' = '{mode}')")
+    source.insert(1, 2, day="2013-01-01")
+    source.insert(3, 4, day="2013-01-02")
+    table = TableName(source.name.schema, source.name.name)
+    assert str(source.catalog.earliest(table, "at")) == "2013-01-01 05:00:00+00:00"
+    mark = source.mark()
+    source.insert(5, day="2013-01-03")
+    assert touched(source, mark, "at") == ["2013-01-03 05:00:00", "2013-01-03 05:00:00"]
+    assert touched(source, mark, "day") == ["2013-01-03 00:00:00", "2013-01-04 00:00:00"]
+    assert touched(source, mark, "kind") is None
+    mark = source.mark()
+    source.run("delete from SOURCE where day = date'2013-01-01'")  # whole files
+    assert touched(source, mark, "at") == ["2013-01-01 05:00:00", "2013-01-01 05:00:00"]
+    mark = source.mark()
+    source.run("delete from SOURCE where id = 4")
+    by_place = mode == "merge-on-read"
+    found = touched(source, mark, "day")
+    assert found == (None if by_place else ["2013-01-02 00:00:00", "2013-01-03 00:00:00"])

@@ -657,6 +657,17 @@ def test_open_work_is_oldest_first_and_of_one_version(state: State, lease: Lease
     assert [work.intent.work_id for work in state.open_work(KEY)] == ["w2", "w1", "w3"]
 
 
+def test_versions_with_open_work_are_unfinished(state: State, lease: Lease) -> None:
+    other = VersionKey(SALES, "b" * 32)
+    state.record_intent(intent("w1"), lease=lease)
+    state.record_intent(intent("w2", key=other), lease=lease)
+    assert state.unfinished([KEY, other]) == {KEY, other}
+    assert state.unfinished([other, VersionKey(OTHER, "c")]) == {other}
+    state.abandon("w1", reason="", lease=lease)
+    assert state.unfinished([KEY, other]) == {other}
+    assert state.unfinished([]) == frozenset()
+
+
 def test_sessions_are_the_catch_ups_newest_first_up_to_a_limit(state: State, lease: Lease) -> None:
     for work_id in ("s1", "plain", "s2", "s3"):
         late = None if work_id == "plain" else session()

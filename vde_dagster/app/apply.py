@@ -3,14 +3,14 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Collection, Iterator, Sequence
-from contextlib import ExitStack, contextmanager
+from contextlib import ExitStack, contextmanager, suppress
 from dataclasses import dataclass, field
 from typing import assert_never
 
 from vde_dagster import kinds
 from vde_dagster.app.adopting import adopt, no_longer_equal
 from vde_dagster.app.binding import Binding, bind_plan
-from vde_dagster.app.catch_up import load
+from vde_dagster.app.catch_up import catch_up, load
 from vde_dagster.app.empty_backfill import record_empty
 from vde_dagster.app.evaluate import evaluate, writing
 from vde_dagster.app.evaluated import Evaluated
@@ -34,8 +34,10 @@ from vde_dagster.core.schedule import batches
 from vde_dagster.core.selection import select
 from vde_dagster.core.stages import (
     Backfill,
+    CatchUp,
     EmptyBackfill,
     EvolveTables,
+    FinishWork,
     MakeView,
     Promote,
     Reserve,
@@ -158,11 +160,15 @@ class Applying:
                 store_plan(self.services, self.plan)
             case Restate():
                 self._outdate(stage)
+            case FinishWork(models=models):
+                self._finish_work(models)
             case EvolveTables(changes=changes):
                 evolve_tables(self.services, self.binding, changes)
             case Backfill():
                 yield from self._adopt(stage)
                 yield from self._fill(self.changes[stage.model])
+            case CatchUp():
+                yield from self._catch_up(self.changes[stage.model])
             case MakeView():
                 yield from self._make_view(self.changes[stage.model])
             case EmptyBackfill():
@@ -203,7 +209,7 @@ class Applying:
         below = select([self.plan.graph], [f"{name}+" for name in ranges], catalog="")
         finished = [name for name in below if self._finish_staged(name)]
         if finished:
-            ranges = self._restated_now()
+            ranges = {**self._returning(), **self._restated_now()}
         times = {self.binding.key(name): each for name, each in ranges.items()}
         reason = f"restated by plan {self.plan.plan_id} of {self.plan.environment}"
         asked = {self.binding.key(name) for name in self._asked() if name in ranges}
@@ -223,6 +229,17 @@ class Applying:
         with writing(self.services, self.binding, key) as lease:
             recover(self.services, key, lease)
         return True
+
+    def _finish_work(self, models: Collection[ModelName]) -> None:
+        for name in models:
+            with suppress(Conflict):  # somebody is at work on it, who will end it
+                self._finish_staged(name)
+
+    def _returning(self) -> dict[ModelName, tuple[Interval, ...]]:
+        """What is evaluated again, whatever was asked for, since versions come back (rule R15)."""
+        if all(each.behind is None for each in self.plan.changes):
+            return {}
+        return {each.name: each.restated for each in self.plan.changes if each.restated}
 
     def _restated_now(self) -> dict[ModelName, tuple[Interval, ...]]:
         """What the plan restates of what is recorded now, and no more than it evaluates."""
@@ -265,6 +282,14 @@ class Applying:
 
     def _follow(self, plan: Plan) -> None:
         self.plan, self.binding = plan, bind_plan(plan)
+
+    def _catch_up(self, change: ModelChange) -> Iterator[Evaluated]:
+        """Bring what a version holds up to the source as it is, and then all else."""
+        within = self.plan.options.bounds(self.plan.environment)
+        done = catch_up(self.services, self.binding, change.name, within=within)
+        if isinstance(done, Evaluated):
+            yield done
+        yield from self._fill(change)
 
     def _make_view(self, change: ModelChange) -> Iterator[Evaluated]:
         """Make a physical view that is not recorded, or that somebody dropped."""
@@ -368,4 +393,5 @@ def finish(services: Services, plan: Plan, lease: Lease) -> None:
     if plan.promotes:
         promote(services, plan, lease)
     else:
-        show(services, plan.environment, {change.name for change in plan.backfills})
+        missing = {*(change.name for change in plan.backfills), *plan.dropped_views}
+        show(services, plan.environment, missing)

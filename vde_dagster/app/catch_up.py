@@ -7,6 +7,7 @@ again under the version's lease, so what two ticks ask for is loaded once.
 from __future__ import annotations
 
 from vde_dagster.app.binding import Binding
+from vde_dagster.app.detecting import detect, loaded_late
 from vde_dagster.app.evaluate import (
     fill,
     traces_of_parts,
@@ -28,18 +29,15 @@ from vde_dagster.core.errors import Refused
 from vde_dagster.core.graph import Node
 from vde_dagster.core.intervals import Interval, merge, subtract
 from vde_dagster.core.late_data import (
-    Decision,
     HighWaterMark,
     Load,
     NothingToLoad,
     Stop,
-    decide_stateless,
     overwriting,
 )
-from vde_dagster.core.ledger import SchemaOutgrown, written_intervals
+from vde_dagster.core.ledger import SchemaOutgrown
 from vde_dagster.core.names import ModelName, TableName
 from vde_dagster.core.render_model import time_axis
-from vde_dagster.core.snapshot import VersionKey
 from vde_dagster.core.work import (
     AddedBetween,
     AppendToIntervals,
@@ -49,49 +47,6 @@ from vde_dagster.core.work import (
     Write,
 )
 from vde_dagster.ports.state import Lease
-
-
-def late_models(binding: Binding) -> tuple[ModelName, ...]:
-    """The models of an environment that load late data by sessions."""
-    return tuple(node.name for node in binding.graph if node.model.stateless is not None)
-
-
-def detect(
-    services: Services,
-    binding: Binding,
-    name: ModelName,
-    *,
-    reload: bool = False,
-    within: Interval | None = None,
-) -> Decision:
-    """What a session of this model would do now. Starts no Spark and writes nothing.
-
-    With ``reload`` it is decided as if there was no mark: everything is overwritten from the source
-    as it is now, which becomes the mark. With ``within`` no interval outside of this time
-    is begun; all that is held is brought up to date all the same.
-
-    Raises:
-        Refused: The model has no late data.
-    """
-    node = binding.node(name)
-    if node.model.stateless is None:
-        raise Refused(f"{name} has no late_data property in stateless mode, so it has no sessions.")
-    key = binding.key(name)
-    source = node.model.stateless.sources[0]
-    mark = None if reload else services.state.marks(key).get(source)
-    now = services.project_now()
-    if now is None:
-        return NothingToLoad(reason="the project's clock has no time yet: its sources are empty")
-    ends = [each for each in (now, node.model.end, within.end if within else None) if each]
-    return decide_stateless(
-        mark=mark,
-        history=services.catalog.history(source, mark),
-        held=_held(services, key),
-        start=node.model.start if within is None else max(node.model.start, within.start),
-        now=min(ends),
-        unit=node.model.unit,
-        on_rewrite=node.model.stateless.on_source_rewrite,
-    )
 
 
 def catch_up(
@@ -150,13 +105,13 @@ def load(
     """
     node = writable(services, binding, name)
     key = binding.key(name)
-    held_before = _held(services, key)
+    held_before = loaded_late(services, key)
     done: list[Evaluated] = []
     if subtract([interval], held_before):
         loaded = catch_up(services, binding, name, within=within)
         if isinstance(loaded, Evaluated):
             done.append(loaded)
-        still = subtract([interval], _held(services, key))
+        still = subtract([interval], loaded_late(services, key))
         if still:
             raise Refused(
                 f"{name} cannot hold {', '.join(map(str, still))}: its source is not complete "
@@ -167,11 +122,6 @@ def load(
         if again is not None:
             done.append(_overwrite_as_of_mark(services, binding, node, again, force=force))
     return tuple(done)
-
-
-def _held(services: Services, key: VersionKey) -> tuple[Interval, ...]:
-    """What has rows; late ones are added to an outdated interval, too, until it is made anew."""
-    return written_intervals(services.state.ledger([key]).get(key, ()))
 
 
 def _overwrite_as_of_mark(

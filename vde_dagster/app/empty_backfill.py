@@ -99,7 +99,9 @@ def _no_rows(
     }
     hole = exp.Var(this="")
     rows = exp.Subquery(this=hole, alias=exp.TableAlias(this=exp.to_identifier("rows_of_model")))
-    nothing = query.around(exp.select("*").from_(rows, copy=False).where(exp.false()), hole)
+    nothing = query.around(
+        exp.select("*").from_(rows, copy=False).where(exp.false(), copy=False), hole
+    )
     return Reading(
         rows=SqlRows(sql=with_inputs(nothing, names)),
         inputs={
@@ -118,4 +120,4 @@ def _typed_nothing(node: Node) -> exp.Select:
         )
         for column in node.model.columns
     )
-    return exp.select(*columns).where(exp.false())
+    return exp.select(*columns).where(exp.false(), copy=False)

@@ -26,9 +26,11 @@ def check_plan(services: Services, plan: Plan) -> None:
     """
     work = work_of(plan)
     found = [
+        *lost_problems(plan),
         *_schema_problems(plan),
         *_view_problems(services, plan),
         *_empty_problems(plan, work),
+        *_loss_problems(plan),
         *gap_problems(plan, gaps_after(services, plan, work)),
     ]
     if found:
@@ -80,6 +82,35 @@ def _empty_problems(plan: Plan, work: Iterable[Work]) -> Iterator[str]:
                     f"{stage.model} cannot be recorded as empty: {why}. Leave it out with "
                     "--select-model, or plan without --empty-backfill."
                 )
+
+
+def lost_problems(plan: Plan) -> Iterator[str]:
+    """What to do about tables that somebody dropped."""
+    for each in plan.lost_tables:
+        yield (
+            f"the table {each.table} of {each.name} is gone: somebody dropped it, and its rows "
+            "with it. Restore it, or write another `stamp` in the model, which gives it a new "
+            "version."
+        )
+
+
+def _loss_problems(plan: Plan) -> Iterator[str]:
+    """Versions that would come back without what the ones that are shown hold (rule R15)."""
+    refuses = plan.environment == PRODUCTION or plan.options.no_gaps
+    if not refuses or plan.options.accept_loss:
+        return
+    for change in plan.changes:
+        found = change.behind
+        if found is None or not found.lost:
+            continue
+        behind = f"{found.reason}, and {found.why_lost}"
+        yield (
+            f"{change.name} would come back as it was, and {plan.environment} would show less than "
+            f"it does of {', '.join(map(str, found.lost))}: "
+            f"{found.why_lost if found.reason == found.why_lost else behind}. To keep what is "
+            "shown, write another `stamp` in the model and plan with --forward-only. To show it "
+            "as it was all the same, plan with --accept-loss."
+        )
 
 
 def _schema_problems(plan: Plan) -> Iterator[str]:

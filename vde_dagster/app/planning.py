@@ -8,8 +8,11 @@ from datetime import datetime
 
 from vde_dagster import kinds
 from vde_dagster.app.adoption import given_back
+from vde_dagster.app.catalog_look import look_at_catalog
 from vde_dagster.app.elsewhere import found_elsewhere, graph_of
+from vde_dagster.app.returning import Lag, lag_of
 from vde_dagster.app.services import Services, valid_to_of
+from vde_dagster.app.version_behind import Planned
 from vde_dagster.app.view_names import are_moving
 from vde_dagster.app.workload import (
     Holdings,
@@ -22,12 +25,11 @@ from vde_dagster.core.dsha import Column
 from vde_dagster.core.gaps import find_gaps
 from vde_dagster.core.graph import Graph, sources
 from vde_dagster.core.intervals import Interval
-from vde_dagster.core.kind import View
 from vde_dagster.core.ledger import LedgerEntry
 from vde_dagster.core.mixed_graph import MixedGraph, mixed_graph
 from vde_dagster.core.names import PRODUCTION, ModelName
 from vde_dagster.core.ownership import may_write
-from vde_dagster.core.plan import Plan, Reuse, complete_to
+from vde_dagster.core.plan import LostTable, Plan, Reuse, complete_to
 from vde_dagster.core.plan_making import Current, Findings, make_plan
 from vde_dagster.core.plan_options import (
     DEFAULT_OPTIONS,
@@ -36,6 +38,7 @@ from vde_dagster.core.plan_options import (
     refuse_senseless,
 )
 from vde_dagster.core.resolution import Resolved, Shown, resolve_snapshots
+from vde_dagster.core.restatement import both
 from vde_dagster.core.schema_changes import newest_columns
 from vde_dagster.core.selection import select
 from vde_dagster.core.snapshot import ModelSnapshot, VersionKey
@@ -78,24 +81,46 @@ def plan_environment(
     ledger = services.state.ledger(
         dict.fromkeys(each.key for each in (*snapshots.values(), *basis.snapshots.values()))
     )
-    held = _without_lost_views(services, graph, snapshots, ledger)
+    stays = basis.own is not None and _stays(services, basis.own)
+    naming = services.naming if stays else None
+    look = look_at_catalog(services, graph, snapshots, ledger, shown=basis.own, naming=naming)
+    held = look.left(ledger)
     holdings = holdings_of(services, environment, snapshots, held)
     capped = _capped(graph, holdings.writes, holdings.computed)
     horizons = _horizons(services, graph, now, capped=capped)
-    found = _findings(services, basis, graph, holdings, _Moment(now=now, horizons=horizons))
+    lag = lag_of(
+        services,
+        Planned(
+            environment=environment,
+            own=basis.own,
+            graph=graph,
+            snapshots=snapshots,
+            holdings=holdings,
+            ledger=ledger,
+            horizons=horizons,
+        ),
+        options,
+    )
+    at = _Moment(now=now, horizons=horizons)
+    found = _findings(services, basis, graph, holdings, at, lag=lag)
     return make_plan(
         plan_id=services.ids.new(),
         environment=environment,
         now=now,
         graph=graph,
         shown=shown,
-        current=_current(services, basis.own),
+        current=_current(basis.own, stays=stays),
         resolved=resolved,
         horizons=horizons,
         findings=replace(
             found,
             stored=frozenset(name for name, _ in stored),
             reuse=_reuse(services, holdings, snapshots, [basis.own, basis.production]),
+            dropped_views=look.views,
+            lost_tables=tuple(
+                LostTable(name=name, table=str(table)) for name, table in look.tables.items()
+            ),
+            unfinished=_unfinished(services, snapshots, holdings),
             filled=frozenset(
                 name for name, each in basis.snapshots.items() if ledger.get(each.key)
             ),
@@ -181,7 +206,13 @@ def _compared(services: Services, graph: Graph, basis: _Basis) -> tuple[MixedGra
 
 
 def _findings(
-    services: Services, basis: _Basis, graph: Graph, holdings: Holdings, at: _Moment
+    services: Services,
+    basis: _Basis,
+    graph: Graph,
+    holdings: Holdings,
+    at: _Moment,
+    *,
+    lag: Lag,
 ) -> Findings:
     """What is evaluated, and what is not evaluated again although it was asked for."""
     catalog = services.naming.catalog
@@ -195,10 +226,10 @@ def _findings(
         ready=lambda model, units: ready_intervals(
             model, units, execution_time=services.clock.now()
         ),
-        restated=restated,
+        restated=both(restated, lag.restated),
     )
     kept = not_restated(graph, holdings, basis.options, restated, catalog=catalog)
-    return Findings(work=work, not_restated=tuple(kept))
+    return Findings(work=work, not_restated=tuple(kept), behind=lag.found)
 
 
 def _versions(shown: Iterable[ModelSnapshot], graph: Graph) -> set[VersionKey]:
@@ -245,25 +276,11 @@ def holdings_of(
     )
 
 
-def _without_lost_views(
-    services: Services,
-    graph: Graph,
-    snapshots: Mapping[ModelName, ModelSnapshot],
-    ledger: Mapping[VersionKey, tuple[LedgerEntry, ...]],
-) -> Mapping[VersionKey, tuple[LedgerEntry, ...]]:
-    """The ledger without physical views that somebody dropped, so that they are made again."""
-    keys = [snapshots[node.name].key for node in graph if isinstance(node.model.kind, View)]
-    made = {key.table: key for key in keys if ledger.get(key)}
-    there = services.catalog.present(made)
-    lost = {key for table, key in made.items() if table not in there}
-    return {key: entries for key, entries in ledger.items() if key not in lost} if lost else ledger
-
-
-def _current(services: Services, own: Environment | None) -> Current:
+def _current(own: Environment | None, *, stays: bool) -> Current:
     """What the environment shows where its views are to be; nothing where they have to move."""
     if own is None:
         return Current()
-    if not _stays(services, own):
+    if not stays:
         return Current(revision=own.revision)
     return Current(revision=own.revision, snapshots=own.snapshots, hidden=own.hidden)
 
@@ -306,6 +323,14 @@ def _reuse(
         )
         for name, held in computed.items()
     }
+
+
+def _unfinished(
+    services: Services, snapshots: Mapping[ModelName, ModelSnapshot], holdings: Holdings
+) -> tuple[ModelName, ...]:
+    """The models on whose version an earlier process left work that may be finished here."""
+    keys = {snapshots[name].key: name for name in holdings.writes}
+    return tuple(sorted(keys[key] for key in services.state.unfinished(keys)))
 
 
 def _booked(

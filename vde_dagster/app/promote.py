@@ -70,21 +70,23 @@ def promote(services: Services, plan: Plan, lease: Lease) -> Environment:
     return shown
 
 
-def finish_promotions(services: Services, environment: str) -> None:
-    """Finish a promotion that an earlier process began and did not finish.
+def finish_promotions(services: Services, environment: str) -> bool:
+    """Finish a promotion that an earlier process began and did not finish; whether there was one.
 
     Raises:
         Conflict: Somebody is promoting right now.
     """
     shown = services.state.environment(environment)
     if shown is None or not shown.promoting:
-        return
+        return False
     holder = holder_of(services.ids, "a recovery")
     resource, ttl = environment_resource(environment), services.lease_ttl
     with held(services.state, resource, holder=holder, ttl=ttl):
         shown = services.state.environment(environment)
         if shown is not None and shown.promoting:
             _swap(services, shown, stored_graph(shown.snapshots, services.models))
+            return True
+    return False
 
 
 def show(services: Services, environment: str, names: Collection[ModelName]) -> None:

@@ -51,7 +51,7 @@ def command(
     if reload and model is None:
         raise click.UsageError("--reload needs the MODEL that is to be loaded again.")
     from vde_dagster.app.binding import bind_environment
-    from vde_dagster.app.catch_up import detect, late_models
+    from vde_dagster.app.detecting import detect, late_models
     from vde_dagster.app.world import VdeProject
 
     project = VdeProject.load(folder)

@@ -17,7 +17,7 @@ from vde_dagster.core.snapshot import Category
 
 if TYPE_CHECKING:
     from vde_dagster.core.graph import Node
-    from vde_dagster.core.plan import ModelChange, Plan
+    from vde_dagster.core.plan import Behind, ModelChange, Plan
 
 MARKS: Final = {
     Change.ADDED: ("+", "green", "new"),
@@ -97,6 +97,8 @@ def _work(plan: Plan, change: ModelChange) -> Iterator[str]:
         yield _counted(node, change.missing)
     if change.restated:
         yield f"again: {_counted(node, change.restated)}"
+    if change.behind is not None:
+        yield from _behind(node, change.behind)
     if change.skipped:
         yield f"left out: {_counted(node, change.skipped)}"
     if change.may_adopt:
@@ -107,6 +109,13 @@ def _work(plan: Plan, change: ModelChange) -> Iterator[str]:
         yield f"reuses {_counted(node, change.reuse.held, 'the view')}{by}"
     if not change.missing and change.complete_to is None and kinds.of(node.model).has_rows:
         yield "waits: what it reads has no data yet"
+
+
+def _behind(node: Node, found: Behind) -> Iterator[str]:
+    """What of a version is behind, and what becomes of it."""
+    yield f"behind: {found.reason}"
+    if found.lost:
+        yield f"as it was: {_counted(node, found.lost)}, since {found.why_lost}"
 
 
 def _counted(node: Node, ranges: Sequence[Interval], view: str = "make the view") -> str:

@@ -60,6 +60,7 @@ def command(
         raise click.UsageError(f"--auto-apply and {other} exclude each other.")
     asked = asked_options(environment, flags)
     no_apply = no_apply or explain
+    from vde_dagster.app.plan_checks import lost_problems
     from vde_dagster.app.world import VdeProject
     from vde_dagster.cli.plan_facts import plan_facts
     from vde_dagster.cli.plan_stages import print_stages, stage_facts
@@ -93,6 +94,8 @@ def command(
     deciding.tell_undecided(questions, refuse=save is not None or not no_apply)
     if waits_for:
         _wait(waits_for, asked=(auto_apply or save is not None) and not plan.is_empty)
+    if auto_apply and plan.lost_tables and plan.is_empty:
+        raise Refused("\n".join(lost_problems(plan)))
     if save is not None:
         saving.save_plan(configuration, plan, save)
     done: tuple[Evaluated, ...] = ()
@@ -116,7 +119,8 @@ def make_plan(project: VdeProject, environment: str, options: PlanOptions | None
     from vde_dagster.core.plan_options import PlanOptions
 
     graph = project.files.graph
-    finish_promotions(project.services, environment)
+    if finish_promotions(project.services, environment):
+        note(f"vde: a promotion of {environment} had begun and was not finished; it is now.")
     chosen = options or PlanOptions(strict_columns=project.configuration.strict_columns)
     return plan_environment(project.services, graph, environment, chosen)
 
@@ -135,7 +139,10 @@ def show(plan: Plan) -> None:
     from vde_dagster.cli.plan_view import print_plan, remarks
 
     if plan.is_empty:
-        click.echo(f"Nothing to be done: {plan.environment} is up to date.")
+        if plan.is_up_to_date:
+            click.echo(f"Nothing to be done: {plan.environment} is up to date.")
+        else:
+            click.echo(f"{plan.environment} is not up to date, and this plan cannot change that.")
         for line in remarks(plan):
             click.echo(line)
     else:

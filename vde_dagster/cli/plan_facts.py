@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING, assert_never
 from vde_dagster.cli.printing import instant
 from vde_dagster.cli.ranges import count
 from vde_dagster.core.plain import to_plain
-from vde_dagster.core.plan import ModelChange, Plan, Reuse
+from vde_dagster.core.plan import Behind, ModelChange, Plan, Reuse
 from vde_dagster.core.plan_options import PlanOptions
 from vde_dagster.core.schema_changes import (
     ColumnAdded,
@@ -48,6 +48,9 @@ def plan_facts(plan: Plan) -> Facts:
             {"name": str(each.name), "intervals": _ranges(plan.graph[each.name], each.intervals)}
             for each in plan.gaps
         ],
+        "dropped_views": [str(name) for name in plan.dropped_views],
+        "lost_tables": [{"name": str(e.name), "table": e.table} for e in plan.lost_tables],
+        "unfinished": [str(name) for name in plan.unfinished],
     }
 
 
@@ -69,6 +72,7 @@ def _change(node: Node | None, change: ModelChange) -> Facts:
         "skipped": _ranges(node, change.skipped),
         "reused": _reused(node, change.reuse),
         "may_adopt": change.may_adopt,
+        "behind": _behind(node, change.behind),
         "schema_changes": [_schema_change(each) for each in change.schema_changes],
     }
 
@@ -91,6 +95,18 @@ def _reused(node: Node | None, reuse: Reuse | None) -> Facts | None:
         "intervals": _ranges(node, reuse.held),
         "owner": reuse.owner,
         "shown_by": list(reuse.shown_by),
+    }
+
+
+def _behind(node: Node | None, found: Behind | None) -> Facts | None:
+    if found is None:
+        return None
+    return {
+        "intervals": _ranges(node, found.intervals),
+        "reason": found.reason,
+        "lost": _ranges(node, found.lost),
+        "why_lost": found.why_lost,
+        "session": found.session,
     }
 
 

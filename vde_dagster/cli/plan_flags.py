@@ -26,6 +26,7 @@ class PlanFlags(TypedDict):
     skip_backfill: bool
     empty_backfill: bool
     no_gaps: bool
+    accept_loss: bool
     select: tuple[str, ...]
     include_unmodified: bool
 
@@ -72,6 +73,12 @@ _OPTIONS = (
         "--no-gaps",
         is_flag=True,
         help="Refuse versions that will hold less than what is shown now.",
+    ),
+    click.option(
+        "--accept-loss",
+        is_flag=True,
+        help="Show versions that come back without what the ones that are shown have read since, "
+        "where that cannot be computed again.",
     ),
     click.option(
         "--select-model",

@@ -15,8 +15,10 @@ from vde_dagster.cli.ranges import count, counted
 from vde_dagster.core.schema_changes import told
 from vde_dagster.core.stages import (
     Backfill,
+    CatchUp,
     EmptyBackfill,
     EvolveTables,
+    FinishWork,
     MakeView,
     Promote,
     Reserve,
@@ -71,6 +73,9 @@ def _lines(  # noqa: PLR0912 - one branch for each stage
             yield f"Mark as outdated, at once, what {_counted(ranges, 'model')} will hold anew"
             for name, times in ranges:
                 yield f"{name}: {_ranges(plan, name, times)}"
+        case FinishWork(models=models):
+            yield f"Finish or undo what earlier processes left of {_counted(models, 'model')}"
+            yield from map(str, models)
         case EvolveTables(changes=changes):
             yield f"Change the columns of {_counted(changes, 'table')} in place, without their rows"
             for name, each in changes:
@@ -80,6 +85,10 @@ def _lines(  # noqa: PLR0912 - one branch for each stage
                 yield f"Keep {name} ({stage.adopts[:8]}) if all that it reads has equal rows, else:"
             cut = f", in {len(batches):,} batches" if len(batches) > len(intervals) else ""
             yield f"Compute {name} ({version[:8]}): {_ranges(plan, name, intervals)}{cut}"
+        case CatchUp(model=name, version=version, intervals=intervals):
+            yield f"Load late rows of {name} ({version[:8]}) by a session"
+            if intervals:
+                yield f"and compute {_ranges(plan, name, intervals)}"
         case EmptyBackfill(model=name, version=version, intervals=intervals):
             ranges_ = _ranges(plan, name, intervals)
             yield f"Record {name} ({version[:8]}) as held without rows: {ranges_}"
@@ -92,7 +101,7 @@ def _lines(  # noqa: PLR0912 - one branch for each stage
             if removed:
                 yield f"{_counted(removed, 'view')} dropped{_listed(removed)}"
         case ShowFilled(environment=name, models=models):
-            yield f"Show what held nothing before in {name}{_listed(models)}"
+            yield f"Make the views that {name} lacks{_listed(models)}"
         case unreachable:
             assert_never(unreachable)
 
@@ -109,6 +118,8 @@ def _facts(plan: Plan, stage: Stage) -> dict[str, object]:  # noqa: PLR0911 - on
                 for name, times in ranges
             ]
             return {"stage": "restate", "models": models_}
+        case FinishWork(models=models):
+            return {"stage": "finish_work", "models": _names(models)}
         case EvolveTables(changes=changes):
             evolved = [
                 {"name": str(name), "changes": [told(each) for each in found]}
@@ -123,6 +134,13 @@ def _facts(plan: Plan, stage: Stage) -> dict[str, object]:  # noqa: PLR0911 - on
                 "intervals": _range_facts(plan, name, intervals),
                 "batches": _range_facts(plan, name, batches),
                 "adopts": stage.adopts or None,
+            }
+        case CatchUp(model=name, version=version, intervals=intervals):
+            return {
+                "stage": "catch_up",
+                "model": str(name),
+                "version": version,
+                "intervals": _range_facts(plan, name, intervals),
             }
         case EmptyBackfill(model=name, version=version, intervals=intervals):
             return {

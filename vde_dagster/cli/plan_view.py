@@ -70,7 +70,8 @@ class _Branch:
 def _matters(plan: Plan, change: ModelChange) -> bool:
     if is_source(plan, change):
         return change.change not in (Change.NONE, Change.ADDED)
-    return change.change is not Change.NONE or bool(change.to_evaluate or change.skipped)
+    work = change.to_evaluate or change.skipped or change.behind
+    return change.change is not Change.NONE or bool(work)
 
 
 def _heading(plan: Plan) -> Text:
@@ -252,6 +253,15 @@ def remarks(plan: Plan) -> Iterator[str]:
         yield f"Without a view in {plan.environment}, as in prod: {len(plan.hidden):,}."
     for each in plan.not_restated:
         yield f"Not computed again: {each.name}: {each.reason}"
+    if plan.dropped_views:
+        yield f"Dropped by somebody, and made again: the views of {_names(plan.dropped_views)}."
+    if plan.unfinished:
+        yield f"Begun by an earlier process, and finished or undone: {_names(plan.unfinished)}."
+    for change in plan.changes if plan.is_empty else ():
+        if change.behind is not None:
+            yield f"Behind: {change.name}: {change.behind.reason}"
+    for lost in plan.lost_tables:
+        yield f"Its table is gone, and must be restored: {lost.name} ({lost.table})."
     if plan.gaps:
         yield f"Less than is shown now will be held of {_names([each.name for each in plan.gaps])}."
 

@@ -33,6 +33,24 @@ class Reuse:
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
+class Behind:
+    """What of a version is behind what it reads now (rule R15).
+
+    - ``intervals`` are behind: what they would be computed from has changed, or may change, since
+      what they read is computed first. ``reason`` says what, for people.
+    - ``lost`` would be shown as they are, since they cannot be computed again or are left out;
+      ``why_lost`` says why. All others of ``intervals`` are evaluated before any view moves.
+    - ``session`` tells that a catch-up session does that, which adds late rows to intervals.
+    """
+
+    intervals: tuple[Interval, ...] = ()
+    reason: str = ""
+    lost: tuple[Interval, ...] = ()
+    why_lost: str = ""
+    session: bool = False
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
 class ModelChange:
     """What a plan does about one model. All ranges are contiguous and merged.
 
@@ -45,6 +63,7 @@ class ModelChange:
     - ``may_adopt``: only a parent's rows may have changed, so that the version that there was may
       turn out to hold the same rows (rule R6); then nothing is computed.
     - ``schema_changes`` are those of the table of a version that is kept (rule R11).
+    - ``behind`` is what of a version that comes back is behind; None where nothing is.
     - ``complete_to`` is up to when everything that the model reads is whole; None where the
       project's clock has no time yet.
 
@@ -67,6 +86,12 @@ class ModelChange:
     reuse: Reuse | None = None
     may_adopt: bool = False
     schema_changes: tuple[SchemaChange, ...] = ()
+    behind: Behind | None = None
+
+    @property
+    def catches_up(self) -> bool:
+        """Whether a catch-up session is run before anything else."""
+        return self.behind is not None and self.behind.session
 
     @property
     def to_evaluate(self) -> tuple[Interval, ...]:
@@ -92,6 +117,14 @@ class NotRestated:
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
+class LostTable:
+    """A version's table that somebody dropped. What it held is recorded, and its rows are gone."""
+
+    name: ModelName
+    table: str
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
 class Gap:
     """What an environment shows of a model and its version of the plan will not hold."""
 
@@ -109,6 +142,11 @@ class Plan:
     ``removed`` those whose view is dropped, and ``hidden`` those that have no view in it, although
     it binds them (the option ``include_unmodified``). ``left_out`` are models that were edited,
     added or removed, and stay as the environment shows them (the option ``select``).
+
+    One look at the catalog tells what is not there any more: ``dropped_views`` are models whose
+    view in the environment is made again; with ``lost_tables`` nothing can be promoted.
+    ``unfinished`` are models on whose version an earlier process left work, which is finished or
+    undone.
     """
 
     plan_id: str
@@ -127,11 +165,14 @@ class Plan:
     left_out: tuple[ModelName, ...] = ()
     not_restated: tuple[NotRestated, ...] = ()
     gaps: tuple[Gap, ...] = ()
+    dropped_views: tuple[ModelName, ...] = ()
+    lost_tables: tuple[LostTable, ...] = ()
+    unfinished: tuple[ModelName, ...] = ()
 
     @property
     def backfills(self) -> tuple[ModelChange, ...]:
-        """The models that have something to evaluate, parents first."""
-        return tuple(change for change in self.changes if change.to_evaluate)
+        """The models that have something to evaluate or to catch up with, parents first."""
+        return tuple(each for each in self.changes if each.to_evaluate or each.catches_up)
 
     @property
     def may_adopt(self) -> tuple[ModelName, ...]:
@@ -141,7 +182,13 @@ class Plan:
     @property
     def is_empty(self) -> bool:
         """Whether applying the plan would do nothing."""
-        return not self.promotes and not self.backfills
+        return not (self.promotes or self.backfills or self.dropped_views or self.unfinished)
+
+    @property
+    def is_up_to_date(self) -> bool:
+        """Whether there is nothing to do, and nothing that somebody else has to do either."""
+        behind = any(each.behind is not None for each in self.changes)
+        return self.is_empty and not self.lost_tables and not behind
 
 
 def complete_to(

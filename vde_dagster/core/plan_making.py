@@ -13,7 +13,16 @@ from vde_dagster.core.dsha import Column
 from vde_dagster.core.graph import Graph, Node
 from vde_dagster.core.kind import Embedded, External, View
 from vde_dagster.core.names import ModelName
-from vde_dagster.core.plan import Gap, ModelChange, NotRestated, Plan, Reuse, Workload
+from vde_dagster.core.plan import (
+    Behind,
+    Gap,
+    LostTable,
+    ModelChange,
+    NotRestated,
+    Plan,
+    Reuse,
+    Workload,
+)
 from vde_dagster.core.plan_options import DEFAULT_OPTIONS, PlanOptions
 from vde_dagster.core.resolution import Resolved, Shown
 from vde_dagster.core.schema_changes import (
@@ -44,6 +53,8 @@ class Findings:
     ``work`` and ``reuse`` are by model, those of a model that is absent are nothing. ``filled`` are
     models of which the version that is shown was written, so that there is a table. ``booked`` are
     the columns of the tables of the plan's versions, as rows were written to them last.
+    ``behind`` is what of versions that come back is behind, by model. ``dropped_views``,
+    ``lost_tables`` and ``unfinished`` are those of `Plan`.
     """
 
     work: Mapping[ModelName, Workload] = field(default_factory=dict)
@@ -53,6 +64,10 @@ class Findings:
     stored: frozenset[ModelName] = frozenset()
     not_restated: tuple[NotRestated, ...] = ()
     gaps: tuple[Gap, ...] = ()
+    behind: Mapping[ModelName, Behind] = field(default_factory=dict)
+    dropped_views: tuple[ModelName, ...] = ()
+    lost_tables: tuple[LostTable, ...] = ()
+    unfinished: tuple[ModelName, ...] = ()
 
 
 def make_plan(
@@ -117,6 +132,9 @@ def make_plan(
         left_out=left_out,
         not_restated=findings.not_restated,
         gaps=findings.gaps,
+        dropped_views=findings.dropped_views,
+        lost_tables=findings.lost_tables,
+        unfinished=findings.unfinished,
     )
 
 
@@ -155,6 +173,7 @@ def _change(
         and node.name in findings.filled
         and _is_only_below(graph, node, shown, found),
         schema_changes=_schema_changes(node, shown, snapshot, findings),
+        behind=findings.behind.get(node.name),
     )
 
 

@@ -28,6 +28,8 @@ class PlanOptions:
     - ``skip_backfill`` promotes without evaluating anything; physical views are made all the same.
     - ``empty_backfill`` records what is missing as held without rows and without evaluating it.
     - ``no_gaps`` refuses versions that hold less than the ones that are shown.
+    - ``accept_loss`` shows versions that come back as they are, where what they lack of the ones
+      that are shown cannot be computed again (rule R15).
     - ``select`` selects the models whose changes are planned; all of them where it is empty. The
       others stay as the environment shows them.
     - ``include_unmodified`` shows every model in the environment, not only those that differ from
@@ -44,6 +46,7 @@ class PlanOptions:
     skip_backfill: bool = False
     empty_backfill: bool = False
     no_gaps: bool = False
+    accept_loss: bool = False
     select: tuple[str, ...] = ()
     include_unmodified: bool = True
     strict_columns: bool = False

@@ -8,7 +8,7 @@ supported*), and so is what has no intervals.
 from __future__ import annotations
 
 from collections.abc import Callable, Collection, Container, Iterable, Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from datetime import UTC, datetime
 from typing import Final
 
@@ -51,6 +51,15 @@ class Restatement:
     ranges: Mapping[ModelName, tuple[Interval, ...]]
     kept: tuple[ModelName, ...] = ()
     foreign: tuple[ModelName, ...] = ()
+
+
+def both(one: Restatement, other: Restatement) -> Restatement:
+    """What two reasons evaluate again; what is kept or foreign is that of the first."""
+    names = dict.fromkeys((*one.ranges, *other.ranges))
+    ranges = {
+        name: merge((*one.ranges.get(name, ()), *other.ranges.get(name, ()))) for name in names
+    }
+    return replace(one, ranges=ranges)
 
 
 def restated_ranges(
@@ -111,21 +120,50 @@ def restate_all(
         RestatementRefused: Models that were asked for set ``disable_restatement``.
     """
     _refuse_kept(graph[name].model for name in sorted(names))
+    return read_again(
+        graph,
+        dict.fromkeys(names, (wanted,)),
+        held,
+        whole=whole,
+        writes=writes,
+        changed=dict.fromkeys(_others_tables(graph, names), (wanted,)),
+    )
+
+
+def read_again(
+    graph: Graph,
+    wanted: Mapping[ModelName, Sequence[Interval]],
+    held: Mapping[ModelName, Sequence[Interval]],
+    *,
+    whole: Callable[[Model], bool],
+    writes: Container[ModelName] | None = None,
+    changed: Mapping[ModelName, tuple[Interval, ...]],
+    roots: Collection[ModelName] = (),
+) -> Restatement:
+    """What evaluating times of models again evaluates again, with all that reads these.
+
+    Args:
+        graph: The models.
+        wanted: The times of each model; those below the others are found.
+        held: What each version holds; nothing where a model is not in it.
+        whole: Whether a model can only be restated as a whole.
+        writes: The models whose versions may be written (rule R9); all of them where it is None.
+        changed: Times at which other tables have other rows, for those who are reached.
+        roots: Models that are not evaluated again, and whose readers are reached all the same.
+    """
     ranges: dict[ModelName, tuple[Interval, ...]] = {}
     kept: list[ModelName] = []
     foreign: list[ModelName] = []
-    changed: dict[ModelName, tuple[Interval, ...]] = {}
-    changed.update(dict.fromkeys(_others_tables(graph, names), (wanted,)))
-    reached = set(names)
+    changed = dict(changed)
+    reached = {*wanted, *roots}
     for node in graph:
-        if node.name not in names and reached.isdisjoint(node.model.parents):
+        if node.name not in wanted and reached.isdisjoint(node.model.parents):
             continue
         reached.add(node.name)
         model, holds = node.model, held.get(node.name, ())
         if isinstance(model.kind, View | Embedded | External) or not holds:
             continue  # its readers are known to read what lies below it
-        times = _read_again(graph, node, changed, holds)
-        times = (*times, wanted) if node.name in names else times
+        times = (*_read_again(graph, node, changed, holds), *wanted.get(node.name, ()))
         found = restated_ranges(model, times, holds, whole=whole(model))
         if not found:
             continue

@@ -7,7 +7,7 @@ from dataclasses import replace
 from typing import Final
 
 from vde_dagster.core.errors import Conflict
-from vde_dagster.core.intervals import common
+from vde_dagster.core.intervals import common, subtract
 from vde_dagster.core.plan import ModelChange, Plan
 
 _LISTED: Final = 5
@@ -41,8 +41,16 @@ def still_to_do(reviewed: Plan, current: Plan) -> Plan:
 
 def nothing_left(reviewed: Plan) -> Plan:
     """The reviewed plan once it is applied: it names what it is about, and has nothing to do."""
-    changes = tuple(replace(each, missing=(), restated=()) for each in reviewed.changes)
-    return replace(reviewed, changes=changes, promotes=False, views=(), removed=())
+    return replace(
+        reviewed,
+        changes=tuple(replace(e, missing=(), restated=(), behind=None) for e in reviewed.changes),
+        promotes=False,
+        views=(),
+        removed=(),
+        dropped_views=(),
+        lost_tables=(),
+        unfinished=(),
+    )
 
 
 def refuse_moved(reviewed: Plan, revision: int) -> None:
@@ -90,8 +98,23 @@ def _moved(reviewed: Plan, current: Plan) -> Iterator[str]:
         yield f"{environment} shows another version of {_listed(shown)} than it did."
     if reviewed.hidden != current.hidden:
         yield f"other models than those that were reviewed would have a view in {environment}."
+    behind = [str(each.name) for each in current.changes if _is_further_behind(reviewed, each)]
+    if behind:
+        yield f"what {_listed(behind)} would be computed from changed since."
     if current.promotes and not reviewed.promotes:
         yield f"views of {environment} would change, and the reviewed plan changes none."
+
+
+def _is_further_behind(reviewed: Plan, change: ModelChange) -> bool:
+    """Whether more of a version that comes back is behind than was reviewed (rule R15)."""
+    if change.behind is None:
+        return False
+    known = next((each for each in reviewed.changes if each.name == change.name), None)
+    if known is None or known.behind is None:
+        return True
+    if change.catches_up:
+        return not known.catches_up
+    return bool(subtract(change.behind.intervals, known.to_evaluate + known.behind.lost))
 
 
 def _shown_otherwise(reviewed: Plan, current: Plan) -> list[str]:

@@ -47,6 +47,16 @@ class Restate:
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
+class FinishWork:
+    """Finish or undo what an earlier process began on versions and did not end; nothing computes.
+
+    What is being written right now is left to whoever writes it.
+    """
+
+    models: tuple[ModelName, ...]
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
 class EvolveTables:
     """Change the columns of tables that are kept, without their rows (rule R11).
 
@@ -54,6 +64,18 @@ class EvolveTables:
     """
 
     changes: tuple[tuple[ModelName, tuple[InPlace, ...]], ...]
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class CatchUp:
+    """Load late rows into a version that comes back, by a session, and all else that is due.
+
+    ``intervals`` are evaluated behind it, as far as the session leaves them.
+    """
+
+    model: ModelName
+    version: str
+    intervals: tuple[Interval, ...]
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -103,15 +125,15 @@ class Promote:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class ShowFilled:
-    """Make the views of models that held nothing before; the environment shows them already."""
+    """Make views that are missing: their models held nothing before, or somebody dropped them."""
 
     environment: str
     models: tuple[ModelName, ...]
 
 
-Opening = Reserve | StoreSnapshots | Restate | EvolveTables
+Opening = Reserve | StoreSnapshots | Restate | FinishWork | EvolveTables
 """What comes before any work: from the first stage on the environment is reserved."""
-Work = Backfill | EmptyBackfill | MakeView
+Work = Backfill | CatchUp | EmptyBackfill | MakeView
 """What fills one model's version."""
 Closing = Promote | ShowFilled
 """What shows the work."""
@@ -135,6 +157,8 @@ def opening_of(plan: Plan) -> tuple[Opening, ...]:
     outdated = tuple((each.name, each.restated) for each in plan.changes if each.restated)
     if outdated:
         stages.append(Restate(ranges=outdated))
+    if plan.unfinished:
+        stages.append(FinishWork(models=plan.unfinished))
     evolved = tuple((each.name, found) for each in plan.changes if (found := _in_place(plan, each)))
     if evolved:
         stages.append(EvolveTables(changes=evolved))
@@ -158,8 +182,8 @@ def closing_of(plan: Plan) -> Closing:
     """The stage that shows what is filled."""
     if plan.promotes:
         return Promote(environment=plan.environment, views=plan.views, removed=plan.removed)
-    filled = tuple(change.name for change in plan.backfills)
-    return ShowFilled(environment=plan.environment, models=filled)
+    missing = dict.fromkeys([*(each.name for each in plan.backfills), *plan.dropped_views])
+    return ShowFilled(environment=plan.environment, models=tuple(missing))
 
 
 def awaited(plan: Plan, stage: Stage) -> frozenset[ModelName]:
@@ -201,6 +225,8 @@ def _work(plan: Plan, change: ModelChange) -> Work:
     if isinstance(model.kind, View):
         return MakeView(model=change.name, version=version)
     intervals = change.to_evaluate
+    if change.catches_up:
+        return CatchUp(model=change.name, version=version, intervals=intervals)
     if plan.options.empty_backfill and not isinstance(model.kind, Seed):
         return EmptyBackfill(model=change.name, version=version, intervals=intervals)
     return Backfill(

@@ -215,10 +215,10 @@ def why_volatile(graph: Graph, name: ModelName) -> str:
         why = _why_chance(node)
         if why:
             return why if node.name == name else f"in {node.name}, which it reads, {why}"
-    return _why_together(graph, graph[name])
+    return why_together(graph, graph[name])
 
 
-def _why_together(graph: Graph, node: Node) -> str:
+def why_together(graph: Graph, node: Node) -> str:
     """Why a unit's rows may follow from what else is evaluated with it; empty where they cannot."""
     kind, query = node.model.kind, query_over_tables(graph, node.name)
     if query is None or not isinstance(kind, IncrementalByTimeRange):

@@ -5,6 +5,7 @@ from __future__ import annotations
 import sqlite3
 import time
 from collections.abc import Collection, Mapping, Sequence
+from datetime import datetime
 from pathlib import Path
 
 from pyiceberg.catalog import Catalog as PyIcebergCatalog
@@ -22,9 +23,10 @@ from vde_dagster.core.schema_changes import InPlace
 from vde_dagster.lakehouse.evolution import describe, evolve
 from vde_dagster.lakehouse.iceberg_types import columns_of
 from vde_dagster.lakehouse.publish import branches, drop_branch, publish
+from vde_dagster.lakehouse.row_changes import earliest, line, row_changes
 from vde_dagster.lakehouse.source_changes import origin, source_history
 from vde_dagster.lakehouse.views import SqlViews
-from vde_dagster.ports.catalog import TableState, TableText, ViewDefinition
+from vde_dagster.ports.catalog import RowChange, TableState, TableText, ViewDefinition
 
 LOCK_TIMEOUT_SECONDS = 60
 _OPEN_ATTEMPTS = 5
@@ -165,6 +167,23 @@ class IcebergCatalog:
         """Whether a table can still be read at an Iceberg snapshot, which may have expired."""
         table = self._load(name)
         return table is not None and table.snapshot_by_id(iceberg_snapshot_id) is not None
+
+    def line(self, name: TableName) -> Sequence[int]:
+        """The current Iceberg snapshot of a table and its retained ancestors, newest first."""
+        table = self._load(name)
+        return () if table is None else [each.snapshot_id for each in line(table)]
+
+    def row_changes(
+        self, name: TableName, *, after: int | None, column: str
+    ) -> Sequence[RowChange]:
+        """What the Iceberg snapshots of a table's line did, by a time column; see the port."""
+        table = self._load(name)
+        return () if table is None else row_changes(table, after=after, column=column)
+
+    def earliest(self, name: TableName, column: str) -> datetime | None:
+        """The first time of a column among a table's rows, by metadata; see the port."""
+        table = self._load(name)
+        return None if table is None else earliest(table, column)
 
     def history(self, source: ModelName, since: HighWaterMark | None) -> SourceHistory:
         """A source's head and its changes after a mark, from metadata alone."""

@@ -5,6 +5,7 @@ from __future__ import annotations
 import itertools
 import threading
 import uuid
+from collections import Counter
 from collections.abc import Collection, Iterable, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from datetime import UTC, date, datetime, timedelta
@@ -12,7 +13,14 @@ from typing import Final
 
 from vde_dagster.core.dsha import Column
 from vde_dagster.core.errors import Conflict, Refused
-from vde_dagster.core.intervals import EPOCH, IntervalUnit, parse_instant
+from vde_dagster.core.intervals import (
+    END_OF_TIME,
+    EPOCH,
+    Interval,
+    IntervalUnit,
+    merge,
+    parse_instant,
+)
 from vde_dagster.core.late_data import (
     HighWaterMark,
     ProcessingUri,
@@ -24,7 +32,13 @@ from vde_dagster.core.late_data import (
 from vde_dagster.core.names import ModelName, TableName, is_another_models
 from vde_dagster.core.schema_changes import ColumnWidened, InPlace, is_widening, same_type
 from vde_dagster.core.work import TimeAxisSpec
-from vde_dagster.ports.catalog import TableMoved, TableState, TableText, ViewDefinition
+from vde_dagster.ports.catalog import (
+    RowChange,
+    TableMoved,
+    TableState,
+    TableText,
+    ViewDefinition,
+)
 
 VALID_TO: Final = "vde.valid-to"
 
@@ -240,6 +254,35 @@ class MemoryCatalog:
             table = self.tables.get(name)
             return table is not None and iceberg_snapshot_id in table.snapshots
 
+    def line(self, name: TableName) -> tuple[int, ...]:
+        """A table's current snapshot and its retained ancestors, newest first."""
+        with self.lock:
+            table = self.tables.get(name)
+            return () if table is None else tuple(each.id for each in table.line(table.head))
+
+    def row_changes(
+        self, name: TableName, *, after: int | None, column: str
+    ) -> tuple[RowChange, ...]:
+        """What a table's snapshots after one did to its rows, newest first; see the port."""
+        with self.lock:
+            table = self.tables.get(name)
+            line = [] if table is None else table.line(table.head)
+            newer = itertools.takewhile(lambda each: each.id != after, line)
+            return tuple(
+                RowChange(iceberg_snapshot_id=each.id, times=_times(table, each, column))
+                for each in newer
+                if table is not None
+            )
+
+    def earliest(self, name: TableName, column: str) -> datetime | None:
+        """The first time of a column among a table's rows; see the port."""
+        with self.lock:
+            table = self.tables.get(name)
+            if table is None:
+                return None
+            found = _instants(table, table.rows_at(table.head), column)
+            return None if found is None else min(found, default=END_OF_TIME)
+
     def history(self, source: ModelName, since: HighWaterMark | None) -> SourceHistory:
         """A source's head and its changes after a mark."""
         with self.lock:
@@ -402,6 +445,33 @@ def instant_of(value: object) -> datetime | None:
             return None
         case _:
             raise TypeError(f"{value!r} is no value of a time column")
+
+
+def _times(table: Table, snapshot: Snapshot, column: str) -> tuple[Interval, ...] | None:
+    """The times of the rows that a snapshot added or removed; None where one has none."""
+    if snapshot.operation is SourceOperation.REPLACE:
+        return ()
+    if snapshot.parent is not None and snapshot.parent not in table.snapshots:
+        return None
+    before, after = Counter(table.rows_at(snapshot.parent)), Counter(snapshot.rows)
+    hulls: list[Interval] = []
+    for rows in (after - before, before - after):
+        found = _instants(table, rows, column)
+        if found is None:
+            return None
+        if found:
+            hulls.append(Interval(min(found), max(found) + timedelta(microseconds=1)))
+    return merge(hulls)
+
+
+def _instants(table: Table, rows: Iterable[Row], column: str) -> list[datetime] | None:
+    """The times of a column; None where there is no such column, or a row without a time."""
+    names = [each.name.lower() for each in table.columns]
+    if column.lower() not in names:
+        return None
+    at = names.index(column.lower())
+    found = [instant_of(row[at]) for row in rows]
+    return None if None in found else [each for each in found if each is not None]
 
 
 def _mark(source: ModelName, table: Table) -> HighWaterMark | None:

@@ -361,6 +361,12 @@ class MemoryState:
         with self._lock:
             return tuple(work for work in self._of(key) if work.state in _OPEN)
 
+    def unfinished(self, keys: Iterable[VersionKey]) -> frozenset[VersionKey]:
+        """Those of these versions with work that is neither done nor abandoned."""
+        with self._lock:
+            known = {each.intent.key for each in self._held.work.values() if each.state in _OPEN}
+            return frozenset(known.intersection(keys))
+
     def work(self, work_id: str) -> Work | None:
         """One unit of work."""
         with self._lock:

@@ -15,7 +15,7 @@ from typing import Final, assert_never
 import dagster as dg
 
 from vde_dagster.app.binding import Binding, bind_environment
-from vde_dagster.app.catch_up import detect, late_models
+from vde_dagster.app.detecting import detect, late_models
 from vde_dagster.core.intervals import format_instant
 from vde_dagster.core.late_data import HighWaterMark, Load, NothingToLoad, Stop
 from vde_dagster.core.names import ModelName

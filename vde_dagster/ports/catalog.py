@@ -4,10 +4,12 @@ from __future__ import annotations
 
 from collections.abc import Collection, Mapping, Sequence
 from dataclasses import dataclass, field
+from datetime import datetime
 from typing import Protocol
 
 from vde_dagster.core.dsha import Column
 from vde_dagster.core.errors import Conflict
+from vde_dagster.core.intervals import Interval
 from vde_dagster.core.late_data import HighWaterMark, SourceHistory
 from vde_dagster.core.model import Storage
 from vde_dagster.core.names import ModelName, TableName
@@ -50,6 +52,18 @@ class ViewDefinition:
     target: TableName
     columns: tuple[Column, ...]
     comment: str | None = field(default=None, compare=False)
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class RowChange:
+    """What one Iceberg snapshot did to a table's rows.
+
+    ``times`` holds the times, by one column, of all rows that it added or removed: as close as
+    metadata tells, nothing for a compaction, None where that is not known.
+    """
+
+    iceberg_snapshot_id: int
+    times: tuple[Interval, ...] | None
 
 
 class TableMoved(Conflict):
@@ -147,6 +161,26 @@ class Catalog(Protocol):
 
     def retains(self, name: TableName, iceberg_snapshot_id: int) -> bool:
         """Whether a table can still be read at an Iceberg snapshot, which may have expired."""
+        ...
+
+    def line(self, name: TableName) -> Sequence[int]:
+        """The current Iceberg snapshot of a table and its retained ancestors, newest first."""
+        ...
+
+    def row_changes(
+        self, name: TableName, *, after: int | None, column: str
+    ) -> Sequence[RowChange]:
+        """What the Iceberg snapshots of a table's line did, newest first, by a time column.
+
+        Only those after the given one are told; all that are retained where it is None.
+        """
+        ...
+
+    def earliest(self, name: TableName, column: str) -> datetime | None:
+        """The first time of a column among a table's rows, by metadata.
+
+        The end of time where there are no rows; None where it is not known.
+        """
         ...
 
     def history(self, source: ModelName, since: HighWaterMark | None) -> SourceHistory:

@@ -236,6 +236,10 @@ class State(Protocol):
         """Units of work on a version that are neither done nor abandoned, oldest first."""
         ...
 
+    def unfinished(self, keys: Iterable[VersionKey]) -> frozenset[VersionKey]:
+        """Those of these versions that have a unit of work that is neither done nor abandoned."""
+        ...
+
     def work(self, work_id: str) -> Work | None:
         """One unit of work."""
         ...

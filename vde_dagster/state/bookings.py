@@ -206,6 +206,14 @@ def open_work(connection: Connection, key: VersionKey) -> tuple[Work, ...]:
     return tuple(_decode_work(row) for row in connection.execute(query))
 
 
+def unfinished(connection: Connection) -> frozenset[VersionKey]:
+    """All versions with work that is neither done nor abandoned; an index has all of it."""
+    query = select(_work.c.model, _work.c.version).where(_work.c.state.in_(_OPEN)).distinct()
+    return frozenset(
+        VersionKey(codec.decode_model(row.model), row.version) for row in connection.execute(query)
+    )
+
+
 def sessions(connection: Connection, key: VersionKey, *, limit: int) -> tuple[Work, ...]:
     """Catch-up sessions, newest first."""
     query = _of(key).where(_work.c.is_session).order_by(_work.c.number.desc()).limit(limit)

@@ -249,6 +249,11 @@ class SqlState:
         with self._database.read() as connection:
             return bookings.open_work(connection, key)
 
+    def unfinished(self, keys: Iterable[VersionKey]) -> frozenset[VersionKey]:
+        """Those of these versions with work that is neither done nor abandoned."""
+        with self._database.read() as connection:
+            return bookings.unfinished(connection).intersection(keys)
+
     def work(self, work_id: str) -> Work | None:
         """One unit of work."""
         with self._database.read() as connection:

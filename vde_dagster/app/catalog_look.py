@@ -1,0 +1,106 @@
+"""One look at the catalog: whether the tables and views are there that the state knows.
+
+It is one listing of each namespace, however many models there are; no file is read for it.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Collection, Mapping, Sequence
+from dataclasses import dataclass
+
+from vde_dagster import kinds
+from vde_dagster.app.services import Services
+from vde_dagster.core.graph import Graph
+from vde_dagster.core.kind import Embedded, External, View
+from vde_dagster.core.ledger import LedgerEntry
+from vde_dagster.core.names import ModelName, TableName, ViewNaming, environment_view
+from vde_dagster.core.snapshot import ModelSnapshot, VersionKey
+from vde_dagster.ports.state import Environment
+
+Ledger = Mapping[VersionKey, tuple[LedgerEntry, ...]]
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class CatalogLook:
+    """What somebody dropped of what the state knows.
+
+    ``physical_views`` are of versions whose view is made again like any that is missing. Of
+    ``tables`` the rows are gone. ``views`` are models whose view an environment lacks.
+    """
+
+    physical_views: frozenset[VersionKey] = frozenset()
+    tables: Mapping[ModelName, TableName]
+    views: tuple[ModelName, ...] = ()
+
+    def left(self, ledger: Ledger) -> Ledger:
+        """The ledger without the physical views that are gone, so that they are made again."""
+        if not self.physical_views:
+            return ledger
+        return {key: each for key, each in ledger.items() if key not in self.physical_views}
+
+
+def look_at_catalog(
+    services: Services,
+    graph: Graph,
+    snapshots: Mapping[ModelName, ModelSnapshot],
+    ledger: Ledger,
+    *,
+    shown: Environment | None,
+    naming: ViewNaming | None,
+) -> CatalogLook:
+    """What is not there of a plan's versions, and of an environment's views.
+
+    Args:
+        services: The ports.
+        graph: The plan's models.
+        snapshots: Their versions.
+        ledger: What these hold.
+        shown: The environment as it is; None for a new one.
+        naming: How its views are named; None where a promotion makes all of them in any case.
+    """
+    filled = {
+        name: key
+        for name, each in snapshots.items()
+        if ledger.get(key := each.key) and not isinstance(graph[name].model.kind, External)
+    }
+    views = _views(graph, filled, shown, naming)
+    there = services.catalog.present([*(key.table for key in filled.values()), *views])
+    gone = {name: key for name, key in filled.items() if key.table not in there}
+    is_view = {name: isinstance(graph[name].model.kind, View) for name in gone}
+    return CatalogLook(
+        physical_views=frozenset(key for name, key in gone.items() if is_view[name]),
+        tables={
+            name: key.table
+            for name, key in gone.items()
+            if not is_view[name] and kinds.of(graph[name].model).has_rows
+        },
+        views=_lost(views, there, gone),
+    )
+
+
+def _views(
+    graph: Graph,
+    filled: Mapping[ModelName, VersionKey],
+    shown: Environment | None,
+    naming: ViewNaming | None,
+) -> dict[TableName, ModelName]:
+    """The views that an environment is to have of versions that hold something and stay."""
+    if shown is None or naming is None:
+        return {}
+    return {
+        environment_view(name, shown.name, naming): name
+        for name, each in shown.snapshots.items()
+        if filled.get(name) == each.key
+        and name not in shown.hidden
+        and not isinstance(graph[name].model.kind, Embedded)
+    }
+
+
+def _lost(
+    views: Mapping[TableName, ModelName],
+    there: Collection[TableName],
+    gone: Collection[ModelName],
+) -> tuple[ModelName, ...]:
+    """The models whose view is not there, although what it shows is, or is made again."""
+    lost: Sequence[ModelName] = [name for view, name in views.items() if view not in there]
+    return tuple(sorted(name for name in lost if name not in gone))

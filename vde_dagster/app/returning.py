@@ -1,0 +1,169 @@
+"""Rule R15: what of versions that come back to an environment is behind, and what becomes of it.
+
+A version comes back where the state knows what it holds and the environment shows another one, or
+none: by a revert, by the promotion of what another environment filled, or by a rollback. What it
+would be computed from now is compared with what it was computed from, before any view moves.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Iterator, Mapping, Sequence
+from dataclasses import dataclass, field, replace
+
+from vde_dagster import kinds
+from vde_dagster.app.detecting import detect
+from vde_dagster.app.input_moves import InputStates
+from vde_dagster.app.services import Services
+from vde_dagster.app.version_behind import FORBIDDEN, Planned, listed, look_at
+from vde_dagster.core.graph import Graph
+from vde_dagster.core.intervals import Interval, merge, subtract
+from vde_dagster.core.late_data import Load, Stop
+from vde_dagster.core.model import Model
+from vde_dagster.core.names import ModelName
+from vde_dagster.core.plan import Behind
+from vde_dagster.core.plan_options import PlanOptions
+from vde_dagster.core.restatement import Restatement, read_again
+from vde_dagster.core.work import WorkState
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Lag:
+    """What a plan does about versions that come back.
+
+    ``restated`` are the ranges that are evaluated before views move, of versions that come back and
+    of all that reads them; ``found`` says why, by model.
+    """
+
+    restated: Restatement = field(default_factory=lambda: Restatement(ranges={}))
+    found: Mapping[ModelName, Behind] = field(default_factory=dict)
+
+
+def lag_of(services: Services, planned: Planned, options: PlanOptions) -> Lag:
+    """What of the versions that come back is behind what they read, and what is done about it.
+
+    Reads the state and the catalog's metadata; of the latter only about inputs that have changed.
+    """
+    stopped = dict(_stopped_sessions(services, planned))
+    if _left_out(options):
+        stopped = {name: replace(each, session=False) for name, each in stopped.items()}
+    returning = list(planned.returning)
+    if not returning:
+        return Lag(found=stopped)
+    states = InputStates(services=services, graph=planned.graph, snapshots=planned.snapshots)
+    looks = [look_at(services, planned, states, node) for node in returning]
+    found = {each.node.name: what for each in looks if (what := each.found()) is not None}
+    lag = _carried_on(planned, found, {each.name for each in returning}, options)
+    return replace(lag, found={**stopped, **lag.found})
+
+
+def _stopped_sessions(services: Services, planned: Planned) -> Iterator[tuple[ModelName, Behind]]:
+    """The models whose last session did not end, and that has something to load still."""
+    for node in planned.graph:
+        if node.model.stateless is None or node.name not in planned.holdings.writes:
+            continue
+        last = services.state.sessions(planned.snapshots[node.name].key, limit=1)
+        if last and last[0].state is not WorkState.DONE:
+            decision = detect(services, planned.binding, node.name)
+            if isinstance(decision, Load) and decision.evidence:
+                held = merge(planned.holdings.recorded[node.name])
+                reason = "a session that loads late rows was stopped"
+                yield node.name, Behind(intervals=held, reason=reason, session=True)
+            elif isinstance(decision, Stop):
+                reason = f"no session can load late rows: {decision.reason}. {decision.advice}"
+                yield node.name, Behind(reason=reason)
+
+
+def _carried_on(
+    planned: Planned,
+    found: Mapping[ModelName, Behind],
+    returning: Iterable[ModelName],
+    options: PlanOptions,
+) -> Lag:
+    """What is behind, with what reads it, as far as the options let it be evaluated."""
+    left_out = _left_out(options)
+    if left_out:
+        return Lag(found={name: _lost(each, left_out) for name, each in found.items()})
+    held = planned.holdings.recorded
+    caught_up = {name: each.intervals for name, each in found.items() if each.session}
+    wanted = {
+        name: left
+        for name, each in found.items()
+        if not each.session and (left := subtract(each.intervals, each.lost))
+    }
+    spread = read_again(
+        planned.graph,
+        wanted,
+        held,
+        whole=lambda model: kinds.of(model).restates_whole,
+        writes=planned.holdings.writes,
+        changed=caught_up,
+        roots=caught_up.keys(),
+    )
+    ranges = {
+        name: left
+        for name, each in spread.ranges.items()
+        if (left := _within(planned.graph[name].model, each, planned.environment, options))
+    }
+    told = {
+        name: each if each.session else _beyond_bounds(each, ranges.get(name, ()))
+        for name, each in found.items()
+    }
+    for name in set(returning) - found.keys():
+        if name in ranges:
+            told[name] = Behind(intervals=ranges[name], reason=_reads_such(planned, name, found))
+        elif name in spread.kept:
+            lost = merge(held[name])
+            told[name] = Behind(
+                intervals=lost,
+                reason=_reads_such(planned, name, found),
+                lost=lost,
+                why_lost=FORBIDDEN,
+            )
+    return Lag(restated=replace(spread, ranges=ranges), found=told)
+
+
+def _within(
+    model: Model, ranges: Sequence[Interval], environment: str, options: PlanOptions
+) -> tuple[Interval, ...]:
+    """What of some ranges a plan evaluates whose start and end bound it."""
+    bounds = options.bounds(environment)
+    if bounds is None or not kinds.of(model).is_partitioned:
+        return tuple(ranges)
+    inside = [part for each in ranges if (part := each.intersection(bounds)) is not None]
+    whole = ((model.unit.ceil(each.start), model.unit.floor(each.end)) for each in inside)
+    return tuple(Interval(start, end) for start, end in whole if start < end)
+
+
+def _left_out(options: PlanOptions) -> str:
+    if options.skip_backfill:
+        return "--skip-backfill computes nothing"
+    return "--empty-backfill computes nothing" if options.empty_backfill else ""
+
+
+def _lost(found: Behind, why: str) -> Behind:
+    return replace(found, lost=found.intervals, why_lost=why, session=False)
+
+
+def _beyond_bounds(found: Behind, computed: Sequence[Interval]) -> Behind:
+    """What is behind, with what the plan's start and end leave as it is."""
+    left = subtract(found.intervals, (*found.lost, *computed))
+    if not left:
+        return found
+    lost = merge((*found.lost, *left))
+    return replace(found, lost=lost, why_lost=found.why_lost or "--start and --end leave it out")
+
+
+def _reads_such(planned: Planned, name: ModelName, found: Iterable[ModelName]) -> str:
+    above = [each for each in found if each in _above(planned.graph, name)]
+    return f"it follows from {listed(above)}: computed after that, and where it reads other rows"
+
+
+def _above(graph: Graph, name: ModelName) -> set[ModelName]:
+    seen: set[ModelName] = set()
+    waiting = [*graph[name].model.parents]
+    while waiting:
+        parent = waiting.pop()
+        if parent not in seen:
+            seen.add(parent)
+            waiting += graph[parent].model.parents
+    return seen

@@ -1,0 +1,269 @@
+"""Whether one version is behind what it would be computed from now, and what of that is lost.
+
+Told from the state and the catalog's metadata; of the latter only about inputs that have changed.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Iterator, Mapping, Sequence
+from dataclasses import dataclass, replace
+from datetime import datetime
+from typing import Final
+
+from vde_dagster import kinds
+from vde_dagster.app.binding import Binding
+from vde_dagster.app.detecting import detect
+from vde_dagster.app.input_moves import InputMoves, InputStates
+from vde_dagster.app.services import Services
+from vde_dagster.app.workload import Holdings
+from vde_dagster.core.dsha import RowSum
+from vde_dagster.core.graph import Graph, Node
+from vde_dagster.core.intervals import Interval, common, merge, subtract
+from vde_dagster.core.kind import ScdType2ByColumn, ScdType2ByTime, Seed
+from vde_dagster.core.late_data import Load, NothingToLoad, Stop
+from vde_dagster.core.ledger import LedgerEntry
+from vde_dagster.core.names import ModelName
+from vde_dagster.core.plan import Behind
+from vde_dagster.core.reads.input_ranges import Reads, WholeTable
+from vde_dagster.core.render_model import reads_of
+from vde_dagster.core.restatement import forbids_restatement
+from vde_dagster.core.snapshot import ModelSnapshot, VersionKey
+from vde_dagster.core.staleness import (
+    SourceTime,
+    Stale,
+    read_by,
+    source_times,
+    stale_entries,
+)
+from vde_dagster.core.traces import why_together
+from vde_dagster.ports.state import Environment
+
+FORBIDDEN: Final = "it sets disable_restatement, so that it is never computed again"
+_UNCOVERED: Final = "the source does not reach back to them any more"
+_HISTORY: Final = "a history follows from when it looked, and nobody can look at that time again"
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Planned:
+    """The models of a plan with their versions, what these hold, and up to when inputs are whole.
+
+    ``own`` is the environment as it is, None for a new one; ``ledger`` has its versions, too.
+    """
+
+    environment: str
+    own: Environment | None
+    graph: Graph
+    snapshots: Mapping[ModelName, ModelSnapshot]
+    holdings: Holdings
+    ledger: Mapping[VersionKey, tuple[LedgerEntry, ...]]
+    horizons: Mapping[ModelName, datetime | None]
+
+    def entries(self, name: ModelName) -> tuple[LedgerEntry, ...]:
+        """What the version of a model holds."""
+        return self.ledger.get(self.snapshots[name].key, ())
+
+    def shown(self, name: ModelName) -> tuple[LedgerEntry, ...]:
+        """What the version holds that the environment shows now."""
+        shown = self.own.snapshots.get(name) if self.own is not None else None
+        return () if shown is None else self.ledger.get(shown.key, ())
+
+    @property
+    def binding(self) -> Binding:
+        """What the environment runs once the plan is applied."""
+        return Binding(
+            environment=self.environment,
+            revision=self.own.revision if self.own is not None else 0,
+            graph=self.graph,
+            snapshots=self.snapshots,
+        )
+
+    @property
+    def returning(self) -> Iterator[Node]:
+        """The models whose version comes back, and that this environment may write (rule R9)."""
+        shown = {each.key for each in self.own.snapshots.values()} if self.own is not None else ()
+        for node in self.graph:
+            key = self.snapshots[node.name].key
+            has_rows = kinds.of(node.model).has_rows and not isinstance(node.model.kind, Seed)
+            writes = node.name in self.holdings.writes
+            if has_rows and writes and key not in shown and self.ledger.get(key):
+                yield node
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class VersionLook:
+    """A look at one version that comes back, and what its model reads."""
+
+    services: Services
+    planned: Planned
+    states: InputStates
+    node: Node
+    reads: Reads
+    bounds: Mapping[ModelName, SourceTime]
+
+    def found(self) -> Behind | None:
+        """What of the version is behind; None where nothing is."""
+        if self.node.model.stateless is not None:
+            return self._late()
+        stale = self._stale()
+        missed = self._missed_history()
+        if not stale and not missed:
+            return None
+        inputs = dict.fromkeys(name for each in stale for name in each.inputs)
+        behind = merge([*(each.entry.interval for each in stale), *missed])
+        lost, why = self._lost(stale, missed)
+        return Behind(
+            intervals=behind,
+            reason=f"what it reads of {listed(inputs)} has changed since" if inputs else why,
+            lost=lost,
+            why_lost=why if lost else "",
+        )
+
+    def _late(self) -> Behind | None:
+        """Whether a session has late rows to load, or cannot tell which."""
+        held = self.planned.holdings.recorded[self.node.name]
+        match detect(self.services, self.planned.binding, self.node.name):
+            case NothingToLoad():
+                return None
+            case Stop(reason=reason, advice=advice):
+                what = f"{reason}, so that no session can load what it lacks. {advice}"
+                return Behind(intervals=merge(held), reason=what, lost=held, why_lost=what)
+            case Load() as load:
+                behind = self._late_intervals(load)
+                if not behind:
+                    return None
+                reason = f"late rows of {load.after.source} have come since its mark"
+                return Behind(intervals=behind, reason=reason, session=True)
+
+    def _late_intervals(self, load: Load) -> tuple[Interval, ...]:
+        """What of the version may get rows by a session, apart from what becomes due."""
+        source = load.after.source
+        if load.before is None:
+            return merge(load.held)
+        column = self.bounds[source].column if source in self.bounds else ""
+        times = self.states.since(source, load.before.iceberg_snapshot_id, column)
+        return merge(
+            each.interval
+            for each in self.planned.entries(self.node.name)
+            if load.evidence
+            and (
+                times is None or (read := self._read(source, each)) is None or common([read], times)
+            )
+        )
+
+    def _stale(self) -> tuple[Stale, ...]:
+        rules, entries = kinds.of(self.node.model), self.planned.entries(self.node.name)
+        found = tuple(
+            each for each in self._moved(in_turn=rules.is_sequential) if not self._is_kept(each)
+        )
+        inputs = tuple(dict.fromkeys(each for stale in found for each in stale.inputs))
+        every = (Stale(entry=each, inputs=inputs) for each in entries)
+        if found and rules.restates_whole:
+            return tuple(every)
+        if found and why_together(self.planned.graph, self.node):
+            return tuple(each for each in every if not self._is_kept(each))
+        return found
+
+    def has_moved(self) -> bool:
+        """Whether any input of any entry has other rows now, at whatever time."""
+        return bool(self._moved(in_turn=False))
+
+    def _moved(self, *, in_turn: bool) -> tuple[Stale, ...]:
+        """The entries whose inputs have other rows now; see `stale_entries`."""
+        rules, name = kinds.of(self.node.model), self.node.name
+        held, horizon = self.planned.holdings.computed[name], self.planned.horizons[name]
+        return stale_entries(
+            self.planned.entries(name),
+            self.reads,
+            self.bounds,
+            InputMoves(states=self.states, bounds=self.bounds),
+            in_turn=in_turn,
+            goes_on=horizon is not None and bool(rules.missing(self.node.model, held, horizon)),
+        )
+
+    def _is_kept(self, stale: Stale) -> bool:
+        """Whether an interval stays as it is, and no less than what is shown.
+
+        What a source does not have any more is no reason to empty it.
+        """
+        return self._is_beyond(stale) and not self._is_seen_later(stale.entry)
+
+    def _missed_history(self) -> tuple[Interval, ...]:
+        """The times at which the version that is shown looked at changes, and this one did not."""
+        if not isinstance(self.node.model.kind, ScdType2ByTime | ScdType2ByColumn):
+            return ()
+        seen = (
+            each.interval for each in self.planned.shown(self.node.name) if each.rows != RowSum()
+        )
+        return subtract(seen, self.planned.holdings.recorded[self.node.name])
+
+    def _lost(
+        self, stale: Sequence[Stale], missed: Sequence[Interval]
+    ) -> tuple[tuple[Interval, ...], str]:
+        """What of it cannot be computed again, and why."""
+        if forbids_restatement(self.node.model):
+            times = merge([*(each.entry.interval for each in stale), *missed])
+            return times, _HISTORY if missed and not stale else FORBIDDEN
+        beyond = [each.entry.interval for each in stale if self._is_beyond(each)]
+        if beyond and kinds.of(self.node.model).restates_whole:
+            beyond = [each.entry.interval for each in stale]
+        if missed:
+            return merge([*beyond, *missed]), _HISTORY
+        return merge(beyond), _UNCOVERED
+
+    def _is_beyond(self, stale: Stale) -> bool:
+        """Whether a source lost rows, at its beginning, that an interval with rows was made of."""
+        if not stale.entry.rows.rows:
+            return False
+        return any(
+            read is not None and read.start < first
+            for name in stale.inputs
+            if (first := self._reaches_back_to(name)) is not None
+            for read in [self._read(name, stale.entry)]
+        )
+
+    def _reaches_back_to(self, name: ModelName) -> datetime | None:
+        """The first time of a source, where rows of the version were made of earlier ones."""
+        if name not in self.bounds:
+            return None
+        first = self.states.earliest(name, self.bounds[name].column)
+        made = (each for each in self.planned.entries(self.node.name) if each.rows.rows)
+        oldest = next((read for each in made if (read := self._read(name, each))), None)
+        lacks = first is not None and oldest is not None and oldest.end <= first
+        return first if lacks else None
+
+    def _read(self, name: ModelName, entry: LedgerEntry) -> Interval | None:
+        """What an entry's interval reads of a source; None where that has no bounds."""
+        read = dict(read_by(self.reads, self.bounds, entry.interval)).get(name)
+        if read is None or isinstance(read, WholeTable) or not read:
+            return None
+        return Interval(read[0].start, read[-1].end)
+
+    def _is_seen_later(self, entry: LedgerEntry) -> bool:
+        """Whether the version that is shown has looked at an interval after an entry was made."""
+        work = self.states.work(entry)
+        for each in self.planned.shown(self.node.name):
+            if each.rows.rows and common([each.interval], [entry.interval]):
+                shown = self.states.work(each)
+                if work is None or shown is None or shown.started_at >= work.started_at:
+                    return True
+        return False
+
+
+def look_at(services: Services, planned: Planned, states: InputStates, node: Node) -> VersionLook:
+    """A look at a version; by which times it reads its sources counts only where these moved."""
+    look = VersionLook(
+        services=services,
+        planned=planned,
+        states=states,
+        node=node,
+        reads=reads_of(planned.graph, node.name),
+        bounds={},
+    )
+    if node.model.stateless is None and not look.has_moved():
+        return look
+    return replace(look, bounds=source_times(planned.graph, node))
+
+
+def listed(names: Iterable[ModelName]) -> str:
+    """Names for people."""
+    return ", ".join(map(str, sorted(names)))

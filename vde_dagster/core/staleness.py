@@ -1,0 +1,148 @@
+"""Which intervals of a version are behind what they read now (rules R14 and R15).
+
+The inputs decide, and not the whole key of a trace: a version that was kept by an edit (rule R11)
+holds rows of an earlier definition, which stay.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Iterator, Mapping, Sequence
+from dataclasses import dataclass
+from typing import Final, Protocol
+
+from vde_dagster.core.graph import Graph, Node
+from vde_dagster.core.intervals import Interval, common
+from vde_dagster.core.kind import External
+from vde_dagster.core.ledger import LedgerEntry, Standing
+from vde_dagster.core.names import ModelName
+from vde_dagster.core.reads.constants import Moments
+from vde_dagster.core.reads.input_ranges import (
+    InputRange,
+    Reads,
+    TimeAxis,
+    WholeTable,
+    reads,
+    time_column_of,
+)
+from vde_dagster.core.render_model import axes_of, input_axis, query_over_tables
+
+Times = tuple[Interval, ...] | None
+"""Times of an input whose rows differ from those that were read; None for any time."""
+
+UNTOUCHED: Final[Times] = ()
+
+
+class Moves(Protocol):
+    """What became of a version's inputs since each of its entries was computed."""
+
+    def since(self, entry: LedgerEntry, name: ModelName, read: InputRange) -> Times:
+        """The times of an input that have other rows now than an entry was computed from.
+
+        Args:
+            entry: Of the version.
+            name: The input.
+            read: What the entry's interval reads of it, by the input's own time.
+        """
+        ...
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Stale:
+    """An entry that is behind, and the inputs that have other rows than it was computed from."""
+
+    entry: LedgerEntry
+    inputs: tuple[ModelName, ...]
+
+
+def stale_entries(
+    entries: Sequence[LedgerEntry],
+    read: Reads,
+    bounds: Mapping[ModelName, SourceTime],
+    moves: Moves,
+    *,
+    in_turn: bool,
+    goes_on: bool = False,
+) -> tuple[Stale, ...]:
+    """The entries that count as computed and are behind what they would be computed from now.
+
+    Args:
+        entries: What the version holds, sorted by interval.
+        read: What the model reads of each input.
+        bounds: What it reads of sources by a time column of theirs, see `source_times`.
+        moves: What became of the inputs.
+        in_turn: Whether each interval builds on those before it. Those that read a table without a
+            bound on its time have seen it as it was in their turn; only the last one has to have
+            seen it as it is.
+        goes_on: Whether a further interval is evaluated now, which then is the last one.
+    """
+    found: list[Stale] = []
+    for number, entry in enumerate(entries, 1):
+        if entry.standing is not Standing.COMPUTED:
+            continue
+        looked_at = dict(read_by(read, bounds, entry.interval))
+        if in_turn and (goes_on or number < len(entries)):
+            looked_at = {
+                name: each for name, each in looked_at.items() if not isinstance(each, WholeTable)
+            }
+        inputs = tuple(
+            name for name, each in looked_at.items() if _meets(each, moves.since(entry, name, each))
+        )
+        if inputs:
+            found.append(Stale(entry=entry, inputs=inputs))
+    return tuple(found)
+
+
+def read_by(
+    read: Reads, bounds: Mapping[ModelName, SourceTime], interval: Interval
+) -> Iterator[tuple[ModelName, InputRange]]:
+    """What an interval reads of each input, of sources by their time where that bounds it."""
+    moments = Moments.between(interval, interval)
+    for name, found in read.ranges(moments).items():
+        bound = bounds.get(name)
+        yield name, found if bound is None else bound.reads.ranges(moments)[name]
+
+
+def _meets(read: InputRange, times: Times) -> bool:
+    if times is None:
+        return True
+    if isinstance(read, WholeTable):
+        return bool(times)
+    return bool(common(read, times))
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class SourceTime:
+    """A time column of a source by whose bounds a model reads it."""
+
+    column: str
+    reads: Reads
+
+
+def source_times(graph: Graph, node: Node) -> dict[ModelName, SourceTime]:
+    """The sources of which a model reads a bounded time for each interval, and by which column."""
+    query = query_over_tables(graph, node.name)
+    if query is None:
+        return {}
+    axes = axes_of(graph, query)
+    first = node.model.unit.floor(node.model.start)
+    example = Interval(first, node.model.unit.following(first))
+    found: dict[ModelName, SourceTime] = {}
+    for name in axes:
+        for axis in _time_axes(graph, name, node):
+            known = reads(query, axes={**axes, name: axis}, kept=input_axis(node))
+            at = known.ranges(Moments.between(example, example)).get(name)
+            if at is not None and not isinstance(at, WholeTable):
+                found[name] = SourceTime(column=axis.column, reads=known)
+                break
+    return found
+
+
+def _time_axes(graph: Graph, name: ModelName, node: Node) -> Iterable[TimeAxis]:
+    """The columns of a source that have a time in a type of its own."""
+    if not isinstance(graph[name].model.kind, External):
+        return
+    for column in graph[name].columns:
+        axis = TimeAxis(column=column.name, unit=node.model.unit, type=column.type.lower())
+        timely = axis.type in ("date", "timestamp", "timestamp_ntz")
+        if timely and time_column_of(axis) is not None:
+            yield axis

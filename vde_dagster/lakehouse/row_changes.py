@@ -1,0 +1,134 @@
+"""Which times of a table each of its Iceberg snapshots touched, from the bounds of its files.
+
+Only the manifests that a snapshot itself wrote are opened, about 8 ms for each.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Iterator
+from datetime import datetime, timedelta
+from itertools import takewhile
+from typing import Final
+
+from pyiceberg.conversions import from_bytes
+from pyiceberg.manifest import DataFile, DataFileContent, ManifestEntry, ManifestEntryStatus
+from pyiceberg.table import Table
+from pyiceberg.table.snapshots import Operation, Snapshot
+from pyiceberg.types import DateType, NestedField, TimestampType, TimestamptzType
+
+from vde_dagster.core.intervals import END_OF_TIME, EPOCH, Interval, merge
+from vde_dagster.ports.catalog import RowChange
+
+_TOUCHED: Final = (ManifestEntryStatus.ADDED, ManifestEntryStatus.DELETED)
+
+
+def line(table: Table) -> Iterator[Snapshot]:
+    """The current Iceberg snapshot of a table and its retained ancestors, newest first."""
+    known = {each.snapshot_id: each for each in table.metadata.snapshots}
+    current = table.metadata.current_snapshot_id
+    while current is not None and current in known:
+        yield known[current]
+        current = known[current].parent_snapshot_id
+
+
+def row_changes(table: Table, *, after: int | None, column: str) -> list[RowChange]:
+    """What the Iceberg snapshots of a table's line after one did, newest first."""
+    field = _time_field(table, column)
+    newer = takewhile(lambda each: each.snapshot_id != after, line(table))
+    return [
+        RowChange(
+            iceberg_snapshot_id=each.snapshot_id,
+            times=None if field is None else _times(table, each, field),
+        )
+        for each in newer
+    ]
+
+
+def earliest(table: Table, column: str) -> datetime | None:
+    """The first time of a column among a table's rows; None where its files do not say."""
+    field, snapshot = _time_field(table, column), table.metadata.current_snapshot()
+    if snapshot is None:
+        return END_OF_TIME
+    if field is None:
+        return None
+    entries = (
+        entry
+        for manifest in snapshot.manifests(table.io)
+        for entry in manifest.fetch_manifest_entry(table.io, discard_deleted=True)
+    )
+    found = _hull(entries, field)
+    if found is None:
+        return None
+    return min((each.start for each in found), default=END_OF_TIME)
+
+
+def _time_field(table: Table, column: str) -> NestedField | None:
+    for field in table.schema().fields:
+        timely = isinstance(field.field_type, DateType | TimestampType | TimestamptzType)
+        if field.name.lower() == column.lower() and timely:
+            return field
+    return None
+
+
+def _times(table: Table, snapshot: Snapshot, field: NestedField) -> tuple[Interval, ...] | None:
+    """The times of all rows that a snapshot added or removed; None where that is not known."""
+    summary = snapshot.summary
+    if summary is None:
+        return None
+    if summary.operation is Operation.REPLACE:
+        return ()
+    own = [
+        entry
+        for manifest in snapshot.manifests(table.io)
+        if manifest.added_snapshot_id == snapshot.snapshot_id
+        for entry in manifest.fetch_manifest_entry(table.io, discard_deleted=False)
+        # A manifest that was merged carries the entries of older snapshots over.
+        if entry.status in _TOUCHED and entry.snapshot_id in (None, snapshot.snapshot_id)
+    ]
+    for status, counted in (
+        (ManifestEntryStatus.ADDED, "added-data-files"),
+        (ManifestEntryStatus.DELETED, "deleted-data-files"),
+    ):
+        told = int(summary.additional_properties.get(counted, "0"))
+        if told != sum(1 for each in own if each.status is status):
+            return None  # a writer that leaves out what it removed
+    return _hull(own, field)
+
+
+def _hull(entries: Iterable[ManifestEntry], field: NestedField) -> tuple[Interval, ...] | None:
+    """From the first to the last time in all of these files; None where one does not say."""
+    bounds: list[Interval] = []
+    for entry in entries:
+        file = entry.data_file
+        if file.content is not DataFileContent.DATA:
+            return None  # rows are removed by their places
+        if file.record_count:
+            found = _bounds(file, field)
+            if found is None:
+                return None
+            bounds.append(found)
+    if not bounds:
+        return ()
+    return merge([Interval(min(e.start for e in bounds), max(e.end for e in bounds))])
+
+
+def _bounds(file: DataFile, field: NestedField) -> Interval | None:
+    low = (file.lower_bounds or {}).get(field.field_id)
+    high = (file.upper_bounds or {}).get(field.field_id)
+    nulls = (file.null_value_counts or {}).get(field.field_id)
+    if low is None or high is None or nulls != 0:
+        return None
+    try:
+        return _between(field, low, high)
+    except (OverflowError, ValueError):
+        return None  # a time that no calendar has
+
+
+def _between(field: NestedField, low: bytes, high: bytes) -> Interval:
+    if isinstance(field.field_type, DateType):
+        first, last = (timedelta(days=int(from_bytes(field.field_type, e))) for e in (low, high))
+        return Interval(EPOCH + first, EPOCH + last + timedelta(days=1))
+    assert isinstance(field.field_type, TimestampType | TimestamptzType), "see `_time_field`"
+    kind = field.field_type
+    first, last = (timedelta(microseconds=int(from_bytes(kind, each))) for each in (low, high))
+    return Interval(EPOCH + first, EPOCH + last + timedelta(microseconds=1))
