@@ -13,7 +13,8 @@ from vde_dagster.core.errors import Problem, ProjectInvalid
 from vde_dagster.core.graph import Graph, build_graph
 from vde_dagster.core.graph_checks import place_in
 from vde_dagster.core.kind import External
-from vde_dagster.core.sql.whole_seconds import cut_off
+from vde_dagster.core.model import Model
+from vde_dagster.core.sql.whole_seconds import WHOLE_UNITS, cut_off
 from vde_dagster.project.cache.models import KnownModels, ModelCache, known_models
 from vde_dagster.project.collector import looking_at_new_values_only
 from vde_dagster.project.configuration import Configuration, find_configuration
@@ -134,12 +135,18 @@ def _cut_off(graph: Graph) -> list[Problem]:
     return [
         Problem(place=place_in(node.model, found.line), message=found.message, advice=found.advice)
         for node in graph
-        if node.canonical is not None
+        if _may_be_cut_off(node.model) and node.canonical is not None
         for found in cut_off(
             node.canonical.expression,
             {parent: graph[parent].columns for parent in node.model.parents},
         )
     ]
+
+
+def _may_be_cut_off(model: Model) -> bool:
+    """Whether such a macro may stand in a query, without unpacking the tree of a known one."""
+    texts = (model.source.text, *model.source.attachments.values())
+    return any(name in text.lower() for text in texts for name in WHOLE_UNITS)
 
 
 def _followed_models(graph: Graph) -> list[Problem]:

@@ -20,7 +20,8 @@ from vde_dagster.core.sql.canonical import schema_of
 from vde_dagster.core.sql.macros import macros_in
 from vde_dagster.core.sql.unresolved import line_of
 
-_UNITS: Final = {"end_epoch": "second", "end_millis": "millisecond"}
+WHOLE_UNITS: Final = {"end_epoch": "second", "end_millis": "millisecond"}
+"""The macros that are whole numbers of a unit, with this unit."""
 _COMPARISONS: Final = (exp.LT, exp.LTE, exp.GT, exp.GTE, exp.Between)
 _FRACTIONS: Final = (exp.DataType.Type.FLOAT, exp.DataType.Type.DOUBLE)
 
@@ -32,11 +33,11 @@ def cut_off(query: exp.Query, schemas: Mapping[ModelName, Sequence[Column]]) -> 
         query: In its canonical form, with its time macros.
         schemas: The columns of what it reads.
     """
-    if not any(name in _UNITS for name, _ in macros_in(query)):
+    if not any(name in WHOLE_UNITS for name, _ in macros_in(query)):
         return
     typed = annotate_types(query.copy(), schema=schema_of(schemas, "spark"), dialect="spark")
     for name, macro in macros_in(typed):
-        if name not in _UNITS:
+        if name not in WHOLE_UNITS:
             continue
         bound, is_scaled = _bound(macro)
         comparison = bound.parent
@@ -73,7 +74,7 @@ def _has_fractions(value: exp.Expr) -> bool:
 
 
 def _finding(name: str, comparison: exp.Expr, *, is_scaled: bool) -> Finding:
-    unit = _UNITS[name]
+    unit = WHOLE_UNITS[name]
     end = f"CAST(@{name} + 1 AS BIGINT) * ..." if is_scaled else f"@{name} + 1"
     start = name.replace("end", "start")
     low = f"value >= @{start} AND " if isinstance(comparison, exp.Between) else ""
