@@ -99,6 +99,10 @@ def test_a_function_that_the_model_makes_may_be_called() -> None:
 def test_what_a_function_of_the_models_own_gives_has_no_known_type() -> None:
     with pytest.raises(QueryInvalid, match="type that is not known"):
         in_spark("my_udf(n) || s", "postgres", functions=frozenset({"my_udf"}))
+    found = in_spark("CAST(my_udf(n) AS text) || s", "postgres", functions=frozenset({"my_udf"}))
+    assert found == "CAST(MY_UDF(n) AS STRING) || s"
+    found = in_spark("CAST(my_udf(n) AS int) / 2", "postgres", functions=frozenset({"my_udf"}))
+    assert found == "CAST(CAST(MY_UDF(n) AS INT) DIV 2 AS BIGINT)"
 
 
 def test_an_argument_that_was_not_executed_is_refused() -> None:

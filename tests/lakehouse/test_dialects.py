@@ -206,7 +206,6 @@ def test_functions_of_duckdb_mean_what_duckdb_answers(spark: SparkSession) -> No
         ("postgres", "a - INTERVAL '1 month 2 days'", "cannot read the interval"),
         ("postgres", "a - INTERVAL '36:00'", "cannot read the interval"),
         ("spark", "DATE_SUB(a, INTERVAL 30 DAY)", "take a number of days"),
-        ("spark", "TO_CHAR(a, 'yyyy')", "cannot be written in Spark"),
     ],
 )
 def test_what_has_no_one_meaning_in_spark_is_refused(

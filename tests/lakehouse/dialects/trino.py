@@ -117,6 +117,7 @@ DATE_ADD('week', 1, day) => date 2024-02-07
 """
 
 ROWS = """
+COUNT(*) FILTER (WHERE k > 1) => integer 2
 AVG(k) => double 2.0
 COUNT_IF(k > 1) => integer 2
 BOOL_AND(f) => boolean false

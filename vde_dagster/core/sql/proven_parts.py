@@ -161,10 +161,11 @@ BitwiseXor(expression,this); Bracket(expressions,this); Corr(expression,this); C
 Cube(expressions); CurrentDate(); CurrentTimestamp(); DPipe(expression,this); Date(this);
 DateAdd(expression,this,unit); DateDiff(expression,this,unit); Day(this); DayOfMonth(this);
 DayOfWeekIso(this); DayOfYear(this); Div(expression,this,typed); Extract DOW; Extract DOY;
-Greatest(expressions,this); GroupingSets(expressions); Hour(this); If(false,this,true);
-IgnoreNulls(this); Interval(this,unit); LastDay(this); Least(expressions,this); Length(this);
-Like(expression,negate,this); LogicalAnd(this); LogicalOr(this); Minute(this); Month(this);
-NthValue(offset,this); NullSafeNEQ(expression,this); Pad(expression,fill_pattern,is_left,this);
+Filter(expression,this); Greatest(expressions,this); GroupingSets(expressions); Hour(this);
+If(false,this,true); IgnoreNulls(this); Interval(this,unit); LastDay(this);
+Least(expressions,this); Length(this); Like(expression,negate,this); LogicalAnd(this);
+LogicalOr(this); Minute(this); Month(this); NthValue(offset,this);
+NullSafeNEQ(expression,this); Pad(expression,fill_pattern,is_left,this);
 Pad(expression,fill_pattern,this); Quarter(this);
 RegexpExtract(expression,group,null_if_pos_overflow,this); RegexpLike(expression,this);
 RegexpReplace(expression,replacement,this); Rollup(expressions); Round(decimals,this);
@@ -240,9 +241,9 @@ Corr(expression,this); CountIf(this); Cube(expressions); CurrentDate(); CurrentT
 DPipe(expression,this); Date(this); DateAdd(expression,this,unit);
 DateDiff(expression,this,unit); Day(this); DayOfMonth(this); DayOfWeekIso(this);
 DayOfYear(this); Div(expression,this,typed); Extract DOW; Extract DOY;
-Fetch(count,direction,limit_options); Greatest(expressions,this); GroupConcat(separator,this);
-GroupingSets(expressions); Hour(this); If(false,this,true); IgnoreNulls(this);
-Interval(this,unit); LastDay(this); Least(expressions,this); Length(this);
+Fetch(count,direction,limit_options); Filter(expression,this); Greatest(expressions,this);
+GroupConcat(separator,this); GroupingSets(expressions); Hour(this); If(false,this,true);
+IgnoreNulls(this); Interval(this,unit); LastDay(this); Least(expressions,this); Length(this);
 Like(expression,negate,this); LimitOptions(rows); Log(expression,this); LogicalAnd(this);
 LogicalOr(this); Minute(this); Month(this); NthValue(offset,this);
 NullSafeNEQ(expression,this); Pad(expression,fill_pattern,is_left,this);

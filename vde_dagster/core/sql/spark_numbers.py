@@ -23,6 +23,10 @@ from vde_dagster.core.sql.spark_values import (
 _Type = exp.DataType.Type
 
 
+_OF_NO_TYPE: Final = (exp.Column, exp.Anonymous)
+"""What a cast gives its type: a column of a statement or a key, and the model's own functions."""
+
+
 def rounded_cast(node: exp.Cast, source: str) -> exp.Expr:
     """A cast of a number: other dialects round a fraction to a whole number, Spark cuts it.
 
@@ -39,8 +43,8 @@ def rounded_cast(node: exp.Cast, source: str) -> exp.Expr:
         node.set("to", exp.DataType.build("BIGINT"))
     if to != "integer" or given not in ("double", "decimal", ""):
         return node
-    if not given and isinstance(node.this, exp.Column):
-        return node  # of a statement or a key, in which no types are looked up
+    if not given and isinstance(node.this, _OF_NO_TYPE):
+        return node
     if not given:
         advice = "Cast what is in it to its own type first, such as CAST(x AS DECIMAL(18, 2))"
         raise refused(node, UNKNOWN, advice)
@@ -59,8 +63,8 @@ def _text_of(node: exp.Cast, given: str, source: str) -> exp.Expr:
     alike = {"text", "integer", "date", "null"}
     alike |= {"decimal"} if source != "bigquery" else set()
     alike |= {"boolean"} if source not in ("mysql", "tsql") else set()
-    if not given and isinstance(node.this, exp.Column):
-        alike |= {""}  # of a statement or a key, in which no types are looked up
+    if not given and isinstance(node.this, _OF_NO_TYPE):
+        alike |= {""}
     if given not in alike:
         what = "is written in another way by Spark" if given else UNKNOWN
         raise refused(node, what, "Write it with a format, or cast a whole number, date or text")
