@@ -209,6 +209,33 @@ def test_a_plan_is_one_run_whose_events_a_dagster_of_the_same_home_shows(
     assert run_plan(project, sample.plan(), told.append) == ()
 
 
+def test_r6_a_run_shows_what_was_adopted_with_the_version_that_there_was(
+    sample: Sample, own_home: None
+) -> None:
+    sample.apply()
+    before = bind_environment(sample.project().services, "prod")
+    assert before is not None
+    path = sample.folder / "models/staging/events.sql"
+    path.write_text(path.read_text().replace("@end_dt", "@end_dt AND amount < 1000"))
+    project = sample.project()
+    done = run_plan(project, sample.plan(project=project), lambda _: None)
+    assert {str(each.key.model): each.reused for each in done} == {
+        "staging.events": False,
+        "mart.daily": True,
+    }
+    after = bind_environment(project.services, "prod")
+    assert after is not None
+    assert after.key(DAILY_NAME) == before.key(DAILY_NAME)
+    assert [row[1] for row in sample.rows("mart.people")] == [24]
+    with dg.DagsterInstance.from_config(str(dagster_home(project.configuration))) as instance:
+        found = instance.fetch_materializations(dg.AssetKey(["mart", "daily"]), limit=1).records
+        last = found[0].asset_materialization
+        assert last is not None
+        assert (last.tags or {})["dagster/code_version"] == before.key(DAILY_NAME).version
+        assert last.metadata["vde/reused"].value is True
+    assert sample.plan().is_empty
+
+
 def test_a_plan_that_fails_raises_its_own_error_and_shows_nothing(
     sample: Sample, own_home: None
 ) -> None:
