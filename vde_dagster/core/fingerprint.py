@@ -15,7 +15,6 @@ from dataclasses import dataclass, fields
 from typing import Final
 
 from sqlglot import exp
-from sqlglot.optimizer.normalize_identifiers import normalize_identifiers
 
 from vde_dagster.core.intervals import format_instant
 from vde_dagster.core.kind import (
@@ -34,7 +33,7 @@ from vde_dagster.core.names import TableName
 from vde_dagster.core.seed_rows import seed_lines
 from vde_dagster.core.sql.canonical import CanonicalQuery
 from vde_dagster.core.sql.canonical_form import canonical_form
-from vde_dagster.core.sql.data_names import keep_data_names, takes_all_names
+from vde_dagster.core.sql.data_names import keep_data_names, normalized_names, takes_all_names
 from vde_dagster.core.sql.macros import macros_in
 from vde_dagster.core.sql.table_names import definition_of
 
@@ -309,11 +308,11 @@ def statement_parts(model: Model) -> list[str]:
 
 def _named_alike(statement: exp.Expr, dialect: str) -> exp.Expr:
     """A copy of a statement in which the case of names that are no data does not count."""
+    if definition_of(statement) is None and not takes_all_names(statement):
+        return normalized_names(statement, dialect)
     named = statement.copy()
     keep_data_names(named)
-    if definition_of(named) is not None or takes_all_names(named):
-        return named
-    return normalize_identifiers(named, dialect=dialect)
+    return named
 
 
 def _seed_part(text: str) -> str:

@@ -60,10 +60,14 @@ def _after(statement: str) -> str:
     return f"MODEL (kind FULL);\n{statement};\nSELECT a FROM raw.t"
 
 
+MERGED = "INCREMENTAL_BY_UNIQUE_KEY (unique_key a, when_matched (WHEN MATCHED THEN UPDATE SET target.b = TO_JSON(STRUCT(source.a AS %s))))"
+KEYED = "INCREMENTAL_BY_UNIQUE_KEY (unique_key (TO_JSON(STRUCT(a AS %s))))"
 OTHER_STATEMENTS: list[Pair] = [
     ("fields in a statement", _after("INSERT INTO ops.log SELECT STRUCT(1 AS userId)"), _after("INSERT INTO ops.log SELECT STRUCT(1 AS userid)")),
     ("fields named by a column in a statement", _after("INSERT INTO ops.log SELECT STRUCT(A) FROM raw.t"), _after("INSERT INTO ops.log SELECT STRUCT(a) FROM raw.t")),
     ("all columns as fields in a statement", _after("INSERT INTO ops.log SELECT STRUCT(*) FROM (SELECT a AS userId FROM raw.t)"), _after("INSERT INTO ops.log SELECT STRUCT(*) FROM (SELECT a AS userid FROM raw.t)")),
+    ("fields in a clause of a merge", f"MODEL (kind {MERGED % 'userId'});\nSELECT a, b FROM raw.t", f"MODEL (kind {MERGED % 'userid'});\nSELECT a, b FROM raw.t"),
+    ("fields in a key", f"MODEL (kind {KEYED % 'userId'});\nSELECT a, b FROM raw.t", f"MODEL (kind {KEYED % 'userid'});\nSELECT a, b FROM raw.t"),
     ("columns of a temporary view", _after("CREATE TEMPORARY VIEW v AS SELECT a AS userId FROM raw.t"), _after("CREATE TEMPORARY VIEW v AS SELECT a AS userid FROM raw.t")),
 ]  # fmt: skip
 SAME_STATEMENTS: list[Pair] = [

@@ -10,12 +10,15 @@ from __future__ import annotations
 
 from collections.abc import Iterator, Mapping, Sequence
 from itertools import zip_longest
-from typing import Final
+from typing import Final, TypeVar
 
 from sqlglot import exp
 from sqlglot.optimizer.annotate_types import annotate_types
+from sqlglot.optimizer.normalize_identifiers import normalize_identifiers
 from sqlglot.optimizer.scope import Scope, traverse_scope
 from sqlglot.schema import MappingSchema
+
+ExprT = TypeVar("ExprT", bound=exp.Expr)
 
 _WRITTEN: Final = "written"
 _FIELDS: Final = "fields"
@@ -59,6 +62,13 @@ def keep_data_names(query: exp.Expr) -> None:
                 node.meta[_FIELDS] = [_last_name(each) for each in node.expressions]
             case _:
                 pass
+
+
+def normalized_names(node: ExprT, dialect: str) -> ExprT:
+    """A copy of an expression or statement whose names are normalized, but for those of fields."""
+    copy = node.copy()
+    keep_data_names(copy)
+    return normalize_identifiers(copy, dialect=dialect)
 
 
 def lent_names(node: exp.Expr) -> Sequence[str]:

@@ -7,9 +7,9 @@ from typing import Final, TypeVar
 
 import sqlglot
 from sqlglot import exp
-from sqlglot.optimizer.normalize_identifiers import normalize_identifiers
 
 from vde_dagster.core.kind import WrittenMerge
+from vde_dagster.core.sql.data_names import normalized_names
 from vde_dagster.core.sql.dialects import is_spark
 from vde_dagster.core.sql.macros import TIME_MACROS, macros_in
 from vde_dagster.core.sql.spark_meaning import part_with_spark_meaning
@@ -40,7 +40,7 @@ def read_unique_key(value: Value, dialect: str, problems: Problems) -> tuple[str
         if found is None:
             continue
         before = len(problems.found)
-        meant = _in_spark(normalize_identifiers(found, dialect=dialect), item, dialect, problems)
+        meant = _in_spark(normalized_names(found, dialect), item, dialect, problems)
         key = _without_quotes(meant).sql("spark")
         if found.find(exp.Column) is None:
             message = f"the unique_key {item.raw} has no column in it"
@@ -246,7 +246,7 @@ def _with_sides(node: T, value: Value, name: str, dialect: str, problems: Proble
 
     So is a sub-query; there is no clause then.
     """
-    normalized = normalize_identifiers(node.copy(), dialect=dialect)
+    normalized = normalized_names(node, dialect)
     if normalized.find(exp.Query) is not None:
         message = f"{name} has a sub-query, which Iceberg's MERGE cannot have there"
         advice = "Make what it looks up a column of the model's own query, and name that here."
