@@ -77,8 +77,11 @@ def test_edits_of_the_examples_that_are_called_unchanged_give_the_same_rows(
 
 @pytest.mark.parametrize("defect", ["texts do not count", "signs in front do not count"])
 def test_a_planted_defect_is_found_among_the_examples(spark: SparkSession, defect: str) -> None:
-    examples = [Example("to_json", "SELECT to_json(named_struct('a', -1, 'b', 'x'))")]
-    assert not list(Documented(spark).wrong(examples))
+    queries = ("to_json(named_struct('a', x, 'b', 'y'))", "abs(-1)", "concat('Spark', 'SQL')")
+    texts = [
+        f"SELECT {each}{rows}" for each in queries for rows in ("", " FROM VALUES (-1) AS t(x)")
+    ]
+    examples = [Example("", each) for each in texts]
     assert list(Documented(spark, DEFECTS[defect]).wrong(examples))
 
 

@@ -16,7 +16,7 @@ from vde_dagster.core.sql.sql_errors import SQL_ERRORS
 _NUMBER: Final = re.compile(r"(?<![\w'])\d+(?:\.\d+)?(?!\w)")
 _TEXT: Final = re.compile(r"'[^']*'")
 _TYPE: Final = re.compile(r"\b(?:bigint|int|string|double)\b", re.IGNORECASE)
-_LEVEL: Final = re.compile(r"[+\-*]|[&|^]|<<|>>")
+_LEVEL: Final = re.compile(r"[+\-]|(?<!\()\*|[&|^]|<<|>>")
 _COMPARISON: Final = re.compile(r"<=>|<>|!=|[<>]=?|=")
 
 

@@ -88,6 +88,7 @@ FROM VALUES {ROWS} AS v(id, g, x, y, k, b, c, f, n, s, w, p, q, r, day, z)
 """The rows: NULLs, negative numbers, texts of mixed case; few equal ones."""
 
 NUMBER, FRACTION, BOOLEAN, FLAG, TEXT = "number", "fraction", "boolean", "flag", "text"
+LEVELS = "levels"
 NESTED, TOTAL, ANY_TOTAL, WINDOW = "nested", "total", "any_total", "window"
 """What kinds of expressions there are, by their types and by where they may stand."""
 
@@ -96,6 +97,7 @@ _OPERANDS: Final[Mapping[str, Sequence[str]]] = {
         *("x", "y", "k", "id", "b", "n", "1", "2", "3", "x", "y", "k", "t.x", "e[0]", "st.userId"),
         *("m['a']", "m['userId']", "-1", "10L", "size(e)", "n::int", "t.st.userId"),
     ),
+    LEVELS: ("x", "y", "k", "id", "n", "3", "x::string", "-1::string", "-y", "~x", "x::bigint"),
     FRACTION: ("f", "c", "x", "k", "1.5", "2", "b", "0.25", "n::double", "c::double", "y"),
     BOOLEAN: ("p", "q", "r", "x < y", "true", "s IS NULL", "x = y", "s = 'a'", "p = q", "r <=> q"),
     FLAG: ("p", "q", "r", "true", "(x > y)", "(s = w)", "p", "q"),
@@ -229,6 +231,7 @@ _SIGNS: Final[Mapping[str, Sequence[str]]] = {
         "&",
         "|",
     ),
+    LEVELS: ("+", "-", "*", "||", "||", "&", "|", "^", "<<", ">>"),
     FRACTION: ("+", "-", "*", "/ 4 +", "% 7 -", "||"),
     BOOLEAN: ("AND", "OR", "AND", "OR", "AND NOT", "OR NOT"),
     FLAG: ("=", "<=>", "<>", "!="),
@@ -249,7 +252,7 @@ _BEHIND: Final[Mapping[str, Sequence[str]]] = {
 }
 _KINDS: Final = (
     *(NUMBER, NUMBER, NUMBER, NUMBER, FRACTION, BOOLEAN, BOOLEAN, BOOLEAN, FLAG, TEXT, TEXT),
-    *(NESTED, NESTED, TOTAL, ANY_TOTAL, WINDOW),
+    *(NESTED, NESTED, TOTAL, ANY_TOTAL, WINDOW, LEVELS, LEVELS, LEVELS, LEVELS),
 )
 _GROUPED: Final = frozenset((TOTAL, ANY_TOTAL))
 _ONLY_CALLS: Final = frozenset((TOTAL, ANY_TOTAL, WINDOW, NESTED))
@@ -268,20 +271,20 @@ def pairs(seed: int) -> list[Pair]:
     choices = random.Random(seed)
     kind = choices.choice(_KINDS)
     shape = Shape.GROUPS if kind in _GROUPED else Shape.ROWS
-    one = _expression(choices, kind, choices.choice((0, 0, 1, 1, 1, 2)))
-    found = [Pair(shape, one, _other(choices, one)) for _ in range(EDITS)]
-    return [each for each in found if each.one != each.other]
+    one = _expression(choices, kind, 0 if kind == LEVELS else choices.choice((0, 0, 1, 1, 1, 2)))
+    edits = [Edit.PARENTHESIS] if kind == LEVELS else _EDITS
+    others = dict.fromkeys(_other(choices, one, edits) for _ in range(EDITS))
+    return [Pair(shape, one, other) for other in others if other != one]
 
 
 EDITS: Final = 6
 """So many edits are made of one expression."""
 
 
-def _other(choices: random.Random, one: str) -> str:
+def _other(choices: random.Random, one: str, edits: Sequence[Edit]) -> str:
     other = one
     for _ in range(choices.choice((1, 1, 1, 2))):
-        edit = choices.choice(_EDITS)
-        other = edited(other, choices, [edit])
+        other = edited(other, choices, [choices.choice(edits)])
     return other
 
 
