@@ -77,7 +77,13 @@ def orders_nothing(keys: Sequence[exp.Expr], equal: Collection[exp.Expr] = ()) -
     """
     plain = (key.this if isinstance(key, exp.Ordered) else key for key in keys)
     same = [each.unnest() for each in equal]
-    return all(is_constant(key) or key.unnest() in same for key in plain)
+    return all(isinstance(key.unnest(), exp.Query) or _is_made_of(key, same) for key in plain)
+
+
+def _is_made_of(key: exp.Expr, equal: Collection[exp.Expr]) -> bool:
+    """Whether an expression is made of these and of constants only."""
+    nodes = key.walk(prune=lambda each: each in equal)
+    return not any(isinstance(each, _VARYING) for each in nodes if each not in equal)
 
 
 def is_special_time(node: exp.Expr) -> bool:

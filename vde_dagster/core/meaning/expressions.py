@@ -94,7 +94,7 @@ class ExpressionReader:
                 return self._branches(None, [node], node.args.get("false"), scope)
             case exp.Cast() if written := written_time(node):
                 return leaf("time", written)
-            case exp.Count() if not node.expressions and counts_rows(node.this):
+            case exp.Count() if node.this and not node.expressions and counts_rows(node.this):
                 return self._call(node, scope, this=leaf("rows"))
             case _:
                 return None

@@ -111,7 +111,7 @@ def is_volatile(node: exp.Expr) -> bool:  # noqa: PLR0911 - one line for each fo
         case exp.ArrayAgg() | exp.ArrayUniqueAgg() | exp.GroupConcat():
             return not _is_list_ordered(node) and not _is_order_lost(node)
         case exp.ArgMax() | exp.ArgMin():
-            return is_constant(node.expression)
+            return node.expression is None or is_constant(node.expression)
         case exp.Parameter():
             return is_execution_time(node)
         case _:

@@ -31,7 +31,7 @@ GENERATORS: Final = _words(
 
 SCALARS: Final = _words(
     """
-    aes_decrypt aes_encrypt array_repeat array_union arrays_overlap assert_true bigint bin
+    aes_decrypt array_repeat array_union arrays_overlap assert_true bigint bin
     binary bround btrim cardinality conv crc32 date_part datepart decimal e expm1 find_in_set
     forall format_number from_avro from_csv from_protobuf from_xml get hash hll_sketch_estimate
     hll_union hypot is_valid_utf8 is_variant_null isnotnull isnull json_array_length
@@ -60,8 +60,9 @@ SCALARS: Final = _words(
 
 VOLATILE: Final = _words(
     """
-    curdate current_catalog current_database current_schema current_timezone current_user getdate
-    input_file_block_length input_file_block_start input_file_name java_method localtimestamp
+    aes_encrypt curdate current_catalog current_database current_schema current_timezone
+    current_user getdate input_file_block_length input_file_block_start input_file_name
+    java_method localtimestamp
     monotonically_increasing_id now random reflect session_user spark_partition_id sysdate
     try_reflect user uuid version
     """
