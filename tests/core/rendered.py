@@ -96,11 +96,14 @@ def instant(text: str) -> datetime:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Shown:
-    """What runs, as Spark reads it."""
+    """What runs, as Spark reads it, and the texts themselves."""
 
     query: exp.Query
     before: tuple[exp.Expr, ...]
     after: tuple[exp.Expr, ...]
+    text: str
+    texts_before: tuple[str, ...]
+    texts_after: tuple[str, ...]
 
 
 def read_query(text: SqlText) -> exp.Query:
@@ -132,6 +135,9 @@ def render(
         query=read_query(found.query),
         before=tuple(read_spark(each.text) for each in found.before),
         after=tuple(read_spark(each.text) for each in found.after),
+        text=found.query.text,
+        texts_before=tuple(each.text for each in found.before),
+        texts_after=tuple(each.text for each in found.after),
     )
 
 
