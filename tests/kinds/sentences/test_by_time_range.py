@@ -342,6 +342,6 @@ def test_a_query_that_does_not_fit_what_it_reads_is_refused_before_any_data_is()
 def test_the_end_of_the_range_is_its_last_microsecond() -> None:
     found = sql_of(USAGE, DEMO, start="2024-10-25", end="2024-11-05")
     assert (
-        "transaction_timestamp` BETWEEN CAST('2024-10-25 00:00:00+00:00' AS TIMESTAMP) "
+        "transaction_timestamp BETWEEN CAST('2024-10-25 00:00:00+00:00' AS TIMESTAMP) "
         "AND CAST('2024-11-04 23:59:59.999999+00:00' AS TIMESTAMP)"
     ) in found

@@ -36,7 +36,7 @@ def test_it_has_no_table_and_no_view() -> None:
 def test_its_query_stands_as_a_subquery_where_it_is_read() -> None:
     found = sql_of(LARGE, COUNTED)
     assert "FROM (SELECT" in found
-    assert "`raw`.`events`" in found
+    assert "raw.events" in found
     assert "large" not in found.replace("AS l", "")
 
 

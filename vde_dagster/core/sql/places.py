@@ -20,7 +20,14 @@ from vde_dagster.core.names import InvalidName, ModelName
 from vde_dagster.core.sql.macros import TIME_MACROS
 from vde_dagster.core.sql.rendering import model_name_of
 from vde_dagster.core.sql.spark_reading import read_spark
-from vde_dagster.core.sql.sql_text import MacroPlace, Piece, Place, SqlText, TablePlace
+from vde_dagster.core.sql.sql_text import (
+    MacroPlace,
+    Piece,
+    Place,
+    SqlText,
+    TablePlace,
+    with_columns,
+)
 from vde_dagster.core.sql.statement_tables import written_tables
 from vde_dagster.core.sql.table_names import meaning_of_name
 
@@ -92,7 +99,7 @@ def with_catalog(text: str, catalog: str) -> str:
     Raises:
         sqlglot.errors.SqlglotError: The text is not understood.
     """
-    tables = read_spark(text).find_all(exp.Table)
+    tables = [each for each in read_spark(text).find_all(exp.Table) if not _is_in_hint(each)]
     starts = [each.parts[0].meta["start"] for each in tables if each.db and not each.catalog]
     prefix = f"{exp.to_identifier(catalog, quoted=True).sql('spark')}."
     found = [_Found(start=start, end=start, pieces=(prefix,)) for start in starts]
@@ -142,7 +149,7 @@ def _named_tables(
     written = set(map(id, written_tables(tree)))
     for table in tree.find_all(exp.Table):
         parts = table.parts
-        if id(table) in written:
+        if id(table) in written or _is_in_hint(table):
             continue
         if not all(isinstance(each, exp.Identifier) for each in parts):
             continue  # a table function
@@ -157,6 +164,11 @@ def _named_tables(
         assert start is not None, f"the parser tells where {name} stands"
         assert end is not None, f"the parser tells where {name} ends"
         yield _NamedTable(node=table, name=name, start=start, end=end + 1)
+
+
+def _is_in_hint(node: exp.Expr) -> bool:
+    """Whether a name stands in a hint, which is kept; such names do not know their places."""
+    return node.find_ancestor(exp.Hint) is not None
 
 
 def _is_as_of(table: exp.Table) -> bool:
@@ -175,12 +187,18 @@ def _table_places(
         if each.node.args.get("version") or not isinstance(each.node.parent, _CAN_READ):
             read_with = None
         written = text[each.start : each.end]
-        place = TablePlace(name=each.name, written=written, columns=read_with)
-        yield _Found(start=each.start, end=each.end, pieces=(place,))
+        behind = _alias_place(tokens, ends[each.end])
+        if read_with and behind > each.end:  # what is read is a sample of the table's rows
+            opening = with_columns("", read_with).removesuffix(")")
+            pieces: tuple[Piece, ...] = (opening, TablePlace(name=each.name, written=written))
+            yield _Found(start=each.start, end=each.end, pieces=pieces)
+            yield _Found(start=behind, end=behind, pieces=(")",))
+        else:
+            place = TablePlace(name=each.name, written=written, columns=read_with)
+            yield _Found(start=each.start, end=each.end, pieces=(place,))
         if each.is_without_alias:
-            at = _alias_place(tokens, ends[each.end])
             alias = exp.to_identifier(each.node.name, quoted=True).sql("spark")
-            yield _Found(start=at, end=at, pieces=(f" AS {alias}",))
+            yield _Found(start=behind, end=behind, pieces=(f" AS {alias}",))
 
 
 _CAN_READ: Final = (exp.From, exp.Join, exp.Subquery)
@@ -216,7 +234,7 @@ def _long_qualifiers(
             extra = 1
         elif len(parts) > 3 and (words[0], words[1], words[2]) in catalogs:
             extra = 2
-        if extra:
+        if extra and not _is_in_hint(column):
             start, end = parts[0].meta.get("start"), parts[extra].meta.get("start")
             assert start is not None, "the parser tells where a column stands"
             assert end is not None, "the parser tells where a column's table stands"

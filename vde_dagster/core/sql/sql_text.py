@@ -93,14 +93,15 @@ _MARK = "\0"
 def _written(piece: Piece) -> str:
     match piece:
         case TablePlace():
-            return _with_columns(piece.written, piece.columns)
+            return with_columns(piece.written, piece.columns)
         case MacroPlace():
             return f"@{piece.name}"
         case _:
             return piece
 
 
-def _with_columns(table: str, columns: tuple[str, ...] | None) -> str:
+def with_columns(table: str, columns: tuple[str, ...] | None) -> str:
+    """A table's text, read with these columns only; with all where they are None."""
     if columns is None:
         return table
     mark = exp.Var(this=_MARK)
@@ -113,7 +114,7 @@ def _of_table(piece: Piece, target: Callable[[ModelName], TableName | None]) -> 
     found = target(piece.name) if isinstance(piece, TablePlace) else None
     if found is None or not isinstance(piece, TablePlace):
         return piece
-    return _with_columns(table_text(found), piece.columns)
+    return with_columns(table_text(found), piece.columns)
 
 
 def table_text(name: TableName) -> str:

@@ -1,0 +1,225 @@
+# ruff: noqa: E501 - texts stay on one line
+"""Rule R13: a model in Spark's dialect runs its author's text, with replacements at their places."""
+
+from __future__ import annotations
+
+import pytest
+
+from tests.core.rendered import EMBEDDED, STORED, S, by_time, full, render, run
+from tests.core.rendered import E as LAST
+from vde_dagster.core.names import ModelName, TableName
+from vde_dagster.core.sql.places import with_catalog
+
+V = "`p`.`s_1`"
+"""Where the rows of m.s lie, which has the columns i and k."""
+KNOWN = f"(SELECT `i`, `k` FROM {V})"
+
+
+def at_version(name: ModelName) -> TableName | None:
+    return TableName("p", "s_1") if name == ModelName("m", "s") else None
+
+
+def text(query: str, *others: str) -> str:
+    """What runs of a FULL model in Spark's dialect."""
+    return render(STORED, *others, full(query), target=at_version).text
+
+
+AS_WRITTEN = [
+    # odd spacing, comments, hints and the case of keywords
+    ("select  i\n ,\tk\nfrom raw.t as t", None),
+    ("SELECT i /* the key */, k -- its name\nFROM raw.t AS t", None),
+    ("SELECT /*+ REPARTITION(3) */ i FROM raw.t AS t", None),
+    ("SELECT /*+ BROADCAST(s) */ s.i FROM m.s", f"SELECT /*+ BROADCAST(s) */ s.i FROM {V} AS `s`"),
+    ("SELECT /*+ REPARTITION(3, m.s.i), BROADCAST(m.s) */ s.i FROM m.s AS s", f"SELECT /*+ REPARTITION(3, m.s.i), BROADCAST(m.s) */ s.i FROM {V} AS s"),
+    # texts, also such as a shell or a macro would fill in
+    ("SELECT '${x}' AS a, 'm.s' AS b, '@start_ds' AS c, \"it's\" AS d", None),
+    ("SELECT i FROM raw.t AS t WHERE k = r'\\d' -- m.s @end_ds\nOR i = 1", None),
+    # what sqlglot's printer would change or leave out
+    ("SELECT percentile_cont(0.5) WITHIN GROUP (ORDER BY i DESC) AS x FROM raw.t AS t", None),
+    ("SELECT listagg(k) AS x FROM raw.t AS t", None),
+    ("SELECT named_struct('userId', i).userId AS x FROM raw.t AS t", None),
+    ("SELECT to_char(i, '999') AS x FROM raw.t AS t", None),
+    ("SELECT i FROM raw.t AS t WHERE k <=> 'a' AND NOT k RLIKE 'b' AND i >>> 1 = 1", None),
+    # names of tables
+    ("SELECT i FROM m.s", f"SELECT i FROM {V} AS `s`"),
+    ("SELECT i FROM m.s s", f"SELECT i FROM {V} s"),
+    ("SELECT s.i FROM m . s -- all\nWHERE TRUE", f"SELECT s.i FROM {V} AS `s` -- all\nWHERE TRUE"),
+    ("SELECT a.i FROM m.s a JOIN m.s ON a.i = s.i", f"SELECT a.i FROM {V} a JOIN {V} AS `s` ON a.i = s.i"),
+    ("SELECT s.i FROM (m.s)", f"SELECT s.i FROM ({V} AS `s`)"),
+    ("SELECT m.s.i, lake.m.s.k FROM m.s", f"SELECT s.i, s.k FROM {V} AS `s`"),
+    ("SELECT `m`.`s`.`i` FROM `m`.`s`", f"SELECT `s`.`i` FROM {V} AS `s`"),
+    ("SELECT i FROM m.s ORDER BY m.s.k", f"SELECT i FROM {V} AS `s` ORDER BY s.k"),
+    # a sample is taken of the table, and its name stands behind it
+    (
+        "SELECT i FROM m.s TABLESAMPLE (10 PERCENT) REPEATABLE (3) WHERE i > 1",
+        f"SELECT i FROM {V} TABLESAMPLE (10 PERCENT) REPEATABLE (3) AS `s` WHERE i > 1",
+    ),
+    ("SELECT t.i FROM m.s TABLESAMPLE (5 ROWS) AS t", f"SELECT t.i FROM {V} TABLESAMPLE (5 ROWS) AS t"),
+    # a common table expression hides a table; a table with a schema is none of them
+    (
+        "WITH s AS (SELECT i FROM m.s WHERE i > 2) SELECT s.i FROM s",
+        f"WITH s AS (SELECT i FROM {V} AS `s` WHERE i > 2) SELECT s.i FROM s",
+    ),
+    (
+        "WITH s AS (SELECT 1 AS i) SELECT o.i FROM s JOIN m.s AS o ON o.i = s.i",
+        f"WITH s AS (SELECT 1 AS i) SELECT o.i FROM s JOIN {V} AS o ON o.i = s.i",
+    ),
+    # columns with the names of their tables say which they are
+    (
+        "SELECT s.i, x.e FROM m.s LATERAL VIEW explode(array(1, 2)) x AS e",
+        f"SELECT s.i, x.e FROM {V} AS `s` LATERAL VIEW explode(array(1, 2)) x AS e",
+    ),
+]  # fmt: skip
+
+
+@pytest.mark.parametrize("query,expected", AS_WRITTEN)
+def test_everything_but_the_names_of_tables_stays_to_the_letter(
+    query: str, expected: str | None
+) -> None:
+    assert text(query) == (expected or query)
+
+
+# -- the names of columns
+
+NAMED = [
+    ("SELECT i, k AS kk FROM raw.t AS t", None),
+    ("SELECT i FROM raw.t AS t UNION ALL SELECT i + 1 FROM raw.t AS t", None),
+    ("SELECT I FROM raw.t AS t", ["i"]),
+    ("SELECT k AS Name, i FROM raw.t AS t", ["name", "i"]),
+    ("SELECT i AS `a b` FROM raw.t AS t", None),
+    ("SELECT i AS `A``b` FROM raw.t AS t", ["a`b"]),
+]
+
+
+@pytest.mark.parametrize("query,names", NAMED)
+def test_columns_get_the_names_of_the_table_around_the_query(
+    query: str, names: list[str] | None
+) -> None:
+    if names is None:
+        assert text(query) == query
+        return
+    quoted = ", ".join("`" + each.replace("`", "``") + "`" for each in names)
+    assert text(query) == f"SELECT * FROM (\n{query}\n) AS _rows({quoted})"
+
+
+def test_a_comment_at_the_end_takes_nothing_with_it() -> None:
+    query = "SELECT MAX(I) AS Top FROM raw.t AS t"
+    around = f"SELECT * FROM (\n{query}\n) AS _rows(`top`)"
+    assert text(f"-- more\n{query} -- the highest") == around
+    assert run(around) == [(8,)]
+    embedded = render(EMBEDDED + " -- all", full("SELECT MAX(i) AS n FROM m.e -- n")).text
+    assert run(embedded) == [(8,)]
+
+
+def test_rows_of_an_interval_are_chosen_around_the_query() -> None:
+    query = "SELECT TS as ts, i FROM raw.t AS t WHERE ts BETWEEN @START_dt AND -- a day\n@end_dt"
+    inner = query.replace("@START_dt", S).replace("@end_dt", LAST)
+    found = render(by_time(query))
+    assert found.text.startswith(
+        f"SELECT _rows.`ts` AS `ts`, _rows.`i` AS `i` FROM (\n{inner}\n) AS _rows WHERE "
+    )
+    assert [row[-1] for row in run(found.query)] == [2, 3, 4]
+
+
+def test_a_macro_in_a_text_or_comment_is_none() -> None:
+    query = "SELECT '@start_ds' AS a, @start_ds AS b /* @end_ds */ FROM raw.t AS t"
+    assert text(query) == query.replace(" @start_ds AS b", " '2024-01-01' AS b")
+
+
+# -- the columns that a table has
+
+SHOULD_BE_KNOWN = [
+    ("SELECT * FROM m.s", f"SELECT * FROM {KNOWN} AS `s`"),
+    ("SELECT COUNT(s.*) AS n FROM m.s", f"SELECT COUNT(s.*) AS n FROM {KNOWN} AS `s`"),
+    ("SELECT COUNT(m.s.*) AS n FROM m.s", f"SELECT COUNT(s.*) AS n FROM {KNOWN} AS `s`"),
+    ("SELECT * FROM m.s AS a", f"SELECT * FROM {KNOWN} AS a"),
+    ("SELECT * FROM m.s TABLESAMPLE (5 ROWS)", f"SELECT * FROM (SELECT `i`, `k` FROM {V} TABLESAMPLE (5 ROWS)) AS `s`"),
+    ("SELECT * FROM m.s TABLESAMPLE (5 ROWS) a", f"SELECT * FROM (SELECT `i`, `k` FROM {V} TABLESAMPLE (5 ROWS)) a"),
+    ("SELECT i FROM (SELECT * FROM m.s) AS q", f"SELECT i FROM (SELECT * FROM {KNOWN} AS `s`) AS q"),
+    ("WITH c AS (SELECT * FROM m.s) SELECT i FROM c", f"WITH c AS (SELECT * FROM {KNOWN} AS `s`) SELECT i FROM c"),
+    (
+        "SELECT i, e FROM m.s LATERAL VIEW explode(array(1, 2)) x AS e",
+        f"SELECT i, e FROM {KNOWN} AS `s` LATERAL VIEW explode(array(1, 2)) x AS e",
+    ),
+]  # fmt: skip
+
+
+@pytest.mark.parametrize("query,expected", SHOULD_BE_KNOWN)
+def test_a_table_is_read_with_the_columns_that_are_known_of_it(query: str, expected: str) -> None:
+    assert text(query) == expected
+
+
+NOT_NEEDED = [
+    "SELECT COUNT(*) AS n FROM m.s AS s",
+    "SELECT i FROM m.s AS s WHERE k = 'a'",
+    "SELECT s.i, t.i AS j FROM m.s AS s JOIN raw.t AS t ON s.i = t.i",
+]
+
+
+@pytest.mark.parametrize("query", NOT_NEEDED)
+def test_a_table_is_read_as_it_is_where_more_columns_change_nothing(query: str) -> None:
+    assert text(query) == query.replace("m.s", V)
+
+
+GAINED = [
+    "SELECT * FROM m.s",
+    "SELECT DISTINCT s.* FROM m.s WHERE i > 1",
+    "SELECT i, COUNT(*) AS n FROM (SELECT DISTINCT * FROM m.s) AS q GROUP BY i",
+    # v is the other table's
+    "SELECT s.k, v FROM m.s JOIN (SELECT 1 AS j, 3.5 AS v) AS o ON s.i = j",
+    "SELECT s.k, v FROM m.s, (SELECT 1 AS j, 3.5 AS v) AS o WHERE s.i = o.j",
+    "SELECT s.k, w FROM m.s NATURAL JOIN (SELECT 1 AS i, 3.5 AS v, 7 AS w) AS o",
+    # v is a column of what is around
+    "SELECT o.j, (SELECT MAX(v + s.i) FROM m.s) AS x FROM (SELECT 1 AS j, 30 AS v) AS o",
+    "SELECT o.j FROM (SELECT 1 AS j, 2.5 AS v) AS o WHERE EXISTS (SELECT 1 FROM m.s WHERE v > s.i)",
+    "SELECT o.j FROM (SELECT 1 AS j, 9 AS v) AS o WHERE v IN (SELECT i FROM m.s WHERE v = 9)",
+    # every column that is not named makes a group
+    "SELECT * FROM (SELECT * FROM m.s) PIVOT (COUNT(i) FOR k IN ('a' AS a, 'b' AS b))",
+]
+
+
+@pytest.mark.parametrize("query", GAINED)
+def test_a_column_that_a_table_has_later_changes_nothing(query: str) -> None:
+    """raw.u stands for the version of m.s that got a third column, v."""
+    graph = (STORED.replace("raw.t", "raw.u"), full(query))
+    names = render(*graph, inline_views=False).query.named_selects
+    two_columns = query.replace("m.s", "(SELECT i, k FROM raw.u) AS s")
+    found = render(
+        *graph, target=lambda name: TableName("raw", "u") if name.schema == "m" else None
+    )
+    assert run(found.query) == run(two_columns)
+    assert found.query.named_selects == names
+
+
+# -- what else stands in the text
+
+
+def test_models_without_a_table_stand_in_parentheses_as_they_are_written() -> None:
+    view = "MODEL (name m.v, kind VIEW);\nWITH c AS (SELECT i  FROM m.e) -- their keys\nSELECT i FROM c"
+    found = render(EMBEDDED, view, full("SELECT COUNT( i ) AS n FROM m.v")).text
+    assert found == (
+        "SELECT COUNT( i ) AS n FROM (\n"
+        "WITH c AS (SELECT i  FROM (\nSELECT i, k FROM raw.t AS `t` WHERE i > 2\n) AS `e`) -- their keys\n"
+        "SELECT i FROM c\n) AS `v`"
+    )
+    assert run(found) == [(6,)]
+
+
+def test_temporary_views_of_pre_statements_keep_their_names() -> None:
+    made = "CREATE OR REPLACE TEMPORARY VIEW tmp AS SELECT s.i FROM m.s"
+    used = "INSERT INTO raw.u SELECT Tmp.i, Tmp.i FROM Tmp"
+    found = render(STORED, full(f"{made};\n{used};\nSELECT 1 AS x"), target=at_version)
+    assert found.texts_before == (f"{made.replace('m.s', V)} AS `s`", used)
+
+
+def test_the_table_that_a_statement_writes_keeps_its_name() -> None:
+    statement = "INSERT INTO raw.u\nSELECT i, u.k FROM raw.u"
+    found = render(
+        full(f"SELECT 1 AS x;\n{statement}"), target=lambda name: TableName("p", name.name)
+    )
+    assert found.texts_after == ("INSERT INTO raw.u\nSELECT i, u.k FROM `p`.`u` AS `u`",)
+
+
+def test_a_name_in_a_hint_is_no_table_of_a_catalog() -> None:
+    query = "SELECT /*+ BROADCAST(m.s) */ s.i FROM m.s AS s"
+    assert with_catalog(query, "lake") == query.replace("FROM m.s", "FROM `lake`.m.s")
