@@ -1,0 +1,214 @@
+# ruff: noqa: E501 - texts stay on one line
+"""The author's text with its macros replaced: all that no macro touches stays to the letter."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from pathlib import Path
+
+import pytest
+from sqlglot.dialects.dialect import Dialect
+
+from vde_dagster.core.errors import Place
+from vde_dagster.project.macros.edits import Edit, Glue, edited
+from vde_dagster.project.macros.language import MacroScope, read_statements
+from vde_dagster.project.macros.tokens import MacroError
+from vde_dagster.project.problems import Problems
+
+VARIABLES: Mapping[str, object] = {
+    "columns": ["a", "b"],
+    "empty": [],
+    "hostile": "x`; drop table y --",
+    "ids": [1, 2],
+    "minus": -2,
+    "name": "orders",
+    "number": 3,
+    "quote": "it's",
+    "yes": True,
+}
+
+
+def texts_of(text: str) -> tuple[str, ...]:
+    problems = Problems()
+    found = read_statements(
+        text,
+        dialect="spark",
+        place=Place(path=Path("models/m.sql"), line=3),
+        scope=MacroScope(variables=VARIABLES, functions={}),
+        problems=problems,
+    )
+    assert problems.found == []
+    assert found is not None
+    return found.texts
+
+
+UNTOUCHED = [
+    "select  A . b\n\t, c  from `T` t -- all of it\nWHERE 1=1",
+    "SELECT /*+ BROADCAST(t) */ a /* why */ FROM t",
+    "SELECT '@number @{name}' AS x, \"it''s\" AS y, r'\\n@yes' AS z -- @number\nFROM t",
+    "SELECT a FROM t WHERE ts BETWEEN @start_dt AND @END_DT",
+    "SELECT a||b, to_char(x, '999'), listagg(s) FROM t",
+    "DELETE  FROM t WHERE a  = 1",
+]
+
+
+@pytest.mark.parametrize("text", UNTOUCHED)
+def test_a_text_without_macros_that_are_replaced_stays_to_the_letter(text: str) -> None:
+    assert texts_of(text) == (text,)
+    assert texts_of(f"\n  {text} ;\nSELECT 1") == (text, "SELECT 1")
+
+
+AROUND = [
+    # values and names
+    ("SELECT  @number+1 AS x", "SELECT  3+1 AS x"),
+    ("SELECT 5 -@minus", "SELECT 5 -(-2)"),
+    ("SELECT @quote AS x", r"SELECT 'it\'s' AS x"),
+    ("SELECT a /* @number */ , @number /* n */ AS n -- x\nFROM t", "SELECT a /* @number */ , 3 /* n */ AS n -- x\nFROM t"),
+    ("SELECT a FROM raw . @{name}_x  O", "SELECT a FROM raw . orders_x  O"),
+    ("SELECT @{hostile}_y  FROM t", "SELECT `x``; drop table y --_y`  FROM t"),
+    # @IF with what it gives
+    ("SELECT @IF( @yes , sum( a ) , b )  AS x FROM t", "SELECT sum( a )  AS x FROM t"),
+    ("SELECT @IF(NOT @yes, a, b  +  1)  AS x FROM t", "SELECT b  +  1  AS x FROM t"),
+    ("SELECT a FROM t WHERE b AND @IF(TRUE, c  OR d)", "SELECT a FROM t WHERE b AND (c  OR d)"),
+    ("SELECT 2 * @IF(TRUE, a + b)", "SELECT 2 * (a + b)"),
+    ("SELECT f(@IF(TRUE, a + b))", "SELECT f(a + b)"),
+    ("SELECT @IF(TRUE, s || x) + y", "SELECT (s || x) + y"),
+    ("SELECT x & @IF(TRUE, y | k)", "SELECT x & (y | k)"),
+    ("SELECT @IF(TRUE, -1)::STRING", "SELECT (-1)::STRING"),
+    ("SELECT a FROM @IF(TRUE, raw.big  , raw.small) AS o", "SELECT a FROM raw.big AS o"),
+    ("SELECT 1 FROM @IF(TRUE, SELECT  1 AS a) AS q", "SELECT 1 FROM (SELECT  1 AS a) AS q"),
+    ("SELECT 1 FROM (@IF(TRUE, SELECT  1 AS a)) AS q", "SELECT 1 FROM (SELECT  1 AS a) AS q"),
+    ("SELECT a = @IF(TRUE, SELECT  1 AS a)", "SELECT a = (SELECT  1 AS a)"),
+    ("WITH q AS ( @IF(TRUE, SELECT 1  AS a) ) SELECT a FROM q", "WITH q AS ( SELECT 1  AS a ) SELECT a FROM q"),
+    ("@IF(TRUE, DELETE  FROM t)", "DELETE  FROM t"),
+    ("SELECT @IF(TRUE, @IF(FALSE, a, b . c), d)  x", "SELECT b . c  x"),
+    ("SELECT a FROM t WHERE @IF(TRUE, ts >= @start_dt)", "SELECT a FROM t WHERE ts >= @start_dt"),
+    # several values
+    ("SELECT @EACH([ a , b ], x -> x  +1)\n  , c FROM t", "SELECT a  +1, b  +1\n  , c FROM t"),
+    ("SELECT @EACH(@columns, x -> x AS @{x}_s)  FROM t", "SELECT 'a' AS a_s, 'b' AS b_s  FROM t"),
+    ("SELECT COALESCE( @EACH([a, b], x -> x) , 0 )", "SELECT COALESCE( a, b , 0 )"),
+    ("SELECT c IN ( @EACH([1, 2], x -> x  *2) )", "SELECT c IN ( 1  *2, 2  *2 )"),
+    ("SELECT a FROM t WHERE a  IN  @ids", "SELECT a FROM t WHERE a  IN  (1, 2)"),
+    ("SELECT a FROM t WHERE a IN ( @ids , 7 )", "SELECT a FROM t WHERE a IN ( 1, 2 , 7 )"),
+    ("SELECT a FROM t GROUP BY @EACH([a, b], x -> x)", "SELECT a FROM t GROUP BY a, b"),
+    ("SELECT a FROM t ORDER BY @EACH([a, b], x -> x)  DESC", "SELECT a FROM t ORDER BY a DESC, b DESC"),
+    ("SELECT a FROM t ORDER BY @EACH([a, b], x -> x DESC) , c", "SELECT a FROM t ORDER BY a DESC, b DESC , c"),
+    # definitions
+    ("@DEF(sums, a  + b); SELECT @sums  * 2 AS x", "SELECT (a  + b)  * 2 AS x"),
+    ("@DEF(f, (x, y) -> x - y); SELECT @f(1, a - b) AS z", "SELECT 1 - (a - b) AS z"),
+    ("@DEF(f, x -> x + 1); @DEF(g, x -> @f(x) * 2); SELECT @g(a) AS y", "SELECT (a + 1) * 2 AS y"),
+]  # fmt: skip
+
+
+@pytest.mark.parametrize("text,expected", AROUND)
+def test_what_a_macro_gives_stands_in_its_place_and_all_else_stays(
+    text: str, expected: str
+) -> None:
+    assert texts_of(text) == (expected,)
+
+
+NOTHING = [
+    # an operator of what is left goes with it
+    ("SELECT a FROM t WHERE b  AND @IF(FALSE, c)\n  AND d", "SELECT a FROM t WHERE b  \n  AND d"),
+    ("SELECT a FROM t WHERE @IF(FALSE, c) AND b  AND d", "SELECT a FROM t WHERE  b  AND d"),
+    ("SELECT a FROM t WHERE b AND d  OR @IF(FALSE, c)", "SELECT a FROM t WHERE b AND d  "),
+    ("SELECT a FROM t WHERE @IF(FALSE, c) OR b AND d", "SELECT a FROM t WHERE  b AND d"),
+    # and what means nothing without it
+    ("SELECT a FROM t WHERE b OR NOT @IF(FALSE, c)", "SELECT a FROM t WHERE b "),
+    ("SELECT a FROM t WHERE NOT ( @IF(FALSE, c) ) OR b", "SELECT a FROM t WHERE  b"),
+    ("SELECT a FROM t WHERE ((@IF(FALSE, c))) AND (b)", "SELECT a FROM t WHERE  (b)"),
+    ("SELECT a FROM t WHERE b AND (@IF(FALSE, c) OR d)", "SELECT a FROM t WHERE b AND ( d)"),
+    ("SELECT b , @IF(FALSE, a) AS x , c FROM t", "SELECT b ,  c FROM t"),
+    ("SELECT b , @IF(FALSE, a) x FROM t", "SELECT b  FROM t"),
+    ("SELECT @IF(FALSE, a) AS `x y`, b FROM t", "SELECT  b FROM t"),
+    ("SELECT b, - @IF(FALSE, a) AS x FROM t", "SELECT b FROM t"),
+    ("SELECT f( a, @IF(FALSE, b) ) AS x", "SELECT f( a ) AS x"),
+    ("SELECT f( @IF(FALSE, b), a ) AS x", "SELECT f(  a ) AS x"),
+    ("SELECT f(@IF(FALSE, b)) AS x", "SELECT f() AS x"),
+    ("SELECT @EACH([], x -> x) , b FROM t", "SELECT  b FROM t"),
+    # a clause that has nothing
+    ("SELECT a FROM t WHERE @IF(FALSE, c) -- why\nGROUP BY a", "SELECT a FROM t  -- why\nGROUP BY a"),
+    ("SELECT a FROM t GROUP  BY @IF(FALSE, a) ORDER BY a", "SELECT a FROM t  ORDER BY a"),
+    ("SELECT a FROM t HAVING @IF(FALSE, a)", "SELECT a FROM t "),
+    ("SELECT a FROM t LIMIT @IF(FALSE, 3)", "SELECT a FROM t "),
+    ("SELECT a FROM t ORDER BY @IF(FALSE, b) DESC NULLS LAST", "SELECT a FROM t "),
+    ("SELECT a FROM t ORDER BY a, @IF(FALSE, b) DESC NULLS FIRST", "SELECT a FROM t ORDER BY a"),
+    ("SELECT a FROM t ORDER BY @IF(FALSE, b) ASC, a  LIMIT 3", "SELECT a FROM t ORDER BY  a  LIMIT 3"),
+    # an empty list has no members, not even NULL
+    ("SELECT a FROM t WHERE a IN @empty OR b", "SELECT a FROM t WHERE a IN (SELECT NULL WHERE FALSE) OR b"),
+    ("SELECT a FROM t WHERE a IN (@empty)", "SELECT a FROM t WHERE a IN (SELECT NULL WHERE FALSE)"),
+    ("SELECT a FROM t WHERE a IN (@empty, 7)", "SELECT a FROM t WHERE a IN ( 7)"),
+    ("SELECT a FROM t WHERE a IN (7, @empty)", "SELECT a FROM t WHERE a IN (7)"),
+]  # fmt: skip
+
+
+@pytest.mark.parametrize("text,expected", NOTHING)
+def test_a_macro_that_gives_nothing_goes_with_what_it_needs(text: str, expected: str) -> None:
+    assert " ".join(texts_of(text)[0].split()) == " ".join(expected.split())
+
+
+def test_a_statement_that_a_macro_gives_away_is_none() -> None:
+    assert texts_of("@IF(FALSE, DELETE FROM t);\nSELECT 1 AS a") == ("SELECT 1 AS a",)
+
+
+NEEDED = [
+    "SELECT 1 + @IF(FALSE, a) FROM t",
+    "SELECT @IF(FALSE, a) FROM t",
+    "SELECT a FROM @IF(FALSE, t) AS x",
+    "SELECT CAST(@IF(FALSE, a) AS INT) FROM t",
+]
+
+
+@pytest.mark.parametrize("text", NEEDED)
+def test_where_something_is_needed_nothing_is_refused(text: str) -> None:
+    problems = Problems()
+    scope = MacroScope(variables={}, functions={})
+    place = Place(path=Path("models/m.sql"), line=3)
+    assert (
+        read_statements(text, dialect="spark", place=place, scope=scope, problems=problems) is None
+    )
+    assert [each.place.line for each in problems.found] == [3]
+
+
+def edit(text: str, word: str, by: str, *glue: Glue, wrapped: bool = False) -> str:
+    """The text after one word of it was replaced."""
+    tokens = Dialect.get_or_raise("spark").tokenize(text)
+    (token,) = [each for each in tokens if each.text == word]
+    return edited(text, tokens, [(token.start, token.end, Edit(by, wrapped=wrapped, glue=glue))])
+
+
+def test_a_comment_at_the_end_of_what_is_wrapped_closes_no_parenthesis() -> None:
+    found = edit("SELECT  M /* x */ * 2", "M", "a + b -- c", wrapped=True)
+    assert found == "SELECT  (a + b -- c\n) /* x */ * 2"
+
+
+@pytest.mark.parametrize(
+    "text,glue,expected",
+    [
+        ("SELECT a , M AS x , b", [Glue.ALIAS, Glue.COMMA], "SELECT a ,  b"),
+        ("SELECT a, M x", [Glue.ALIAS, Glue.COMMA], "SELECT a"),
+        ("x WHERE NOT ( M ) OR b", [Glue.PARENTHESES, Glue.BEFORE, Glue.AFTER], "x WHERE  b"),
+        ("x GROUP BY M HAVING b", [Glue.CLAUSE], "x  HAVING b"),
+        ("x ORDER BY M DESC NULLS LAST", [Glue.DIRECTION, Glue.CLAUSE], "x "),
+    ],
+)
+def test_what_goes_with_a_macro_goes_from_the_inside_to_the_outside(
+    text: str, glue: list[Glue], expected: str
+) -> None:
+    assert edit(text, "M", "", *glue) == expected
+
+
+@pytest.mark.parametrize(
+    "text,glue", [("M + 1", Glue.BEFORE), ("(M, 1)", Glue.PARENTHESES), ("1 + M", Glue.AFTER)]
+)
+def test_what_should_go_with_a_macro_and_is_not_there_is_refused(text: str, glue: Glue) -> None:
+    with pytest.raises(MacroError, match="gives nothing here"):
+        edit(text, "M", "", glue)
+
+
+def test_two_edits_that_meet_are_refused() -> None:
+    text = "M AND N"
+    tokens = Dialect.get_or_raise("spark").tokenize(text)
+    both = [(0, 0, Edit("", glue=(Glue.AFTER,))), (6, 6, Edit("", glue=(Glue.BEFORE,)))]
+    with pytest.raises(MacroError, match="two macros that give nothing meet"):
+        edited(text, tokens, both)
