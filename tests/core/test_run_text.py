@@ -3,11 +3,14 @@
 
 from __future__ import annotations
 
+import re
+from pathlib import Path
+
 import pytest
 
 from tests.core.rendered import EMBEDDED, STORED, S, by_time, full, render, run
 from tests.core.rendered import E as LAST
-from vde_dagster.core.names import ModelName, TableName
+from vde_dagster.core.names import ModelName, TableName, physical_table
 from vde_dagster.core.sql.places import with_catalog
 
 V = "`p`.`s_1`"
@@ -223,3 +226,20 @@ def test_the_table_that_a_statement_writes_keeps_its_name() -> None:
 def test_a_name_in_a_hint_is_no_table_of_a_catalog() -> None:
     query = "SELECT /*+ BROADCAST(m.s) */ s.i FROM m.s AS s"
     assert with_catalog(query, "lake") == query.replace("FROM m.s", "FROM `lake`.m.s")
+
+
+def test_the_example_in_the_documents_is_what_runs() -> None:
+    page = (Path(__file__).parents[2] / "docs" / "models.md").read_text()
+    written, runs = re.findall(r"```sql\n(.*?)```", page.partition("### What runs")[2], re.DOTALL)[
+        :2
+    ]
+    orders = (
+        "MODEL (name staging.orders, kind FULL);\nSELECT k AS shop, i AS amount, day FROM raw.t"
+    )
+    found = render(
+        orders,
+        written,
+        name="mart.daily",
+        target=lambda name: physical_table(name, "3f9c0d5e8a7b41c2906de4f85a1b72c3"),
+    )
+    assert found.text == runs.strip()

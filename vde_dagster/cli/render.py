@@ -51,7 +51,7 @@ def dialect_name(text: str) -> str:
     default="spark",
     show_default=True,
     metavar="NAME",
-    help="The SQL dialect to write.",
+    help="Print a translation into this dialect; what runs is Spark's.",
 )
 @options.FORMAT
 @options.PROJECT
