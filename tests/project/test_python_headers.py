@@ -399,5 +399,5 @@ def test_statements_beside_a_function_are_rendered_as_those_of_a_query_are(
     (before,), after = render_beside(graph, X, times, target=lambda _: None)
     sql = read("MODEL (name m.x, kind FULL); DELETE FROM m.a WHERE d < '2024-01-31' AND e = 2; SELECT 1 AS id")  # fmt: skip
     same = render_model(build_graph([sql]), X, times, target=lambda _: None)
-    assert (before,) == same.before
+    assert [before.text] == [each.text for each in same.before]
     assert after == ()
