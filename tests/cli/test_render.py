@@ -348,6 +348,16 @@ def test_the_statements_of_a_python_model_stand_around_its_function(landed: Path
     )
 
 
+def test_the_authors_text_is_printed_to_the_letter(landed: Path) -> None:
+    """R13: what is shown is what runs."""
+    text = "SELECT  days ,amount -- both\nfrom {} WHERE to_char(days, '999') <> ''"
+    path = landed / "models" / "mart" / "checked.sql"
+    path.write_text(f"MODEL (name mart.checked, kind FULL);\n{text.format('mart.totals')}\n")
+    done = call("render", "mart.checked", "--project", landed)
+    name = physical("mart.totals", versions(landed)["mart.totals"]).replace(".", "`.`")
+    assert done.stdout == f"{text.format(f'`{name}` AS `totals`')}\n"
+
+
 def test_another_dialect(landed: Path) -> None:
     facts = rendered(landed, "staging.events", "--dialect", "duckdb")
     assert facts["dialect"] == "duckdb"
