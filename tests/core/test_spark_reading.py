@@ -59,6 +59,13 @@ BOUND = [
 ]
 
 
+def selected(query: str) -> list[exp.Expr]:
+    """What a SELECT returns, as Spark reads it."""
+    read = read_spark(query)
+    assert isinstance(read, exp.Select)
+    return read.selects
+
+
 def meant(expression: str) -> exp.Expr:
     """What is read, without the parentheses."""
     tree = read_spark(f"SELECT {expression} AS v FROM t")
@@ -99,11 +106,11 @@ def test_any_chain_of_operators_is_read_by_the_levels(operators: list[str]) -> N
 
 def test_a_number_with_a_minus_is_a_literal() -> None:
     """``-1::STRING`` is the text of minus one; a name with a minus is negated after its cast."""
-    (cast,) = read_spark("SELECT -1::STRING").selects
+    (cast,) = selected("SELECT -1::STRING")
     assert isinstance(cast, exp.Cast)
     assert cast.this == exp.Neg(this=exp.Literal.number(1))
     assert meant("- 1.5::INT::STRING") == meant("((-1.5)::INT)::STRING")
-    (negated,) = read_spark("SELECT -x::STRING").selects
+    (negated,) = selected("SELECT -x::STRING")
     assert isinstance(negated, exp.Neg)
 
 
@@ -135,7 +142,7 @@ def test_bytes_may_stand_apart_from_their_prefix(written: str) -> None:
 
 
 def test_a_name_x_is_no_prefix() -> None:
-    (named,) = read_spark("SELECT 1 AS x").selects
+    (named,) = selected("SELECT 1 AS x")
     assert named.alias == "x"
     for text in ("SELECT t.x 'ff' FROM t", "SELECT 1 AS x 'ff'"):
         with pytest.raises(SqlglotError):
@@ -173,10 +180,11 @@ ARITHMETIC = ["7 | 12 & 10", "7 ^ 12 & 10", "1 | 6 ^ 3", "3 & 5 << 1", "1 << 1 +
 VALUES = [15, 15, 5, 2, 4, 16]
 
 
-@pytest.mark.parametrize("written,value", zip(ARITHMETIC, VALUES, strict=True))
+@pytest.mark.parametrize("written,value", list(zip(ARITHMETIC, VALUES, strict=True)))
 def test_values_are_those_of_the_levels(written: str, value: int) -> None:
-    (tree,) = read_spark(f"SELECT {written}").selects
+    (tree,) = selected(f"SELECT {written}")
     for node in list(tree.find_all(exp.Binary)):
         if node is not tree:
             node.replace(exp.Paren(this=node.copy()))
-    assert duckdb.sql(f"SELECT {tree.sql('duckdb')}").fetchall() == [(value,)]
+    found = duckdb.connect().execute(f"SELECT {tree.sql('duckdb')}").fetchall()
+    assert found == [(value,)]

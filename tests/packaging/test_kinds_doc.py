@@ -108,7 +108,7 @@ def test_every_kind_has_a_section() -> None:
     assert all(anchor == name.lower() for name, anchor in linked)
 
 
-WRITTEN_OTHERWISE = {"time_format", "written_format"}
+WRITTEN_OTHERWISE = {"time_format", "written", "written_format"}
 """Options of the code that stand in another option's text."""
 ACCEPTED = {"VIEW": {"materialized"}, "INCREMENTAL_BY_UNIQUE_KEY": {"incremental_predicates"}}
 ACCEPTED["INCREMENTAL_BY_UNIQUE_KEY"] |= {"batch_concurrency"}

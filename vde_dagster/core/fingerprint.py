@@ -37,7 +37,7 @@ from vde_dagster.core.sql.data_names import keep_data_names, normalized_names, t
 from vde_dagster.core.sql.macros import macros_in
 from vde_dagster.core.sql.table_names import definition_of
 
-SCHEME: Final = "vde/3"
+SCHEME: Final = "vde/4"
 DIGEST_BYTES: Final = 16
 
 

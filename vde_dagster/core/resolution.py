@@ -133,7 +133,7 @@ class _Resolution:
         if known is None and before is not None and difference.change is Change.NONE:
             known = before
         if isinstance(node.model.kind, View):
-            version = _view_version(self.graph, node.name, self.snapshot)
+            version = self._version_of_view(node, difference, before)
             snapshot = replace(known or self._new(node, difference), version=version)
         else:
             snapshot = self._with_version(node, difference, before, known)
@@ -142,6 +142,23 @@ class _Resolution:
     def snapshot(self, name: ModelName) -> ModelSnapshot:
         """What was found of a model."""
         return self.resolved[name].snapshot
+
+    def _version_of_view(
+        self, node: Node, difference: Difference, before: ModelSnapshot | None
+    ) -> str:
+        """Follows from the query and the names of what it reads; where these stay it stays, too.
+
+        Also where another release gave it another name.
+        """
+        same = before is not None and difference.change is Change.NONE
+        parents = stored_parents(self.graph, node.name) if same else ()
+        shown = self.shown.snapshots
+        stays = all(
+            name in shown and shown[name].version == self.snapshot(name).version for name in parents
+        )
+        if before is not None and same and stays:
+            return before.version
+        return _view_version(self.graph, node.name, self.snapshot)
 
     def _new(self, node: Node, difference: Difference) -> ModelSnapshot:
         """A snapshot that nobody stored yet, with the version that it has by itself."""

@@ -54,7 +54,8 @@ def _rows(frame: DataFrame) -> list[str]:
         return [repr(tuple(row)) for row in frame.collect()]
     except (PySparkException, ValueError, OverflowError):
         # Python has no such value: intervals of months, years beyond 9999.
-        return str(frame._jdf.showString(MOST_ROWS, 0, False)).splitlines()
+        shown = frame.toDF(*[f"c{at}" for at in range(len(frame.columns))])
+        return str(shown._jdf.showString(MOST_ROWS, 0, False)).splitlines()
 
 
 MOST_ROWS: Final = 10_000

@@ -107,6 +107,7 @@ def _window_columns(select: exp.Select, known: Collection[str]) -> None:
         first = column.parts[0].name.lower()
         if first not in calls or first in known or first in sources:
             continue
-        call: exp.Expr = calls[first].copy()
         fields = [each.copy() for each in column.parts[1:]]
-        column.replace(exp.Dot.build([call, *fields]) if fields else call)
+        found = exp.Dot.build([calls[first].copy(), *fields]) if fields else calls[first].copy()
+        is_output = column.parent is select and column.arg_key == "expressions"
+        column.replace(exp.alias_(found, column.name) if is_output else found)

@@ -14,6 +14,7 @@ def _words(text: str) -> frozenset[str]:
 
 AGGREGATES: Final = _words(
     """
+    percentile_of_frequencies
     bitmap_and_agg count_min_sketch every histogram_numeric hll_sketch_agg hll_union_agg
     kll_merge_agg_bigint kll_merge_agg_double kll_merge_agg_float kll_sketch_agg_bigint
     kll_sketch_agg_double kll_sketch_agg_float mean schema_of_variant_agg some std

@@ -40,6 +40,8 @@ _AS_ELSEWHERE: Final = frozenset({exp.Mul, exp.Div, exp.IntDiv, exp.Mod, exp.Add
 """Operators that sqlglot binds among themselves as Spark does."""
 _UNSIGNED_SHIFT: Final = TokenType.LR_ARROW
 """What ``>>>`` is for the parser, which does not know it: an operator that Spark does not have."""
+WEIGHTED_PERCENTILE: Final = "percentile_of_frequencies"
+"""What PERCENTILE with frequencies is called in a tree."""
 _POSITIVE: Final = TokenType.DPIPE_SLASH
 """What a plus before an operand is for the parser, which leaves it out: the root of a number."""
 _BEFORE_OPERANDS: Final = frozenset(
@@ -83,6 +85,10 @@ _BEFORE_OPERANDS: Final = frozenset(
     }
 )
 """Tokens behind which an operand begins."""
+_BEHIND_TYPES: Final = frozenset(
+    {TokenType.COMMA, TokenType.COMMENT, TokenType.GT, TokenType.NOT, TokenType.R_PAREN}
+)
+"""What may follow the end of types that stand in each other, such as ``ARRAY<ARRAY<INT>>``."""
 _READ_OTHERWISE: Final = frozenset(
     {
         _POSITIVE,
@@ -111,6 +117,9 @@ def spark_tokens(tokens: Sequence[Token]) -> list[Token]:
         if _is_unsigned_shift(tokens, at):
             found.append(_joined(tokens[at], tokens[at + 2], _UNSIGNED_SHIFT, ">>>"))
             at += 3
+        elif _is_weighted_percentile(tokens, at):
+            found.append(_joined(tokens[at], tokens[at], TokenType.VAR, WEIGHTED_PERCENTILE))
+            at += 1
         elif _is_sign(tokens, at):
             found.append(_joined(tokens[at], tokens[at], _POSITIVE, "+"))
             at += 1
@@ -130,7 +139,22 @@ def spark_tokens(tokens: Sequence[Token]) -> list[Token]:
 def _is_unsigned_shift(tokens: Sequence[Token], at: int) -> bool:
     three = tokens[at : at + 3]
     shifts = len(three) == 3 and all(each.token_type is TokenType.GT for each in three)
-    return shifts and three[0].end + 2 == three[2].start
+    after = tokens[at + 3].token_type if at + 3 < len(tokens) else TokenType.R_PAREN
+    return shifts and three[0].end + 2 == three[2].start and after not in _BEHIND_TYPES
+
+
+def _is_weighted_percentile(tokens: Sequence[Token], at: int) -> bool:
+    """Whether a call of PERCENTILE has frequencies, which the parser would leave out."""
+    if tokens[at].text.upper() != "PERCENTILE" or at + 1 == len(tokens):
+        return False
+    depth = commas = 0
+    for token in tokens[at + 1 :]:
+        depth += token.token_type in (TokenType.L_PAREN, TokenType.L_BRACKET)
+        depth -= token.token_type in (TokenType.R_PAREN, TokenType.R_BRACKET)
+        commas += depth == 1 and token.token_type is TokenType.COMMA
+        if depth == 0:
+            break
+    return commas > 1
 
 
 def _is_sign(tokens: Sequence[Token], at: int) -> bool:
