@@ -19,7 +19,7 @@ from vde_dagster.app.workload import Holdings
 from vde_dagster.core.dsha import RowSum
 from vde_dagster.core.graph import Graph, Node
 from vde_dagster.core.intervals import Interval, common, merge, subtract
-from vde_dagster.core.kind import ScdType2ByColumn, ScdType2ByTime, Seed
+from vde_dagster.core.kind import Managed, ScdType2ByColumn, ScdType2ByTime, Seed
 from vde_dagster.core.late_data import Load, NothingToLoad, Stop
 from vde_dagster.core.ledger import LedgerEntry
 from vde_dagster.core.names import ModelName
@@ -83,9 +83,11 @@ class Planned:
         shown = {each.key for each in self.own.snapshots.values()} if self.own is not None else ()
         for node in self.graph:
             key = self.snapshots[node.name].key
-            has_rows = kinds.of(node.model).has_rows and not isinstance(node.model.kind, Seed)
+            # the platform makes the rows of the one, and a file has those of the other
+            is_made = isinstance(node.model.kind, Managed | Seed)
+            is_computed = kinds.of(node.model).has_rows and not is_made
             writes = node.name in self.holdings.writes
-            if has_rows and writes and key not in shown and self.ledger.get(key):
+            if is_computed and writes and key not in shown and self.ledger.get(key):
                 yield node
 
 
