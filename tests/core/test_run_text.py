@@ -230,9 +230,9 @@ def test_a_name_in_a_hint_is_no_table_of_a_catalog() -> None:
 
 def test_the_example_in_the_documents_is_what_runs() -> None:
     page = (Path(__file__).parents[2] / "docs" / "models.md").read_text()
-    written, runs = re.findall(r"```sql\n(.*?)```", page.partition("### What runs")[2], re.DOTALL)[
-        :2
-    ]
+    written, runs = re.findall(
+        r"```(?:sql|text)\n(.*?)```", page.partition("### What runs")[2], re.DOTALL
+    )[:2]
     orders = (
         "MODEL (name staging.orders, kind FULL);\nSELECT k AS shop, i AS amount, day FROM raw.t"
     )
