@@ -1,4 +1,8 @@
-"""Which dialects are Spark's own: what is written in them runs as it is written (rule R13)."""
+"""Which dialects are Spark's own: what is written in them runs as it is written (rule R13).
+
+Databricks' and Hive's SQL are read by Spark itself. What only they have is an error of Spark's, and
+gives no other rows.
+"""
 
 from __future__ import annotations
 
@@ -6,7 +10,7 @@ from typing import Final
 
 from sqlglot.dialects.dialect import Dialect
 
-_OF_SPARK: Final = frozenset({"spark", "spark2"})
+_OF_SPARK: Final = frozenset({"databricks", "hive", "spark", "spark2"})
 
 
 def is_spark(dialect: Dialect | str) -> bool:
