@@ -36,6 +36,8 @@ def x(context):
 
 # Each row: a model's text, the line that is refused, words of the message, words of the advice.
 UNSUPPORTED = [
+    ("MODEL (name m.x, kind FULL);\nSELECT id FROM raw.t QUALIFY ROW_NUMBER() OVER (ORDER BY id) = 1", 2, "no QUALIFY", "AS w FROM"),
+    ("MODEL (name m.x, kind FULL, dialect databricks);\nSELECT id FROM raw.t QUALIFY ROW_NUMBER() OVER (ORDER BY id) = 1", 2, "no QUALIFY", "AS w FROM"),
     (f"MODEL (name m.x, kind INCREMENTAL_BY_UNIQUE_KEY (unique_key id,\nbatch_concurrency 2));\n{TIMED}", 2, "follow each other", "Leave batch_concurrency out"),
     ("MODEL (name m.x, kind FULL,\nallow_partials true);\nSELECT id FROM raw.t", 2, "allow_partials", "shorter interval_unit"),
     (f"MODEL (name m.x, kind {RANGE},\n\nallow_partials true);\n{TIMED}", 3, "an interval is evaluated once it has ended", "shorter interval_unit"),
@@ -116,3 +118,13 @@ def test_a_session_follows_no_model_of_the_project(source: str, tmp_path: Path) 
     assert "m.above is a model of this project" in problem.message
     assert "leave late_data out" in problem.advice
     assert NAME in load_for_comparison(folder).graph
+
+
+def test_a_table_whose_name_is_made_when_it_runs_is_refused() -> None:
+    text = "MODEL (name m.x, kind FULL);\nSELECT id FROM\nIDENTIFIER('raw.t')"
+    source = ModelSource(path=Path("models/m/x.sql"), text=text, defaults=Defaults().as_texts())
+    with pytest.raises(ProjectInvalid) as refused:
+        read_model(source)
+    (problem,) = refused.value.problems
+    assert problem.place.line == 3
+    assert "nobody knows what is read" in problem.message

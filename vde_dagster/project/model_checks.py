@@ -20,6 +20,7 @@ from vde_dagster.core.named_columns import added_columns, clashing_columns, miss
 from vde_dagster.core.row_local import why_not_row_local
 from vde_dagster.core.sql.macros import TIME_MACROS, macros_in
 from vde_dagster.core.sql.star_macro import is_star_macro
+from vde_dagster.core.sql.unresolved import line_of
 from vde_dagster.project.problems import Problems, suggestion
 from vde_dagster.project.properties.model_properties import Properties
 
@@ -46,9 +47,31 @@ def check_query(body: Query, properties: Properties, place: Place, problems: Pro
     if isinstance(properties.kind, View | Embedded) and (body.before or body.after):
         message = f"a model of kind {properties.kind.keyword} has statements beside its query"
         problems.add(place, message, "Such models are not run, so take the statements out.")
+    _check_runs(body, place, problems)
     _check_names(body, place, problems)
     _check_columns(query, properties, place, problems)
     _check_late_data(query, properties, problems)
+
+
+def _check_runs(body: Query, place: Place, problems: Problems) -> None:
+    """Report what Spark cannot run, or what cannot be told of what runs."""
+    if body.text is None:
+        return
+    qualify = body.expression.find(exp.Qualify)
+    if qualify is not None:
+        message = "Spark's SQL has no QUALIFY, and the query runs as it is written"
+        advice = "Write `SELECT ... FROM (SELECT ..., <window> AS w FROM ...) WHERE w = 1`."
+        problems.reject(_at(qualify, place), message, advice)
+    for function in body.expression.find_all(exp.Anonymous):
+        if isinstance(function.parent, exp.Table) and function.name.upper() == "IDENTIFIER":
+            message = "IDENTIFIER names a table when it runs, so nobody knows what is read"
+            advice = "Write the table's name, or a macro such as @{name}."
+            problems.add(_at(function, place), message, advice)
+
+
+def _at(node: exp.Expr, place: Place) -> Place:
+    line = line_of(node)
+    return Place(path=place.path, line=line) if line is not None else place
 
 
 def _check_names(body: Query, place: Place, problems: Problems) -> None:
