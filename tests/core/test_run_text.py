@@ -174,7 +174,7 @@ GAINED = [
     "SELECT s.k, w FROM m.s NATURAL JOIN (SELECT 1 AS i, 3.5 AS v, 7 AS w) AS o",
     # v is a column of what is around
     "SELECT o.j, (SELECT MAX(v + s.i) FROM m.s) AS x FROM (SELECT 1 AS j, 30 AS v) AS o",
-    "SELECT o.j FROM (SELECT 1 AS j, 2.5 AS v) AS o WHERE EXISTS (SELECT 1 FROM m.s WHERE v > s.i)",
+    "SELECT o.j FROM (SELECT 1 AS j, 2.5 AS v) AS o WHERE EXISTS (SELECT 1 FROM m.s WHERE v < 1)",
     "SELECT o.j FROM (SELECT 1 AS j, 9 AS v) AS o WHERE v IN (SELECT i FROM m.s WHERE v = 9)",
     # every column that is not named makes a group
     "SELECT * FROM (SELECT * FROM m.s) PIVOT (COUNT(i) FOR k IN ('a' AS a, 'b' AS b))",
