@@ -82,6 +82,48 @@ def test_everything_but_the_names_of_tables_stays_to_the_letter(
     assert text(query) == (expected or query)
 
 
+HOMONYMS = [
+    # tables of one name are told apart by their schemas, where the author does so
+    (
+        "SELECT raw.t.i, m.t.k FROM raw.t JOIN m.t ON raw.t.i = m.t.i",
+        "SELECT `raw.t`.i, `m.t`.k FROM raw.t AS `raw.t` JOIN `p`.`t` AS `m.t` ON `raw.t`.i = `m.t`.i",
+    ),
+    # the innermost table of a name is meant by the name alone
+    (
+        "SELECT t.i, (SELECT COUNT(*) FROM m.t WHERE t.i = raw.t.i AND t.k = 'a') AS n FROM raw.t",
+        "SELECT `raw.t`.i, (SELECT COUNT(*) FROM `p`.`t` AS `t` WHERE t.i = `raw.t`.i AND t.k = 'a') AS n FROM raw.t AS `raw.t`",
+    ),
+    (
+        "SELECT T.i FROM raw.t WHERE EXISTS (SELECT 1 FROM m.t WHERE m.t.i = 2 AND raw.t.i = 3)",
+        "SELECT `raw.t`.i FROM raw.t AS `raw.t` WHERE EXISTS (SELECT 1 FROM `p`.`t` AS `m.t` WHERE `m.t`.i = 2 AND `raw.t`.i = 3)",
+    ),
+    (
+        "SELECT u.i FROM raw.u WHERE EXISTS (SELECT 1 FROM m.t AS u WHERE u.i = raw.u.i)",
+        "SELECT `raw.u`.i FROM raw.u AS `raw.u` WHERE EXISTS (SELECT 1 FROM `p`.`t` AS u WHERE u.i = `raw.u`.i)",
+    ),
+    # without a name in full the scopes tell them apart
+    (
+        "SELECT t.i FROM raw.t WHERE EXISTS (SELECT 1 FROM m.t WHERE t.i = 2)",
+        "SELECT t.i FROM raw.t AS `t` WHERE EXISTS (SELECT 1 FROM `p`.`t` AS `t` WHERE t.i = 2)",
+    ),
+    (
+        "SELECT m.t.i FROM m.t WHERE m.t.i IN (SELECT m.t.i FROM m.t)",
+        "SELECT t.i FROM `p`.`t` AS `t` WHERE t.i IN (SELECT t.i FROM `p`.`t` AS `t`)",
+    ),
+]  # fmt: skip
+
+
+@pytest.mark.parametrize("query,expected", HOMONYMS)
+def test_tables_of_one_name_stay_apart(query: str, expected: str) -> None:
+    other = "MODEL (name m.t, kind FULL);\nSELECT i, k FROM raw.t"
+    found = render(
+        other,
+        full(query),
+        target=lambda name: TableName("p", "t") if name.schema == "m" else None,
+    )
+    assert found.text == expected
+
+
 # -- the names of columns
 
 NAMED = [
@@ -135,6 +177,7 @@ SHOULD_BE_KNOWN = [
     ("SELECT * FROM m.s", f"SELECT * FROM {KNOWN} AS `s`"),
     ("SELECT COUNT(s.*) AS n FROM m.s", f"SELECT COUNT(s.*) AS n FROM {KNOWN} AS `s`"),
     ("SELECT COUNT(m.s.*) AS n FROM m.s", f"SELECT COUNT(s.*) AS n FROM {KNOWN} AS `s`"),
+    ("SELECT a.x FROM m.s AS a(x, y)", f"SELECT a.x FROM {KNOWN} AS a(x, y)"),
     ("SELECT * FROM m.s AS a", f"SELECT * FROM {KNOWN} AS a"),
     ("SELECT * FROM m.s TABLESAMPLE (5 ROWS)", f"SELECT * FROM (SELECT `i`, `k` FROM {V} TABLESAMPLE (5 ROWS)) AS `s`"),
     ("SELECT * FROM m.s TABLESAMPLE (5 ROWS) a", f"SELECT * FROM (SELECT `i`, `k` FROM {V} TABLESAMPLE (5 ROWS)) a"),

@@ -82,8 +82,9 @@ def _placed(
         if not _depends_on_columns(tree, columns):
             columns = {}
         tables = list(_named_tables(tree, catalog, temporary))
-        found += _table_places(tables, tokens, text, columns)
-        found += _long_qualifiers(tree, tables, catalog)
+        named = _own_names(tree, tables, catalog)
+        found += _table_places(tables, tokens, text, columns, named)
+        found += _qualifiers(tree, tables, catalog, named)
     return SqlText(tuple(_pieces(text, found)))
 
 
@@ -180,6 +181,7 @@ def _table_places(
     tokens: Sequence[Token],
     text: str,
     columns: Mapping[ModelName, tuple[str, ...]],
+    named: Mapping[int, str],
 ) -> Iterator[_Found]:
     ends = {token.end + 1: index for index, token in enumerate(tokens)}
     for each in tables:
@@ -197,7 +199,7 @@ def _table_places(
             place = TablePlace(name=each.name, written=written, columns=read_with)
             yield _Found(start=each.start, end=each.end, pieces=(place,))
         if each.is_without_alias:
-            alias = exp.to_identifier(each.node.name, quoted=True).sql("spark")
+            alias = _quoted(named[id(each.node)])
             yield _Found(start=behind, end=behind, pieces=(f" AS {alias}",))
 
 
@@ -219,26 +221,95 @@ def _alias_place(tokens: Sequence[Token], last: int) -> int:
     return tokens[at].end + 1
 
 
-def _long_qualifiers(
-    tree: exp.Expr, tables: Sequence[_NamedTable], catalog: str
+def _own_names(tree: exp.Expr, tables: Sequence[_NamedTable], catalog: str) -> Mapping[int, str]:
+    """What tables without an alias are called when the statement runs, by their nodes' ids.
+
+    It is the name that they have, or that with the schema where something else has it, too, and a
+    column tells them apart (``SELECT a.t.id FROM a.t JOIN b.t``).
+    """
+    own = {id(each.node): each for each in tables if each.is_without_alias}
+    columns = tree.find_all(exp.Column)
+    in_full = {full[0] for each in columns if (full := _in_full(each, tables, catalog))}
+    called: dict[str, set[ModelName | None]] = {}
+    for source in tree.find_all(*_SOURCES):
+        if not _is_in_hint(source):
+            name = own[id(source)].name if id(source) in own else None
+            called.setdefault(source.alias_or_name.lower(), set()).add(name)
+    return {
+        key: f"{each.name.schema}.{each.name.name}"
+        if each.name in in_full and len(called[each.name.name]) > 1
+        else each.node.name
+        for key, each in own.items()
+    }
+
+
+_SOURCES: Final = (exp.Table, exp.Subquery, exp.Lateral)
+
+
+def _in_full(
+    column: exp.Column, tables: Sequence[_NamedTable], catalog: str
+) -> tuple[ModelName, int] | None:
+    """The table that a column such as ``raw.orders.id`` names, and where its own name is in it."""
+    words = [each.name.lower() for each in column.parts]
+    for each in tables:
+        name = each.name
+        if not each.is_without_alias:
+            continue
+        if len(words) > 2 and words[:2] == [name.schema, name.name]:
+            return name, 1
+        if len(words) > 3 and words[:3] == [name.catalog or catalog, name.schema, name.name]:
+            return name, 2
+    return None
+
+
+def _qualifiers(
+    tree: exp.Expr, tables: Sequence[_NamedTable], catalog: str, named: Mapping[int, str]
 ) -> Iterator[_Found]:
-    """What goes before the table's own name in columns such as ``raw.orders.id``."""
-    own = [each for each in tables if each.is_without_alias]
-    named = {(each.name.schema, each.name.name) for each in own}
-    catalogs = {(each.name.catalog or catalog, each.name.schema, each.name.name) for each in own}
+    """What stands for the tables in columns: names in full, and those of tables called anew."""
+    renamed = {
+        each.name: called
+        for each in tables
+        if (called := named.get(id(each.node))) is not None and called != each.node.name
+    }
     for column in tree.find_all(exp.Column):
+        if _is_in_hint(column):
+            continue
         parts = column.parts
-        words = [each.name.lower() for each in parts]
-        extra = 0
-        if len(parts) > 2 and (words[0], words[1]) in named:
-            extra = 1
-        elif len(parts) > 3 and (words[0], words[1], words[2]) in catalogs:
-            extra = 2
-        if extra and not _is_in_hint(column):
-            start, end = parts[0].meta.get("start"), parts[extra].meta.get("start")
-            assert start is not None, "the parser tells where a column stands"
-            assert end is not None, "the parser tells where a column's table stands"
-            yield _Found(start=start, end=end)
+        full = _in_full(column, tables, catalog)
+        if full is not None and full[0] not in renamed:
+            yield _Found(start=_start(parts[0]), end=_start(parts[full[1]]))
+        elif full is not None:
+            last = parts[full[1]].meta["end"] + 1
+            yield _Found(start=_start(parts[0]), end=last, pieces=(_quoted(renamed[full[0]]),))
+        elif renamed and len(parts) > 1:
+            called = named.get(id(_nearest(column, parts[0].name.lower())))
+            if called is not None and called != parts[0].name and "." in called:
+                last = parts[0].meta["end"] + 1
+                yield _Found(start=_start(parts[0]), end=last, pieces=(_quoted(called),))
+
+
+def _nearest(column: exp.Column, name: str) -> exp.Expr | None:
+    """The source of this name in the innermost SELECT around a column that has one."""
+    select = column.find_ancestor(exp.Select)
+    while select is not None:
+        from_ = select.args.get("from_")
+        joins = [each.this for each in select.args.get("joins") or ()]
+        laterals = select.args.get("laterals") or ()
+        for source in (*([from_.this] if from_ is not None else []), *joins, *laterals):
+            if source.alias_or_name.lower() == name:
+                return source  # type: ignore[no-any-return]
+        select = select.find_ancestor(exp.Select)
+    return None
+
+
+def _start(identifier: exp.Expr) -> int:
+    start = identifier.meta.get("start")
+    assert isinstance(start, int), "the parser tells where a column stands"
+    return start
+
+
+def _quoted(name: str) -> str:
+    return exp.to_identifier(name, quoted=True).sql("spark")
 
 
 # -- which columns there are
@@ -247,9 +318,12 @@ def _long_qualifiers(
 def _depends_on_columns(tree: exp.Expr, columns: Mapping[ModelName, tuple[str, ...]]) -> bool:
     """Whether a statement may mean something else once a table that it reads has more columns.
 
-    ``*`` and PIVOT take all columns; a name without its table may be that of a new column, too.
+    ``*``, PIVOT and ``AS t(a, b)`` take all columns; a name without its table may be that of a
+    new column, too.
     """
     if any(not isinstance(each.parent, exp.Count) for each in tree.find_all(exp.Star)):
+        return True
+    if any(each.alias_column_names for each in tree.find_all(exp.Table)):
         return True
     if tree.find(exp.Pivot) is not None:  # it groups by all columns that it does not name
         return True
