@@ -286,3 +286,11 @@ def test_the_example_in_the_documents_is_what_runs() -> None:
         target=lambda name: physical_table(name, "3f9c0d5e8a7b41c2906de4f85a1b72c3"),
     )
     assert found.text == runs.strip()
+
+
+@pytest.mark.parametrize("columns", ["UPDATE SET *", "UPDATE SET k = s.k"])
+def test_a_statement_merges_the_columns_that_are_known(columns: str) -> None:
+    merge = f"MERGE INTO raw.u USING m.s ON u.i = s.i WHEN MATCHED THEN {columns}"
+    found = render(STORED, full(f"{merge};\nSELECT i FROM m.s"), target=at_version)
+    read = KNOWN if columns.endswith("*") else V
+    assert found.texts_before == (merge.replace("m.s", f"{read} AS `s`"),)

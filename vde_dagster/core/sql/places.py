@@ -203,7 +203,7 @@ def _table_places(
             yield _Found(start=behind, end=behind, pieces=(f" AS {alias}",))
 
 
-_CAN_READ: Final = (exp.From, exp.Join, exp.Subquery)
+_CAN_READ: Final = (exp.From, exp.Join, exp.Merge, exp.Subquery)
 
 
 def _alias_place(tokens: Sequence[Token], last: int) -> int:
