@@ -106,7 +106,7 @@ KINDS: Final = (
     "MANAGED",
     "SEED (path '../../seeds/s.csv')",
     "INCREMENTAL_BY_TIME_RANGE (time_column ts)",
-    "INCREMENTAL_BY_TIME_RANGE (time_column ts, lookback 2, batch_size 3, batch_concurrency 4, forward_only true)",
+    "INCREMENTAL_BY_TIME_RANGE (time_column ts, lookback 2, batch_size 3, batch_concurrency 1, forward_only true)",
     "INCREMENTAL_BY_TIME_RANGE (time_column (shop, 'yyyyMMdd'), partition_by_time_column false)",
     "INCREMENTAL_BY_UNIQUE_KEY (unique_key (id, COALESCE(shop, '')), lookback 1)",
     "INCREMENTAL_BY_UNIQUE_KEY (unique_key id, when_matched (WHEN MATCHED AND source.amount > 0 THEN UPDATE SET target.amount = source.amount))",

@@ -313,12 +313,12 @@ COMPARED: Final = Life(
     kind="SCD_TYPE_2_BY_COLUMN (unique_key id, columns *, updated_at_name at, batch_size 1)",
     select="id, at, amount",
     steps=[
-        Step(day=1, computes=computes(0), rows=[]),
+        Step(day=1, computes=computes(0), rows=[]),  # the first load, of no rows
         Step(
             lands=[(1, 25, 10, "a"), (2, 26, None, "b")],
             day=2,
             computes=computes(2),
-            rows=[(1, 25, 10, "1970", None), (2, 26, None, "1970", None)],
+            rows=[(1, 25, 10, 25, None), (2, 26, None, 26, None)],
         ),
         Step(  # a column that is new has changed; what is gone stays
             lands=[(1, 49, 10, "a")],
@@ -326,7 +326,7 @@ COMPARED: Final = Life(
             select="id, at, label",
             computes=computes(1),
             columns=["id", "at", "label", "valid_from", "valid_to"],
-            rows=[(1, 25, None, "1970", 49), (1, 49, "a", 49, None), (2, 26, None, "1970", None)],
+            rows=[(1, 25, None, 25, 49), (1, 49, "a", 49, None), (2, 26, None, 26, None)],
         ),
     ],
 )
