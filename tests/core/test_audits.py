@@ -140,9 +140,10 @@ def test_a_count_takes_of_the_source_what_the_kind_reads_of_it(kind: str, rows: 
     assert failing_in_duckdb(audit) == (["target_rows", "source_rows"], [(2, rows)])
 
 
-def test_an_argument_of_an_audit_runs_as_it_is_written() -> None:
+def test_an_argument_of_an_audit_runs_and_is_shown_as_it_is_written() -> None:
     written = "named_struct('userId', id).userId  >  0"
     (audit,) = audits(f"forall (criteria := ({written}, id < 9))")
     sql = sql_of(failing_rows(audit), rows=TableName("", "rows"), tables={})
     assert f"({written})" in sql
     assert "(id < 9)" in sql
+    assert str(audit) == f"forall (criteria := ({written}, id < 9))"

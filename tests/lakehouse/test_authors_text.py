@@ -12,12 +12,8 @@ from typing import TYPE_CHECKING, Final
 import pytest
 import sqlglot
 
-from tests.lakehouse.kinds.projects import Folder, bound
-from vde_dagster.app.apply import apply_plan
-from vde_dagster.app.planning import plan_environment
+from tests.lakehouse.kinds.projects import Folder
 from vde_dagster.cli.query import ask
-from vde_dagster.core.errors import AuditFailed
-from vde_dagster.core.names import ModelName
 
 if TYPE_CHECKING:
     from pyspark.sql import SparkSession
@@ -27,7 +23,7 @@ pytestmark = pytest.mark.spark
 AS_WRITTEN: Final = "TYPEOF(PARSE_JSON('1')) = 'variant'"
 """True in Spark; printed by sqlglot it is false."""
 MODELS: Final = {
-    "m.filtered": f"MODEL (name m.filtered, kind FULL);\nSELECT id FROM raw.events WHERE {AS_WRITTEN}",
+    "m.picked": f"MODEL (name m.picked, kind FULL);\nSELECT id FROM raw.events WHERE {AS_WRITTEN}",
     "m.shown": f"MODEL (name m.shown, kind VIEW);\nSELECT id FROM raw.events WHERE {AS_WRITTEN}",
     "m.below": "MODEL (name m.below, kind FULL);\nSELECT id FROM m.shown",
     "m.updated": f"""MODEL (
@@ -43,7 +39,8 @@ SELECT id, amount FROM raw.events WHERE at BETWEEN @start_dt AND @end_dt
     "m.stated": f"""MODEL (name m.stated, kind FULL);
 CREATE TEMPORARY FUNCTION asked() RETURNS STRING RETURN IF({AS_WRITTEN}, 'as written', 'printed');
 SELECT asked() AS said;
-CREATE OR REPLACE TABLE raw.behind USING iceberg AS SELECT IF({AS_WRITTEN}, 'as written', 'printed') AS said
+CREATE OR REPLACE TABLE raw.behind USING iceberg AS
+SELECT IF({AS_WRITTEN}, 'as written', 'printed') AS said
 """,
     "m.audited": f"""MODEL (
   name m.audited, kind FULL, audits (own_text, forall (criteria := (id > 0 AND {AS_WRITTEN})))
@@ -74,7 +71,7 @@ def test_every_place_runs_what_is_written(tmp_path: Path, spark: SparkSession) -
     folder.apply()
     folder.land([(1, 25, 11), (3, 26, 30)], until=48)
     folder.apply()
-    assert folder.rows("m.filtered") == [(1,), (1,), (2,), (3,)], "a query"
+    assert folder.rows("m.picked") == [(1,), (1,), (2,), (3,)], "a query"
     assert folder.rows("m.below") == [(1,), (1,), (2,), (3,)], "a view inside of a query"
     assert folder.rows("m.updated") == [(1, 11), (2, 20), (3, 30)], "the clauses of a merge"
     assert folder.rows("m.stated") == [("as written",)], "a statement in front of the query"

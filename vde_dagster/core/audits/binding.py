@@ -171,9 +171,10 @@ def _named_in(query: exp.Query) -> frozenset[ModelName]:
 def _audit(
     call: Call, check: Check, reads: frozenset[ModelName] = frozenset(), *, blocking: bool
 ) -> Audit:
+    written = dict(call.written)
     return Audit(
         name=call.name,
-        arguments=call.arguments,
+        arguments=tuple((key, written.get(key, sql)) for key, sql in call.arguments),
         blocking=blocking,
         check=check,
         reads=tuple(sorted(reads)),

@@ -68,7 +68,7 @@ Check = EachRow | Total | Unique | Rows
 class Audit:
     """An audit as one model calls it, for one range of time: nothing in it is left open.
 
-    ``arguments`` are SQL in Spark's dialect, as the model gives them. ``reads`` are the models and
+    ``arguments`` are SQL, as the model's author wrote them. ``reads`` are the models and
     sources whose tables ``check`` names beside the staged rows. Where it is not ``blocking`` it
     only warns.
     """
