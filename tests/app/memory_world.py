@@ -25,6 +25,8 @@ from vde_dagster.memory.clock import ManualClock
 from vde_dagster.memory.engine import MemoryEngine
 from vde_dagster.memory.ids import CountingIds
 from vde_dagster.memory.state import MemoryState
+from vde_dagster.ports.ids import Ids
+from vde_dagster.ports.state import State
 from vde_dagster.project.configuration import Defaults
 from vde_dagster.project.model_files import external_source, read_model
 
@@ -154,10 +156,10 @@ class MemoryWorld:
 
     clock: ManualClock = field(default_factory=lambda: ManualClock(START))
     catalog: MemoryCatalog = field(default_factory=MemoryCatalog)
-    ids: CountingIds = field(default_factory=CountingIds)
+    ids: Ids = field(default_factory=CountingIds)
 
     def __post_init__(self) -> None:
-        self.state = MemoryState(self.clock)
+        self.state: State = MemoryState(self.clock)
         columns = tuple(Column(name=name, type=kind) for name, kind in RAW_COLUMNS.items())
         self.catalog.create_table(RAW, columns, properties={VALID_TO: START.isoformat()})
         self._numbers = itertools.count(1)
