@@ -251,6 +251,13 @@ def test_models_without_a_table_stand_in_parentheses_as_they_are_written() -> No
     assert run(found) == [(6,)]
 
 
+def test_what_looks_like_the_place_of_a_star_in_a_text_is_none() -> None:
+    query = "SELECT @STAR(raw.u), '@star_0' AS a, '@star_7' AS b -- @star_5\nFROM raw.u"
+    columns = "u.`i`, u.`k`, u.`v`"
+    expected = f"{query.replace('@STAR(raw.u)', columns)} AS `u`"
+    assert render(full(query)).text == expected
+
+
 def test_temporary_views_of_pre_statements_keep_their_names() -> None:
     made = "CREATE OR REPLACE TEMPORARY VIEW tmp AS SELECT s.i FROM m.s"
     used = "INSERT INTO raw.u SELECT Tmp.i, Tmp.i FROM Tmp"

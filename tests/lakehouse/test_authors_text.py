@@ -79,5 +79,7 @@ def test_every_place_runs_what_is_written(tmp_path: Path, spark: SparkSession) -
     opened = folder.project()
     answer = ask(opened, f"SELECT id FROM m.shown WHERE {AS_WRITTEN}", environment="prod", limit=9)
     assert sorted(answer.rows) == [(1,), (1,), (2,), (3,)], "a view, and a query of `vde query`"
+    shifted = ask(opened, "SELECT -8 >>> 60 AS n, X '4F' AS b;;", environment="prod", limit=1)
+    assert shifted.rows == [(15, b"O")], "Spark's own operators in a query of `vde query`"
     behind = opened.iceberg_catalog().load_table("raw.behind").scan().to_arrow().to_pylist()
     assert behind == [{"said": "as written"}], "a statement behind the query"

@@ -38,6 +38,7 @@ def x(context):
 UNSUPPORTED = [
     ("MODEL (name m.x, kind FULL);\nSELECT id FROM raw.t QUALIFY ROW_NUMBER() OVER (ORDER BY id) = 1", 2, "no QUALIFY", "AS w FROM"),
     ("MODEL (name m.x, kind FULL, dialect databricks);\nSELECT id FROM raw.t QUALIFY ROW_NUMBER() OVER (ORDER BY id) = 1", 2, "no QUALIFY", "AS w FROM"),
+    ("MODEL (name m.x, kind FULL, dialect databricks);\nSELECT id:a AS a FROM raw.t", 2, "Spark's SQL does not have this", "Write it in Spark's SQL"),
     (f"MODEL (name m.x, kind INCREMENTAL_BY_UNIQUE_KEY (unique_key id,\nbatch_concurrency 2));\n{TIMED}", 2, "follow each other", "Leave batch_concurrency out"),
     ("MODEL (name m.x, kind FULL,\nallow_partials true);\nSELECT id FROM raw.t", 2, "allow_partials", "shorter interval_unit"),
     (f"MODEL (name m.x, kind {RANGE},\n\nallow_partials true);\n{TIMED}", 3, "an interval is evaluated once it has ended", "shorter interval_unit"),

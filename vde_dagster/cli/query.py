@@ -110,22 +110,24 @@ def _is_number(value: object) -> bool:
 
 def _on_environment(project: VdeProject, sql: str, environment: str) -> tuple[str, list[TableName]]:
     """A query over models as one over an environment's views, and the views that it may read."""
-    import sqlglot
     from sqlglot import exp
-    from sqlglot.errors import SqlglotError
 
     from vde_dagster.app.view_names import shown_naming
     from vde_dagster.core.names import PRODUCTION, environment_view
     from vde_dagster.core.sql.places import placed
     from vde_dagster.core.sql.rendering import model_name_of
+    from vde_dagster.core.sql.spark_reading import read_spark
+    from vde_dagster.core.sql.sql_errors import SQL_ERRORS
     from vde_dagster.core.sql.table_names import project_names, tables_of
 
     try:
-        statements = [each for each in sqlglot.parse(sql, read="spark") if each is not None]
-        if len(statements) != 1 or not isinstance(statements[0], exp.Query):
+        text = sql.rstrip("; \t\r\n")
+        parsed = read_spark(text)
+        if not isinstance(parsed, exp.Query):
             raise Refused("one SELECT is needed; anything else is left to Spark's own tools.")
-        query = project_names(statements[0], project.configuration.catalog.name)
-    except SqlglotError as error:
+        query = project_names(parsed, project.configuration.catalog.name)
+        written = placed(text, catalog=project.configuration.catalog.name)
+    except SQL_ERRORS as error:
         raise Refused(f"this is no query: {error}") from error
     shown = project.services.state.environment(environment)
     if shown is None:
@@ -145,5 +147,4 @@ def _on_environment(project: VdeProject, sql: str, environment: str) -> tuple[st
         for name, each in shown.snapshots.items()
         if each.source.path.suffix != ".yaml"
     }
-    written = placed(sql, catalog=project.configuration.catalog.name)
     return written.with_tables(views.get).text, [*views.values()]

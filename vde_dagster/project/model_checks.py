@@ -15,10 +15,12 @@ from vde_dagster.core.kind import (
     View,
 )
 from vde_dagster.core.late_data import LateDataMode
-from vde_dagster.core.model import Query
+from vde_dagster.core.model import AuthorsText, Query
 from vde_dagster.core.named_columns import added_columns, clashing_columns, missing_columns
 from vde_dagster.core.row_local import why_not_row_local
 from vde_dagster.core.sql.macros import TIME_MACROS, macros_in
+from vde_dagster.core.sql.spark_reading import read_spark
+from vde_dagster.core.sql.sql_errors import SQL_ERRORS, first_line
 from vde_dagster.core.sql.star_macro import is_star_macro
 from vde_dagster.core.sql.unresolved import line_of
 from vde_dagster.project.problems import Problems, suggestion
@@ -57,6 +59,8 @@ def _check_runs(body: Query, place: Place, problems: Problems) -> None:
     """Report what Spark cannot run, or what cannot be told of what runs."""
     if body.text is None:
         return
+    if body.dialect != "spark":
+        _check_reading(body.text, _at(body.expression, place), problems)
     qualify = body.expression.find(exp.Qualify)
     if qualify is not None:
         message = "Spark's SQL has no QUALIFY, and the query runs as it is written"
@@ -67,6 +71,16 @@ def _check_runs(body: Query, place: Place, problems: Problems) -> None:
             message = "IDENTIFIER names a table when it runs, so nobody knows what is read"
             advice = "Write the table's name, or a macro such as @{name}."
             problems.add(_at(function, place), message, advice)
+
+
+def _check_reading(texts: AuthorsText, place: Place, problems: Problems) -> None:
+    """Report what another dialect of Spark's has, and Spark's SQL has not: it runs as written."""
+    for text in (*texts.before, texts.query, *texts.after):
+        try:
+            read_spark(text)
+        except SQL_ERRORS as error:
+            message = f"Spark's SQL does not have this, and it runs as written: {first_line(error)}"
+            problems.reject(place, message, "Write it in Spark's SQL.")
 
 
 def _at(node: exp.Expr, place: Place) -> Place:

@@ -16,7 +16,7 @@ from sqlglot.tokenizer_core import Token, TokenType
 
 from vde_dagster.core.names import DEFAULT_SCHEMA, ModelName, TableName
 from vde_dagster.core.sql.spark_reading import read_spark
-from vde_dagster.core.sql.sql_text import SqlText, table_text
+from vde_dagster.core.sql.sql_text import SqlText, closed, table_text
 
 THIS: Final = ModelName(DEFAULT_SCHEMA, "this_model")
 """What the staged rows are called in the text of an audit."""
@@ -32,7 +32,7 @@ def leaf(text: SqlText) -> exp.Paren:
 
 def _marked(text: SqlText) -> exp.Var:
     marked = text.with_tables(lambda name: TableName("", f"\0{name}\0")).text
-    return exp.Var(this=f"{marked}\n" if "--" in marked else marked)
+    return exp.Var(this=closed(marked))
 
 
 def rows_of_text(text: SqlText, name: str) -> exp.Select:

@@ -4,12 +4,14 @@ from __future__ import annotations
 
 from sqlglot import exp, parse_one
 
+from vde_dagster.core.sql.sql_text import closed
+
 
 def key_expression(key: str) -> exp.Expr:
     """A key over the columns of one table: a column's name in quotes, an expression as written."""
     column = _column(key)
     if column is None:
-        return exp.Paren(this=exp.Var(this=key))
+        return exp.Paren(this=exp.Var(this=closed(key)))
     for each in column.find_all(exp.Identifier):
         each.set("quoted", True)
     return column

@@ -9,6 +9,7 @@ from typing import Final
 from sqlglot import exp
 
 from vde_dagster.core.sql.spark_reading import read_spark
+from vde_dagster.core.sql.sql_text import closed
 from vde_dagster.core.work import MergeRows
 
 SOURCE: Final = "source"
@@ -26,13 +27,13 @@ def merge_statement(target: exp.Table, source: exp.Table, write: MergeRows) -> s
     """
     conditions = [same_key(write.key)]
     if write.merge_filter:
-        conditions.append(exp.Paren(this=exp.Var(this=write.merge_filter)))
-    clauses = [exp.Var(this=write.when_matched or _UPDATE_ALL), exp.Var(this=_INSERT_ALL)]
+        conditions.append(exp.Paren(this=exp.Var(this=closed(write.merge_filter))))
+    clauses = [closed(write.when_matched or _UPDATE_ALL), _INSERT_ALL]
     return exp.Merge(
         this=exp.alias_(target, TARGET, table=True),
         using=exp.alias_(source, SOURCE, table=True),
         on=exp.and_(*conditions),
-        whens=exp.Whens(expressions=clauses),
+        whens=exp.Whens(expressions=[exp.Var(this=each) for each in clauses]),
     ).sql("spark", identify=True)
 
 
@@ -52,4 +53,4 @@ def _of_side(key: str, side: str) -> exp.Expr:
     places = sorted(each.parts[0].meta["start"] - len(_BEFORE) for each in columns)
     borders = [0, *places, len(key)]
     pieces = [key[start:end] for start, end in pairwise(borders)]
-    return exp.Paren(this=exp.Var(this=f"{side}.".join(pieces)))
+    return exp.Paren(this=exp.Var(this=closed(f"{side}.".join(pieces))))

@@ -11,11 +11,12 @@ from collections.abc import Iterator, Sequence
 from itertools import pairwise
 from typing import Final, TypeVar
 
-from sqlglot import exp
+from sqlglot import exp, parse_one
 from sqlglot.dialects.dialect import Dialect
 from sqlglot.errors import ParseError
 from sqlglot.tokenizer_core import Token, TokenType
 
+from vde_dagster.core.sql.dialects import is_spark
 from vde_dagster.core.sql.interval_sums import with_closed_sums
 
 ExprT = TypeVar("ExprT", bound=exp.Expr)
@@ -197,6 +198,15 @@ def read_spark(text: str) -> exp.Expr:
     if len(found) != 1 or found[0] is None:
         raise ParseError("there is not one statement")
     return with_spark_precedence(with_closed_sums(found[0]), tokens)
+
+
+def read_sql(text: str, dialect: str) -> exp.Expr:
+    """The tree of one statement or expression in a dialect; Spark's own as Spark reads it.
+
+    Raises:
+        sqlglot.errors.SqlglotError: It is no single statement.
+    """
+    return read_spark(text) if is_spark(dialect) else parse_one(text, dialect=dialect)
 
 
 def with_spark_precedence(tree: ExprT, tokens: Sequence[Token]) -> ExprT:

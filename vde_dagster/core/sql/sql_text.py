@@ -15,6 +15,11 @@ from vde_dagster.core.names import ModelName, TableName
 from vde_dagster.core.sql.macros import TimeRange, time_literal
 
 
+def closed(text: str) -> str:
+    """A text behind which others can stand: a comment at its end goes no further."""
+    return f"{text}\n" if "--" in text else text
+
+
 @dataclass(frozen=True, slots=True, kw_only=True)
 class TablePlace:
     """Where the name of a model or source stands.

@@ -6,14 +6,15 @@ columns in their place.
 
 from __future__ import annotations
 
-import re
 from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
 from enum import Enum
 from typing import Final
 
 from sqlglot import exp
+from sqlglot.dialects.dialect import Dialect
 from sqlglot.optimizer.scope import Scope, traverse_scope
+from sqlglot.tokenizer_core import Token, TokenType
 
 from vde_dagster.core.dsha import Column
 from vde_dagster.core.errors import Refused
@@ -136,12 +137,20 @@ def with_star_columns(
         for number in range(len(stars))
     }
     pieces, at = [], 0
-    for found in _STAR_IN_TEXT.finditer(text):
-        number = int(found[2])
-        select = "" if isinstance(stars[number], exp.Query) else found[1] or ""
-        pieces += [text[at : found.start()], select, texts[number]]
-        at = found.end()
+    for select, sign, name in _places_of_stars(text):
+        number = int(name.text.removeprefix(STAR_PLACE))
+        first = select if isinstance(stars[number], exp.Query) else sign
+        pieces += [text[at : first.start], texts[number]]
+        at = name.end + 1
     return "".join([*pieces, text[at:]])
+
+
+def _places_of_stars(text: str) -> Iterator[tuple[Token, Token, Token]]:
+    """The sign and the name of each star, and the token before it: a union is a whole SELECT."""
+    tokens = Dialect.get_or_raise("spark").tokenize(text)
+    for before, sign, name in zip(tokens, tokens[1:], tokens[2:], strict=False):
+        if sign.token_type is TokenType.PARAMETER and name.text.startswith(STAR_PLACE):
+            yield before, sign, name
 
 
 def _fill(node: exp.Expr, number: int, stars: Sequence[exp.Expr]) -> None:
@@ -160,8 +169,6 @@ def _is_of(node: exp.Expr, number: int) -> bool:
 
 
 _PLACE: Final = "place"
-_STAR_IN_TEXT: Final = re.compile(rf"(SELECT )?@{STAR_PLACE}(\d+)")
-"""A union is a whole SELECT."""
 
 
 def _projections(select: exp.Select, scope: Scope, columns: _Columns) -> Iterator[exp.Expr]:

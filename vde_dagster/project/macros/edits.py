@@ -13,6 +13,7 @@ from typing import Final
 
 from sqlglot.tokenizer_core import Token, TokenType
 
+from vde_dagster.core.sql.sql_text import closed
 from vde_dagster.project.macros.tokens import MacroError
 
 
@@ -47,9 +48,8 @@ class Edit:
     @property
     def written(self) -> str:
         """The text as it goes into another one. A comment may end it."""
-        if not self.wrapped:
-            return self.text
-        return f"({self.text}\n)" if "--" in self.text else f"({self.text})"
+        text = closed(self.text)
+        return f"({text})" if self.wrapped else text
 
 
 def edited(text: str, tokens: Sequence[Token], edits: Iterable[tuple[int, int, Edit]]) -> str:

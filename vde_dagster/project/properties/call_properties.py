@@ -11,6 +11,7 @@ from sqlglot.optimizer.normalize_identifiers import normalize_identifiers
 from vde_dagster.core.model import Call, Window
 from vde_dagster.core.names import InvalidName, ModelName
 from vde_dagster.core.sql.dialects import is_spark
+from vde_dagster.core.sql.sql_text import closed
 from vde_dagster.project.problems import Problems
 from vde_dagster.project.properties.model_block import Value
 from vde_dagster.project.properties.values import (
@@ -91,7 +92,7 @@ def _written(value: Value | None) -> str | None:
     if items == (value,):
         return texts[0]
     known = [each for each in texts if each is not None]
-    return f"({', '.join(known)})" if len(known) == len(texts) else None
+    return f"({', '.join(map(closed, known))})" if len(known) == len(texts) else None
 
 
 def _node(value: Value, dialect: str, problems: Problems, *, sql_texts: bool) -> exp.Expr | None:

@@ -13,8 +13,9 @@ from vde_dagster.core.sql.data_names import normalized_names
 from vde_dagster.core.sql.dialects import is_spark
 from vde_dagster.core.sql.macros import TIME_MACROS, macros_in
 from vde_dagster.core.sql.spark_meaning import part_with_spark_meaning
-from vde_dagster.core.sql.spark_reading import read_spark
+from vde_dagster.core.sql.spark_reading import read_spark, read_sql
 from vde_dagster.core.sql.sql_errors import SQL_ERRORS
+from vde_dagster.core.sql.sql_text import closed
 from vde_dagster.project.problems import Problems, suggestion
 from vde_dagster.project.properties.model_block import Value
 from vde_dagster.project.properties.values import read_expression
@@ -73,7 +74,7 @@ def read_written_merge(
         if len(keys) == len(key)
         else (),
         when_matched=_sided(_clauses_text(clauses), _CLAUSES) if clauses is not None else "",
-        merge_filter=" AND ".join(f"({_sided(each.sql, _BEFORE)})" for each in conditions),
+        merge_filter=" AND ".join(f"({closed(_sided(each.sql, _BEFORE))})" for each in conditions),
     )
 
 
@@ -148,7 +149,7 @@ def read_when_matched(
         return ()
     text = _clauses_text(value)
     try:
-        merge = sqlglot.parse_one(_CLAUSES + text, dialect=dialect)
+        merge = read_sql(_CLAUSES + text, dialect)
     except (*SQL_ERRORS, RecursionError):
         merge = None
     whens = merge.args.get("whens") if isinstance(merge, exp.Merge) else None
@@ -170,7 +171,7 @@ def read_when_matched(
 
 
 def _clauses_text(value: Value) -> str:
-    text = " ".join(item.sql for item in value.items()) if _is_list_of_texts(value) else value.sql
+    text = "\n".join(item.sql for item in value.items()) if _is_list_of_texts(value) else value.sql
     text = text.strip()
     return text[1:-1] if text.startswith("(") and text.endswith(")") else text
 

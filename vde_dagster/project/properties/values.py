@@ -8,12 +8,12 @@ from datetime import datetime, timedelta
 from enum import Enum
 from typing import Final, TypeVar
 
-import sqlglot
 from sqlglot import exp
 from sqlglot.tokenizer_core import TokenType
 
 from vde_dagster.core.intervals import parse_duration, parse_instant
 from vde_dagster.core.names import InvalidName, ModelName
+from vde_dagster.core.sql.spark_reading import read_sql
 from vde_dagster.core.sql.sql_errors import SQL_ERRORS
 from vde_dagster.project.problems import Problems, suggestion
 from vde_dagster.project.properties.model_block import BRACKETS, Value
@@ -142,7 +142,7 @@ def column_name(value: Value) -> str | None:
 def read_expression(value: Value, dialect: str, problems: Problems) -> exp.Expr | None:
     """An expression in a dialect; None (and a problem) where it does not parse."""
     try:
-        return sqlglot.parse_one(value.sql, dialect=dialect)
+        return read_sql(value.sql, dialect)
     except (*SQL_ERRORS, RecursionError):
         message = f"{value.sql!r} is no SQL expression"
         problems.add(value.place, message, "Check the SQL against the model's dialect.")
