@@ -34,7 +34,7 @@ def external(name: str, columns: Mapping[str, str]) -> Model:
 
 def read(name: str, text: str, attachments: Mapping[str, str] | None = None) -> Model:
     """A model of this name from the text of its file, SQL or Python."""
-    suffix = ".py" if "@model(" in text else ".sql"
+    suffix = ".py" if "from vde_dagster import" in text else ".sql"
     return read_model(
         ModelSource(
             path=Path("models", *name.split(".")).with_suffix(suffix),

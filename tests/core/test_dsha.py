@@ -124,6 +124,7 @@ TYPES = [
     "map<int,string>",
     "struct<a:int>",
     "struct<b:int>",
+    "struct<B:int>",
     "struct<a:int,b:int>",
     "array<struct<a:decimal(10,2)>>",
     "array<struct<a:decimal(10,3)>>",
@@ -149,7 +150,7 @@ def test_the_algorithm_is_part_of_the_digest() -> None:
         (Column(name="a", type="Decimal(10, 2)"), Column(name="a", type="decimal(10,2)")),
         (
             Column(name="a", type="STRUCT<X: INT, y: MAP<STRING, INT> >"),
-            Column(name="a", type="struct<x:int,y:map<string,int>>"),
+            Column(name="a", type="struct<X:int,y:map<string,int>>"),
         ),
     ],
     ids=["case and comment", "blanks", "nested"],

@@ -248,6 +248,49 @@ def test_the_header_of_a_python_model_is_apart_from_its_code(
     assert (after.data != before.data, after.metadata != before.metadata) == (data, metadata)
 
 
+@pytest.mark.parametrize(
+    "old,new",
+    [
+        ('return context.table("raw.t")', "return context.spark.sql(x.__doc__)"),
+        ('return context.table("raw.t")', "return context.spark.sql(inspect.getdoc(x))"),
+    ],
+)
+def test_docstrings_that_a_function_reads_count(model_of: Read, old: str, new: str) -> None:
+    reading = PYTHON.replace(old, new)
+    edited = reading.replace("Rows.", "Others.")
+    assert edited != reading
+    before, after = (fingerprint(model_of("m.x", each), None, []) for each in (reading, edited))
+    assert before.data != after.data
+
+
+SCALING = """
+class scaling:
+    @staticmethod
+    def model(factor):
+        return lambda function: function
+
+"""
+
+
+def test_another_decorator_that_is_called_model_counts(model_of: Read) -> None:
+    text = PYTHON.replace("\nLIMIT", f"\n{SCALING}LIMIT")
+    two, three = (
+        text.replace("def x", f"@scaling.model(factor={each})\ndef x") for each in ("2", "3")
+    )
+    assert two != three
+    before, after = (fingerprint(model_of("m.x", each), None, []) for each in (two, three))
+    assert before.data != after.data
+
+
+def test_the_header_is_no_code_whatever_the_decorator_is_called(model_of: Read) -> None:
+    text = PYTHON.replace("import model", "import model as header").replace("@model", "@header")
+    before, after = (
+        fingerprint(model_of("m.x", each), None, [])
+        for each in (text, text.replace('owner="me"', 'owner="you"'))
+    )
+    assert before.data == after.data
+
+
 SEED = "MODEL (name m.s, kind SEED (path 's.csv'))"
 
 

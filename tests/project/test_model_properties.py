@@ -267,6 +267,7 @@ TYPES = [
     ("spark", "timestamp", "timestamp"),
     ("spark", "TIMESTAMP_NTZ", "timestamp_ntz"),
     ("spark", "array<map<string,struct<a:int,b:array<date>>>>", "array<map<string, struct<a: int, b: array<date>>>>"),
+    ("spark", "STRUCT<userId: INT, `A b`: ARRAY<STRING>>", "struct<userId: int, `A b`: array<string>>"),
     ("duckdb", "VARCHAR", "string"),
     ("duckdb", "UTINYINT", "smallint"),
     ("duckdb", "timestamp", "timestamp_ntz"),

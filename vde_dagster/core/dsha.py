@@ -9,6 +9,7 @@ with data on purpose.
 from __future__ import annotations
 
 import hashlib
+import re
 from collections.abc import Iterable
 from dataclasses import dataclass
 from functools import lru_cache
@@ -98,11 +99,20 @@ def combined_dsha(parts: Iterable[str]) -> str:
 
 @lru_cache(maxsize=1024)
 def _canonical_type(name: str) -> str:
-    """A type without case and without blanks that mean nothing: ``decimal(10, 2)`` as without."""
-    words = " ".join(name.lower().split())
+    """A type without blanks that mean nothing: ``decimal(10, 2)`` as without."""
+    words = " ".join(with_lower_words(name).split())
     for mark in "<>(),:":
         words = words.replace(f" {mark}", mark).replace(f"{mark} ", mark)
     return words
+
+
+def with_lower_words(name: str) -> str:
+    """A type's name in lower case, but for fields of structs: they are data where rows are JSON."""
+    return _WORD.sub(lambda word: word[1] or word[0].lower(), name)
+
+
+_WORD: Final = re.compile(r"((?:`[^`]*`|[^<>(),:`]+):)|\w+")
+"""A word, or the name of a field with the colon behind it."""
 
 
 def _digest(parts: Iterable[str], *, prefix: bytes = b"") -> str:

@@ -10,7 +10,7 @@ from __future__ import annotations
 import ast
 import hashlib
 import json
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, fields
 from typing import Final
 
@@ -111,7 +111,7 @@ def data_parts(model: Model, canonical: CanonicalQuery | None) -> tuple[str, ...
         *(f"{part}={value}" for part, value in loading_parts(model).items()),
         f"storage={_storage_part(model)}",
         f"stamp={model.stamp}",
-        *(f"column={column.name.lower()} {column.type.lower()}" for column in model.columns),
+        *(f"column={column.name.lower()} {column.type}" for column in model.columns),
         *(f"statement={each}" for each in statement_parts(model)),
         f"body={_body_part(model, canonical)}",
     )
@@ -325,8 +325,20 @@ def _variables_part(variables: Mapping[str, object]) -> str:
 
 
 def python_form(source: str) -> str:
-    """A Python module without formatting, comments and docstrings."""
+    """A Python module without formatting, comments, and docstrings that nothing in it reads."""
     tree = ast.parse(source)
+    if not any(each in source for each in _READS_DOCSTRINGS):
+        _drop_docstrings(tree)
+    _drop_header(tree)
+    parts: list[str] = []
+    _write_node(tree, parts)
+    return "".join(parts)
+
+
+_READS_DOCSTRINGS: Final = ("__doc__", "getdoc")
+
+
+def _drop_docstrings(tree: ast.Module) -> None:
     for node in ast.walk(tree):
         if isinstance(node, ast.Module | ast.FunctionDef | ast.ClassDef | ast.AsyncFunctionDef):
             first = node.body[0] if node.body else None
@@ -336,10 +348,6 @@ def python_form(source: str) -> str:
                 and isinstance(first.value.value, str)
             ):
                 node.body = node.body[1:] or [ast.Pass()]
-    _drop_header(tree)
-    parts: list[str] = []
-    _write_node(tree, parts)
-    return "".join(parts)
 
 
 def _write_node(value: object, parts: list[str]) -> None:
@@ -368,17 +376,27 @@ def _write_node(value: object, parts: list[str]) -> None:
 
 def _drop_header(tree: ast.Module) -> None:
     """Take the model's header out: its properties are parts of their own."""
+    names = frozenset(_names_of_header(tree))
     for node in tree.body:
         if isinstance(node, ast.FunctionDef):
-            node.decorator_list = [
-                each for each in node.decorator_list if not _is_model_decorator(each)
-            ]
+            others = [each for each in node.decorator_list if _called(each) not in names]
+            node.decorator_list = others
 
 
-def _is_model_decorator(node: ast.expr) -> bool:
-    called = node.func if isinstance(node, ast.Call) else node
-    name = called.attr if isinstance(called, ast.Attribute) else getattr(called, "id", "")
-    return name == "model"
+def _names_of_header(tree: ast.Module) -> Iterator[str]:
+    """What a module calls the decorator of models."""
+    package = "vde_dagster"
+    for node in ast.walk(tree):
+        if isinstance(node, ast.ImportFrom) and node.module == package and not node.level:
+            yield from (each.asname or each.name for each in node.names if each.name == "model")
+        elif isinstance(node, ast.Import):
+            imported = (each for each in node.names if each.name == package)
+            yield from (f"{each.asname or each.name}.model" for each in imported)
+
+
+def _called(decorator: ast.expr) -> str:
+    """The name of a decorator as it is written."""
+    return ast.unparse(decorator.func if isinstance(decorator, ast.Call) else decorator)
 
 
 def _signal_code(model: Model) -> list[str]:

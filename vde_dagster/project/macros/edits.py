@@ -48,8 +48,7 @@ class Edit:
     @property
     def written(self) -> str:
         """The text as it goes into another one. A comment may end it."""
-        text = closed(self.text)
-        return f"({text})" if self.wrapped else text
+        return f"({closed(self.text)})" if self.wrapped else self.text
 
 
 def edited(text: str, tokens: Sequence[Token], edits: Iterable[tuple[int, int, Edit]]) -> str:

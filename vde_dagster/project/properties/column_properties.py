@@ -10,7 +10,7 @@ import sqlglot
 from sqlglot import exp
 from sqlglot.tokenizer_core import TokenType
 
-from vde_dagster.core.dsha import Column
+from vde_dagster.core.dsha import Column, with_lower_words
 from vde_dagster.core.sql.spark_meaning import with_precision
 from vde_dagster.core.sql.sql_errors import SQL_ERRORS
 from vde_dagster.project.problems import Problems
@@ -63,7 +63,10 @@ def _commented(value: Value) -> tuple[Value, str]:
 
 @lru_cache(maxsize=1024)
 def column_type(text: str, dialect: str = "spark") -> str | None:
-    """Spark's name for a type of a dialect, in lower case; None where Spark has no such type."""
+    """Spark's name for a type of a dialect; None where Spark has no such type.
+
+    Its words are in lower case; fields of structs keep theirs: they are data where rows are JSON.
+    """
     try:
         given = sqlglot.parse_one(text, dialect=dialect, into=exp.DataType)
         written = with_precision(given, dialect).sql("spark")
@@ -72,7 +75,7 @@ def column_type(text: str, dialect: str = "spark") -> str | None:
         return None
     if any(each.this not in _TYPES for each in found.find_all(exp.DataType)):
         return None
-    return found.sql("spark").lower()
+    return with_lower_words(found.sql("spark"))
 
 
 _TYPES: Final = {
