@@ -42,6 +42,11 @@ SELECT asked() AS said;
 CREATE OR REPLACE TABLE raw.behind USING iceberg AS
 SELECT IF({AS_WRITTEN}, 'as written', 'printed') AS said
 """,
+    "m.declared": """MODEL (
+  name m.declared, kind FULL, columns (id bigint, who struct<userId: bigint>)
+);
+SELECT id, named_struct('userid', id) AS who FROM raw.events
+""",
     "m.audited": f"""MODEL (
   name m.audited, kind FULL, audits (own_text, forall (criteria := (id > 0 AND {AS_WRITTEN})))
 );
@@ -79,6 +84,10 @@ def test_every_place_runs_what_is_written(tmp_path: Path, spark: SparkSession) -
     opened = folder.project()
     answer = ask(opened, f"SELECT id FROM m.shown WHERE {AS_WRITTEN}", environment="prod", limit=9)
     assert sorted(answer.rows) == [(1,), (1,), (2,), (3,)], "a view, and a query of `vde query`"
+    declared = ask(
+        opened, "SELECT TO_JSON(who) FROM m.declared WHERE id = 2", environment="prod", limit=1
+    )
+    assert declared.rows == [('{"userId":2}',)], "the fields of a declared type"
     shifted = ask(opened, "SELECT -8 >>> 60 AS n, X '4F' AS b;;", environment="prod", limit=1)
     assert shifted.rows == [(15, b"O")], "Spark's own operators in a query of `vde query`"
     behind = opened.iceberg_catalog().load_table("raw.behind").scan().to_arrow().to_pylist()
