@@ -30,5 +30,5 @@ def run_vde(*arguments: str | Path, **environment: str) -> subprocess.CompletedP
         capture_output=True,
         text=True,
         check=False,
-        timeout=240,
+        timeout=1800,
     )

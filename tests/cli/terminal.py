@@ -63,7 +63,7 @@ def on_terminal(*arguments: str | Path, answers: tuple[tuple[str, str], ...]) ->
                 os.write(main, waiting.pop(0)[1].encode())
             elif not ready and process.poll() is not None:
                 break
-        return Said(text=screen, code=process.wait(timeout=60))
+        return Said(text=screen, code=process.wait(timeout=600))
     finally:
         process.kill()
         process.wait()

@@ -93,7 +93,7 @@ def test_a_diff_is_a_patch_that_gives_the_formatted_file(messy: Path, tmp_path: 
     other = tmp_path / "patched"
     shutil.copytree(messy, other)
     subprocess.run(
-        ["patch", "-p1", "-s"], input=done.stdout, text=True, cwd=other, check=True, timeout=60
+        ["patch", "-p1", "-s"], input=done.stdout, text=True, cwd=other, check=True, timeout=600
     )
     call("format", "--project", messy)
     assert (other / "models" / "mart" / "messy.sql").read_text() == file.read_text()

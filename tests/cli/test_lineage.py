@@ -156,7 +156,7 @@ def test_a_reader_that_stops_reading_is_no_bug(project: Path) -> None:
         stderr=subprocess.PIPE,
         text=True,
         check=False,
-        timeout=60,
+        timeout=600,
     )
     os.close(writer)
     assert (done.returncode, done.stderr) == (1, "")

@@ -313,7 +313,7 @@ def test_two_processes_that_land_at_once_never_double_or_lose_a_row(
 ) -> None:
     open_lake(tmp_path)
     processes = [start_landing(tmp_path) for _ in range(2)]
-    assert [process.wait(timeout=120) for process in processes] == [0, 0]
+    assert [process.wait(timeout=600) for process in processes] == [0, 0]
     assert_holds(open_lake(tmp_path), evening)
 
 
@@ -327,7 +327,7 @@ def test_a_killed_process_loses_nothing(
     process = start_landing(tmp_path)
     wait_until(lambda: departures_held(catalog) >= rows_before_the_kill)
     process.kill()
-    assert process.wait(timeout=60) != 0
+    assert process.wait(timeout=600) != 0
     landing.land(catalog, until=FIRST_EVENING)
     assert_holds(catalog, evening)
 

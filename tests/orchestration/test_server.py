@@ -114,7 +114,7 @@ def _end(process: subprocess.Popen[bytes]) -> None:
         while time.monotonic() < until and _group(process.pid):
             process.poll()
             time.sleep(0.2)
-    process.wait(timeout=5)
+    process.wait(timeout=600)
     assert _group(process.pid) == []
 
 
@@ -160,7 +160,7 @@ def _free_port() -> int:
 def _ask(address: str, query: str) -> dict[str, Any]:
     body = json.dumps({"query": query}).encode()
     request = urllib.request.Request(address, body, {"Content-Type": "application/json"})
-    with urllib.request.urlopen(request, timeout=60) as answer:
+    with urllib.request.urlopen(request, timeout=600) as answer:
         found: dict[str, Any] = json.load(answer)
     assert not found.get("errors"), found
     data: dict[str, Any] = found["data"]

@@ -58,7 +58,7 @@ def race(*processes: subprocess.Popen[str]) -> list[str]:
         assert process.stdin is not None
         process.stdin.write("go\n")
         process.stdin.flush()
-    outcomes = [process.communicate(timeout=60)[0].strip() for process in processes]
+    outcomes = [process.communicate(timeout=600)[0].strip() for process in processes]
     assert [process.returncode for process in processes] == [0] * len(processes)
     return outcomes
 

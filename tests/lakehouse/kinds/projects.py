@@ -122,7 +122,7 @@ def bound(services: Services) -> Binding:
 
 def told(process: subprocess.Popen[str]) -> dict[str, object]:
     """What a process of `Folder.elsewhere` printed at its end."""
-    out, errors = process.communicate(timeout=300)
+    out, errors = process.communicate(timeout=1800)
     assert process.returncode == 0, errors
     found = json.loads(out.splitlines()[-1])
     assert isinstance(found, dict)

@@ -241,7 +241,7 @@ def test_processes_that_load_at_once_find_the_same(folder: Path, cache: ModelCac
             subprocess.Popen(command, stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True)
             for _ in range(4)
         ]
-        answers = [process.communicate(timeout=120)[0].strip() for process in processes]
+        answers = [process.communicate(timeout=600)[0].strip() for process in processes]
         graph = load(folder).graph
         expected = str([(str(node.name), node.fingerprint.digest) for node in graph])
         assert answers == [expected] * 4
