@@ -27,7 +27,7 @@ _CLOSED_UNWRITTEN: Final = 0x10  # IN_CLOSE_NOWRITE: what was opened only to be 
 _OVERFLOW: Final = 0x4000  # IN_Q_OVERFLOW: events are lost
 _EVENT: Final = struct.Struct("iIII")
 _MOST_BYTES: Final = 1 << 20
-_MOST_SECONDS: Final = 60.0
+_MOST_SECONDS: Final = 600.0
 
 
 SUMS: Final = {XXHASH64X2: 2, MURMUR3_128: 1}

@@ -33,7 +33,7 @@ POINTS: Final = {
     "booked": ("state", "finalize", True),
 }
 """Each point: a port, its method, and whether the process comes to it after the call."""
-_PATIENCE: Final = 120
+_PATIENCE: Final = 1200
 
 
 @dataclass

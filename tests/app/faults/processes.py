@@ -15,7 +15,7 @@ from pathlib import Path
 from typing import Any, Final
 
 _ROOT: Final = Path(__file__).parents[3]
-_PATIENCE: Final = 240.0
+_PATIENCE: Final = 1200.0
 """Seconds within which a process has to come to an end; a hang is a failure."""
 
 

@@ -19,7 +19,7 @@ from vde_dagster.lakehouse.jars import spark_home
 
 MASTER: Final = "127.0.0.1"
 WORKERS: Final = ("127.0.0.2", "127.0.0.3")
-_PATIENCE: Final = 60.0
+_PATIENCE: Final = 600.0
 
 
 @contextmanager
