@@ -37,7 +37,8 @@ from tests.lakehouse.dialects.rows import FOUR, FOUR_TYPES, ONE, ONE_TYPES, rows
 from vde_dagster.core.dsha import Column
 from vde_dagster.core.names import ModelName
 from vde_dagster.core.sql.canonical import QueryInvalid, canonicalize
-from vde_dagster.core.sql.proven import SPARKS, SUPPORTED, part_of, unproven
+from vde_dagster.core.sql.dialects import SPARKS
+from vde_dagster.core.sql.proven import SUPPORTED, part_of, unproven
 from vde_dagster.core.sql.proven_parts import PROVEN
 from vde_dagster.core.sql.rendering import inline, spark_form
 
@@ -216,7 +217,7 @@ def refused(module: ModuleType) -> Iterator[str]:
 def test_what_has_no_proven_translation_is_refused_with_its_line_and_advice(
     dialect: str, expression: str
 ) -> None:
-    query = parsed(f"SELECT\n  n,\n{expression}\n  AS c FROM s.t", dialect)
+    query = parsed(f"SELECT\n  n,\n{expression}\n  AS c FROM s.t CROSS JOIN s.r", dialect)
     with pytest.raises(QueryInvalid) as caught:
         in_spark(query, dialect)
     [finding, *_] = caught.value.findings

@@ -10,19 +10,17 @@ from collections.abc import Collection, Iterable, Iterator
 from typing import Final
 
 from sqlglot import exp
-from sqlglot.dialects import Hive
 from sqlglot.dialects.dialect import Dialect
 
 from vde_dagster.core.errors import Refused
+from vde_dagster.core.sql.dialects import SPARKS, is_spark
 from vde_dagster.core.sql.operator_levels import mixtures
 from vde_dagster.core.sql.proven_parts import PROVEN
 from vde_dagster.core.sql.time_texts import is_proven_format
+from vde_dagster.core.sql.written_parts import text_in
 
 Unproven = tuple[exp.Expr, Refused]
 """A part of a query, and why it is not translated."""
-
-SPARKS: Final = ("spark", "spark2", "databricks", "hive")
-"""Dialects whose functions and operators are Spark's own."""
 
 SUPPORTED: Final = (*SPARKS, *sorted(PROVEN))
 """Every dialect that a model may be written in."""
@@ -44,7 +42,7 @@ def unproven(
         functions: Those that the model's own pre-statements make, in lower case.
     """
     source = Dialect.get_or_raise(dialect)
-    if isinstance(source, Hive):
+    if is_spark(source):
         return
     name = type(source).__name__.lower()
     known = PROVEN.get(name, frozenset())
@@ -123,7 +121,7 @@ def _is_own(node: exp.Expr, functions: Collection[str]) -> bool:
 
 
 def _refused(node: exp.Expr, dialect: str) -> Refused:
-    written = node.sql(dialect=dialect)
+    written = text_in(node, dialect)
     advice = (
         "Write it in another way, write the model in Spark's dialect, or make a function of your "
         "own for it with CREATE TEMPORARY FUNCTION in a pre-statement"
@@ -133,14 +131,14 @@ def _refused(node: exp.Expr, dialect: str) -> Refused:
     what = "type" if isinstance(node, exp.DataType) else "function"
     what = what if isinstance(node, exp.Func | exp.DataType) else "part"
     return Refused(
-        f"the {what} `{written[:80]}` of the dialect {dialect} has no proven translation to Spark. "
+        f"the {what} `{written}` of the dialect {dialect} has no proven translation to Spark. "
         f"{advice}."
     )
 
 
 def _refused_format(node: exp.Expr, dialect: str) -> Refused:
     return Refused(
-        f"the format of `{node.sql(dialect=dialect)[:80]}` has no proven translation to Spark. "
+        f"the format of `{text_in(node, dialect)}` has no proven translation to Spark. "
         "Write it with year, month, day, hour, minute and second as numbers of fixed width, in "
         "quotes."
     )

@@ -19,9 +19,8 @@ from vde_dagster.core.sql.spark_values import (
     operand,
     refused,
 )
-
-_Type = exp.DataType.Type
-
+from vde_dagster.core.sql.texts_of_values import advised_text, is_written_alike
+from vde_dagster.core.sql.type_names import advised_type, double_in, whole_number_in
 
 _OF_NO_TYPE: Final = (exp.Column, exp.Anonymous)
 """What a cast gives its type: a column of a statement or a key, and the model's own functions."""
@@ -38,7 +37,8 @@ def rounded_cast(node: exp.Cast, source: str) -> exp.Expr:
     if to == "text":
         return _text_of(node, given, source)
     if to == "array" or given == "array":
-        raise refused(node, "casts an array", "Cast its elements, or leave the array as it is")
+        advice = "Leave the array as it is, or write the model in Spark's dialect"
+        raise refused(node, "casts an array", advice)
     if to == "integer" and source == "snowflake":
         node.set("to", exp.DataType.build("BIGINT"))
     if to != "integer" or given not in ("double", "decimal", ""):
@@ -46,31 +46,42 @@ def rounded_cast(node: exp.Cast, source: str) -> exp.Expr:
     if not given and isinstance(node.this, _OF_NO_TYPE):
         return node
     if not given:
-        advice = "Cast what is in it to its own type first, such as CAST(x AS DECIMAL(18, 2))"
-        raise refused(node, UNKNOWN, advice)
+        raise refused(node, UNKNOWN, advised_type(source))
     if source == "tsql":
         return node
     if source == "redshift" or (source == "mysql" and given == "double"):
-        advice = "Write FLOOR or CEIL around the number in it, or cast it to DECIMAL"
+        if _is_whole(node.this):
+            return node
+        other = "cast it to DECIMAL" if source == "mysql" else "write the model in Spark's dialect"
+        advice = f"Write FLOOR or CEIL around the number in it, or {other}"
         raise refused(node, "rounds in a way that is not documented", advice)
     even = given == "double" and source in ("postgres", "duckdb")
     node.set("this", call("BROUND" if even else "ROUND", node.this, 0))
     return node
 
 
+def _is_whole(node: exp.Expr) -> bool:
+    """Whether a number has no fraction, whatever its type: then it is rounded alike everywhere."""
+    match node:
+        case exp.Ceil() | exp.Floor():
+            return True
+        case exp.Paren() | exp.Neg():
+            return _is_whole(node.this)
+        case exp.Cast() if kind_of_type(node.to) == "double":
+            return _is_whole(node.this)
+        case exp.If():
+            return all(map(_is_whole, (node.args["true"], node.args.get("false") or exp.null())))
+        case _:
+            return False
+
+
 def _text_of(node: exp.Cast, given: str, source: str) -> exp.Expr:
     """A text of a value: only whole numbers, dates and decimals are written alike everywhere."""
-    alike = {"text", "integer", "date", "null"}
-    alike |= {"decimal"} if source != "bigquery" else set()
-    alike |= {"boolean"} if source not in ("mysql", "tsql") else set()
-    if not given and isinstance(node.this, _OF_NO_TYPE):
-        alike |= {""}
-    if given not in alike:
+    untyped = not given and isinstance(node.this, _OF_NO_TYPE)
+    if not untyped and not is_written_alike(given, source):
         what = "is written in another way by Spark" if given else UNKNOWN
-        raise refused(node, what, "Write it with a format, or cast a whole number, date or text")
+        raise refused(node, what, advised_text(given, source))
     width = next((each.name for each in node.to.expressions), "")
-    if node.to.is_type(_Type.CHAR, _Type.NCHAR) and source != "mysql":
-        raise refused(node, "pads with spaces, and Spark does not", "Cast to VARCHAR and use RPAD")
     if not width.isdigit() or source == "duckdb":
         node.set("to", exp.DataType.build("STRING", dialect="spark"))
         return node
@@ -103,14 +114,14 @@ def rounded(node: exp.Round, source: str) -> exp.Expr:
     """
     given = kind_of(node.this, source)
     if not given:
-        raise refused(node, UNKNOWN, "Cast the number in it to DECIMAL or DOUBLE")
+        raise refused(node, UNKNOWN, "Cast the number in it to DECIMAL(18, 6)")
     if given == "double" and source == "postgres":
         return call("BROUND", node.this, 0)
     if given == "double" and source in ("redshift", "mysql"):
-        advice = "Cast the number in it to DECIMAL"
+        advice = "Cast the number in it to DECIMAL(18, 6)"
         raise refused(node, "rounds a DOUBLE in a way that is not documented", advice)
     if given == "integer" and source in ("postgres", "redshift", "duckdb", "bigquery"):
-        advice = "Leave ROUND out, or cast the number to DECIMAL"
+        advice = "Leave ROUND out, or cast the number to DECIMAL(18, 6)"
         raise refused(node, "makes a fraction of a whole number", advice)
     return node
 
@@ -119,15 +130,13 @@ def cut_number(node: exp.Trunc, source: str) -> exp.Expr:
     """TRUNC of a number, towards zero, in its own type; of a time its day.
 
     Raises:
-        Refused: The number's type is not known, or digits behind the point are asked for.
+        Refused: The number's type is not known, or it is a whole one.
     """
     given = kind_of(node.this, source)
     if given in ("date", "time", "instant"):
         return cast_to(node.this, "DATE")
     if not given:
-        raise refused(node, UNKNOWN, "Cast what is in it to DECIMAL, DOUBLE or DATE")
-    if node.args.get("decimals") is not None:
-        raise refused(node, "has no form in Spark", "Write FLOOR(x * 100) / 100 for two digits")
+        raise refused(node, UNKNOWN, "Cast what is in it to its own type")
     if given == "integer":
         advice = "Leave TRUNC out: the number is whole"
         raise refused(node, "is a fraction in some dialects", advice)
@@ -195,7 +204,7 @@ def _scale(node: exp.Expr) -> int:
     return int(digits[1].name) if len(digits) > 1 else 0
 
 
-def logarithm(node: exp.Log, source: str) -> exp.Expr:
+def _logarithm(node: exp.Log) -> exp.Expr:
     """LOG of one number, which sqlglot reads as that to the base of ten and prints as another."""
     if node.args.get("expression") is not None:
         return node
@@ -213,8 +222,8 @@ def doubled(node: exp.Expr, source: str) -> exp.Expr:
     whole = isinstance(node, exp.Pow) and source == "tsql" and given[0] != "double"
     if exact or whole or "" in given:
         what = UNKNOWN if "" in given else "is no DOUBLE, as it is in Spark"
-        raise refused(node, what, "Cast the number in it to DOUBLE")
-    return logarithm(node, source) if isinstance(node, exp.Log) else node
+        raise refused(node, what, f"Cast the numbers in it to {double_in(source)}")
+    return _logarithm(node) if isinstance(node, exp.Log) else node
 
 
 def without_error(node: exp.Div | exp.IntDiv | exp.Mod, source: str) -> exp.Expr:
@@ -265,7 +274,8 @@ def divided(node: exp.Div, source: str) -> exp.Expr:
         node.set("this", cast_to(operand(node.left), "DOUBLE"))
         return node
     if "" in kinds:
-        raise refused(node, UNKNOWN, "Cast its sides to DECIMAL, DOUBLE or BIGINT")
+        types = f"DECIMAL(18, 6), {double_in(source)} or {whole_number_in(source)}"
+        raise refused(node, UNKNOWN, f"Cast its sides to {types}")
     if source == "bigquery" and kinds == ["integer", "integer"]:
         return node
     scales = [_scale(each) for each in (node.left, node.right)]
