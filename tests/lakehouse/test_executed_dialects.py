@@ -37,7 +37,8 @@ from tests.lakehouse.dialects.rows import FOUR, FOUR_TYPES, ONE, ONE_TYPES, rows
 from vde_dagster.core.dsha import Column
 from vde_dagster.core.names import ModelName
 from vde_dagster.core.sql.canonical import QueryInvalid, canonicalize
-from vde_dagster.core.sql.proven import SPARKS, SUPPORTED, part_of, unproven
+from vde_dagster.core.sql.dialects import SPARKS
+from vde_dagster.core.sql.proven import SUPPORTED, part_of, unproven
 from vde_dagster.core.sql.proven_parts import PROVEN
 from vde_dagster.core.sql.rendering import inline, spark_form
 

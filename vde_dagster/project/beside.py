@@ -5,10 +5,9 @@ from __future__ import annotations
 from collections.abc import Collection, Iterator, Sequence
 
 from sqlglot import exp
-from sqlglot.dialects import Hive
-from sqlglot.dialects.dialect import Dialect
 
 from vde_dagster.core.errors import Place, Refused
+from vde_dagster.core.sql.dialects import is_spark
 from vde_dagster.core.sql.proven import functions_made
 from vde_dagster.core.sql.rendering import spark_text
 from vde_dagster.core.sql.spark_meaning import part_with_spark_meaning
@@ -54,7 +53,7 @@ def named_beside(
 
 def _unwritable(statement: exp.Expr, dialect: str) -> Iterator[tuple[exp.Expr, Refused]]:
     """Why a statement of another dialect has no form in Spark's SQL."""
-    if isinstance(Dialect.get_or_raise(dialect), Hive):
+    if is_spark(dialect):
         return  # it is passed on as it is written
     if isinstance(statement, exp.Command):
         yield (

@@ -10,7 +10,8 @@ from typing import Final
 
 from sqlglot.dialects.dialect import Dialect
 
-_OF_SPARK: Final = frozenset({"databricks", "hive", "spark", "spark2"})
+SPARKS: Final = ("spark", "spark2", "databricks", "hive")
+"""Dialects whose functions and operators are Spark's own."""
 
 
 def is_spark(dialect: Dialect | str) -> bool:
@@ -20,4 +21,4 @@ def is_spark(dialect: Dialect | str) -> bool:
         ValueError: There is no such dialect.
     """
     known = Dialect.get_or_raise(dialect)
-    return type(known).__name__.lower() in _OF_SPARK
+    return type(known).__name__.lower() in SPARKS

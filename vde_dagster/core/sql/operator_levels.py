@@ -39,7 +39,7 @@ _COMPARISONS: Final = (
     exp.RegexpLike,
     exp.RegexpILike,
 )
-_JOINS_LAST: Final = frozenset({"postgres", "redshift", "duckdb", "trino", "presto", "athena"})
+_JOINS_LAST: Final = frozenset({"postgres", "redshift", "duckdb", "trino", "presto"})
 """Dialects in which ``||`` joins what the operators of arithmetic gave, as sqlglot reads it."""
 
 
@@ -78,8 +78,12 @@ def _is_unsure(node: exp.Expr, inner: exp.Expr, source: str) -> bool:
 def with_parentheses(query: exp.Expr) -> None:
     """Write each operator that stands in another one in parentheses: the tree's order holds."""
     for node in list(query.find_all(*_OPERATORS)):
-        for inner in list(node.iter_expressions()):
-            needs = isinstance(inner, _OPERATORS) and not isinstance(inner, exp.Pow)
-            same = type(inner) is type(node) and inner is node.args.get("this")
-            if needs and not same:
-                inner.replace(exp.paren(inner.copy(), copy=False))
+        for side in ("this", "expression"):
+            inner = node.args[side]
+            if _needs_parentheses(node, inner):
+                node.set(side, exp.paren(inner, copy=False))
+
+
+def _needs_parentheses(node: exp.Expr, inner: exp.Expr) -> bool:
+    same = type(inner) is type(node) and inner is node.this
+    return isinstance(inner, _OPERATORS) and not isinstance(inner, exp.Pow) and not same

@@ -10,19 +10,16 @@ from collections.abc import Collection, Iterable, Iterator
 from typing import Final
 
 from sqlglot import exp
-from sqlglot.dialects import Hive
 from sqlglot.dialects.dialect import Dialect
 
 from vde_dagster.core.errors import Refused
+from vde_dagster.core.sql.dialects import SPARKS, is_spark
 from vde_dagster.core.sql.operator_levels import mixtures
 from vde_dagster.core.sql.proven_parts import PROVEN
 from vde_dagster.core.sql.time_texts import is_proven_format
 
 Unproven = tuple[exp.Expr, Refused]
 """A part of a query, and why it is not translated."""
-
-SPARKS: Final = ("spark", "spark2", "databricks", "hive")
-"""Dialects whose functions and operators are Spark's own."""
 
 SUPPORTED: Final = (*SPARKS, *sorted(PROVEN))
 """Every dialect that a model may be written in."""
@@ -44,7 +41,7 @@ def unproven(
         functions: Those that the model's own pre-statements make, in lower case.
     """
     source = Dialect.get_or_raise(dialect)
-    if isinstance(source, Hive):
+    if is_spark(source):
         return
     name = type(source).__name__.lower()
     known = PROVEN.get(name, frozenset())

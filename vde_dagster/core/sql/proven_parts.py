@@ -153,31 +153,6 @@ VariancePop(this); type BOOLEAN; type DOUBLE; type FLOAT; type INT; type SMALLIN
 type TIMESTAMP; type TIMESTAMPTZ; type VARCHAR
 """)
 
-_PRESTO: Final = _parts("""
-ArgMax(expression,this); ArgMin(expression,this); Array(expressions);
-ArrayContains(expression,this); ArrayDistinct(this); ArrayMax(this); ArraySize(this);
-ArraySort(nulls_first,this); ArrayToString(expression,this); BitwiseOr(expression,this);
-BitwiseXor(expression,this); Bracket(expressions,this); Corr(expression,this); CountIf(this);
-Cube(expressions); CurrentDate(); CurrentTimestamp(); DPipe(expression,this); Date(this);
-DateAdd(expression,this,unit); DateDiff(expression,this,unit); Day(this); DayOfMonth(this);
-DayOfWeekIso(this); DayOfYear(this); Div(expression,this,typed); Extract DOW; Extract DOY;
-Filter(expression,this); Greatest(expressions,this); GroupingSets(expressions); Hour(this);
-If(false,this,true); IgnoreNulls(this); Interval(this,unit); LastDay(this);
-Least(expressions,this); Length(this); Like(expression,negate,this); LogicalAnd(this);
-LogicalOr(this); Minute(this); Month(this); NthValue(offset,this);
-NullSafeNEQ(expression,this); Pad(expression,fill_pattern,is_left,this);
-Pad(expression,fill_pattern,this); Quarter(this);
-RegexpExtract(expression,group,null_if_pos_overflow,this); RegexpLike(expression,this);
-RegexpReplace(expression,replacement,this); Rollup(expressions); Round(decimals,this);
-Round(this); Second(this); Split(expression,this); SplitPart(delimiter,part_index,this);
-StartsWith(expression,this); Stddev(this); StddevPop(this); StrPosition(substr,this);
-StrToTime(format,this); Substring(length,start,this); Substring(start,this);
-TimeToStr(format,this); TimestampTrunc(this,unit); Translate(from_,this,to); Trunc(this);
-TryCast(this,to); Unnest(alias,expressions); Variance(this); VariancePop(this);
-WeekOfYear(this); Year(this); type BOOLEAN; type DOUBLE; type FLOAT; type INT; type SMALLINT;
-type TIMESTAMP; type VARCHAR
-""")
-
 _REDSHIFT: Final = _parts("""
 AtTimeZone(this,zone); ConvertTimezone(source_tz,target_tz,timestamp); Cube(expressions);
 CurrentDate(); CurrentTimestamp(); DPipe(expression,this); DecodeCase(expressions);
@@ -232,22 +207,19 @@ Week(this); Year(this); type BOOLEAN; type DOUBLE; type INT; type SMALLINT; type
 type TIMESTAMP; type TIMESTAMPNTZ; type VARCHAR
 """)
 
-_TRINO: Final = _parts("""
+_PRESTO: Final = _parts("""
 ArgMax(expression,this); ArgMin(expression,this); Array(expressions);
 ArrayContains(expression,this); ArrayDistinct(this); ArrayMax(this); ArraySize(this);
 ArraySort(nulls_first,this); ArrayToString(expression,this); BitwiseOr(expression,this);
-BitwiseXor(expression,this); Bracket(expressions,this); ConcatWs(expressions);
-Corr(expression,this); CountIf(this); Cube(expressions); CurrentDate(); CurrentTimestamp();
-DPipe(expression,this); Date(this); DateAdd(expression,this,unit);
-DateDiff(expression,this,unit); Day(this); DayOfMonth(this); DayOfWeekIso(this);
-DayOfYear(this); Div(expression,this,typed); Extract DOW; Extract DOY;
-Fetch(count,direction,limit_options); Filter(expression,this); Greatest(expressions,this);
-GroupConcat(separator,this); GroupingSets(expressions); Hour(this); If(false,this,true);
-IgnoreNulls(this); Interval(this,unit); LastDay(this); Least(expressions,this); Length(this);
-Like(expression,negate,this); LimitOptions(rows); Log(expression,this); LogicalAnd(this);
-LogicalOr(this); Minute(this); Month(this); NthValue(offset,this);
-NullSafeNEQ(expression,this); Pad(expression,fill_pattern,is_left,this);
-Pad(expression,fill_pattern,this); Quarter(this);
+BitwiseXor(expression,this); Bracket(expressions,this); Corr(expression,this); CountIf(this);
+Cube(expressions); CurrentDate(); CurrentTimestamp(); DPipe(expression,this); Date(this);
+DateAdd(expression,this,unit); DateDiff(expression,this,unit); Day(this); DayOfMonth(this);
+DayOfWeekIso(this); DayOfYear(this); Div(expression,this,typed); Extract DOW; Extract DOY;
+Filter(expression,this); Greatest(expressions,this); GroupingSets(expressions); Hour(this);
+If(false,this,true); IgnoreNulls(this); Interval(this,unit); LastDay(this);
+Least(expressions,this); Length(this); Like(expression,negate,this); LogicalAnd(this);
+LogicalOr(this); Minute(this); Month(this); NthValue(offset,this); NullSafeNEQ(expression,this);
+Pad(expression,fill_pattern,is_left,this); Pad(expression,fill_pattern,this); Quarter(this);
 RegexpExtract(expression,group,null_if_pos_overflow,this); RegexpLike(expression,this);
 RegexpReplace(expression,replacement,this); Rollup(expressions); Round(decimals,this);
 Round(this); Second(this); Split(expression,this); SplitPart(delimiter,part_index,this);
@@ -257,6 +229,12 @@ TimeToStr(format,this); TimestampTrunc(this,unit); Translate(from_,this,to); Tru
 TryCast(this,to); Unnest(alias,expressions); Variance(this); VariancePop(this);
 WeekOfYear(this); Year(this); type BOOLEAN; type DOUBLE; type FLOAT; type INT; type SMALLINT;
 type TIMESTAMP; type VARCHAR
+""")
+"""What is proven for Presto, and for Trino, which began as Presto."""
+
+_TRINO: Final = _PRESTO | _parts("""
+ConcatWs(expressions); Fetch(count,direction,limit_options); GroupConcat(separator,this);
+LimitOptions(rows); Log(expression,this)
 """)
 
 _TSQL: Final = _parts("""

@@ -11,13 +11,13 @@ from collections.abc import Callable, Collection, Iterable
 from typing import Any, Final, TypeVar, cast
 
 from sqlglot import exp
-from sqlglot.dialects import Hive
 from sqlglot.dialects.dialect import Dialect
 from sqlglot.optimizer.annotate_types import annotate_types
 from sqlglot.schema import MappingSchema
 
 from vde_dagster.core.errors import Refused
 from vde_dagster.core.sql import spark_times as times
+from vde_dagster.core.sql.dialects import is_spark
 from vde_dagster.core.sql.operator_levels import with_parentheses
 from vde_dagster.core.sql.proven import unproven_parts
 from vde_dagster.core.sql.spark_changes import change_of
@@ -43,7 +43,7 @@ def with_spark_meaning(
         What has no one meaning in Spark, or depends on a type that is not known.
     """
     source = Dialect.get_or_raise(dialect)
-    if isinstance(source, Hive):
+    if is_spark(source):
         return tuple(_changed(query.find_all(exp.TsOrDsAdd), _days))
     _annotate(query, schema)
     name = times.name_of(source)
@@ -98,7 +98,7 @@ def with_precision(kind: exp.DataType, dialect: str) -> exp.DataType:
     Spark's DECIMAL alone has no fraction, and its FLOAT has 32 bits.
     """
     found = Dialect.get_or_raise(dialect)
-    if isinstance(found, Hive):
+    if is_spark(found):
         return kind
     wider = kind.transform(_wider, times.name_of(found))
     assert isinstance(wider, exp.DataType), "a type stays one"

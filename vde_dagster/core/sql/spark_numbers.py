@@ -20,9 +20,6 @@ from vde_dagster.core.sql.spark_values import (
     refused,
 )
 
-_Type = exp.DataType.Type
-
-
 _OF_NO_TYPE: Final = (exp.Column, exp.Anonymous)
 """What a cast gives its type: a column of a statement or a key, and the model's own functions."""
 
@@ -69,8 +66,6 @@ def _text_of(node: exp.Cast, given: str, source: str) -> exp.Expr:
         what = "is written in another way by Spark" if given else UNKNOWN
         raise refused(node, what, "Write it with a format, or cast a whole number, date or text")
     width = next((each.name for each in node.to.expressions), "")
-    if node.to.is_type(_Type.CHAR, _Type.NCHAR) and source != "mysql":
-        raise refused(node, "pads with spaces, and Spark does not", "Cast to VARCHAR and use RPAD")
     if not width.isdigit() or source == "duckdb":
         node.set("to", exp.DataType.build("STRING", dialect="spark"))
         return node
@@ -119,15 +114,13 @@ def cut_number(node: exp.Trunc, source: str) -> exp.Expr:
     """TRUNC of a number, towards zero, in its own type; of a time its day.
 
     Raises:
-        Refused: The number's type is not known, or digits behind the point are asked for.
+        Refused: The number's type is not known, or it is a whole one.
     """
     given = kind_of(node.this, source)
     if given in ("date", "time", "instant"):
         return cast_to(node.this, "DATE")
     if not given:
         raise refused(node, UNKNOWN, "Cast what is in it to DECIMAL, DOUBLE or DATE")
-    if node.args.get("decimals") is not None:
-        raise refused(node, "has no form in Spark", "Write FLOOR(x * 100) / 100 for two digits")
     if given == "integer":
         advice = "Leave TRUNC out: the number is whole"
         raise refused(node, "is a fraction in some dialects", advice)
@@ -195,7 +188,7 @@ def _scale(node: exp.Expr) -> int:
     return int(digits[1].name) if len(digits) > 1 else 0
 
 
-def logarithm(node: exp.Log, source: str) -> exp.Expr:
+def _logarithm(node: exp.Log) -> exp.Expr:
     """LOG of one number, which sqlglot reads as that to the base of ten and prints as another."""
     if node.args.get("expression") is not None:
         return node
@@ -214,7 +207,7 @@ def doubled(node: exp.Expr, source: str) -> exp.Expr:
     if exact or whole or "" in given:
         what = UNKNOWN if "" in given else "is no DOUBLE, as it is in Spark"
         raise refused(node, what, "Cast the number in it to DOUBLE")
-    return logarithm(node, source) if isinstance(node, exp.Log) else node
+    return _logarithm(node) if isinstance(node, exp.Log) else node
 
 
 def without_error(node: exp.Div | exp.IntDiv | exp.Mod, source: str) -> exp.Expr:

@@ -161,7 +161,7 @@ def cut(node: exp.Expr, source: Dialect) -> exp.Expr:
 
 
 _TRUNC: Final = frozenset({"YEAR", "QUARTER", "MONTH", "WEEK"})
-_DATES_STAY: Final = frozenset({"snowflake", "trino", "presto", "athena", "bigquery"})
+_DATES_STAY: Final = frozenset({"snowflake", "trino", "presto", "bigquery"})
 """Dialects in which a date that is cut stays a date."""
 
 _LENGTHS: Final = {

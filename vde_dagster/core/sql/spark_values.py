@@ -11,9 +11,6 @@ from vde_dagster.core.errors import Refused
 _Type = exp.DataType.Type
 
 
-POSTGRES: Final = frozenset({"postgres", "redshift"})
-
-
 TRINO: Final = frozenset({"trino", "presto"})
 
 
