@@ -279,3 +279,20 @@ def test_a_module_that_the_code_can_do_without_may_lack(project: Path, top: str)
     before = loaded(project, top=top)
     (project / "vde_no_such.py").write_text("X = 1\n")
     assert data_of(loaded(project, top=top)) != data_of(before)
+
+
+def test_a_variable_that_a_module_of_the_project_reads_is_part_of_the_model(project: Path) -> None:
+    (project / "helpers.py").write_text("def rate(context):\n    return context.var('rate')\n")
+    configured = project / "vde.yaml"
+    before = configured.read_text()
+    configured.write_text(f"{before}variables:\n  rate: 1\n  other: 1\n")
+    inside = "from helpers import rate; rate(context)"
+    model = loaded(project, inside=inside)
+    assert isinstance(model.body, PythonFunction)
+    assert model.body.variables == {"rate": 1}
+    configured.write_text(f"{before}variables:\n  rate: 2\n  other: 1\n")
+    assert data_of(loaded(project, inside=inside)) != data_of(model)
+    configured.write_text(f"{before}variables:\n  other: 1\n")
+    with pytest.raises(ProjectInvalid, match="no variable 'rate'") as caught:
+        loaded(project, inside=inside)
+    assert [str(each.place) for each in caught.value.problems] == ["helpers.py:2"]

@@ -174,7 +174,7 @@ def read_python_model(settings: Settings, problems: Problems) -> Model | None:
         problems.add(where, "a Python model needs its columns", "Name every column with its type.")
     if properties.is_known and "kind" in properties.places:
         _check_kind(properties, problems)
-    used = _used_variables(source.text, function, settings.variables, place, problems)
+    used = _used_variables(source, function, imported.modules, settings.variables, problems)
     before, after = read_beside(properties, settings, problems)
     imports = _digests_of(source, imported)
     for lacking in imported.lacking:
@@ -323,14 +323,35 @@ def _check_kind(properties: Properties, problems: Problems) -> None:
 
 
 def _used_variables(
-    text: str,
+    source: ModelSource,
     function: str,
+    modules: Mapping[str, str],
     variables: Mapping[str, object],
-    place: Place,
     problems: Problems,
 ) -> dict[str, object]:
-    """The project's variables that a module reads by ``context.var(name)``; all where unclear."""
-    tree, used = ast.parse(text), dict[str, object]()
+    """The project's variables that a model reads by ``context.var(name)``; all where unclear.
+
+    The modules of the project that it imports may be handed its context.
+    """
+    used = dict[str, object]()
+    for path, text in {str(source.path): source.text, **modules}.items():
+        try:
+            tree = ast.parse(text)
+        except (SyntaxError, ValueError):
+            continue  # a module that cannot be imported reads nothing
+        used |= _variables_in(tree, function, variables, Path(path), problems)
+    return used
+
+
+def _variables_in(
+    tree: ast.Module,
+    function: str,
+    variables: Mapping[str, object],
+    path: Path,
+    problems: Problems,
+) -> dict[str, object]:
+    """The project's variables that one file reads; all where unclear."""
+    used = dict[str, object]()
     context = _first_parameter(tree, function)
     for node in ast.walk(tree):
         if isinstance(node, ast.Attribute) and node.attr == "variables":
@@ -350,7 +371,7 @@ def _used_variables(
         if key in variables:
             used[key] = variables[key]
         elif of_context and len(node.args) == 1 and not node.keywords:
-            where = Place(path=place.path, line=node.lineno)
+            where = Place(path=path, line=node.lineno)
             message = f"the project has no variable {name.value!r}"
             advice = suggestion(key, sorted(variables)) if variables else ""
             problems.add(where, message, advice or "Declare it under `variables` in vde.yaml.")
