@@ -266,6 +266,13 @@ def test_a_module_that_a_module_of_the_project_lacks_is_told_at_its_place(projec
     assert [str(each.place) for each in caught.value.problems] == ["helpers.py:5"]
 
 
+def test_a_module_that_is_no_python_is_told_at_its_line(project: Path) -> None:
+    (project / "helpers.py").write_text("X = 1\nX =\n")
+    with pytest.raises(ProjectInvalid, match="this is no Python, and a model imports it") as caught:
+        loaded(project, inside="import helpers")
+    assert [str(each.place) for each in caught.value.problems] == ["helpers.py:2"]
+
+
 @pytest.mark.parametrize(
     "top",
     [

@@ -21,7 +21,7 @@ from importlib.metadata import PackageNotFoundError, packages_distributions, ver
 from pathlib import Path
 from typing import Final
 
-from vde_dagster.core.errors import Place
+from vde_dagster.core.errors import Place, Problem
 from vde_dagster.core.fingerprint import hash_parts, python_form
 
 _OWN: Final = "vde_dagster"
@@ -37,21 +37,13 @@ class Imported:
     """What a module imports, anywhere in it, also inside of functions, and what that does in turn.
 
     ``digests`` has a digest of the source or a version, by module or distribution. ``modules`` are
-    those of the project: their texts by path. ``lacking`` are modules that are found nowhere though
-    the code of the project needs them.
+    those of the project: their texts by path. ``problems`` tell what cannot be imported though the
+    code of the project needs it.
     """
 
     digests: Mapping[str, str]
     modules: Mapping[str, str]
-    lacking: tuple[Lacking, ...] = ()
-
-
-@dataclass(frozen=True, slots=True, kw_only=True)
-class Lacking:
-    """A module that cannot be imported, and where that is asked for."""
-
-    place: Place
-    name: str
+    problems: tuple[Problem, ...] = ()
 
 
 def imported_code(tree: ast.Module, path: Path, read: Callable[[str], str | None]) -> Imported:
@@ -67,7 +59,9 @@ def imported_code(tree: ast.Module, path: Path, read: Callable[[str], str | None
     return Imported(
         digests=dict(sorted(reader.digests.items())),
         modules=reader.modules,
-        lacking=tuple(sorted(reader.lacking, key=lambda each: (each.place.path, each.place.line))),
+        problems=tuple(
+            sorted(reader.problems, key=lambda each: (each.place.path, each.place.line))
+        ),
     )
 
 
@@ -100,7 +94,7 @@ class _Imports:
     read: Callable[[str], str | None]
     digests: dict[str, str] = field(default_factory=dict)
     modules: dict[str, str] = field(default_factory=dict)
-    lacking: set[Lacking] = field(default_factory=set)
+    problems: set[Problem] = field(default_factory=set)
     seen: set[Path] = field(default_factory=set)
 
     def follow(self, tree: ast.Module, *, package: str, path: Path | None) -> None:
@@ -119,8 +113,7 @@ class _Imports:
             if not is_there:
                 self.digests.setdefault(top, _LACKING)
             if not (is_there or each.may_fail or path is None):
-                place = Place(path=path, line=each.line)
-                self.lacking.add(Lacking(place=place, name=each.name))
+                self.problems.add(_lacking(each.name, Place(path=path, line=each.line)))
 
     def _of_project(self, imported: _Import) -> bool:
         """Note the modules of the project along a dotted name, and those that are taken from it."""
@@ -206,11 +199,34 @@ class _Imports:
         try:
             text = importlib.util.decode_source(content)
             tree = ast.parse(text)
-        except (SyntaxError, ValueError):
+        except (SyntaxError, ValueError) as error:
             self.digests[name] = hashlib.sha256(content).hexdigest()  # such as a compiled one
+            if path is not None:
+                self.problems.add(_unreadable(error, path))
             return
         self.digests[name] = hash_parts(python_form(text))
         self.follow(tree, package=package, path=path)
+
+
+def _lacking(name: str, place: Place) -> Problem:
+    if not name:
+        message = "this import is relative, and what imports it lies in no package"
+        advice = "Import it by its path in the project, such as `from shop.rates import RATE`."
+    else:
+        message = f"the module {name!r} is found nowhere"
+        advice = (
+            "Install it, or put it in the project's folder; where the code can do without it, "
+            "catch the ImportError."
+        )
+    return Problem(place=place, message=message, advice=advice)
+
+
+def _unreadable(error: SyntaxError | ValueError, path: Path) -> Problem:
+    return Problem(
+        place=Place(path=path, line=getattr(error, "lineno", None) or 1),
+        message=f"this is no Python, and a model imports it: {error}",
+        advice="Check the code at this line.",
+    )
 
 
 def _members(imported: _Import, start: str | None) -> Sequence[str]:

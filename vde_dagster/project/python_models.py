@@ -30,7 +30,7 @@ from vde_dagster.project.properties.model_block import Value
 from vde_dagster.project.properties.model_properties import Properties, build_model, read_properties
 from vde_dagster.project.properties.python_beside import read_beside
 from vde_dagster.project.properties.python_values import written_value
-from vde_dagster.project.python_imports import Imported, Lacking, imported_code, module_text
+from vde_dagster.project.python_imports import Imported, imported_code, module_text
 from vde_dagster.project.python_signatures import why_no_model
 from vde_dagster.project.settings import Settings
 
@@ -177,8 +177,7 @@ def read_python_model(settings: Settings, problems: Problems) -> Model | None:
     used = _used_variables(source, function, imported.modules, settings.variables, problems)
     before, after = read_beside(properties, settings, problems)
     imports = _digests_of(source, imported)
-    for lacking in imported.lacking:
-        _reject_lacking(lacking, problems)
+    problems.unsupported += imported.problems
     body = PythonFunction(
         source=source.text,
         function=function,
@@ -239,19 +238,6 @@ def _digests_of(source: ModelSource, imported: Imported) -> dict[str, str]:
     if stored is None:
         return dict(imported.digests)
     return {str(name): str(told) for name, told in json.loads(stored).items()}
-
-
-def _reject_lacking(lacking: Lacking, problems: Problems) -> None:
-    if not lacking.name:
-        message = "this import is relative, and what imports it lies in no package"
-        advice = "Import it by its path in the project, such as `from shop.rates import RATE`."
-    else:
-        message = f"the module {lacking.name!r} is found nowhere"
-        advice = (
-            "Install it, or put it in the project's folder; where the code can do without it, "
-            "catch the ImportError."
-        )
-    problems.reject(lacking.place, message, advice)
 
 
 def _argument_lines(node: ast.FunctionDef | ast.AsyncFunctionDef | ast.ClassDef) -> dict[str, int]:
