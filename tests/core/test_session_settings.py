@@ -11,7 +11,7 @@ from vde_dagster.core.errors import Place
 from vde_dagster.core.graph import Graph, build_graph
 from vde_dagster.core.model import ModelSource
 from vde_dagster.core.names import ModelName
-from vde_dagster.core.session_settings import DEFAULTS, PINNED, changing_results
+from vde_dagster.core.session_settings import DEFAULTS, HARMLESS, PINNED, changing_results
 from vde_dagster.core.snapshot import Category
 from vde_dagster.project.configuration import read_configuration
 from vde_dagster.project.model_files import external_source, read_model
@@ -25,11 +25,34 @@ CHANGING = [
     "spark.sql.legacy.sizeOfNull: true",
     "spark.sql.decimalOperations.allowPrecisionLoss: false",
     "spark.sql.settingThatNobodyKnows: 1",
+    "spark.sql.optimizer.excludedRules: ''",
+    "spark.sql.parquet.binaryAsString: true",
+    "spark.sql.sources.partitionOverwriteMode: dynamic",
+    "spark.sql.files.ignoreCorruptFiles: true",
+    "spark.sql.session.localRelationSizeLimit: 1",
+    "spark.sql.execution.arrow.pyspark.enabled: true",  # NaN of pandas: NULL or NaN
+    "spark.sql.csv.parser.columnPruning.enabled: false",  # which lines are malformed
+    "spark.sql.json.filterPushdown.enabled: false",
+    "spark.sql.iceberg.check-nullability: false",
+    "spark.sql.parquet.filterPushdownOfNobody: true",  # no group: the name only begins alike
 ]
 KEEPING = [
     "spark.sql.ansi.enabled: true",
     "spark.sql.storeAssignmentPolicy: ansi",
     "spark.sql.shuffle.partitions: 8",
+    "spark.sql.parquet.compression.codec: zstd",
+    "spark.sql.parquet.filterPushdown: false",
+    "spark.sql.parquet.filterPushdown.date: false",
+    "spark.sql.orc.enableVectorizedReader: false",
+    "spark.sql.windowExec.buffer.spill.threshold: 9",
+    "spark.sql.sortMergeJoinExec.buffer.in.memory.threshold: 9",
+    "spark.sql.maxMetadataStringLength: 3",
+    "spark.sql.debug.maxToStringFields: 100",
+    "spark.sql.codegen.wholeStage: false",
+    "spark.sql.broadcastTimeout: 1",
+    "spark.sql.execution.arrow.maxRecordsPerBatch: 7",
+    "spark.sql.hive.metastore.version: 2.3.10",
+    "spark.sql.iceberg.vectorization.enabled: false",
     "spark.sql.adaptive.enabled: false",
     "spark.sql.catalog.lake.io-impl: org.example.IO",
     "spark.sql.extensions: org.example.Extension",
@@ -105,3 +128,13 @@ def test_the_order_of_settings_does_not_count() -> None:
 def test_no_setting_is_pinned_and_has_a_default_that_may_be_changed() -> None:
     assert not PINNED.keys() & DEFAULTS.keys()
     assert changing_results({**PINNED, **DEFAULTS}) == {}
+
+
+def test_each_harmless_setting_is_named_once_and_is_no_setting_with_a_meaning() -> None:
+    every = [each for group in HARMLESS.values() for each in group]
+    assert len(every) == len(set(every))
+    groups = tuple(f"spark.sql.{each}" for each in every if each.endswith("."))
+    singles = {f"spark.sql.{each}" for each in every if not each.endswith(".")}
+    meaning = PINNED.keys() | DEFAULTS.keys()
+    assert not meaning & singles
+    assert not [each for each in (*meaning, *singles) if each.startswith(groups)]

@@ -500,6 +500,34 @@ def test_a_python_model_may_return_pandas_where_columns_are_declared(spark_world
 
 
 @pytest.mark.spark
+def test_a_python_model_and_sparks_workers_run_the_modules_that_it_was_planned_with(
+    spark_world: World,
+) -> None:
+    world, write = spark_world, OverwriteIntervals(intervals=(hours(0, 1),), axis=HOURLY)
+    text = (
+        "import vde_rates\nfrom pyspark.sql import functions as F\ndef run(context):\n"
+        "    from vde_shop.rounding import Rounded, rounded\n"
+        "    rate = F.udf(lambda number: vde_rates.RATE, 'bigint')\n"
+        "    more = F.udf(rounded, 'bigint')\n"
+        "    own = F.udf(lambda number: Rounded(number).value, 'bigint')\n"
+        "    ids = rate('id') + more('id') + own('id')\n"
+        "    at = F.lit(context.start)\n"
+        "    return context.spark.range(1).select(ids.alias('id'), at.alias('at'))\n"
+    )
+    for rate in (10, 20):
+        modules = {
+            "vde_rates.py": f"RATE = {rate}\n",
+            "vde_shop/rounding.py": "import vde_rates\nfrom dataclasses import dataclass\n"
+            "def rounded(number):\n    return 100 * vde_rates.RATE\n"
+            "@dataclass\nclass Rounded:\n    number: int\n"
+            "    @property\n    def value(self):\n        return self.number + 1\n",
+        }
+        run = replace(python(text), modules=modules)
+        world.publish(world.staging(Part(rows=run, inputs={}, write=write)))
+        assert world.ids() == [rate + 100 * rate + 1]
+
+
+@pytest.mark.spark
 def test_an_error_in_a_worker_is_told_with_its_line(spark_world: World) -> None:
     text = (
         "from pyspark.sql import functions as F\ndef run(context):\n"

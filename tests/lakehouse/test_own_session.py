@@ -6,10 +6,15 @@ from typing import TYPE_CHECKING
 
 import pytest
 
-from vde_dagster.lakehouse.own_session import OwnSession
+from tests.lakehouse.conftest import DAY, NOW
+from vde_dagster.core.errors import EvaluationFailed
+from vde_dagster.core.work import PythonRows
+from vde_dagster.lakehouse.own_session import OwnSession, session_for_users
 
 if TYPE_CHECKING:
     from pyspark.sql import SparkSession
+
+    from tests.lakehouse.conftest import Lake
 
 pytestmark = pytest.mark.spark
 
@@ -39,3 +44,54 @@ def test_what_one_user_sets_another_does_not_find(spark: SparkSession) -> None:
     finally:
         spark.conf.unset("spark.sql.shuffle.partitions")
         spark.conf.unset(catalog)
+
+
+WRONG_CAST = "SELECT CAST(text AS INT) AS id FROM VALUES ('x') AS t (text)"
+FUNCTION = f"""
+def run(context):
+    return context.spark.sql("{WRONG_CAST}")
+"""
+
+
+def test_what_a_users_asset_sets_reaches_no_other_session(spark: SparkSession) -> None:
+    users = session_for_users(spark)
+    assert session_for_users(spark) is users
+    assert users.sql("SELECT 1").count() == 1
+    assert users.conf.get("spark.sql.ansi.enabled") == "true"
+    users.conf.set("spark.sql.ansi.enabled", "false")
+    users.range(1).createOrReplaceTempView("of_users")
+    spark.conf.set("spark.sql.catalog.later", "org.apache.iceberg.spark.SparkCatalog")
+    try:
+        assert session_for_users(spark).conf.get("spark.sql.catalog.later")
+        assert session_for_users(spark).table("of_users").count() == 1
+        assert users.sql(WRONG_CAST).collect()[0].id is None
+        assert spark.conf.get("spark.sql.ansi.enabled") == "true"
+        assert not spark.catalog.tableExists("of_users")
+    finally:
+        spark.conf.unset("spark.sql.catalog.later")
+        users.conf.set("spark.sql.ansi.enabled", "true")
+        users.catalog.dropTempView("of_users")
+
+
+def test_a_unit_of_work_has_the_settings_that_its_model_was_planned_with(lake: Lake) -> None:
+    lake.publish("SELECT 1 AS id")
+    rows = PythonRows(
+        source=FUNCTION, function="run", path="x.py", interval=DAY, execution_time=NOW
+    )
+    for work in (WRONG_CAST, rows):
+        lake.spark.conf.set("spark.sql.ansi.enabled", "false")
+        lake.spark.conf.set("spark.sql.legacy.sizeOfNull", "true")
+        lake.spark.conf.set("spark.sql.session.timeZone", "Asia/Tokyo")
+        lake.spark.conf.set("spark.sql.shuffle.partitions", "3")
+        try:
+            with pytest.raises(EvaluationFailed, match="CAST_INVALID_INPUT"):
+                lake.engine.stage(lake.staging(work))
+            assert lake.spark.conf.get("spark.sql.ansi.enabled") == "true"
+            assert lake.spark.conf.get("spark.sql.session.timeZone") == "UTC"
+            assert "spark.sql.legacy.sizeOfNull" not in lake.spark.conf.getAll
+            assert lake.spark.conf.get("spark.sql.shuffle.partitions") == "3"  # only how fast
+        finally:
+            for key, value in (("ansi.enabled", "true"), ("session.timeZone", "UTC")):
+                lake.spark.conf.set(f"spark.sql.{key}", value)
+            lake.spark.conf.unset("spark.sql.legacy.sizeOfNull")
+            lake.spark.conf.unset("spark.sql.shuffle.partitions")

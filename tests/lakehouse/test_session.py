@@ -13,6 +13,7 @@ import pytest
 from pyiceberg.catalog.sql import SqlCatalog
 
 from vde_dagster.core.errors import SetupError
+from vde_dagster.core.session_settings import HARMLESS
 from vde_dagster.lakehouse.session import (
     SparkSettings,
     _session_conf,
@@ -131,3 +132,27 @@ def test_a_jvm_that_ends_at_once_says_why(tmp_path: Path) -> None:
     assert done.returncode == 1
     assert SetupError.__name__ in done.stderr
     assert "ended before it was ready" in done.stderr
+
+
+@pytest.mark.spark
+def test_every_harmless_setting_is_one_of_sparks_or_icebergs(spark: SparkSession) -> None:
+    jvm = spark._jvm  # Spark lists no internal settings
+    assert jvm is not None
+    entries = getattr(jvm, "org.apache.spark.internal.config.ConfigEntry$")
+    known = set(entries.__getattr__("MODULE$").knownConfigs().keys())
+    iceberg = jvm.java.lang.Class.forName("org.apache.iceberg.spark.SparkSQLProperties")
+    known |= {str(each.get(None)) for each in iceberg.getFields()}
+    listed = spark.sql("SET -v").collect()
+    known |= {each["key"] for each in listed}
+    lost = [
+        each
+        for group in HARMLESS.values()
+        for each in group
+        if not any(
+            key == f"spark.sql.{each}"
+            or (each.endswith(".") and key.startswith(f"spark.sql.{each}"))
+            for key in known
+        )
+    ]
+    # Catalogs have names, and Hive's settings are listed where Hive is used.
+    assert set(lost) <= {"catalog."}

@@ -9,6 +9,8 @@ import pytest
 from vde_dagster.core.names import ModelName
 
 if TYPE_CHECKING:
+    from pyspark.sql import SparkSession
+
     from tests.orchestration.conftest import Sample
 
 pytestmark = pytest.mark.spark
@@ -291,6 +293,23 @@ def test_an_asset_of_a_users_own_has_the_projects_spark(
     definitions = dg.Definitions.merge(sample.definitions(), dg.Definitions(assets=[ours]))
     materialize(definitions, instance, "ours")
     assert counted == [1]
+
+
+def test_what_an_asset_of_a_users_own_sets_changes_no_model(
+    sample: "Sample", instance: dg.DagsterInstance, spark: "SparkSession"
+) -> None:
+    sample.apply()
+
+    @dg.asset(required_resource_keys={"pyspark"})
+    def ours(context: dg.AssetExecutionContext) -> None:
+        context.resources.pyspark.spark_session.conf.set("spark.sql.ansi.enabled", "false")
+
+    definitions = dg.Definitions.merge(sample.definitions(), dg.Definitions(assets=[ours]))
+    materialize(definitions, instance, "ours")
+    users = sample.project().open_spark_for_users()
+    assert users.conf.get("spark.sql.ansi.enabled") == "false"
+    assert spark.conf.get("spark.sql.ansi.enabled") == "true"
+    users.conf.set("spark.sql.ansi.enabled", "true")
 
 
 def test_production_runs_what_was_planned_after_its_location_was_loaded(

@@ -4,18 +4,23 @@ from __future__ import annotations
 
 import ast
 import sys
-from collections.abc import Iterator
+from collections.abc import Iterator, Mapping
 from importlib.metadata import version
 from pathlib import Path
+from types import ModuleType
 from typing import Final
 
 import pytest
 
+from vde_dagster.core.errors import ProjectInvalid
 from vde_dagster.core.fingerprint import fingerprint
-from vde_dagster.core.model import Model, ModelSource
+from vde_dagster.core.model import Model, ModelSource, PythonFunction
+from vde_dagster.core.names import ModelName
 from vde_dagster.project.configuration import Defaults
+from vde_dagster.project.loading import load_project
 from vde_dagster.project.model_files import read_model
 from vde_dagster.project.python_imports import imported_code
+from vde_dagster.state.codec import decode_source, encode_source
 
 MODEL: Final = """
 from vde_dagster import model
@@ -56,6 +61,10 @@ def read(*, top: str = "", inside: str = "") -> Model:
     return read_model(
         ModelSource(path=Path("models/m/x.py"), text=text, defaults=Defaults().as_texts())
     )
+
+
+def digests_of(text: str) -> Mapping[str, str]:
+    return imported_code(ast.parse(text), Path("models/m/x.py"), lambda _: None).digests
 
 
 def data_of(model: Model) -> str:
@@ -109,7 +118,7 @@ def test_what_is_not_imported_or_only_written_otherwise_is_the_same_model(
 
 
 def test_installed_packages_count_by_name_and_version() -> None:
-    found = imported_code(ast.parse("import yaml\nfrom sqlglot import exp\nimport json, os.path"))
+    found = digests_of("import yaml\nfrom sqlglot import exp\nimport json, os.path")
     assert found == {
         "PyYAML": f"version {version('PyYAML')}",
         "sqlglot": f"version {version('sqlglot')}",
@@ -117,7 +126,7 @@ def test_installed_packages_count_by_name_and_version() -> None:
 
 
 def test_this_package_and_a_module_that_is_not_there() -> None:
-    found = imported_code(ast.parse("import vde_dagster.core\nimport vde_no_such_module.part"))
+    found = digests_of("import vde_dagster.core\nimport vde_no_such_module.part")
     assert found == {"vde_no_such_module": "not found"}
 
 
@@ -130,5 +139,167 @@ def test_a_stored_model_is_what_it_was_when_it_was_stored(beside: Path) -> None:
 
 def test_modules_that_import_each_other_are_read_once(beside: Path) -> None:
     (beside / "vde_shop_one.py").write_text("import vde_shop_two\nLIMIT = 1\n")
-    found = imported_code(ast.parse("import vde_shop_one"))
+    found = digests_of("import vde_shop_one")
     assert set(found) == {"vde_shop_one", "vde_shop_two"}
+
+
+HELPERS: Final = {
+    "helpers.py": "X = 1\n",
+    "x.py": "X = 1\n",  # called as the model's own file is
+    "shop/__init__.py": "__all__ = ['rates']\n",
+    "shop/rates.py": "from .deep import inner\nRATE = inner.VALUE\n",
+    "shop/deep/inner.py": "import helpers\nVALUE = helpers.X\n",
+    "plain/part.py": "X = 1\n",
+    "unread.py": "X = 1\n",
+}
+
+
+@pytest.fixture
+def project(tmp_path: Path) -> Path:
+    """A project's folder with modules in it, which is not on Python's path."""
+    files = {
+        **HELPERS,
+        "vde.yaml": "name: shop\ndefaults:\n  start: 2024-01-01\n",
+        "external_models.yaml": "- name: raw.t\n  columns: {a: int}\n",
+    }
+    for name, text in files.items():
+        path = tmp_path / name
+        path.parent.mkdir(parents=True, exist_ok=True)
+        path.write_text(text)
+    return tmp_path
+
+
+def loaded(project: Path, *, top: str = "", inside: str = "pass") -> Model:
+    path = project / "models/m/x.py"
+    path.parent.mkdir(parents=True, exist_ok=True)
+    path.write_text(MODEL.format(top=top, inside=inside))
+    return load_project(project).graph[ModelName("m", "x")].model
+
+
+def modules_of(model: Model) -> set[str]:
+    assert isinstance(model.body, PythonFunction)
+    return set(model.body.modules)
+
+
+@pytest.mark.parametrize(
+    "statement,edited",
+    [
+        ("from helpers import X", "helpers.py"),
+        ("import helpers as other", "helpers.py"),
+        ("from x import X", "x.py"),
+        ("from shop import rates", "shop/rates.py"),
+        ("from shop import rates", "shop/__init__.py"),
+        ("from shop.rates import RATE", "shop/deep/inner.py"),
+        ("from shop.rates import RATE", "helpers.py"),
+        ("import plain.part", "plain/part.py"),
+        ("import importlib; importlib.import_module('helpers')", "helpers.py"),
+        ("import importlib; importlib.import_module(name='helpers')", "helpers.py"),
+        ("import importlib; importlib.import_module('.rates', 'shop')", "shop/rates.py"),
+        ("from importlib import import_module as load; load('helpers')", "helpers.py"),
+    ],
+)
+@pytest.mark.parametrize("where", ["top", "inside"])
+def test_a_module_in_the_projects_folder_counts_wherever_python_looks(
+    project: Path, monkeypatch: pytest.MonkeyPatch, where: str, statement: str, edited: str
+) -> None:
+    before = loaded(project, **{where: statement})
+    assert edited in modules_of(before)
+    with monkeypatch.context() as patch:
+        patch.syspath_prepend(str(project))
+        assert data_of(loaded(project, **{where: statement})) == data_of(before)
+    path = project / edited
+    path.write_text(path.read_text() + "OTHER = 2\n")
+    assert data_of(loaded(project, **{where: statement})) != data_of(before)
+
+
+def test_all_of_a_package_is_what_the_package_says(project: Path) -> None:
+    found = modules_of(loaded(project, top="from shop import *"))
+    assert found == {"shop/__init__.py", "shop/rates.py", "shop/deep/inner.py", "helpers.py"}
+
+
+def test_a_stored_model_keeps_the_modules_that_it_was_planned_with(project: Path) -> None:
+    stored = loaded(project, top="from helpers import X")
+    (project / "helpers.py").write_text("X = 2\n")
+    again = read_model(decode_source(encode_source(stored.source)))
+    assert isinstance(again.body, PythonFunction)
+    assert again.body.modules == {"helpers.py": "X = 1\n"}
+    assert data_of(again) == data_of(stored)
+
+
+def test_modules_are_run_from_the_folder_and_forgotten(
+    project: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    other = ModuleType("helpers")
+    monkeypatch.setitem(sys.modules, "helpers", other)
+    loaded(project, top="from helpers import X\nassert X == 1")
+    assert sys.modules["helpers"] is other
+    assert not {"shop", "shop.rates", "x"} & sys.modules.keys()
+
+
+@pytest.mark.parametrize(
+    "inside,line,told",
+    [
+        ("import vde_no_such", 7, "the module 'vde_no_such' is found nowhere"),
+        ("from vde_no_such.part import x", 7, "the module 'vde_no_such.part' is found nowhere"),
+        ("from .rates import RATE", 7, "this import is relative"),
+    ],
+)
+def test_a_module_that_is_found_nowhere_is_told_with_its_line(
+    project: Path, inside: str, line: int, told: str
+) -> None:
+    with pytest.raises(ProjectInvalid) as caught:
+        loaded(project, inside=inside)
+    (problem,) = caught.value.problems
+    assert (str(problem.place), problem.message.startswith(told)) == (f"models/m/x.py:{line}", True)
+    source = ModelSource(
+        path=Path("models/m/x.py"),
+        text=MODEL.format(top="", inside=inside),
+        defaults=Defaults().as_texts(),
+    )
+    assert read_model(source).unsupported == (problem,)  # what is stored can be read all the same
+
+
+def test_a_module_that_a_module_of_the_project_lacks_is_told_at_its_place(project: Path) -> None:
+    (project / "helpers.py").write_text("X = 1\n\n\ndef late():\n    import vde_no_such\n")
+    with pytest.raises(ProjectInvalid) as caught:
+        loaded(project, inside="from shop import rates")
+    assert [str(each.place) for each in caught.value.problems] == ["helpers.py:5"]
+
+
+def test_a_module_that_is_no_python_is_told_at_its_line(project: Path) -> None:
+    (project / "helpers.py").write_text("X = 1\nX =\n")
+    with pytest.raises(ProjectInvalid, match="this is no Python, and a model imports it") as caught:
+        loaded(project, inside="import helpers")
+    assert [str(each.place) for each in caught.value.problems] == ["helpers.py:2"]
+
+
+@pytest.mark.parametrize(
+    "top",
+    [
+        "try:\n    import vde_no_such\nexcept ImportError:\n    vde_no_such = None",
+        "try:\n    import vde_no_such\nexcept (KeyError, ModuleNotFoundError):\n    pass",
+        "from contextlib import suppress\nwith suppress(ImportError):\n    import vde_no_such",
+        "from typing import TYPE_CHECKING\nif TYPE_CHECKING:\n    import vde_no_such",
+    ],
+)
+def test_a_module_that_the_code_can_do_without_may_lack(project: Path, top: str) -> None:
+    before = loaded(project, top=top)
+    (project / "vde_no_such.py").write_text("X = 1\n")
+    assert data_of(loaded(project, top=top)) != data_of(before)
+
+
+def test_a_variable_that_a_module_of_the_project_reads_is_part_of_the_model(project: Path) -> None:
+    (project / "helpers.py").write_text("def rate(context):\n    return context.var('rate')\n")
+    configured = project / "vde.yaml"
+    before = configured.read_text()
+    configured.write_text(f"{before}variables:\n  rate: 1\n  other: 1\n")
+    inside = "from helpers import rate; rate(context)"
+    model = loaded(project, inside=inside)
+    assert isinstance(model.body, PythonFunction)
+    assert model.body.variables == {"rate": 1}
+    configured.write_text(f"{before}variables:\n  rate: 2\n  other: 1\n")
+    assert data_of(loaded(project, inside=inside)) != data_of(model)
+    configured.write_text(f"{before}variables:\n  other: 1\n")
+    with pytest.raises(ProjectInvalid, match="no variable 'rate'") as caught:
+        loaded(project, inside=inside)
+    assert [str(each.place) for each in caught.value.problems] == ["helpers.py:2"]

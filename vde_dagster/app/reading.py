@@ -132,6 +132,7 @@ def _python_rows(
         interval=interval,
         execution_time=execution_time,
         variables=body.variables,
+        modules=body.modules,
     )
 
 

@@ -128,6 +128,16 @@ class VdeProject:
             add_catalog(session, configuration.catalog.name, catalog)
         return session
 
+    def open_spark_for_users(self, *, reading: Iterable[TableName] = ()) -> SparkSession:
+        """A Spark session for users' own assets, in which they may set what they like.
+
+        Raises:
+            SetupError: As of `open_spark`.
+        """
+        from vde_dagster.lakehouse.own_session import session_for_users
+
+        return session_for_users(self.open_spark(reading=reading))
+
     def _embedded(self) -> dict[str, str]:
         return {
             "type": "sql",

@@ -82,7 +82,8 @@ class PythonFunction:
     are the statements that run before it and behind it, in ``dialect``; ``text`` is what runs of
     them, None in other dialects than Spark's. ``deterministic`` where it promises equal rows for
     equal inputs and the same interval. ``imports`` are the modules and distributions that its code
-    imports, each with a digest of its source or its version.
+    imports, each with a digest of its source or its version. ``modules`` are those of them that lie
+    in the project: their texts by path.
     """
 
     source: str
@@ -94,6 +95,7 @@ class PythonFunction:
     text: AuthorsText | None = None
     deterministic: bool = False
     imports: Mapping[str, str] = field(default_factory=dict)
+    modules: Mapping[str, str] = field(default_factory=dict)
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

@@ -38,46 +38,186 @@ DEFAULTS: Final[Mapping[str, str]] = {
 }
 """Spark's own values of the settings that change results most: saying them again says nothing."""
 
-_HARMLESS: Final = (
-    "spark.sql.adaptive.",
-    "spark.sql.autoBroadcastJoinThreshold",
-    "spark.sql.broadcast",
-    "spark.sql.cache",
-    "spark.sql.catalog.",
-    "spark.sql.catalogImplementation",
-    "spark.sql.cbo.",
-    "spark.sql.codegen.",
-    "spark.sql.debug.",
-    "spark.sql.defaultCatalog",
-    "spark.sql.event",
-    "spark.sql.exchange.",
-    "spark.sql.execution.arrow.maxRecordsPerBatch",
-    "spark.sql.execution.arrow.pyspark.enabled",
-    "spark.sql.execution.pyspark.udf.faulthandler.enabled",
-    "spark.sql.extensions",
-    "spark.sql.files.max",
-    "spark.sql.files.min",
-    "spark.sql.files.openCostInBytes",
-    "spark.sql.hive.metastore",
-    "spark.sql.iceberg.",
-    "spark.sql.inMemoryColumnarStorage.",
-    "spark.sql.join.",
-    "spark.sql.maxPlanStringLength",
-    "spark.sql.metadataCacheTTLSeconds",
-    "spark.sql.redaction.",
-    "spark.sql.repl.",
-    "spark.sql.requireAllClusterKeysFor",
-    "spark.sql.shuffle.",
-    "spark.sql.sources.bucketing.",
-    "spark.sql.sources.parallelPartitionDiscovery.",
-    "spark.sql.sources.v2.bucketing.",
-    "spark.sql.statistics.",
-    "spark.sql.streaming.",
-    "spark.sql.thriftServer.",
-    "spark.sql.ui.",
-    "spark.sql.warehouse.dir",
+HARMLESS: Final[Mapping[str, tuple[str, ...]]] = {
+    "where tables and code lie": (
+        "artifact.",
+        "catalog.",
+        "catalogImplementation",
+        "defaultCatalog",
+        "extensions",
+        "hive.metastore.",
+        "maven.",
+        "warehouse.dir",
+    ),
+    "how work is cut and planned": (
+        "adaptive.",
+        "autoBroadcastJoinThreshold",
+        "bucketing.coalesceBucketsInJoin.",
+        "cbo.",
+        "defaultSizeInBytes",
+        "exchange.",
+        "execution.broadcastHashJoin.",
+        "execution.rangeExchange.",
+        "execution.removeRedundantProjects",
+        "execution.removeRedundantSorts",
+        "execution.replaceHashWithSortAgg",
+        "execution.reuseSubquery",
+        "execution.topKSortFallbackThreshold",
+        "execution.useObjectHashAggregateExec",
+        "execution.usePartitionEvaluator",
+        "files.maxPartitionBytes",
+        "files.maxPartitionNum",
+        "files.maxRecordsPerFile",
+        "files.minPartitionNum",
+        "files.openCostInBytes",
+        "join.",
+        "leafNodeDefaultParallelism",
+        "limit.",
+        "maxSinglePartitionBytes",
+        "optimizer.dynamicPartitionPruning.",
+        "optimizer.inSetConversionThreshold",
+        "optimizer.inSetSwitchThreshold",
+        "optimizer.runtime.",
+        "optimizer.runtimeFilter.",
+        "requireAllClusterKeysForCoPartition",
+        "requireAllClusterKeysForDistribution",
+        "shuffle.",
+        "shuffledHashJoinFactor",
+        "sources.bucketing.",
+        "sources.fileCompressionFactor",
+        "sources.ignoreDataLocality",
+        "sources.parallelPartitionDiscovery.",
+        "sources.v2.bucketing.",
+        "statistics.",
+        "unionOutputPartitioning",
+    ),
+    "how it is computed": (
+        "codegen.",
+        "columnVector.offheap.enabled",
+        "sort.enableRadixSort",
+        "subexpressionElimination.cache.maxEntries",
+    ),
+    "memory, caches, threads and time-outs": (
+        "broadcastExchange.",
+        "broadcastTimeout",
+        "cache.",
+        "cartesianProductExec.buffer.",
+        "classic.shuffleDependency.",
+        "connect.shuffleDependency.",
+        "defaultCacheStorageLevel",
+        "execution.interruptOnCancel",
+        "filesourceTableRelationCacheSize",
+        "hive.filesourcePartitionFileCacheSize",
+        "inMemoryColumnarStorage.",
+        "inMemoryTableScanStatistics.enable",
+        "maxBroadcastTableSize",
+        "metadataCacheTTLSeconds",
+        "objectHashAggregate.sortBased.fallbackThreshold",
+        "parser.manageParserCaches",
+        "parser.parserDfaCacheFlushRatio",
+        "parser.parserDfaCacheFlushThreshold",
+        "resultQueryStage.maxThreadThreshold",
+        "session.localRelationBatchOfChunksSizeBytes",
+        "session.localRelationCacheThreshold",
+        "session.localRelationChunkSizeBytes",
+        "session.localRelationChunkSizeRows",
+        "sessionWindow.buffer.",
+        "shuffleDependency.",
+        "shuffleExchange.maxThreadThreshold",
+        "sortMergeJoinExec.buffer.",
+        "subquery.maxThreadThreshold",
+        "windowExec.buffer.",
+    ),
+    "how files are read and packed": (
+        "avro.compression.codec",
+        "avro.deflate.level",
+        "avro.xz.level",
+        "avro.zstandard.",
+        "orc.columnarReaderBatchSize",
+        "orc.columnarWriterBatchSize",
+        "orc.compression.codec",
+        "orc.enableNestedColumnVectorizedReader",
+        "orc.enableVectorizedReader",
+        "orc.filterPushdown",
+        "parquet.columnarReaderBatchSize",
+        "parquet.compression.codec",
+        "parquet.enableNestedColumnVectorizedReader",
+        "parquet.enableVectorizedReader",
+        "parquet.filterPushdown",
+        "parquet.filterPushdown.",
+        "parquet.pushdown.inFilterThreshold",
+    ),
+    "how Iceberg plans and packs": (
+        "iceberg.advisory-partition-size",
+        "iceberg.aggregate-push-down.enabled",
+        "iceberg.compression-codec",
+        "iceberg.compression-level",
+        "iceberg.compression-strategy",
+        "iceberg.data-planning-mode",
+        "iceberg.delete-planning-mode",
+        "iceberg.distribution-mode",
+        "iceberg.executor-cache.",
+        "iceberg.locality.enabled",
+        "iceberg.planning.preserve-data-grouping",
+        "iceberg.read.adaptive-split-size.",
+        "iceberg.read.split-size",
+        "iceberg.report-column-stats",
+        "iceberg.snapshot-property.",
+        "iceberg.vectorization.enabled",
+    ),
+    "how rows go to Python": (
+        "execution.arrow.compression.",
+        "execution.arrow.localRelationThreshold",
+        "execution.arrow.maxBytesPerBatch",
+        "execution.arrow.maxBytesPerOutputBatch",
+        "execution.arrow.maxRecordsPerBatch",
+        "execution.arrow.maxRecordsPerOutputBatch",
+        "execution.pandas.udf.buffer.size",
+        "execution.pyspark.udf.",
+        "execution.python.udf.",
+    ),
+    "what people and tools are shown": (
+        "cli.",
+        "dataFrameQueryContext.enabled",
+        "dataframeCache.logLevel",
+        "debug.",
+        "error.messageFormat",
+        "event.",
+        "expressionTreeChangeLog.level",
+        "extendedExplainProviders",
+        "maxMetadataStringLength",
+        "maxPlanStringLength",
+        "nameResolutionLog.level",
+        "planChangeLog.",
+        "pyspark.jvmStacktrace.enabled",
+        "pyspark.plotting.max_rows",
+        "pyspark.udf.profiler",
+        "pyspark.worker.logging.enabled",
+        "queryExecutionListeners",
+        "redaction.",
+        "repl.",
+        "stackTracesInDataFrameContext",
+        "ui.",
+    ),
+    "what evaluates no model": (
+        "hive.thriftServer.",
+        "pipelines.",
+        "streaming.",
+        "thriftServer.",
+        "thriftserver.",
+    ),
+}
+"""Settings under ``spark.sql.`` that change neither rows nor types nor whether there are any, by
+what they decide; with a dot at the end all that begin so. Others may change results, as may those
+that nobody knows."""
+
+_PREFIX: Final = "spark.sql."
+_KEYS: Final = frozenset(
+    f"{_PREFIX}{each}" for group in HARMLESS.values() for each in group if not each.endswith(".")
 )
-"""How settings begin that decide where and how fast something is computed, and not what."""
+_GROUPS: Final = tuple(
+    f"{_PREFIX}{each}" for group in HARMLESS.values() for each in group if each.endswith(".")
+)
 
 
 def changing_results(conf: Mapping[str, str]) -> dict[str, str]:
@@ -88,13 +228,19 @@ def changing_results(conf: Mapping[str, str]) -> dict[str, str]:
 
     Returns:
         All of Spark's SQL settings but those that are pinned, that say Spark's default again, or
-        that only decide how fast something is computed. What is not known may change results.
+        that are `HARMLESS`. An empty text is a value as any other.
     """
     return {
         key: value
         for key, value in sorted(conf.items())
-        if key.startswith("spark.sql.")
-        and key not in PINNED
-        and not key.startswith(_HARMLESS)
-        and value.strip().upper() != DEFAULTS.get(key, "").upper()
+        if may_change_results(key) and key not in PINNED and not _says_default(key, value)
     }
+
+
+def may_change_results(key: str) -> bool:
+    """Whether rows may follow from a setting; of one that is not known they may."""
+    return key.startswith(_PREFIX) and key not in _KEYS and not key.startswith(_GROUPS)
+
+
+def _says_default(key: str, value: str) -> bool:
+    return key in DEFAULTS and value.strip().upper() == DEFAULTS[key].upper()

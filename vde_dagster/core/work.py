@@ -150,7 +150,8 @@ class SqlRows:
 class PythonRows:
     """Rows of a Python model: its module's source, and the function to call.
 
-    ``variables`` are the project's, as far as the function reads them.
+    ``variables`` are the project's, as far as the function reads them. ``modules`` are those of
+    the project that the code imports: their texts by path.
     """
 
     source: str
@@ -159,6 +160,7 @@ class PythonRows:
     interval: Interval
     execution_time: datetime
     variables: Mapping[str, object] = field(default_factory=dict)
+    modules: Mapping[str, str] = field(default_factory=dict)
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

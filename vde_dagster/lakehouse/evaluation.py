@@ -11,6 +11,7 @@ import traceback
 from collections.abc import Callable, Iterator, Mapping
 from contextlib import contextmanager
 from datetime import datetime
+from types import ModuleType
 from typing import TYPE_CHECKING, Final, NoReturn, assert_never, cast
 
 from pyspark.errors import PySparkException, PythonException
@@ -21,6 +22,7 @@ from sqlglot.errors import SqlglotError
 
 from vde_dagster.core.dsha import Column
 from vde_dagster.core.errors import EvaluationFailed
+from vde_dagster.core.module_texts import importable
 from vde_dagster.core.names import DEFAULT_SCHEMA, TableName, model_of
 from vde_dagster.core.seed_rows import seed_columns, seed_rows
 from vde_dagster.core.sql.places import with_catalog
@@ -297,7 +299,8 @@ def _python_frame(
         variables=rows.variables,
     )
     try:
-        result = _function(rows)(context)
+        with importable(rows.modules, loaded=_travels_by_value):
+            result = _function(rows)(context)
     except (PySparkException, EvaluationFailed):
         raise
     except Exception as error:
@@ -322,6 +325,13 @@ def _is_pandas(result: object) -> bool:
         each.__name__ == "DataFrame" and each.__module__.partition(".")[0] == "pandas"
         for each in type(result).__mro__
     )
+
+
+def _travels_by_value(module: ModuleType) -> None:
+    """Let what lies in a module come along to Spark's workers, which cannot import it."""
+    from pyspark.cloudpickle import register_pickle_by_value
+
+    register_pickle_by_value(module)  # type: ignore[no-untyped-call] # pyspark types it not
 
 
 def _function(rows: PythonRows) -> Callable[[ModelContext], object]:

@@ -8,9 +8,11 @@ for each). So there is one, and it is tidied.
 from __future__ import annotations
 
 import logging
+import threading
 from collections.abc import Iterator
 from contextlib import contextmanager, suppress
 from typing import TYPE_CHECKING, Final
+from weakref import WeakKeyDictionary
 
 from pyspark.errors import PySparkException
 from sqlglot import exp
@@ -21,6 +23,32 @@ if TYPE_CHECKING:
     from pyspark.sql import SparkSession
 
 _LOG: Final = logging.getLogger(__name__)
+
+
+def session_for_users(main: SparkSession) -> SparkSession:
+    """A session for the code of users' own assets: what they set in it reaches no model.
+
+    There is one for as long as the main session lives, so that what one asset makes in it, another
+    finds. Settings that the main session has and it lacks are added to it, such as catalogs.
+
+    Args:
+        main: The session that evaluates models.
+    """
+    with _ONE_AT_A_TIME:
+        found = _OF_USERS.get(main)
+        if found is None:
+            found = _opened(main)
+            _set_as(main, found)
+            _OF_USERS[main] = found
+        present = found.conf.getAll
+        for key, value in main.conf.getAll.items():
+            if key not in present:
+                _try_to_set(found, key, value)
+        return found
+
+
+_OF_USERS: Final[WeakKeyDictionary[SparkSession, SparkSession]] = WeakKeyDictionary()
+_ONE_AT_A_TIME: Final = threading.Lock()
 
 
 class OwnSession:
@@ -83,7 +111,11 @@ def _set_as(main: SparkSession, own: SparkSession) -> None:
     wanted, present = dict(main.conf.getAll), dict(own.conf.getAll)
     for key, value in wanted.items():
         if present.get(key) != value:
-            # Catalogs are settings that Spark does not know, and so calls not modifiable.
-            with suppress(PySparkException):  # one that counts for the whole application is shared
-                own.conf.set(key, value)
+            _try_to_set(own, key, value)
     settle(own)
+
+
+def _try_to_set(session: SparkSession, key: str, value: str) -> None:
+    # Catalogs are settings that Spark does not know, and so calls not modifiable.
+    with suppress(PySparkException):  # one that counts for the whole application is shared
+        session.conf.set(key, value)

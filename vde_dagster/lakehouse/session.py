@@ -11,13 +11,14 @@ import subprocess
 import sys
 import threading
 from collections.abc import Mapping, Sequence
+from contextlib import suppress
 from dataclasses import dataclass, field
 from pathlib import Path
 from typing import IO, TYPE_CHECKING
 from urllib.parse import quote
 
 from vde_dagster.core.errors import SetupError
-from vde_dagster.core.session_settings import DEFAULTS, PINNED
+from vde_dagster.core.session_settings import DEFAULTS, PINNED, may_change_results
 from vde_dagster.lakehouse.class_archive import archive_options
 from vde_dagster.lakehouse.jars import jars_cache, log_settings, spark_home
 from vde_dagster.lakehouse.java import Java, find_java
@@ -130,6 +131,32 @@ def settle(session: SparkSession) -> None:
     """
     for key, value in PINNED.items():
         session.conf.set(key, value)
+
+
+def result_settings(session: SparkSession) -> dict[str, str]:
+    """The settings of a session that results may follow from, as far as somebody has set them."""
+    return {key: value for key, value in session.conf.getAll.items() if may_change_results(key)}
+
+
+def restore(session: SparkSession, settings: Mapping[str, str]) -> None:
+    """Give a session the settings that results may follow from, and no others of them.
+
+    Whoever has the same session may have changed it in between. This takes about as long as the
+    smallest of queries, and is done once for each unit of work.
+
+    Args:
+        session: One that evaluates models.
+        settings: What `result_settings` said when it was opened and settled.
+    """
+    from pyspark.errors import PySparkException
+
+    present = result_settings(session)
+    for key in present.keys() - settings.keys():
+        with suppress(PySparkException):  # one of the whole application, which nobody can change
+            session.conf.unset(key)
+    for key, value in settings.items():
+        if present.get(key) != value:
+            session.conf.set(key, value)
 
 
 def add_catalog(session: SparkSession, own: str, name: str) -> None:

@@ -15,7 +15,7 @@ from vde_dagster.core.errors import EvaluationFailed
 from vde_dagster.core.intervals import Interval
 from vde_dagster.core.names import TableName
 from vde_dagster.core.work import Input, PythonRows, SqlRows, Staged, Staging
-from vde_dagster.lakehouse.session import settle
+from vde_dagster.lakehouse.session import restore, result_settings, settle
 from vde_dagster.ports.engine import Sought
 
 if TYPE_CHECKING:
@@ -31,7 +31,8 @@ class SparkEngine:
 
     Args:
         session_factory: Opens the session; called once, by the first call that needs it. It is
-            settled, see `vde_dagster.lakehouse.session.settle`.
+            settled, and whatever others set in it afterwards that results may follow from is taken
+            back before each unit of work (`vde_dagster.lakehouse.session`).
         catalog_name: The Iceberg catalog of all tables, as the session knows it.
         metadata: Opens the same catalog for reading metadata; called once, when it is needed.
     """
@@ -47,6 +48,7 @@ class SparkEngine:
         self._open_metadata = metadata
         self._metadata: PyIcebergCatalog | None = None
         self._session: SparkSession | None = None
+        self._settings: Mapping[str, str] = {}
         self._own: OwnSession | None = None
         self._lock = threading.RLock()
         self._namespaces: set[str] = set()
@@ -70,7 +72,7 @@ class SparkEngine:
         from vde_dagster.lakehouse.evaluation import bound_rows, failures
         from vde_dagster.lakehouse.tables import columns_of
 
-        bound = bound_rows(self._spark(), self._catalog, rows, inputs, (), model="")
+        bound = bound_rows(self._settled(), self._catalog, rows, inputs, (), model="")
         with self._lock, failures("the query"), bound as frame:
             return columns_of(frame.schema)
 
@@ -85,7 +87,7 @@ class SparkEngine:
         from vde_dagster.lakehouse.tables import columns_of
 
         with failures(str(name)):
-            spark = self._spark()
+            spark = self._settled()
             self._ensure_namespace(name)
             target = table_sql(self._catalog, name)
             told = f" COMMENT {exp.Literal.string(comment).sql('spark')}" if comment else ""
@@ -99,7 +101,7 @@ class SparkEngine:
         from vde_dagster.lakehouse.recomputing import sums_of
 
         with failures(str(sought.table)):
-            return sums_of(self._spark(), self._catalog, sought, algorithm)
+            return sums_of(self._settled(), self._catalog, sought, algorithm)
 
     def fetch(
         self, sql: str, *, limit: int
@@ -108,7 +110,7 @@ class SparkEngine:
         from vde_dagster.lakehouse.evaluation import failures, qualified
 
         with failures("the query"):
-            frame = self._spark().sql(qualified(sql, self._catalog))
+            frame = self._settled().sql(qualified(sql, self._catalog))
             rows = frame.limit(limit).collect()
             instants = [each.dataType.typeName() == "timestamp" for each in frame.schema.fields]
             return tuple(frame.columns), [
@@ -133,10 +135,11 @@ class SparkEngine:
 
         by_function = any(isinstance(part.rows, PythonRows) for part in staging.parts)
         if not (by_function or staging.before or staging.after):
-            yield self._spark()
+            yield self._settled()
             return
+        main = self._settled()
         if self._own is None:
-            self._own = OwnSession(self._spark())
+            self._own = OwnSession(main)
         with self._own.lent() as spark:
             yield spark
 
@@ -145,7 +148,15 @@ class SparkEngine:
             if self._session is None:
                 self._session = self._factory()
                 settle(self._session)
+                self._settings = result_settings(self._session)
             return self._session
+
+    def _settled(self) -> SparkSession:
+        """The session as models need it, whatever others did to it."""
+        with self._lock:
+            spark = self._spark()
+            restore(spark, self._settings)
+            return spark
 
     def _load(self, name: TableName) -> Table:
         if self._metadata is None:

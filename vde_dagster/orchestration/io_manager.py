@@ -79,8 +79,8 @@ class VdeIcebergIOManager(dg.IOManager):
         if isinstance(node.model.kind, View):
             naming = naming_of(project.services, binding.environment)
             view = environment_view(node.name, binding.environment, naming)
-            return project.open_spark(reading=[view]).table(table_sql(catalog, view))
-        spark = project.open_spark()
+            return project.open_spark_for_users(reading=[view]).table(table_sql(catalog, view))
+        spark = project.open_spark_for_users()
         head = readable(project.services, key, project.services.state.heads([key])[key])
         frame = (
             spark.read.option("versionAsOf", str(head))

@@ -28,10 +28,10 @@ class VdePySparkResource(PySparkResource):
 
     @property
     def spark_session(self) -> SparkSession:
-        """The session of this process; the models' own where they have started one."""
+        """The session of this process for users' assets; what they set in it reaches no model."""
         from vde_dagster.app.world import VdeProject
 
-        return VdeProject.load(self.project_folder).open_spark()
+        return VdeProject.load(self.project_folder).open_spark_for_users()
 
     @property
     def spark_context(self) -> SparkContext:

@@ -1,7 +1,7 @@
 """Running the Python files of a project: models, macros, signals.
 
 A file is run once, by itself, and nothing of the project is put on the import path for it. What a
-model imports all the same is part of what it is (`python_imports`).
+model imports is part of what it is (`python_imports`).
 """
 
 from __future__ import annotations
@@ -78,7 +78,7 @@ def run_module(tree: ast.Module, path: Path) -> Module:
         ModuleFailed: It raised.
     """
     lines = {node.name: node.lineno for node in tree.body if isinstance(node, NAMED)}
-    module = ModuleType(path.stem)
+    module = ModuleType(f"__vde_{path.stem}__")  # what it imports may be called like its file
     try:
         with _known(module):
             exec(  # noqa: S102 - a user's own code

@@ -1,9 +1,11 @@
 """What the code of a Python model imports, so that another helper or library is another model.
 
-Modules beside the model (in the project's folder, or wherever Python finds them that is no
-installed package) count by their source, with what they import in turn. Installed packages count by
-the distribution's name and version. Python's own library does not count, and neither does this one:
-its fingerprints have a scheme of their own.
+Modules of the project lie in its folder, as ``helpers.py`` or ``shop/rates.py``. They are looked
+for there first and only, so that where Python looks does not matter, and they count by their
+source, with what they import in turn. Modules that Python finds elsewhere and that are no installed
+package count by their source, too. Installed packages count by the distribution's name and version.
+Python's own library does not count, and neither does this one: its fingerprints have a scheme of
+their own.
 """
 
 from __future__ import annotations
@@ -12,124 +14,345 @@ import ast
 import hashlib
 import importlib.util
 import sys
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 from functools import lru_cache
 from importlib.metadata import PackageNotFoundError, packages_distributions, version
 from pathlib import Path
 from typing import Final
 
+from vde_dagster.core.errors import Place, Problem
 from vde_dagster.core.fingerprint import hash_parts, python_form
 
 _OWN: Final = "vde_dagster"
 _INSTALLED: Final = frozenset({"site-packages", "dist-packages"})
 _LACKING: Final = "not found"
+_START: Final = "__init__.py"
+_CAUGHT: Final = frozenset({"ImportError", "ModuleNotFoundError", "Exception", "BaseException"})
+"""What has to be caught so that an import may fail."""
 
 
-def imported_code(tree: ast.Module) -> dict[str, str]:
-    """What a module imports, anywhere in it, also inside of functions.
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Imported:
+    """What a module imports, anywhere in it, also inside of functions, and what that does in turn.
+
+    ``digests`` has a digest of the source or a version, by module or distribution. ``modules`` are
+    those of the project: their texts by path. ``problems`` tell what cannot be imported though the
+    code of the project needs it.
+    """
+
+    digests: Mapping[str, str]
+    modules: Mapping[str, str]
+    problems: tuple[Problem, ...] = ()
+
+
+def imported_code(tree: ast.Module, path: Path, read: Callable[[str], str | None]) -> Imported:
+    """What a model's module imports. A name that is computed is not followed.
 
     Args:
-        tree: The module's code. A name that is computed (``import_module(name)``) is not followed.
-
-    Returns:
-        By module or distribution, a digest of its source or its version.
+        tree: The module's code.
+        path: Its path in the project.
+        read: The text of a file of the project by its path in the folder; None where there is none.
     """
-    reader = _Imports()
-    reader.follow(tree, package="")
-    return dict(sorted(reader.found.items()))
+    reader = _Imports(read)
+    reader.follow(tree, package="", path=path)
+    return Imported(
+        digests=dict(sorted(reader.digests.items())),
+        modules=reader.modules,
+        problems=tuple(
+            sorted(reader.problems, key=lambda each: (each.place.path, each.place.line))
+        ),
+    )
+
+
+def module_text(folder: Path, path: str) -> str | None:
+    """The text of a module that lies in a project's folder; None where there is none."""
+    try:
+        return importlib.util.decode_source((folder / path).read_bytes())
+    except (OSError, SyntaxError, ValueError):
+        return None
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class _Import:
+    """One import: ``members`` are what is taken out of the module.
+
+    ``name`` is empty where it is relative and leads out of all packages. ``may_fail`` where the
+    code goes on without it.
+    """
+
+    name: str
+    members: Sequence[str] = ()
+    line: int = 1
+    may_fail: bool = False
 
 
 @dataclass(slots=True)
 class _Imports:
     """Follows imports from module to module, each once."""
 
-    found: dict[str, str] = field(default_factory=dict)
+    read: Callable[[str], str | None]
+    digests: dict[str, str] = field(default_factory=dict)
+    modules: dict[str, str] = field(default_factory=dict)
+    problems: set[Problem] = field(default_factory=set)
     seen: set[Path] = field(default_factory=set)
 
-    def follow(self, tree: ast.Module, *, package: str) -> None:
-        """Note what a module imports; ``package`` is the one that it lies in."""
-        for name, members in _imported(tree, package):
-            top, *rest = name.split(".")
+    def follow(self, tree: ast.Module, *, package: str, path: Path | None) -> None:
+        """Note what a module imports.
+
+        Args:
+            tree: Its code.
+            package: The one that it lies in.
+            path: That in the project; None where it lies elsewhere.
+        """
+        for each in _imports_in(tree, package):
+            top = each.name.partition(".")[0]
             if top in sys.stdlib_module_names or top == _OWN:
                 continue
-            self._note(top, rest, members)
+            is_there = bool(top) and (self._of_project(each) or self._of_python(each))
+            if not is_there:
+                self.digests.setdefault(top, _LACKING)
+            if not (is_there or each.may_fail or path is None):
+                self.problems.add(_lacking(each.name, Place(path=path, line=each.line)))
 
-    def _note(self, top: str, rest: Sequence[str], members: Sequence[str]) -> None:
+    def _of_project(self, imported: _Import) -> bool:
+        """Note the modules of the project along a dotted name, and those that are taken from it."""
+        parts = imported.name.split(".")
+        found = [self._take(parts[:count]) for count in range(1, len(parts) + 1)]
+        members = _members(imported, self.read("/".join([*parts, _START])))
+        return any([*found, *(self._take([*parts, each]) for each in members)])
+
+    def _take(self, parts: Sequence[str]) -> bool:
+        """Note a module of the project, where there is one of this name."""
+        name, stem = ".".join(parts), "/".join(parts)
+        for path, package in (
+            (f"{stem}/{_START}", name),
+            (f"{stem}.py", ".".join(parts[:-1])),
+        ):
+            if path in self.modules:
+                return True
+            text = self.read(path)
+            if text is None:
+                continue
+            self.modules[path] = text
+            self._digest(name, text.encode(), package=package, path=Path(path))
+            return True
+        return False
+
+    def _of_python(self, imported: _Import) -> bool:
+        """Note a module that is no part of the project, where Python finds it."""
+        top, *rest = imported.name.split(".")
         try:
             spec = importlib.util.find_spec(top)
         except (ImportError, ValueError, AttributeError):
             spec = None
         if spec is None:
-            self.found[top] = _LACKING
-            return
+            return False
         places = [Path(each) for each in spec.submodule_search_locations or ()]
         origin = Path(spec.origin) if spec.has_location and spec.origin else None
         if any(not _INSTALLED.isdisjoint(each.parts) for each in (*places, origin or Path())):
-            self.found |= _distributions(top)
-            return
+            versions = _distributions(top)
+            self.digests |= versions
+            if versions:
+                return True  # else it is of no distribution, so it counts by its source
         if origin is not None:
             self._read(origin, top, is_package=bool(places))
-        self._inside(places, top, rest, members)
+        self._inside(places, top, rest, imported)
+        return True
 
     def _inside(
-        self, places: Sequence[Path], name: str, rest: Sequence[str], members: Sequence[str]
+        self, places: Sequence[Path], name: str, rest: Sequence[str], imported: _Import
     ) -> None:
         """Note the modules of a package along a dotted name, and those that are taken from it."""
-        if not rest:
-            for each in dict.fromkeys(members):
-                self._inside(places, name, [each], ())
+        if rest:
+            inner = self._part(places, name, rest[0])
+            if inner is not None:
+                self._inside([inner], f"{name}.{rest[0]}", rest[1:], imported)
             return
-        inner = f"{name}.{rest[0]}"
         for place in places:
-            module, package = place / f"{rest[0]}.py", place / rest[0]
+            for each in _members(imported, module_text(place, _START)):
+                self._part([place], name, each)
+
+    def _part(self, places: Sequence[Path], name: str, part: str) -> Path | None:
+        """Note a module of a package; the folder of a package inside of it."""
+        for place in places:
+            module, package = place / f"{part}.py", place / part
             if package.is_dir():
-                start = package / "__init__.py"
-                if start.is_file():
-                    self._read(start, inner, is_package=True)
-                self._inside([package], inner, rest[1:], members)
-                return
+                if (package / _START).is_file():
+                    self._read(package / _START, f"{name}.{part}", is_package=True)
+                return package
             if module.is_file():
-                self._read(module, inner, is_package=False)
-                return
+                self._read(module, f"{name}.{part}", is_package=False)
+                return None
+        return None
 
     def _read(self, path: Path, name: str, *, is_package: bool) -> None:
-        """Note the source of a module, and follow what that imports."""
+        """Note the source of a module outside of the project."""
         if path in self.seen:
             return
         self.seen.add(path)
-        content = path.read_bytes()
+        package = name if is_package else name.rpartition(".")[0]
+        self._digest(name, path.read_bytes(), package=package, path=None)
+
+    def _digest(self, name: str, content: bytes, *, package: str, path: Path | None) -> None:
+        """Note what a module's source is, and follow what that imports."""
         try:
-            text = content.decode()
+            text = importlib.util.decode_source(content)
             tree = ast.parse(text)
-        except (SyntaxError, ValueError):
-            self.found[name] = hashlib.sha256(content).hexdigest()  # such as a compiled one
+        except (SyntaxError, ValueError) as error:
+            self.digests[name] = hashlib.sha256(content).hexdigest()  # such as a compiled one
+            if path is not None:
+                self.problems.add(_unreadable(error, path))
             return
-        self.found[name] = hash_parts(python_form(text))
-        self.follow(tree, package=name if is_package else name.rpartition(".")[0])
+        self.digests[name] = hash_parts(python_form(text))
+        self.follow(tree, package=package, path=path)
 
 
-def _imported(tree: ast.Module, package: str) -> Iterator[tuple[str, Sequence[str]]]:
+def _lacking(name: str, place: Place) -> Problem:
+    if not name:
+        message = "this import is relative, and what imports it lies in no package"
+        advice = "Import it by its path in the project, such as `from shop.rates import RATE`."
+    else:
+        message = f"the module {name!r} is found nowhere"
+        advice = (
+            "Install it, or put it in the project's folder; where the code can do without it, "
+            "catch the ImportError."
+        )
+    return Problem(place=place, message=message, advice=advice)
+
+
+def _unreadable(error: SyntaxError | ValueError, path: Path) -> Problem:
+    return Problem(
+        place=Place(path=path, line=getattr(error, "lineno", None) or 1),
+        message=f"this is no Python, and a model imports it: {error}",
+        advice="Check the code at this line.",
+    )
+
+
+def _members(imported: _Import, start: str | None) -> Sequence[str]:
+    """What is taken out of a module; with ``*`` that is what a package itself says.
+
+    Args:
+        imported: The import.
+        start: The text of the package's ``__init__``, where it has one.
+    """
+    if "*" not in imported.members:
+        return list(dict.fromkeys(imported.members))
+    try:
+        tree = ast.parse(start or "")
+    except (SyntaxError, ValueError):
+        return []
+    return [
+        text.value
+        for node in ast.walk(tree)
+        if isinstance(node, ast.Assign | ast.AugAssign | ast.AnnAssign) and _sets_all(node)
+        for text in ast.walk(node)
+        if isinstance(text, ast.Constant) and isinstance(text.value, str)
+    ]
+
+
+def _sets_all(node: ast.Assign | ast.AugAssign | ast.AnnAssign) -> bool:
+    targets = node.targets if isinstance(node, ast.Assign) else [node.target]
+    return any(isinstance(each, ast.Name) and each.id == "__all__" for each in targets)
+
+
+def _imports_in(tree: ast.Module, package: str) -> Iterator[_Import]:
     """The modules that code names, whole, and what is taken out of each."""
-    for node in ast.walk(tree):
+    functions = _import_functions(tree)
+    for node, may_fail in _with_failing(tree):
+        line = getattr(node, "lineno", 1)
         match node:
             case ast.Import(names=names):
                 for each in names:
-                    yield each.name, ()
+                    yield _Import(name=each.name, line=line, may_fail=may_fail)
             case ast.ImportFrom(module=module, names=names, level=level):
-                base = package.split(".")[: -(level - 1) or None] if level else []
-                name = ".".join([*base, *([module] if module else [])])
-                if name:
-                    yield name, [each.name for each in names]
-            case ast.Call(func=func, args=[ast.Constant(value=str(name)), *_]) if _imports(func):
-                yield name, ()
+                members = [each.name for each in names]
+                name = _absolute(module or "", level, package)
+                yield _Import(name=name, members=members, line=line, may_fail=may_fail)
+            case ast.Call(func=func) if _name_of(func) in functions:
+                written, base = _argument(node, 0, "name"), _argument(node, 1, "package")
+                if written is None:
+                    continue
+                stem = written.lstrip(".")
+                name = _absolute(stem, len(written) - len(stem), base or package)
+                yield _Import(name=name, line=line, may_fail=may_fail)
             case _:
                 pass
 
 
-def _imports(function: ast.expr) -> bool:
-    name = function.attr if isinstance(function, ast.Attribute) else getattr(function, "id", "")
-    return name in ("import_module", "__import__")
+def _absolute(name: str, level: int, package: str) -> str:
+    """The whole name of a module; empty where it leads out of all packages.
+
+    Args:
+        name: What stands behind the dots.
+        level: The number of dots: one for the package itself, two for the one around it.
+        package: The package that the import stands in.
+    """
+    if level == 0:
+        return name
+    parts = package.split(".") if package else []
+    kept = len(parts) - (level - 1)
+    if kept <= 0:
+        return ""
+    return ".".join([*parts[:kept], *([name] if name else [])])
+
+
+def _import_functions(tree: ast.Module) -> frozenset[str]:
+    """What the functions that import a module by its name are called in a file."""
+    renamed = (
+        each.asname
+        for node in ast.walk(tree)
+        if isinstance(node, ast.ImportFrom) and node.module == "importlib"
+        for each in node.names
+        if each.name in ("import_module", "__import__") and each.asname
+    )
+    return frozenset({"import_module", "__import__", *renamed})
+
+
+def _name_of(function: ast.expr) -> str:
+    return function.attr if isinstance(function, ast.Attribute) else getattr(function, "id", "")
+
+
+def _argument(call: ast.Call, position: int, keyword: str) -> str | None:
+    """A text that a function is called with; None where there is none, or it is computed."""
+    given = call.args[position] if len(call.args) > position else None
+    for each in call.keywords:
+        if each.arg == keyword:
+            given = each.value
+    return given.value if isinstance(given, ast.Constant) and isinstance(given.value, str) else None
+
+
+def _with_failing(tree: ast.Module) -> Iterator[tuple[ast.AST, bool]]:
+    """The nodes of a module, and whether an import may fail there without harm."""
+    waiting: list[tuple[ast.AST, bool]] = [(tree, False)]
+    while waiting:
+        node, may_fail = waiting.pop()
+        yield node, may_fail
+        caught = _where_imports_may_fail(node)
+        waiting += [(each, may_fail or each in caught) for each in ast.iter_child_nodes(node)]
+
+
+def _where_imports_may_fail(node: ast.AST) -> Sequence[ast.AST]:
+    """The parts of a statement in which an import is tried, or that only type checkers read."""
+    match node:
+        case ast.Try(body=body, handlers=handlers) if any(map(_catches, handlers)):
+            return [*body, *handlers]
+        case ast.With(items=items, body=body) if any(
+            isinstance(each.context_expr, ast.Call)
+            and _name_of(each.context_expr.func) == "suppress"
+            and any(_name_of(error) in _CAUGHT for error in each.context_expr.args)
+            for each in items
+        ):
+            return body
+        case ast.If(test=test, body=body) if _name_of(test) == "TYPE_CHECKING":
+            return body
+        case _:
+            return ()
+
+
+def _catches(handler: ast.ExceptHandler) -> bool:
+    kinds = handler.type.elts if isinstance(handler.type, ast.Tuple) else [handler.type]
+    return any(each is None or _name_of(each) in _CAUGHT for each in kinds)
 
 
 @lru_cache(maxsize=256)
@@ -139,7 +362,7 @@ def _distributions(top: str) -> Mapping[str, str]:
         return {top: f"version {version(top)}"}
     except PackageNotFoundError:
         names = _by_module().get(top, [])
-    return {name: f"version {version(name)}" for name in names} or {top: _LACKING}
+    return {name: f"version {version(name)}" for name in names}
 
 
 @lru_cache(maxsize=1)

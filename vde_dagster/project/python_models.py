@@ -1,7 +1,7 @@
 """Python models: the decorator, and the header that it puts on a function.
 
-Reading a model runs its module once, and nothing of the project is put on the import path. What the
-fingerprint hashes is the module, and what it imports from wherever Python finds it.
+Reading a model runs its module once, with those modules of the project that it imports, and nothing
+is put on the import path. What the fingerprint hashes is the module, and what it imports.
 """
 
 from __future__ import annotations
@@ -12,6 +12,7 @@ import json
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, replace
 from datetime import date
+from pathlib import Path
 from typing import Final, TypeVar
 
 from sqlglot.errors import SqlglotError
@@ -19,6 +20,7 @@ from sqlglot.errors import SqlglotError
 from vde_dagster.core.errors import Place
 from vde_dagster.core.late_data import LateDataMode
 from vde_dagster.core.model import AuthorsText, Model, ModelSource, PythonFunction
+from vde_dagster.core.module_texts import importable
 from vde_dagster.core.sql.statement_tables import defined_tables
 from vde_dagster.project.audit_calls import called_audits
 from vde_dagster.project.model_checks import check_named_columns
@@ -28,7 +30,7 @@ from vde_dagster.project.properties.model_block import Value
 from vde_dagster.project.properties.model_properties import Properties, build_model, read_properties
 from vde_dagster.project.properties.python_beside import read_beside
 from vde_dagster.project.properties.python_values import written_value
-from vde_dagster.project.python_imports import imported_code
+from vde_dagster.project.python_imports import Imported, imported_code, module_text
 from vde_dagster.project.python_signatures import why_no_model
 from vde_dagster.project.settings import Settings
 
@@ -154,8 +156,9 @@ def model(
 def read_python_model(settings: Settings, problems: Problems) -> Model | None:
     """The one model that a module declares; None (and problems) where it cannot be read."""
     source = settings.source
-    found = _declared(source, problems)
-    if found is None:
+    imported = _imported(source, problems)
+    found = _declared(source, imported.modules, problems) if imported is not None else None
+    if found is None or imported is None:
         return None
     function, header, place = found.function, found.header, found.place
     written = _written(header, place, found.places, problems)
@@ -171,9 +174,10 @@ def read_python_model(settings: Settings, problems: Problems) -> Model | None:
         problems.add(where, "a Python model needs its columns", "Name every column with its type.")
     if properties.is_known and "kind" in properties.places:
         _check_kind(properties, problems)
-    used = _used_variables(source.text, function, settings.variables, place, problems)
+    used = _used_variables(source, function, imported.modules, settings.variables, problems)
     before, after = read_beside(properties, settings, problems)
-    imports = _imports_of(source)
+    imports = _digests_of(source, imported)
+    problems.unsupported += imported.problems
     body = PythonFunction(
         source=source.text,
         function=function,
@@ -186,6 +190,7 @@ def read_python_model(settings: Settings, problems: Problems) -> Model | None:
         else None,
         deterministic=properties.deterministic,
         imports=imports,
+        modules=imported.modules,
     )
     gates = settings.signal_files(
         properties.signals, properties.places.get("signals", place), problems
@@ -195,18 +200,43 @@ def read_python_model(settings: Settings, problems: Problems) -> Model | None:
     )
     kept = settings.used(
         {*used, *before.used_variables, *after.used_variables, *called.used_variables},
-        {*gates, *before.used_files, *after.used_files, *called.used_files},
+        {*gates, *before.used_files, *after.used_files, *called.used_files, *imported.modules},
     )
     kept = replace(kept, defaults={**kept.defaults, _IMPORTS: json.dumps(imports)})
     parents = tuple(sorted({*properties.depends_on, *defined_tables(before.expressions)}))
     return build_model(kept, properties, place, body, parents, own_audits=called.own)
 
 
-def _imports_of(source: ModelSource) -> dict[str, str]:
+def modules_of(source: ModelSource, folder: Path) -> dict[str, str]:
+    """The modules of a project that a model's code imports: their texts by path.
+
+    Args:
+        source: The model's.
+        folder: The project's.
+    """
+    try:
+        tree = parse_module(source.text, source.path)
+        found = imported_code(tree, source.path, lambda path: module_text(folder, path))
+    except (ModuleFailed, RecursionError):  # told when the model is read
+        return {}
+    return dict(found.modules)
+
+
+def _imported(source: ModelSource, problems: Problems) -> Imported | None:
+    """What a model's code imports; None (and a problem) where it is no Python."""
+    try:
+        tree = parse_module(source.text, source.path)
+    except ModuleFailed as error:
+        problems.found.append(error.problem)
+        return None
+    return imported_code(tree, source.path, source.attachments.get)
+
+
+def _digests_of(source: ModelSource, imported: Imported) -> dict[str, str]:
     """What a model's code imports: as it is now, or as it was when the model was stored."""
     stored = source.defaults.get(_IMPORTS)
     if stored is None:
-        return imported_code(parse_module(source.text, source.path))
+        return dict(imported.digests)
     return {str(name): str(told) for name, told in json.loads(stored).items()}
 
 
@@ -279,14 +309,35 @@ def _check_kind(properties: Properties, problems: Problems) -> None:
 
 
 def _used_variables(
-    text: str,
+    source: ModelSource,
     function: str,
+    modules: Mapping[str, str],
     variables: Mapping[str, object],
-    place: Place,
     problems: Problems,
 ) -> dict[str, object]:
-    """The project's variables that a module reads by ``context.var(name)``; all where unclear."""
-    tree, used = ast.parse(text), dict[str, object]()
+    """The project's variables that a model reads by ``context.var(name)``; all where unclear.
+
+    The modules of the project that it imports may be handed its context.
+    """
+    used = dict[str, object]()
+    for path, text in {str(source.path): source.text, **modules}.items():
+        try:
+            tree = ast.parse(text)
+        except (SyntaxError, ValueError):
+            continue  # a module that cannot be imported reads nothing
+        used |= _variables_in(tree, function, variables, Path(path), problems)
+    return used
+
+
+def _variables_in(
+    tree: ast.Module,
+    function: str,
+    variables: Mapping[str, object],
+    path: Path,
+    problems: Problems,
+) -> dict[str, object]:
+    """The project's variables that one file reads; all where unclear."""
+    used = dict[str, object]()
     context = _first_parameter(tree, function)
     for node in ast.walk(tree):
         if isinstance(node, ast.Attribute) and node.attr == "variables":
@@ -306,7 +357,7 @@ def _used_variables(
         if key in variables:
             used[key] = variables[key]
         elif of_context and len(node.args) == 1 and not node.keywords:
-            where = Place(path=place.path, line=node.lineno)
+            where = Place(path=path, line=node.lineno)
             message = f"the project has no variable {name.value!r}"
             advice = suggestion(key, sorted(variables)) if variables else ""
             problems.add(where, message, advice or "Declare it under `variables` in vde.yaml.")
@@ -321,11 +372,14 @@ def _first_parameter(tree: ast.Module, function: str) -> str:
     return "context"
 
 
-def _declared(source: ModelSource, problems: Problems) -> Declared | None:
+def _declared(
+    source: ModelSource, modules: Mapping[str, str], problems: Problems
+) -> Declared | None:
     """The one thing of a module with the decorator; a problem where it is no good function."""
     try:
         tree = parse_module(source.text, source.path)
-        module = run_module(tree, source.path)
+        with importable(modules):
+            module = run_module(tree, source.path)
     except ModuleFailed as error:
         problems.found.append(error.problem)
         return None

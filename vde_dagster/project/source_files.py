@@ -21,6 +21,7 @@ from vde_dagster.project.configuration import Configuration
 from vde_dagster.project.macros.files import load_user_macros
 from vde_dagster.project.macros.user import UserMacro
 from vde_dagster.project.model_files import read_model, seed_path
+from vde_dagster.project.python_models import modules_of
 from vde_dagster.project.settings import texts_of
 from vde_dagster.project.signals import Signals, load_signals
 
@@ -129,10 +130,13 @@ def model_sources(
 def _attachments(
     source: ModelSource, folder: Path, problems: list[Problem]
 ) -> dict[str, str] | None:
-    """The file that a SEED model names, where it lies in the project, links followed.
+    """The modules of the project that a Python model imports, or the file that a SEED model names.
 
-    None where it cannot be read, which is a problem.
+    A seed is one where it lies in the project, links followed. None where it cannot be read, which
+    is a problem.
     """
+    if source.path.suffix == ".py":
+        return modules_of(source, folder)
     written = seed_path(source)
     if written is None:
         return {}

@@ -1,0 +1,119 @@
+"""Modules of a project that its Python models import, run from their texts and not from files.
+
+So a model runs the code that it was planned with, whatever its files are by then, whoever evaluates
+it and wherever Python looks for modules there. Two versions of a module never meet: it is forgotten
+when its model is through.
+"""
+
+from __future__ import annotations
+
+import sys
+import threading
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from contextlib import contextmanager
+from importlib.abc import Loader, MetaPathFinder
+from importlib.machinery import ModuleSpec
+from pathlib import PurePosixPath
+from types import ModuleType
+from typing import Final
+
+_START: Final = "__init__"
+_ONE_AT_A_TIME: Final = threading.RLock()
+
+
+@contextmanager
+def importable(
+    texts: Mapping[str, str], *, loaded: Callable[[ModuleType], None] | None = None
+) -> Iterator[None]:
+    """Let ``import`` find modules by their texts, before it looks anywhere else.
+
+    Args:
+        texts: By path relative to the project's folder, such as ``shop/rates.py``.
+        loaded: Gets each module before its code runs.
+    """
+    if not texts:
+        yield
+        return
+    finder = _Texts({_name_of(path): path for path in texts}, texts, loaded)
+    with _ONE_AT_A_TIME, _without(finder.outermost):
+        sys.meta_path.insert(0, finder)
+        try:
+            yield
+        finally:
+            sys.meta_path.remove(finder)
+
+
+def _name_of(path: str) -> str:
+    """What a module is imported as, by its path in the project."""
+    parts = PurePosixPath(path).with_suffix("").parts
+    return ".".join(parts[:-1] if parts[-1] == _START else parts)
+
+
+@contextmanager
+def _without(names: frozenset[str]) -> Iterator[None]:
+    """Let Python know no module of these packages, and afterwards those that it knew before."""
+    before = _forgotten(names)
+    try:
+        yield
+    finally:
+        _forgotten(names)
+        sys.modules.update(before)
+
+
+def _forgotten(names: frozenset[str]) -> dict[str, ModuleType]:
+    known = [each for each in sys.modules if each.partition(".")[0] in names]
+    return {each: sys.modules.pop(each) for each in known}
+
+
+class _Texts(MetaPathFinder, Loader):
+    """Finds modules by name, and the packages that they lie in, and runs their texts."""
+
+    def __init__(
+        self,
+        paths: Mapping[str, str],
+        texts: Mapping[str, str],
+        loaded: Callable[[ModuleType], None] | None,
+    ) -> None:
+        self._paths = paths
+        self._texts = texts
+        self._loaded = loaded
+        self._packages = {
+            ".".join(parts[:count])
+            for name, path in paths.items()
+            for parts in [name.split(".")]
+            for count in range(1, len(parts) + PurePosixPath(path).match(f"{_START}.py"))
+        }
+
+    @property
+    def outermost(self) -> frozenset[str]:
+        """The packages and modules that lie in no other."""
+        return frozenset(each.partition(".")[0] for each in self._paths)
+
+    def find_spec(
+        self,
+        fullname: str,
+        path: Sequence[str] | None,
+        target: ModuleType | None = None,
+    ) -> ModuleSpec | None:
+        """What Python asks of a finder."""
+        if fullname not in self._paths and fullname not in self._packages:
+            return None
+        return self._spec(fullname, self)
+
+    def exec_module(self, module: ModuleType) -> None:
+        """What Python asks of a loader."""
+        name = module.__name__
+        if self._loaded is not None:
+            self._loaded(module)
+        path = self._paths.get(name)
+        if path is not None:
+            module.__file__ = path
+            code = compile(self._texts[path], path, "exec", dont_inherit=True)
+            exec(code, module.__dict__)  # noqa: S102 - a user's own code
+        # Where a module travels to Spark's workers by value, its loader would come along.
+        module.__spec__ = self._spec(name, None)
+        module.__loader__ = None
+
+    def _spec(self, name: str, loader: Loader | None) -> ModuleSpec:
+        is_package = name in self._packages
+        return ModuleSpec(name, loader, origin=self._paths.get(name), is_package=is_package)
