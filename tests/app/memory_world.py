@@ -93,6 +93,7 @@ READING: Final = {
     "unfinished",
     "views",
     "work",
+    "works",
 }
 """Methods of the ports that change nothing: a cut around one is a cut around its neighbours."""
 
