@@ -8,10 +8,10 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
-from typing import Final, Protocol
+from typing import Protocol
 
 from vde_dagster.core.graph import Graph, Node
-from vde_dagster.core.intervals import Interval, common
+from vde_dagster.core.intervals import Interval
 from vde_dagster.core.kind import External
 from vde_dagster.core.ledger import LedgerEntry, Standing
 from vde_dagster.core.names import ModelName
@@ -26,17 +26,12 @@ from vde_dagster.core.reads.input_ranges import (
 )
 from vde_dagster.core.render_model import axes_of, input_axis, query_over_tables
 
-Times = tuple[Interval, ...] | None
-"""Times of an input whose rows differ from those that were read; None for any time."""
-
-UNTOUCHED: Final[Times] = ()
-
 
 class Moves(Protocol):
     """What became of a version's inputs since each of its entries was computed."""
 
-    def since(self, entry: LedgerEntry, name: ModelName, read: InputRange) -> Times:
-        """The times of an input that have other rows now than an entry was computed from.
+    def has_changed(self, entry: LedgerEntry, name: ModelName, read: InputRange) -> bool:
+        """Whether an input may have other rows of a range now than an entry was computed from.
 
         Args:
             entry: Of the version.
@@ -57,57 +52,35 @@ class Stale:
 def stale_entries(
     entries: Sequence[LedgerEntry],
     read: Reads,
-    bounds: Mapping[ModelName, SourceTime],
     moves: Moves,
     *,
     in_turn: bool,
     goes_on: bool = False,
-) -> tuple[Stale, ...]:
+) -> Iterator[Stale]:
     """The entries that count as computed and are behind what they would be computed from now.
 
     Args:
         entries: What the version holds, sorted by interval.
-        read: What the model reads of each input.
-        bounds: What it reads of sources by a time column of theirs, see `source_times`.
+        read: What the model reads of each input; of sources by their time, see `read_by_times`.
         moves: What became of the inputs.
         in_turn: Whether each interval builds on those before it. Those that read a table without a
             bound on its time have seen it as it was in their turn; only the last one has to have
             seen it as it is.
         goes_on: Whether a further interval is evaluated now, which then is the last one.
     """
-    found: list[Stale] = []
     for number, entry in enumerate(entries, 1):
         if entry.standing is not Standing.COMPUTED:
             continue
-        looked_at = dict(read_by(read, bounds, entry.interval))
+        looked_at = read.ranges(Moments.between(entry.interval, entry.interval))
         if in_turn and (goes_on or number < len(entries)):
             looked_at = {
                 name: each for name, each in looked_at.items() if not isinstance(each, WholeTable)
             }
         inputs = tuple(
-            name for name, each in looked_at.items() if _meets(each, moves.since(entry, name, each))
+            name for name, each in looked_at.items() if moves.has_changed(entry, name, each)
         )
         if inputs:
-            found.append(Stale(entry=entry, inputs=inputs))
-    return tuple(found)
-
-
-def read_by(
-    read: Reads, bounds: Mapping[ModelName, SourceTime], interval: Interval
-) -> Iterator[tuple[ModelName, InputRange]]:
-    """What an interval reads of each input, of sources by their time where that bounds it."""
-    moments = Moments.between(interval, interval)
-    for name, found in read.ranges(moments).items():
-        bound = bounds.get(name)
-        yield name, found if bound is None else bound.reads.ranges(moments)[name]
-
-
-def _meets(read: InputRange, times: Times) -> bool:
-    if times is None:
-        return True
-    if isinstance(read, WholeTable):
-        return bool(times)
-    return bool(common(read, times))
+            yield Stale(entry=entry, inputs=inputs)
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -135,6 +108,12 @@ def source_times(graph: Graph, node: Node) -> dict[ModelName, SourceTime]:
                 found[name] = SourceTime(column=axis.column, reads=known)
                 break
     return found
+
+
+def read_by_times(read: Reads, bounds: Mapping[ModelName, SourceTime]) -> Reads:
+    """What a model reads of each input, of sources by their time where that bounds it."""
+    by_time = {name: each.reads.demands[name] for name, each in bounds.items()}
+    return Reads({name: by_time.get(name, each) for name, each in read.demands.items()})
 
 
 def _time_axes(graph: Graph, name: ModelName, node: Node) -> Iterable[TimeAxis]:
