@@ -153,6 +153,9 @@ def _without_lost_equality(
         found = given_back(services, environment, graph, snapshots)
         if not found:
             return resolved
+        if found <= released:
+            again = ", ".join(sorted(map(str, found)))
+            raise RuntimeError(f"{again} kept an adopted version that was to be given back")
         released |= found
 
 
