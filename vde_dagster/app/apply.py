@@ -3,12 +3,17 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Collection, Iterator, Sequence
-from contextlib import ExitStack, contextmanager, suppress
+from contextlib import ExitStack, contextmanager
 from dataclasses import dataclass, field
 from typing import assert_never
 
 from vde_dagster import kinds
-from vde_dagster.app.adopting import adopt, no_longer_equal
+from vde_dagster.app.adopting import (
+    adopt,
+    compared_again,
+    has_to_give_back,
+    refuse_given_back,
+)
 from vde_dagster.app.binding import Binding, bind_plan
 from vde_dagster.app.catch_up import catch_up, load
 from vde_dagster.app.empty_backfill import record_empty
@@ -231,9 +236,13 @@ class Applying:
         return True
 
     def _finish_work(self, models: Collection[ModelName]) -> None:
-        for name in models:
-            with suppress(Conflict):  # somebody is at work on it, who will end it
-                self._finish_staged(name)
+        for key in map(self.binding.key, models):
+            with ExitStack() as leases:
+                try:
+                    lease = leases.enter_context(writing(self.services, self.binding, key))
+                except Conflict:  # somebody is at work on it, who will end it
+                    continue
+                recover(self.services, key, lease)
 
     def _returning(self) -> dict[ModelName, tuple[Interval, ...]]:
         """What is evaluated again, whatever was asked for, since versions come back (rule R15)."""
@@ -272,13 +281,23 @@ class Applying:
             yield found.done
 
     def _compute_given_back(self) -> Iterator[Evaluated]:
-        """Compute what was adopted and has other rows by now, with the views over it."""
-        while names := list(no_longer_equal(self.services, self.plan, self.planned)):
-            self._follow(with_snapshot(self.plan, self.planned.snapshots[names[0]]))
-            yield from self._fill(self.changes[names[0]])
-            for change in self.planned.backfills:
-                if isinstance(self.plan.graph[change.name].model.kind, View):
-                    yield from self._make_view(change)
+        """Compute what was adopted and has other rows by now, until a look finds nothing."""
+        looked_at = None
+        while looked_at is not self.plan:
+            looked_at = self.plan
+            yield from self._give_back()
+
+    def _give_back(self) -> Iterator[Evaluated]:
+        """One look at what was adopted, parents first, with the views over what is given back."""
+        shown = self.plan.snapshots
+        compared = compared_again(self.services, self.plan, self.planned)
+        for node in self.plan.graph:
+            name, planned = node.name, self.planned
+            if name in compared and has_to_give_back(self.services, self.plan, planned, name):
+                self._follow(with_snapshot(self.plan, planned.snapshots[name]))
+                yield from self._fill(self.changes[name])
+            elif isinstance(node.model.kind, View) and self.binding.key(name) != shown[name].key:
+                yield from self._make_view(self.changes[name])
 
     def _follow(self, plan: Plan) -> None:
         self.plan, self.binding = plan, bind_plan(plan)
@@ -389,8 +408,14 @@ def evaluate_range(
 
 
 def finish(services: Services, plan: Plan, lease: Lease) -> None:
-    """Show what a plan has filled: by a promotion, or by views that were missing so far."""
+    """Show what a plan has filled: by a promotion, or by views that were missing so far.
+
+    Raises:
+        Refused: What the plan shows cannot be shown as things stand; no view was moved.
+        Conflict: The environment was changed since the plan was made.
+    """
     if plan.promotes:
+        refuse_given_back(services, plan)
         promote(services, plan, lease)
     else:
         missing = {*(change.name for change in plan.backfills), *plan.dropped_views}
