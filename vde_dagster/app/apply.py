@@ -26,9 +26,10 @@ from vde_dagster.app.planning import holdings_of
 from vde_dagster.app.promote import promote, show
 from vde_dagster.app.recovery import recover
 from vde_dagster.app.services import Services
+from vde_dagster.app.stopped import stopped
 from vde_dagster.app.workload import restatement
 from vde_dagster.core.adoption import with_snapshot
-from vde_dagster.core.errors import Conflict, EvaluationFailed, Refused
+from vde_dagster.core.errors import Conflict, VdeError
 from vde_dagster.core.intervals import END_OF_TIME, Interval, common, merge, subtract
 from vde_dagster.core.kind import View
 from vde_dagster.core.ledger import Standing, held_intervals
@@ -44,6 +45,7 @@ from vde_dagster.core.stages import (
     EvolveTables,
     FinishWork,
     MakeView,
+    Opening,
     Promote,
     Reserve,
     Restate,
@@ -65,37 +67,45 @@ def apply_plan(services: Services, plan: Plan, report: Report) -> tuple[Evaluate
     """Carry out a plan, without Dagster. ``report`` is told of each unit of work when it is done.
 
     Where a model cannot be filled, what does not wait for it is done all the same
-    (`vde_dagster.core.stages.awaited`).
+    (`vde_dagster.core.stages.awaited`), and one error tells of all that failed.
 
     Raises:
         Conflict: The environment changed since the plan was made, or somebody else is changing it;
-            nothing was written.
+            nothing was written. Or somebody else writes what was to be filled.
         Refused: The plan cannot be carried out, so nothing was written; or an evaluation cannot be
             done as things stand.
         EvaluationFailed: A query failed. What was filled before stays and is not filled again.
     """
     check_plan(services, plan)
     done: list[Evaluated] = []
-    errors: list[Refused | EvaluationFailed] = []
-    stopped: set[ModelName] = set()
+    errors: list[VdeError] = []
+    failed: set[ModelName] = set()
+    lacking: set[ModelName] = set()
     with applying(services, plan) as work:
         for stage in stages_of(plan):
             fills = {stage.model} if isinstance(stage, Work) else set[ModelName]()
-            if stopped and not stopped.isdisjoint(awaited(plan, stage)):
-                stopped |= fills
+            if _waits(plan, stage, lacking):
+                lacking |= fills
                 continue
             try:
                 for evaluated in work.visit(stage):
                     report(evaluated)
                     done.append(evaluated)
-            except (Refused, EvaluationFailed) as error:
-                if not fills:
+            except VdeError as error:
+                if isinstance(stage, Opening):
                     raise
                 errors.append(error)
-                stopped |= fills
+                failed |= fills
+                lacking |= fills
     if errors:
-        raise errors[0]
+        raise stopped(plan, errors, failed) from errors[0]
     return tuple(done)
+
+
+def _waits(plan: Plan, stage: Stage, lacking: Collection[ModelName]) -> bool:
+    """Whether a stage is left out, since what it awaits was not filled; views are made at last."""
+    is_last = isinstance(stage, ShowFilled)
+    return bool(lacking) and not is_last and not awaited(plan, stage).isdisjoint(lacking)
 
 
 @contextmanager
