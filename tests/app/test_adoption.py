@@ -223,6 +223,26 @@ def test_what_was_loaded_before_the_views_move_is_compared_once_more(world: Memo
     assert world.rows("mart.triple")[0] == (DAYS[0], 3 * 510)
 
 
+@pytest.mark.parametrize("last", ["mart.triple", "mart.shown3"], ids=["directly", "by a view"])
+def test_what_was_computed_from_a_table_that_is_given_back_is_computed_again(last: str) -> None:
+    view = "MODEL (name mart.shown3, kind VIEW);\nSELECT day, amount FROM mart.triple"
+    models = {**SHOP, "shown3": view, "total": TOTAL.replace("mart.triple", last)}
+    world = MemoryWorld()
+    world.land((1, 10), (30, 5), (50, 7), until=72)
+    done(world.services(), graph_of(models), "prod")
+    services = world.services()
+    plan = asked(services, graph_of({**models, "sales": SAME["sales"]}), "dev")
+    with applying(services, plan) as apply:
+        for stage in stages_of(plan):
+            if isinstance(stage, Backfill) and stage.model == TOTAL_NAME:
+                world.land((2, 500), until=72)
+                for name in (SALES_NAME, TRIPLE_NAME):
+                    evaluate_range(services, bound(services), name, day(1), force=True)
+            list(apply.visit(stage))
+    assert world.rows("mart__dev.triple") == ROWS
+    assert world.rows("mart__dev.total") == [(66,)]
+
+
 def test_a_run_that_follows_the_files_compares_what_was_adopted_once_more(
     world: MemoryWorld,
 ) -> None:

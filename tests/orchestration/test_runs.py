@@ -14,6 +14,7 @@ from tests.orchestration.conftest import START
 from vde_dagster.app.adopting import ADOPTED
 from vde_dagster.app.apply import evaluate_range
 from vde_dagster.app.binding import bind_environment
+from vde_dagster.app.catch_up import catch_up
 from vde_dagster.app.evaluated import Evaluated
 from vde_dagster.core.errors import Conflict, EvaluationFailed, Refused
 from vde_dagster.core.intervals import Interval
@@ -263,8 +264,9 @@ def test_r6_what_is_computed_before_the_views_move_is_told_to_dagster(
         """Production loads another row as soon as its table of days was adopted."""
         if done.reason == ADOPTED:
             sample.land((100, 5.2, 5000), until=24)
-            for name in (EVENTS_NAME, DAILY_NAME):
-                evaluate_range(project.services, theirs, name, DAY, force=True)
+            catch_up(project.services, theirs, EVENTS_NAME)
+            evaluate_range(project.services, theirs, DAILY_NAME, DAY, force=True)
+            assert sample.rows("mart.people")[0][1] == 25
 
     done = run_plan(project, sample.plan("dev", project), meanwhile)
     assert [str(each.key.model) for each in done if each.reason != ADOPTED] == [

@@ -14,6 +14,7 @@ from vde_dagster.app.adopting import (
     has_to_give_back,
     refuse_given_back,
 )
+from vde_dagster.app.adoption import has_rows_of
 from vde_dagster.app.binding import Binding, bind_plan
 from vde_dagster.app.catch_up import catch_up, load
 from vde_dagster.app.empty_backfill import record_empty
@@ -30,6 +31,7 @@ from vde_dagster.app.stopped import stopped
 from vde_dagster.app.workload import restatement
 from vde_dagster.core.adoption import with_snapshot
 from vde_dagster.core.errors import Conflict, VdeError
+from vde_dagster.core.graph import Node
 from vde_dagster.core.intervals import END_OF_TIME, Interval, common, merge, subtract
 from vde_dagster.core.kind import View
 from vde_dagster.core.ledger import Standing, held_intervals
@@ -298,16 +300,41 @@ class Applying:
             yield from self._give_back()
 
     def _give_back(self) -> Iterator[Evaluated]:
-        """One look at what was adopted, parents first, with the views over what is given back."""
-        shown = self.plan.snapshots
+        """One look at what was adopted, parents first, with all that reads what is given back."""
         compared = compared_again(self.services, self.plan, self.planned)
+        moved: set[ModelName] = set()
         for node in self.plan.graph:
             name, planned = node.name, self.planned
             if name in compared and has_to_give_back(self.services, self.plan, planned, name):
                 self._follow(with_snapshot(self.plan, planned.snapshots[name]))
                 yield from self._fill(self.changes[name])
-            elif isinstance(node.model.kind, View) and self.binding.key(name) != shown[name].key:
-                yield from self._make_view(self.changes[name])
+                moved.add(name)
+            elif not moved.isdisjoint(node.model.parents):
+                yield from self._follow_moved(node, self.changes[name])
+                moved.add(name)
+
+    def _follow_moved(self, node: Node, change: ModelChange) -> Iterator[Evaluated]:
+        """Bring what this plan filled up to what its parents show by now, which gave back a table.
+
+        Raises:
+            Conflict: It builds on itself, so that it cannot be computed again here.
+        """
+        if isinstance(node.model.kind, View):
+            yield from self._make_view(change)
+            return
+        key = self.plan.snapshots[node.name].key
+        if not change.to_evaluate or self.plan.snapshots[node.name].is_adopted:
+            return
+        if has_rows_of(self.services, self.plan.graph, self.plan.snapshots, key):
+            return
+        if kinds.of(node.model).is_sequential:
+            raise Conflict(
+                f"{node.name} was computed from a table that has changed since. No view was moved; "
+                f"plan again with --restate-model {node.name}."
+            )
+        within = self.plan.options.bounds(self.plan.environment)
+        for batch in batches(node.model, change.to_evaluate):
+            yield from evaluate_range(self.services, self.binding, node.name, batch, within=within)
 
     def _follow(self, plan: Plan) -> None:
         self.plan, self.binding = plan, bind_plan(plan)
