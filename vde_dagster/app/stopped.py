@@ -3,38 +3,35 @@
 from __future__ import annotations
 
 from collections.abc import Collection, Iterator, Sequence
-from typing import Final
 
-from vde_dagster.core.errors import (
-    AuditFailed,
-    Conflict,
-    EvaluationFailed,
-    OutcomeUnknown,
-    Refused,
-    SetupError,
-    VdeError,
-)
+from vde_dagster.core.errors import EvaluationFailed, ProjectInvalid, VdeError
 from vde_dagster.core.names import ModelName
 from vde_dagster.core.plan import Plan
 from vde_dagster.core.stages import awaited, closing_of, left_out
-
-_KINDS: Final = (AuditFailed, EvaluationFailed, SetupError, Refused, Conflict, OutcomeUnknown)
-"""Special ones before those that they are, too."""
 
 
 def stopped(plan: Plan, errors: Sequence[VdeError], failed: Collection[ModelName]) -> VdeError:
     """One error with the texts of all, and what the plan did not do for them.
 
-    It is of the kind that all of them are; where they differ, it is an `EvaluationFailed`.
+    It is of the most special class that all of them are of; an `EvaluationFailed` where they have
+    nothing in common.
 
     Args:
         plan: What was carried out in part.
         errors: At least one.
         failed: The models whose work raised one.
     """
-    kinds = (kind for kind in _KINDS if all(isinstance(each, kind) for each in errors))
     texts = dict.fromkeys([*map(str, errors), *_undone(plan, failed)])
-    return next(kinds, EvaluationFailed)("\n".join(texts))
+    return _class_of(errors)("\n".join(texts))
+
+
+def _class_of(errors: Sequence[VdeError]) -> type[VdeError]:
+    for kind in type(errors[0]).__mro__:
+        if not issubclass(kind, VdeError) or kind is VdeError:
+            break
+        if kind is not ProjectInvalid and all(isinstance(each, kind) for each in errors):
+            return kind
+    return EvaluationFailed
 
 
 def _undone(plan: Plan, failed: Collection[ModelName]) -> Iterator[str]:
