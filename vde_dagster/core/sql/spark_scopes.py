@@ -80,7 +80,7 @@ class Scopes:
     """The SELECTs of a statement and what they read. The statement must not change meanwhile."""
 
     tables: Tables
-    _sources: dict[int, Sequence[exp.Expr]] = field(default_factory=dict)
+    _visible: dict[int, Sequence[_Seen]] = field(default_factory=dict)
     _outputs: dict[int, Columns | None] = field(default_factory=dict)
 
     def find(self, column: exp.Column) -> Reference | None:
@@ -93,13 +93,21 @@ class Scopes:
     def _bound(self, column: exp.Expr, parts: Sequence[str], *, is_known: bool) -> Reference | None:
         inside: list[exp.Expr] = []
         for level, around in enumerate(_around(column)):
-            seen = [self._seen(each, around) for each in self.sources_of(around)]
+            seen = self._seen_in(around)
             inside += [each.source for each in seen]
             for at in range(min(len(parts) - 1, _MOST_BEFORE), -1, -1):
                 for each in seen:
                     if each.has(parts, at, is_known=is_known):
                         return Reference(source=each.source, at=at, level=level, inside=inside)
         return None
+
+    def _seen_in(self, around: exp.Expr) -> Sequence[_Seen]:
+        """What a SELECT reads; what a statement reads or writes; what a PIVOT turns."""
+        found = self._visible.get(id(around))
+        if found is None:
+            found = [self._seen(each, around) for each in _read_by(around)]
+            self._visible[id(around)] = found
+        return found
 
     def _seen(self, source: exp.Expr, around: exp.Expr) -> _Seen:
         is_turned = isinstance(around, exp.Pivot)  # which sees what it makes other columns of
@@ -110,11 +118,7 @@ class Scopes:
     def called(self, node: exp.Expr, words: Sequence[str]) -> list[exp.Expr]:
         """What is called so, perhaps with its schema, in the SELECT that a node stands in."""
         around = next(_around(node), None)
-        seen = (
-            [self._seen(each, around) for each in self.sources_of(around)]
-            if around is not None
-            else []
-        )
+        seen = self._seen_in(around) if around is not None else ()
         lower = [each.lower() for each in words]
         return [each.source for each in seen if each.is_called(lower)]
 
@@ -129,13 +133,6 @@ class Scopes:
         if not alias and isinstance(source, exp.Table) and isinstance(source.this, exp.Identifier):
             return self.tables.name(source)
         return (alias.lower(),) if alias else ()
-
-    def sources_of(self, around: exp.Expr) -> Sequence[exp.Expr]:
-        """What a SELECT reads; what a statement reads or writes; what a PIVOT turns."""
-        found = self._sources.get(id(around))
-        if found is None:
-            found = self._sources[id(around)] = list(_read_by(around))
-        return found
 
     # -- columns
 
@@ -212,7 +209,8 @@ class Scopes:
         if isinstance(star, exp.Column):
             return self.called(star, [each.name for each in star.parts[:-1]])
         around = next(_around(star), None) if isinstance(star, exp.Star) else None
-        return self.sources_of(around) if around is not None else ()
+        seen = self._seen_in(around) if around is not None else ()
+        return [each.source for each in seen]
 
     def fields_of(self, star: exp.Expr) -> Columns | None:
         """The fields of the struct that stands before ``.*``; None where it is not known as one."""
