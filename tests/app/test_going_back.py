@@ -31,9 +31,13 @@ from tests.app.shop_world import (
     shop_in_production,
     work,
 )
+from tests.core.counted_graphs import counted
 from vde_dagster.app.apply import apply_plan
 from vde_dagster.app.catch_up import catch_up
+from vde_dagster.app.returning import _reads_such
 from vde_dagster.app.saved_plans import renewed
+from vde_dagster.app.version_behind import Planned
+from vde_dagster.app.workload import Holdings
 from vde_dagster.core.errors import Conflict, Refused
 from vde_dagster.core.intervals import Interval
 from vde_dagster.core.names import ModelName
@@ -343,3 +347,26 @@ def test_r15_a_history_that_missed_what_the_shown_one_has_seen_is_refused() -> N
     with pytest.raises(Refused, match=r"mart\.history.*history"):
         apply_plan(world.services(), plan, lambda _: None)
     assert world.rows("mart.history") == seen
+
+
+@pytest.mark.parametrize("behind", [1, 10])
+def test_r15_what_a_model_follows_from_is_told_by_one_look_upstream(behind: int) -> None:
+    chain = {
+        f"v{number}": f"MODEL (name m.v{number}, kind VIEW);\n"
+        f"SELECT amount FROM {f'm.v{number - 1}' if number else 'raw.events'}"
+        for number in range(20)
+    }
+    graph, nodes = counted(graph_of(chain))
+    planned = Planned(
+        environment="prod",
+        own=None,
+        graph=graph,
+        snapshots={},
+        holdings=Holdings.of("prod", {}, owners={}, writes=frozenset()),
+        ledger={},
+        horizons={},
+    )
+    names = [ModelName("m", f"v{number}") for number in range(20)]
+    told = _reads_such(planned, names[-1], names[:behind])
+    assert all(str(each) in told for each in names[:behind])
+    assert nodes.looked_up == len(nodes)

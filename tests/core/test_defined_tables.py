@@ -5,6 +5,7 @@ from __future__ import annotations
 import pytest
 
 from tests.core.changes.case import REACHED_ROWS, Project, graph_of
+from tests.core.counted_graphs import counted, diamonds
 from vde_dagster.core.changes.comparison import compare_graphs
 from vde_dagster.core.graph import Graph
 from vde_dagster.core.names import ModelName
@@ -93,3 +94,12 @@ def test_a_table_without_a_schema_in_a_function_is_of_the_default_one() -> None:
     alone = FUNCTION.replace("m.a", "a")
     graph = graph_of({**project(alone), "default.a": "SELECT a FROM raw.t"})
     assert ModelName("default", "a") in graph[X].model.parents
+
+
+@pytest.mark.parametrize("depth", [8, 10])
+def test_a_table_below_diamonds_of_views_is_looked_at_once(depth: int) -> None:
+    over = FUNCTION.replace("m.a", f"m.left{depth}")
+    top = {"m.x": f"MODEL (kind FULL);\n{over};\nSELECT b FROM raw.u"}
+    graph, nodes = counted(graph_of({**diamonds(depth), **top}))
+    assert ranges(graph) == {ModelName("m", "base"): WHOLE, ModelName("raw", "u"): WHOLE}
+    assert nodes.looked_up <= 4 * len(nodes)

@@ -5,6 +5,7 @@ from collections.abc import Callable, Mapping
 
 import pytest
 
+from tests.core.counted_graphs import counted, diamonds
 from vde_dagster.core.errors import Problem, ProjectInvalid
 from vde_dagster.core.graph import Graph, build_graph, sources
 from vde_dagster.core.model import Model
@@ -403,3 +404,27 @@ def test_a_view_over_an_embedded_model_with_time_macros_is_refused(graph_of: Bui
     assert "a VIEW is read at any time" in found
     full = "MODEL (kind FULL); SELECT a FROM m.e"
     assert ModelName("m", "f") in graph_of({"m.e": embedded, "m.f": full})
+
+
+def test_upstream_has_each_model_once_however_many_ways_lead_to_it(graph_of: Build) -> None:
+    depth = 8
+    graph, nodes = counted(graph_of(diamonds(depth)))
+    top = [ModelName("m", f"{side}{depth}") for side in ("left", "right")]
+    found = [each.name for each in graph.upstream(top)]
+    assert sorted(found) == sorted({*nodes} - {ModelName("raw", "u")})
+    assert nodes.looked_up == len(found) == 2 * depth + 2
+
+
+def test_upstream_goes_on_only_through_what_it_is_told_to(graph_of: Build) -> None:
+    graph = graph_of(
+        {
+            "m.a": "SELECT a FROM raw.t",
+            "m.b": "SELECT a FROM m.a",
+            "m.c": "SELECT b.a FROM m.b AS b JOIN raw.u AS u ON b.a = u.a",
+        }
+    )
+    a, c = ModelName("m", "a"), ModelName("m", "c")
+    found = graph.upstream([c], through=lambda node: node.name != ModelName("m", "b"))
+    assert {str(each.name) for each in found} == {"m.c", "m.b", "raw.u"}
+    assert [each.name for each in graph.upstream([a], through=lambda _: False)] == [a]
+    assert list(graph.upstream([ModelName("m", "gone")])) == []

@@ -15,7 +15,6 @@ from vde_dagster.app.detecting import detect
 from vde_dagster.app.input_moves import InputStates
 from vde_dagster.app.services import Services
 from vde_dagster.app.version_behind import FORBIDDEN, Planned, listed, look_at
-from vde_dagster.core.graph import Graph
 from vde_dagster.core.intervals import Interval, merge, subtract
 from vde_dagster.core.late_data import Load, Stop
 from vde_dagster.core.model import Model
@@ -154,16 +153,7 @@ def _beyond_bounds(found: Behind, computed: Sequence[Interval]) -> Behind:
 
 
 def _reads_such(planned: Planned, name: ModelName, found: Iterable[ModelName]) -> str:
-    above = [each for each in found if each in _above(planned.graph, name)]
-    return f"it follows from {listed(above)}: computed after that, and where it reads other rows"
-
-
-def _above(graph: Graph, name: ModelName) -> set[ModelName]:
-    seen: set[ModelName] = set()
-    waiting = [*graph[name].model.parents]
-    while waiting:
-        parent = waiting.pop()
-        if parent not in seen:
-            seen.add(parent)
-            waiting += graph[parent].model.parents
-    return seen
+    parents = planned.graph[name].model.parents
+    above = {each.name for each in planned.graph.upstream(parents)}
+    behind = listed(each for each in found if each in above)
+    return f"it follows from {behind}: computed after that, and where it reads other rows"

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Container, Iterable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Container, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
 from datetime import datetime
 from typing import Protocol
@@ -67,6 +67,27 @@ class Graph:
 
     def __contains__(self, name: ModelName) -> bool:
         return name in self.nodes
+
+    def upstream(
+        self, names: Iterable[ModelName], *, through: Callable[[Node], bool] = lambda _: True
+    ) -> Iterator[Node]:
+        """These models and those upstream of them, each once; in no order to rely on.
+
+        Args:
+            names: Where to begin. Names that are no models are left out.
+            through: Whether to look at what a model reads, too.
+        """
+        waiting = [*names]
+        seen: set[ModelName] = set()
+        while waiting:
+            name = waiting.pop()
+            if name in seen or name not in self:
+                continue
+            seen.add(name)
+            node = self[name]
+            yield node
+            if through(node):
+                waiting += node.model.parents
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

@@ -168,15 +168,16 @@ def reads_of(graph: Graph, name: ModelName) -> Reads:
 
 
 def _defined_inputs(graph: Graph, node: Node) -> Iterator[ModelName]:
-    """The tables below the functions that stand in front of a model's query."""
+    """The tables below the functions that stand in front of a model's query, each once."""
     body = node.model.body
-    waiting = sorted(defined_tables(body.before)) if isinstance(body, Query) else []
-    while waiting:
-        name = waiting.pop()
-        if name in graph and isinstance(graph[name].model.kind, View | Embedded):
-            waiting += graph[name].model.parents
-        elif name in graph:
-            yield name
+    named = sorted(defined_tables(body.before)) if isinstance(body, Query) else []
+    for each in graph.upstream(named, through=_is_looked_through):
+        if not _is_looked_through(each):
+            yield each.name
+
+
+def _is_looked_through(node: Node) -> bool:
+    return isinstance(node.model.kind, View | Embedded)
 
 
 def query_over_tables(graph: Graph, name: ModelName) -> exp.Query | None:
