@@ -9,20 +9,27 @@ from tests.app.shop_world import (
     AMOUNTS,
     EDITED,
     EVENTS_NAME,
+    SALES,
     SALES_NAME,
     SHOP,
+    TENFOLD,
+    TOTAL,
     asked,
     done,
     entries,
 )
 from tests.app.shop_world import shop_in_production as shop
-from vde_dagster.app.apply import apply_plan, evaluate_range
+from vde_dagster.app.apply import apply_plan, applying, evaluate_range, finish, reserved
 from vde_dagster.app.catch_up import catch_up
 from vde_dagster.app.planning import plan_environment
+from vde_dagster.app.promote import end_promotions, finish_promotions
 from vde_dagster.core.errors import Conflict, Refused
 from vde_dagster.core.names import ModelName, TableName
 from vde_dagster.core.plan import Plan
+from vde_dagster.core.snapshot import Category
+from vde_dagster.core.stages import Promote, stages_of
 from vde_dagster.core.work import WorkState
+from vde_dagster.memory.catalog import Table
 
 GRAPH, SHOWN_NAME = graph_of(SHOP), ModelName("mart", "shown")
 LATE = graph_of(PROJECT)
@@ -96,6 +103,126 @@ def test_a_table_that_somebody_dropped_is_told_and_nothing_is_promoted_over_it()
     stamped = {**SHOP, "sales": SHOP["sales"].replace("cron", "stamp 'again', cron")}
     done(world.services(), graph_of(stamped), "prod")
     assert world.rows("mart.sales") == AMOUNTS
+
+
+FORWARD = {**SHOP, "sales": SALES.replace("column day", "column day, forward_only true")}
+
+
+@pytest.mark.parametrize(
+    "texts,options",
+    [(FORWARD, {}), (SHOP, {"forward_only": True})],
+    ids=["the kind is", "the plan is"],
+)
+def test_a_forward_only_model_gets_a_new_table_in_the_way_that_is_advised(
+    texts: dict[str, str], options: dict[str, bool]
+) -> None:
+    world = shop()
+    done(world.services(), graph_of(texts), "prod")
+    world.catalog.drop_table(bound(world.services()).table(SALES_NAME))
+    stamped = {**texts, "sales": texts["sales"].replace("cron", "stamp 'again', cron")}
+    with pytest.raises(Refused, match=r"stamp.*--decide mart\.sales=breaking"):
+        done(world.services(), graph_of(stamped), "prod", **options)
+    decided = {SALES_NAME: Category.BREAKING}
+    done(world.services(), graph_of(stamped), "prod", decisions=decided, **options)
+    assert world.rows("mart.sales") == AMOUNTS
+
+
+LESS = {**EDITED, "total": TOTAL.replace("SUM(amount)", "SUM(amount * 2)")}
+
+
+def dropped_in_dev() -> tuple[MemoryWorld, Plan, TableName]:
+    """A plan of an edit for dev, over whose table of sales somebody then drops."""
+    world = shop()
+    done(world.services(), graph_of(EDITED), "dev")
+    plan = asked(world.services(), graph_of(LESS), "dev")
+    table = bound(world.services(), "dev").table(SALES_NAME)
+    return world, plan, table
+
+
+def shown_by(world: MemoryWorld, environment: str) -> tuple[int, bool]:
+    """The revision of an environment, and whether it is being promoted."""
+    shown = world.services().state.environment(environment)
+    assert shown is not None
+    return shown.revision, shown.promoting
+
+
+def test_what_was_dropped_since_the_plan_was_made_is_told_before_a_promotion_begins() -> None:
+    world, plan, table = dropped_in_dev()
+    with applying(world.services(), plan) as work:
+        for stage in stages_of(plan):
+            if isinstance(stage, Promote):
+                world.catalog.drop_table(table)
+                with pytest.raises(Refused, match=r"mart\.sales is gone.*stamp(?s:.*)No view"):
+                    list(work.visit(stage))
+            else:
+                list(work.visit(stage))
+    assert shown_by(world, "dev") == (1, False)
+
+
+def test_a_run_that_follows_the_files_promotes_nothing_over_a_dropped_table() -> None:
+    world, plan, table = dropped_in_dev()
+    world.catalog.drop_table(table)
+    services = world.services()
+    with pytest.raises(Refused, match=r"mart\.sales is gone"), reserved(services, plan) as lease:
+        finish(services, plan, lease)
+    assert shown_by(world, "dev") == (1, False)
+
+
+def begun(world: MemoryWorld, plan: Plan) -> None:
+    """Carry out a plan up to where its promotion is recorded and no view has moved."""
+    services = world.services()
+    with applying(services, plan) as work:
+        for stage in stages_of(plan)[:-1]:
+            list(work.visit(stage))
+        services.state.begin_promotion(
+            plan.environment,
+            expected_revision=plan.base_revision,
+            plan_id=plan.plan_id,
+            snapshots=tuple(work.plan.snapshots.values()),
+            lease=work.lease,
+        )
+
+
+def stuck_in_dev() -> tuple[MemoryWorld, TableName, Table]:
+    """A promotion of dev that was begun before a table was dropped that it is to show."""
+    world, plan, table = dropped_in_dev()
+    begun(world, plan)
+    rows = world.catalog.tables[table]
+    world.catalog.drop_table(table)
+    assert shown_by(world, "dev") == (2, True)
+    return world, table, rows
+
+
+def test_a_promotion_that_cannot_be_finished_is_left_to_the_next_plan() -> None:
+    world, table, _ = stuck_in_dev()
+    assert not finish_promotions(world.services(), "dev")
+    with pytest.raises(Refused, match=rf"cannot be finished.*{table}"):
+        end_promotions(world.services(), "dev")
+    with pytest.raises(Refused, match=r"mart\.sales is gone.*stamp"):
+        done(world.services(), graph_of(LESS), "dev")
+    stamped = {**LESS, "sales": LESS["sales"].replace("cron", "stamp 'again', cron")}
+    done(world.services(), graph_of(stamped), "dev")
+    assert world.rows("mart__dev.sales") == TENFOLD
+    assert shown_by(world, "dev") == (3, False)
+
+
+def test_a_promotion_is_finished_once_the_table_is_restored() -> None:
+    world, table, rows = stuck_in_dev()
+    world.catalog.tables[table] = rows
+    assert finish_promotions(world.services(), "dev")
+    assert shown_by(world, "dev") == (2, False)
+    assert world.rows("mart__dev.total") == [(3 * 220 * 2,)]
+
+
+def test_a_view_that_an_unfinished_promotion_was_to_drop_is_dropped_by_the_plan_over_it() -> None:
+    world = shop()
+    done(world.services(), graph_of(EDITED), "dev")
+    kept = graph_of({name: text for name, text in EDITED.items() if name != "total"})
+    begun(world, asked(world.services(), kept, "dev"))
+    assert world.catalog.view(TableName("mart__dev", "total")) is not None
+    apply_plan(world.services(), plan_environment(world.services(), kept, "dev"), lambda _: None)
+    assert shown_by(world, "dev") == (3, False)
+    assert world.catalog.view(TableName("mart__dev", "total")) is None
 
 
 def test_a_promotion_that_was_begun_is_found_and_finished() -> None:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Mapping
+from dataclasses import replace
 from typing import Any
 
 import pytest
@@ -12,12 +13,13 @@ from vde_dagster.core.changes.comparison import compare_graphs
 from vde_dagster.core.graph import Graph, build_graph
 from vde_dagster.core.intervals import END_OF_TIME, EPOCH, Interval
 from vde_dagster.core.names import ModelName
-from vde_dagster.core.plan import Plan, Workload
+from vde_dagster.core.plan import Behind, Plan, Workload
 from vde_dagster.core.plan_making import Current, Findings, make_plan
 from vde_dagster.core.plan_options import PlanOptions
 from vde_dagster.core.resolution import Shown, resolve_snapshots
 from vde_dagster.core.stages import (
     Backfill,
+    CatchUp,
     EmptyBackfill,
     MakeView,
     Promote,
@@ -158,6 +160,21 @@ def test_work_awaits_what_is_filled_upstream_and_a_promotion_what_it_moves(
     assert list(found.values()) == [frozenset(), {A}, {B}, {B, F}]
     shows = ShowFilled(environment="dev", models=(A,))
     assert awaited(plan, shows) == {A, B, F}
+
+
+def test_a_session_awaits_what_its_model_depends_on_and_is_filled(graph_of: Build) -> None:
+    text = DAILY.format("m.s", "raw.t").replace(
+        "(name m.s,", "(name m.s, late_data (mode stateless, sources (raw.t)), depends_on (m.f),"
+    )
+    graph, name = graph_of({**TEXTS, "m.s": text}), ModelName("m", "s")
+    plan = planned(graph, missing(f=WEEK, s=WEEK), shown=graph)
+    behind = Behind(intervals=spans(WEEK), session=True)
+    returning = replace(
+        plan,
+        changes=tuple(replace(e, behind=behind) if e.name == name else e for e in plan.changes),
+    )
+    (session,) = (each for each in stages_of(returning) if isinstance(each, CatchUp))
+    assert awaited(returning, session) == {F}
 
 
 def test_metadata_moves_no_view_and_is_promoted(graph_of: Build) -> None:

@@ -14,6 +14,7 @@ from vde_dagster.core.graph import Graph
 from vde_dagster.core.kind import Embedded, External, View
 from vde_dagster.core.ledger import LedgerEntry
 from vde_dagster.core.names import ModelName, TableName, ViewNaming, environment_view
+from vde_dagster.core.plan import LostTable
 from vde_dagster.core.snapshot import ModelSnapshot, VersionKey
 from vde_dagster.ports.state import Environment
 
@@ -32,11 +33,29 @@ class CatalogLook:
     tables: Mapping[ModelName, TableName]
     views: tuple[ModelName, ...] = ()
 
+    @property
+    def lost(self) -> tuple[LostTable, ...]:
+        """The tables of which the rows are gone, as a plan has them."""
+        return tuple(LostTable(name=name, table=str(table)) for name, table in self.tables.items())
+
+    @property
+    def versions(self) -> tuple[TableName, ...]:
+        """All tables and physical views that are gone, sorted."""
+        return tuple(sorted([*self.tables.values(), *(key.table for key in self.physical_views)]))
+
     def left(self, ledger: Ledger) -> Ledger:
         """The ledger without the physical views that are gone, so that they are made again."""
         if not self.physical_views:
             return ledger
         return {key: each for key, each in ledger.items() if key not in self.physical_views}
+
+
+def look_at_versions(
+    services: Services, graph: Graph, snapshots: Mapping[ModelName, ModelSnapshot]
+) -> CatalogLook:
+    """What somebody dropped by now of versions that hold something; no environment's views."""
+    ledger = services.state.ledger(dict.fromkeys(each.key for each in snapshots.values()))
+    return look_at_catalog(services, graph, snapshots, ledger, shown=None, naming=None)
 
 
 def look_at_catalog(

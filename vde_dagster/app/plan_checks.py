@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Iterator, Mapping
 
+from vde_dagster.app.catalog_look import look_at_versions
 from vde_dagster.app.evolution import readers_of_views
 from vde_dagster.app.services import Services
 from vde_dagster.app.workload import why_never_empty
@@ -12,7 +13,7 @@ from vde_dagster.core.gaps import find_gaps
 from vde_dagster.core.intervals import Interval
 from vde_dagster.core.ledger import held_intervals
 from vde_dagster.core.names import PRODUCTION, ModelName
-from vde_dagster.core.plan import Gap, Plan
+from vde_dagster.core.plan import Gap, LostTable, Plan
 from vde_dagster.core.schema_changes import ColumnIncompatible, ColumnWidened, told
 from vde_dagster.core.stages import EmptyBackfill, Work, work_of
 
@@ -21,12 +22,13 @@ def check_plan(services: Services, plan: Plan) -> None:
     """Refuse a plan that cannot be carried out. Reads the state, writes nothing.
 
     Raises:
-        Refused: It would change the schema of a table that is kept, record as empty what cannot be
-            recorded so, or show less than is shown now; it names all models.
+        Refused: A table of it is gone, it would change the schema of a table that is kept, record
+            as empty what cannot be recorded so, or show less than is shown now; it names all
+            models.
     """
     work = work_of(plan)
     found = [
-        *lost_problems(plan),
+        *lost_problems(plan, look_at_versions(services, plan.graph, plan.snapshots).lost),
         *_schema_problems(plan),
         *_view_problems(services, plan),
         *_empty_problems(plan, work),
@@ -84,14 +86,22 @@ def _empty_problems(plan: Plan, work: Iterable[Work]) -> Iterator[str]:
                 )
 
 
-def lost_problems(plan: Plan) -> Iterator[str]:
-    """What to do about tables that somebody dropped."""
-    for each in plan.lost_tables:
+def lost_problems(plan: Plan, lost: Iterable[LostTable]) -> Iterator[str]:
+    """What to do about tables of a plan's versions that somebody dropped."""
+    for each in lost:
         yield (
             f"the table {each.table} of {each.name} is gone: somebody dropped it, and its rows "
-            "with it. Restore it, or write another `stamp` in the model, which gives it a new "
-            "version."
+            f"with it. Restore it, or write another `stamp` in the model{_new_version(plan, each)}"
         )
+
+
+def _new_version(plan: Plan, lost: LostTable) -> str:
+    """How a model gets a new version by a stamp; by itself unless it keeps the one that it has."""
+    kind = plan.graph[lost.name].model.kind
+    if plan.options.forward_only or getattr(kind, "forward_only", False):
+        decides = f"--decide {lost.name}=breaking"
+        return f" and plan with `{decides}`, since it is forward-only and would keep the table."
+    return ", which gives it a new version."
 
 
 def _loss_problems(plan: Plan) -> Iterator[str]:

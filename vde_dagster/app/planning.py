@@ -29,7 +29,7 @@ from vde_dagster.core.ledger import LedgerEntry
 from vde_dagster.core.mixed_graph import MixedGraph, mixed_graph
 from vde_dagster.core.names import PRODUCTION, ModelName
 from vde_dagster.core.ownership import may_write
-from vde_dagster.core.plan import LostTable, Plan, Reuse, complete_to
+from vde_dagster.core.plan import Plan, Reuse, complete_to
 from vde_dagster.core.plan_making import Current, Findings, make_plan
 from vde_dagster.core.plan_options import (
     DEFAULT_OPTIONS,
@@ -117,9 +117,7 @@ def plan_environment(
             stored=frozenset(name for name, _ in stored),
             reuse=_reuse(services, holdings, snapshots, [basis.own, basis.production]),
             dropped_views=look.views,
-            lost_tables=tuple(
-                LostTable(name=name, table=str(table)) for name, table in look.tables.items()
-            ),
+            lost_tables=look.lost,
             unfinished=_unfinished(services, snapshots, holdings),
             filled=frozenset(
                 name for name, each in basis.snapshots.items() if ledger.get(each.key)
@@ -155,6 +153,9 @@ def _without_lost_equality(
         found = given_back(services, environment, graph, snapshots)
         if not found:
             return resolved
+        if found <= released:
+            again = ", ".join(sorted(map(str, found)))
+            raise RuntimeError(f"{again} kept an adopted version that was to be given back")
         released |= found
 
 

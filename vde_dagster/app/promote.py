@@ -12,9 +12,10 @@ from dataclasses import replace
 from typing import Final
 
 from vde_dagster.app.binding import bind_plan, stored_graph
+from vde_dagster.app.catalog_look import look_at_versions
 from vde_dagster.app.evolution import complete_tables, describe_tables
 from vde_dagster.app.leases import environment_resource, held, holder_of
-from vde_dagster.app.plan_checks import gap_problems, gaps_after
+from vde_dagster.app.plan_checks import gap_problems, gaps_after, lost_problems
 from vde_dagster.app.services import Services
 from vde_dagster.app.view_names import are_moving, former_views, shown_naming
 from vde_dagster.core.dsha import Column
@@ -23,6 +24,7 @@ from vde_dagster.core.graph import Graph, Node
 from vde_dagster.core.kind import Embedded, External
 from vde_dagster.core.names import (
     ModelName,
+    TableName,
     ViewNaming,
     environment_view,
     model_of,
@@ -43,14 +45,15 @@ def promote(services: Services, plan: Plan, lease: Lease) -> Environment:
     Tables that are kept get the columns that they lack and the words of their models before.
 
     Raises:
-        Refused: A view's name is taken, or production would show less than it does; nothing was
-            changed.
+        Refused: A view's name is taken, somebody dropped what it would show, or production would
+            show less than it does; nothing was changed.
         Conflict: The environment was changed since the plan was made, or a table that is kept is
             being written.
         LeaseLost: The lease on the environment is not held any more.
     """
     before = services.state.environment(plan.environment)
     _check_names(services, plan, before)
+    _check_targets(services, plan)
     lacking = [*gap_problems(plan, gaps_after(services, plan))]
     if lacking:
         raise Refused("\n".join([*lacking, "Nothing was changed."]))
@@ -71,7 +74,10 @@ def promote(services: Services, plan: Plan, lease: Lease) -> Environment:
 
 
 def finish_promotions(services: Services, environment: str) -> bool:
-    """Finish a promotion that an earlier process began and did not finish; whether there was one.
+    """Finish a promotion that an earlier process began and did not finish; whether it is done.
+
+    One that would show what somebody dropped is left as it is: the views stay, and the next plan
+    promotes over it.
 
     Raises:
         Conflict: Somebody is promoting right now.
@@ -84,9 +90,38 @@ def finish_promotions(services: Services, environment: str) -> bool:
     with held(services.state, resource, holder=holder, ttl=ttl):
         shown = services.state.environment(environment)
         if shown is not None and shown.promoting:
-            _swap(services, shown, stored_graph(shown.snapshots, services.models))
+            graph = stored_graph(shown.snapshots, services.models)
+            if _gone(services, shown, graph):
+                return False
+            _swap(services, shown, graph)
             return True
     return False
+
+
+def end_promotions(services: Services, environment: str) -> None:
+    """Finish what an earlier process began to promote, for whoever makes no plan.
+
+    Raises:
+        Refused: It would show what somebody dropped.
+        Conflict: Somebody is promoting right now.
+    """
+    finish_promotions(services, environment)
+    shown = services.state.environment(environment)
+    if shown is not None and shown.promoting:
+        graph = stored_graph(shown.snapshots, services.models)
+        gone = ", ".join(map(str, _gone(services, shown, graph)))
+        raise Refused(
+            f"a promotion of {environment} was begun and cannot be finished, since somebody "
+            f"dropped what it would show: {gone}. Restore it, or plan {environment} again. No view "
+            "was moved."
+        )
+
+
+def _gone(services: Services, environment: Environment, graph: Graph) -> tuple[TableName, ...]:
+    """What somebody dropped of the versions that an environment's views are to show."""
+    hidden = environment.hidden
+    shown = {name: each for name, each in environment.snapshots.items() if name not in hidden}
+    return look_at_versions(services, graph, shown).versions
 
 
 def show(services: Services, environment: str, names: Collection[ModelName]) -> None:
@@ -171,20 +206,31 @@ def _lacks(
 
 
 def _swap(services: Services, environment: Environment, graph: Graph) -> Environment:
-    before = services.state.environment(environment.name, revision=environment.revision - 1)
-    known = before.snapshots if before is not None else {}
     kept = {
         name
         for name, each in environment.snapshots.items()
         if name not in environment.hidden and not _is_embedded(each)
     }
     views = _views(services, environment, environment.snapshots, services.naming, graph=graph)
-    former = former_views(services, environment.name, kept=kept, removed=known.keys() - kept)
+    former = former_views(
+        services, environment.name, kept=kept, removed=_shown_before(services, environment) - kept
+    )
     services.catalog.swap_views(views, former)
     try:
         return services.state.finish_promotion(environment.name, plan_id=environment.plan_id)
     finally:
         _settle(services, environment.name, environment)
+
+
+def _shown_before(services: Services, environment: Environment) -> set[ModelName]:
+    """The models that may have a view from earlier promotions, back to one that was finished."""
+    names: set[ModelName] = set()
+    for revision in range(environment.revision - 1, 0, -1):
+        before = services.state.environment(environment.name, revision=revision)
+        names |= before.snapshots.keys() if before is not None else set()
+        if before is not None and not before.promoting:
+            break
+    return names
 
 
 def _settle(services: Services, name: str, swapped: Environment) -> None:
@@ -196,6 +242,18 @@ def _settle(services: Services, name: str, swapped: Environment) -> None:
         views = _views(services, latest, latest.snapshots, naming, graph=graph)
         services.catalog.swap_views(views, ())
         swapped, latest = latest, services.state.environment(name)
+
+
+def _check_targets(services: Services, plan: Plan) -> None:
+    """Refuse before anything is recorded where somebody dropped what a view would show."""
+    look = look_at_versions(services, plan.graph, plan.snapshots)
+    if look.tables:
+        raise Refused("\n".join([*lost_problems(plan, look.lost), "No view was moved."]))
+    if look.versions:
+        raise Refused(
+            f"{', '.join(map(str, look.versions))} is gone: somebody dropped it since this plan "
+            "was made. No view was moved; plan again."
+        )
 
 
 def _check_names(services: Services, plan: Plan, before: Environment | None) -> None:

@@ -55,11 +55,11 @@ def command(file: Path, *, output: str, folder: Path) -> None:
 
 def _rest(project: VdeProject, plan: Plan, *, before: bool) -> Plan:
     """What is still to be done of a plan; what an earlier process left is finished first."""
-    from vde_dagster.app.promote import finish_promotions
+    from vde_dagster.app.promote import end_promotions
     from vde_dagster.app.saved_plans import renewed
     from vde_dagster.core.reviewed import nothing_left
 
     if before:
-        finish_promotions(project.services, plan.environment)
+        end_promotions(project.services, plan.environment)
         return nothing_left(plan)
     return renewed(project.services, plan)

@@ -95,7 +95,7 @@ def command(
     if waits_for:
         _wait(waits_for, asked=(auto_apply or save is not None) and not plan.is_empty)
     if auto_apply and plan.lost_tables and plan.is_empty:
-        raise Refused("\n".join(lost_problems(plan)))
+        raise Refused("\n".join(lost_problems(plan, plan.lost_tables)))
     if save is not None:
         saving.save_plan(configuration, plan, save)
     done: tuple[Evaluated, ...] = ()

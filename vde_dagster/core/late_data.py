@@ -18,7 +18,7 @@ from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from datetime import datetime, timedelta
 from enum import Enum
-from typing import Final
+from typing import Final, assert_never
 
 from vde_dagster.core.errors import Place
 from vde_dagster.core.intervals import Interval, IntervalUnit, due, merge, subtract
@@ -301,8 +301,16 @@ def _another_table(history: SourceHistory) -> Stop | None:
             )
         case SourceStatus.RECREATED:
             return Stop(reason="the source was dropped and created again", advice=_RELOAD)
-        case _:
+        case (
+            SourceStatus.INITIAL
+            | SourceStatus.UNCHANGED
+            | SourceStatus.CHANGED
+            | SourceStatus.ROLLED_BACK
+            | SourceStatus.EXPIRED
+        ):
             return None
+        case unreachable:
+            assert_never(unreachable)
 
 
 def _rewrite(history: SourceHistory) -> str:

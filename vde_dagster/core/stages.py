@@ -7,6 +7,7 @@ from __future__ import annotations
 
 from collections.abc import Collection
 from dataclasses import dataclass
+from typing import assert_never
 
 from vde_dagster.core.intervals import Interval
 from vde_dagster.core.kind import Seed, View
@@ -194,14 +195,16 @@ def awaited(plan: Plan, stage: Stage) -> frozenset[ModelName]:
     """
     filled = frozenset(change.name for change in plan.backfills)
     match stage:
-        case Backfill() | EmptyBackfill() | MakeView():
+        case Backfill() | CatchUp() | EmptyBackfill() | MakeView():
             return _nearest(plan, stage.model, filled)
         case Promote(views=views):
             return filled.intersection(views)
         case ShowFilled():
             return filled
-        case _:
+        case Reserve() | StoreSnapshots() | Restate() | FinishWork() | EvolveTables():
             return frozenset()
+        case unreachable:
+            assert_never(unreachable)
 
 
 def _nearest(plan: Plan, name: ModelName, filled: Collection[ModelName]) -> frozenset[ModelName]:

@@ -14,8 +14,9 @@ from vde_dagster.app.binding import Binding, bind_environment
 from vde_dagster.app.cumulative import ranges_in_turn
 from vde_dagster.app.evaluated import Evaluated
 from vde_dagster.app.leases import environment_resource, held, holder_of
+from vde_dagster.app.plan_checks import check_plan
 from vde_dagster.app.planning import plan_environment
-from vde_dagster.app.promote import finish_promotions, show
+from vde_dagster.app.promote import end_promotions, show
 from vde_dagster.app.services import Services
 from vde_dagster.app.view_names import naming_of
 from vde_dagster.core.errors import Conflict, Refused
@@ -120,7 +121,7 @@ def current_binding(location: Location, name: ModelName) -> Binding:
     """
     services = location.project.services
     environment = location.environment
-    finish_promotions(services, environment)
+    end_promotions(services, environment)
     shown = services.state.environment(environment)
     revision = shown.revision if shown is not None else 0
     if shown is None and location.followed is None:
@@ -155,9 +156,14 @@ def carry_out(location: Location, evaluation: Evaluation) -> None:
 
 
 def store_followed(location: Location) -> None:
-    """Store the snapshots of a plan that follows the files, before anything is written for it."""
+    """Store the snapshots of a plan that follows the files, before anything is written for it.
+
+    Raises:
+        Refused: The plan cannot be carried out, so nothing is written for it.
+    """
     plan = _outstanding(location)
     if plan is not None:
+        check_plan(location.project.services, plan)
         store_plan(location.project.services, plan)
 
 
@@ -169,6 +175,7 @@ def show_result(location: Location, name: ModelName) -> None:
 
     Raises:
         Conflict: A plan is being applied to the environment; its end shows the result, too.
+        Refused: The plan that follows the files cannot be carried out; no view was moved.
     """
     for pause in _PAUSES:
         try:
@@ -184,6 +191,7 @@ def _show_result(location: Location, name: ModelName) -> None:
     services, environment = location.project.services, location.environment
     plan = _outstanding(location)
     if plan is not None:
+        check_plan(services, plan)
         with reserved(services, plan) as lease:
             finish(services, plan, lease)
         return
