@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import re
+from collections.abc import Callable
 from datetime import date, timedelta
 
 import pytest
@@ -34,12 +36,15 @@ from tests.app.shop_world import (
 from tests.core.counted_graphs import counted
 from vde_dagster.app.apply import apply_plan
 from vde_dagster.app.catch_up import catch_up
+from vde_dagster.app.detecting import detect
+from vde_dagster.app.evaluate import evaluate
 from vde_dagster.app.returning import _reads_such
 from vde_dagster.app.saved_plans import renewed
 from vde_dagster.app.version_behind import Planned
 from vde_dagster.app.workload import Holdings
 from vde_dagster.core.errors import Conflict, Refused
 from vde_dagster.core.intervals import Interval
+from vde_dagster.core.late_data import NothingToLoad
 from vde_dagster.core.names import ModelName
 from vde_dagster.core.plan import Plan
 from vde_dagster.core.snapshot import Category
@@ -188,15 +193,21 @@ def test_r15_a_nondeterministic_version_is_computed_again_where_its_inputs_moved
 
 
 # Late data
+DOUBLED = {
+    **PROJECT,
+    "events": PROJECT["events"].replace("amount AS amount", "amount * 2 AS amount"),
+}
+STOPPING = {
+    name: text.replace("(raw.events)", "(raw.events), on_source_rewrite stop")
+    for name, text in PROJECT.items()
+}
+
+
 def test_r15_a_version_whose_mark_is_behind_is_caught_up_before_it_is_shown() -> None:
     world = MemoryWorld()
     world.land((1, 10), (2.5, 20), (30, 5), (47, 1), until=48)
     done(world.services(), graph_of(PROJECT), "prod")
-    edited = {
-        **PROJECT,
-        "events": PROJECT["events"].replace("amount AS amount", "amount * 2 AS amount"),
-    }
-    done(world.services(), graph_of(edited), "prod")
+    done(world.services(), graph_of(DOUBLED), "prod")
     world.land((1.5, 100), until=48)
     services = world.services()
     catch_up(services, bound(services), EVENTS_NAME)
@@ -215,14 +226,100 @@ def test_r15_a_version_with_late_data_needs_no_session_for_rows_of_new_hours() -
     world = MemoryWorld()
     world.land((1, 10), (30, 5), until=48)
     done(world.services(), graph_of(PROJECT), "prod")
-    doubled = PROJECT["events"].replace("amount AS amount", "amount * 2 AS amount")
-    done(world.services(), graph_of({**PROJECT, "events": doubled}), "prod")
+    done(world.services(), graph_of(DOUBLED), "prod")
     world.land((50, 7), until=72)
     plan = asked(world.services(), graph_of(PROJECT), "prod")
     assert change(plan, "staging.events").behind is None
     assert work(plan)["daily"] == [day(3)]
     apply_plan(world.services(), plan, lambda _: None)
     assert world.rows("mart.totals") == [(3, 22)]
+
+
+def late_world(texts: dict[str, str] = PROJECT) -> MemoryWorld:
+    """Production showed late data, and shows twice the amounts now."""
+    world = MemoryWorld()
+    world.land((1, 10), (1.2, 3), (30, 5), until=48)
+    done(world.services(), graph_of(texts), "prod")
+    events = texts["events"].replace("amount AS amount", "amount * 2 AS amount")
+    done(world.services(), graph_of({**texts, "events": events}), "prod")
+    return world
+
+
+def corrected(world: MemoryWorld) -> None:
+    source = world.catalog.tables[RAW]
+    rows = [(row[0], row[1], amount_of(row) + 100) for row in source.rows_at(source.head)]
+    world.catalog.overwrite(RAW, rows)
+
+
+def deleted(world: MemoryWorld) -> None:
+    source = world.catalog.tables[RAW]
+    world.catalog.delete(RAW, [row for row in source.rows_at(source.head) if row[2] != 3])
+
+
+def expired(world: MemoryWorld) -> None:
+    world.land((1.5, 100), until=48)
+    world.land((1.6, 1), until=48)
+    world.catalog.expire(RAW)
+
+
+@pytest.mark.parametrize(
+    "happens, amounts",
+    [(corrected, [103, 105, 110]), (deleted, [5, 10]), (expired, [1, 3, 5, 10, 100])],
+)
+def test_r15_a_version_whose_source_was_rewritten_is_loaded_again_before_it_is_shown(
+    happens: Callable[[MemoryWorld], None], amounts: list[int]
+) -> None:
+    world = late_world()
+    happens(world)
+    services = world.services()
+    catch_up(services, bound(services), EVENTS_NAME)
+    plan = asked(world.services(), graph_of(PROJECT), "prod")
+    assert "source" in returned(plan, "staging.events")
+    apply_plan(world.services(), plan, lambda _: None)
+    assert sorted(map(amount_of, world.rows("staging.events"))) == amounts
+    assert world.rows("mart.totals") == [(2, sum(amounts))]
+    services = world.services()
+    assert isinstance(detect(services, bound(services), EVENTS_NAME), NothingToLoad)
+
+
+def test_r15_a_version_without_a_mark_is_loaded_again_before_it_is_shown() -> None:
+    world = MemoryWorld()
+    world.land((1, 10), (30, 5), until=48)
+    done(world.services(), graph_of(PROJECT), "prod")
+    world.land((30.5, 7), until=48)
+    services = world.services()
+    evaluate(services, bound(services), EVENTS_NAME, Interval(hour_of(1), hour_of(2)))
+    done(world.services(), graph_of(DOUBLED), "prod")
+    plan = asked(world.services(), graph_of(PROJECT), "prod")
+    assert "no session" in returned(plan, "staging.events")
+    apply_plan(world.services(), plan, lambda _: None)
+    assert sorted(map(amount_of, world.rows("staging.events"))) == [5, 7, 10]
+
+
+def test_r15_a_version_that_stops_at_a_rewrite_is_refused_with_what_works() -> None:
+    world = late_world(STOPPING)
+    corrected(world)
+    with pytest.raises(Refused) as refused:
+        done(world.services(), graph_of(STOPPING), "prod")
+    assert ".." not in str(refused.value)
+    shown_first = r"once it is shown, `vde catch-up staging\.events --reload`"
+    assert re.search(shown_first, str(refused.value))
+    done(world.services(), graph_of(STOPPING), "prod", accept_loss=True)
+    services = world.services()
+    catch_up(services, bound(services), EVENTS_NAME, reload=True)
+    assert sorted(map(amount_of, world.rows("staging.events"))) == [103, 105, 110]
+
+
+def test_r15_a_session_that_would_empty_an_hour_of_what_comes_back_is_refused() -> None:
+    world = late_world()
+    source = world.catalog.tables[RAW]
+    world.catalog.delete(RAW, [row for row in source.rows_at(source.head) if row[2] != 5])
+    shown = world.rows("staging.events")
+    with pytest.raises(Refused, match=r"no rows any more for \[2024-01-02 06:00.*--accept-loss"):
+        done(world.services(), graph_of(PROJECT), "prod")
+    assert world.rows("staging.events") == shown
+    done(world.services(), graph_of(PROJECT), "prod", accept_loss=True)
+    assert sorted(map(amount_of, world.rows("staging.events"))) == [3, 10]
 
 
 def test_r15_rows_that_a_source_no_longer_has_stay_where_nobody_has_read_them_since() -> None:

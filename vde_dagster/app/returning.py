@@ -63,8 +63,8 @@ def _stopped_sessions(services: Services, planned: Planned) -> Iterator[tuple[Mo
         last = services.state.sessions(planned.snapshots[node.name].key, limit=1)
         if last and last[0].state is not WorkState.DONE:
             decision = detect(services, planned.binding, node.name)
-            if isinstance(decision, Load) and decision.evidence:
-                held = merge(planned.holdings.recorded[node.name])
+            held = merge(planned.holdings.recorded[node.name])
+            if isinstance(decision, Load) and decision.why_again and held:
                 reason = "a session that loads late rows was stopped"
                 yield node.name, Behind(intervals=held, reason=reason, session=True)
             elif isinstance(decision, Stop):

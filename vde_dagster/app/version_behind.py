@@ -126,21 +126,22 @@ class VersionLook:
         match detect(self.services, self.planned.binding, self.node.name):
             case NothingToLoad():
                 return None
-            case Stop(reason=reason, advice=advice):
-                what = f"{reason}, so that no session can load what it lacks. {advice}"
+            case Stop(reason=reason):
+                again = f"`vde catch-up {self.node.name} --reload` loads all of it again"
+                lacks = f"{reason}, so that no session can load what it lacks"
+                what = f"{lacks}; once it is shown, {again}"
                 return Behind(intervals=merge(held), reason=what, lost=held, why_lost=what)
             case Load() as load:
                 behind = self._late_intervals(load)
                 if not behind:
                     return None
-                reason = f"late rows of {load.after.source} have come since its mark"
-                return Behind(intervals=behind, reason=reason, session=True)
+                return Behind(intervals=behind, reason=load.why_again, session=True)
 
     def _late_intervals(self, load: Load) -> tuple[Interval, ...]:
         """What of the version may get rows by a session, apart from what becomes due."""
         source = load.after.source
-        if load.before is None:
-            return merge(load.held)
+        if load.before is None or load.rewrite:
+            return merge(self.planned.holdings.recorded[self.node.name])
         column = self.bounds[source].column if source in self.bounds else ""
         times = self.states.since(source, load.before.iceberg_snapshot_id, column)
         return merge(
