@@ -95,6 +95,7 @@ READING: Final = {
     "unfinished",
     "views",
     "work",
+    "works",
 }
 """Methods of the ports that change nothing: a cut around one is a cut around its neighbours."""
 

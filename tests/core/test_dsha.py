@@ -13,6 +13,7 @@ from vde_dagster.core.dsha import (
     Column,
     RowSum,
     combined_dsha,
+    combined_dshas,
     dsha,
     total,
 )
@@ -161,3 +162,9 @@ def test_case_blanks_and_comments_do_not_count(one: Column, other: Column) -> No
 @given(st.lists(st.text(max_size=4), max_size=5), st.lists(st.text(max_size=4), max_size=5))
 def test_a_combined_digest_tells_lists_apart(one: list[str], other: list[str]) -> None:
     assert (combined_dsha(one) == combined_dsha(other)) == (one == other)
+
+
+@given(st.lists(st.text(max_size=3), max_size=6))
+def test_digests_of_more_and_more_parts_are_made_in_one_pass(parts: list[str]) -> None:
+    grown = [combined_dsha(parts[: count + 1]) for count in range(len(parts))]
+    assert list(combined_dshas(iter(parts))) == grown

@@ -4,6 +4,7 @@ import calendar
 import contextlib
 import itertools
 from datetime import UTC, datetime, timedelta, timezone
+from typing import Any
 
 import pytest
 from hypothesis import given
@@ -17,6 +18,7 @@ from vde_dagster.core.intervals import (
     covers,
     due,
     format_instant,
+    meets,
     merge,
     parse_instant,
     subtract,
@@ -83,6 +85,31 @@ def test_what_lists_have_in_common_is_set_intersection_in_normal_form(
     found = common([between(*each) for each in ranges], [between(*each) for each in others])
     assert hours(found) == instants(ranges) & instants(others)
     assert is_normal(found)
+
+
+@given(LISTS, RANGES)
+def test_meeting_is_having_an_instant_in_common(
+    ranges: list[tuple[int, int]], wanted: tuple[int, int]
+) -> None:
+    ordered = merge(between(*each) for each in ranges)
+    assert meets(ordered, between(*wanted)) == bool(instants(ranges) & instants([wanted]))
+
+
+class LookedAt(tuple[Interval, ...]):
+    """Intervals that count how often one of them is looked at."""
+
+    looks = 0
+
+    def __getitem__(self, at: Any) -> Any:
+        self.looks += 1
+        return super().__getitem__(at)
+
+
+def test_few_of_many_intervals_are_looked_at_for_one_that_meets_them() -> None:
+    ordered = LookedAt(between(2 * number, 2 * number + 1) for number in range(1000))
+    assert meets(ordered, between(777, 779))
+    assert not meets(ordered, between(777, 778))
+    assert 0 < ordered.looks <= 2 * (10 + 2)
 
 
 @given(LISTS, RANGES)

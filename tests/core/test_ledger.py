@@ -1,5 +1,6 @@
 from __future__ import annotations
 
+from dataclasses import replace
 from datetime import timedelta
 
 import pytest
@@ -24,6 +25,7 @@ from vde_dagster.core.ledger import (
     SchemaOutgrown,
     apply_changes,
     held_dsha,
+    held_dshas,
     held_intervals,
 )
 
@@ -153,6 +155,20 @@ def test_the_digest_of_a_table_follows_from_its_entries() -> None:
     assert held_dsha(held) == dsha(rows(5), COLUMNS)
     mixed = applied(hashed_with(MURMUR3_128, rows(2)), change("replace", hour(1), 3))
     assert held_dsha(mixed) == combined_dsha(each.digest for each in mixed)
+
+
+def test_the_digests_of_a_growing_table_are_made_in_one_pass() -> None:
+    before = applied((), change("replace", hour(0), 2), change("replace", hour(1), 3))
+    mixed = applied(
+        tuple(replace(each, algorithm=MURMUR3_128) for each in before),
+        change("replace", hour(2), 5),
+        change("replace", hour(3), 7),
+    )
+    assert len({each.algorithm for each in mixed}) == 2
+    for held in (before, mixed):
+        grown = [held_dsha(held[: count + 1]) for count in range(len(held))]
+        assert list(held_dshas(held)) == grown
+    assert list(held_dshas(())) == []
 
 
 WIDER = (*COLUMNS, Column(name="b", type="int"))

@@ -12,11 +12,12 @@ from tests.app.shop_world import SALES, SHOP, day
 from vde_dagster.core.dsha import RowSum
 from vde_dagster.core.graph import Graph
 from vde_dagster.core.intervals import Interval
+from vde_dagster.core.latest_changes import LatestChanges, Times
 from vde_dagster.core.ledger import LedgerEntry, Standing
 from vde_dagster.core.names import ModelName
 from vde_dagster.core.reads.input_ranges import InputRange
 from vde_dagster.core.render_model import reads_of
-from vde_dagster.core.staleness import Times, source_times, stale_entries
+from vde_dagster.core.staleness import source_times, stale_entries
 
 SALES_NAME, TRIPLE_NAME, TOTAL_NAME = (ModelName("mart", e) for e in ("sales", "triple", "total"))
 GRAPH = graph_of(SHOP)
@@ -29,8 +30,8 @@ class Changed:
 
     times: Mapping[ModelName, Times] = field(default_factory=dict)
 
-    def since(self, entry: LedgerEntry, name: ModelName, read: InputRange) -> Times:
-        return self.times.get(name, ())
+    def has_changed(self, entry: LedgerEntry, name: ModelName, read: InputRange) -> bool:
+        return LatestChanges.of([self.times.get(name, ())]).within(read) == 0
 
 
 def entry(interval: Interval) -> LedgerEntry:
@@ -49,13 +50,15 @@ def stale(
     in_turn: bool = False,
     goes_on: bool = False,
 ) -> list[Interval]:
-    found = stale_entries(
-        [entry(each) for each in DAYS] if entries is None else entries,
-        reads_of(graph, name),
-        source_times(graph, graph[name]),
-        Changed({of: times}),
-        in_turn=in_turn,
-        goes_on=goes_on,
+    found = list(
+        stale_entries(
+            [entry(each) for each in DAYS] if entries is None else entries,
+            reads_of(graph, name),
+            source_times(graph, graph[name]),
+            Changed({of: times}),
+            in_turn=in_turn,
+            goes_on=goes_on,
+        )
     )
     assert all(each.inputs == (of,) for each in found)
     return [each.entry.interval for each in found]

@@ -32,6 +32,7 @@ from vde_dagster.core.names import ModelName
 from vde_dagster.core.snapshot import Category, DecidedBy, ModelSnapshot, VersionKey
 from vde_dagster.core.work import WorkState
 from vde_dagster.ports.state import Lease, LeaseLost, State
+from vde_dagster.state.database import CHUNK
 
 if TYPE_CHECKING:
     from collections.abc import Callable
@@ -648,6 +649,18 @@ def test_unknown_work_is_none_and_cannot_be_written(state: State, lease: Lease) 
         state.finalize("w9", lease=lease)
     with pytest.raises(Refused, match="no unit of work w9"):
         state.abandon("w9", reason="", lease=lease)
+
+
+def test_units_of_work_are_found_by_their_ids(state: State, lease: Lease) -> None:
+    many = [f"w{number}" for number in range(CHUNK + 2)]
+    for work_id in (many[0], many[-2], "x"):
+        state.record_intent(intent(work_id), lease=lease)
+    book(state, lease, many[-1])
+    found = state.works([*many, many[0]])
+    assert found.keys() == {many[0], many[-2], many[-1]}
+    assert all(found[each] == state.work(each) for each in found)
+    assert found[many[-1]].state is WorkState.DONE
+    assert state.works([]) == {}
 
 
 def test_open_work_is_oldest_first_and_of_one_version(state: State, lease: Lease) -> None:

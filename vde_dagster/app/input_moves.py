@@ -7,19 +7,20 @@ that rows of other times make nothing stale.
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, field
 from datetime import datetime
 
 from vde_dagster.app.services import Services
 from vde_dagster.core.graph import Graph
-from vde_dagster.core.intervals import merge
+from vde_dagster.core.intervals import Interval
 from vde_dagster.core.kind import External
+from vde_dagster.core.latest_changes import LatestChanges
 from vde_dagster.core.ledger import LedgerEntry
 from vde_dagster.core.names import ModelName, TableName
 from vde_dagster.core.reads.input_ranges import InputRange
 from vde_dagster.core.snapshot import ModelSnapshot
-from vde_dagster.core.staleness import UNTOUCHED, SourceTime, Times
+from vde_dagster.core.staleness import SourceTime
 from vde_dagster.core.traces import HeldTokens, source_token
 from vde_dagster.core.work import Work
 from vde_dagster.ports.catalog import TableState
@@ -27,10 +28,14 @@ from vde_dagster.ports.catalog import TableState
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class _Line:
-    """A table's Iceberg snapshots that are retained, newest first."""
+    """A table's Iceberg snapshots that are retained, newest first.
+
+    ``newer`` has for each of them how many are newer. So many changes came after it.
+    """
 
     table: TableState | None
     ids: Sequence[int]
+    newer: Mapping[int, int]
 
 
 @dataclass(kw_only=True)
@@ -49,9 +54,12 @@ class InputStates:
     _lines: dict[TableName, _Line] = field(default_factory=dict)
     _held: dict[ModelName, tuple[LedgerEntry, ...]] = field(default_factory=dict)
     _tokens: dict[ModelName, HeldTokens] = field(default_factory=dict)
+    _pinned: dict[ModelName, Mapping[str, int | None]] = field(default_factory=dict)
     _works: dict[str, Work | None] = field(default_factory=dict)
     _earliest: dict[tuple[ModelName, str], datetime | None] = field(default_factory=dict)
-    _since: dict[tuple[ModelName, str], dict[int | None, Times]] = field(default_factory=dict)
+    _origins: dict[ModelName, int] = field(default_factory=dict)
+    _changes: dict[tuple[ModelName, str], LatestChanges] = field(default_factory=dict)
+    _writes: dict[ModelName, LatestChanges] = field(default_factory=dict)
 
     def is_source(self, name: ModelName) -> bool:
         """Whether others write this table."""
@@ -69,7 +77,8 @@ class InputStates:
         if table not in self._lines:
             state = self.services.catalog.table(table)
             ids = self.services.catalog.line(table) if state is not None else ()
-            self._lines[table] = _Line(table=state, ids=ids)
+            newer = {each: number for number, each in enumerate(ids)}
+            self._lines[table] = _Line(table=state, ids=ids, newer=newer)
         return self._lines[table]
 
     def held(self, name: ModelName) -> tuple[LedgerEntry, ...]:
@@ -85,10 +94,27 @@ class InputStates:
             self._tokens[name] = HeldTokens(self.held(name))
         return self._tokens[name].of(read)
 
-    def work(self, entry: LedgerEntry) -> Work | None:
-        """The unit of work that wrote an entry."""
+    def pinned(self, name: ModelName) -> Mapping[str, int | None]:
+        """The retained Iceberg snapshots of a source, by the tokens of what was read of them.
+
+        None stands for the source without any.
+        """
+        line = self.line(name)
+        if line.table is None:
+            return {}
+        if name not in self._pinned:
+            uuid, columns = line.table.uuid, line.table.columns
+            every = (*line.ids, None)
+            self._pinned[name] = {source_token(uuid, columns, each): each for each in every}
+        return self._pinned[name]
+
+    def work(self, entry: LedgerEntry, beside: Iterable[LedgerEntry]) -> Work | None:
+        """The unit of work that wrote an entry; those of the others are looked up with it."""
         if entry.work_id not in self._works:
-            self._works[entry.work_id] = self.services.state.work(entry.work_id)
+            ids = dict.fromkeys(each.work_id for each in (entry, *beside))
+            unknown = [each for each in ids if each not in self._works]
+            found = self.services.state.works(unknown)
+            self._works |= {each: found.get(each) for each in unknown}
         return self._works[entry.work_id]
 
     def earliest(self, name: ModelName, column: str) -> datetime | None:
@@ -98,76 +124,99 @@ class InputStates:
             self._earliest[name, column] = found
         return self._earliest[name, column]
 
-    def since(self, name: ModelName, at: int | None, column: str) -> Times:
-        """The times, by a column, at which a source's rows differ from those at a snapshot."""
-        ids = self.line(name).ids
-        if at is not None and at not in ids:
-            return None
-        if not column:
-            return UNTOUCHED if self._is_same(name, at) else None
-        known = self._since.setdefault((name, column), {})
-        if at not in known:
-            after: Times = UNTOUCHED
-            table = self.table_of(name)
-            for each in self.services.catalog.row_changes(table, after=at, column=column):
-                known[each.iceberg_snapshot_id] = after
-                if after is not None:
-                    after = None if each.times is None else merge((*after, *each.times))
-            known[at] = after
-        return known[at]
+    def has_changed(
+        self, name: ModelName, at: int | None, read: InputRange, *, column: str
+    ) -> bool:
+        """Whether a source's rows of a range may differ from those at an Iceberg snapshot.
 
-    def _is_same(self, name: ModelName, at: int | None) -> bool:
-        """Whether a table has the rows that it had; a compaction changes none."""
-        ids = self.line(name).ids
-        now = ids[0] if ids else None
-        if now is None or at is None or now == at:
-            return now == at
-        origin, table = self.services.catalog.origin, self.table_of(name)
-        return origin(table, now) == origin(table, at)
+        Without a column that tells times the range does not count, but all of the table.
+        """
+        line = self.line(name)
+        if at is not None and at not in line.newer:
+            return True
+        newer = len(line.ids) if at is None else line.newer[at]
+        if not column:
+            return newer > 0 and (at is None or newer > self._compacted(name))
+        return newer > 0 and self._latest(name, column, newer).within(read) < newer
+
+    def was_written(self, name: ModelName, at: int | None, read: InputRange) -> bool:
+        """Whether what a model holds of a range may have been written after an Iceberg snapshot."""
+        line = self.line(name)
+        if at is None or at not in line.newer:
+            return True
+        if name not in self._writes:
+            written: dict[int | None, list[Interval]] = {}
+            for each in self.held(name):
+                written.setdefault(each.iceberg_snapshot_id, []).append(each.interval)
+            times = [tuple(written.get(each, ())) for each in line.ids]
+            self._writes[name] = LatestChanges.of(times)
+        return self._writes[name].within(read) < line.newer[at]
+
+    def _compacted(self, name: ModelName) -> int:
+        """How many of the newest changes of a source were compactions, which change no row."""
+        line = self.line(name)
+        if name not in self._origins:
+            origin = self.services.catalog.origin(self.table_of(name), line.ids[0])
+            self._origins[name] = line.newer.get(origin, len(line.ids))
+        return self._origins[name]
+
+    def _latest(self, name: ModelName, column: str, newest: int) -> LatestChanges:
+        """The latest changes of a source, among at least its newest ones.
+
+        Where it has to look further back than before it looks twice as far, so that it need not
+        look again for each entry.
+        """
+        known = self._changes.get((name, column))
+        if known is None or known.count < newest:
+            ids = self.line(name).ids
+            back = min(len(ids), max(newest, 2 * known.count if known is not None else 0))
+            self._changes[name, column] = self._looked_back(name, column, ids[:back], ids[back:])
+        return self._changes[name, column]
+
+    def _looked_back(
+        self, name: ModelName, column: str, newest: Sequence[int], older: Sequence[int]
+    ) -> LatestChanges:
+        after = older[0] if older else None
+        found = self.services.catalog.row_changes(self.table_of(name), after=after, column=column)
+        times = {each.iceberg_snapshot_id: each.times for each in found}
+        return LatestChanges.of([times.get(each) for each in newest])
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class InputMoves:
     """Implements `vde_dagster.core.staleness.Moves` for the version of one model.
 
-    ``bounds`` are the columns by which it reads a bounded time of its sources.
+    ``entries`` are what it holds, and ``bounds`` the columns by which it reads a bounded time of
+    its sources.
     """
 
     states: InputStates
+    entries: Sequence[LedgerEntry]
     bounds: Mapping[ModelName, SourceTime]
 
-    def since(self, entry: LedgerEntry, name: ModelName, read: InputRange) -> Times:
-        """The times of an input that have other rows now than an entry was computed from."""
-        if entry.trace is not None and name in entry.trace.inputs:
-            return self._since_token(name, entry.trace.inputs[name], read)
-        work = self.states.work(entry)
+    def has_changed(self, entry: LedgerEntry, name: ModelName, read: InputRange) -> bool:
+        """Whether an input may have other rows of a range than an entry was computed from."""
+        known = _token_of(entry, name)
+        if known is not None:
+            return self._has_other_token(name, known, read)
+        untold = (each for each in self.entries if _token_of(each, name) is None)
+        work = self.states.work(entry, untold)
         if work is None or name not in work.intent.inputs:
-            return None
-        pinned = work.intent.inputs[name]
-        if self.states.is_source(name):
-            return self.states.since(name, pinned, self._column(name))
-        return self._rewritten(name, pinned)
+            return True
+        return self._has_changed_since(name, work.intent.inputs[name], read)
 
-    def _column(self, name: ModelName) -> str:
-        return self.bounds[name].column if name in self.bounds else ""
-
-    def _since_token(self, name: ModelName, known: str, read: InputRange) -> Times:
+    def _has_other_token(self, name: ModelName, known: str, read: InputRange) -> bool:
         if not self.states.is_source(name):
-            return UNTOUCHED if self.states.token(name, read) == known else None
-        line = self.states.line(name)
-        if line.table is None:
-            return None
-        for at in (*line.ids, None):
-            if source_token(line.table.uuid, line.table.columns, at) == known:
-                return self.states.since(name, at, self._column(name))
-        return None
+            return self.states.token(name, read) != known
+        pinned = self.states.pinned(name)
+        return known not in pinned or self._has_changed_since(name, pinned[known], read)
 
-    def _rewritten(self, name: ModelName, pinned: int | None) -> Times:
-        """The intervals of a model that were written after the Iceberg snapshot that was read."""
-        ids = self.states.line(name).ids
-        if pinned is None or pinned not in ids:
-            return None
-        newer = set(ids[: ids.index(pinned)])
-        return merge(
-            each.interval for each in self.states.held(name) if each.iceberg_snapshot_id in newer
-        )
+    def _has_changed_since(self, name: ModelName, pinned: int | None, read: InputRange) -> bool:
+        if not self.states.is_source(name):
+            return self.states.was_written(name, pinned, read)
+        column = self.bounds[name].column if name in self.bounds else ""
+        return self.states.has_changed(name, pinned, read, column=column)
+
+
+def _token_of(entry: LedgerEntry, name: ModelName) -> str | None:
+    return None if entry.trace is None else entry.trace.inputs.get(name)

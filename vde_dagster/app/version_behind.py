@@ -5,8 +5,9 @@ Told from the state and the catalog's metadata; of the latter only about inputs 
 
 from __future__ import annotations
 
+from bisect import bisect_left, bisect_right
 from collections.abc import Iterable, Iterator, Mapping, Sequence
-from dataclasses import dataclass, replace
+from dataclasses import dataclass, field, replace
 from datetime import datetime
 from typing import Final
 
@@ -18,7 +19,7 @@ from vde_dagster.app.services import Services
 from vde_dagster.app.workload import Holdings
 from vde_dagster.core.dsha import RowSum
 from vde_dagster.core.graph import Graph, Node
-from vde_dagster.core.intervals import Interval, common, merge, subtract
+from vde_dagster.core.intervals import Interval, merge, subtract
 from vde_dagster.core.kind import Managed, ScdType2ByColumn, ScdType2ByTime, Seed
 from vde_dagster.core.late_data import Load, NothingToLoad, Stop
 from vde_dagster.core.ledger import LedgerEntry
@@ -93,7 +94,10 @@ class Planned:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class VersionLook:
-    """A look at one version that comes back, and what its model reads."""
+    """A look at one version that comes back, and what its model reads.
+
+    ``moved`` is False where it is known that no input has other rows now.
+    """
 
     services: Services
     planned: Planned
@@ -101,6 +105,8 @@ class VersionLook:
     node: Node
     reads: Reads
     bounds: Mapping[ModelName, SourceTime]
+    moved: bool = True
+    _firsts: dict[ModelName, datetime | None] = field(default_factory=dict, init=False)
 
     def found(self) -> Behind | None:
         """What of the version is behind; None where nothing is."""
@@ -142,53 +148,63 @@ class VersionLook:
         source = load.after.source
         if load.before is None or load.rewrite:
             return merge(self.planned.holdings.recorded[self.node.name])
+        if not load.evidence:
+            return ()
         column = self.bounds[source].column if source in self.bounds else ""
-        times = self.states.since(source, load.before.iceberg_snapshot_id, column)
+        mark = load.before.iceberg_snapshot_id
         return merge(
             each.interval
             for each in self.planned.entries(self.node.name)
-            if load.evidence
-            and (
-                times is None or (read := self._read(source, each)) is None or common([read], times)
-            )
+            if (read := self._read(source, each)) is None
+            or self.states.has_changed(source, mark, (read,), column=column)
         )
 
     def _stale(self) -> tuple[Stale, ...]:
         rules, entries = kinds.of(self.node.model), self.planned.entries(self.node.name)
-        found = tuple(
-            each for each in self._moved(in_turn=rules.is_sequential) if not self._is_kept(each)
-        )
+        if not self.moved:
+            return ()
+        found = self._without_kept(tuple(self._moved(in_turn=rules.is_sequential)))
         inputs = tuple(dict.fromkeys(each for stale in found for each in stale.inputs))
-        every = (Stale(entry=each, inputs=inputs) for each in entries)
+        every = tuple(Stale(entry=each, inputs=inputs) for each in entries)
         if found and rules.restates_whole:
-            return tuple(every)
+            return every
         if found and why_together(self.planned.graph, self.node):
-            return tuple(each for each in every if not self._is_kept(each))
+            return self._without_kept(every)
         return found
 
     def has_moved(self) -> bool:
         """Whether any input of any entry has other rows now, at whatever time."""
-        return bool(self._moved(in_turn=False))
+        return any(True for _ in self._moved(in_turn=False))
 
-    def _moved(self, *, in_turn: bool) -> tuple[Stale, ...]:
+    def _moved(self, *, in_turn: bool) -> Iterator[Stale]:
         """The entries whose inputs have other rows now; see `stale_entries`."""
         rules, name = kinds.of(self.node.model), self.node.name
         held, horizon = self.planned.holdings.computed[name], self.planned.horizons[name]
+        entries = self.planned.entries(name)
         return stale_entries(
-            self.planned.entries(name),
+            entries,
             self.reads,
             self.bounds,
-            InputMoves(states=self.states, bounds=self.bounds),
+            InputMoves(states=self.states, entries=entries, bounds=self.bounds),
             in_turn=in_turn,
             goes_on=horizon is not None and bool(rules.missing(self.node.model, held, horizon)),
         )
 
-    def _is_kept(self, stale: Stale) -> bool:
-        """Whether an interval stays as it is, and no less than what is shown.
+    def _without_kept(self, stale: Sequence[Stale]) -> tuple[Stale, ...]:
+        """Those that do not stay as they are, and no less than what is shown.
 
-        What a source does not have any more is no reason to empty it.
+        What a source does not have any more is no reason to empty an interval.
         """
-        return self._is_beyond(stale) and not self._is_seen_later(stale.entry)
+        beyond = [each.entry for each in stale if self._is_beyond(each)]
+        shown = {each.interval: self._shown_at(each.interval) for each in beyond}
+        looked_at = [*beyond, *(each for found in shown.values() for each in found)]
+        seen = {
+            each.interval
+            for each in beyond
+            if any(self._is_later(found, each, looked_at) for found in shown[each.interval])
+        }
+        kept = {each.interval for each in beyond} - seen
+        return tuple(each for each in stale if each.entry.interval not in kept)
 
     def _missed_history(self) -> tuple[Interval, ...]:
         """The times at which the version that is shown looked at changes, and this one did not."""
@@ -226,6 +242,11 @@ class VersionLook:
 
     def _reaches_back_to(self, name: ModelName) -> datetime | None:
         """The first time of a source, where rows of the version were made of earlier ones."""
+        if name not in self._firsts:
+            self._firsts[name] = self._first_of(name)
+        return self._firsts[name]
+
+    def _first_of(self, name: ModelName) -> datetime | None:
         if name not in self.bounds:
             return None
         first = self.states.earliest(name, self.bounds[name].column)
@@ -241,15 +262,19 @@ class VersionLook:
             return None
         return Interval(read[0].start, read[-1].end)
 
-    def _is_seen_later(self, entry: LedgerEntry) -> bool:
-        """Whether the version that is shown has looked at an interval after an entry was made."""
-        work = self.states.work(entry)
-        for each in self.planned.shown(self.node.name):
-            if each.rows.rows and common([each.interval], [entry.interval]):
-                shown = self.states.work(each)
-                if work is None or shown is None or shown.started_at >= work.started_at:
-                    return True
-        return False
+    def _shown_at(self, interval: Interval) -> Sequence[LedgerEntry]:
+        """What the version that is shown holds with rows of an interval."""
+        shown = self.planned.shown(self.node.name)
+        first = bisect_right(shown, interval.start, key=lambda each: each.interval.end)
+        after = bisect_left(shown, interval.end, key=lambda each: each.interval.start)
+        return [each for each in shown[first:after] if each.rows.rows]
+
+    def _is_later(
+        self, shown: LedgerEntry, entry: LedgerEntry, beside: Sequence[LedgerEntry]
+    ) -> bool:
+        """Whether the version that is shown looked at an interval after an entry was made."""
+        made, looked = self.states.work(entry, beside), self.states.work(shown, beside)
+        return made is None or looked is None or looked.started_at >= made.started_at
 
 
 def look_at(services: Services, planned: Planned, states: InputStates, node: Node) -> VersionLook:
@@ -263,7 +288,7 @@ def look_at(services: Services, planned: Planned, states: InputStates, node: Nod
         bounds={},
     )
     if node.model.stateless is None and not look.has_moved():
-        return look
+        return replace(look, moved=False)
     return replace(look, bounds=source_times(planned.graph, node))
 
 

@@ -9,12 +9,12 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
+from itertools import pairwise
 
-from vde_dagster.core.dsha import RowSum, dsha
 from vde_dagster.core.graph import Graph
-from vde_dagster.core.intervals import EPOCH, Interval, common
+from vde_dagster.core.intervals import EPOCH, Interval, meets, merge
 from vde_dagster.core.kind import External
-from vde_dagster.core.ledger import LedgerEntry, Standing, held_dsha
+from vde_dagster.core.ledger import LedgerEntry, Standing, held_dshas
 from vde_dagster.core.names import ModelName
 from vde_dagster.core.plan import Plan
 from vde_dagster.core.reads.constants import Moments
@@ -103,15 +103,18 @@ class _Parent:
 
     @classmethod
     def of(cls, entries: Sequence[LedgerEntry]) -> _Parent:
-        doubtful = (each.interval for each in entries if each.standing is not Standing.COMPUTED)
-        return cls(tokens=HeldTokens(entries), doubtful=tuple(doubtful))
+        doubtful = merge(
+            each.interval for each in entries if each.standing is not Standing.COMPUTED
+        )
+        return cls(tokens=HeldTokens(entries), doubtful=doubtful)
 
     def token(self, read: InputRange) -> str | None:
         """The token of a range; None where some of its rows are not computed ones."""
-        doubtful = self.doubtful
-        if not isinstance(read, WholeTable):
-            doubtful = common(doubtful, read)
-        return None if doubtful else self.tokens.of(read)
+        if isinstance(read, WholeTable):
+            is_doubtful = bool(self.doubtful)
+        else:
+            is_doubtful = any(meets(self.doubtful, each) for each in read)
+        return None if is_doubtful else self.tokens.of(read)
 
 
 def _reads_the_same(entry: LedgerEntry, reads: Reads, parents: Mapping[ModelName, _Parent]) -> bool:
@@ -139,19 +142,12 @@ def _targets(entries: Sequence[LedgerEntry]) -> Iterator[str]:
     That is nothing at first, then the D-SHA of all that was there before its unit of work, and
     within one the key of the interval before.
     """
-    sums, algorithms = RowSum(), set[str]()
-    for at, entry in enumerate(entries):
-        last = entries[at - 1] if at else None
-        if last is None:
-            yield ""
-        elif last.work_id == entry.work_id:
+    yield ""
+    for (last, entry), held in zip(pairwise(entries), held_dshas(entries), strict=False):
+        if last.work_id == entry.work_id:
             yield last.trace.key if last.trace is not None else ""
-        elif len(algorithms) > 1:
-            yield held_dsha(entries[:at])
         else:
-            yield dsha(sums, last.columns, algorithm=last.algorithm)
-        sums += entry.rows
-        algorithms.add(entry.algorithm)
+            yield held
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

@@ -9,7 +9,7 @@ with data on purpose.
 from __future__ import annotations
 
 import hashlib
-from collections.abc import Iterable
+from collections.abc import Iterable, Iterator
 from dataclasses import dataclass
 from functools import lru_cache
 from typing import Final
@@ -93,7 +93,18 @@ def dsha(rows: RowSum, columns: Iterable[Column], *, algorithm: str = DEFAULT_AL
 
 def combined_dsha(parts: Iterable[str]) -> str:
     """One digest that stands for several, in their order: for what has no rows of its own."""
-    return _digest(parts, prefix=b"combined/1")
+    return _digest(parts, prefix=_COMBINED)
+
+
+def combined_dshas(parts: Iterable[str]) -> Iterator[str]:
+    """The `combined_dsha` of the first part, of the first two, and so on, in one pass."""
+    digest = hashlib.sha256(_COMBINED)
+    for part in parts:
+        digest.update(_marked(part))
+        yield digest.hexdigest()
+
+
+_COMBINED: Final = b"combined/1"
 
 
 @lru_cache(maxsize=1024)
@@ -109,7 +120,10 @@ def _digest(parts: Iterable[str], *, prefix: bytes = b"") -> str:
     """SHA-256 over parts, each after its length, so that no two lists of parts are alike."""
     digest = hashlib.sha256(prefix)
     for part in parts:
-        encoded = part.encode()
-        digest.update(len(encoded).to_bytes(8, "big"))
-        digest.update(encoded)
+        digest.update(_marked(part))
     return digest.hexdigest()
+
+
+def _marked(part: str) -> bytes:
+    encoded = part.encode()
+    return len(encoded).to_bytes(8, "big") + encoded

@@ -1,12 +1,13 @@
 """Half-open UTC intervals, the units they are made of, and their algebra.
 
-All functions are linear in the number of intervals after one sort. Every instant is an aware UTC
-datetime; naive instants are refused where an interval is made.
+All functions are at most linear in the number of intervals after one sort. Every instant is an
+aware UTC datetime; naive instants are refused where an interval is made.
 """
 
 from __future__ import annotations
 
 import re
+from bisect import bisect_right
 from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass
 from datetime import UTC, datetime, timedelta
@@ -160,6 +161,12 @@ def common(intervals: Iterable[Interval], others: Iterable[Interval]) -> tuple[I
     """The instants that are in both, merged."""
     these = merge(intervals)
     return subtract(these, subtract(these, others))
+
+
+def meets(ordered: Sequence[Interval], wanted: Interval) -> bool:
+    """Whether one of some disjoint, sorted intervals has an instant of ``wanted``; by searching."""
+    after = bisect_right(ordered, wanted.start, key=lambda each: each.end)
+    return after < len(ordered) and ordered[after].start < wanted.end
 
 
 def covers(held: Sequence[Interval], wanted: Interval) -> bool:

@@ -6,13 +6,21 @@ replaces it.
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
 from enum import Enum
 from itertools import pairwise
 from typing import Final
 
-from vde_dagster.core.dsha import DEFAULT_ALGORITHM, Column, RowSum, combined_dsha, dsha, total
+from vde_dagster.core.dsha import (
+    DEFAULT_ALGORITHM,
+    Column,
+    RowSum,
+    combined_dsha,
+    combined_dshas,
+    dsha,
+    total,
+)
 from vde_dagster.core.errors import Refused
 from vde_dagster.core.intervals import Interval, merge
 from vde_dagster.core.names import ModelName
@@ -227,6 +235,17 @@ def held_dsha(entries: Sequence[LedgerEntry]) -> str:
         return combined_dsha(entry.digest for entry in entries)
     rows = total(entry.rows for entry in entries)
     return dsha(rows, entries[-1].columns, algorithm=entries[-1].algorithm)
+
+
+def held_dshas(entries: Sequence[LedgerEntry]) -> Iterator[str]:
+    """The `held_dsha` of the first entry, of the first two, and so on, in one pass."""
+    rows, algorithms = RowSum(), set[str]()
+    digests = combined_dshas(entry.digest for entry in entries)
+    for entry, digest in zip(entries, digests, strict=True):
+        rows += entry.rows
+        algorithms.add(entry.algorithm)
+        is_mixed = len(algorithms) > 1
+        yield digest if is_mixed else dsha(rows, entry.columns, algorithm=entry.algorithm)
 
 
 def _types(columns: Iterable[Column]) -> list[tuple[str, str]]:

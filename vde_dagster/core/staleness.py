@@ -8,10 +8,10 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
-from typing import Final, Protocol
+from typing import Protocol
 
 from vde_dagster.core.graph import Graph, Node
-from vde_dagster.core.intervals import Interval, common
+from vde_dagster.core.intervals import Interval
 from vde_dagster.core.kind import External
 from vde_dagster.core.ledger import LedgerEntry, Standing
 from vde_dagster.core.names import ModelName
@@ -26,17 +26,12 @@ from vde_dagster.core.reads.input_ranges import (
 )
 from vde_dagster.core.render_model import axes_of, input_axis, query_over_tables
 
-Times = tuple[Interval, ...] | None
-"""Times of an input whose rows differ from those that were read; None for any time."""
-
-UNTOUCHED: Final[Times] = ()
-
 
 class Moves(Protocol):
     """What became of a version's inputs since each of its entries was computed."""
 
-    def since(self, entry: LedgerEntry, name: ModelName, read: InputRange) -> Times:
-        """The times of an input that have other rows now than an entry was computed from.
+    def has_changed(self, entry: LedgerEntry, name: ModelName, read: InputRange) -> bool:
+        """Whether an input may have other rows of a range now than an entry was computed from.
 
         Args:
             entry: Of the version.
@@ -62,7 +57,7 @@ def stale_entries(
     *,
     in_turn: bool,
     goes_on: bool = False,
-) -> tuple[Stale, ...]:
+) -> Iterator[Stale]:
     """The entries that count as computed and are behind what they would be computed from now.
 
     Args:
@@ -75,7 +70,6 @@ def stale_entries(
             seen it as it is.
         goes_on: Whether a further interval is evaluated now, which then is the last one.
     """
-    found: list[Stale] = []
     for number, entry in enumerate(entries, 1):
         if entry.standing is not Standing.COMPUTED:
             continue
@@ -85,11 +79,10 @@ def stale_entries(
                 name: each for name, each in looked_at.items() if not isinstance(each, WholeTable)
             }
         inputs = tuple(
-            name for name, each in looked_at.items() if _meets(each, moves.since(entry, name, each))
+            name for name, each in looked_at.items() if moves.has_changed(entry, name, each)
         )
         if inputs:
-            found.append(Stale(entry=entry, inputs=inputs))
-    return tuple(found)
+            yield Stale(entry=entry, inputs=inputs)
 
 
 def read_by(
@@ -100,14 +93,6 @@ def read_by(
     for name, found in read.ranges(moments).items():
         bound = bounds.get(name)
         yield name, found if bound is None else bound.reads.ranges(moments)[name]
-
-
-def _meets(read: InputRange, times: Times) -> bool:
-    if times is None:
-        return True
-    if isinstance(read, WholeTable):
-        return bool(times)
-    return bool(common(read, times))
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

@@ -372,6 +372,12 @@ class MemoryState:
         with self._lock:
             return self._held.work.get(work_id)
 
+    def works(self, work_ids: Iterable[str]) -> Mapping[str, Work]:
+        """Units of work by their ids; those that nobody recorded are absent."""
+        with self._lock:
+            known = self._held.work
+            return {each: known[each] for each in work_ids if each in known}
+
     # Late data
     def marks(self, key: VersionKey) -> Mapping[ModelName, HighWaterMark]:
         """The high-water marks of a version, by source."""

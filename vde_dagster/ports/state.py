@@ -244,6 +244,10 @@ class State(Protocol):
         """One unit of work."""
         ...
 
+    def works(self, work_ids: Iterable[str]) -> Mapping[str, Work]:
+        """Units of work by their ids; those that nobody recorded are absent."""
+        ...
+
     def record_audits(self, work_id: str, results: Sequence[AuditResult], *, lease: Lease) -> None:
         """Keep what audits found among the rows of a unit of work that nobody else sees yet.
 

@@ -194,10 +194,13 @@ def audited(connection: Connection, key: VersionKey, *, limit: int) -> tuple[Wor
     return tuple(_decode_work(row) for row in connection.execute(query))
 
 
-def find(connection: Connection, work_id: str) -> Work | None:
-    """One unit of work."""
-    row = connection.execute(select(_work).where(_work.c.work_id == work_id)).one_or_none()
-    return None if row is None else _decode_work(row)
+def find(connection: Connection, work_ids: Iterable[str]) -> dict[str, Work]:
+    """Units of work by their ids; those that nobody recorded are absent."""
+    found: dict[str, Work] = {}
+    for chunk in chunks(work_ids):
+        rows = connection.execute(select(_work).where(_work.c.work_id.in_(chunk)))
+        found |= {row.work_id: _decode_work(row) for row in rows}
+    return found
 
 
 def open_work(connection: Connection, key: VersionKey) -> tuple[Work, ...]:

@@ -257,7 +257,12 @@ class SqlState:
     def work(self, work_id: str) -> Work | None:
         """One unit of work."""
         with self._database.read() as connection:
-            return bookings.find(connection, work_id)
+            return bookings.find(connection, [work_id]).get(work_id)
+
+    def works(self, work_ids: Iterable[str]) -> Mapping[str, Work]:
+        """Units of work by their ids; those that nobody recorded are absent."""
+        with self._database.read() as connection:
+            return bookings.find(connection, work_ids)
 
     def record_audits(self, work_id: str, results: Sequence[AuditResult], *, lease: Lease) -> None:
         """Keep what audits found among the rows of a unit of work.
