@@ -7,7 +7,7 @@ from __future__ import annotations
 
 from bisect import bisect_left, bisect_right
 from collections.abc import Iterable, Iterator, Mapping, Sequence
-from dataclasses import dataclass, field, replace
+from dataclasses import dataclass, replace
 from datetime import datetime
 from typing import Final
 
@@ -40,7 +40,7 @@ from vde_dagster.core.traces import why_together
 from vde_dagster.ports.state import Environment
 
 FORBIDDEN: Final = "it sets disable_restatement, so that it is never computed again"
-_UNCOVERED: Final = "the source does not reach back to them any more"
+_UNCOVERED: Final = "the source does not reach back to all of them any more"
 _HISTORY: Final = "a history follows from when it looked, and nobody can look at that time again"
 
 
@@ -106,7 +106,6 @@ class VersionLook:
     reads: Reads
     bounds: Mapping[ModelName, SourceTime]
     moved: bool = True
-    _firsts: dict[ModelName, datetime | None] = field(default_factory=dict, init=False)
 
     def found(self) -> Behind | None:
         """What of the version is behind; None where nothing is."""
@@ -185,7 +184,7 @@ class VersionLook:
             entries,
             self.reads,
             self.bounds,
-            InputMoves(states=self.states, entries=entries, bounds=self.bounds),
+            self._moves,
             in_turn=in_turn,
             goes_on=horizon is not None and bool(rules.missing(self.node.model, held, horizon)),
         )
@@ -195,15 +194,15 @@ class VersionLook:
 
         What a source does not have any more is no reason to empty an interval.
         """
-        beyond = [each.entry for each in stale if self._is_beyond(each)]
-        shown = {each.interval: self._shown_at(each.interval) for each in beyond}
-        looked_at = [*beyond, *(each for found in shown.values() for each in found)]
+        over = [each.entry for each in stale if self._is_beyond(each) and not self._has_more(each)]
+        shown = {each.interval: self._shown_at(each.interval) for each in over}
+        looked_at = [*over, *(each for found in shown.values() for each in found)]
         seen = {
             each.interval
-            for each in beyond
+            for each in over
             if any(self._is_later(found, each, looked_at) for found in shown[each.interval])
         }
-        kept = {each.interval for each in beyond} - seen
+        kept = {each.interval for each in over} - seen
         return tuple(each for each in stale if each.entry.interval not in kept)
 
     def _missed_history(self) -> tuple[Interval, ...]:
@@ -231,29 +230,44 @@ class VersionLook:
 
     def _is_beyond(self, stale: Stale) -> bool:
         """Whether a source lost rows, at its beginning, that an interval with rows was made of."""
-        if not stale.entry.rows.rows:
+        cut = any(self._is_cut(name, stale.entry) for name in stale.inputs)
+        return cut and bool(stale.entry.rows.rows)
+
+    def _is_cut(self, name: ModelName, entry: LedgerEntry) -> bool:
+        """Whether a source had rows of an entry before the first one that it has now.
+
+        Where nobody knows when its rows have changed, that is so if it has none of the entry.
+        """
+        read, first = self._read(name, entry), self._first_of(name)
+        if read is None or first is None or first <= read.start:
             return False
+        if self._moves.has_changed(entry, name, ()):
+            return read.end <= first
+        gone = Interval(read.start, min(first, read.end))
+        return self._moves.has_changed(entry, name, (gone,))
+
+    def _has_more(self, stale: Stale) -> bool:
+        """Whether there may be other rows of an entry among those that its sources still have."""
         return any(
-            read is not None and read.start < first
+            first < read.end
+            and self._moves.has_changed(
+                stale.entry, name, (Interval(max(first, read.start), read.end),)
+            )
             for name in stale.inputs
-            if (first := self._reaches_back_to(name)) is not None
-            for read in [self._read(name, stale.entry)]
+            if (first := self._first_of(name)) is not None
+            and (read := self._read(name, stale.entry)) is not None
         )
 
-    def _reaches_back_to(self, name: ModelName) -> datetime | None:
-        """The first time of a source, where rows of the version were made of earlier ones."""
-        if name not in self._firsts:
-            self._firsts[name] = self._first_of(name)
-        return self._firsts[name]
+    @property
+    def _moves(self) -> InputMoves:
+        entries = self.planned.entries(self.node.name)
+        return InputMoves(states=self.states, entries=entries, bounds=self.bounds)
 
     def _first_of(self, name: ModelName) -> datetime | None:
+        """The first time of a source; None where it is not known."""
         if name not in self.bounds:
             return None
-        first = self.states.earliest(name, self.bounds[name].column)
-        made = (each for each in self.planned.entries(self.node.name) if each.rows.rows)
-        oldest = next((read for each in made if (read := self._read(name, each))), None)
-        lacks = first is not None and oldest is not None and oldest.end <= first
-        return first if lacks else None
+        return self.states.earliest(name, self.bounds[name].column)
 
     def _read(self, name: ModelName, entry: LedgerEntry) -> Interval | None:
         """What an entry's interval reads of a source; None where that has no bounds."""
