@@ -25,6 +25,7 @@ from vde_dagster.core.dsha import Column
 from vde_dagster.core.gaps import find_gaps
 from vde_dagster.core.graph import Graph, sources
 from vde_dagster.core.intervals import Interval
+from vde_dagster.core.kind import Full
 from vde_dagster.core.ledger import LedgerEntry
 from vde_dagster.core.mixed_graph import MixedGraph, mixed_graph
 from vde_dagster.core.names import PRODUCTION, ModelName
@@ -88,11 +89,15 @@ def plan_environment(
     holdings = holdings_of(services, environment, snapshots, held)
     capped = _capped(graph, holdings.writes, holdings.computed)
     horizons = _horizons(services, graph, now, capped=capped)
+    overdue = _overdue(graph, holdings, horizons)
+    if overdue:
+        horizons = _horizons(services, graph, now, capped={**capped, **overdue})
     lag = lag_of(
         services,
         Planned(
             environment=environment,
             own=basis.own,
+            shown_graph=shown.graph,
             graph=graph,
             snapshots=snapshots,
             holdings=holdings,
@@ -370,6 +375,23 @@ def _capped(
             continue  # it is whole for good
         capped[node.name] = covering[0] if covering else None
     return capped
+
+
+def _overdue(
+    graph: Graph, holdings: Holdings, horizons: Mapping[ModelName, datetime | None]
+) -> dict[ModelName, datetime | None]:
+    """Up to where FULL tables were made that only another environment may make again, and has to.
+
+    Who reads one for a later time would find nothing of it there.
+    """
+    found: dict[ModelName, datetime | None] = {}
+    for node in graph:
+        horizon, held = horizons[node.name], holdings.computed[node.name]
+        if node.name in holdings.writes or not isinstance(node.model.kind, Full):
+            continue
+        if horizon is not None and kinds.of(node.model).missing(node.model, held, horizon):
+            found[node.name] = held[-1].end if held else None
+    return found
 
 
 def _horizons(

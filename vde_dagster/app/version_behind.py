@@ -48,11 +48,13 @@ _HISTORY: Final = "a history follows from when it looked, and nobody can look at
 class Planned:
     """The models of a plan with their versions, what these hold, and up to when inputs are whole.
 
-    ``own`` is the environment as it is, None for a new one; ``ledger`` has its versions, too.
+    ``own`` is the environment as it is, None for a new one; ``shown_graph`` has the models that the
+    plan compares with, and ``ledger`` their versions, too.
     """
 
     environment: str
     own: Environment | None
+    shown_graph: Graph
     graph: Graph
     snapshots: Mapping[ModelName, ModelSnapshot]
     holdings: Holdings
@@ -67,6 +69,19 @@ class Planned:
         """What the version holds that the environment shows now."""
         shown = self.own.snapshots.get(name) if self.own is not None else None
         return () if shown is None else self.ledger.get(shown.key, ())
+
+    @property
+    def before(self) -> Planned:
+        """The same of what the environment shows now; nothing of a new one."""
+        snapshots = self.own.snapshots if self.own is not None else {}
+        entries = {name: self.ledger.get(each.key, ()) for name, each in snapshots.items()}
+        return replace(
+            self,
+            graph=self.shown_graph,
+            snapshots=snapshots,
+            holdings=Holdings.of(self.environment, entries, owners={}, writes=frozenset()),
+            horizons={name: self.horizons.get(name) for name in snapshots},
+        )
 
     @property
     def binding(self) -> Binding:
