@@ -20,6 +20,7 @@ from tests.app.shop_world import (
     SALES,
     SALES_NAME,
     SHOP,
+    TOTAL,
     TOTAL_NAME,
     TRIPLE,
     TRIPLE_NAME,
@@ -32,7 +33,8 @@ from tests.app.shop_world import (
     work,
 )
 from vde_dagster.app.adopting import ADOPTED
-from vde_dagster.app.apply import applying, evaluate_range
+from vde_dagster.app.apply import applying, evaluate_range, finish, reserved
+from vde_dagster.core.errors import Refused
 from vde_dagster.core.names import ModelName
 from vde_dagster.core.snapshot import Category, DecidedBy
 from vde_dagster.core.stages import Backfill, Promote, stages_of
@@ -219,6 +221,80 @@ def test_what_was_loaded_before_the_views_move_is_compared_once_more(world: Memo
     assert world.rows("mart__dev.triple") == ROWS
     assert world.rows("mart__dev.total") == [(66,)]
     assert world.rows("mart.triple")[0] == (DAYS[0], 3 * 510)
+
+
+@pytest.mark.parametrize("last", ["mart.triple", "mart.shown3"], ids=["directly", "by a view"])
+def test_what_was_computed_from_a_table_that_is_given_back_is_computed_again(last: str) -> None:
+    view = "MODEL (name mart.shown3, kind VIEW);\nSELECT day, amount FROM mart.triple"
+    models = {**SHOP, "shown3": view, "total": TOTAL.replace("mart.triple", last)}
+    world = MemoryWorld()
+    world.land((1, 10), (30, 5), (50, 7), until=72)
+    done(world.services(), graph_of(models), "prod")
+    services = world.services()
+    plan = asked(services, graph_of({**models, "sales": SAME["sales"]}), "dev")
+    with applying(services, plan) as apply:
+        for stage in stages_of(plan):
+            if isinstance(stage, Backfill) and stage.model == TOTAL_NAME:
+                world.land((2, 500), until=72)
+                for name in (SALES_NAME, TRIPLE_NAME):
+                    evaluate_range(services, bound(services), name, day(1), force=True)
+            list(apply.visit(stage))
+    assert world.rows("mart__dev.triple") == ROWS
+    assert world.rows("mart__dev.total") == [(66,)]
+
+
+def test_a_run_that_follows_the_files_compares_what_was_adopted_once_more(
+    world: MemoryWorld,
+) -> None:
+    done(world.services(), graph_of(SAME), "dev")
+    owned = {**SAME, "triple": TRIPLE.replace("cron", "owner me, cron")}
+    services = world.services()
+    plan = asked(services, graph_of(owned), "dev")
+    assert plan.promotes
+    world.land((73, 500), until=96)
+    done(world.services(), graph_of(SHOP), "prod")
+    with (
+        pytest.raises(Refused, match=r"^mart\.triple would show.*No view was moved"),
+        reserved(services, plan) as lease,
+    ):
+        finish(services, plan, lease)
+    shown = services.state.environment("dev")
+    assert shown is not None
+    assert (shown.revision, shown.promoting) == (1, False)
+
+
+def calls_to_give_back(models: int) -> int:
+    """Calls of ports to compute this many adopters, whose parent has other rows by now."""
+    texts = {"sales": SALES}
+    for at in range(models):
+        full = TOTAL.replace("mart.total", f"mart.t{at}").replace("mart.triple", "mart.sales")
+        texts |= {
+            f"t{at}": full,
+            f"v{at}": f"MODEL (name mart.v{at}, kind VIEW);\nSELECT amount FROM mart.t{at}",
+        }
+    world = MemoryWorld()
+    world.land((1, 10), (30, 5), (50, 7), until=72)
+    done(world.services(), graph_of(texts), "prod")
+    texts["sales"] = SAME["sales"]
+    fuse = Fuse()
+    services = world.services(fuse)
+    plan = asked(services, graph_of(texts), "prod")
+    *before, promote = stages_of(plan)
+    with applying(services, plan) as apply:
+        for stage in before:
+            list(apply.visit(stage))
+        world.land((2, 50), until=72)
+        evaluate_range(world.services(), apply.binding, SALES_NAME, day(1), force=True)
+        fuse.names.clear()
+        list(apply.visit(promote))
+    assert adopters(world, "prod") == set()
+    assert world.rows(f"mart.v{models - 1}") == [(72,)]
+    return len(fuse.names)
+
+
+def test_computing_what_was_adopted_is_linear_in_its_models() -> None:
+    two, four, eight = map(calls_to_give_back, (2, 4, 8))
+    assert eight - four == 2 * (four - two)
 
 
 def test_going_back_gives_the_tables_back_once_more(world: MemoryWorld) -> None:

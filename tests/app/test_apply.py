@@ -21,11 +21,12 @@ from tests.app.memory_world import (
 from vde_dagster.app.apply import apply_plan, evaluate_range
 from vde_dagster.app.evaluate import evaluate
 from vde_dagster.app.evaluated import Evaluated
+from vde_dagster.app.stopped import stopped
 from vde_dagster.core.changes.difference import Change
-from vde_dagster.core.errors import Conflict, EvaluationFailed, Refused
+from vde_dagster.core.errors import AuditFailed, Conflict, EvaluationFailed, Refused
 from vde_dagster.core.graph import Graph
 from vde_dagster.core.intervals import Interval
-from vde_dagster.core.names import ModelName
+from vde_dagster.core.names import ModelName, TableName
 
 DAILY_NAME = ModelName("mart", "daily")
 
@@ -197,6 +198,56 @@ def test_a_failed_query_leaves_readers_with_what_they_had(world: MemoryWorld) ->
         build(world.services(), graph_of({**PROJECT, "daily": broken}))
     assert world.rows("mart.totals") == [(2, 35)]
     assert build(world.services(), graph_of(PROJECT)) == ()
+
+
+FULL = "MODEL (name mart.{0}, kind FULL);\nSELECT {1} AS amount FROM {2}"
+FAILS = "SUM(CAST('x' AS BIGINT))"
+
+
+def test_one_error_tells_of_all_models_that_failed_and_of_all_that_waited_for_them(
+    world: MemoryWorld,
+) -> None:
+    build(world.services(), graph_of(PROJECT))
+    new = {
+        "good": FULL.format("good", "SUM(amount)", "raw.events"),
+        "bad": FULL.format("bad", FAILS, "raw.events"),
+        "worse": FULL.format("worse", FAILS, "raw.events"),
+        "below": FULL.format("below", "amount", "mart.bad"),
+        "last": FULL.format("last", "amount", "mart.below"),
+    }
+    with pytest.raises(EvaluationFailed) as caught:
+        build(world.services(), graph_of({**PROJECT, **new}))
+    lines = str(caught.value).splitlines()
+    assert [line.partition("@")[0] for line in lines[:2]] == ["mart.bad", "mart.worse"]
+    assert lines[2:] == [
+        "Not filled, since they wait for what failed: mart.below, mart.last.",
+        "No view of prod was moved. What was filled stays.",
+    ]
+    left = plan(world.services(), graph_of({**PROJECT, **new}))
+    assert "good" not in {change.name.name for change in left.backfills}
+    assert world.catalog.view(TableName("mart", "good")) is None
+
+
+def test_errors_of_several_kinds_are_told_as_one(world: MemoryWorld) -> None:
+    plan_of = plan(world.services(), graph_of(PROJECT))
+    refused, failed = Refused("not as things stand"), AuditFailed("bad rows")
+    assert type(stopped(plan_of, [failed], [DAILY_NAME])) is AuditFailed
+    assert type(stopped(plan_of, [failed, EvaluationFailed("no")], [])) is EvaluationFailed
+    both = stopped(plan_of, [refused, failed, refused], [])
+    assert (type(both), str(both)) == (EvaluationFailed, "not as things stand\nbad rows")
+
+
+def test_a_view_that_somebody_dropped_is_made_again_where_another_model_fails(
+    world: MemoryWorld,
+) -> None:
+    fails_later = "SUM(CAST(CASE WHEN amount = 13 THEN 'x' ELSE '1' END AS BIGINT))"
+    graph = graph_of({**PROJECT, "bad": FULL.format("bad", fails_later, "raw.events")})
+    build(world.services(), graph)
+    world.catalog.swap_views([], [TableName("mart", "totals")])
+    world.land((50, 13), until=72)
+    with pytest.raises(EvaluationFailed, match=r"^mart\.bad@\w+: .*$"):
+        build(world.services(), graph)
+    assert world.rows("mart.totals") == [(3, 48)]
 
 
 KINDS = (

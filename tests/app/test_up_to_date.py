@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
+
 import pytest
 
 from tests.app.memory_world import (
@@ -337,3 +339,26 @@ def test_what_is_being_written_right_now_is_left_to_whoever_writes_it() -> None:
     with pytest.raises(Conflict):  # nor does another session run meanwhile
         apply_plan(world.services(), plan, lambda _: None)
     assert world.services().state.open_work(key) == before
+
+
+def test_what_cannot_be_ended_since_the_catalog_is_busy_is_no_success(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    world, names = late_world(), session_calls()
+    services = world.services(Fuse(cut_at=names.index("record_staged") + 1, after=True))
+    with pytest.raises(PowerCut):
+        catch_up(services, bound(world.services()), EVENTS_NAME)
+    world.reboot()
+    plan = plan_environment(world.services(), LATE, "prod")
+    left = replace(plan, changes=tuple(replace(e, missing=(), behind=None) for e in plan.changes))
+    assert (left.unfinished, left.backfills) == ((EVENTS_NAME,), ())
+
+    def busy(*_: object, **__: object) -> None:
+        raise Conflict("the catalog is busy")
+
+    monkeypatch.setattr(world.catalog, "publish", busy)
+    with pytest.raises(Conflict, match="busy"):
+        apply_plan(world.services(), left, lambda _: None)
+    monkeypatch.undo()
+    apply_plan(world.services(), left, lambda _: None)
+    assert len(world.rows("staging.events")) == 4

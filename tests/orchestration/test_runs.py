@@ -3,17 +3,23 @@
 from __future__ import annotations
 
 import json
+from datetime import timedelta
 from pathlib import Path
 from typing import TYPE_CHECKING
 
 import dagster as dg
 import pytest
 
+from tests.orchestration.conftest import START
+from vde_dagster.app.adopting import ADOPTED
+from vde_dagster.app.apply import evaluate_range
 from vde_dagster.app.binding import bind_environment
+from vde_dagster.app.catch_up import catch_up
 from vde_dagster.app.evaluated import Evaluated
 from vde_dagster.core.errors import Conflict, EvaluationFailed, Refused
+from vde_dagster.core.intervals import Interval
 from vde_dagster.core.late_data import NothingToLoad
-from vde_dagster.core.names import ModelName
+from vde_dagster.core.names import ModelName, TableName
 from vde_dagster.orchestration.home import dagster_home
 from vde_dagster.orchestration.jobs import run_catch_up, run_plan
 
@@ -23,7 +29,8 @@ if TYPE_CHECKING:
 pytestmark = pytest.mark.spark
 
 SENSOR = "vde_late_data_prod"
-DAILY_NAME = ModelName("mart", "daily")
+EVENTS_NAME, DAILY_NAME = ModelName("staging", "events"), ModelName("mart", "daily")
+DAY = Interval(START, START + timedelta(days=1))
 
 
 def tick(definitions: dg.Definitions, instance: dg.DagsterInstance) -> dg.SensorResult | str:
@@ -163,6 +170,13 @@ def test_a_plan_fills_and_shows_what_does_not_wait_for_a_stopped_model(
         run_plan(project, sample.plan(project=project), lambda _: None)
     assert sample.rows("mart.landed") == [(24,)]
     assert ids(sample) == [*range(24)]
+    project = sample.project()
+    project.services.catalog.swap_views([], [TableName("mart", "landed")])
+    again = sample.plan(project=project)
+    assert (again.promotes, again.dropped_views) == (False, (ModelName("mart", "landed"),))
+    with pytest.raises(Refused, match=r"staging\.events was not loaded: Iceberg snapshot"):
+        run_plan(project, again, lambda _: None)
+    assert sample.rows("mart.landed") == [(24,)]
 
 
 LANDED = "MODEL (name mart.landed, kind FULL);\nSELECT COUNT(*) AS events FROM raw.events"
@@ -234,6 +248,51 @@ def test_r6_a_run_shows_what_was_adopted_with_the_version_that_there_was(
         assert (last.tags or {})["dagster/code_version"] == before.key(DAILY_NAME).version
         assert last.metadata["vde/reused"].value is True
     assert sample.plan().is_empty
+
+
+def test_r6_what_is_computed_before_the_views_move_is_told_to_dagster(
+    sample: Sample, own_home: None
+) -> None:
+    sample.apply()
+    path = sample.folder / "models/staging/events.sql"
+    path.write_text(path.read_text().replace("@end_dt", "@end_dt AND amount < 1000"))
+    project = sample.project()
+    theirs = bind_environment(project.services, "prod")
+    assert theirs is not None
+
+    def meanwhile(done: Evaluated) -> None:
+        """Production loads another row as soon as its table of days was adopted."""
+        if done.reason == ADOPTED:
+            sample.land((100, 5.2, 5000), until=24)
+            catch_up(project.services, theirs, EVENTS_NAME)
+            evaluate_range(project.services, theirs, DAILY_NAME, DAY, force=True)
+            assert sample.rows("mart.people")[0][1] == 25
+
+    done = run_plan(project, sample.plan("dev", project), meanwhile)
+    assert [str(each.key.model) for each in done if each.reason != ADOPTED] == [
+        "staging.events",
+        "mart.daily",
+        "mart.people",
+    ]
+    own = bind_environment(project.services, "dev")
+    assert own is not None
+    assert own.key(DAILY_NAME) != theirs.key(DAILY_NAME)
+    assert [row[1] for row in sample.rows("mart__dev.people")] == [24]
+    with dg.DagsterInstance.from_config(str(dagster_home(project.configuration))) as instance:
+        key = dg.AssetKey(["mart__dev", "daily"])
+        last = instance.fetch_materializations(key, limit=1).records[0].asset_materialization
+        assert last is not None
+        assert (last.tags or {})["dagster/code_version"] == own.key(DAILY_NAME).version
+
+
+def test_a_plan_with_several_failures_tells_all_of_them(sample: Sample, own_home: None) -> None:
+    fails = "MODEL (name mart.{0}, kind FULL);\nSELECT CAST(CONCAT('x', COUNT(*)) AS INT) AS n "
+    sample.apply()
+    for name in ("bad", "worse"):
+        sample.write(f"models/mart/{name}.sql", fails.format(name) + "FROM raw.events")
+    project = sample.project()
+    with pytest.raises(EvaluationFailed, match=r"(?s)mart\.bad@.*mart\.worse@.*No view of prod"):
+        run_plan(project, sample.plan(project=project), lambda _: None)
 
 
 def test_a_plan_that_fails_raises_its_own_error_and_shows_nothing(

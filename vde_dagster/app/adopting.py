@@ -7,16 +7,15 @@ may have written meanwhile.
 
 from __future__ import annotations
 
-from collections.abc import Iterator
 from dataclasses import dataclass, replace
 from typing import Final
 
-from vde_dagster.app.adoption import has_rows_of, written_by_others
+from vde_dagster.app.adoption import given_back, has_rows_of, written_by_others
 from vde_dagster.app.evaluated import Evaluated
 from vde_dagster.app.reuse import Saved
 from vde_dagster.app.services import Services
 from vde_dagster.core.adoption import with_snapshot
-from vde_dagster.core.errors import Conflict
+from vde_dagster.core.errors import Conflict, Refused
 from vde_dagster.core.intervals import Interval, subtract
 from vde_dagster.core.ledger import LedgerEntry, held_intervals
 from vde_dagster.core.names import ModelName
@@ -61,34 +60,51 @@ def adopt(services: Services, plan: Plan, change: ModelChange, version: str) -> 
     return Adopted(plan=with_snapshot(plan, adopted), done=_kept(key, entries, head))
 
 
-def no_longer_equal(services: Services, plan: Plan, planned: Plan) -> Iterator[ModelName]:
-    """The models that adopted a version while a plan was applied, and whose parents differ by now.
+def compared_again(services: Services, plan: Plan, planned: Plan) -> frozenset[ModelName]:
+    """The models whose adopted version is compared once more before the views move.
 
-    Those that had adopted one before are looked at, too, where others write it.
+    They adopted it while the plan was applied, or before, where others write it.
 
     Args:
         services: The ports.
         plan: The plan as it is by now.
         planned: As it was made.
-
-    Raises:
-        Conflict: One is among them that the plan had no work for.
     """
     now = {name for name, each in plan.snapshots.items() if each.is_adopted}
     here = {name for name in now if not planned.snapshots[name].is_adopted}
-    others = set(written_by_others(services, plan.environment, planned.snapshots)) & now
-    for node in plan.graph:
-        name = node.name
-        if name not in here | others:
-            continue
-        if has_rows_of(services, plan.graph, plan.snapshots, plan.snapshots[name].key):
-            continue
-        if name not in here:
-            raise Conflict(
-                f"{name} shows a table of another environment that had the rows of its own, and "
-                "that has changed since this plan was made. No view was moved; plan again."
-            )
-        yield name
+    others = now.intersection(written_by_others(services, plan.environment, planned.snapshots))
+    return frozenset(here | others)
+
+
+def has_to_give_back(services: Services, plan: Plan, planned: Plan, name: ModelName) -> bool:
+    """Whether what a model adopted is not what its parents give by now.
+
+    Raises:
+        Conflict: It is not, and the plan had no work for the model, which had adopted it before.
+    """
+    if has_rows_of(services, plan.graph, plan.snapshots, plan.snapshots[name].key):
+        return False
+    if planned.snapshots[name].is_adopted:
+        raise Conflict(
+            f"{name} shows a table of another environment that had the rows of its own, and "
+            "that has changed since this plan was made. No view was moved; plan again."
+        )
+    return True
+
+
+def refuse_given_back(services: Services, plan: Plan) -> None:
+    """Compare once more what was adopted of others, which nothing computes here (rule R6).
+
+    Raises:
+        Refused: It has other rows by now.
+    """
+    names = given_back(services, plan.environment, plan.graph, plan.snapshots)
+    if names:
+        raise Refused(
+            f"{', '.join(sorted(map(str, names)))} would show a table of another environment that "
+            "had the rows of its own, and that has changed since this plan was made. No view was "
+            f"moved. Plan {plan.environment} again; a code location has to be reloaded."
+        )
 
 
 def _kept(key: VersionKey, entries: tuple[LedgerEntry, ...], head: int | None) -> Evaluated:

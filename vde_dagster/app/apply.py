@@ -3,12 +3,18 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Collection, Iterator, Sequence
-from contextlib import ExitStack, contextmanager, suppress
+from contextlib import ExitStack, contextmanager
 from dataclasses import dataclass, field
 from typing import assert_never
 
 from vde_dagster import kinds
-from vde_dagster.app.adopting import adopt, no_longer_equal
+from vde_dagster.app.adopting import (
+    adopt,
+    compared_again,
+    has_to_give_back,
+    refuse_given_back,
+)
+from vde_dagster.app.adoption import has_rows_of
 from vde_dagster.app.binding import Binding, bind_plan
 from vde_dagster.app.catch_up import catch_up, load
 from vde_dagster.app.empty_backfill import record_empty
@@ -21,9 +27,11 @@ from vde_dagster.app.planning import holdings_of
 from vde_dagster.app.promote import promote, show
 from vde_dagster.app.recovery import recover
 from vde_dagster.app.services import Services
+from vde_dagster.app.stopped import stopped
 from vde_dagster.app.workload import restatement
 from vde_dagster.core.adoption import with_snapshot
-from vde_dagster.core.errors import Conflict, EvaluationFailed, Refused
+from vde_dagster.core.errors import Conflict, VdeError
+from vde_dagster.core.graph import Node
 from vde_dagster.core.intervals import END_OF_TIME, Interval, common, merge, subtract
 from vde_dagster.core.kind import View
 from vde_dagster.core.ledger import Standing, held_intervals
@@ -39,6 +47,7 @@ from vde_dagster.core.stages import (
     EvolveTables,
     FinishWork,
     MakeView,
+    Opening,
     Promote,
     Reserve,
     Restate,
@@ -60,37 +69,45 @@ def apply_plan(services: Services, plan: Plan, report: Report) -> tuple[Evaluate
     """Carry out a plan, without Dagster. ``report`` is told of each unit of work when it is done.
 
     Where a model cannot be filled, what does not wait for it is done all the same
-    (`vde_dagster.core.stages.awaited`).
+    (`vde_dagster.core.stages.awaited`), and one error tells of all that failed.
 
     Raises:
         Conflict: The environment changed since the plan was made, or somebody else is changing it;
-            nothing was written.
+            nothing was written. Or somebody else writes what was to be filled.
         Refused: The plan cannot be carried out, so nothing was written; or an evaluation cannot be
             done as things stand.
         EvaluationFailed: A query failed. What was filled before stays and is not filled again.
     """
     check_plan(services, plan)
     done: list[Evaluated] = []
-    errors: list[Refused | EvaluationFailed] = []
-    stopped: set[ModelName] = set()
+    errors: list[VdeError] = []
+    failed: set[ModelName] = set()
+    lacking: set[ModelName] = set()
     with applying(services, plan) as work:
         for stage in stages_of(plan):
             fills = {stage.model} if isinstance(stage, Work) else set[ModelName]()
-            if stopped and not stopped.isdisjoint(awaited(plan, stage)):
-                stopped |= fills
+            if _waits(plan, stage, lacking):
+                lacking |= fills
                 continue
             try:
                 for evaluated in work.visit(stage):
                     report(evaluated)
                     done.append(evaluated)
-            except (Refused, EvaluationFailed) as error:
-                if not fills:
+            except VdeError as error:
+                if isinstance(stage, Opening):
                     raise
                 errors.append(error)
-                stopped |= fills
+                failed |= fills
+                lacking |= fills
     if errors:
-        raise errors[0]
+        raise stopped(plan, errors, failed) from errors[0]
     return tuple(done)
+
+
+def _waits(plan: Plan, stage: Stage, lacking: Collection[ModelName]) -> bool:
+    """Whether a stage is left out, since what it awaits was not filled; views are made at last."""
+    is_last = isinstance(stage, ShowFilled)
+    return bool(lacking) and not is_last and not awaited(plan, stage).isdisjoint(lacking)
 
 
 @contextmanager
@@ -231,9 +248,13 @@ class Applying:
         return True
 
     def _finish_work(self, models: Collection[ModelName]) -> None:
-        for name in models:
-            with suppress(Conflict):  # somebody is at work on it, who will end it
-                self._finish_staged(name)
+        for key in map(self.binding.key, models):
+            with ExitStack() as leases:
+                try:
+                    lease = leases.enter_context(writing(self.services, self.binding, key))
+                except Conflict:  # somebody is at work on it, who will end it
+                    continue
+                recover(self.services, key, lease)
 
     def _returning(self) -> dict[ModelName, tuple[Interval, ...]]:
         """What is evaluated again, whatever was asked for, since versions come back (rule R15)."""
@@ -272,13 +293,48 @@ class Applying:
             yield found.done
 
     def _compute_given_back(self) -> Iterator[Evaluated]:
-        """Compute what was adopted and has other rows by now, with the views over it."""
-        while names := list(no_longer_equal(self.services, self.plan, self.planned)):
-            self._follow(with_snapshot(self.plan, self.planned.snapshots[names[0]]))
-            yield from self._fill(self.changes[names[0]])
-            for change in self.planned.backfills:
-                if isinstance(self.plan.graph[change.name].model.kind, View):
-                    yield from self._make_view(change)
+        """Compute what was adopted and has other rows by now, until a look finds nothing."""
+        looked_at = None
+        while looked_at is not self.plan:
+            looked_at = self.plan
+            yield from self._give_back()
+
+    def _give_back(self) -> Iterator[Evaluated]:
+        """One look at what was adopted, parents first, with all that reads what is given back."""
+        compared = compared_again(self.services, self.plan, self.planned)
+        moved: set[ModelName] = set()
+        for node in self.plan.graph:
+            name, planned = node.name, self.planned
+            if name in compared and has_to_give_back(self.services, self.plan, planned, name):
+                self._follow(with_snapshot(self.plan, planned.snapshots[name]))
+                yield from self._fill(self.changes[name])
+                moved.add(name)
+            elif not moved.isdisjoint(node.model.parents):
+                yield from self._follow_moved(node, self.changes[name])
+                moved.add(name)
+
+    def _follow_moved(self, node: Node, change: ModelChange) -> Iterator[Evaluated]:
+        """Bring what this plan filled up to what its parents show by now, which gave back a table.
+
+        Raises:
+            Conflict: It builds on itself, so that it cannot be computed again here.
+        """
+        if isinstance(node.model.kind, View):
+            yield from self._make_view(change)
+            return
+        key = self.plan.snapshots[node.name].key
+        if not change.to_evaluate or self.plan.snapshots[node.name].is_adopted:
+            return
+        if has_rows_of(self.services, self.plan.graph, self.plan.snapshots, key):
+            return
+        if kinds.of(node.model).is_sequential:
+            raise Conflict(
+                f"{node.name} was computed from a table that has changed since. No view was moved; "
+                f"plan again with --restate-model {node.name}."
+            )
+        within = self.plan.options.bounds(self.plan.environment)
+        for batch in batches(node.model, change.to_evaluate):
+            yield from evaluate_range(self.services, self.binding, node.name, batch, within=within)
 
     def _follow(self, plan: Plan) -> None:
         self.plan, self.binding = plan, bind_plan(plan)
@@ -389,8 +445,14 @@ def evaluate_range(
 
 
 def finish(services: Services, plan: Plan, lease: Lease) -> None:
-    """Show what a plan has filled: by a promotion, or by views that were missing so far."""
+    """Show what a plan has filled: by a promotion, or by views that were missing so far.
+
+    Raises:
+        Refused: What the plan shows cannot be shown as things stand; no view was moved.
+        Conflict: The environment was changed since the plan was made.
+    """
     if plan.promotes:
+        refuse_given_back(services, plan)
         promote(services, plan, lease)
     else:
         missing = {*(change.name for change in plan.backfills), *plan.dropped_views}

@@ -2,15 +2,14 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Collection, Iterable, Mapping, Sequence
-from dataclasses import dataclass, replace
+from collections.abc import Collection, Mapping, Sequence
+from dataclasses import dataclass
 from datetime import datetime
 
 from vde_dagster import kinds
-from vde_dagster.app.adoption import given_back
-from vde_dagster.app.catalog_look import look_at_catalog
-from vde_dagster.app.elsewhere import found_elsewhere, graph_of
-from vde_dagster.app.returning import Lag, lag_of
+from vde_dagster.app.catalog_look import CatalogLook, look_at_catalog
+from vde_dagster.app.resolving import Basis, Models, basis_of, resolve_models
+from vde_dagster.app.returning import lag_of
 from vde_dagster.app.services import Services, valid_to_of
 from vde_dagster.app.version_behind import Planned
 from vde_dagster.app.view_names import are_moving
@@ -27,23 +26,14 @@ from vde_dagster.core.graph import Graph, sources
 from vde_dagster.core.intervals import Interval
 from vde_dagster.core.kind import Full
 from vde_dagster.core.ledger import LedgerEntry
-from vde_dagster.core.mixed_graph import MixedGraph, mixed_graph
-from vde_dagster.core.names import PRODUCTION, ModelName
+from vde_dagster.core.names import ModelName
 from vde_dagster.core.ownership import may_write
-from vde_dagster.core.plan import Plan, Reuse, complete_to
+from vde_dagster.core.plan import Plan, Reuse, Workload, complete_to
 from vde_dagster.core.plan_making import Current, Findings, make_plan
-from vde_dagster.core.plan_options import (
-    DEFAULT_OPTIONS,
-    OptionsRefused,
-    PlanOptions,
-    refuse_senseless,
-)
-from vde_dagster.core.resolution import Resolved, Shown, resolve_snapshots
-from vde_dagster.core.restatement import both
+from vde_dagster.core.plan_options import DEFAULT_OPTIONS, PlanOptions, refuse_senseless
+from vde_dagster.core.restatement import Restatement, both
 from vde_dagster.core.schema_changes import newest_columns
-from vde_dagster.core.selection import select
 from vde_dagster.core.snapshot import ModelSnapshot, VersionKey
-from vde_dagster.core.sql.unresolved import guess
 from vde_dagster.ports.state import Environment
 from vde_dagster.project.collector import looking_at_new_values_only
 from vde_dagster.project.signals import ready_intervals
@@ -65,19 +55,42 @@ def plan_environment(
         RestatementRefused: Models that shall be restated set ``disable_restatement``.
     """
     refuse_senseless(options, environment)
-    basis = _basis(services, environment, options)
-    mixed, shown = _compared(services, graph, basis)
-    graph = mixed.graph
-    stored = services.state.snapshots((node.name, node.fingerprint) for node in graph)
-    elsewhere = found_elsewhere(services, graph, basis.elsewhere, stored, options.rules)
+    basis = basis_of(services, environment, options)
+    models = resolve_models(services, graph, basis)
+    looked = _look(services, basis, models)
+    return make_plan(
+        plan_id=services.ids.new(),
+        environment=environment,
+        now=looked.now,
+        graph=models.graph,
+        shown=models.shown,
+        current=_current(basis.own, stays=looked.stays),
+        resolved=models.resolved,
+        horizons=looked.planned.horizons,
+        findings=_findings(services, basis, models, looked),
+        options=options,
+        hidden=_hidden(looked.planned.snapshots, basis),
+        left_out=models.left_out,
+    )
 
-    def resolve(released: Collection[ModelName]) -> dict[ModelName, Resolved]:
-        return resolve_snapshots(
-            graph, shown, stored, options.rules, elsewhere=elsewhere, released=released
-        )
 
-    resolved = _without_lost_equality(services, environment, graph, resolve)
-    snapshots = {name: each.snapshot for name, each in resolved.items()}
+@dataclass(frozen=True, slots=True, kw_only=True)
+class _Looked:
+    """What the state and the catalog say of a plan's models.
+
+    ``now`` is the project's clock. ``stays`` tells whether the environment's views are where the
+    project puts them.
+    """
+
+    planned: Planned
+    catalog: CatalogLook
+    now: datetime | None
+    stays: bool
+
+
+def _look(services: Services, basis: Basis, models: Models) -> _Looked:
+    """Look at what the versions hold, and at what is there of it."""
+    graph, snapshots = models.graph, models.snapshots
     now = services.project_now()
     ledger = services.state.ledger(
         dict.fromkeys(each.key for each in (*snapshots.values(), *basis.snapshots.values()))
@@ -85,182 +98,63 @@ def plan_environment(
     stays = basis.own is not None and _stays(services, basis.own)
     naming = services.naming if stays else None
     look = look_at_catalog(services, graph, snapshots, ledger, shown=basis.own, naming=naming)
-    held = look.left(ledger)
-    holdings = holdings_of(services, environment, snapshots, held)
-    capped = _capped(graph, holdings.writes, holdings.computed)
-    horizons = _horizons(services, graph, now, capped=capped)
-    overdue = _overdue(graph, holdings, horizons)
-    if overdue:
-        horizons = _horizons(services, graph, now, capped={**capped, **overdue})
-    lag = lag_of(
-        services,
-        Planned(
-            environment=environment,
-            own=basis.own,
-            shown_graph=shown.graph,
-            graph=graph,
-            snapshots=snapshots,
-            holdings=holdings,
-            ledger=ledger,
-            horizons=horizons,
-        ),
-        options,
-    )
-    at = _Moment(now=now, horizons=horizons)
-    found = _findings(services, basis, graph, holdings, at, lag=lag)
-    return make_plan(
-        plan_id=services.ids.new(),
-        environment=environment,
-        now=now,
+    holdings = holdings_of(services, basis.environment, snapshots, look.left(ledger))
+    planned = Planned(
+        environment=basis.environment,
+        own=basis.own,
+        shown_graph=models.shown.graph,
         graph=graph,
-        shown=shown,
-        current=_current(basis.own, stays=stays),
-        resolved=resolved,
-        horizons=horizons,
-        findings=replace(
-            found,
-            stored=frozenset(name for name, _ in stored),
-            reuse=_reuse(services, holdings, snapshots, [basis.own, basis.production]),
-            dropped_views=look.views,
-            lost_tables=look.lost,
-            unfinished=_unfinished(services, snapshots, holdings),
-            filled=frozenset(
-                name for name, each in basis.snapshots.items() if ledger.get(each.key)
-            ),
-            booked=_booked(basis, snapshots, ledger),
-            gaps=tuple(
-                find_gaps(
-                    graph,
-                    basis.snapshots,
-                    snapshots,
-                    ledger,
-                    held_after(graph, holdings, found.work, options),
-                )
-            ),
-        ),
-        options=options,
-        hidden=_hidden(snapshots, basis),
-        left_out=mixed.left_out,
+        snapshots=snapshots,
+        holdings=holdings,
+        ledger=ledger,
+        horizons=_horizons(services, graph, now, holdings),
+    )
+    return _Looked(planned=planned, catalog=look, now=now, stays=stays)
+
+
+def _findings(services: Services, basis: Basis, models: Models, looked: _Looked) -> Findings:
+    """What the versions hold and lack, what is evaluated, and what is not although it was asked."""
+    planned, options = looked.planned, basis.options
+    graph, snapshots, holdings = planned.graph, planned.snapshots, planned.holdings
+    ledger, catalog = planned.ledger, services.naming.catalog
+    lag = lag_of(services, planned, options)
+    restated = restatement(graph, holdings, options, catalog=catalog)
+    work = _work(services, planned, options, looked.now, both(restated, lag.restated))
+    kept = held_after(graph, holdings, work, options)
+    return Findings(
+        work=work,
+        reuse=_reuse(services, holdings, snapshots, [basis.own, basis.production]),
+        filled=frozenset(name for name, each in basis.snapshots.items() if ledger.get(each.key)),
+        booked=_booked(basis, snapshots, ledger),
+        stored=frozenset(name for name, _ in models.stored),
+        not_restated=tuple(not_restated(graph, holdings, options, restated, catalog=catalog)),
+        gaps=tuple(find_gaps(graph, basis.snapshots, snapshots, ledger, kept)),
+        behind=lag.found,
+        dropped_views=looked.catalog.views,
+        lost_tables=looked.catalog.lost,
+        unfinished=_unfinished(services, snapshots, holdings),
     )
 
 
-def _without_lost_equality(
+def _work(
     services: Services,
-    environment: str,
-    graph: Graph,
-    resolve: Callable[[Collection[ModelName]], dict[ModelName, Resolved]],
-) -> dict[ModelName, Resolved]:
-    """Snapshots of which none shows an adopted version that has other rows by now (rule R6)."""
-    released: frozenset[ModelName] = frozenset()
-    while True:
-        resolved = resolve(released)
-        snapshots = {name: each.snapshot for name, each in resolved.items()}
-        found = given_back(services, environment, graph, snapshots)
-        if not found:
-            return resolved
-        if found <= released:
-            again = ", ".join(sorted(map(str, found)))
-            raise RuntimeError(f"{again} kept an adopted version that was to be given back")
-        released |= found
-
-
-@dataclass(frozen=True, slots=True, kw_only=True)
-class _Basis:
-    """What a plan starts from: the environment, what is asked, and what is shown now."""
-
-    environment: str
-    options: PlanOptions
-    own: Environment | None
-    production: Environment | None
-
-    @property
-    def snapshots(self) -> Mapping[ModelName, ModelSnapshot]:
-        """What changes are told against."""
-        base = self.own or self.production
-        return base.snapshots if base is not None else {}
-
-    @property
-    def elsewhere(self) -> Environment | None:
-        """Production, where changes are told against something else."""
-        is_basis = self.own is None or self.own is self.production
-        return None if is_basis else self.production
-
-
-@dataclass(frozen=True, slots=True, kw_only=True)
-class _Moment:
-    """The project's clock, and up to when all that each model reads is complete."""
-
-    now: datetime | None
-    horizons: Mapping[ModelName, datetime | None]
-
-
-def _basis(services: Services, environment: str, options: PlanOptions) -> _Basis:
-    own = services.state.environment(environment)
-    production = own if environment == PRODUCTION else services.state.environment(PRODUCTION)
-    return _Basis(environment=environment, options=options, own=own, production=production)
-
-
-def _compared(services: Services, graph: Graph, basis: _Basis) -> tuple[MixedGraph, Shown]:
-    """The models that are planned, and what they are compared with."""
-    before = basis.snapshots
-    shown = graph_of(before, graph, services.models)
-    mixed = _selected(services, graph, shown, basis)
-    _refuse_unknown(basis.options, mixed.graph)
-    versions = _versions(before.values(), mixed.graph)
-    drifted, adopted = services.state.drifted(versions), services.state.adopted(versions)
-    return mixed, Shown(snapshots=before, graph=shown, drifted=drifted, adopted=adopted)
-
-
-def _findings(
-    services: Services,
-    basis: _Basis,
-    graph: Graph,
-    holdings: Holdings,
-    at: _Moment,
-    *,
-    lag: Lag,
-) -> Findings:
-    """What is evaluated, and what is not evaluated again although it was asked for."""
-    catalog = services.naming.catalog
-    restated = restatement(graph, holdings, basis.options, catalog=catalog)
-    work = workloads(
-        graph,
-        holdings,
-        basis.options,
-        now=at.now,
-        horizons=at.horizons,
+    planned: Planned,
+    options: PlanOptions,
+    now: datetime | None,
+    restated: Restatement,
+) -> dict[ModelName, Workload]:
+    """What is evaluated of each model, and what is left out."""
+    return workloads(
+        planned.graph,
+        planned.holdings,
+        options,
+        now=now,
+        horizons=planned.horizons,
         ready=lambda model, units: ready_intervals(
             model, units, execution_time=services.clock.now()
         ),
-        restated=both(restated, lag.restated),
+        restated=restated,
     )
-    kept = not_restated(graph, holdings, basis.options, restated, catalog=catalog)
-    return Findings(work=work, not_restated=tuple(kept), behind=lag.found)
-
-
-def _versions(shown: Iterable[ModelSnapshot], graph: Graph) -> set[VersionKey]:
-    """The versions that are shown, and those that a project's models have by themselves."""
-    own = {VersionKey(node.name, node.fingerprint.data_version) for node in graph}
-    return own | {each.key for each in shown}
-
-
-def _selected(services: Services, graph: Graph, shown: Graph, basis: _Basis) -> MixedGraph:
-    """The graph of the models whose changes are planned, and of the others as they are shown."""
-    if not basis.options.select:
-        return MixedGraph(graph=graph, left_out=())
-    names = select([graph, shown], basis.options.select, catalog=services.naming.catalog)
-    return mixed_graph(graph, shown, names, environment=basis.environment)
-
-
-def _refuse_unknown(options: PlanOptions, graph: Graph) -> None:
-    """Refuse decisions about models that are not in the plan."""
-    known = [str(node.name) for node in graph]
-    unknown = sorted(str(name) for name in options.decisions if name not in graph)
-    if unknown:
-        told = (
-            f"there is no model {name} to decide about. {guess(name, known)}" for name in unknown
-        )
-        raise OptionsRefused("\n".join(each.strip() for each in told))
 
 
 def holdings_of(
@@ -291,7 +185,7 @@ def _current(own: Environment | None, *, stays: bool) -> Current:
     return Current(revision=own.revision, snapshots=own.snapshots, hidden=own.hidden)
 
 
-def _hidden(snapshots: Mapping[ModelName, ModelSnapshot], basis: _Basis) -> frozenset[ModelName]:
+def _hidden(snapshots: Mapping[ModelName, ModelSnapshot], basis: Basis) -> frozenset[ModelName]:
     """The models that are as in production, where only the others get a view."""
     if basis.options.include_unmodified or basis.production is None:
         return frozenset()
@@ -340,7 +234,7 @@ def _unfinished(
 
 
 def _booked(
-    basis: _Basis,
+    basis: Basis,
     snapshots: Mapping[ModelName, ModelSnapshot],
     ledger: Mapping[VersionKey, tuple[LedgerEntry, ...]],
 ) -> dict[ModelName, tuple[Column, ...]]:
@@ -395,22 +289,19 @@ def _overdue(
 
 
 def _horizons(
-    services: Services,
-    graph: Graph,
-    now: datetime | None,
-    *,
-    capped: Mapping[ModelName, datetime | None],
+    services: Services, graph: Graph, now: datetime | None, holdings: Holdings
 ) -> dict[ModelName, datetime | None]:
+    """Up to when all that each model reads is whole, and held where others write it."""
     tables = {name: services.source(name) for name in sources(graph)}
     valid_to = {name: valid_to_of(table) for name, table in tables.items()}
-    return complete_to(
-        graph,
-        now,
-        valid_to={name: time for name, time in valid_to.items() if time is not None},
-        unborn={
-            name
-            for name, table in tables.items()
-            if table is None or table.iceberg_snapshot_id is None
-        },
-        capped=capped,
-    )
+    declared = {name: time for name, time in valid_to.items() if time is not None}
+    unborn = {
+        name for name, table in tables.items() if table is None or table.iceberg_snapshot_id is None
+    }
+    capped = _capped(graph, holdings.writes, holdings.computed)
+    horizons = complete_to(graph, now, valid_to=declared, unborn=unborn, capped=capped)
+    overdue = _overdue(graph, holdings, horizons)
+    if not overdue:
+        return horizons
+    capped |= overdue
+    return complete_to(graph, now, valid_to=declared, unborn=unborn, capped=capped)

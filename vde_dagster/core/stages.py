@@ -191,7 +191,8 @@ def awaited(plan: Plan, stage: Stage) -> frozenset[ModelName]:
     """The models whose work has to be done before a stage; what others come to does not count.
 
     For work these are the nearest models upstream that the plan fills, looking through those that
-    it does not. A promotion awaits the models that it shows at another version than before.
+    it does not. A promotion awaits the models that it shows at another version than before: it is
+    all or nothing. Views that are missing are made last, of what is there by then, whatever failed.
     """
     filled = frozenset(change.name for change in plan.backfills)
     match stage:
@@ -205,6 +206,17 @@ def awaited(plan: Plan, stage: Stage) -> frozenset[ModelName]:
             return frozenset()
         case unreachable:
             assert_never(unreachable)
+
+
+def left_out(plan: Plan, failed: Collection[ModelName]) -> tuple[ModelName, ...]:
+    """The models that a plan does not fill, since they await some that failed; parents first."""
+    stopped = set(failed)
+    waiting: list[ModelName] = []
+    for stage in work_of(plan):
+        if stage.model not in stopped and not stopped.isdisjoint(awaited(plan, stage)):
+            waiting.append(stage.model)
+            stopped.add(stage.model)
+    return tuple(waiting)
 
 
 def _nearest(plan: Plan, name: ModelName, filled: Collection[ModelName]) -> frozenset[ModelName]:

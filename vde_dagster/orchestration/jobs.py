@@ -18,13 +18,23 @@ from vde_dagster.app.binding import Binding
 from vde_dagster.app.catch_up import catch_up
 from vde_dagster.app.evaluated import Evaluated
 from vde_dagster.app.plan_checks import check_plan
+from vde_dagster.app.stopped import stopped
 from vde_dagster.app.view_names import naming_of
 from vde_dagster.app.world import VdeProject
+from vde_dagster.core.errors import VdeError
 from vde_dagster.core.graph import Graph
 from vde_dagster.core.late_data import NothingToLoad
 from vde_dagster.core.names import ModelName, ViewNaming
 from vde_dagster.core.plan import Plan
-from vde_dagster.core.stages import Work, awaited, closing_of, opening_of, work_of
+from vde_dagster.core.stages import (
+    ShowFilled,
+    Stage,
+    Work,
+    awaited,
+    closing_of,
+    opening_of,
+    work_of,
+)
 from vde_dagster.orchestration.failures import failures
 from vde_dagster.orchestration.home import dagster_home
 from vde_dagster.orchestration.location import Location
@@ -49,8 +59,9 @@ Report = Callable[[Evaluated], None]
 def run_plan(project: VdeProject, plan: Plan, report: Report) -> tuple[Evaluated, ...]:
     """Carry out a plan as one Dagster run in this process, on the instance of `dagster_home`.
 
-    It does what `vde_dagster.app.apply.apply_plan` does; a Dagster UI of the same home shows the
-    run, and an event for each interval as it is written. Assets have the keys of `VdeTranslator`.
+    It does what `vde_dagster.app.apply.apply_plan` does, also where models fail. A Dagster UI of
+    the same home shows the run, and an event for each interval as it is written. Assets have the
+    keys of `VdeTranslator`.
 
     Args:
         project: The project of the plan.
@@ -73,6 +84,7 @@ def run_plan(project: VdeProject, plan: Plan, report: Report) -> tuple[Evaluated
         run = _PlanRun(project=project, plan=plan, work=work, report=report)
         tags = {ENVIRONMENT: plan.environment, PLAN: plan.plan_id}
         _execute(project, run.job(), run.errors, tags)
+        run.end()
     return tuple(run.done)
 
 
@@ -105,21 +117,25 @@ def run_catch_up(
         run_session()
 
     _execute(project, catch_up_job, errors, {ENVIRONMENT: binding.environment})
+    if errors.raised:
+        raise errors.raised[0]
     return outcomes[-1]
 
 
 def _execute(
     project: VdeProject, job: dg.JobDefinition, errors: "_Errors", tags: Mapping[str, str]
 ) -> None:
-    """Run a job in this process on the project's instance, and raise what ended it."""
+    """Run a job in this process on the project's instance; what its ops raise is kept.
+
+    Raises:
+        RuntimeError: It failed, and no op of it did.
+    """
     home = dagster_home(project.configuration)
     with dg.DagsterInstance.from_config(str(home)) as instance:
         result = job.execute_in_process(
             run_config=_QUIET, instance=instance, tags=dict(tags), raise_on_error=False
         )
-    if errors.raised is not None:
-        raise errors.raised
-    if not result.success:
+    if not (result.success or errors.raised):
         raise RuntimeError(f"the Dagster run {result.run_id} failed; its log says why: {home}")
 
 
@@ -177,9 +193,9 @@ def catch_up_config(name: ModelName) -> dict[str, object]:
 
 @dataclass(kw_only=True)
 class _Errors:
-    """Keeps the error that ends a run, as it was before Dagster wrapped it."""
+    """Keeps the errors of a run's ops, as they were before Dagster wrapped them."""
 
-    raised: BaseException | None = None
+    raised: list[BaseException] = field(default_factory=list)
 
     @contextmanager
     def kept(self) -> Iterator[None]:
@@ -189,14 +205,25 @@ class _Errors:
                 yield
         except dg.Failure as failure:
             cause = failure.__cause__
-            self.raised = cause if isinstance(cause, Exception) else failure
+            self.raised.append(cause if isinstance(cause, Exception) else failure)
             raise
         except (dg.DagsterExecutionInterruptedError, KeyboardInterrupt):
-            self.raised = KeyboardInterrupt()
+            self.raised.append(KeyboardInterrupt())
             raise
         except Exception as error:
-            self.raised = error
+            self.raised.append(error)
             raise
+
+    def told(self) -> list[VdeError]:
+        """What the ops raised on purpose.
+
+        Raises:
+            BaseException: One of them raised something else, or the user stopped it.
+        """
+        for error in self.raised:
+            if not isinstance(error, VdeError):
+                raise error
+        return [error for error in self.raised if isinstance(error, VdeError)]
 
 
 @dataclass(kw_only=True)
@@ -212,6 +239,18 @@ class _PlanRun:
     report: Report
     done: list[Evaluated] = field(default_factory=list)
     errors: _Errors = field(default_factory=_Errors)
+    failed: set[ModelName] = field(default_factory=set)
+
+    def end(self) -> None:
+        """Where ops failed, make views that are missing all the same, and tell of all errors."""
+        errors, closing = self.errors.told(), closing_of(self.plan)
+        if self.failed and isinstance(closing, ShowFilled):
+            try:
+                list(self.work.visit(closing))
+            except VdeError as error:
+                errors.append(error)
+        if errors:
+            raise stopped(self.plan, errors, self.failed) from errors[0]
 
     def job(self) -> dg.JobDefinition:
         filled = {stage.model: stage for stage in work_of(self.plan)}
@@ -221,7 +260,7 @@ class _PlanRun:
         ops = {
             name: self._work_op(each, keys, first=not above[name]) for name, each in filled.items()
         }
-        promote = self._promote_op(first=not shown)
+        promote = self._promote_op(keys, first=not shown)
 
         @dg.job(
             name=_PLAN_JOB,
@@ -243,12 +282,9 @@ class _PlanRun:
         plan, name = self.plan, stage.model
 
         def fill(context: dg.OpExecutionContext) -> Iterator[object]:
-            with self.errors.kept():
-                for evaluated in self.work.visit(stage):
-                    self.done.append(evaluated)
-                    self.report(evaluated)
-                    binding = self.work.binding
-                    yield from materializations(binding, binding.node(name), keys, [evaluated])
+            self.failed.add(name)  # until it is done
+            yield from self._visit(stage, keys)
+            self.failed.remove(name)
             yield dg.Output(None)
 
         return dg.op(
@@ -258,12 +294,20 @@ class _PlanRun:
             description=plan.graph[name].model.description or None,
         )(fill)
 
-    def _promote_op(self, *, first: bool) -> dg.OpDefinition:
-        def promote(context: dg.OpExecutionContext) -> None:
-            with self.errors.kept():
-                for evaluated in self.work.visit(closing_of(self.plan)):
-                    self.done.append(evaluated)
-                    self.report(evaluated)
+    def _visit(self, stage: Stage, keys: Mapping[ModelName, dg.AssetKey]) -> Iterator[object]:
+        """Carry out a stage, and tell Dagster of each interval that it writes."""
+        with self.errors.kept():
+            for evaluated in self.work.visit(stage):
+                self.done.append(evaluated)
+                self.report(evaluated)
+                binding = self.work.binding
+                node = binding.node(evaluated.key.model)
+                yield from materializations(binding, node, keys, [evaluated])
+
+    def _promote_op(self, keys: Mapping[ModelName, dg.AssetKey], *, first: bool) -> dg.OpDefinition:
+        def promote(context: dg.OpExecutionContext) -> Iterator[object]:
+            yield from self._visit(closing_of(self.plan), keys)
+            yield dg.Output(None)
 
         return dg.op(
             name=_PROMOTE_OP,
