@@ -17,7 +17,7 @@ from vde_dagster.core.ledger import LedgerEntry, Standing
 from vde_dagster.core.names import ModelName
 from vde_dagster.core.reads.input_ranges import InputRange
 from vde_dagster.core.render_model import reads_of
-from vde_dagster.core.staleness import source_times, stale_entries
+from vde_dagster.core.staleness import read_by_times, source_times, stale_entries
 
 SALES_NAME, TRIPLE_NAME, TOTAL_NAME = (ModelName("mart", e) for e in ("sales", "triple", "total"))
 GRAPH = graph_of(SHOP)
@@ -53,8 +53,7 @@ def stale(
     found = list(
         stale_entries(
             [entry(each) for each in DAYS] if entries is None else entries,
-            reads_of(graph, name),
-            source_times(graph, graph[name]),
+            read_by_times(reads_of(graph, name), source_times(graph, graph[name])),
             Changed({of: times}),
             in_turn=in_turn,
             goes_on=goes_on,

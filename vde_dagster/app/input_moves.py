@@ -51,7 +51,7 @@ class InputStates:
     services: Services
     graph: Graph
     snapshots: Mapping[ModelName, ModelSnapshot]
-    _lines: dict[TableName, _Line] = field(default_factory=dict)
+    _lines: dict[ModelName, _Line] = field(default_factory=dict)
     _held: dict[ModelName, tuple[LedgerEntry, ...]] = field(default_factory=dict)
     _tokens: dict[ModelName, HeldTokens] = field(default_factory=dict)
     _pinned: dict[ModelName, Mapping[str, int | None]] = field(default_factory=dict)
@@ -73,13 +73,13 @@ class InputStates:
 
     def line(self, name: ModelName) -> _Line:
         """The retained line of an input's table."""
-        table = self.table_of(name)
-        if table not in self._lines:
+        if name not in self._lines:
+            table = self.table_of(name)
             state = self.services.catalog.table(table)
             ids = self.services.catalog.line(table) if state is not None else ()
             newer = {each: number for number, each in enumerate(ids)}
-            self._lines[table] = _Line(table=state, ids=ids, newer=newer)
-        return self._lines[table]
+            self._lines[name] = _Line(table=state, ids=ids, newer=newer)
+        return self._lines[name]
 
     def held(self, name: ModelName) -> tuple[LedgerEntry, ...]:
         """What a model's version holds now."""

@@ -25,6 +25,7 @@ from vde_dagster.core.late_data import Load, NothingToLoad, Stop
 from vde_dagster.core.ledger import LedgerEntry
 from vde_dagster.core.names import ModelName
 from vde_dagster.core.plan import Behind
+from vde_dagster.core.reads.constants import Moments
 from vde_dagster.core.reads.input_ranges import Reads, WholeTable
 from vde_dagster.core.render_model import reads_of
 from vde_dagster.core.restatement import forbids_restatement
@@ -32,7 +33,7 @@ from vde_dagster.core.snapshot import ModelSnapshot, VersionKey
 from vde_dagster.core.staleness import (
     SourceTime,
     Stale,
-    read_by,
+    read_by_times,
     source_times,
     stale_entries,
 )
@@ -111,6 +112,7 @@ class Planned:
 class VersionLook:
     """A look at one version that comes back, and what its model reads.
 
+    ``bounds`` are the sources of which it reads a bounded time, and ``reads`` has that time.
     ``moved`` is False where it is known that no input has other rows now.
     """
 
@@ -198,7 +200,6 @@ class VersionLook:
         return stale_entries(
             entries,
             self.reads,
-            self.bounds,
             self._moves,
             in_turn=in_turn,
             goes_on=horizon is not None and bool(rules.missing(self.node.model, held, horizon)),
@@ -286,7 +287,7 @@ class VersionLook:
 
     def _read(self, name: ModelName, entry: LedgerEntry) -> Interval | None:
         """What an entry's interval reads of a source; None where that has no bounds."""
-        read = dict(read_by(self.reads, self.bounds, entry.interval)).get(name)
+        read = self.reads.ranges(Moments.between(entry.interval, entry.interval)).get(name)
         if read is None or isinstance(read, WholeTable) or not read:
             return None
         return Interval(read[0].start, read[-1].end)
@@ -318,7 +319,8 @@ def look_at(services: Services, planned: Planned, states: InputStates, node: Nod
     )
     if node.model.stateless is None and not look.has_moved():
         return replace(look, moved=False)
-    return replace(look, bounds=source_times(planned.graph, node))
+    bounds = source_times(planned.graph, node)
+    return replace(look, bounds=bounds, reads=read_by_times(look.reads, bounds))
 
 
 def listed(names: Iterable[ModelName]) -> str:

@@ -52,7 +52,6 @@ class Stale:
 def stale_entries(
     entries: Sequence[LedgerEntry],
     read: Reads,
-    bounds: Mapping[ModelName, SourceTime],
     moves: Moves,
     *,
     in_turn: bool,
@@ -62,8 +61,7 @@ def stale_entries(
 
     Args:
         entries: What the version holds, sorted by interval.
-        read: What the model reads of each input.
-        bounds: What it reads of sources by a time column of theirs, see `source_times`.
+        read: What the model reads of each input; of sources by their time, see `read_by_times`.
         moves: What became of the inputs.
         in_turn: Whether each interval builds on those before it. Those that read a table without a
             bound on its time have seen it as it was in their turn; only the last one has to have
@@ -73,7 +71,7 @@ def stale_entries(
     for number, entry in enumerate(entries, 1):
         if entry.standing is not Standing.COMPUTED:
             continue
-        looked_at = dict(read_by(read, bounds, entry.interval))
+        looked_at = read.ranges(Moments.between(entry.interval, entry.interval))
         if in_turn and (goes_on or number < len(entries)):
             looked_at = {
                 name: each for name, each in looked_at.items() if not isinstance(each, WholeTable)
@@ -83,16 +81,6 @@ def stale_entries(
         )
         if inputs:
             yield Stale(entry=entry, inputs=inputs)
-
-
-def read_by(
-    read: Reads, bounds: Mapping[ModelName, SourceTime], interval: Interval
-) -> Iterator[tuple[ModelName, InputRange]]:
-    """What an interval reads of each input, of sources by their time where that bounds it."""
-    moments = Moments.between(interval, interval)
-    for name, found in read.ranges(moments).items():
-        bound = bounds.get(name)
-        yield name, found if bound is None else bound.reads.ranges(moments)[name]
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -120,6 +108,12 @@ def source_times(graph: Graph, node: Node) -> dict[ModelName, SourceTime]:
                 found[name] = SourceTime(column=axis.column, reads=known)
                 break
     return found
+
+
+def read_by_times(read: Reads, bounds: Mapping[ModelName, SourceTime]) -> Reads:
+    """What a model reads of each input, of sources by their time where that bounds it."""
+    by_time = {name: each.reads.demands[name] for name, each in bounds.items()}
+    return Reads({name: by_time.get(name, each) for name, each in read.demands.items()})
 
 
 def _time_axes(graph: Graph, name: ModelName, node: Node) -> Iterable[TimeAxis]:
