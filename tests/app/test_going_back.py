@@ -582,6 +582,7 @@ def test_r15_what_a_model_follows_from_is_told_by_one_look_upstream(behind: int)
     planned = Planned(
         environment="prod",
         own=None,
+        shown_graph=graph,
         graph=graph,
         snapshots={},
         holdings=Holdings.of("prod", {}, owners={}, writes=frozenset()),

@@ -246,15 +246,16 @@ class VersionLook:
 
     def _is_beyond(self, stale: Stale) -> bool:
         """Whether a source lost rows, at its beginning, that an interval with rows was made of."""
-        cut = any(self._is_cut(name, stale.entry) for name in stale.inputs)
-        return cut and bool(stale.entry.rows.rows)
+        has_rows = bool(stale.entry.rows.rows)
+        return has_rows and any(self._is_cut(name, stale.entry) for name in stale.inputs)
 
     def _is_cut(self, name: ModelName, entry: LedgerEntry) -> bool:
         """Whether a source had rows of an entry before the first one that it has now.
 
         Where nobody knows when its rows have changed, that is so if it has none of the entry.
         """
-        read, first = self._read(name, entry), self._first_of(name)
+        first = self._first_of(name)
+        read = self._read(name, entry) if first is not None else None
         if read is None or first is None or first <= read.start:
             return False
         if self._moves.has_changed(entry, name, ()):
