@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import sys
-from dataclasses import replace
+from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import TYPE_CHECKING, Unpack
 
@@ -58,58 +58,101 @@ def command(
     if auto_apply and (no_apply or save or explain):
         other = "--save" if save else "--no-apply" if no_apply else "--explain"
         raise click.UsageError(f"--auto-apply and {other} exclude each other.")
-    asked = asked_options(environment, flags)
-    no_apply = no_apply or explain
-    from vde_dagster.app.plan_checks import lost_problems
+    options_asked = asked_options(environment, flags)
     from vde_dagster.app.world import VdeProject
-    from vde_dagster.cli.plan_facts import plan_facts
-    from vde_dagster.cli.plan_stages import print_stages, stage_facts
 
+    asked = _Asked(
+        folder=folder,
+        output=output,
+        applies=auto_apply,
+        asks=not (auto_apply or no_apply or explain or save),
+        explain=explain,
+        save=save,
+    )
     project = VdeProject.load(folder)
     configuration = project.configuration
-    chosen = replace(
-        asked,
-        strict_columns=configuration.strict_columns,
-        decisions=deciding.decisions_of(decided, catalog=configuration.catalog.name),
-    )
-    asks = output == "text" and not no_apply and _on_terminal()
     plan, questions = deciding.decided_plan(
         lambda each: make_plan(project, environment, each),
-        chosen,
+        replace(
+            options_asked,
+            strict_columns=configuration.strict_columns,
+            decisions=deciding.decisions_of(decided, catalog=configuration.catalog.name),
+        ),
         deciding.mode_of(configuration, environment, categorize),
-        asks=asks,
+        asks=output == "text" and not (no_apply or explain) and _on_terminal(),
     )
     waits_for = _without_time(project, plan)
-    facts = plan_facts(plan) | {
-        "missing_clock_sources": waits_for,
-        "undecided": [str(each.name) for each in questions],
-        "saved": None if save is None else str(save),
-    }
-    if explain:
-        facts["stages"] = stage_facts(plan)
-    if output == "text":
-        show(plan)
-    if output == "text" and explain:
-        print_stages(plan)
-    deciding.tell_undecided(questions, refuse=save is not None or not no_apply)
-    if waits_for:
-        _wait(waits_for, asked=(auto_apply or save is not None) and not plan.is_empty)
-    if auto_apply and plan.lost_tables and plan.is_empty:
-        raise Refused("\n".join(lost_problems(plan, plan.lost_tables)))
+    _show(asked, plan)
+    deciding.tell_undecided(questions, refuse=save is not None or not (no_apply or explain))
+    _refuse_hopeless(asked, plan, waits_for)
     if save is not None:
         saving.save_plan(configuration, plan, save)
-    done: tuple[Evaluated, ...] = ()
-    applied = not (plan.is_empty or no_apply or waits_for or save) and (
-        auto_apply or _wanted(plan, folder, output)
-    )
-    if applied:
-        done = apply(project, plan)
+    applied = not (plan.is_empty or waits_for) and asked.is_wanted(plan)
+    done = apply(project, plan) if applied else ()
     if output == "json":
+        facts = _facts(asked, plan, waits_for, [str(each.name) for each in questions])
         print_json(facts | {"applied": applied, "built": built_facts(project, plan, done)})
     elif applied:
         print_built(project, plan, done)
     elif save is not None:
         click.echo(f"Saved. To apply it: {vde('apply', save, *_there(folder))}")
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class _Asked:
+    """What is to become of a plan: it is applied, applied if somebody says so, saved or shown."""
+
+    folder: Path
+    output: str
+    applies: bool
+    asks: bool
+    explain: bool
+    save: Path | None
+
+    def is_wanted(self, plan: Plan) -> bool:
+        """Whether the plan is applied; asks where that was not said."""
+        return self.applies or (self.asks and _wanted(plan, self.folder, self.output))
+
+
+def _show(asked: _Asked, plan: Plan) -> None:
+    """Print a plan, and its stages where they were asked for; JSON is printed at the end."""
+    if asked.output != "text":
+        return
+    from vde_dagster.cli.plan_stages import print_stages
+
+    show(plan)
+    if asked.explain:
+        print_stages(plan)
+
+
+def _refuse_hopeless(asked: _Asked, plan: Plan, waits_for: list[str]) -> None:
+    """Refuse to do what cannot be done as things stand.
+
+    Raises:
+        Refused: The clock has no time, or there is nothing to do but to restore a table.
+    """
+    from vde_dagster.app.plan_checks import lost_problems
+
+    if waits_for:
+        acts = asked.applies or asked.save is not None
+        _wait(waits_for, asked=acts and not plan.is_empty)
+    if asked.applies and plan.lost_tables and plan.is_empty:
+        raise Refused("\n".join(lost_problems(plan, plan.lost_tables)))
+
+
+def _facts(
+    asked: _Asked, plan: Plan, waits_for: list[str], undecided: list[str]
+) -> dict[str, object]:
+    """A plan as JSON has it, without what was done."""
+    from vde_dagster.cli.plan_facts import plan_facts
+    from vde_dagster.cli.plan_stages import stage_facts
+
+    facts = plan_facts(plan) | {
+        "missing_clock_sources": waits_for,
+        "undecided": undecided,
+        "saved": None if asked.save is None else str(asked.save),
+    }
+    return facts | ({"stages": stage_facts(plan)} if asked.explain else {})
 
 
 def make_plan(project: VdeProject, environment: str, options: PlanOptions | None = None) -> Plan:
