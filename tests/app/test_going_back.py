@@ -2,11 +2,15 @@
 
 from __future__ import annotations
 
+import re
+from collections.abc import Callable
 from datetime import date, timedelta
+from pathlib import Path
 
 import pytest
 
 from tests.app.memory_world import (
+    DEFAULTS,
     PROJECT,
     RAW,
     Fuse,
@@ -34,15 +38,21 @@ from tests.app.shop_world import (
 from tests.core.counted_graphs import counted
 from vde_dagster.app.apply import apply_plan
 from vde_dagster.app.catch_up import catch_up
+from vde_dagster.app.detecting import detect
+from vde_dagster.app.evaluate import evaluate
 from vde_dagster.app.returning import _reads_such
 from vde_dagster.app.saved_plans import renewed
 from vde_dagster.app.version_behind import Planned
 from vde_dagster.app.workload import Holdings
-from vde_dagster.core.errors import Conflict, Refused
+from vde_dagster.core.dsha import Column
+from vde_dagster.core.errors import Conflict, Place, Refused
+from vde_dagster.core.graph import Graph
 from vde_dagster.core.intervals import Interval
-from vde_dagster.core.names import ModelName
+from vde_dagster.core.late_data import NothingToLoad
+from vde_dagster.core.names import ModelName, TableName
 from vde_dagster.core.plan import Plan
 from vde_dagster.core.snapshot import Category
+from vde_dagster.project.model_files import external_source
 
 ORIGINAL, CHANGED = graph_of(SHOP), graph_of(EDITED)
 
@@ -188,15 +198,21 @@ def test_r15_a_nondeterministic_version_is_computed_again_where_its_inputs_moved
 
 
 # Late data
+DOUBLED = {
+    **PROJECT,
+    "events": PROJECT["events"].replace("amount AS amount", "amount * 2 AS amount"),
+}
+STOPPING = {
+    name: text.replace("(raw.events)", "(raw.events), on_source_rewrite stop")
+    for name, text in PROJECT.items()
+}
+
+
 def test_r15_a_version_whose_mark_is_behind_is_caught_up_before_it_is_shown() -> None:
     world = MemoryWorld()
     world.land((1, 10), (2.5, 20), (30, 5), (47, 1), until=48)
     done(world.services(), graph_of(PROJECT), "prod")
-    edited = {
-        **PROJECT,
-        "events": PROJECT["events"].replace("amount AS amount", "amount * 2 AS amount"),
-    }
-    done(world.services(), graph_of(edited), "prod")
+    done(world.services(), graph_of(DOUBLED), "prod")
     world.land((1.5, 100), until=48)
     services = world.services()
     catch_up(services, bound(services), EVENTS_NAME)
@@ -215,8 +231,7 @@ def test_r15_a_version_with_late_data_needs_no_session_for_rows_of_new_hours() -
     world = MemoryWorld()
     world.land((1, 10), (30, 5), until=48)
     done(world.services(), graph_of(PROJECT), "prod")
-    doubled = PROJECT["events"].replace("amount AS amount", "amount * 2 AS amount")
-    done(world.services(), graph_of({**PROJECT, "events": doubled}), "prod")
+    done(world.services(), graph_of(DOUBLED), "prod")
     world.land((50, 7), until=72)
     plan = asked(world.services(), graph_of(PROJECT), "prod")
     assert change(plan, "staging.events").behind is None
@@ -225,12 +240,98 @@ def test_r15_a_version_with_late_data_needs_no_session_for_rows_of_new_hours() -
     assert world.rows("mart.totals") == [(3, 22)]
 
 
+def late_world(texts: dict[str, str] = PROJECT) -> MemoryWorld:
+    """Production showed late data, and shows twice the amounts now."""
+    world = MemoryWorld()
+    world.land((1, 10), (1.2, 3), (30, 5), until=48)
+    done(world.services(), graph_of(texts), "prod")
+    events = texts["events"].replace("amount AS amount", "amount * 2 AS amount")
+    done(world.services(), graph_of({**texts, "events": events}), "prod")
+    return world
+
+
+def corrected(world: MemoryWorld) -> None:
+    source = world.catalog.tables[RAW]
+    rows = [(row[0], row[1], amount_of(row) + 100) for row in source.rows_at(source.head)]
+    world.catalog.overwrite(RAW, rows)
+
+
+def deleted(world: MemoryWorld) -> None:
+    source = world.catalog.tables[RAW]
+    world.catalog.delete(RAW, [row for row in source.rows_at(source.head) if row[2] != 3])
+
+
+def expired(world: MemoryWorld) -> None:
+    world.land((1.5, 100), until=48)
+    world.land((1.6, 1), until=48)
+    world.catalog.expire(RAW)
+
+
+@pytest.mark.parametrize(
+    "happens, amounts",
+    [(corrected, [103, 105, 110]), (deleted, [5, 10]), (expired, [1, 3, 5, 10, 100])],
+)
+def test_r15_a_version_whose_source_was_rewritten_is_loaded_again_before_it_is_shown(
+    happens: Callable[[MemoryWorld], None], amounts: list[int]
+) -> None:
+    world = late_world()
+    happens(world)
+    services = world.services()
+    catch_up(services, bound(services), EVENTS_NAME)
+    plan = asked(world.services(), graph_of(PROJECT), "prod")
+    assert "source" in returned(plan, "staging.events")
+    apply_plan(world.services(), plan, lambda _: None)
+    assert sorted(map(amount_of, world.rows("staging.events"))) == amounts
+    assert world.rows("mart.totals") == [(2, sum(amounts))]
+    services = world.services()
+    assert isinstance(detect(services, bound(services), EVENTS_NAME), NothingToLoad)
+
+
+def test_r15_a_version_without_a_mark_is_loaded_again_before_it_is_shown() -> None:
+    world = MemoryWorld()
+    world.land((1, 10), (30, 5), until=48)
+    done(world.services(), graph_of(PROJECT), "prod")
+    world.land((30.5, 7), until=48)
+    services = world.services()
+    evaluate(services, bound(services), EVENTS_NAME, Interval(hour_of(1), hour_of(2)))
+    done(world.services(), graph_of(DOUBLED), "prod")
+    plan = asked(world.services(), graph_of(PROJECT), "prod")
+    assert "no session" in returned(plan, "staging.events")
+    apply_plan(world.services(), plan, lambda _: None)
+    assert sorted(map(amount_of, world.rows("staging.events"))) == [5, 7, 10]
+
+
+def test_r15_a_version_that_stops_at_a_rewrite_is_refused_with_what_works() -> None:
+    world = late_world(STOPPING)
+    corrected(world)
+    with pytest.raises(Refused) as refused:
+        done(world.services(), graph_of(STOPPING), "prod")
+    assert ".." not in str(refused.value)
+    shown_first = r"once it is shown, `vde catch-up staging\.events --reload`"
+    assert re.search(shown_first, str(refused.value))
+    done(world.services(), graph_of(STOPPING), "prod", accept_loss=True)
+    services = world.services()
+    catch_up(services, bound(services), EVENTS_NAME, reload=True)
+    assert sorted(map(amount_of, world.rows("staging.events"))) == [103, 105, 110]
+
+
+def test_r15_a_session_that_would_empty_an_hour_of_what_comes_back_is_refused() -> None:
+    world = late_world()
+    source = world.catalog.tables[RAW]
+    world.catalog.delete(RAW, [row for row in source.rows_at(source.head) if row[2] != 5])
+    shown = world.rows("staging.events")
+    with pytest.raises(Refused, match=r"no rows any more for \[2024-01-02 06:00.*--accept-loss"):
+        done(world.services(), graph_of(PROJECT), "prod")
+    assert world.rows("staging.events") == shown
+    done(world.services(), graph_of(PROJECT), "prod", accept_loss=True)
+    assert sorted(map(amount_of, world.rows("staging.events"))) == [3, 10]
+
+
 def test_r15_rows_that_a_source_no_longer_has_stay_where_nobody_has_read_them_since() -> None:
     world = shop_in_production()
     world.clock.advance(timedelta(hours=1))
     done(world.services(), CHANGED, "dev")
-    source = world.catalog.tables[RAW]
-    world.catalog.delete(RAW, [row for row in source.rows_at(source.head) if row[0] != 1])
+    dropped(world, 1)
     plan = asked(world.services(), CHANGED, "prod")
     assert plan.backfills == ()
     apply_plan(world.services(), plan, lambda _: None)
@@ -241,8 +342,7 @@ def test_r15_rows_that_a_source_no_longer_has_stay_where_nobody_has_read_them_si
 def test_r15_what_the_source_no_longer_covers_is_refused_in_production(world: MemoryWorld) -> None:
     world.land((2, 100), until=72)
     done(world.services(), CHANGED, "prod", restate=("mart.sales",))
-    source = world.catalog.tables[RAW]
-    world.catalog.delete(RAW, [row for row in source.rows_at(source.head) if row[0] not in (1, 4)])
+    dropped(world, 1, 4)
     plan = asked(world.services(), ORIGINAL, "prod")
     assert change(plan, "mart.sales").behind.lost == (day(1),)
     shown = world.rows("mart.sales")
@@ -296,6 +396,128 @@ def test_r15_a_table_that_builds_on_itself_is_made_again_as_a_whole() -> None:
     assert work(plan) == {"log": [day(1, 3)]}
     apply_plan(world.services(), plan, lambda _: None)
     assert sorted(map(amount_of, world.rows("mart.log"))) == [3, 5, 10, 100]
+
+
+# What the source does not have any more
+def dropped(world: MemoryWorld, *ids: int) -> None:
+    """Rows leave the source."""
+    source = world.catalog.tables[RAW]
+    world.catalog.delete(RAW, [row for row in source.rows_at(source.head) if row[0] not in ids])
+
+
+WHOLE_KINDS = {
+    "by key": "INCREMENTAL_BY_UNIQUE_KEY (unique_key id)",
+    "by key in batches": "INCREMENTAL_BY_UNIQUE_KEY (unique_key id, batch_size 1)",
+    "unmanaged": "INCREMENTAL_UNMANAGED (forward_only false)",
+    "history": (
+        "SCD_TYPE_2_BY_TIME (unique_key id, updated_at_name at, disable_restatement false, "
+        "forward_only false)"
+    ),
+}
+
+
+@pytest.mark.parametrize("kind", WHOLE_KINDS.values(), ids=WHOLE_KINDS.keys())
+def test_r15_what_builds_on_itself_is_not_made_again_of_less_than_it_was_made_of(kind: str) -> None:
+    text = KEYED.replace("INCREMENTAL_BY_UNIQUE_KEY (unique_key id)", kind)
+    world = MemoryWorld()
+    world.land((1, 10), (30, 5), (50, 7), until=72)
+    done(world.services(), graph_of({"log": text}), "prod")
+    other = graph_of({"log": text.replace("amount AS amount", "amount * 10 AS amount")})
+    done(world.services(), other, "dev")
+    dropped(world, 1)
+    world.land((31, 50), until=72)
+    plan = asked(world.services(), other, "prod")
+    assert change(plan, "mart.log").behind.lost == (day(1, 3),)
+    with pytest.raises(Refused, match=r"mart\.log.*does not reach back"):
+        apply_plan(world.services(), plan, lambda _: None)
+    assert sorted(map(amount_of, world.rows("mart.log"))) == [5, 7, 10]
+
+
+def test_r15_a_late_row_of_the_oldest_day_that_the_source_still_has_is_read() -> None:
+    world = shop_in_production()
+    world.clock.advance(timedelta(hours=1))
+    done(world.services(), CHANGED, "dev")
+    dropped(world, 1)  # the first row that is left is of 6 o'clock on the second day
+    world.land((31, 100), until=72)
+    plan = asked(world.services(), CHANGED, "prod")
+    assert work(plan)["sales"] == [day(2)]
+    apply_plan(world.services(), plan, lambda _: None)
+    assert world.rows("mart.sales") == [TENFOLD[0], (DAYS[1], 1050), TENFOLD[2]]
+
+
+def test_r15_only_what_is_gone_counts_as_lost(world: MemoryWorld) -> None:
+    dropped(world, 1)
+    world.land((31, 100), until=72)
+    plan = asked(world.services(), ORIGINAL, "prod")
+    assert change(plan, "mart.sales").behind.lost == (day(1),)
+    assert work(plan)["sales"] == [day(2)]
+
+
+def test_r15_a_day_that_lost_its_first_rows_is_not_made_of_the_others_untold() -> None:
+    world = MemoryWorld()
+    world.land((1, 10), (2, 5), (30, 7), until=48)
+    done(world.services(), graph_of({"sales": SALES}), "prod")
+    done(world.services(), graph_of({"sales": EDITED["sales"]}), "dev")
+    dropped(world, 1)
+    world.land((3, 100), until=48)
+    plan = asked(world.services(), graph_of({"sales": EDITED["sales"]}), "prod")
+    assert change(plan, "mart.sales").behind.lost == (day(1),)
+
+
+STRINGS = ModelName("raw", "strings")
+DAYS_OF_TEXT = """
+MODEL (name mart.log, kind INCREMENTAL_BY_TIME_RANGE (time_column ds), cron '@daily');
+SELECT id AS id, ds AS ds, amount AS amount FROM raw.strings WHERE ds BETWEEN @start_ds AND @end_ds
+"""
+
+
+def strings_world(texts: list[str], query: str) -> tuple[MemoryWorld, Graph, Graph]:
+    """A version in production and another one that it showed before, over days that are texts."""
+    world = MemoryWorld()
+    world.land((1, 1), until=72)
+    columns = {"id": "bigint", "ds": "string", "amount": "bigint"}
+    place = Place(path=Path("external_models.yaml"))
+    source = external_source(STRINGS, columns, place=place, defaults=DEFAULTS)
+    table = TableName("raw", "strings")
+    world.catalog.create_table(table, tuple(Column(name=n, type=t) for n, t in columns.items()))
+    rows = [(number, text, number) for number, text in enumerate(texts, 1)]
+    world.catalog.append(table, rows)
+    first = graph_of({"log": query}, source)
+    second = graph_of({"log": query.replace("amount AS", "amount * 10 AS")}, source)
+    done(world.services(), first, "prod")
+    done(world.services(), second, "prod")
+    world.catalog.delete(table, rows[1:])
+    return world, first, second
+
+
+def test_r15_days_that_are_texts_have_an_order_too() -> None:
+    texts = ["2024-01-01", "2024-01-02", "2024-01-03"]
+    world, first, _ = strings_world(texts, DAYS_OF_TEXT)
+    plan = asked(world.services(), first, "prod")
+    assert change(plan, "mart.log").behind.lost == (day(1),)
+    with pytest.raises(Refused, match=r"mart\.log.*does not reach back"):
+        apply_plan(world.services(), plan, lambda _: None)
+
+
+OTHER_TEXTS = DAYS_OF_TEXT.replace("ds BETWEEN", "REPLACE(ds, '/', '-') BETWEEN").replace(
+    "ds AS ds", "REPLACE(ds, '/', '-') AS ds"
+)
+KEYED_TEXTS = OTHER_TEXTS.replace(
+    "INCREMENTAL_BY_TIME_RANGE (time_column ds)", "INCREMENTAL_BY_UNIQUE_KEY (unique_key id)"
+)
+
+
+@pytest.mark.parametrize("query", [OTHER_TEXTS, KEYED_TEXTS], ids=["by time", "by key"])
+def test_r15_rows_are_not_taken_away_where_nobody_knows_how_far_a_source_reaches(
+    query: str,
+) -> None:
+    world, first, _ = strings_world(["2024/01/01", "2024/01/02", "2024/01/03"], query)
+    shown = world.rows("mart.log")
+    with pytest.raises(Refused, match=r"mart\.log.*rows.*--accept-loss"):
+        done(world.services(), first, "prod")
+    assert world.rows("mart.log") == shown
+    done(world.services(), first, "prod", accept_loss=True)
+    assert [row[0] for row in world.rows("mart.log")] == [2, 3]
 
 
 def test_r15_without_a_backfill_production_is_not_taken_back(world: MemoryWorld) -> None:
@@ -360,6 +582,7 @@ def test_r15_what_a_model_follows_from_is_told_by_one_look_upstream(behind: int)
     planned = Planned(
         environment="prod",
         own=None,
+        shown_graph=graph,
         graph=graph,
         snapshots={},
         holdings=Holdings.of("prod", {}, owners={}, writes=frozenset()),

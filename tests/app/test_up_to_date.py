@@ -6,7 +6,17 @@ from dataclasses import replace
 
 import pytest
 
-from tests.app.memory_world import PROJECT, Fuse, MemoryWorld, PowerCut, bound, build, graph_of
+from tests.app.memory_world import (
+    PROJECT,
+    RAW,
+    Fuse,
+    MemoryWorld,
+    PowerCut,
+    bound,
+    build,
+    graph_of,
+    hour_of,
+)
 from tests.app.shop_world import (
     AMOUNTS,
     EDITED,
@@ -289,6 +299,31 @@ def test_a_session_that_was_given_up_is_run_again() -> None:
     assert [each.name for each in plan.backfills] == [EVENTS_NAME]
     apply_plan(world.services(), plan, lambda _: None)
     assert len(world.rows("staging.events")) == 4
+    assert plan_environment(world.services(), LATE, "prod").is_up_to_date
+
+
+def rewritten_world() -> MemoryWorld:
+    """Production over a source whose rows have been corrected since."""
+    world = MemoryWorld()
+    world.land((1, 10), (30, 5), (47, 1), until=48)
+    build(world.services(), LATE)
+    corrected = [(1, hour_of(1), 110), (2, hour_of(30), 105), (3, hour_of(47), 101)]
+    world.catalog.overwrite(RAW, corrected)
+    return world
+
+
+@pytest.mark.parametrize("call", ["record_intent", "stage", "record_staged", "publish"])
+def test_a_session_that_was_stopped_over_a_rewrite_is_found_and_ended(call: str) -> None:
+    fuse = Fuse()
+    services = rewritten_world().services(fuse)
+    catch_up(services, bound(services), EVENTS_NAME)
+    world = rewritten_world()
+    services = world.services(Fuse(cut_at=fuse.names.index(call) + 1, after=True))
+    with pytest.raises(PowerCut):
+        catch_up(services, bound(world.services()), EVENTS_NAME)
+    world.reboot()
+    done(world.services(), LATE, "prod")
+    assert [row[2] for row in world.rows("staging.events")] == [110, 105, 101]
     assert plan_environment(world.services(), LATE, "prod").is_up_to_date
 
 

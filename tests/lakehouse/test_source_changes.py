@@ -165,9 +165,11 @@ def test_which_times_spark_s_writers_touch_is_told_by_the_bounds_of_files(
     table = TableName(source.name.schema, source.name.name)
     assert str(source.catalog.earliest(table, "at")) == "2013-01-01 05:00:00+00:00"
     mark = source.mark()
-    source.insert(5, day="2013-01-03")
+    source.insert(5, day="2013-01-03", kind="'2013-01-03 and more'")
     assert touched(source, mark, "at") == ["2013-01-03 05:00:00", "2013-01-03 05:00:00"]
     assert touched(source, mark, "day") == ["2013-01-03 00:00:00", "2013-01-04 00:00:00"]
+    assert touched(source, mark, "kind") == ["2013-01-03 00:00:00", "2013-01-04 00:00:00"]
+    source.insert(6, day="2013-01-03")
     assert touched(source, mark, "kind") is None
     mark = source.mark()
     source.run("delete from SOURCE where day = date'2013-01-01'")  # whole files

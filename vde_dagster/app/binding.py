@@ -3,14 +3,15 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
-from dataclasses import dataclass
+from dataclasses import dataclass, field
+from typing import Final
 
 from vde_dagster.app.services import Services
 from vde_dagster.core.errors import Refused
 from vde_dagster.core.graph import Graph, Node, build_graph
 from vde_dagster.core.kind import Embedded, External
 from vde_dagster.core.names import ModelName, TableName
-from vde_dagster.core.plan import Plan
+from vde_dagster.core.plan import ModelChange, Plan
 from vde_dagster.core.snapshot import ModelSnapshot, VersionKey
 from vde_dagster.project.cache.models import ModelCache, known_models
 from vde_dagster.project.collector import looking_at_new_values_only
@@ -22,12 +23,15 @@ class Binding:
     """An environment's models with the versions that they write to and read from.
 
     ``revision`` is that of the environment when it was read, 0 where it has none yet.
+    ``where_emptied`` has the models that come back by a plan: what to do where an interval of one
+    would lose all of its rows, which is refused then; it may where the text is empty.
     """
 
     environment: str
     revision: int
     graph: Graph
     snapshots: Mapping[ModelName, ModelSnapshot]
+    where_emptied: Mapping[ModelName, str] = field(default_factory=dict)
 
     def key(self, name: ModelName) -> VersionKey:
         """The version of a model."""
@@ -79,7 +83,19 @@ def bind_plan(plan: Plan) -> Binding:
         revision=plan.base_revision,
         graph=plan.graph,
         snapshots=plan.snapshots,
+        where_emptied={
+            change.name: "" if plan.options.accept_loss or not plan.refuses_loss else _ACCEPT
+            for change in plan.changes
+            if change.behind is not None and not (change.catches_up and _is_shown(change))
+        },
     )
+
+
+_ACCEPT: Final = "plan with --accept-loss: then it is loaded as what it reads is now."
+
+
+def _is_shown(change: ModelChange) -> bool:
+    return change.version == change.previous_version
 
 
 @looking_at_new_values_only()

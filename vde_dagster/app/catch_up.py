@@ -62,7 +62,8 @@ def catch_up(
     Where the source's loaded rows may have changed, all that is held is overwritten, if the model's
     policy says so and no interval loses all of its rows by that (rules R7 and R8). With ``reload``
     everything that is due is loaded again; what the source no longer has is gone.
-    With ``within`` no interval outside of this time is begun.
+    With ``within`` no interval outside of this time is begun. Of a version that a plan brings back
+    intervals may lose all of their rows where its binding says so.
 
     Raises:
         Refused: What happened to the source cannot be loaded by appending; nothing was written.
@@ -80,7 +81,9 @@ def catch_up(
             case Stop(reason=reason, advice=advice):
                 raise Refused(f"{name} was not loaded: {reason}. {advice}")
             case Load():
-                return _loaded(services, binding, node, decision, lease)
+                again = f"`vde catch-up {name} --reload` loads it again, whole, as its source is."
+                emptied = "" if reload else binding.where_emptied.get(name, again)
+                return _loaded(services, binding, node, decision, lease, where_emptied=emptied)
 
 
 def load(
@@ -146,7 +149,13 @@ def _overwrite_as_of_mark(
 
 
 def _loaded(
-    services: Services, binding: Binding, node: Node, decision: Load, lease: Lease
+    services: Services,
+    binding: Binding,
+    node: Node,
+    decision: Load,
+    lease: Lease,
+    *,
+    where_emptied: str,
 ) -> Evaluated:
     """Carry a session out. Where late rows meet rows of earlier columns, these are made anew.
 
@@ -154,14 +163,17 @@ def _loaded(
     that only changes forward is touched.
     """
     try:
-        step = _session(services, binding, node, decision)
+        step = _session(services, binding, node, decision, where_emptied=where_emptied)
         return carry_out(services, binding, node, step, lease)
     except SchemaOutgrown as error:
-        step = _session(services, binding, node, overwriting(decision, error.intervals))
+        decision = overwriting(decision, error.intervals)
+        step = _session(services, binding, node, decision, where_emptied=where_emptied)
         return carry_out(services, binding, node, step, lease)
 
 
-def _session(services: Services, binding: Binding, node: Node, decision: Load) -> Step:
+def _session(
+    services: Services, binding: Binding, node: Node, decision: Load, *, where_emptied: str
+) -> Step:
     """The parts of a session: late rows into what is held, then what is due as of the new mark."""
     work_id = services.ids.new()
     axis = _axis(node)
@@ -188,7 +200,7 @@ def _session(services: Services, binding: Binding, node: Node, decision: Load) -
         mark=decision.after,
         session=decision,
         traces=traces,
-        keeps_rows=bool(decision.rewrite),
+        where_emptied=where_emptied,
     )
 
 

@@ -138,6 +138,7 @@ def fill(
         writes=writes,
         traces=traces,
         reuse=found,
+        where_emptied=binding.where_emptied.get(node.name, ""),
     )
     return carry_out(services, binding, node, step, lease)
 
@@ -227,6 +228,7 @@ def _in_turn(
         traces=turn_traces(
             services, binding, node, entries, list(zip(found, readings, strict=True))
         ),
+        where_emptied=binding.where_emptied.get(node.name, ""),
     )
 
 

@@ -44,7 +44,7 @@ def gaps_after(services: Services, plan: Plan, work: Iterable[Work] = ()) -> tup
 
     It is looked at for production, and where the option ``no_gaps`` asks for it.
     """
-    if plan.environment != PRODUCTION and not plan.options.no_gaps:
+    if not plan.refuses_loss:
         return ()
     shown = services.state.environment(plan.environment) or services.state.environment(PRODUCTION)
     if shown is None:
@@ -106,8 +106,7 @@ def _new_version(plan: Plan, lost: LostTable) -> str:
 
 def _loss_problems(plan: Plan) -> Iterator[str]:
     """Versions that would come back without what the ones that are shown hold (rule R15)."""
-    refuses = plan.environment == PRODUCTION or plan.options.no_gaps
-    if not refuses or plan.options.accept_loss:
+    if not plan.refuses_loss or plan.options.accept_loss:
         return
     for change in plan.changes:
         found = change.behind

@@ -24,6 +24,7 @@ from vde_dagster.core.dsha import Column
 from vde_dagster.core.gaps import find_gaps
 from vde_dagster.core.graph import Graph, sources
 from vde_dagster.core.intervals import Interval
+from vde_dagster.core.kind import Full
 from vde_dagster.core.ledger import LedgerEntry
 from vde_dagster.core.names import ModelName
 from vde_dagster.core.ownership import may_write
@@ -98,15 +99,15 @@ def _look(services: Services, basis: Basis, models: Models) -> _Looked:
     naming = services.naming if stays else None
     look = look_at_catalog(services, graph, snapshots, ledger, shown=basis.own, naming=naming)
     holdings = holdings_of(services, basis.environment, snapshots, look.left(ledger))
-    capped = _capped(graph, holdings.writes, holdings.computed)
     planned = Planned(
         environment=basis.environment,
         own=basis.own,
+        shown_graph=models.shown.graph,
         graph=graph,
         snapshots=snapshots,
         holdings=holdings,
         ledger=ledger,
-        horizons=_horizons(services, graph, now, capped=capped),
+        horizons=_horizons(services, graph, now, holdings),
     )
     return _Looked(planned=planned, catalog=look, now=now, stays=stays)
 
@@ -270,23 +271,37 @@ def _capped(
     return capped
 
 
-def _horizons(
-    services: Services,
-    graph: Graph,
-    now: datetime | None,
-    *,
-    capped: Mapping[ModelName, datetime | None],
+def _overdue(
+    graph: Graph, holdings: Holdings, horizons: Mapping[ModelName, datetime | None]
 ) -> dict[ModelName, datetime | None]:
+    """Up to where FULL tables were made that only another environment may make again, and has to.
+
+    Who reads one for a later time would find nothing of it there.
+    """
+    found: dict[ModelName, datetime | None] = {}
+    for node in graph:
+        horizon, held = horizons[node.name], holdings.computed[node.name]
+        if node.name in holdings.writes or not isinstance(node.model.kind, Full):
+            continue
+        if horizon is not None and kinds.of(node.model).missing(node.model, held, horizon):
+            found[node.name] = held[-1].end if held else None
+    return found
+
+
+def _horizons(
+    services: Services, graph: Graph, now: datetime | None, holdings: Holdings
+) -> dict[ModelName, datetime | None]:
+    """Up to when all that each model reads is whole, and held where others write it."""
     tables = {name: services.source(name) for name in sources(graph)}
     valid_to = {name: valid_to_of(table) for name, table in tables.items()}
-    return complete_to(
-        graph,
-        now,
-        valid_to={name: time for name, time in valid_to.items() if time is not None},
-        unborn={
-            name
-            for name, table in tables.items()
-            if table is None or table.iceberg_snapshot_id is None
-        },
-        capped=capped,
-    )
+    declared = {name: time for name, time in valid_to.items() if time is not None}
+    unborn = {
+        name for name, table in tables.items() if table is None or table.iceberg_snapshot_id is None
+    }
+    capped = _capped(graph, holdings.writes, holdings.computed)
+    horizons = complete_to(graph, now, valid_to=declared, unborn=unborn, capped=capped)
+    overdue = _overdue(graph, holdings, horizons)
+    if not overdue:
+        return horizons
+    capped |= overdue
+    return complete_to(graph, now, valid_to=declared, unborn=unborn, capped=capped)

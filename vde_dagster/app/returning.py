@@ -14,6 +14,7 @@ from vde_dagster import kinds
 from vde_dagster.app.detecting import detect
 from vde_dagster.app.input_moves import InputStates
 from vde_dagster.app.services import Services
+from vde_dagster.app.upstream_changes import computed_first, kept_readers, reading_again
 from vde_dagster.app.version_behind import FORBIDDEN, Planned, listed, look_at
 from vde_dagster.core.intervals import Interval, merge, subtract
 from vde_dagster.core.late_data import Load, Stop
@@ -21,7 +22,7 @@ from vde_dagster.core.model import Model
 from vde_dagster.core.names import ModelName
 from vde_dagster.core.plan import Behind
 from vde_dagster.core.plan_options import PlanOptions
-from vde_dagster.core.restatement import Restatement, read_again
+from vde_dagster.core.restatement import Restatement, both, read_again
 from vde_dagster.core.work import WorkState
 
 
@@ -45,14 +46,50 @@ def lag_of(services: Services, planned: Planned, options: PlanOptions) -> Lag:
     stopped = dict(_stopped_sessions(services, planned))
     if _left_out(options):
         stopped = {name: replace(each, session=False) for name, each in stopped.items()}
+    lag = _both(_returning(services, planned, options), _kept_readers(services, planned, options))
+    return replace(lag, found={**stopped, **lag.found})
+
+
+def _both(one: Lag, other: Lag) -> Lag:
+    """What is done for two reasons; of a model that is behind for both the first is told."""
+    restated = both(one.restated, other.restated)
+    return Lag(restated=restated, found={**other.found, **one.found})
+
+
+def _returning(services: Services, planned: Planned, options: PlanOptions) -> Lag:
+    """What of the versions that come back is behind."""
     returning = list(planned.returning)
     if not returning:
-        return Lag(found=stopped)
+        return Lag()
     states = InputStates(services=services, graph=planned.graph, snapshots=planned.snapshots)
     looks = [look_at(services, planned, states, node) for node in returning]
     found = {each.node.name: what for each in looks if (what := each.found()) is not None}
-    lag = _carried_on(planned, found, {each.name for each in returning}, options)
-    return replace(lag, found={**stopped, **lag.found})
+    names = {each.name for each in returning}
+    first = computed_first(services, planned, states, names)
+    return _carried_on(planned, found, names, options, first=first)
+
+
+def _kept_readers(services: Services, planned: Planned, options: PlanOptions) -> Lag:
+    """What of the versions that stay is behind the tables that they will read."""
+    if _left_out(options):
+        return Lag()
+    changed, spread = kept_readers(services, planned)
+    ranges = _within_bounds(planned, spread, options)
+    found = {
+        name: Behind(intervals=each, reason=_reads_such(planned, name, changed))
+        for name, each in ranges.items()
+    }
+    return Lag(restated=replace(spread, ranges=ranges), found=found)
+
+
+def _within_bounds(
+    planned: Planned, spread: Restatement, options: PlanOptions
+) -> dict[ModelName, tuple[Interval, ...]]:
+    return {
+        name: left
+        for name, each in spread.ranges.items()
+        if (left := _within(planned.graph[name].model, each, planned.environment, options))
+    }
 
 
 def _stopped_sessions(services: Services, planned: Planned) -> Iterator[tuple[ModelName, Behind]]:
@@ -63,8 +100,8 @@ def _stopped_sessions(services: Services, planned: Planned) -> Iterator[tuple[Mo
         last = services.state.sessions(planned.snapshots[node.name].key, limit=1)
         if last and last[0].state is not WorkState.DONE:
             decision = detect(services, planned.binding, node.name)
-            if isinstance(decision, Load) and decision.evidence:
-                held = merge(planned.holdings.recorded[node.name])
+            held = merge(planned.holdings.recorded[node.name])
+            if isinstance(decision, Load) and decision.why_again and held:
                 reason = "a session that loads late rows was stopped"
                 yield node.name, Behind(intervals=held, reason=reason, session=True)
             elif isinstance(decision, Stop):
@@ -77,8 +114,13 @@ def _carried_on(
     found: Mapping[ModelName, Behind],
     returning: Iterable[ModelName],
     options: PlanOptions,
+    *,
+    first: Mapping[ModelName, tuple[Interval, ...]],
 ) -> Lag:
-    """What is behind, with what reads it, as far as the options let it be evaluated."""
+    """What is behind, with what reads it, as far as the options let it be evaluated.
+
+    ``first`` are times at which other models get other rows by the plan.
+    """
     left_out = _left_out(options)
     if left_out:
         return Lag(found={name: _lost(each, left_out) for name, each in found.items()})
@@ -89,6 +131,12 @@ def _carried_on(
         for name, each in found.items()
         if not each.session and (left := subtract(each.intervals, each.lost))
     }
+    for name in returning:
+        lost = found[name].lost if name in found else ()
+        times = subtract(reading_again(planned, name, first), lost)
+        if times:
+            wanted[name] = merge((*wanted.get(name, ()), *times))
+    told_of = {**first, **found}
     spread = read_again(
         planned.graph,
         wanted,
@@ -98,23 +146,19 @@ def _carried_on(
         changed=caught_up,
         roots=caught_up.keys(),
     )
-    ranges = {
-        name: left
-        for name, each in spread.ranges.items()
-        if (left := _within(planned.graph[name].model, each, planned.environment, options))
-    }
+    ranges = _within_bounds(planned, spread, options)
     told = {
         name: each if each.session else _beyond_bounds(each, ranges.get(name, ()))
         for name, each in found.items()
     }
     for name in set(returning) - found.keys():
         if name in ranges:
-            told[name] = Behind(intervals=ranges[name], reason=_reads_such(planned, name, found))
+            told[name] = Behind(intervals=ranges[name], reason=_reads_such(planned, name, told_of))
         elif name in spread.kept:
             lost = merge(held[name])
             told[name] = Behind(
                 intervals=lost,
-                reason=_reads_such(planned, name, found),
+                reason=_reads_such(planned, name, told_of),
                 lost=lost,
                 why_lost=FORBIDDEN,
             )

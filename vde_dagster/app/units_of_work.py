@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from bisect import bisect_right
 from collections.abc import Container, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from datetime import datetime
@@ -24,7 +25,7 @@ from vde_dagster.app.statements import Beside, statements_of
 from vde_dagster.core.dsha import ALGORITHMS, RowSum, total
 from vde_dagster.core.errors import EvaluationFailed, Refused
 from vde_dagster.core.graph import Node
-from vde_dagster.core.intervals import Interval, merge
+from vde_dagster.core.intervals import Interval, merge, subtract
 from vde_dagster.core.late_data import HighWaterMark, Load
 from vde_dagster.core.ledger import (
     LedgerChange,
@@ -59,8 +60,9 @@ class Step:
 
     ``standing`` is what its rows are worth, and ``reason`` why they are not the computed ones.
     ``turns`` say of a sequential kind where each write is booked. ``traces`` are what the rows of
-    the intervals are computed from, ``reuse`` tells which intervals beside them are kept. With
-    ``keeps_rows`` no interval may lose all of its rows.
+    the intervals are computed from, ``reuse`` tells which intervals beside them are kept.
+    ``where_emptied`` says what to do where an interval would lose all of its rows, which is refused
+    then; it may where the text is empty.
     """
 
     work_id: str
@@ -74,7 +76,7 @@ class Step:
     turns: tuple[Turn, ...] = ()
     traces: Mapping[Interval, Trace] = field(default_factory=dict)
     reuse: Reuse | None = None
-    keeps_rows: bool = False
+    where_emptied: str = ""
 
     @property
     def anew(self) -> bool:
@@ -143,8 +145,8 @@ def _carry_out(
         algorithm=algorithm,
     )
     _check_bookable(services, key, step.work_id, publication, lease=lease)
-    if step.keeps_rows:
-        _check_rows_stay(services, key, step.work_id, written, lease=lease)
+    if step.where_emptied:
+        _check_rows_stay(services, key, step, written, lease=lease)
     services.state.record_staged(step.work_id, publication, lease=lease)
     services.state.renew_lease(lease, ttl=services.lease_ttl)
     publish(services, key, base, publication)
@@ -239,24 +241,52 @@ def _check_bookable(
 def _check_rows_stay(
     services: Services,
     key: VersionKey,
-    work_id: str,
+    step: Step,
     written: Sequence[LedgerChange],
     *,
     lease: Lease,
 ) -> None:
-    """Refuse, before publishing, what would leave an interval that has rows without any (R8)."""
-    empty = {each.interval for each in written if not each.rows.rows}
+    """Refuse, before publishing, what would leave an interval that has rows without any (R8).
+
+    What builds on itself is made from nothing with at least as many rows as it had.
+    """
     entries = services.state.ledger([key]).get(key, ())
-    emptied = merge(each.interval for each in entries if each.rows.rows and each.interval in empty)
+    emptied = _made_smaller(written, entries) if step.anew else _emptied(written, entries)
     if not emptied:
         return
+    what = "fewer rows than before" if step.anew else "no rows any more"
     reason = (
-        f"{key.model} was not loaded: its source has no rows any more for "
-        f"{', '.join(map(str, emptied))}, which has some. Where that is right, "
-        f"`vde catch-up {key.model} --reload` loads it again, whole, from the source as it is now."
+        f"{key.model} was not loaded: what it reads has {what} for "
+        f"{', '.join(map(str, emptied))}, which has some. Where that is right, {step.where_emptied}"
     )
-    give_up(services, key, work_id, reason=reason, lease=lease)
+    give_up(services, key, step.work_id, reason=reason, lease=lease)
     raise Refused(reason)
+
+
+def _emptied(
+    written: Sequence[LedgerChange], entries: Sequence[LedgerEntry]
+) -> tuple[Interval, ...]:
+    """The entries with rows that lie in what was written without any."""
+    replaced = (each for each in written if each.operation is not LedgerOperation.ADD)
+    empty = merge(each.interval for each in replaced if not each.rows.rows)
+    starts = [each.start for each in empty]
+
+    def is_empty(interval: Interval) -> bool:
+        at = bisect_right(starts, interval.start)
+        return at > 0 and interval.end <= empty[at - 1].end
+
+    return merge(each.interval for each in entries if each.rows.rows and is_empty(each.interval))
+
+
+def _made_smaller(
+    written: Sequence[LedgerChange], entries: Sequence[LedgerEntry]
+) -> tuple[Interval, ...]:
+    """What a version holds, where all of it was written again with fewer rows."""
+    held = merge(each.interval for each in entries)
+    if subtract(held, [each.interval for each in written]):
+        return ()  # the rest of it is written next
+    before = total(each.rows for each in entries).rows
+    return held if total(each.rows for each in written).rows < before else ()
 
 
 def _algorithm(services: Services, key: VersionKey, step: Step) -> str:

@@ -7,7 +7,7 @@ from __future__ import annotations
 
 from bisect import bisect_left, bisect_right
 from collections.abc import Iterable, Iterator, Mapping, Sequence
-from dataclasses import dataclass, field, replace
+from dataclasses import dataclass, replace
 from datetime import datetime
 from typing import Final
 
@@ -41,7 +41,7 @@ from vde_dagster.core.traces import why_together
 from vde_dagster.ports.state import Environment
 
 FORBIDDEN: Final = "it sets disable_restatement, so that it is never computed again"
-_UNCOVERED: Final = "the source does not reach back to them any more"
+_UNCOVERED: Final = "the source does not reach back to all of them any more"
 _HISTORY: Final = "a history follows from when it looked, and nobody can look at that time again"
 
 
@@ -49,11 +49,13 @@ _HISTORY: Final = "a history follows from when it looked, and nobody can look at
 class Planned:
     """The models of a plan with their versions, what these hold, and up to when inputs are whole.
 
-    ``own`` is the environment as it is, None for a new one; ``ledger`` has its versions, too.
+    ``own`` is the environment as it is, None for a new one; ``shown_graph`` has the models that the
+    plan compares with, and ``ledger`` their versions, too.
     """
 
     environment: str
     own: Environment | None
+    shown_graph: Graph
     graph: Graph
     snapshots: Mapping[ModelName, ModelSnapshot]
     holdings: Holdings
@@ -68,6 +70,19 @@ class Planned:
         """What the version holds that the environment shows now."""
         shown = self.own.snapshots.get(name) if self.own is not None else None
         return () if shown is None else self.ledger.get(shown.key, ())
+
+    @property
+    def before(self) -> Planned:
+        """The same of what the environment shows now; nothing of a new one."""
+        snapshots = self.own.snapshots if self.own is not None else {}
+        entries = {name: self.ledger.get(each.key, ()) for name, each in snapshots.items()}
+        return replace(
+            self,
+            graph=self.shown_graph,
+            snapshots=snapshots,
+            holdings=Holdings.of(self.environment, entries, owners={}, writes=frozenset()),
+            horizons={name: self.horizons.get(name) for name in snapshots},
+        )
 
     @property
     def binding(self) -> Binding:
@@ -108,7 +123,6 @@ class VersionLook:
     reads: Reads
     bounds: Mapping[ModelName, SourceTime]
     moved: bool = True
-    _firsts: dict[ModelName, datetime | None] = field(default_factory=dict, init=False)
 
     def found(self) -> Behind | None:
         """What of the version is behind; None where nothing is."""
@@ -134,21 +148,22 @@ class VersionLook:
         match detect(self.services, self.planned.binding, self.node.name):
             case NothingToLoad():
                 return None
-            case Stop(reason=reason, advice=advice):
-                what = f"{reason}, so that no session can load what it lacks. {advice}"
+            case Stop(reason=reason):
+                again = f"`vde catch-up {self.node.name} --reload` loads all of it again"
+                lacks = f"{reason}, so that no session can load what it lacks"
+                what = f"{lacks}; once it is shown, {again}"
                 return Behind(intervals=merge(held), reason=what, lost=held, why_lost=what)
             case Load() as load:
                 behind = self._late_intervals(load)
                 if not behind:
                     return None
-                reason = f"late rows of {load.after.source} have come since its mark"
-                return Behind(intervals=behind, reason=reason, session=True)
+                return Behind(intervals=behind, reason=load.why_again, session=True)
 
     def _late_intervals(self, load: Load) -> tuple[Interval, ...]:
         """What of the version may get rows by a session, apart from what becomes due."""
         source = load.after.source
-        if load.before is None:
-            return merge(load.held)
+        if load.before is None or load.rewrite:
+            return merge(self.planned.holdings.recorded[self.node.name])
         if not load.evidence:
             return ()
         column = self.bounds[source].column if source in self.bounds else ""
@@ -185,7 +200,7 @@ class VersionLook:
         return stale_entries(
             entries,
             self.reads,
-            InputMoves(states=self.states, entries=entries, bounds=self.bounds),
+            self._moves,
             in_turn=in_turn,
             goes_on=horizon is not None and bool(rules.missing(self.node.model, held, horizon)),
         )
@@ -195,15 +210,15 @@ class VersionLook:
 
         What a source does not have any more is no reason to empty an interval.
         """
-        beyond = [each.entry for each in stale if self._is_beyond(each)]
-        shown = {each.interval: self._shown_at(each.interval) for each in beyond}
-        looked_at = [*beyond, *(each for found in shown.values() for each in found)]
+        over = [each.entry for each in stale if self._is_beyond(each) and not self._has_more(each)]
+        shown = {each.interval: self._shown_at(each.interval) for each in over}
+        looked_at = [*over, *(each for found in shown.values() for each in found)]
         seen = {
             each.interval
-            for each in beyond
+            for each in over
             if any(self._is_later(found, each, looked_at) for found in shown[each.interval])
         }
-        kept = {each.interval for each in beyond} - seen
+        kept = {each.interval for each in over} - seen
         return tuple(each for each in stale if each.entry.interval not in kept)
 
     def _missed_history(self) -> tuple[Interval, ...]:
@@ -231,29 +246,45 @@ class VersionLook:
 
     def _is_beyond(self, stale: Stale) -> bool:
         """Whether a source lost rows, at its beginning, that an interval with rows was made of."""
-        if not stale.entry.rows.rows:
+        has_rows = bool(stale.entry.rows.rows)
+        return has_rows and any(self._is_cut(name, stale.entry) for name in stale.inputs)
+
+    def _is_cut(self, name: ModelName, entry: LedgerEntry) -> bool:
+        """Whether a source had rows of an entry before the first one that it has now.
+
+        Where nobody knows when its rows have changed, that is so if it has none of the entry.
+        """
+        first = self._first_of(name)
+        read = self._read(name, entry) if first is not None else None
+        if read is None or first is None or first <= read.start:
             return False
+        if self._moves.has_changed(entry, name, ()):
+            return read.end <= first
+        gone = Interval(read.start, min(first, read.end))
+        return self._moves.has_changed(entry, name, (gone,))
+
+    def _has_more(self, stale: Stale) -> bool:
+        """Whether there may be other rows of an entry among those that its sources still have."""
         return any(
-            read is not None and read.start < first
+            first < read.end
+            and self._moves.has_changed(
+                stale.entry, name, (Interval(max(first, read.start), read.end),)
+            )
             for name in stale.inputs
-            if (first := self._reaches_back_to(name)) is not None
-            for read in [self._read(name, stale.entry)]
+            if (first := self._first_of(name)) is not None
+            and (read := self._read(name, stale.entry)) is not None
         )
 
-    def _reaches_back_to(self, name: ModelName) -> datetime | None:
-        """The first time of a source, where rows of the version were made of earlier ones."""
-        if name not in self._firsts:
-            self._firsts[name] = self._first_of(name)
-        return self._firsts[name]
+    @property
+    def _moves(self) -> InputMoves:
+        entries = self.planned.entries(self.node.name)
+        return InputMoves(states=self.states, entries=entries, bounds=self.bounds)
 
     def _first_of(self, name: ModelName) -> datetime | None:
+        """The first time of a source; None where it is not known."""
         if name not in self.bounds:
             return None
-        first = self.states.earliest(name, self.bounds[name].column)
-        made = (each for each in self.planned.entries(self.node.name) if each.rows.rows)
-        oldest = next((read for each in made if (read := self._read(name, each))), None)
-        lacks = first is not None and oldest is not None and oldest.end <= first
-        return first if lacks else None
+        return self.states.earliest(name, self.bounds[name].column)
 
     def _read(self, name: ModelName, entry: LedgerEntry) -> Interval | None:
         """What an entry's interval reads of a source; None where that has no bounds."""

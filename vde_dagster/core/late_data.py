@@ -196,6 +196,17 @@ class Load:
     evidence: tuple[ProcessingUri, ...]
     rewrite: str = ""
 
+    @property
+    def why_again(self) -> str:
+        """Why rows of what is held may change, for people; empty where they stay as they are."""
+        if self.rewrite:
+            return self.rewrite
+        if self.before is None:
+            return "no session has loaded what it holds, so that all of it is loaded again"
+        if self.evidence:
+            return f"late rows of {self.after.source} have come since its mark"
+        return ""
+
 
 Decision = NothingToLoad | Stop | Load
 

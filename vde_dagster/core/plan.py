@@ -12,7 +12,7 @@ from datetime import datetime
 from vde_dagster.core.changes.difference import Change, DecidedBy
 from vde_dagster.core.graph import Graph, Node
 from vde_dagster.core.intervals import Interval, merge
-from vde_dagster.core.names import ModelName
+from vde_dagster.core.names import PRODUCTION, ModelName
 from vde_dagster.core.plan_options import DEFAULT_OPTIONS, PlanOptions
 from vde_dagster.core.schema_changes import SchemaChange
 from vde_dagster.core.snapshot import Category, ModelSnapshot
@@ -178,6 +178,11 @@ class Plan:
     def may_adopt(self) -> tuple[ModelName, ...]:
         """The models that are computed at most: see `ModelChange`."""
         return tuple(change.name for change in self.changes if change.may_adopt)
+
+    @property
+    def refuses_loss(self) -> bool:
+        """Whether the environment is not to show less than it does."""
+        return self.environment == PRODUCTION or self.options.no_gaps
 
     @property
     def is_empty(self) -> bool:

@@ -163,7 +163,7 @@ def read_again(
         model, holds = node.model, held.get(node.name, ())
         if isinstance(model.kind, View | Embedded | External) or not holds:
             continue  # its readers are known to read what lies below it
-        times = (*_read_again(graph, node, changed, holds), *wanted.get(node.name, ()))
+        times = (*units_reading(graph, node, changed, holds), *wanted.get(node.name, ()))
         found = restated_ranges(model, times, holds, whole=whole(model))
         if not found:
             continue
@@ -223,13 +223,13 @@ def _others_tables(graph: Graph, names: Iterable[ModelName]) -> set[ModelName]:
     return found
 
 
-def _read_again(
+def units_reading(
     graph: Graph,
     node: Node,
     changed: Mapping[ModelName, tuple[Interval, ...]],
     held: Sequence[Interval],
 ) -> tuple[Interval, ...]:
-    """The units of what a model holds that read something that changed."""
+    """The units of what a model holds that read something that changed, views looked through."""
     reads, unit = reads_of(graph, node.name), node.model.unit
     within = Interval(held[0].start, held[-1].end)
     return merge(

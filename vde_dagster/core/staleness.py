@@ -117,11 +117,11 @@ def read_by_times(read: Reads, bounds: Mapping[ModelName, SourceTime]) -> Reads:
 
 
 def _time_axes(graph: Graph, name: ModelName, node: Node) -> Iterable[TimeAxis]:
-    """The columns of a source that have a time in a type of its own."""
+    """The columns of a source that may tell a time: of such a type, or texts that are ISO dates."""
     if not isinstance(graph[name].model.kind, External):
         return
     for column in graph[name].columns:
         axis = TimeAxis(column=column.name, unit=node.model.unit, type=column.type.lower())
-        timely = axis.type in ("date", "timestamp", "timestamp_ntz")
+        timely = axis.type in ("date", "timestamp", "timestamp_ntz", "string")
         if timely and time_column_of(axis) is not None:
             yield axis

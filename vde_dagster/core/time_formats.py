@@ -107,6 +107,12 @@ class TimeFormat:
         return "".join(parts)
 
 
+def iso_day(text: str) -> datetime | None:
+    """The day that a text begins with; None where it begins with none, as "2024-1-5" does."""
+    found = TimeFormat(ISO_DATE).position(text)
+    return None if found is None else found[0]
+
+
 def _why_unordered(tokens: Sequence[str]) -> str | None:
     codes = [each for each in tokens if each.startswith("%")]
     unknown = [each for each in codes if each not in _UNITS]

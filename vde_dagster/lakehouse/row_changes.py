@@ -15,11 +15,14 @@ from pyiceberg.conversions import from_bytes
 from pyiceberg.manifest import DataFile, DataFileContent, ManifestEntry, ManifestEntryStatus
 from pyiceberg.table import Table
 from pyiceberg.table.snapshots import Operation, Snapshot
-from pyiceberg.types import DateType, NestedField, TimestampType, TimestamptzType
+from pyiceberg.types import DateType, NestedField, StringType, TimestampType, TimestamptzType
 
 from vde_dagster.core.intervals import END_OF_TIME, EPOCH, Interval, merge
+from vde_dagster.core.time_formats import iso_day
 from vde_dagster.ports.catalog import RowChange
 
+_TIMELY: Final = (DateType, TimestampType, TimestamptzType, StringType)
+"""Types of columns that may tell a time. Texts do where they begin with an ISO date."""
 _TOUCHED: Final = (ManifestEntryStatus.ADDED, ManifestEntryStatus.DELETED)
 
 
@@ -68,7 +71,7 @@ def earliest(table: Table, column: str) -> datetime | None:
 
 def _time_field(table: Table, column: str) -> NestedField | None:
     for field in table.schema().fields:
-        timely = isinstance(field.field_type, DateType | TimestampType | TimestamptzType)
+        timely = isinstance(field.field_type, _TIMELY)
         if field.name.lower() == column.lower() and timely:
             return field
     return None
@@ -132,6 +135,11 @@ def _between(field: NestedField, low: bytes, high: bytes) -> Interval:
     if isinstance(field.field_type, DateType):
         first, last = (timedelta(days=int(from_bytes(field.field_type, e))) for e in (low, high))
         return Interval(EPOCH + first, EPOCH + last + timedelta(days=1))
+    if isinstance(field.field_type, StringType):
+        days = [iso_day(from_bytes(field.field_type, each)) for each in (low, high)]
+        if days[0] is None or days[1] is None:
+            raise ValueError("a text that begins with no date")
+        return Interval(days[0], days[1] + timedelta(days=1))
     assert isinstance(field.field_type, TimestampType | TimestamptzType), "see `_time_field`"
     kind = field.field_type
     first, last = (timedelta(microseconds=int(from_bytes(kind, each))) for each in (low, high))

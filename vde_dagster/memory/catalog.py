@@ -31,6 +31,7 @@ from vde_dagster.core.late_data import (
 )
 from vde_dagster.core.names import ModelName, TableName, is_another_models
 from vde_dagster.core.schema_changes import ColumnWidened, InPlace, is_widening, same_type
+from vde_dagster.core.time_formats import iso_day
 from vde_dagster.core.work import TimeAxisSpec
 from vde_dagster.ports.catalog import (
     RowChange,
@@ -470,7 +471,8 @@ def _instants(table: Table, rows: Iterable[Row], column: str) -> list[datetime] 
     if column.lower() not in names:
         return None
     at = names.index(column.lower())
-    found = [instant_of(row[at]) for row in rows]
+    values = (row[at] for row in rows)
+    found = [iso_day(each) if isinstance(each, str) else instant_of(each) for each in values]
     return None if None in found else [each for each in found if each is not None]
 
 
