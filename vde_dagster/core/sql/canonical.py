@@ -23,7 +23,7 @@ from vde_dagster.core.dsha import Column
 from vde_dagster.core.errors import Finding, Refused
 from vde_dagster.core.meaning.parts import Meaning
 from vde_dagster.core.meaning.queries import meaning_of
-from vde_dagster.core.meaning.same_writing import note_lists
+from vde_dagster.core.meaning.same_writing import note_types
 from vde_dagster.core.names import ModelName
 from vde_dagster.core.sql.data_names import keep_data_names, restore_data_names
 from vde_dagster.core.sql.dialects import is_spark
@@ -122,7 +122,7 @@ def canonicalize(
                 spark_text(timed)  # what has no form there is refused now, not when it is to run
         typed = annotate_types(timed, schema=schema, dialect=dialect)
         columns = tuple(_columns(typed, documented))
-        note_lists(qualified, schema=schema, dialect=dialect)
+        note_types(qualified, schema=schema, dialect=dialect)
         restore_data_names(qualified, schema=schema, dialect=dialect)
     except QueryInvalid:
         raise
@@ -155,7 +155,7 @@ def _open(
         timed = resolve_time_macros(bound, EPOCH_DAY)
         typed = annotate_types(timed, schema=schema, dialect=dialect)
         columns = _known_columns(typed, documented)
-        note_lists(bound, schema=schema, dialect=dialect)
+        note_types(bound, schema=schema, dialect=dialect)
         restore_data_names(bound, schema=schema, dialect=dialect)
         return understood(bound, columns)
     except QueryInvalid:
