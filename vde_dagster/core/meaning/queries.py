@@ -28,6 +28,7 @@ from vde_dagster.core.meaning.parts import EVERY, ONE_ROW, Meaning, Part, Rows, 
 from vde_dagster.core.meaning.same_writing import is_unordered_column
 from vde_dagster.core.meaning.sources import OpaqueSource, QuerySource, Scope, Source
 from vde_dagster.core.sql.canonical_form import canonical_form
+from vde_dagster.core.sql.data_names import shown_name
 
 
 def meaning_of(query: exp.Query, *, is_bound: bool = True) -> Meaning:
@@ -124,7 +125,7 @@ class _QueryReader:
             plain = not _given(distinct)  # the same as GROUP BY of all columns
             on = [] if plain else [self.expressions.part(distinct, scope)]
             rows = rows.then("group" if plain else "distinct", [*keys, *on])
-        written = tuple(each.alias_or_name for each in select.expressions)
+        written = tuple(map(shown_name, select.expressions))
         return self._ordered(select, Meaning(rows, columns, written=written), scope)
 
     def _from(self, select: exp.Select, scope: Scope) -> Rows:

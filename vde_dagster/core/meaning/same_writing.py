@@ -115,7 +115,7 @@ def is_unordered_column(sides: Sequence[exp.Expr], at: int) -> bool:
     if not all(isinstance(each, exp.DataType) and each.this in _PLAIN for each in types):
         return False
     kinds = {each.sql() for each in types if each.this != exp.DataType.Type.NULL}
-    return len(sides) == 2 or len(kinds) <= 1 or all(each.is_type(*_BINARY) for each in types)  # noqa: PLR2004
+    return len(sides) == 2 or len(kinds) <= 1 or all(each.is_type(*_BINARY) for each in types)
 
 
 def is_true(node: exp.Expr) -> bool:

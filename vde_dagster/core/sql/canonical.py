@@ -25,6 +25,7 @@ from vde_dagster.core.meaning.parts import Meaning
 from vde_dagster.core.meaning.queries import meaning_of
 from vde_dagster.core.meaning.same_writing import note_types
 from vde_dagster.core.names import ModelName
+from vde_dagster.core.sql.column_words import with_columns_for_words
 from vde_dagster.core.sql.data_names import keep_data_names, restore_data_names
 from vde_dagster.core.sql.dialects import is_spark
 from vde_dagster.core.sql.macros import EPOCH_DAY, resolve_time_macros
@@ -84,6 +85,7 @@ def canonicalize(
     schemas: Mapping[ModelName, Sequence[Column]],
     undeclared: bool = False,
     functions: Collection[str] = (),
+    text: str = "",
 ) -> CanonicalQuery:
     """Qualify a query against the columns of the models that it reads.
 
@@ -94,6 +96,7 @@ def canonicalize(
         undeclared: Whether there are sources above that nobody declared: then a parent without
             columns is one whose columns are not known, and types need not be.
         functions: Those that the model's pre-statements make, in lower case.
+        text: How the author wrote it, where it is in Spark's dialect.
 
     Raises:
         QueryInvalid: Columns or tables are not known, or names are ambiguous: all of them. Or a
@@ -104,12 +107,12 @@ def canonicalize(
     dialect = f"{dialect}, normalization_strategy = case_insensitive"
     schema = schema_of(schemas, dialect)
     if undeclared and not all(schemas.values()):
-        return _open(query, dialect=dialect, schema=schema, schemas=schemas)
+        return _open(query, dialect=dialect, schema=schema, schemas=schemas, text=text)
     documented = _described(query)
     plain = _prepared(query)
     own = is_spark(dialect)
     if own:
-        plain = with_known_forms(plain, _names_in(schemas))
+        plain = with_known_forms(with_columns_for_words(plain, schemas), _names_in(schemas))
     try:
         expanded = expand_star_macros(plain, schemas=schemas)
         qualified = qualify(expanded, dialect=dialect, schema=schema, quote_identifiers=False)
@@ -123,7 +126,7 @@ def canonicalize(
         typed = annotate_types(timed, schema=schema, dialect=dialect)
         columns = tuple(_columns(typed, documented))
         note_types(qualified, schema=schema, dialect=dialect)
-        restore_data_names(qualified, schema=schema, dialect=dialect)
+        restore_data_names(qualified, schema=schema, dialect=dialect, text=text)
     except QueryInvalid:
         raise
     except Refused as error:
@@ -140,6 +143,7 @@ def _open(
     dialect: str,
     schema: MappingSchema,
     schemas: Mapping[ModelName, Sequence[Column]],
+    text: str,
 ) -> CanonicalQuery:
     """A query over tables whose columns are not known: bound as far as nothing else can be meant.
 
@@ -147,7 +151,7 @@ def _open(
     """
     plain, documented = _prepared(query), _described(query)
     if is_spark(dialect):
-        plain = with_known_forms(plain, _names_in(schemas))
+        plain = with_known_forms(with_columns_for_words(plain, schemas), _names_in(schemas))
     try:
         expanded = expand_star_macros(plain, schemas=schemas)
         bound = _bound(expanded, schema, dialect)
@@ -156,7 +160,7 @@ def _open(
         typed = annotate_types(timed, schema=schema, dialect=dialect)
         columns = _known_columns(typed, documented)
         note_types(bound, schema=schema, dialect=dialect)
-        restore_data_names(bound, schema=schema, dialect=dialect)
+        restore_data_names(bound, schema=schema, dialect=dialect, text=text)
         return understood(bound, columns)
     except QueryInvalid:
         raise
@@ -167,7 +171,7 @@ def _open(
     except SQL_ERRORS as error:
         raise QueryInvalid(_misunderstood(error, query)) from error
     columns = _known_columns(loose, documented)
-    restore_data_names(loose, schema=schema, dialect=dialect)
+    restore_data_names(loose, schema=schema, dialect=dialect, text=text)
     return understood(loose, columns, is_bound=False)
 
 

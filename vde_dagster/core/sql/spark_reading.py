@@ -105,11 +105,12 @@ _READ_OTHERWISE: Final = frozenset(
 """Tokens of which a tree has at least one where it is not as Spark's would be."""
 
 
-def spark_tokens(tokens: Sequence[Token]) -> list[Token]:
+def spark_tokens(tokens: Sequence[Token], text: str) -> list[Token]:
     """The tokens of a text as Spark takes them.
 
     ``>>>`` is one operator, ``X 'ff'`` one literal, ``window`` before a parenthesis a function, and
-    a plus before an operand an operator: of a text it makes a number.
+    a plus before an operand an operator: of a text it makes a number. A quote that stands twice in
+    quotes is one in the literal.
     """
     found: list[Token] = []
     at = 0
@@ -130,10 +131,21 @@ def spark_tokens(tokens: Sequence[Token]) -> list[Token]:
             text = tokens[at + 1].text
             found.append(_joined(tokens[at], tokens[at + 1], TokenType.HEX_STRING, text))
             at += 2
+        elif found and _is_doubled_quote(found[-1], tokens[at], text):
+            both = f"{found[-1].text}{text[tokens[at].start]}{tokens[at].text}"
+            found[-1] = _joined(found[-1], tokens[at], TokenType.STRING, both)
+            at += 1
         else:
             found.append(tokens[at])
             at += 1
     return found
+
+
+def _is_doubled_quote(one: Token, other: Token, text: str) -> bool:
+    """Whether two literals are one, with a quote where they meet; raw ones are not."""
+    touching = one.end + 1 == other.start and other.start < len(text)
+    strings = one.token_type is TokenType.STRING and other.token_type is TokenType.STRING
+    return strings and touching and text[one.end] == text[other.start] in ("'", '"')
 
 
 def _is_unsigned_shift(tokens: Sequence[Token], at: int) -> bool:
@@ -192,7 +204,7 @@ def read_spark(text: str) -> exp.Expr:
         sqlglot.errors.SqlglotError: It is no single statement.
     """
     spark = Dialect.get_or_raise("spark")
-    tokens = spark_tokens(spark.tokenize(text))
+    tokens = spark_tokens(spark.tokenize(text), text)
     found = spark.parser().parse(tokens, text)
     if len(found) != 1 or found[0] is None:
         raise ParseError("there is not one statement")
