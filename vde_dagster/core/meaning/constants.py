@@ -139,16 +139,13 @@ def _is_folded(node: exp.Expr) -> bool:
     )
 
 
-def _text(node: exp.Expr | None) -> str | None:
+def _text(written: exp.Expr | None) -> str | None:
     """What a text is; None where that is not looked into. A time macro stands for some day."""
+    node = written.unnest() if written is not None else None
     match node:
         case exp.Literal() | exp.RawString():
             return str(node.this)
-        case exp.Paren():
-            return _text(node.this)
-        case exp.Parameter():
-            return _SOME_DAY
-        case exp.TimeToStr() if not _has_quotes(node.args.get("format")):
+        case exp.Parameter() | exp.TimeToStr() if not _has_quotes(node.args.get("format")):
             return _SOME_DAY
         case exp.Cast() if node.to.this in _TEXTS:
             return _text_of(node.this)
@@ -164,7 +161,7 @@ def _text(node: exp.Expr | None) -> str | None:
 
 def _has_quotes(format_: exp.Expr | None) -> bool:
     """Whether a format may have words of its own in it."""
-    return not isinstance(format_, exp.Literal) or "'" in format_.name
+    return format_ is not None and (not isinstance(format_, exp.Literal) or "'" in format_.name)
 
 
 def _text_of(node: exp.Expr) -> str | None:

@@ -54,7 +54,7 @@ _CHANCE: Final = (
     exp.ApproxTopKCombine,
 )
 _SKETCHES: Final = frozenset(
-    [
+    {
         "hll_sketch_agg",
         "hll_union_agg",
         "histogram_numeric",
@@ -66,7 +66,7 @@ _SKETCHES: Final = frozenset(
         "kll_sketch_agg_float",
         "theta_sketch_agg",
         "theta_union_agg",
-    ]
+    }
 )
 """Aggregates without a class that do so, too."""
 _NEEDS_ORDER: Final = (

@@ -57,8 +57,8 @@ def note_types(query: exp.Expr, *, schema: MappingSchema, dialect: str) -> None:
     if not lists and not sides:
         return
     typed = annotate_types(query.copy(), schema=schema, dialect=dialect)
-    for node, types in zip(lists, _lists(typed), strict=True):
-        values = [types.this, *types.expressions]
+    for node, known in zip(lists, _lists(typed), strict=True):
+        values = [known.this, *known.expressions]
         for kinds in (_WHOLE, _TEXTS):
             if all(each.is_type(*kinds) for each in values):
                 node.meta[_ALIKE] = True
@@ -111,8 +111,8 @@ def is_unordered_column(sides: Sequence[exp.Expr], at: int) -> bool:
     Fields of structs are called as the first side has them.
     """
     noted = [_unwrapped(each).meta_get(_TYPES) or () for each in sides]
-    types = [each[at] if at < len(each) else None for each in noted]
-    if not all(isinstance(each, exp.DataType) and each.this in _PLAIN for each in types):
+    types = [each[at] for each in noted if at < len(each) and isinstance(each[at], exp.DataType)]
+    if len(types) < len(sides) or not all(each.this in _PLAIN for each in types):
         return False
     kinds = {each.sql() for each in types if each.this != exp.DataType.Type.NULL}
     return len(sides) == 2 or len(kinds) <= 1 or all(each.is_type(*_BINARY) for each in types)

@@ -29,6 +29,7 @@ from vde_dagster.core.sql.column_words import with_columns_for_words
 from vde_dagster.core.sql.data_names import keep_data_names, restore_data_names
 from vde_dagster.core.sql.dialects import is_spark
 from vde_dagster.core.sql.macros import EPOCH_DAY, resolve_time_macros
+from vde_dagster.core.sql.merged_columns import note_merging_joins, with_merged_columns
 from vde_dagster.core.sql.open_columns import bind_to_open_tables, name_tables
 from vde_dagster.core.sql.proven import unproven
 from vde_dagster.core.sql.rendering import spark_text
@@ -114,9 +115,10 @@ def canonicalize(
     if own:
         plain = with_known_forms(with_columns_for_words(plain, schemas), _names_in(schemas))
     try:
-        expanded = expand_star_macros(plain, schemas=schemas)
+        expanded = note_merging_joins(expand_star_macros(plain, schemas=schemas))
         qualified = qualify(expanded, dialect=dialect, schema=schema, quote_identifiers=False)
         assert isinstance(qualified, exp.Query)
+        with_merged_columns(qualified, schema=schema)
         unclear = with_spark_meaning(qualified, dialect=dialect, schema=schema)
         timed = resolve_time_macros(qualified, EPOCH_DAY)
         if not undeclared:
@@ -153,8 +155,8 @@ def _open(
     if is_spark(dialect):
         plain = with_known_forms(with_columns_for_words(plain, schemas), _names_in(schemas))
     try:
-        expanded = expand_star_macros(plain, schemas=schemas)
-        bound = _bound(expanded, schema, dialect)
+        expanded = note_merging_joins(expand_star_macros(plain, schemas=schemas))
+        bound = with_merged_columns(_bound(expanded, schema, dialect), schema=schema)
         with_spark_meaning(bound, dialect=dialect, schema=schema)
         timed = resolve_time_macros(bound, EPOCH_DAY)
         typed = annotate_types(timed, schema=schema, dialect=dialect)

@@ -82,7 +82,7 @@ def _outputs(
     if isinstance(alias, exp.TableAlias):
         yield from (each.name.lower() for each in alias.columns)
     if isinstance(query, exp.SetOperation):
-        yield from (name for each in scope.union_scopes for name in known[id(each.expression)])
+        yield from known.get(id(query.this.unnest()), ())  # the first side names the columns
     elif isinstance(query, exp.Select):
         for each in query.selects:
             if each.is_star:

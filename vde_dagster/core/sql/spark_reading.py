@@ -42,6 +42,8 @@ _UNSIGNED_SHIFT: Final = TokenType.LR_ARROW
 """What ``>>>`` is for the parser, which does not know it: an operator that Spark does not have."""
 WEIGHTED_PERCENTILE: Final = "percentile_of_frequencies"
 """What PERCENTILE with frequencies is called in a tree."""
+OTHER_UNIT: Final = "_by"
+"""Ends what DATE_TRUNC and TRUNC are called in a tree, where the parser would change their unit."""
 _POSITIVE: Final = TokenType.DPIPE_SLASH
 """What a plus before an operand is for the parser, which leaves it out: the root of a number."""
 _BEFORE_OPERANDS: Final = frozenset(
@@ -121,6 +123,10 @@ def spark_tokens(tokens: Sequence[Token], text: str) -> list[Token]:
         elif _is_weighted_percentile(tokens, at):
             found.append(_joined(tokens[at], tokens[at], TokenType.VAR, WEIGHTED_PERCENTILE))
             at += 1
+        elif _is_odd_unit(tokens, at):
+            name = f"{tokens[at].text.lower()}{OTHER_UNIT}"
+            found.append(_joined(tokens[at], tokens[at], TokenType.VAR, name))
+            at += 1
         elif _is_sign(tokens, at):
             found.append(_joined(tokens[at], tokens[at], _POSITIVE, "+"))
             at += 1
@@ -167,6 +173,38 @@ def _is_weighted_percentile(tokens: Sequence[Token], at: int) -> bool:
         if depth == 0:
             break
     return commas > 1
+
+
+def _is_odd_unit(tokens: Sequence[Token], at: int) -> bool:
+    """Whether a call truncates to what is no unit for certain.
+
+    The parser takes columns for units, and letters for units that Spark does not shorten so.
+    """
+    name = tokens[at].text.upper()
+    if name not in ("DATE_TRUNC", "TRUNC"):
+        return False
+    if at + 1 == len(tokens) or tokens[at + 1].token_type is not TokenType.L_PAREN:
+        return False
+    arguments = list(_arguments(tokens, at + 1))
+    unit = arguments[0 if name == "DATE_TRUNC" else -1]
+    plain = len(unit) == 1 and unit[0].token_type is TokenType.STRING
+    return not plain or unit[0].text.upper() in exp.TimeUnit.UNABBREVIATED_UNIT_NAME
+
+
+def _arguments(tokens: Sequence[Token], opening: int) -> Iterator[list[Token]]:
+    """The tokens of each argument of a call, given where its parenthesis is."""
+    depth, argument = 0, list[Token]()
+    for token in tokens[opening:]:
+        depth -= token.token_type in (TokenType.R_PAREN, TokenType.R_BRACKET)
+        if depth == 0 and token.token_type is TokenType.R_PAREN:
+            break
+        if depth == 1 and token.token_type is TokenType.COMMA:
+            yield argument
+            argument = []
+        elif depth:
+            argument.append(token)
+        depth += token.token_type in (TokenType.L_PAREN, TokenType.L_BRACKET)
+    yield argument
 
 
 def _is_sign(tokens: Sequence[Token], at: int) -> bool:
