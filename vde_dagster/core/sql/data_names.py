@@ -113,12 +113,29 @@ def restore_data_names(query: exp.Expr, *, schema: MappingSchema, dialect: str, 
         for each in _in_pivot(pivot):
             _restore(each)
     if takes_all_names(query):
-        _restore_columns(query, _without_layout(text))
+        _restore_columns(query, words_of(text))
 
 
 def takes_all_names(query: exp.Expr) -> bool:
     """Whether a call takes all columns of something, so that it may see what they are called."""
     return any(map(_is_star_in_call, query.find_all(exp.Star)))
+
+
+def has_nameless_columns(query: exp.Expr) -> bool:
+    """Whether something selects an expression to which nobody gives a name."""
+    return any(
+        _is_nameless(each) for select in query.find_all(exp.Select) for each in select.expressions
+    )
+
+
+def _is_nameless(projection: exp.Expr) -> bool:
+    named = (exp.Alias, exp.Aliases, exp.Column, exp.Star)
+    return not isinstance(projection, named)
+
+
+def words_of(text: str) -> str:
+    """The words of a text in Spark's dialect, without blanks and comments."""
+    return " ".join(each.text for each in tokenize(text, read="spark"))
 
 
 def _listed(node: exp.Expr) -> list[str]:
@@ -181,11 +198,6 @@ def _restore(name: exp.Identifier) -> None:
         name.set("this", written)
 
 
-def _without_layout(text: str) -> str:
-    """The words of a text, without blanks and comments."""
-    return " ".join(each.text for each in tokenize(text, read="spark"))
-
-
 def _restore_columns(query: exp.Expr, text: str) -> None:
     """Give the columns of all sub-queries the names that they have in Spark."""
     names: dict[int, Mapping[str, str]] = {}
@@ -206,7 +218,7 @@ def _restored(
     for each, name in zip_longest(select.selects, listed):
         alias = each.args.get("alias") if each is not None else None
         if not isinstance(alias, exp.Identifier):
-            if each is not None and not isinstance(each, exp.Column | exp.Star):
+            if each is not None and _is_nameless(each):
                 select.meta[_SHOWN] = text
             continue
         written = name or alias.meta_get(_WRITTEN)
