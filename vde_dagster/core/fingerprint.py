@@ -12,7 +12,7 @@ import hashlib
 import json
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, fields
-from itertools import zip_longest
+from itertools import chain, repeat
 from typing import Final
 
 from sqlglot import exp
@@ -29,7 +29,15 @@ from vde_dagster.core.kind import (
     Seed,
     View,
 )
-from vde_dagster.core.model import SESSION, SIGNALS_FOLDER, Model, PythonFunction, Query, SeedRows
+from vde_dagster.core.model import (
+    SESSION,
+    SIGNALS_FOLDER,
+    AuthorsText,
+    Model,
+    PythonFunction,
+    Query,
+    SeedRows,
+)
 from vde_dagster.core.names import TableName
 from vde_dagster.core.seed_rows import seed_lines
 from vde_dagster.core.sql.canonical import CanonicalQuery
@@ -306,12 +314,12 @@ def statement_parts(model: Model) -> list[str]:
     if not isinstance(model.body, Query | PythonFunction):
         return []
     body = model.body
-    texts = (body.text.before, body.text.after) if body.text is not None else ((), ())
-    places = (("before", body.before, texts[0]), ("after", body.after, texts[1]))
+    text = body.text or AuthorsText(catalog="")
+    places = (("before", body.before, text.before), ("after", body.after, text.after))
     return [
-        f"{place} {canonical_form(_named_alike(each, body.dialect))}{_names_given(each, text)}"
-        for place, statements, known in places
-        for each, text in zip_longest(statements, known, fillvalue="")
+        f"{place} {canonical_form(_named_alike(each, body.dialect))}{_names_given(each, written)}"
+        for place, statements, texts in places
+        for each, written in zip(statements, chain(texts, repeat("")))  # noqa: B905 - those have no end
     ]
 
 

@@ -65,16 +65,10 @@ class _Joins:
         joins = self.select.args.get("joins") or []
         if not any(join.meta_get(_MERGES) is not None for join in self.select.find_all(exp.Join)):
             return
-        sides = [self._item(self.select.args["from_"].this)]
+        side = self._item(self.select.args["from_"].this)
         for join in joins:
-            if join.kind == "CROSS":  # a comma is read so, too, and binds less than what follows
-                sides.append(self._item(join.this))
-                continue
-            if not all(self._knows(sides[-1], name) for name in join.meta_get(_MERGES) or []):
-                sides = [_beside(sides)]
-            sides[-1] = self._joined(sides[-1], join)
-        for side in sides:
-            _put(side, self.select)
+            side = self._joined(side, join)
+        _put(side, self.select)
 
     def _item(self, node: exp.Expr) -> _Side:
         """An item of FROM, perhaps with joins in parentheses."""
@@ -87,7 +81,7 @@ class _Joins:
 
     def _joined(self, left: _Side, join: exp.Join) -> _Side:
         right = self._item(join.this)
-        both = _beside([left, right])
+        both = _Side([*left.tables, *right.tables], right.merged | left.merged)
         names = join.meta_get(_MERGES)
         on = join.args.get("on")
         if names is None or on is None:
@@ -105,9 +99,6 @@ class _Joins:
         both.merged |= {name: _taken(join.side, *pair) for name, pair in pairs.items()}
         return both
 
-    def _knows(self, side: _Side, name: str) -> bool:
-        return any(name in self._names(each) for each in side.tables)
-
     def _column(self, side: _Side, name: str) -> exp.Expr:
         if name in side.merged:
             return side.merged[name]
@@ -124,14 +115,6 @@ class _Joins:
 
     def _names(self, table: str) -> Sequence[str]:
         return self.resolver.get_source_columns(table)
-
-
-def _beside(sides: Sequence[_Side]) -> _Side:
-    """Several sides as one."""
-    found = _Side([table for each in sides for table in each.tables])
-    for each in reversed(sides):
-        found.merged |= each.merged
-    return found
 
 
 def _taken(side: str, left: exp.Expr, right: exp.Expr) -> exp.Expr:
