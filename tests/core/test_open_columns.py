@@ -104,10 +104,7 @@ BOUND = {
     ),
     "a column of USING": (
         "SELECT id, q FROM raw.u JOIN raw.k USING (id)",
-        (
-            "SELECT COALESCE(u.id, k.id) AS id, u.q AS q FROM raw.u AS u "
-            "JOIN raw.k AS k ON u.id = k.id"
-        ),
+        ("SELECT u.id AS id, u.q AS q FROM raw.u AS u JOIN raw.k AS k ON u.id = k.id"),
     ),
 }
 

@@ -12,6 +12,8 @@ from typing import TYPE_CHECKING
 
 import pytest
 
+from tests.core.changes import pairs_spark
+from tests.lakehouse.spark_pairs.beside import result_of
 from tests.lakehouse.spark_pairs.claims import judged, shortest
 from tests.lakehouse.spark_pairs.defects import DEFECTS
 from tests.lakehouse.spark_pairs.execution import Runner, runner
@@ -57,6 +59,33 @@ def test_expressions_that_are_called_unchanged_give_the_same_rows(
     assert not wrong, f"{len(wrong)} of {ran}:\n" + "\n\n".join(shortest(wrong))
     assert found.count >= most
     assert ran >= found.count * LEAST_RUN, f"{ran} of {found.count} pairs were called equal and run"
+
+
+@pytest.mark.parametrize(
+    "one,other",
+    [each for _, *each in pairs_spark.SAME],
+    ids=[each for each, *_ in pairs_spark.SAME],
+)
+def test_what_spark_reads_alike_gives_the_same_rows(
+    spark: SparkSession, one: str, other: str
+) -> None:
+    found, expected = result_of(spark, one), result_of(spark, other)
+    assert not found.error
+    assert found.is_like(expected)
+
+
+@pytest.mark.parametrize(
+    "one,other",
+    [each for _, *each in pairs_spark.OTHER],
+    ids=[each for each, *_ in pairs_spark.OTHER],
+)
+def test_what_only_looks_alike_to_spark_gives_other_rows_or_types(
+    spark: SparkSession, one: str, other: str
+) -> None:
+    found, expected = result_of(spark, one), result_of(spark, other)
+    assert not found.error
+    assert not expected.error
+    assert not found.is_like(expected)
 
 
 def test_many_of_the_pairs_that_are_called_different_are(on_spark: Runner) -> None:

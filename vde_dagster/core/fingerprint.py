@@ -12,6 +12,7 @@ import hashlib
 import json
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, fields
+from itertools import chain, repeat
 from typing import Final
 
 from sqlglot import exp
@@ -28,12 +29,26 @@ from vde_dagster.core.kind import (
     Seed,
     View,
 )
-from vde_dagster.core.model import SESSION, SIGNALS_FOLDER, Model, PythonFunction, Query, SeedRows
+from vde_dagster.core.model import (
+    SESSION,
+    SIGNALS_FOLDER,
+    AuthorsText,
+    Model,
+    PythonFunction,
+    Query,
+    SeedRows,
+)
 from vde_dagster.core.names import TableName
 from vde_dagster.core.seed_rows import seed_lines
 from vde_dagster.core.sql.canonical import CanonicalQuery
 from vde_dagster.core.sql.canonical_form import canonical_form
-from vde_dagster.core.sql.data_names import keep_data_names, normalized_names, takes_all_names
+from vde_dagster.core.sql.data_names import (
+    has_nameless_columns,
+    keep_data_names,
+    normalized_names,
+    takes_all_names,
+    words_of,
+)
 from vde_dagster.core.sql.macros import macros_in
 from vde_dagster.core.sql.table_names import definition_of
 
@@ -298,12 +313,20 @@ def statement_parts(model: Model) -> list[str]:
     """
     if not isinstance(model.body, Query | PythonFunction):
         return []
-    dialect = model.body.dialect
+    body = model.body
+    text = body.text or AuthorsText(catalog="")
+    places = (("before", body.before, text.before), ("after", body.after, text.after))
     return [
-        f"{place} {canonical_form(_named_alike(each, dialect))}"
-        for place, statements in (("before", model.body.before), ("after", model.body.after))
-        for each in statements
+        f"{place} {canonical_form(_named_alike(each, body.dialect))}{_names_given(each, written)}"
+        for place, statements, texts in places
+        for each, written in zip(statements, chain(texts, repeat("")))  # noqa: B905 - those have no end
     ]
+
+
+def _names_given(statement: exp.Expr, text: str) -> str:
+    """The words of a statement in Spark's dialect where Spark calls columns by what they say."""
+    seen = definition_of(statement) is not None or takes_all_names(statement)
+    return f" {words_of(text)}" if seen and has_nameless_columns(statement) else ""
 
 
 def _named_alike(statement: exp.Expr, dialect: str) -> exp.Expr:

@@ -237,6 +237,7 @@ def _derived(model: Model, nodes: Mapping[ModelName, Node], *, undeclared: bool)
             schemas={parent: nodes[parent].columns for parent in model.parents},
             undeclared=undeclared,
             functions=functions_made(model.body.before),
+            text=model.body.text.query if model.body.text is not None else "",
         )
     columns = _columns(model, canonical)
     if canonical is not None:

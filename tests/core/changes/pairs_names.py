@@ -63,6 +63,10 @@ def _after(statement: str) -> str:
 MERGED = "INCREMENTAL_BY_UNIQUE_KEY (unique_key a, when_matched (WHEN MATCHED THEN UPDATE SET target.b = TO_JSON(STRUCT(source.a AS %s))))"
 KEYED = "INCREMENTAL_BY_UNIQUE_KEY (unique_key (TO_JSON(STRUCT(a AS %s))))"
 OTHER_STATEMENTS: list[Pair] = [
+    ("a value of a setting", _after("SET spark.x.y = Abc"), _after("SET spark.x.y = abc")),
+    ("a doubled quote in a statement", _after("INSERT INTO ops.log SELECT 'it''s'"), _after("INSERT INTO ops.log SELECT 'it' 's'")),
+    ("columns without names in a statement", _after("INSERT INTO ops.log SELECT TO_JSON(STRUCT(*)) FROM (SELECT LEN(b) FROM raw.t)"), _after("INSERT INTO ops.log SELECT TO_JSON(STRUCT(*)) FROM (SELECT LENGTH(b) FROM raw.t)")),
+    ("a column without a name of a temporary view", _after("CREATE TEMPORARY VIEW v AS SELECT LEN(b) FROM raw.t"), _after("CREATE TEMPORARY VIEW v AS SELECT LENGTH(b) FROM raw.t")),
     ("fields in a statement", _after("INSERT INTO ops.log SELECT STRUCT(1 AS userId)"), _after("INSERT INTO ops.log SELECT STRUCT(1 AS userid)")),
     ("fields named by a column in a statement", _after("INSERT INTO ops.log SELECT STRUCT(A) FROM raw.t"), _after("INSERT INTO ops.log SELECT STRUCT(a) FROM raw.t")),
     ("all columns as fields in a statement", _after("INSERT INTO ops.log SELECT STRUCT(*) FROM (SELECT a AS userId FROM raw.t)"), _after("INSERT INTO ops.log SELECT STRUCT(*) FROM (SELECT a AS userid FROM raw.t)")),

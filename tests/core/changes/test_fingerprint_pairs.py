@@ -18,6 +18,7 @@ from tests.core.changes import (
     pairs_other,
     pairs_precedence,
     pairs_same,
+    pairs_spark,
 )
 from tests.core.changes.case import Project, Source, Text, Written, graph_of, python, seed
 from tests.core.changes.pairs_same import Pair
@@ -30,12 +31,14 @@ SAME: Final = [
     *pairs_names.SAME,
     *pairs_names.SAME_STATEMENTS,
     *pairs_precedence.SAME,
+    *pairs_spark.SAME,
 ]
 OTHER: Final = [
     *pairs_other.PAIRS,
     *pairs_names.OTHER,
     *pairs_names.OTHER_STATEMENTS,
     *pairs_precedence.OTHER,
+    *pairs_spark.OTHER,
 ]
 OWN: Final = ("data", "metadata")
 PARTS: Final = (*OWN, "parent_data", "parent_metadata")

@@ -11,12 +11,16 @@ from collections.abc import Callable, Collection, Sequence
 from typing import Final
 
 from sqlglot import exp
+from sqlglot.optimizer.annotate_types import annotate_types
+
+from vde_dagster.core.sql.spark_functions import SCALARS
 
 _SPECIAL_TIME: Final = re.compile(
     r"\s*(now|today|tomorrow|yesterday)(?![a-z])\s*\S*\s*", re.IGNORECASE
 )
 """Texts that Spark replaces by the current time where a date or timestamp is made of them; a zone
 may follow. `epoch` is always the same instant."""
+_SOME_DAY: Final = "1970-01-01"
 _VARYING: Final = (
     exp.AggFunc,
     exp.Anonymous,
@@ -61,6 +65,12 @@ _UNREAD_TEXTS: Final = frozenset(
     {"btrim", "char", "elt", "from_utf8", "mask", "printf", "replace", "url_decode", "xpath_string"}
 )
 """Functions without a class that make texts."""
+_CALLING: Final = (exp.Bracket, exp.Dot, exp.Func)
+_CHOOSING: Final = (exp.Case, exp.Coalesce, exp.Greatest, exp.If, exp.Least, exp.Nullif)
+"""What has the value of one of its operands."""
+_FROM_ROWS: Final = (exp.AggFunc, exp.ExplodeOuter, exp.UDTF, exp.Window)
+_TEXTS: Final = (exp.DataType.Type.TEXT, exp.DataType.Type.VARCHAR, exp.DataType.Type.UNKNOWN)
+_BYTES: Final = (exp.DataType.Type.BINARY, exp.DataType.Type.VARBINARY)
 
 
 def is_constant(node: exp.Expr) -> bool:
@@ -89,7 +99,7 @@ def _is_made_of(key: exp.Expr, equal: Collection[exp.Expr]) -> bool:
 def is_special_time(node: exp.Expr) -> bool:
     """Whether an expression is a text that Spark may replace by the current time."""
     written = isinstance(node, exp.Literal | exp.RawString)
-    if not written and not (_makes_text(node) and _is_folded(node)):
+    if not written and not ((_makes_text(node) or _is_read_text(node)) and _is_folded(node)):
         return False
     text = _text(node)
     return text is None or _SPECIAL_TIME.fullmatch(text) is not None
@@ -100,6 +110,28 @@ def _makes_text(node: exp.Expr) -> bool:
     return unread or isinstance(node, _MAKING_TEXTS)
 
 
+def _is_read_text(node: exp.Expr) -> bool:
+    """Whether a call may make a text out of texts, where something may read a time from it.
+
+    That is anything but another text, or the result of a query as it is.
+    """
+    if not isinstance(node, _CALLING) or isinstance(node, (*_CHOOSING, *_FROM_ROWS)):
+        return False
+    around = node.parent
+    while isinstance(around, exp.Paren):
+        around = around.parent
+    if around is None or isinstance(around, exp.Alias | exp.Select) or _makes_text(around):
+        return False
+    nameless = isinstance(node, exp.Anonymous) and node.name.lower() not in SCALARS
+    if nameless or not _is_folded(node) or not any(map(_is_text_leaf, node.walk())):
+        return False
+    return annotate_types(node.copy(), dialect="spark").is_type(*_TEXTS)
+
+
+def _is_text_leaf(node: exp.Expr) -> bool:
+    return isinstance(node, exp.HexString | exp.RawString) or node.is_string
+
+
 def _is_folded(node: exp.Expr) -> bool:
     """Whether a text follows from texts alone, so that Spark computes it before it reads rows."""
     return not any(
@@ -107,15 +139,16 @@ def _is_folded(node: exp.Expr) -> bool:
     )
 
 
-def _text(node: exp.Expr | None) -> str | None:
+def _text(written: exp.Expr | None) -> str | None:
     """What a text is; None where that is not looked into. A time macro stands for some day."""
+    node = written.unnest() if written is not None else None
     match node:
         case exp.Literal() | exp.RawString():
             return str(node.this)
-        case exp.Paren():
-            return _text(node.this)
-        case exp.Parameter():
-            return "1970-01-01"
+        case exp.Parameter() | exp.TimeToStr() if not _has_quotes(node.args.get("format")):
+            return _SOME_DAY
+        case exp.Cast() if node.to.this in _TEXTS:
+            return _text_of(node.this)
         case exp.Concat() | exp.DPipe():
             return _joined(node)
         case exp.Lower() | exp.Upper() | exp.Reverse() | exp.Trim():
@@ -124,6 +157,20 @@ def _text(node: exp.Expr | None) -> str | None:
             return None if inner is None or not plain else _CHANGED[type(node)](inner)
         case _:
             return None
+
+
+def _has_quotes(format_: exp.Expr | None) -> bool:
+    """Whether a format may have words of its own in it."""
+    return format_ is not None and (not isinstance(format_, exp.Literal) or "'" in format_.name)
+
+
+def _text_of(node: exp.Expr) -> str | None:
+    """The text that a value becomes; that of a number or time is none with words in it."""
+    text = _text(node)
+    if text is not None:
+        return text
+    typed = annotate_types(node.copy(), dialect="spark")
+    return None if typed.is_type(*_TEXTS, *_BYTES) else _SOME_DAY
 
 
 def _joined(node: exp.Expr) -> str | None:

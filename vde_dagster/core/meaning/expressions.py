@@ -26,6 +26,7 @@ from vde_dagster.core.meaning.same_writing import (
     counts_rows,
     is_list_of_one_type,
     is_true,
+    is_unordered_list,
     without_default_frame,
     written_time,
 )
@@ -121,7 +122,8 @@ class ExpressionReader:
         match node:
             case exp.And() | exp.Or():
                 parts = self._connected(node, scope) or [leaf("true")]
-                return parts[0] if len(parts) == 1 else combined(name, parts)
+                alone = len(parts) == 1 and any(map(_is_truth, _operands(node)))
+                return parts[0] if alone else combined(name, parts)
             case exp.Between() if _is_two_comparisons(node):
                 return combined("And", _in_order(self._bounds(node, scope)))
             case exp.GT() | exp.GTE() | exp.LT() | exp.LTE():
@@ -142,12 +144,13 @@ class ExpressionReader:
         return combined(type(node).__name__, sides)
 
     def _list(self, node: exp.In, scope: Scope) -> Part:
-        """IN with a list, in no order: where that is the same, as equalities connected by OR."""
+        """IN with a list: where that is the same, in no order, and as equalities with OR."""
         value = self.part(node.this, scope)
         parts = [self.part(each, scope) for each in node.expressions]
         listed = {part.digest: part for part in parts}
         if not is_list_of_one_type(node):
-            return combined("In", [value, *_in_order(listed.values())])
+            several = _in_order(listed.values()) if is_unordered_list(node) else listed.values()
+            return combined("In", [value, *several])
         equal = _in_order(combined("EQ", _in_order([value, each])) for each in listed.values())
         return equal[0] if len(equal) == 1 else combined("Or", equal)
 
@@ -353,6 +356,16 @@ def _operands(node: exp.And | exp.Or) -> Iterator[exp.Expr]:
             waiting += [each.args["expression"], each.this]
         else:
             yield each
+
+
+def _is_truth(node: exp.Expr) -> bool:
+    """Whether what AND or OR connects is a truth value for certain, and nothing that becomes one.
+
+    What always holds says nothing of what stands beside it.
+    """
+    if isinstance(node, exp.Connector | exp.Not):
+        return True
+    return isinstance(node, exp.Predicate) and not is_true(node)
 
 
 def _is_two_comparisons(node: exp.Between) -> bool:

@@ -47,7 +47,28 @@ _CHANCE: Final = (
     exp.ArrayUniqueAgg,
     exp.GroupConcat,
     exp.Mode,
+    # What they keep of many values follows from the order in which parts of them are merged.
+    exp.ApproxQuantile,
+    exp.ApproxTopK,
+    exp.ApproxTopKAccumulate,
+    exp.ApproxTopKCombine,
 )
+_SKETCHES: Final = frozenset(
+    {
+        "hll_sketch_agg",
+        "hll_union_agg",
+        "histogram_numeric",
+        "kll_merge_agg_bigint",
+        "kll_merge_agg_double",
+        "kll_merge_agg_float",
+        "kll_sketch_agg_bigint",
+        "kll_sketch_agg_double",
+        "kll_sketch_agg_float",
+        "theta_sketch_agg",
+        "theta_union_agg",
+    }
+)
+"""Aggregates without a class that do so, too."""
 _NEEDS_ORDER: Final = (
     exp.RowNumber,
     exp.Ntile,
@@ -105,7 +126,7 @@ def is_volatile(node: exp.Expr) -> bool:  # noqa: PLR0911 - one line for each fo
         case exp.Window():
             return is_unordered(node)
         case exp.Anonymous():
-            return node.name.lower() in VOLATILE
+            return node.name.lower() in VOLATILE | _SKETCHES
         case exp.First() | exp.Last() | exp.FirstValue() | exp.LastValue():
             return not _is_windowed(node)
         case exp.ArrayAgg() | exp.ArrayUniqueAgg() | exp.GroupConcat():

@@ -25,8 +25,10 @@ from vde_dagster.core.meaning.opaque import (
     without_alias,
 )
 from vde_dagster.core.meaning.parts import EVERY, ONE_ROW, Meaning, Part, Rows, combined
+from vde_dagster.core.meaning.same_writing import is_unordered_column
 from vde_dagster.core.meaning.sources import OpaqueSource, QuerySource, Scope, Source
 from vde_dagster.core.sql.canonical_form import canonical_form
+from vde_dagster.core.sql.data_names import shown_name
 
 
 def meaning_of(query: exp.Query, *, is_bound: bool = True) -> Meaning:
@@ -123,7 +125,7 @@ class _QueryReader:
             plain = not _given(distinct)  # the same as GROUP BY of all columns
             on = [] if plain else [self.expressions.part(distinct, scope)]
             rows = rows.then("group" if plain else "distinct", [*keys, *on])
-        written = tuple(each.alias_or_name for each in select.expressions)
+        written = tuple(map(shown_name, select.expressions))
         return self._ordered(select, Meaning(rows, columns, written=written), scope)
 
     def _from(self, select: exp.Select, scope: Scope) -> Rows:
@@ -336,7 +338,8 @@ class _QueryReader:
         chain = [query]
         while isinstance(first := chain[-1].this, exp.SetOperation) and not first.args.get("with_"):
             chain.append(first)
-        branches = [self.read(chain[-1].this, inside)]
+        sides: list[exp.Expr] = [chain[-1].this]
+        branches = [self.read(sides[0], inside)]
         operations = chain[::-1]
         for each, following in zip_longest(operations, operations[1:]):
             right = self.read(each.expression, inside)
@@ -345,11 +348,14 @@ class _QueryReader:
             if not plain or found.is_open or len(found.columns) != len(right.columns):
                 return self.opaque(query, outer)
             branches.append(right)
+            sides.append(each.expression)
             if _is_united(each) and following is not None and _is_union_all(following):
                 continue
-            both = _united(branches) if _is_union_all(each) else _operated(each, found, right)
+            both = (
+                _united(branches, sides) if _is_union_all(each) else _operated(each, found, right)
+            )
             scope = Scope(outer=outer, ctes=ctes)
-            branches = [self._ordered(each, both, scope)]
+            branches, sides = [self._ordered(each, both, scope)], [each]
         return branches[0]
 
     def _conditions(self, clause: exp.Expr | None, scope: Scope) -> list[Part]:
@@ -413,20 +419,22 @@ def _is_united(query: exp.Expr) -> bool:
     return _is_union_all(query) and not given
 
 
-def _united(branches: list[Meaning]) -> Meaning:
+def _united(branches: list[Meaning], sides: list[exp.Expr]) -> Meaning:
     """All rows of several results, in no order; the first of them names the columns.
 
     Each column is what it is in each branch, so it does not follow from other columns. Branches
-    with the same rows keep the order in which they are written.
+    with the same rows keep the order in which they are written; so does, of all of them, a column
+    whose type may follow from that order.
     """
-    ordered = sorted(branches, key=lambda each: each.rows.part.digest)
+    places = sorted(range(len(branches)), key=lambda at: branches[at].rows.part.digest)
     first = branches[0]
-    columns = tuple(
-        (name, combined("either", [each.values[at] for each in ordered]))
-        for at, (name, _) in enumerate(first.columns)
-    )
-    rows = Rows(combined("union", [each.rows.part for each in ordered]))
-    return Meaning(rows, columns, written=first.written)
+    columns = []
+    for at, (name, _) in enumerate(first.columns):
+        values = [branches[place].values[at] for place in places]
+        order = [] if is_unordered_column(sides, at) else map(str, places)
+        columns.append((name, combined("either", values, *order)))
+    rows = Rows(combined("union", [branches[place].rows.part for place in places]))
+    return Meaning(rows, tuple(columns), written=first.written)
 
 
 def _operated(query: exp.SetOperation, left: Meaning, right: Meaning) -> Meaning:

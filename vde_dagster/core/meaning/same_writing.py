@@ -2,7 +2,9 @@
 
 from __future__ import annotations
 
-from datetime import date, datetime
+import re
+from collections.abc import Sequence
+from datetime import datetime
 from typing import Final
 
 from sqlglot import exp
@@ -10,31 +12,110 @@ from sqlglot.optimizer.annotate_types import annotate_types
 from sqlglot.schema import MappingSchema
 
 _ALIKE: Final = "alike"
-_NUMBERS: Final = (exp.DataType.Type.INT, exp.DataType.Type.BIGINT)
+_UNORDERED: Final = "unordered"
+_TYPES: Final = "types"
+_WHOLE: Final = (exp.DataType.Type.INT, exp.DataType.Type.BIGINT)
 _TEXTS: Final = (exp.DataType.Type.TEXT, exp.DataType.Type.VARCHAR)
+_BINARY: Final = (
+    exp.DataType.Type.TINYINT,
+    exp.DataType.Type.SMALLINT,
+    *_WHOLE,
+    exp.DataType.Type.FLOAT,
+    exp.DataType.Type.DOUBLE,
+)
+"""Types of numbers; of several of them Spark takes one, in whichever order they stand."""
+_TIMES: Final = (
+    exp.DataType.Type.TIMESTAMP,
+    exp.DataType.Type.TIMESTAMPTZ,
+    exp.DataType.Type.TIMESTAMPNTZ,
+)
+_PLAIN: Final = frozenset(
+    {
+        *_BINARY,
+        *_TEXTS,
+        *_TIMES,
+        exp.DataType.Type.BOOLEAN,
+        exp.DataType.Type.BINARY,
+        exp.DataType.Type.DATE,
+        exp.DataType.Type.DECIMAL,
+        exp.DataType.Type.NULL,
+    }
+)
+"""Types without names in them."""
+_MOST_DIGITS: Final = 15
+"""So many digits of a number have an exact double and fit into every decimal beside others."""
 
 
-def note_lists(query: exp.Expr, *, schema: MappingSchema, dialect: str) -> None:
-    """Note in which IN-lists each value is compared by itself as ``=`` would compare it.
+def note_types(query: exp.Expr, *, schema: MappingSchema, dialect: str) -> None:
+    """Note where types decide whether the order of IN-lists and set operations counts.
 
-    That is so where all have one type. Of several types Spark takes one that all fit into, and for
-    two of them maybe another one.
+    Each value of a list is compared by itself as ``=`` would compare it where all have one type. Of
+    several types Spark takes one that all fit into, from left to right: in another order, or for
+    two of them, maybe another one. So it does for the columns of a set operation.
     """
-    lists = [each for each in query.find_all(exp.In) if each.expressions]
-    if not lists:
+    lists, sides = _lists(query), _sides(query)
+    if not lists and not sides:
         return
     typed = annotate_types(query.copy(), schema=schema, dialect=dialect)
-    known = [each for each in typed.find_all(exp.In) if each.expressions]
-    for node, types in zip(lists, known, strict=True):
-        sides = [types.this, *types.expressions]
-        for kinds in (_NUMBERS, _TEXTS):
-            if all(each.is_type(*kinds) for each in sides):
+    for node, known in zip(lists, _lists(typed), strict=True):
+        values = [known.this, *known.expressions]
+        for kinds in (_WHOLE, _TEXTS):
+            if all(each.is_type(*kinds) for each in values):
                 node.meta[_ALIKE] = True
+        node.meta[_UNORDERED] = _is_of_one_order(values)
+    for side, types in zip(sides, _sides(typed), strict=True):
+        if isinstance(types, exp.Select):
+            side.meta[_TYPES] = [each.type and each.type.copy() for each in types.selects]
+
+
+def _lists(query: exp.Expr) -> list[exp.In]:
+    return [each for each in query.find_all(exp.In) if each.expressions]
+
+
+def _sides(query: exp.Expr) -> list[exp.Expr]:
+    """What set operations are made of."""
+    return [
+        side
+        for each in query.find_all(exp.SetOperation)
+        for side in (_unwrapped(each.this), _unwrapped(each.expression))
+    ]
+
+
+def _unwrapped(query: exp.Expr) -> exp.Expr:
+    while isinstance(query, exp.Subquery):
+        query = query.this
+    return query
+
+
+def _is_of_one_order(values: Sequence[exp.Expr]) -> bool:
+    """Whether values are compared alike in whichever order they stand."""
+    if any(isinstance(each, exp.Literal) and len(each.name) > _MOST_DIGITS for each in values):
+        return all(each.is_type(*_TEXTS) for each in values)
+    kinds = [_BINARY, _TEXTS, [exp.DataType.Type.DATE], *([each] for each in _TIMES)]
+    return any(all(each.is_type(*kind) for each in values) for kind in kinds)
 
 
 def is_list_of_one_type(node: exp.In) -> bool:
     """Whether an IN-list is the same as ``=`` with each of its values, connected by OR."""
     return bool(node.meta_get(_ALIKE)) and not node.args.get("query")
+
+
+def is_unordered_list(node: exp.In) -> bool:
+    """Whether the order of an IN-list changes nothing."""
+    return bool(node.meta_get(_UNORDERED))
+
+
+def is_unordered_column(sides: Sequence[exp.Expr], at: int) -> bool:
+    """Whether a column of a union has one type, whichever of these sides is the first.
+
+    Fields of structs are called as the first side has them.
+    """
+    noted = [_unwrapped(each).meta_get(_TYPES) or () for each in sides]
+    types = [each[at] for each in noted if at < len(each) and isinstance(each[at], exp.DataType)]
+    if len(types) < len(sides) or not all(each.this in _PLAIN for each in types):
+        return False
+    kinds = {each.sql() for each in types if each.this != exp.DataType.Type.NULL}
+    return len(sides) == 2 or len(kinds) <= 1 or all(each.is_type(*_BINARY) for each in types)
 
 
 def is_true(node: exp.Expr) -> bool:
@@ -66,23 +147,19 @@ def written_time(node: exp.Expr) -> str:
     text = node.this
     if not isinstance(text, exp.Literal) or not text.is_string or node.to.expressions:
         return ""
+    is_day = node.to.this == exp.DataType.Type.DATE
+    form = _DAY if is_day else _TIME
+    if not (is_day or node.to.this in _TIMES) or form.fullmatch(text.name) is None:
+        return ""
     try:
-        if node.to.this == exp.DataType.Type.DATE and len(text.name) == _DATE_LENGTH:
-            return f"DATE {date.fromisoformat(text.name)}"
-        if node.to.this in _TIMES and len(text.name) == _TIME_LENGTH and text.name[10] == " ":
-            return f"{node.to.this.name} {datetime.fromisoformat(text.name)}"
+        datetime(*map(int, re.split(r"[- :]", text.name)))  # type: ignore[arg-type]  # noqa: DTZ001 - a literal has no zone
     except ValueError:
-        pass
-    return ""
+        return ""
+    return f"{node.to.this.name} {text.name}"
 
 
-_DATE_LENGTH: Final = len("2024-01-31")
-_TIME_LENGTH: Final = len("2024-01-31 00:00:00")
-_TIMES: Final = (
-    exp.DataType.Type.TIMESTAMP,
-    exp.DataType.Type.TIMESTAMPTZ,
-    exp.DataType.Type.TIMESTAMPNTZ,
-)
+_DAY: Final = re.compile(r"\d{4}-\d\d-\d\d", re.ASCII)
+_TIME: Final = re.compile(r"\d{4}-\d\d-\d\d \d\d:\d\d:\d\d", re.ASCII)
 
 
 def without_default_frame(window: exp.Window) -> exp.Window:

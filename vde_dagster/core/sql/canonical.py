@@ -23,11 +23,13 @@ from vde_dagster.core.dsha import Column
 from vde_dagster.core.errors import Finding, Refused
 from vde_dagster.core.meaning.parts import Meaning
 from vde_dagster.core.meaning.queries import meaning_of
-from vde_dagster.core.meaning.same_writing import note_lists
+from vde_dagster.core.meaning.same_writing import note_types
 from vde_dagster.core.names import ModelName
+from vde_dagster.core.sql.column_words import with_columns_for_words
 from vde_dagster.core.sql.data_names import keep_data_names, restore_data_names
 from vde_dagster.core.sql.dialects import is_spark
 from vde_dagster.core.sql.macros import EPOCH_DAY, resolve_time_macros
+from vde_dagster.core.sql.merged_columns import note_merging_joins, with_merged_columns
 from vde_dagster.core.sql.open_columns import bind_to_open_tables, name_tables
 from vde_dagster.core.sql.proven import unproven
 from vde_dagster.core.sql.rendering import spark_text
@@ -87,6 +89,7 @@ def canonicalize(
     schemas: Mapping[ModelName, Sequence[Column]],
     undeclared: bool = False,
     functions: Collection[str] = (),
+    text: str = "",
 ) -> CanonicalQuery:
     """Qualify a query against the columns of the models that it reads.
 
@@ -97,6 +100,7 @@ def canonicalize(
         undeclared: Whether there are sources above that nobody declared: then a parent without
             columns is one whose columns are not known, and types need not be.
         functions: Those that the model's pre-statements make, in lower case.
+        text: How the author wrote it, where it is in Spark's dialect.
 
     Raises:
         QueryInvalid: Columns or tables are not known, or names are ambiguous: all of them. Or a
@@ -107,20 +111,21 @@ def canonicalize(
     dialect = f"{dialect}, normalization_strategy = case_insensitive"
     schema = schema_of(schemas, dialect)
     if undeclared and not all(schemas.values()):
-        return _open(query, dialect=dialect, schema=schema, schemas=schemas)
+        return _open(query, dialect=dialect, schema=schema, schemas=schemas, text=text)
     documented = _described(query)
     plain = _prepared(query)
     own = is_spark(dialect)
     if own:
-        plain = with_known_forms(plain, schemas)
+        plain = with_known_forms(with_columns_for_words(plain, schemas), schemas)
     else:
         number_parts(plain)
     try:
-        expanded = expand_star_macros(plain, schemas=schemas)
+        expanded = note_merging_joins(expand_star_macros(plain, schemas=schemas))
         if own:
             _refuse(with_spark_names(expanded, schemas))
         qualified = qualify(expanded, dialect=dialect, schema=schema, quote_identifiers=False)
         assert isinstance(qualified, exp.Query)
+        with_merged_columns(qualified, schema=schema)
         _refuse(tuple(unknown_stars(qualified)))
         unclear = with_spark_meaning(qualified, dialect=dialect, schema=schema, original=query)
         timed = resolve_time_macros(qualified, EPOCH_DAY)
@@ -130,8 +135,8 @@ def canonicalize(
                 spark_text(timed)  # what has no form there is refused now, not when it is to run
         typed = annotate_types(timed, schema=schema, dialect=dialect)
         columns = tuple(_columns(typed, documented))
-        note_lists(qualified, schema=schema, dialect=dialect)
-        restore_data_names(qualified, schema=schema, dialect=dialect)
+        note_types(qualified, schema=schema, dialect=dialect)
+        restore_data_names(qualified, schema=schema, dialect=dialect, text=text)
     except QueryInvalid:
         raise
     except Refused as error:
@@ -148,6 +153,7 @@ def _open(
     dialect: str,
     schema: MappingSchema,
     schemas: Mapping[ModelName, Sequence[Column]],
+    text: str,
 ) -> CanonicalQuery:
     """A query over tables whose columns are not known: bound as far as nothing else can be meant.
 
@@ -155,18 +161,18 @@ def _open(
     """
     plain, documented = _prepared(query), _described(query)
     if is_spark(dialect):
-        plain = with_known_forms(plain, schemas)
+        plain = with_known_forms(with_columns_for_words(plain, schemas), schemas)
     try:
-        expanded = expand_star_macros(plain, schemas=schemas)
+        expanded = note_merging_joins(expand_star_macros(plain, schemas=schemas))
         if is_spark(dialect):
             _refuse(with_spark_names(expanded, schemas))
-        bound = _bound(expanded, schema, dialect)
+        bound = with_merged_columns(_bound(expanded, schema, dialect), schema=schema)
         with_spark_meaning(bound, dialect=dialect, schema=schema, original=query)
         timed = resolve_time_macros(bound, EPOCH_DAY)
         typed = annotate_types(timed, schema=schema, dialect=dialect)
         columns = _known_columns(typed, documented)
-        note_lists(bound, schema=schema, dialect=dialect)
-        restore_data_names(bound, schema=schema, dialect=dialect)
+        note_types(bound, schema=schema, dialect=dialect)
+        restore_data_names(bound, schema=schema, dialect=dialect, text=text)
         return understood(bound, columns)
     except QueryInvalid:
         raise
@@ -177,7 +183,7 @@ def _open(
     except SQL_ERRORS as error:
         raise QueryInvalid(_misunderstood(error, query)) from error
     columns = _known_columns(loose, documented)
-    restore_data_names(loose, schema=schema, dialect=dialect)
+    restore_data_names(loose, schema=schema, dialect=dialect, text=text)
     return understood(loose, columns, is_bound=False)
 
 

@@ -52,7 +52,9 @@ _UNCASED = (exp.Anonymous, exp.WindowSpec, exp.Join, exp.Var)
 
 
 def is_uncased(node: exp.Expr) -> bool:
-    """Whether the case of a node's own words does not count."""
+    """Whether the case of a node's own words does not count; that of a setting's value does."""
+    if isinstance(node, exp.Var) and node.find_ancestor(exp.Set) is not None:
+        return False
     return isinstance(node, _UNCASED)
 
 

@@ -12,7 +12,7 @@ from collections.abc import Iterator, Mapping, Sequence
 from itertools import zip_longest
 from typing import Final, TypeVar
 
-from sqlglot import exp
+from sqlglot import exp, tokenize
 from sqlglot.optimizer.annotate_types import annotate_types
 from sqlglot.optimizer.normalize_identifiers import normalize_identifiers
 from sqlglot.optimizer.scope import Scope, traverse_scope
@@ -23,6 +23,9 @@ ExprT = TypeVar("ExprT", bound=exp.Expr)
 _WRITTEN: Final = "written"
 _FIELDS: Final = "fields"
 _COLUMNS: Final = "columns"
+_SHOWN: Final = "shown"
+_GENERATED: Final = "_col_"
+"""Begins what the optimizer calls a column without a name."""
 _LENDING: Final = (exp.Struct, exp.Tuple, exp.ArraysZip)
 """What makes structs whose fields are called like the columns in it."""
 _COMPARING: Final = (
@@ -72,18 +75,33 @@ def normalized_names(node: ExprT, dialect: str) -> ExprT:
 
 
 def lent_names(node: exp.Expr) -> Sequence[str]:
-    """What the fields of a struct are called after the columns that stand in it."""
+    """What the fields of a struct are called after the columns that stand in it.
+
+    Of what has a name of its own for calls that take all columns, that name.
+    """
+    shown = node.meta_get(_SHOWN)
+    if shown is not None:
+        return (shown,)
     if not isinstance(node, _LENDING):
         return ()
     found: Sequence[str] = node.meta_get(_FIELDS) or ()
     return found
 
 
-def restore_data_names(query: exp.Expr, *, schema: MappingSchema, dialect: str) -> None:
+def shown_name(projection: exp.Expr) -> str:
+    """What a column of a SELECT is called for calls that take all columns."""
+    alias = projection.args.get("alias")
+    shown = alias.meta_get(_SHOWN) if isinstance(alias, exp.Identifier) else None
+    return projection.alias_or_name if shown is None else str(shown)
+
+
+def restore_data_names(query: exp.Expr, *, schema: MappingSchema, dialect: str, text: str) -> None:
     """Write names of a qualified query as they were written, where their case may be data.
 
     These are keys of what is no struct for certain, as the tables of ``schema`` have it, what PIVOT
-    and UNPIVOT name, and, where a call takes ``*``, what sub-queries call their columns.
+    and UNPIVOT name, and, where a call takes ``*``, what sub-queries call their columns. Spark
+    calls a column without a name by how its expression is written: for these the ``text`` of the
+    whole query counts.
     """
     dots = list(query.find_all(exp.Dot))
     if dots:
@@ -95,12 +113,29 @@ def restore_data_names(query: exp.Expr, *, schema: MappingSchema, dialect: str) 
         for each in _in_pivot(pivot):
             _restore(each)
     if takes_all_names(query):
-        _restore_columns(query)
+        _restore_columns(query, words_of(text))
 
 
 def takes_all_names(query: exp.Expr) -> bool:
     """Whether a call takes all columns of something, so that it may see what they are called."""
     return any(map(_is_star_in_call, query.find_all(exp.Star)))
+
+
+def has_nameless_columns(query: exp.Expr) -> bool:
+    """Whether something selects an expression to which nobody gives a name."""
+    return any(
+        _is_nameless(each) for select in query.find_all(exp.Select) for each in select.expressions
+    )
+
+
+def _is_nameless(projection: exp.Expr) -> bool:
+    named = (exp.Alias, exp.Aliases, exp.Column, exp.Star)
+    return not isinstance(projection, named)
+
+
+def words_of(text: str) -> str:
+    """The words of a text in Spark's dialect, without blanks and comments."""
+    return " ".join(each.text for each in tokenize(text, read="spark"))
 
 
 def _listed(node: exp.Expr) -> list[str]:
@@ -163,19 +198,19 @@ def _restore(name: exp.Identifier) -> None:
         name.set("this", written)
 
 
-def _restore_columns(query: exp.Expr) -> None:
+def _restore_columns(query: exp.Expr, text: str) -> None:
     """Give the columns of all sub-queries the names that they have in Spark."""
     names: dict[int, Mapping[str, str]] = {}
     for scope in traverse_scope(query):  # those inside come before those around them
         if isinstance(scope.expression, exp.Select):
-            names[id(scope.expression)] = _restored(scope.expression, scope, names)
+            names[id(scope.expression)] = _restored(scope.expression, scope, names, text)
     for alias in query.find_all(exp.TableAlias):
         for column in alias.columns:
             _restore(column)
 
 
 def _restored(
-    select: exp.Select, scope: Scope, names: Mapping[int, Mapping[str, str]]
+    select: exp.Select, scope: Scope, names: Mapping[int, Mapping[str, str]], text: str
 ) -> Mapping[str, str]:
     """What a SELECT calls its columns, by their names in lower case."""
     found: dict[str, str] = {}
@@ -183,14 +218,20 @@ def _restored(
     for each, name in zip_longest(select.selects, listed):
         alias = each.args.get("alias") if each is not None else None
         if not isinstance(alias, exp.Identifier):
+            if each is not None and _is_nameless(each):
+                select.meta[_SHOWN] = text
             continue
         written = name or alias.meta_get(_WRITTEN)
         column = each.this
         if written is None and isinstance(column, exp.Column):
             written = column.this.meta_get(_WRITTEN) or _inherited(column, scope, names)
+        if written is None and alias.name.startswith(_GENERATED):
+            written = text
         if written is not None and written.lower() == alias.name.lower():
             alias.set("this", written)
-        found[alias.name.lower()] = alias.name
+        elif written is not None:
+            alias.meta[_SHOWN] = written
+        found[alias.name.lower()] = written or alias.name
     return found
 
 

@@ -32,8 +32,8 @@ GENERATORS: Final = _words(
 
 SCALARS: Final = _words(
     """
-    aes_decrypt array_repeat array_union arrays_overlap assert_true bigint bin
-    binary bround btrim cardinality conv crc32 date_part datepart decimal e expm1 find_in_set
+    aes_decrypt array_repeat array_union arrays_overlap assert_true bigint bin binary bround
+    btrim cardinality conv crc32 date_part date_trunc_by datepart decimal e expm1 find_in_set
     forall format_number from_avro from_csv from_protobuf from_xml get hash hll_sketch_estimate
     hll_union hypot is_valid_utf8 is_variant_null isnotnull isnull json_array_length
     kll_sketch_get_n_bigint kll_sketch_get_n_double kll_sketch_get_n_float
@@ -49,7 +49,7 @@ SCALARS: Final = _words(
     theta_intersection theta_sketch_estimate theta_union timestamp_micros timestamp_millis
     timestamp_seconds tinyint to_avro to_csv to_protobuf to_time to_timestamp_ltz
     to_timestamp_ntz to_varchar to_variant_object to_xml transform_keys transform_values
-    try_aes_decrypt try_make_interval try_make_timestamp try_make_timestamp_ltz
+    trunc_by try_aes_decrypt try_make_interval try_make_timestamp try_make_timestamp_ltz
     try_make_timestamp_ntz try_mod try_parse_json try_parse_url try_to_binary try_to_date
     try_to_number try_to_time try_to_timestamp try_url_decode try_validate_utf8 try_variant_get
     url_decode url_encode validate_utf8 variant_get weekday xpath xpath_boolean xpath_double

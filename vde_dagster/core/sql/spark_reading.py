@@ -43,6 +43,8 @@ _UNSIGNED_SHIFT: Final = TokenType.LR_ARROW
 """What ``>>>`` is for the parser, which does not know it: an operator that Spark does not have."""
 WEIGHTED_PERCENTILE: Final = "percentile_of_frequencies"
 """What PERCENTILE with frequencies is called in a tree."""
+OTHER_UNIT: Final = "_by"
+"""Ends what DATE_TRUNC and TRUNC are called in a tree, where the parser would change their unit."""
 _POSITIVE: Final = TokenType.DPIPE_SLASH
 """What a plus before an operand is for the parser, which leaves it out: the root of a number."""
 _BEFORE_OPERANDS: Final = frozenset(
@@ -118,11 +120,12 @@ _READ_OTHERWISE: Final = frozenset(
 """Tokens of which a tree has at least one where it is not as Spark's would be."""
 
 
-def spark_tokens(tokens: Sequence[Token]) -> list[Token]:
+def spark_tokens(tokens: Sequence[Token], text: str) -> list[Token]:
     """The tokens of a text as Spark takes them.
 
     ``>>>`` is one operator, ``X 'ff'`` one literal, ``window`` before a parenthesis a function, and
-    a plus before an operand an operator: of a text it makes a number.
+    a plus before an operand an operator: of a text it makes a number. A quote that stands twice in
+    quotes is one in the literal.
     """
     found: list[Token] = []
     at = 0
@@ -132,6 +135,10 @@ def spark_tokens(tokens: Sequence[Token]) -> list[Token]:
             at += 3
         elif _is_weighted_percentile(tokens, at):
             found.append(_joined(tokens[at], tokens[at], TokenType.VAR, WEIGHTED_PERCENTILE))
+            at += 1
+        elif _is_odd_unit(tokens, at):
+            name = f"{tokens[at].text.lower()}{OTHER_UNIT}"
+            found.append(_joined(tokens[at], tokens[at], TokenType.VAR, name))
             at += 1
         elif _is_sign(tokens, at):
             found.append(_joined(tokens[at], tokens[at], _POSITIVE, "+"))
@@ -143,6 +150,10 @@ def spark_tokens(tokens: Sequence[Token]) -> list[Token]:
             text = tokens[at + 1].text
             found.append(_joined(tokens[at], tokens[at + 1], TokenType.HEX_STRING, text))
             at += 2
+        elif found and _is_doubled_quote(found[-1], tokens[at], text):
+            both = f"{found[-1].text}{text[tokens[at].start]}{tokens[at].text}"
+            found[-1] = _joined(found[-1], tokens[at], TokenType.STRING, both)
+            at += 1
         else:
             found.append(tokens[at])
             at += 1
@@ -176,6 +187,13 @@ def _commented(token: Token, comments: list[str]) -> Token:
     return Token(kind, text, token.line, token.col, token.start, token.end, comments)
 
 
+def _is_doubled_quote(one: Token, other: Token, text: str) -> bool:
+    """Whether two literals are one, with a quote where they meet; raw ones are not."""
+    touching = one.end + 1 == other.start and other.start < len(text)
+    strings = one.token_type is TokenType.STRING and other.token_type is TokenType.STRING
+    return strings and touching and text[one.end] == text[other.start] in ("'", '"')
+
+
 def _is_unsigned_shift(tokens: Sequence[Token], at: int) -> bool:
     three = tokens[at : at + 3]
     shifts = len(three) == 3 and all(each.token_type is TokenType.GT for each in three)
@@ -195,6 +213,38 @@ def _is_weighted_percentile(tokens: Sequence[Token], at: int) -> bool:
         if depth == 0:
             break
     return commas > 1
+
+
+def _is_odd_unit(tokens: Sequence[Token], at: int) -> bool:
+    """Whether a call truncates to what is no unit for certain.
+
+    The parser takes columns for units, and letters for units that Spark does not shorten so.
+    """
+    name = tokens[at].text.upper()
+    if name not in ("DATE_TRUNC", "TRUNC"):
+        return False
+    if at + 1 == len(tokens) or tokens[at + 1].token_type is not TokenType.L_PAREN:
+        return False
+    arguments = list(_arguments(tokens, at + 1))
+    unit = arguments[0 if name == "DATE_TRUNC" else -1]
+    plain = len(unit) == 1 and unit[0].token_type is TokenType.STRING
+    return not plain or unit[0].text.upper() in exp.TimeUnit.UNABBREVIATED_UNIT_NAME
+
+
+def _arguments(tokens: Sequence[Token], opening: int) -> Iterator[list[Token]]:
+    """The tokens of each argument of a call, given where its parenthesis is."""
+    depth, argument = 0, list[Token]()
+    for token in tokens[opening:]:
+        depth -= token.token_type in (TokenType.R_PAREN, TokenType.R_BRACKET)
+        if depth == 0 and token.token_type is TokenType.R_PAREN:
+            break
+        if depth == 1 and token.token_type is TokenType.COMMA:
+            yield argument
+            argument = []
+        elif depth:
+            argument.append(token)
+        depth += token.token_type in (TokenType.L_PAREN, TokenType.L_BRACKET)
+    yield argument
 
 
 def _is_sign(tokens: Sequence[Token], at: int) -> bool:
@@ -232,7 +282,7 @@ def read_spark(text: str) -> exp.Expr:
         sqlglot.errors.SqlglotError: It is no single statement.
     """
     spark = Dialect.get_or_raise("spark")
-    tokens = spark_tokens(spark.tokenize(text))
+    tokens = spark_tokens(spark.tokenize(text), text)
     found = spark.parser().parse(tokens, text)
     if len(found) != 1 or found[0] is None:
         raise ParseError("there is not one statement")

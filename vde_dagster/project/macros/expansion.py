@@ -334,7 +334,7 @@ class Expander:
 
     def _tree(self, tokens: Sequence[Token], kind: type[exp.Expr] | None) -> exp.Expr:
         parser = self.dialect.parser()
-        taken = spark_tokens(tokens) if self.is_kept else list(tokens)
+        taken = spark_tokens(tokens, self.text) if self.is_kept else list(tokens)
         if kind is None:
             found = parser.parse(taken, self.text)
         else:

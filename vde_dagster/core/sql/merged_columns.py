@@ -1,0 +1,146 @@
+"""What USING and NATURAL JOIN make of two columns of one name, as Spark has it.
+
+The column of the left side of an inner, left, semi or anti join, that of the right side of a right
+join, and of a full join the one of both that is there (Spark's rule `ResolveNaturalAndUsingJoin`).
+A join behind it compares that column. The optimizer takes whichever is there of all tables, and
+compares that of the first one; what it made is replaced here.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Sequence
+from dataclasses import dataclass, field
+from typing import Final
+
+from sqlglot import exp
+from sqlglot.optimizer.resolver import Resolver
+from sqlglot.optimizer.scope import traverse_scope
+from sqlglot.schema import MappingSchema
+
+from vde_dagster.core.sql.open_columns import ColumnsUnclear
+
+_MERGES: Final = "merges"
+_AUTHORS: Final = "authors"
+
+
+def note_merging_joins(query: exp.Query) -> exp.Query:
+    """Note, before a query is qualified, which joins merge columns, and what its author wrote."""
+    for join in query.find_all(exp.Join):
+        using = join.args.get("using")
+        if using or join.method == "NATURAL":
+            join.meta[_MERGES] = [each.name.lower() for each in using or ()]
+    for node in query.find_all(exp.Coalesce):
+        node.meta[_AUTHORS] = True
+    return query
+
+
+def with_merged_columns(query: exp.Query, *, schema: MappingSchema) -> exp.Query:
+    """Change a qualified query so that each merged column is the one that Spark takes."""
+    if not any(join.meta_get(_MERGES) is not None for join in query.find_all(exp.Join)):
+        return query
+    for scope in traverse_scope(query):
+        select = scope.expression
+        if isinstance(select, exp.Select) and select.args.get("from_") is not None:
+            _Joins(Resolver(scope, schema), select).merge()
+    return query
+
+
+@dataclass(slots=True)
+class _Side:
+    """What stands on one side of a join: its tables by their aliases, and its merged columns."""
+
+    tables: list[str]
+    merged: dict[str, exp.Expr] = field(default_factory=dict)
+
+
+@dataclass(frozen=True, slots=True)
+class _Joins:
+    """The joins of one SELECT."""
+
+    resolver: Resolver
+    select: exp.Select
+
+    def merge(self) -> None:
+        """Compare the merged columns, and put them where they are named."""
+        joins = self.select.args.get("joins") or []
+        if not any(join.meta_get(_MERGES) is not None for join in self.select.find_all(exp.Join)):
+            return
+        side = self._item(self.select.args["from_"].this)
+        for join in joins:
+            side = self._joined(side, join)
+        _put(side, self.select)
+
+    def _item(self, node: exp.Expr) -> _Side:
+        """An item of FROM, perhaps with joins in parentheses."""
+        inner = node.this if isinstance(node, exp.Subquery) and not node.alias else None
+        inside = inner if isinstance(inner, exp.Table | exp.Subquery) else None
+        side = _Side([node.alias_or_name]) if inside is None else self._item(inside)
+        for join in node.args.get("joins") or []:
+            side = self._joined(side, join)
+        return side
+
+    def _joined(self, left: _Side, join: exp.Join) -> _Side:
+        right = self._item(join.this)
+        both = _Side([*left.tables, *right.tables], right.merged | left.merged)
+        names = join.meta_get(_MERGES)
+        on = join.args.get("on")
+        if names is None or on is None:
+            if on is not None:
+                _put(both, on)
+            return left if join.is_semi_or_anti_join else both
+        pairs = {
+            name: (self._column(left, name), self._column(right, name))
+            for name in names or self._common(left, right)
+        }
+        compared = [one.copy().eq(other.copy()) for one, other in pairs.values()]
+        join.set("on", exp.and_(*compared, copy=False))
+        if join.is_semi_or_anti_join:
+            return left
+        both.merged |= {name: _taken(join.side, *pair) for name, pair in pairs.items()}
+        return both
+
+    def _column(self, side: _Side, name: str) -> exp.Expr:
+        if name in side.merged:
+            return side.merged[name]
+        known = [each for each in side.tables if name in self._names(each)] or side.tables
+        if len(known) > 1 and name not in self._names(known[0]):
+            raise ColumnsUnclear(f"{name!r} may come from several places")
+        return exp.column(name, table=known[0])
+
+    def _common(self, left: _Side, right: _Side) -> Sequence[str]:
+        """The columns of both sides, in the order of the left one."""
+        others = {name for table in right.tables for name in self._names(table)}
+        names = (name for table in left.tables for name in self._names(table))
+        return [name for name in dict.fromkeys(names) if name in others]
+
+    def _names(self, table: str) -> Sequence[str]:
+        return self.resolver.get_source_columns(table)
+
+
+def _taken(side: str, left: exp.Expr, right: exp.Expr) -> exp.Expr:
+    match side:
+        case "RIGHT":
+            return right
+        case "FULL":
+            both = exp.func("coalesce", left.copy(), right.copy())
+            both.meta[_AUTHORS] = True
+            return both
+        case _:
+            return left
+
+
+def _put(side: _Side, around: exp.Expr) -> None:
+    """Put merged columns in place of what the optimizer made of them."""
+    for made in list(_made(around)):
+        found = side.merged.get(made.this.name)
+        if found is not None and made.this.table in side.tables:
+            made.replace(found.copy())
+
+
+def _made(around: exp.Expr) -> Iterator[exp.Coalesce]:
+    """The merged columns of the optimizer, which names one column of several tables."""
+    for node in around.find_all(exp.Coalesce):
+        columns = [node.this, *node.expressions]
+        plain = all(isinstance(each, exp.Column) for each in columns)
+        if plain and not node.meta_get(_AUTHORS) and len({each.name for each in columns}) == 1:
+            yield node
