@@ -113,6 +113,44 @@ HOMONYMS = [
 ]  # fmt: skip
 
 
+IN_FULL_INSIDE = [
+    # the name alone might be that of a column of the table inside, whose fields follow
+    (
+        "SELECT raw.t.i FROM raw.t WHERE EXISTS (SELECT 1 FROM m.s WHERE raw.t.i = 7)",
+        f"SELECT `raw.t`.i FROM raw.t AS `raw.t` WHERE EXISTS (SELECT 1 FROM {V} AS `s` WHERE `raw.t`.i = 7)",
+    ),
+    (
+        "SELECT t.i, q.x FROM raw.t, LATERAL (SELECT raw.t.i + s.i AS x FROM m.s) AS q",
+        f"SELECT `raw.t`.i, q.x FROM raw.t AS `raw.t`, LATERAL (SELECT `raw.t`.i + s.i AS x FROM {V} AS `s`) AS q",
+    ),
+    # where each stands beside its own table it is clear
+    (
+        "SELECT raw.t.i FROM raw.t WHERE raw.t.i IN (SELECT m.s.i FROM m.s)",
+        f"SELECT t.i FROM raw.t AS `t` WHERE t.i IN (SELECT s.i FROM {V} AS `s`)",
+    ),
+    (
+        "SELECT raw.t.i FROM raw.t JOIN (SELECT m.s.i FROM m.s) AS q ON raw.t.i = q.i",
+        f"SELECT t.i FROM raw.t AS `t` JOIN (SELECT s.i FROM {V} AS `s`) AS q ON t.i = q.i",
+    ),
+]  # fmt: skip
+
+
+@pytest.mark.parametrize("query,expected", IN_FULL_INSIDE)
+def test_a_name_in_full_keeps_its_schema_in_a_query_inside(query: str, expected: str) -> None:
+    assert text(query) == expected
+
+
+def test_a_field_of_a_column_inside_is_no_column_of_the_table_around() -> None:
+    inner = "MODEL (name m.n, kind FULL);\nSELECT named_struct('i', 1) AS t FROM raw.u"
+    query = (
+        "SELECT raw.t.i FROM raw.t WHERE EXISTS (SELECT 1 FROM m.n WHERE raw.t.i = 7 AND t.i = 1)"
+    )
+    assert render(inner, full(query)).text == (
+        "SELECT `raw.t`.i FROM raw.t AS `raw.t` "
+        "WHERE EXISTS (SELECT 1 FROM m.n AS `n` WHERE `raw.t`.i = 7 AND t.i = 1)"
+    )
+
+
 @pytest.mark.parametrize("query,expected", HOMONYMS)
 def test_tables_of_one_name_stay_apart(query: str, expected: str) -> None:
     other = "MODEL (name m.t, kind FULL);\nSELECT i, k FROM raw.t"
@@ -195,7 +233,21 @@ def test_a_table_is_read_with_the_columns_that_are_known_of_it(query: str, expec
     assert text(query) == expected
 
 
+COULD_BE_FIELDS = [
+    "SELECT o.i FROM raw.t AS o WHERE EXISTS (SELECT 1 FROM m.s AS s WHERE s.i = o.i)",
+    "SELECT o.i, (SELECT MAX(s.k) FROM m.s AS s WHERE s.i = o.i) AS x FROM raw.t AS o",
+    "SELECT o.i FROM raw.t AS o, LATERAL (SELECT s.i FROM m.s AS s WHERE s.i = o.i) AS q",
+]
+
+
+@pytest.mark.parametrize("query", COULD_BE_FIELDS)
+def test_a_later_column_does_not_take_the_name_of_a_table_around(query: str) -> None:
+    """If m.s gained a column ``o`` with a field ``i``, Spark would take that for ``o.i``."""
+    assert f"{KNOWN} AS s" in text(query)
+
+
 NOT_NEEDED = [
+    "SELECT i FROM raw.t AS t WHERE EXISTS (SELECT 1 FROM m.s AS s WHERE s.i = 1)",
     "SELECT COUNT(*) AS n FROM m.s AS s",
     "SELECT i FROM m.s AS s WHERE k = 'a'",
     "SELECT s.i, t.i AS j FROM m.s AS s JOIN raw.t AS t ON s.i = t.i",

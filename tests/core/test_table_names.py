@@ -66,6 +66,15 @@ def test_the_own_catalog_is_left_out_and_nothing_else(written: str, stripped: st
         ("SELECT 1 FROM raw.t WHERE id IN (SELECT id FROM c)", {"raw.t", "default.c"}),
         ("SELECT 1 FROM range(5)", {"None"}),
         ("SELECT 1 FROM x.raw.orders", {"x.raw.orders"}),
+        ("WITH DT AS (SELECT 1 AS i) SELECT i FROM dt", {"None"}),
+        (
+            "WITH a AS (SELECT 1 FROM B), b AS (SELECT 1 FROM A) SELECT 1 FROM b",
+            {"default.b", "None"},
+        ),
+        (
+            "WITH a AS (SELECT 1) SELECT 1 FROM raw.t WHERE i IN (SELECT 1 FROM A)",
+            {"raw.t", "None"},
+        ),
     ],
 )
 def test_a_table_without_a_schema_is_in_default_and_a_common_table_expression_is_none(

@@ -1,3 +1,4 @@
+# ruff: noqa: E501 - texts stay on one line
 """Macros against what a person would have written without them."""
 
 from __future__ import annotations
@@ -399,6 +400,7 @@ PROBLEMS = [
     ("SELECT @IF(TRUE, a b c) AS x", 7, "does not parse", "dialect"),
     ("SELECT a FROM t WHERE {{ x }}", 7, "Jinja in it ({{)", "@VAR"),
     ("SELECT a FROM t WHERE '{{ ds }}' = a", 7, "Jinja in it ({{)", "@VAR"),
+    ("SELECT a FROM t WHERE b = '{% if x %}1{% endif %}'", 7, "Jinja in it ({%)", "@VAR"),
     ("{% set x = 1 %} SELECT {{ x }}", 7, "Jinja in it ({", "@VAR"),
     ("JINJA_QUERY_BEGIN;\nSELECT 1;\nJINJA_END;", 7, "JINJA_QUERY_BEGIN", "@VAR"),
     ("SELECT 1 AS a;\nJINJA_STATEMENT_BEGIN; x; JINJA_END;", 8, "JINJA_STATEMENT_BEGIN", "@VAR"),
@@ -498,6 +500,34 @@ def test_lists_that_a_dialect_takes_for_quotes_are_answered_where_they_are_neste
 def test_every_statement_tells_its_problem() -> None:
     found = problems_of("SELECT @no1 AS a;\nSELECT @no2 AS a;\nDELETE FROM;")
     assert [each.split(":")[1] for each in found] == ["7", "8", "9"]
+
+
+IN_LAMBDAS = [
+    ("@DEF(f, a -> @a + 1);\nSELECT TRANSFORM(x, e -> @f(e)) AS r FROM t", "SELECT TRANSFORM(x, e -> e + 1) AS r FROM t"),
+    ("@DEF(f, a -> @a.b);\nSELECT TRANSFORM(x, e -> @f(e)) AS r FROM t", "SELECT TRANSFORM(x, e -> e.b) AS r FROM t"),
+    ("SELECT TRANSFORM(x, e -> @IF(TRUE, e + i, 0)) AS r FROM t", "SELECT TRANSFORM(x, e -> e + i) AS r FROM t"),
+    ("@DEF(f, a -> @a + i);\nSELECT TRANSFORM(x, i -> TRANSFORM(y, e -> @f(e))) AS r, @f(i) AS z FROM t", "SELECT TRANSFORM(x, i -> TRANSFORM(y, e -> e + i)) AS r, i + i AS z FROM t"),
+]  # fmt: skip
+
+
+@pytest.mark.parametrize("text,written", IN_LAMBDAS)
+def test_a_parameter_of_a_lambda_is_one_also_behind_a_macro(text: str, written: str) -> None:
+    assert read(text).expressions == tuple(sqlglot.parse(written, dialect="spark"))
+
+
+ODD_TEXTS = [
+    r"SELECT REPLACE(a, '\0', '') AS a FROM t",
+    r"SELECT REPLACE(a, '\01', '') AS a FROM t",
+    "SELECT '{{' AS a, '{%' AS b, REPLACE(a, '{{', '}}') AS c FROM t",
+    "SELECT '{{1}}' AS a, '{\"a\": {\"b\": {}}}' AS b FROM t",
+]
+
+
+@pytest.mark.parametrize("text", ODD_TEXTS)
+def test_a_text_may_have_any_character(text: str) -> None:
+    found = read(f"{text} WHERE @IF(TRUE, a = 1)")
+    assert found.texts == (f"{text} WHERE a = 1",)
+    assert sql_of(text) == plain(text)
 
 
 def test_jinja_in_a_comment_is_a_comment() -> None:

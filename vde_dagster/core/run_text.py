@@ -85,7 +85,8 @@ def _query(graph: Graph, node: Node) -> tuple[SqlText, list[str]]:
     if body.text is None:
         translated = in_spark([with_own_names(node.canonical.expression)])
         names = [each.name for each in node.canonical.columns]
-        return placed(translated, catalog=""), names
+        columns = _columns_of_parents(graph, node)
+        return placed(translated, catalog="", columns=columns), names
     schemas = {parent: graph[parent].columns for parent in node.model.parents}
     text = with_star_columns(body.text.query, body.text.stars, schemas=schemas)
     found = placed(

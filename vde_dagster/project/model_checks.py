@@ -147,7 +147,7 @@ def _output_name(projection: exp.Expr) -> str:
     if is_star_macro(projection):
         return EVERY_COLUMN
     if projection.is_star and not isinstance(projection, exp.Alias):
-        named = isinstance(projection, exp.Star | exp.Column)
+        named = isinstance(projection, exp.Star | exp.Column | exp.Dot)
         return EVERY_COLUMN if named else ""
     return "" if isinstance(projection, exp.Literal) else projection.output_name.lower()
 

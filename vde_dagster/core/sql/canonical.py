@@ -35,6 +35,8 @@ from vde_dagster.core.sql.proven import unproven
 from vde_dagster.core.sql.rendering import spark_text
 from vde_dagster.core.sql.spark_forms import GENERATED, with_known_forms
 from vde_dagster.core.sql.spark_meaning import Unclear, with_spark_meaning
+from vde_dagster.core.sql.spark_names import unknown_stars, with_spark_names
+from vde_dagster.core.sql.spark_scopes import type_named
 from vde_dagster.core.sql.sql_errors import SQL_ERRORS, first_line
 from vde_dagster.core.sql.star_macro import expand_star_macros, is_star_macro
 from vde_dagster.core.sql.unresolved import line_of, unresolved_columns
@@ -113,11 +115,14 @@ def canonicalize(
     plain = _prepared(query)
     own = is_spark(dialect)
     if own:
-        plain = with_known_forms(with_columns_for_words(plain, schemas), _names_in(schemas))
+        plain = with_known_forms(with_columns_for_words(plain, schemas), schemas)
     try:
         expanded = note_merging_joins(expand_star_macros(plain, schemas=schemas))
+        if own:
+            _refuse(with_spark_names(expanded, schemas))
         qualified = qualify(expanded, dialect=dialect, schema=schema, quote_identifiers=False)
         assert isinstance(qualified, exp.Query)
+        _refuse(tuple(unknown_stars(qualified)))
         with_merged_columns(qualified, schema=schema)
         unclear = with_spark_meaning(qualified, dialect=dialect, schema=schema)
         timed = resolve_time_macros(qualified, EPOCH_DAY)
@@ -153,9 +158,11 @@ def _open(
     """
     plain, documented = _prepared(query), _described(query)
     if is_spark(dialect):
-        plain = with_known_forms(with_columns_for_words(plain, schemas), _names_in(schemas))
+        plain = with_known_forms(with_columns_for_words(plain, schemas), schemas)
     try:
         expanded = note_merging_joins(expand_star_macros(plain, schemas=schemas))
+        if is_spark(dialect):
+            _refuse(with_spark_names(expanded, schemas))
         bound = with_merged_columns(_bound(expanded, schema, dialect), schema=schema)
         with_spark_meaning(bound, dialect=dialect, schema=schema)
         timed = resolve_time_macros(bound, EPOCH_DAY)
@@ -190,10 +197,6 @@ def _bound(query: exp.Query, schema: MappingSchema, dialect: str) -> exp.Query:
         raise
 
 
-def _names_in(schemas: Mapping[ModelName, Sequence[Column]]) -> frozenset[str]:
-    return frozenset(each.name.lower() for columns in schemas.values() for each in columns)
-
-
 def _known_columns(query: exp.Query, documented: Mapping[str, str]) -> tuple[Column, ...]:
     """The columns of a query; none where ``*`` or a macro stands for some that are not known."""
     open_ended = any(each.is_star or is_star_macro(each) for each in query.selects)
@@ -207,15 +210,9 @@ def schema_of(schemas: Mapping[ModelName, Sequence[Column]], dialect: str) -> Ma
     """
     mapping: dict[str, dict[str, dict[str, exp.DataType]]] = {}
     for name, columns in schemas.items():
-        typed = {column.name.lower(): _type_of(column.type) for column in columns}
+        typed = {column.name.lower(): type_named(column.type) for column in columns}
         mapping.setdefault(name.schema.lower(), {})[name.name.lower()] = typed
     return MappingSchema(dict(mapping), dialect=dialect, normalize=False)
-
-
-@lru_cache(maxsize=1024)
-def _type_of(written: str) -> exp.DataType:
-    """A column's type, which is written as Spark has it, whatever the dialect of its readers."""
-    return exp.DataType.build(written, dialect="spark", udt=True)
 
 
 def _refuse(unclear: Sequence[Unclear]) -> None:

@@ -20,6 +20,7 @@ from vde_dagster.core.names import InvalidName, ModelName
 from vde_dagster.core.sql.macros import TIME_MACROS
 from vde_dagster.core.sql.rendering import model_name_of
 from vde_dagster.core.sql.spark_reading import read_spark
+from vde_dagster.core.sql.spark_scopes import Columns, Reference, Scopes
 from vde_dagster.core.sql.sql_text import (
     MacroPlace,
     Piece,
@@ -42,6 +43,14 @@ class _Found:
     start: int
     end: int
     pieces: tuple[Piece, ...] = ()
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class _Written:
+    """A statement's text, and its tokens."""
+
+    text: str
+    tokens: Sequence[Token]
 
 
 def placed(
@@ -78,14 +87,31 @@ def _placed(
     tree = read_spark(text)
     found = list(_macros(tokens))
     if not isinstance(tree, exp.Command):
-        columns = dict(known)
-        if not _depends_on_columns(tree, columns):
-            columns = {}
-        tables = list(_named_tables(tree, catalog, temporary))
-        named = _own_names(tree, tables, catalog)
-        found += _table_places(tables, tokens, text, columns, named)
-        found += _qualifiers(tree, tables, catalog, named)
+        found += _names(
+            tree,
+            _Written(text=text, tokens=tokens),
+            list(_named_tables(tree, catalog, temporary)),
+            dict(known),
+            catalog,
+        )
     return SqlText(tuple(_pieces(text, found)))
+
+
+def _names(
+    tree: exp.Expr,
+    written: _Written,
+    tables: Sequence[_NamedTable],
+    known: Mapping[ModelName, tuple[str, ...]],
+    catalog: str,
+) -> Iterator[_Found]:
+    """The places of tables, and what stands for them in columns."""
+    by_node = {id(each.node): each for each in tables}
+    scopes = Scopes(_Known(named=by_node, known=known, catalog=catalog))
+    qualified = list(_qualified(tree, scopes))
+    called = _own_names(tree, tables, qualified)
+    depends = _depends_on_columns(tree, known) or _may_be_fields(qualified, called, scopes)
+    yield from _table_places(tables, written, known if depends else {}, called)
+    yield from _qualifiers(qualified, called)
 
 
 def macros_placed(text: str) -> SqlText:
@@ -178,18 +204,17 @@ def _is_as_of(table: exp.Table) -> bool:
 
 def _table_places(
     tables: Sequence[_NamedTable],
-    tokens: Sequence[Token],
-    text: str,
+    text: _Written,
     columns: Mapping[ModelName, tuple[str, ...]],
     named: Mapping[int, str],
 ) -> Iterator[_Found]:
-    ends = {token.end + 1: index for index, token in enumerate(tokens)}
+    ends = {token.end + 1: index for index, token in enumerate(text.tokens)}
     for each in tables:
         read_with = columns.get(each.name) or None
         if each.node.args.get("version") or not isinstance(each.node.parent, _CAN_READ):
             read_with = None
-        written = text[each.start : each.end]
-        behind = _alias_place(tokens, ends[each.end])
+        written = text.text[each.start : each.end]
+        behind = _alias_place(text.tokens, ends[each.end])
         if read_with and behind > each.end:  # what is read is a sample of the table's rows
             opening = with_columns("", read_with).removesuffix(")")
             pieces: tuple[Piece, ...] = (opening, TablePlace(name=each.name, written=written))
@@ -221,85 +246,87 @@ def _alias_place(tokens: Sequence[Token], last: int) -> int:
     return tokens[at].end + 1
 
 
-def _own_names(tree: exp.Expr, tables: Sequence[_NamedTable], catalog: str) -> Mapping[int, str]:
+# -- what stands for the tables in columns
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class _Known:
+    """What is known of the tables of a statement (see `Scopes`)."""
+
+    named: Mapping[int, _NamedTable]
+    known: Mapping[ModelName, tuple[str, ...]]
+    catalog: str
+
+    def columns(self, table: exp.Table) -> Columns | None:
+        """Its columns, without their types."""
+        found = self.named.get(id(table))
+        names = self.known.get(found.name) if found is not None else None
+        return {each.lower(): None for each in names} if names else None
+
+    def name(self, table: exp.Table) -> Sequence[str]:
+        """Its whole name."""
+        found = self.named.get(id(table))
+        if found is None:
+            return [each.name.lower() for each in table.parts]
+        return (found.name.catalog or self.catalog, found.name.schema, found.name.name)
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class _Qualified:
+    """A column with something before it, and what that names."""
+
+    column: exp.Column
+    found: Reference
+
+
+def _qualified(tree: exp.Expr, scopes: Scopes) -> Iterator[_Qualified]:
+    for column in tree.find_all(exp.Column):
+        if len(column.parts) > 1 and not _is_in_hint(column):
+            found = scopes.find(column)
+            if found is not None:
+                yield _Qualified(column=column, found=found)
+
+
+def _own_names(
+    tree: exp.Expr, tables: Sequence[_NamedTable], columns: Sequence[_Qualified]
+) -> Mapping[int, str]:
     """What tables without an alias are called when the statement runs, by their nodes' ids.
 
-    It is the name that they have, or that with the schema where something else has it, too, and a
-    column tells them apart (``SELECT a.t.id FROM a.t JOIN b.t``).
+    It is the name that they have. It is that with the schema where a column has it, too, and the
+    name alone might mean something else there: another table (``SELECT a.t.id FROM a.t JOIN b.t``),
+    or, in a query inside, a column with fields.
     """
-    own = {id(each.node): each for each in tables if each.is_without_alias}
-    columns = tree.find_all(exp.Column)
-    in_full = {full[0] for each in columns if (full := _in_full(each, tables, catalog))}
     called: dict[str, set[ModelName | None]] = {}
+    own = {id(each.node): each.name for each in tables if each.is_without_alias}
     for source in tree.find_all(*_SOURCES):
         if not _is_in_hint(source):
-            name = own[id(source)].name if id(source) in own else None
-            called.setdefault(source.alias_or_name.lower(), set()).add(name)
+            called.setdefault(source.alias_or_name.lower(), set()).add(own.get(id(source)))
+    inside = {id(each.found.source) for each in columns if each.found.at > 1 and each.found.level}
+    in_full = {own.get(id(each.found.source)) for each in columns if each.found.at > 1}
     return {
-        key: f"{each.name.schema}.{each.name.name}"
-        if each.name in in_full and len(called[each.name.name]) > 1
+        id(each.node): f"{each.name.schema}.{each.name.name}"
+        if id(each.node) in inside or (each.name in in_full and len(called[each.name.name]) > 1)
         else each.node.name
-        for key, each in own.items()
+        for each in tables
+        if each.is_without_alias
     }
 
 
 _SOURCES: Final = (exp.Table, exp.Subquery, exp.Lateral)
 
 
-def _in_full(
-    column: exp.Column, tables: Sequence[_NamedTable], catalog: str
-) -> tuple[ModelName, int] | None:
-    """The table that a column such as ``raw.orders.id`` names, and where its own name is in it."""
-    words = [each.name.lower() for each in column.parts]
-    for each in tables:
-        name = each.name
-        if not each.is_without_alias:
-            continue
-        if len(words) > 2 and words[:2] == [name.schema, name.name]:
-            return name, 1
-        if len(words) > 3 and words[:3] == [name.catalog or catalog, name.schema, name.name]:
-            return name, 2
-    return None
-
-
-def _qualifiers(
-    tree: exp.Expr, tables: Sequence[_NamedTable], catalog: str, named: Mapping[int, str]
-) -> Iterator[_Found]:
+def _qualifiers(columns: Sequence[_Qualified], named: Mapping[int, str]) -> Iterator[_Found]:
     """What stands for the tables in columns: names in full, and those of tables called anew."""
-    renamed = {
-        each.name: called
-        for each in tables
-        if (called := named.get(id(each.node))) is not None and called != each.node.name
-    }
-    for column in tree.find_all(exp.Column):
-        if _is_in_hint(column):
+    for each in columns:
+        called = named.get(id(each.found.source))
+        if called is None or each.found.at == 0:
             continue
-        parts = column.parts
-        full = _in_full(column, tables, catalog)
-        if full is not None and full[0] not in renamed:
-            yield _Found(start=_start(parts[0]), end=_start(parts[full[1]]))
-        elif full is not None:
-            last = parts[full[1]].meta["end"] + 1
-            yield _Found(start=_start(parts[0]), end=last, pieces=(_quoted(renamed[full[0]]),))
-        elif renamed and len(parts) > 1:
-            called = named.get(id(_nearest(column, parts[0].name.lower())))
-            if called is not None and called != parts[0].name and "." in called:
-                last = parts[0].meta["end"] + 1
-                yield _Found(start=_start(parts[0]), end=last, pieces=(_quoted(called),))
-
-
-def _nearest(column: exp.Column, name: str) -> exp.Expr | None:
-    """The source of this name in the innermost SELECT around a column that has one."""
-    select = column.find_ancestor(exp.Select)
-    while select is not None:
-        from_ = select.args.get("from_")
-        joins = [each.this for each in select.args.get("joins") or ()]
-        laterals = select.args.get("laterals") or ()
-        for source in (*([from_.this] if from_ is not None else []), *joins, *laterals):
-            if source.alias_or_name.lower() == name:
-                return source  # type: ignore[no-any-return]
-        select = select.find_ancestor(exp.Select)
-    return None
+        *before, own = each.column.parts[: each.found.at]
+        if called != own.name and "." in called:
+            end = own.meta["end"] + 1
+            yield _Found(start=_start(each.column.parts[0]), end=end, pieces=(_quoted(called),))
+        elif before:
+            yield _Found(start=_start(before[0]), end=_start(own))
 
 
 def _start(identifier: exp.Expr) -> int:
@@ -334,6 +361,21 @@ def _depends_on_columns(tree: exp.Expr, columns: Mapping[ModelName, tuple[str, .
     return any(
         _may_bind_otherwise(each, bare.get(id(each), set()), columns)
         for each in tree.find_all(exp.Select)
+    )
+
+
+def _may_be_fields(
+    columns: Sequence[_Qualified], called: Mapping[int, str], scopes: Scopes
+) -> bool:
+    """Whether ``t.x`` may come to be a field ``x`` of a later column ``t``, or no longer be one.
+
+    What a SELECT reads goes before the tables of those around it, also with its columns' fields.
+    """
+    return any(
+        scopes.called(each.column, [each.column.parts[0].name])
+        if each.found.at == 0
+        else each.found.level > 0 and "." not in called.get(id(each.found.source), "")
+        for each in columns
     )
 
 

@@ -7,11 +7,18 @@ VIEW, a table function has columns with known names, ``current_time`` is a call,
 
 from __future__ import annotations
 
-from collections.abc import Collection, Iterator
+from collections.abc import Collection, Iterator, Mapping, Sequence
 from itertools import count
 from typing import Final
 
 from sqlglot import exp
+from sqlglot.optimizer.annotate_types import annotate_types
+
+from vde_dagster.core.dsha import Column
+from vde_dagster.core.names import ModelName
+from vde_dagster.core.sql.lambdas import bind_lambdas
+from vde_dagster.core.sql.spark_names import KnownTables
+from vde_dagster.core.sql.spark_scopes import Scopes, fields_of_struct
 
 _COLLATIONS: Final = (
     "catalog schema name language country accent_sensitivity case_sensitivity pad_attribute"
@@ -19,16 +26,20 @@ _COLLATIONS: Final = (
 )
 _COLUMNS: Final = {
     "collations": tuple(_COLLATIONS.split()),
-    "explode": ("col",),
-    "explode_outer": ("col",),
-    "posexplode": ("pos", "col"),
-    "posexplode_outer": ("pos", "col"),
     "range": ("id",),
     "sql_keywords": ("keyword", "reserved"),
     "variant_explode": ("pos", "key", "value"),
     "variant_explode_outer": ("pos", "key", "value"),
 }
 """What Spark calls the columns of a table function (``SELECT * FROM range(3)`` shows them)."""
+_OF_ENTRIES: Final = {
+    "explode": (),
+    "explode_outer": (),
+    "posexplode": ("pos",),
+    "posexplode_outer": ("pos",),
+}
+"""Functions of an array or a map, and what stands before the columns of its entries."""
+_OF_STRUCTS: Final = frozenset({"inline", "inline_outer"})
 _CALLS: Final[dict[str, type[exp.Expr]]] = {"current_time": exp.CurrentTime}
 """Functions that Spark calls without parentheses and sqlglot takes for columns."""
 GENERATED: Final = "_generated_"
@@ -36,20 +47,26 @@ GENERATED: Final = "_generated_"
 _WINDOWS: Final = frozenset({"session_window", "window"})
 
 
-def with_known_forms(query: exp.Query, known: Collection[str]) -> exp.Query:
+def with_known_forms(query: exp.Query, schemas: Mapping[ModelName, Sequence[Column]]) -> exp.Query:
     """Change a query so that the optimizer can bind its columns.
 
     Args:
         query: As parsed, in Spark's dialect; it is changed.
-        known: The names of all columns of what it reads, in lower case: a column goes before a
-            function of its name.
+        schemas: The columns of what it reads. A column goes before a function of its name.
     """
+    known = {each.name.lower() for columns in schemas.values() for each in columns}
+    bind_lambdas(query)
     numbers = count()
     for select in list(query.find_all(exp.Select)):
         _unfold(select, numbers)
         _window_columns(select, known)
+    scopes = Scopes(KnownTables(schemas))
     for table in list(query.find_all(exp.Table)):
-        _name_columns(table)
+        _name_columns(table, scopes)
+    for lateral in list(query.find_all(exp.Lateral)):
+        _name_columns(lateral, scopes)
+    for values in query.find_all(exp.Values):
+        _name_values(values)
     for column in list(query.find_all(exp.Column)):
         call = _CALLS.get(column.name.lower()) if not column.table else None
         if call is not None and column.name.lower() not in known:
@@ -79,19 +96,88 @@ def _one_row() -> exp.Subquery:
     return one.subquery("_one_row", copy=False)
 
 
-def _name_columns(table: exp.Table) -> None:
+def _name_columns(table: exp.Table | exp.Lateral, scopes: Scopes) -> None:
     """Name the columns of a table function, where the author does not."""
     function = table.this
-    if isinstance(function, exp.Identifier) or table.alias_column_names:
+    alias = table.args.get("alias")
+    if not isinstance(function, exp.Func) or (alias is not None and alias.columns):
         return
-    name = function.name if isinstance(function, exp.Anonymous) else function.sql_name()
-    columns = _COLUMNS.get(name.lower())
+    columns = _made_by(function, scopes)
     if columns is None:
         return
-    alias = table.args.get("alias")
-    called = alias.this if isinstance(alias, exp.TableAlias) else exp.to_identifier(name.lower())
+    if isinstance(alias, exp.TableAlias):
+        called = alias.this
+    else:
+        called = exp.to_identifier(_name(function)) if isinstance(table, exp.Table) else None
     names = [exp.to_identifier(each) for each in columns]
     table.set("alias", exp.TableAlias(this=called, columns=names))
+
+
+def _name(function: exp.Func) -> str:
+    called = function.name if isinstance(function, exp.Anonymous) else function.sql_name()
+    return called.lower()
+
+
+def _made_by(function: exp.Func, scopes: Scopes) -> Sequence[str] | None:
+    """What Spark calls the columns that a function makes; None where nobody knows."""
+    name = _name(function)
+    arguments = _arguments(function)
+    if name in _OF_ENTRIES:
+        kind = _type(arguments[0], scopes) if arguments else None
+        if kind is None and _has_star(function):
+            return None
+        is_map = kind is not None and kind.is_type(exp.DataType.Type.MAP)
+        return (*_OF_ENTRIES[name], *(("key", "value") if is_map else ("col",)))
+    if name in _OF_STRUCTS and arguments:
+        return _fields_of_entries(_type(arguments[0], scopes))
+    if name == "stack" and arguments and arguments[0].is_int:
+        rows = int(arguments[0].name)
+        return [f"col{at}" for at in range(-(-(len(arguments) - 1) // rows))] if rows > 0 else None
+    if name == "json_tuple":
+        return [f"c{at}" for at in range(len(arguments) - 1)]
+    return _COLUMNS.get(name)
+
+
+def _arguments(function: exp.Expr) -> list[exp.Expr]:
+    first = function.args.get("this")
+    return [*([first] if isinstance(first, exp.Expr) else []), *function.expressions]
+
+
+def _has_star(function: exp.Expr) -> bool:
+    """Whether a star takes all columns of a function: none of them needs to be there by name."""
+    select = function.find_ancestor(exp.Select)
+    return select is not None and any(each.is_star for each in select.expressions)
+
+
+def _fields_of_entries(kind: exp.DataType | None) -> Sequence[str] | None:
+    """The fields of the structs in an array."""
+    if kind is None or not kind.is_type(exp.DataType.Type.ARRAY):
+        return None
+    entry = next(iter(kind.expressions), None)
+    return list(found) if (found := fields_of_struct(entry)) else None
+
+
+def _type(value: exp.Expr, scopes: Scopes) -> exp.DataType | None:
+    """The type of an argument; None where it is not known."""
+    if isinstance(value, exp.Array) and value.expressions:
+        entry = _type(value.expressions[0], scopes)
+        return exp.DataType(this=exp.DataType.Type.ARRAY, expressions=[entry] if entry else [])
+    known = scopes.type_of(value)
+    if known is not None:
+        return known
+    found = annotate_types(value.copy(), dialect="spark").type
+    return None if found is None or found.is_type(exp.DataType.Type.UNKNOWN) else found
+
+
+def _name_values(values: exp.Values) -> None:
+    """Name the columns of VALUES in FROM, where the author does not."""
+    alias = values.args.get("alias") or exp.TableAlias()
+    row = next(iter(values.expressions), None)
+    if not isinstance(values.parent, exp.From | exp.Join) or alias.columns or row is None:
+        return
+    width = len(row.expressions) if isinstance(row, exp.Tuple) else 1
+    alias.set("columns", [exp.to_identifier(f"col{at}") for at in range(1, width + 1)])
+    values.set("alias", alias)
 
 
 def _window_columns(select: exp.Select, known: Collection[str]) -> None:

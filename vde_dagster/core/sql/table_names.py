@@ -39,10 +39,22 @@ def project_names(query: exp.Query, catalog: str, *, copy: bool = True) -> exp.Q
         SqlglotError: The query's scopes cannot be told apart.
     """
     named = strip_catalog(query, catalog, copy=copy)
+    _spell_alike(named)
     for table in tables_of(named):
         if isinstance(table.this, exp.Identifier) and not table.db:
             table.set("db", exp.to_identifier(DEFAULT_SCHEMA))
     return named
+
+
+def _spell_alike(query: exp.Query) -> None:
+    """Spell the name of each common table expression as where it is defined, wherever it is read.
+
+    The case of names does not count in Spark, but to sqlglot's scopes.
+    """
+    for table in query.find_all(exp.Table):
+        meant = meaning_of_name(table) if isinstance(table.this, exp.Identifier) else None
+        if meant is not None and not table.db and table.name != meant.alias:
+            table.this.set("this", meant.alias)
 
 
 def project_names_of_statement(

@@ -135,7 +135,7 @@ def _shown(alias: str, source: exp.Table | Scope) -> str:
     if isinstance(source, Scope) or not isinstance(source.this, exp.Identifier):
         return alias
     name = ".".join(part.name for part in source.parts)
-    return name if alias == source.name else f"{name} AS {alias}"
+    return name if alias in (source.name, name) else f"{name} AS {alias}"
 
 
 def _columns(resolver: Resolver, alias: str) -> Sequence[str]:

@@ -20,6 +20,7 @@ from sqlglot.tokenizer_core import Token, TokenType
 
 from vde_dagster.core.sql.dialects import is_spark
 from vde_dagster.core.sql.interval_sums import with_closed_sums
+from vde_dagster.core.sql.lambdas import bind_lambdas
 from vde_dagster.core.sql.macros import TIME_MACROS
 from vde_dagster.core.sql.spark_reading import spark_tokens, with_spark_precedence
 from vde_dagster.core.sql.sql_errors import SQL_ERRORS, first_line
@@ -37,6 +38,7 @@ from vde_dagster.project.macros.tokens import (
 )
 from vde_dagster.project.macros.trees import (
     MARK,
+    NUL,
     check_texts,
     is_in,
     is_own,
@@ -108,7 +110,7 @@ class Expander:
         for leaf in list(placeholders(holder)):
             if not is_in(leaf, holder):
                 continue
-            call = self.calls[int(leaf.name[1:])]
+            call = self.calls[int(leaf.name.removeprefix(MARK))]
             try:
                 found = self.evaluate(call, frame, _position_of(leaf, holder, position))
                 if _is_call_of("union", call) and isinstance(found[0], exp.Query):
@@ -122,6 +124,7 @@ class Expander:
                     edits.append((call.tokens[0].start, call.tokens[-1].end, edit))
             except MacroError as error:
                 raise _at(error, call) from error
+        bind_lambdas(holder)
         given = [each.pop() for each in list(holder.expressions)]
         if whole is None:
             self._write(given, tokens, edits)
@@ -229,7 +232,7 @@ class Expander:
         self, text: str, macro: UserMacro, frame: Frame, position: Position
     ) -> list[exp.Expr]:
         """SQL text from a user's macro, with the macros in it expanded."""
-        if MARK in text:
+        if NUL in text:
             message = f"{macro.described} returns a text with a NUL character"
             raise MacroError(message, "Take the character out in the macro.")
         try:
@@ -300,7 +303,7 @@ class Expander:
             else:
                 texts.append(part)
         text = "".join(texts)
-        if not text or MARK in text:
+        if not text or NUL in text:
             message = "a name is empty, or has a NUL character in it"
             raise MacroError(message, "Give the variables in the name other texts.")
         kind = TokenType.VAR if not name.quoted and self._is_name(text) else TokenType.IDENTIFIER

@@ -33,7 +33,7 @@ from vde_dagster.project.macros.tokens import (
     split_statements,
     too_deep,
 )
-from vde_dagster.project.macros.trees import MARK
+from vde_dagster.project.macros.trees import MARK, NUL
 from vde_dagster.project.macros.values import forget_written, written_of
 from vde_dagster.project.macros.written_checks import check_text
 from vde_dagster.project.problems import Problems, suggestion
@@ -41,6 +41,9 @@ from vde_dagster.project.problems import Problems, suggestion
 __all__ = ["MacroScope", "Statements", "is_star_macro", "read_statements"]
 
 _JINJA: Final = ("{{", "{%")
+_TEXTS: Final = (TokenType.STRING, TokenType.RAW_STRING)
+_TEMPLATE: Final = re.compile(r"\{\{-?\s*[^\W\d][^{}]*\}\}|\{%-?\s*[^\W\d].*?%\}", re.DOTALL)
+"""What a text of SQL has where Jinja is to fill it in; a text may have braces besides."""
 _JINJA_WORDS: Final = ("JINJA_QUERY_BEGIN", "JINJA_STATEMENT_BEGIN", "JINJA_END")
 _VIRTUAL_UPDATE: Final = re.compile(
     r"^\s*(ON_VIRTUAL_UPDATE_(?:BEGIN|END))\b", re.IGNORECASE | re.MULTILINE
@@ -164,7 +167,7 @@ def _warn_of_texts(tokens: Sequence[Token], place: Place, problems: Problems) ->
 
 def _refuse_text(text: str, tokens: Sequence[Token], place: Place, problems: Problems) -> bool:
     """Report what no statement may have in it; whether there is any."""
-    if MARK in text:
+    if NUL in text:
         problems.add(place, "the query has a NUL character in it", "Take it out.")
         return True
     if (deep := too_deep(tokens)) is not None:
@@ -175,6 +178,10 @@ def _refuse_text(text: str, tokens: Sequence[Token], place: Place, problems: Pro
         return True
     for token in tokens:
         word = token.text.upper()
+        if MARK in token.text:
+            message = "a text has the characters 0 and 1 behind one another"
+            problems.add(_place_of(token, place), message, "Write CHAR(0) for the first of them.")
+            return True
         if word in _JINJA_WORDS:
             _refuse(word, _place_of(token, place), problems)
             return True
@@ -190,6 +197,8 @@ def _pieces(text: str, tokens: Sequence[Token]) -> Iterator[str]:
     piece = ""
     for token in tokens:
         written = text[token.start : token.end + 1]
+        if token.token_type in _TEXTS and not _TEMPLATE.search(written):
+            written = ""
         if previous is None or previous.end + 1 == token.start:
             piece += written
         else:

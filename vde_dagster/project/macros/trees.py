@@ -12,8 +12,9 @@ from sqlglot.tokenizer_core import Token, TokenType
 from vde_dagster.project.macros.tokens import MacroError
 from vde_dagster.project.macros.values import is_plain
 
-MARK: Final = "\0"
-"""Starts a placeholder. A text with this character is refused before."""
+NUL: Final = "\0"
+MARK: Final = f"{NUL}\1"
+"""Starts a placeholder. A text with it is refused before; one with only a NUL is not."""
 _FREE: Final = (TokenType.IDENTIFIER, TokenType.STRING)
 """Tokens whose text may be anything."""
 

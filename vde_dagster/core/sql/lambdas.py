@@ -1,0 +1,17 @@
+"""The parameters of lambdas, such as ``x`` in ``transform(a, x -> x + 1)``."""
+
+from __future__ import annotations
+
+from sqlglot import exp
+
+
+def bind_lambdas(tree: exp.Expr) -> None:
+    """Let the names in lambdas that are parameters be no columns; the tree is changed.
+
+    The parser does so where a name is written in a lambda in the same case as the parameter.
+    """
+    for around in list(tree.find_all(exp.Lambda)):
+        names = {each.name.lower() for each in around.expressions}
+        for column in list(around.this.find_all(exp.Column)):
+            if column.parts[0].name.lower() in names:
+                column.replace(column.to_dot() if column.table else column.this)

@@ -1,0 +1,326 @@
+"""What the names in a query belong to, as Spark looks them up.
+
+A name is looked up in the SELECT that it stands in, then in those around it. In each one it may be
+``catalog.schema.table.column``, else ``schema.table.column``, else ``table.column``, and else a
+column whose fields follow (``AttributeSeq.resolve`` in Spark). The case of names does not count.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import dataclass, field
+from functools import lru_cache
+from typing import Final, Protocol
+
+from sqlglot import exp
+
+from vde_dagster.core.sql.table_names import meaning_of_name
+
+Columns = Mapping[str, exp.DataType | None]
+"""Columns by their names in lower case, with their types as far as they are known."""
+
+
+@lru_cache(maxsize=1024)
+def type_named(written: str) -> exp.DataType:
+    """A column's type, which is written as Spark has it, whatever the dialect of its readers."""
+    return exp.DataType.build(written, dialect="spark", udt=True)
+
+
+class Tables(Protocol):
+    """What is known of the tables that a query reads."""
+
+    def columns(self, table: exp.Table) -> Columns | None:
+        """Its columns; None where they are not known."""
+
+    def name(self, table: exp.Table) -> Sequence[str]:
+        """Its whole name in lower case: that of a catalog, if any, of a schema, and its own."""
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Reference:
+    """What a name is bound to.
+
+    ``at`` is the part of the name that is the column's own: 0 where nothing stands before it.
+    ``level`` counts the SELECTs between the name and its source: 0 where it is in the same one.
+    ``inside`` are all sources from that of the name up to that which has its own.
+    """
+
+    source: exp.Expr
+    at: int
+    level: int
+    inside: Sequence[exp.Expr]
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class _Seen:
+    """A source as some place of a query sees it."""
+
+    source: exp.Expr
+    name: Sequence[str]
+    columns: Columns | None
+
+    def is_called(self, words: Sequence[str]) -> bool:
+        """Whether these words, in lower case, are its name, or the last ones of it."""
+        return len(words) <= len(self.name) and list(self.name[-len(words) :]) == list(words)
+
+    def has(self, parts: Sequence[str], at: int, *, is_known: bool) -> bool:
+        """Whether the part of a name at a place is a column of it, and those before are its name.
+
+        Without ``is_known`` it may be a column that is not known.
+        """
+        if at and not self.is_called(parts[:at]):
+            return False
+        if not is_known or self.columns is None:
+            return at > 0
+        return parts[at] in self.columns
+
+
+@dataclass(frozen=True, slots=True)
+class Scopes:
+    """The SELECTs of a statement and what they read. The statement must not change meanwhile."""
+
+    tables: Tables
+    _visible: dict[int, Sequence[_Seen]] = field(default_factory=dict)
+    _outputs: dict[int, Columns | None] = field(default_factory=dict)
+
+    def find(self, column: exp.Column) -> Reference | None:
+        """What a column belongs to; None where nothing that is read seems to have it."""
+        parts = [each.name.lower() for each in column.parts]
+        return self._bound(column, parts, is_known=True) or self._bound(
+            column, parts, is_known=False
+        )
+
+    def _bound(self, column: exp.Expr, parts: Sequence[str], *, is_known: bool) -> Reference | None:
+        inside: list[exp.Expr] = []
+        for level, around in enumerate(_around(column)):
+            seen = self._seen_in(around)
+            inside += [each.source for each in seen]
+            for at in range(min(len(parts) - 1, _MOST_BEFORE), -1, -1):
+                for each in seen:
+                    if each.has(parts, at, is_known=is_known):
+                        return Reference(source=each.source, at=at, level=level, inside=inside)
+        return None
+
+    def _seen_in(self, around: exp.Expr) -> Sequence[_Seen]:
+        """What a SELECT reads; what a statement reads or writes; what a PIVOT turns."""
+        found = self._visible.get(id(around))
+        if found is None:
+            found = [self._seen(each, around) for each in _read_by(around)]
+            self._visible[id(around)] = found
+        return found
+
+    def _seen(self, source: exp.Expr, around: exp.Expr) -> _Seen:
+        is_turned = isinstance(around, exp.Pivot)  # which sees what it makes other columns of
+        name = self._own_name(source) if is_turned else self.name_of(source)
+        columns = self._own_columns(source) if is_turned else self.columns_of(source)
+        return _Seen(source=source, name=name, columns=columns)
+
+    def called(self, node: exp.Expr, words: Sequence[str]) -> list[exp.Expr]:
+        """What is called so, perhaps with its schema, in the SELECT that a node stands in."""
+        around = next(_around(node), None)
+        seen = self._seen_in(around) if around is not None else ()
+        lower = [each.lower() for each in words]
+        return [each.source for each in seen if each.is_called(lower)]
+
+    def name_of(self, source: exp.Expr) -> Sequence[str]:
+        """The name by which columns can name a source: an alias, or the table's whole name."""
+        pivots = source.args.get("pivots") or ()
+        alias = next((each.alias for each in reversed(pivots) if each.alias), "")
+        return (alias.lower(),) if alias else self._own_name(source)
+
+    def _own_name(self, source: exp.Expr) -> Sequence[str]:
+        alias = source.alias
+        if not alias and isinstance(source, exp.Table) and isinstance(source.this, exp.Identifier):
+            return self.tables.name(source)
+        return (alias.lower(),) if alias else ()
+
+    # -- columns
+
+    def columns_of(self, source: exp.Expr) -> Columns | None:
+        """The columns of what stands in FROM; None where they are not known."""
+        return None if source.args.get("pivots") else self._own_columns(source)
+
+    def _own_columns(self, source: exp.Expr) -> Columns | None:
+        found = self._returned(source)
+        alias = source.args.get("alias")
+        listed = alias.columns if isinstance(alias, exp.TableAlias) else []
+        if not listed:
+            return found
+        types = [*(found.values() if found is not None else ()), *[None] * len(listed)]
+        return {each.name.lower(): kind for each, kind in zip(listed, types, strict=False)}
+
+    def _returned(self, source: exp.Expr) -> Columns | None:
+        match source:
+            case exp.Table(this=exp.Identifier()):
+                meant = meaning_of_name(source) if not source.db else None
+                return (
+                    self._own_columns(meant) if meant is not None else self.tables.columns(source)
+                )
+            case exp.Subquery() | exp.CTE():
+                return self._columns_of_query(source.this)
+            case exp.Lateral(this=exp.Subquery() as query):
+                return self._columns_of_query(query)
+            case _:
+                return None
+
+    def _columns_of_query(self, query: exp.Expr) -> Columns | None:
+        while isinstance(query, exp.SetOperation | exp.Subquery):
+            query = query.this
+        if not isinstance(query, exp.Select):
+            return None
+        if id(query) not in self._outputs:
+            self._outputs[id(query)] = None  # of a query that reads itself nothing is known
+            self._outputs[id(query)] = self._selected(query)
+        return self._outputs[id(query)]
+
+    def _selected(self, select: exp.Select) -> Columns | None:
+        found: dict[str, exp.DataType | None] = {}
+        for each in select.expressions:
+            if each.is_star:
+                more = self.starred(each)
+                if more is None:
+                    return None
+                found |= more
+            elif isinstance(each, exp.Aliases):
+                found |= {name.name.lower(): None for name in each.expressions}
+            elif isinstance(each, exp.Anonymous) and each.name.startswith("@"):
+                return None  # a macro stands for columns
+            else:
+                found[each.alias_or_name.lower()] = self.type_of(each.unalias())
+        return found
+
+    def starred(self, star: exp.Expr) -> Columns | None:
+        """The columns that ``*``, ``t.*`` or ``t.s.*`` stands for, those of a struct, too."""
+        bare = star.find(exp.Star)
+        assert bare is not None, "a star has one"
+        if any(value for key, value in bare.args.items() if key != "except_"):
+            return None
+        sources = self._of_star(star)
+        parts = [self.columns_of(each) for each in sources] if sources else [self.fields_of(star)]
+        left_out = {each.name.lower() for each in bare.args.get("except_") or ()}
+        found: dict[str, exp.DataType | None] = {}
+        for part in parts:
+            if part is None:
+                return None
+            found |= {name: kind for name, kind in part.items() if name not in left_out}
+        return found
+
+    def _of_star(self, star: exp.Expr) -> Sequence[exp.Expr]:
+        if isinstance(star, exp.Column):
+            return self.called(star, [each.name for each in star.parts[:-1]])
+        around = next(_around(star), None) if isinstance(star, exp.Star) else None
+        seen = self._seen_in(around) if around is not None else ()
+        return [each.source for each in seen]
+
+    def fields_of(self, star: exp.Expr) -> Columns | None:
+        """The fields of the struct that stands before ``.*``; None where it is not known as one."""
+        kind = self._type(star, [each.name for each in _path(star)])
+        return fields_of_struct(kind)
+
+    def type_of(self, value: exp.Expr) -> exp.DataType | None:
+        """The type of a column, of a field of one, or of a cast; None where it is not known."""
+        match value:
+            case exp.Cast():
+                return value.to
+            case exp.Paren():
+                return self.type_of(value.this)
+            case exp.Column() | exp.Dot():
+                return self._type(value, [each.name for each in _parts(value)])
+            case _:
+                return None
+
+    def _type(self, node: exp.Expr, words: Sequence[str]) -> exp.DataType | None:
+        parts = [each.lower() for each in words]
+        column = node.find(exp.Column)
+        found = self._bound(column, parts, is_known=True) if column and parts else None
+        if found is None:
+            return None
+        kind = (self.columns_of(found.source) or {}).get(parts[found.at])
+        for word in parts[found.at + 1 :]:
+            kind = (fields_of_struct(kind) or {}).get(word)
+        return kind
+
+
+_MOST_BEFORE: Final = 3
+"""A catalog, a schema and a table stand before a column, at most."""
+
+
+def _parts(value: exp.Expr) -> list[exp.Expr]:
+    """The parts of a name with dots; none of what is more than one."""
+    fields: list[exp.Expr] = []
+    while isinstance(value, exp.Dot):
+        fields.insert(0, value.expression)
+        value = value.this
+    return [*value.parts, *fields] if isinstance(value, exp.Column) else []
+
+
+def _path(star: exp.Expr) -> list[exp.Expr]:
+    """What stands before ``.*``."""
+    return _parts(star)[:-1]
+
+
+def fields_of_struct(kind: exp.Expr | None) -> Columns | None:
+    """The fields of a struct; None of another type."""
+    if not isinstance(kind, exp.DataType) or not kind.is_type(exp.DataType.Type.STRUCT):
+        return None
+    return {
+        each.name.lower(): each.kind for each in kind.expressions if isinstance(each, exp.ColumnDef)
+    }
+
+
+def _around(node: exp.Expr) -> Iterator[exp.Expr]:
+    """What has sources that a name may mean, from the inside.
+
+    A sub-query in FROM does not see what stands beside it, unless it is LATERAL; nor does a common
+    table expression see the SELECT that it stands before.
+    """
+    inside, around = node, node.parent
+    is_query = is_apart = False
+    while around is not None:
+        if isinstance(inside, exp.Lateral):
+            is_query = False
+        if isinstance(inside, exp.CTE):
+            is_apart = True
+        in_join = isinstance(around, exp.Join) and around.this is inside
+        is_apart = is_apart or (is_query and (in_join or isinstance(around, exp.From)))
+        if isinstance(around, _READING) and not isinstance(around.parent, exp.When):
+            if not is_apart:
+                yield around
+            is_apart = False
+        is_query = is_query or isinstance(around, exp.SetOperation)
+        if isinstance(around, exp.Select):
+            is_query, is_apart = True, False
+        inside, around = around, around.parent
+
+
+_READING: Final = (exp.Select, exp.Pivot, exp.Delete, exp.Merge, exp.Update)
+
+
+def _read_by(around: exp.Expr) -> Iterator[exp.Expr]:
+    if isinstance(around, exp.Pivot):
+        turned = around.parent
+        assert turned is not None, "a PIVOT turns something"
+        yield turned
+        return
+    args = around.args
+    from_, using = args.get("from_"), args.get("using")
+    first = [from_.this] if from_ is not None else []
+    if not isinstance(around, exp.Select):
+        first += [around.this, *(using if isinstance(using, list) else [using])]
+    for each in (*first, *(args.get("joins") or ()), *(args.get("laterals") or ())):
+        yield from _items(each)
+
+
+def _items(node: object) -> Iterator[exp.Expr]:
+    """One item of FROM, and what is joined to it inside of parentheses."""
+    if isinstance(node, exp.Join):
+        node = node.this
+    if not isinstance(node, exp.Expr):
+        return
+    inner = node.this if isinstance(node, exp.Subquery) else None
+    if isinstance(inner, exp.Table | exp.Subquery) and not node.alias:
+        yield from _items(inner)
+    else:
+        yield node
+    for each in (*(node.args.get("joins") or ()), *(node.args.get("laterals") or ())):
+        yield from _items(each)
