@@ -99,6 +99,26 @@ def test_a_physical_view_that_somebody_dropped_is_made_again() -> None:
     assert found(world)[0].is_up_to_date
 
 
+def test_a_physical_view_of_production_is_told_elsewhere_until_production_makes_it_again() -> None:
+    world = shop()
+    graph = graph_of(SHOP)
+    other = graph_of({**SHOP, "total": SHOP["total"].replace("SUM(amount)", "SUM(amount * 2)")})
+    done(world.services(), graph, "dev")
+    view = bound(world.services()).table(SHOWN_NAME)
+    del world.catalog.queries[view]
+    plan = asked(world.services(), graph, "dev")
+    assert not plan.is_up_to_date
+    assert [(each.table, each.owner) for each in plan.lost_tables] == [(str(view), "prod")]
+    with pytest.raises(Refused, match=r"mart\.shown is gone.* plan prod, which makes it again"):
+        done(world.services(), other, "dev")
+    with pytest.raises(Refused, match="plan prod"):
+        done(world.services(), graph, "new")
+    done(world.services(), graph, "prod")
+    assert asked(world.services(), graph, "dev").is_up_to_date
+    done(world.services(), other, "dev")
+    assert world.rows("mart__dev.shown") == AMOUNTS
+
+
 def test_a_table_that_somebody_dropped_is_told_and_nothing_is_promoted_over_it() -> None:
     world = shop()
     table = bound(world.services()).table(SALES_NAME)

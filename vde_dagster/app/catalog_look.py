@@ -14,6 +14,7 @@ from vde_dagster.core.graph import Graph
 from vde_dagster.core.kind import Embedded, External, View
 from vde_dagster.core.ledger import LedgerEntry
 from vde_dagster.core.names import ModelName, TableName, ViewNaming, environment_view
+from vde_dagster.core.ownership import may_write
 from vde_dagster.core.plan import LostTable
 from vde_dagster.core.snapshot import ModelSnapshot, VersionKey
 from vde_dagster.ports.state import Environment
@@ -35,7 +36,7 @@ class CatalogLook:
 
     @property
     def lost(self) -> tuple[LostTable, ...]:
-        """The tables of which the rows are gone, as a plan has them."""
+        """The tables of which the rows are gone."""
         return tuple(LostTable(name=name, table=str(table)) for name, table in self.tables.items())
 
     @property
@@ -48,6 +49,19 @@ class CatalogLook:
         if not self.physical_views:
             return ledger
         return {key: each for key, each in ledger.items() if key not in self.physical_views}
+
+
+def lost_for(services: Services, environment: str, look: CatalogLook) -> tuple[LostTable, ...]:
+    """What is gone and no plan of an environment makes again: tables, and views of other owners."""
+    if not look.physical_views:
+        return look.lost
+    owners = services.state.owners(look.physical_views)
+    foreign = (
+        LostTable(name=key.model, table=str(key.table), owner=owners[key])
+        for key in sorted(owners)
+        if not may_write(environment, owners[key])
+    )
+    return (*look.lost, *foreign)
 
 
 def look_at_versions(

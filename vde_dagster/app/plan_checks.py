@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Iterator, Mapping
 
-from vde_dagster.app.catalog_look import look_at_versions
+from vde_dagster.app.catalog_look import look_at_versions, lost_for
 from vde_dagster.app.evolution import readers_of_views
 from vde_dagster.app.services import Services
 from vde_dagster.app.workload import why_never_empty
@@ -27,8 +27,9 @@ def check_plan(services: Services, plan: Plan) -> None:
             models.
     """
     work = work_of(plan)
+    look = look_at_versions(services, plan.graph, plan.snapshots)
     found = [
-        *lost_problems(plan, look_at_versions(services, plan.graph, plan.snapshots).lost),
+        *lost_problems(plan, lost_for(services, plan.environment, look)),
         *_schema_problems(plan),
         *_view_problems(services, plan),
         *_empty_problems(plan, work),
@@ -89,6 +90,12 @@ def _empty_problems(plan: Plan, work: Iterable[Work]) -> Iterator[str]:
 def lost_problems(plan: Plan, lost: Iterable[LostTable]) -> Iterator[str]:
     """What to do about tables of a plan's versions that somebody dropped."""
     for each in lost:
+        if each.owner:
+            yield (
+                f"the view {each.table} of {each.name} is gone: somebody dropped it. It belongs to "
+                f"{each.owner}: plan {each.owner}, which makes it again, and then plan again."
+            )
+            continue
         yield (
             f"the table {each.table} of {each.name} is gone: somebody dropped it, and its rows "
             f"with it. Restore it, or write another `stamp` in the model{_new_version(plan, each)}"

@@ -7,7 +7,7 @@ from dataclasses import dataclass
 from datetime import datetime
 
 from vde_dagster import kinds
-from vde_dagster.app.catalog_look import CatalogLook, look_at_catalog
+from vde_dagster.app.catalog_look import CatalogLook, look_at_catalog, lost_for
 from vde_dagster.app.resolving import Basis, Models, basis_of, resolve_models
 from vde_dagster.app.returning import lag_of
 from vde_dagster.app.services import Services, valid_to_of
@@ -131,7 +131,7 @@ def _findings(services: Services, basis: Basis, models: Models, looked: _Looked)
         gaps=tuple(find_gaps(graph, basis.snapshots, snapshots, ledger, kept)),
         behind=lag.found,
         dropped_views=looked.catalog.views,
-        lost_tables=looked.catalog.lost,
+        lost_tables=lost_for(services, basis.environment, looked.catalog),
         unfinished=_unfinished(services, snapshots, holdings),
     )
 

@@ -12,7 +12,7 @@ from dataclasses import replace
 from typing import Final
 
 from vde_dagster.app.binding import bind_plan, stored_graph
-from vde_dagster.app.catalog_look import look_at_versions
+from vde_dagster.app.catalog_look import look_at_versions, lost_for
 from vde_dagster.app.evolution import complete_tables, describe_tables
 from vde_dagster.app.leases import environment_resource, held, holder_of
 from vde_dagster.app.plan_checks import gap_problems, gaps_after, lost_problems
@@ -247,8 +247,8 @@ def _settle(services: Services, name: str, swapped: Environment) -> None:
 def _check_targets(services: Services, plan: Plan) -> None:
     """Refuse before anything is recorded where somebody dropped what a view would show."""
     look = look_at_versions(services, plan.graph, plan.snapshots)
-    if look.tables:
-        raise Refused("\n".join([*lost_problems(plan, look.lost), "No view was moved."]))
+    if lost := lost_for(services, plan.environment, look):
+        raise Refused("\n".join([*lost_problems(plan, lost), "No view was moved."]))
     if look.versions:
         raise Refused(
             f"{', '.join(map(str, look.versions))} is gone: somebody dropped it since this plan "

@@ -261,7 +261,9 @@ def remarks(plan: Plan) -> Iterator[str]:
         if change.behind is not None:
             yield f"Behind: {change.name}: {change.behind.reason}"
     for lost in plan.lost_tables:
-        yield f"Its table is gone, and must be restored: {lost.name} ({lost.table})."
+        way = f"made again by a plan of {lost.owner}" if lost.owner else "restored"
+        kind = "view" if lost.owner else "table"
+        yield f"Its {kind} is gone, and must be {way}: {lost.name} ({lost.table})."
     if plan.gaps:
         yield f"Less than is shown now will be held of {_names([each.name for each in plan.gaps])}."
 

@@ -118,10 +118,14 @@ class NotRestated:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class LostTable:
-    """A version's table that somebody dropped. What it held is recorded, and its rows are gone."""
+    """A version's table that somebody dropped. What it held is recorded, and its rows are gone.
+
+    With an ``owner`` it is a physical view, which only plans of that environment make again.
+    """
 
     name: ModelName
     table: str
+    owner: str = ""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
