@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import re
+
 import duckdb
 import pytest
 from hypothesis import given
@@ -188,3 +190,29 @@ def test_values_are_those_of_the_levels(written: str, value: int) -> None:
             node.replace(exp.Paren(this=node.copy()))
     found = duckdb.connect().execute(f"SELECT {tree.sql('duckdb')}").fetchall()
     assert found == [(value,)]
+
+
+COMMENTS = [
+    ("a || /* one */ b AS c", [" one "]),
+    ("x + /* one */ y || /* two */ z AS c", [" one ", " two "]),
+    ("x & /* one */ y | /* two */ z ^ /* three */ 4", [" one ", " two ", " three "]),
+    ("x << /* one */ y", [" one "]),
+    ("x >>> /* one */ 2", [" one "]),
+    ("a || /* one */ - /* two */ x", [" one ", " two "]),
+    ("- /* one */ 1::STRING", [" one "]),
+    ("a || /* one */ (b || c)", [" one "]),
+    ("x * /* one */ y", [" one "]),
+]
+
+
+@pytest.mark.parametrize("written,comments", COMMENTS)
+def test_comments_behind_operators_are_in_the_tree(written: str, comments: list[str]) -> None:
+    tree = read_spark(f"SELECT {written} FROM t")
+    found = [comment for node in tree.walk() for comment in node.comments or []]
+    assert sorted(found) == sorted(comments)
+
+
+def test_comments_change_no_operator() -> None:
+    for written, _ in COMMENTS:
+        plain = re.sub(r"/\*.*?\*/ ", "", written)
+        assert read_spark(f"SELECT {written} FROM t") == read_spark(f"SELECT {plain} FROM t")

@@ -218,7 +218,7 @@ def refused(module: ModuleType) -> Iterator[str]:
 def test_what_has_no_proven_translation_is_refused_with_its_line_and_advice(
     dialect: str, expression: str
 ) -> None:
-    query = parsed(f"SELECT\n  n,\n{expression}\n  AS c FROM s.t", dialect)
+    query = parsed(f"SELECT\n  n,\n{expression}\n  AS c FROM s.t CROSS JOIN s.r", dialect)
     with pytest.raises(QueryInvalid) as caught:
         in_spark(query, dialect)
     [finding, *_] = caught.value.findings

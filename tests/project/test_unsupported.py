@@ -102,6 +102,19 @@ def test_what_is_so_anyway_is_accepted(header: str, tmp_path: Path) -> None:
     assert NAME in load_project(project(tmp_path, f"MODEL (name m.x, {header});\n{TIMED}")).graph
 
 
+@pytest.mark.parametrize("kind", ["VIEW", "EMBEDDED"])
+def test_what_has_no_intervals_may_allow_partial_ones(kind: str, tmp_path: Path) -> None:
+    text = f"MODEL (name m.x, kind {kind}, allow_partials true);\nSELECT id FROM raw.t"
+    assert NAME in load_project(project(tmp_path, text)).graph
+
+
+def test_a_seed_has_no_intervals_that_could_be_partial(tmp_path: Path) -> None:
+    (tmp_path / "seeds").mkdir()
+    (tmp_path / "seeds/x.csv").write_text("id\n1\n")
+    text = "MODEL (name m.x, kind SEED (path '../../seeds/x.csv'), allow_partials true)"
+    assert NAME in load_project(project(tmp_path, text)).graph
+
+
 SESSIONS = f"MODEL (name m.above, kind {RANGE});\n{TIMED}"
 
 

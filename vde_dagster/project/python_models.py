@@ -124,7 +124,7 @@ def model(
         physical_properties: Properties of the table.
         audits: Audits by name, with arguments as ``(name, {argument: value})``; texts are SQL.
         signals: Signals in the same form; texts are texts.
-        allow_partials: False; an interval is evaluated once it has ended.
+        allow_partials: False; an interval is evaluated once it has ended. A VIEW has none.
         enabled: Whether the model is part of the project.
         stamp: A text whose change makes a new version.
         late_data: The late-data policy (DESIGN.md section 5) as a mapping.

@@ -56,6 +56,8 @@ CAST(s AS CHAR(3)) => text Hel
 ROUND(2.345, 2) => decimal 2.35
 ROUND(-2.5) => decimal -3
 CEIL(ratio) => double 3.0
+CAST(FLOOR(ratio) AS SIGNED) => integer 2
+CAST(-CEIL(ratio) AS SIGNED) => integer -3
 POW(2, 3) => double 8.0
 LN(ratio) => double 0.916290731874
 LOG(ratio) => double 0.916290731874
@@ -68,6 +70,10 @@ CHAR_LENGTH(s) => integer 11
 LENGTH(s) => integer 11
 SUBSTRING(s, 7) => text World
 SUBSTR(s, 2, 3) => text ell
+SUBSTR(s, GREATEST(n, 1), 2) => text He
+SUBSTR(s, GREATEST(nil, 1), 2) => text NULL
+SUBSTR(s, GREATEST(n, 7)) => text World
+SUBSTR(s, LOCATE('W', s) + 1, 2) => text or
 LEFT(s, 2) => text He
 RIGHT(s, 2) => text ld
 LPAD(t, 5, 'x') => text xxabc
@@ -131,6 +137,8 @@ AVG(k) => decimal 2
 STDDEV_POP(x) => double 2.85773803325
 STDDEV_SAMP(x) => double 3.5
 VAR_POP(x) => double 8.16666666667
+STDDEV(x) => double 2.85773803325
+VARIANCE(x) => double 8.16666666667
 VAR_SAMP(x) => double 12.25
 """
 
@@ -155,8 +163,6 @@ FIND_IN_SET('b', 'a,b')
 FIELD('a', 'b', 'a')
 JSON_EXTRACT('{}', '$.a')
 s || t
-STDDEV(x)
-VARIANCE(x)
 GROUP_CONCAT(v ORDER BY v)
 GROUP_CONCAT(v ORDER BY v SEPARATOR ',')
 BIT_AND(k)

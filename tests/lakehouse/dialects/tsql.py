@@ -11,6 +11,7 @@ CAST(n AS real) => double -7.0
 CAST(n AS bit) => boolean true
 CAST(n AS numeric(10, 2)) => decimal -7.00
 DATEADD(day, 1, a) => timestamp 2024-03-01 23:30:00
+DATEADD(day, 1, CAST(a AS DATETIME2)) => timestamp 2024-03-01 23:30:00
 DATEADD(hh, -1, b) => timestamp 2024-02-29 23:15:00
 DATEADD(month, 1, day) => date 2024-02-29
 DATEADD(w, 1, day) => date 2024-02-01

@@ -36,6 +36,7 @@ from vde_dagster.core.sql.spark_meaning import Unclear, with_spark_meaning
 from vde_dagster.core.sql.sql_errors import SQL_ERRORS, first_line
 from vde_dagster.core.sql.star_macro import expand_star_macros, is_star_macro
 from vde_dagster.core.sql.unresolved import line_of, unresolved_columns
+from vde_dagster.core.sql.written_parts import number_parts
 
 UNKNOWN_TYPE = "unknown"
 
@@ -110,11 +111,13 @@ def canonicalize(
     own = is_spark(dialect)
     if own:
         plain = with_known_forms(plain, _names_in(schemas))
+    else:
+        number_parts(plain)
     try:
         expanded = expand_star_macros(plain, schemas=schemas)
         qualified = qualify(expanded, dialect=dialect, schema=schema, quote_identifiers=False)
         assert isinstance(qualified, exp.Query)
-        unclear = with_spark_meaning(qualified, dialect=dialect, schema=schema)
+        unclear = with_spark_meaning(qualified, dialect=dialect, schema=schema, original=query)
         timed = resolve_time_macros(qualified, EPOCH_DAY)
         if not undeclared:
             _refuse(unclear)
@@ -151,7 +154,7 @@ def _open(
     try:
         expanded = expand_star_macros(plain, schemas=schemas)
         bound = _bound(expanded, schema, dialect)
-        with_spark_meaning(bound, dialect=dialect, schema=schema)
+        with_spark_meaning(bound, dialect=dialect, schema=schema, original=query)
         timed = resolve_time_macros(bound, EPOCH_DAY)
         typed = annotate_types(timed, schema=schema, dialect=dialect)
         columns = _known_columns(typed, documented)

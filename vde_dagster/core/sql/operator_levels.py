@@ -12,6 +12,7 @@ from typing import Final
 from sqlglot import exp
 
 from vde_dagster.core.errors import Refused
+from vde_dagster.core.sql.written_parts import text_in
 
 _BITS: Final = (
     exp.BitwiseAnd,
@@ -56,8 +57,8 @@ def mixtures(query: exp.Expr, source: str) -> Iterator[tuple[exp.Expr, Refused]]
                 yield (
                     node,
                     Refused(
-                        f"the order of the operators in `{node.sql()[:80]}` is not the same in "
-                        "every dialect. Write parentheses around the part that comes first."
+                        f"the order of the operators in `{text_in(node, source)}` is not the same "
+                        "in every dialect. Write parentheses around the part that comes first."
                     ),
                 )
                 break

@@ -18,6 +18,7 @@ from vde_dagster.core.sql.operator_levels import mixtures
 from vde_dagster.core.sql.proven_parts import PROVEN
 from vde_dagster.core.sql.spark_times import CUTS, DIFFERENCES
 from vde_dagster.core.sql.time_texts import is_proven_format
+from vde_dagster.core.sql.written_parts import text_in
 
 Unproven = tuple[exp.Expr, Refused]
 """A part of a query, and why it is not translated."""
@@ -51,7 +52,9 @@ def unproven(
         if _is_structure(node) or _is_own(node, functions):
             continue
         part = part_of(node)
-        if part not in known or _is_cut_before_order(node):
+        if part not in known and _unit_of(node) and _is_known_by_unit(part, known):
+            yield node, _refused_unit(node, name)
+        elif part not in known or _is_cut_before_order(node):
             yield node, _refused(node, name)
         elif (text := node.args.get("format")) is not None and not is_proven_format(text):
             yield node, _refused_format(node, name)
@@ -132,7 +135,7 @@ def _is_own(node: exp.Expr, functions: Collection[str]) -> bool:
 
 
 def _refused(node: exp.Expr, dialect: str) -> Refused:
-    written = node.sql(dialect=dialect)
+    written = text_in(node, dialect)
     advice = (
         "Write it in another way, write the model in Spark's dialect, or make a function of your "
         "own for it with CREATE TEMPORARY FUNCTION in a pre-statement"
@@ -142,14 +145,28 @@ def _refused(node: exp.Expr, dialect: str) -> Refused:
     what = "type" if isinstance(node, exp.DataType) else "function"
     what = what if isinstance(node, exp.Func | exp.DataType) else "part"
     return Refused(
-        f"the {what} `{written[:80]}` of the dialect {dialect} has no proven translation to Spark. "
+        f"the {what} `{written}` of the dialect {dialect} has no proven translation to Spark. "
         f"{advice}."
+    )
+
+
+def _is_known_by_unit(part: str, known: Collection[str]) -> bool:
+    """Whether the part is proven with another unit of time."""
+    name = part.partition(" ")[0]
+    return any(each.partition(" ")[0] == name for each in known)
+
+
+def _refused_unit(node: exp.Expr, dialect: str) -> Refused:
+    return Refused(
+        f"Spark cannot count by{_unit_of(node)} as `{text_in(node, dialect)}` does. Write it with "
+        "a unit that Spark has (weeks begin on Monday there), or write the model in Spark's "
+        "dialect."
     )
 
 
 def _refused_format(node: exp.Expr, dialect: str) -> Refused:
     return Refused(
-        f"the format of `{node.sql(dialect=dialect)[:80]}` has no proven translation to Spark. "
+        f"the format of `{text_in(node, dialect)}` has no proven translation to Spark. "
         "Write it with year, month, day, hour, minute and second as numbers of fixed width, in "
         "quotes."
     )

@@ -245,6 +245,7 @@ Second(this); Split(empty_delimiter_returns_whole,expression,null_returns_null,t
 SplitPart(delimiter,empty_delimiter_returns_whole,part_index,part_index_zero_as_one,this);
 StartsWith(expression,this); Stddev(this); StddevPop(this);
 StrPosition(clamp_position,substr,this); StrToTime(format,target_type,this);
+TimeToStr(format,this);
 Substring(length,start,this,zero_start); Substring(start,this,zero_start);
 TimestampTrunc(input_type_preserved,this,unit) DAY;
 TimestampTrunc(input_type_preserved,this,unit) HOUR;

@@ -13,6 +13,8 @@ from typing import Any, Final
 from sqlglot import exp
 
 from vde_dagster.core.sql.spark_values import UNKNOWN, kind_of, refused
+from vde_dagster.core.sql.texts_of_values import advised_text
+from vde_dagster.core.sql.type_names import double_in, text_type_in, whole_number_in
 
 Check = Callable[[Any, str], None]
 
@@ -29,8 +31,9 @@ def check_edges(node: exp.Expr, source: str) -> None:
     check = CHECKS.get(type(node))
     if check is not None:
         check(node, source)
-    if isinstance(node, _OF_TEXTS) and kind_of(node.this, source) in _OTHERWISE_WRITTEN:
-        advice = "Cast it to a text, or write it with a format"
+    given = kind_of(node.this, source) if isinstance(node, _OF_TEXTS) else ""
+    if given in _OTHERWISE_WRITTEN:
+        advice = advised_text(given, source)
         raise refused(node, "takes what Spark writes in another way for a text", advice)
 
 
@@ -91,14 +94,17 @@ def _calculation(node: exp.Binary, source: str) -> None:
     if kinds & {"text", "boolean"} and not joins:
         raise refused(node, "calculates with what is no number", "Cast its sides to numbers")
     if kinds & _TIMES and source in ("mysql", "tsql"):
-        advice = "Use DATEDIFF, or add an interval"
+        other = "or add an interval" if source == "mysql" else "or DATEADD"
+        advice = f"Use DATEDIFF, {other}"
         raise refused(node, "calculates with a time, which is a number there", advice)
     if kinds & _TIMES and kinds & {"decimal", "double"}:
-        raise refused(node, "moves a date by a fraction", "Cast the number of days to INT")
+        advice = f"Cast the number of days to {whole_number_in(source)}"
+        raise refused(node, "moves a date by a fraction", advice)
     if isinstance(node, exp.Mod) and "double" in kinds and source != "mysql":
-        raise refused(node, "is the rest of a fraction", "Cast its sides to DECIMAL")
+        raise refused(node, "is the rest of a fraction", "Cast its sides to DECIMAL(18, 6)")
     if isinstance(node, exp.IntDiv) and not kinds <= _WHOLE.get(source, {"integer"}):
-        raise refused(node, "divides what is no whole number", "Cast its sides to BIGINT")
+        advice = f"Cast its sides to {whole_number_in(source)}"
+        raise refused(node, "divides what is no whole number", advice)
 
 
 _WHOLE: Final = {
@@ -112,7 +118,8 @@ def _bits(node: exp.Expr, source: str) -> None:
     """Operators on bits: of whole numbers that are as wide in Spark."""
     sides = [each for each in (node.args.get("this"), node.args.get("expression")) if each]
     if any(kind_of(each, source) != "integer" for each in sides):
-        raise refused(node, "may take no whole numbers", "Cast its sides to BIGINT")
+        advice = f"Cast its sides to {whole_number_in(source)}"
+        raise refused(node, "may take no whole numbers", advice)
     narrow = (exp.DataType.Type.SMALLINT, exp.DataType.Type.TINYINT)
     if isinstance(node, exp.BitwiseLeftShift) and sides[0].is_type(*narrow):
         raise refused(node, "is wider in Spark", "Cast the number to INT")
@@ -123,7 +130,8 @@ def _bits(node: exp.Expr, source: str) -> None:
 
 def _summed(node: exp.Expr, source: str) -> None:
     if kind_of(_unordered(node.this), source) in {"text", "boolean", "array", *_TIMES}:
-        raise refused(node, "sums what is no number", "Cast it to a number")
+        advice = f"Cast what is in it to {whole_number_in(source)}"
+        raise refused(node, "sums what is no number", advice)
 
 
 def _spread(node: exp.Expr, source: str) -> None:
@@ -132,7 +140,7 @@ def _spread(node: exp.Expr, source: str) -> None:
     given = [kind_of(_unordered(each), source) for each in node.iter_expressions()]
     if not set(given) <= wide:
         what = UNKNOWN if "" in given else "is no DOUBLE, as it is in Spark"
-        raise refused(node, what, "Cast the number in it to DOUBLE")
+        raise refused(node, what, f"Cast the number in it to {double_in(source)}")
 
 
 _OF_DEVIATIONS: Final = {
@@ -156,13 +164,15 @@ def _unordered(node: exp.Expr) -> exp.Expr:
 
 def _listed(node: exp.GroupConcat, source: str) -> None:
     if kind_of(_unordered(node.this), source) != "text":
-        raise refused(node, "may join what is no text", "Cast what is in it to a text")
+        advice = f"Cast what is in it to {text_type_in(source)}"
+        raise refused(node, "may join what is no text", advice)
 
 
 def _sign(node: exp.Sign, source: str) -> None:
     given = kind_of(node.this, source)
     if given != "double" and not (given == "integer" and source == "postgres"):
-        raise refused(node, "has another type in Spark", "Cast the number in it to DOUBLE")
+        advice = f"Cast the number in it to {double_in(source)}"
+        raise refused(node, "has another type in Spark", advice)
 
 
 def _letter(node: exp.Chr, source: str) -> None:
@@ -228,7 +238,7 @@ def _part_of_text(node: exp.Substring, source: str) -> None:
 
 def _pattern_of_letters(node: exp.Like | exp.ILike, source: str) -> None:
     if not _is_written(node.expression):
-        advice = "Write it as a text in quotes, or use STRPOS, CHARINDEX or POSITION"
+        advice = "Write it as a text in quotes, or write the model in Spark's dialect"
         raise refused(node, "has a pattern that is computed, whose \\ Spark may read", advice)
 
 
@@ -244,7 +254,7 @@ def _is_written(node: exp.Expr) -> bool:
 
 def _since_1970(node: exp.UnixToTime, source: str) -> None:
     if kind_of(node.this, source) != "integer":
-        advice = "Cast the number in it to BIGINT"
+        advice = f"Cast the number in it to {whole_number_in(source)}"
         raise refused(node, "may have a fraction, which Spark leaves out", advice)
 
 

@@ -8,6 +8,7 @@ is written for Spark says what the dialect means; what depends on an unknown typ
 from __future__ import annotations
 
 from collections.abc import Callable, Collection, Iterable
+from functools import partial
 from typing import Any, Final, TypeVar, cast
 
 from sqlglot import exp
@@ -22,15 +23,19 @@ from vde_dagster.core.sql.operator_levels import with_parentheses
 from vde_dagster.core.sql.proven import unproven_parts
 from vde_dagster.core.sql.spark_changes import change_of
 from vde_dagster.core.sql.spark_parts_of_times import move_as_time
+from vde_dagster.core.sql.spark_values import NotInSpark
+from vde_dagster.core.sql.type_names import double_in, whole_number_in
+from vde_dagster.core.sql.written_parts import keep_number, number_parts, written_part
 
 _Type = exp.DataType.Type
 ExprT = TypeVar("ExprT", bound=exp.Expr)
 Unclear = tuple[exp.Expr, Refused]
 """A part of a query, and why it has no one meaning in Spark."""
+_Refusal = tuple[exp.Expr, NotInSpark]
 
 
 def with_spark_meaning(
-    query: exp.Expr, *, dialect: str, schema: MappingSchema
+    query: exp.Expr, *, dialect: str, schema: MappingSchema, original: exp.Expr
 ) -> tuple[Unclear, ...]:
     """Change a query so that its parts mean in Spark what they mean in its dialect.
 
@@ -38,13 +43,22 @@ def with_spark_meaning(
         query: Every column is bound to its table or sub-query; time macros may stand in it.
         dialect: The one that it was written in.
         schema: The columns of the tables that it reads, with their types.
+        original: The query as it was parsed; its parts are shown for those that `number_parts`
+            gave their numbers.
 
     Returns:
         What has no one meaning in Spark, or depends on a type that is not known.
     """
-    source = Dialect.get_or_raise(dialect)
+    refusals = _given_sparks_meaning(query, Dialect.get_or_raise(dialect), schema)
+    written = partial(written_part, original=original, dialect=dialect)
+    return tuple((node, why.told(written)) for node, why in refusals)
+
+
+def _given_sparks_meaning(
+    query: exp.Expr, source: Dialect, schema: MappingSchema
+) -> list[_Refusal]:
     if is_spark(source):
-        return tuple(_changed(query.find_all(exp.TsOrDsAdd), _days))
+        return _changed(query.find_all(exp.TsOrDsAdd), _days)
     _annotate(query, schema)
     name = times.name_of(source)
     for moved in list(query.find_all(exp.Add, exp.Sub, *times.FORWARD, *times.BACKWARD)):
@@ -73,7 +87,7 @@ def with_spark_meaning(
     inner_first = [each for each in reversed([*query.walk()]) if id(each) not in refused]
     unclear += _changed(inner_first, lambda node: change_of(node, name))
     with_parentheses(query)
-    return tuple(unclear)
+    return unclear
 
 
 def part_with_spark_meaning(
@@ -88,7 +102,9 @@ def part_with_spark_meaning(
     if refused:
         return part.copy(), refused
     around = exp.Tuple(expressions=[part.copy()])
-    unclear = with_spark_meaning(around, dialect=dialect, schema=MappingSchema(dialect=dialect))
+    number_parts(around.expressions[0])
+    schema = MappingSchema(dialect=dialect)
+    unclear = with_spark_meaning(around, dialect=dialect, schema=schema, original=part)
     return cast("ExprT", around.expressions[0]), unclear
 
 
@@ -133,17 +149,18 @@ _DECIMALS: Final = {
 """What a DECIMAL without digits is; elsewhere as many as fit into Spark's widest."""
 
 
-def _changed(nodes: Iterable[exp.Expr], change: Callable[[Any], exp.Expr]) -> list[Unclear]:
+def _changed(nodes: Iterable[exp.Expr], change: Callable[[Any], exp.Expr]) -> list[_Refusal]:
     """Put what has the same meaning in Spark in place of each node; returns what has none."""
-    unclear: list[Unclear] = []
+    unclear: list[_Refusal] = []
     for node in list(nodes):
         try:
             changed = change(node)
-        except Refused as error:
+        except NotInSpark as error:
             unclear.append((node, error))
             continue
         if changed is not node:
             changed.type = changed.type or node.type
+            keep_number(changed, of=node)
             node.replace(changed)
     return unclear
 
@@ -232,9 +249,10 @@ def _zoned(query: exp.Expr) -> list[exp.Expr]:
 def _without_zone(node: exp.Expr) -> exp.Expr:
     zone = node.args["zone"]
     if not (isinstance(zone, exp.Literal) and zone.name.upper() in ("UTC", "ETC/UTC", "GMT", "Z")):
-        raise Refused(
-            f"Spark's functions take no time zone as `{node.sql()}` does. Convert the time before "
-            "with AT TIME ZONE, or with Spark's FROM_UTC_TIMESTAMP."
+        raise NotInSpark(
+            "Spark's functions take no time zone as {} does. Convert the time before with "
+            "DATETIME(time, zone).",
+            node,
         )
     node.set("zone", None)  # a session's zone is UTC
     return node
@@ -244,11 +262,6 @@ def _weekday(node: exp.Expr, source: Dialect) -> exp.Expr:
     """A day of the week: 0 is Sunday in these dialects, and 1 in Spark."""
     part = node.this.name.upper() if isinstance(node, exp.Extract) else "DAYOFWEEK"
     name = times.name_of(source)
-    if part == "WEEK" and name in ("bigquery", "mysql", "tsql"):
-        raise Refused(
-            f"Spark counts weeks from Monday, `{node.sql()}` does not. Use ISOWEEK where the "
-            "dialect has it."
-        )
     if part not in ("DOW", "DAYOFWEEK") or name not in _FROM_ZERO:
         return node
     time = node.expression if isinstance(node, exp.Extract) else node.this
@@ -291,10 +304,12 @@ def _divided(node: exp.Div, source: Dialect) -> exp.Expr:
         assert kind is not None, "the sides have types"
         return exp.Cast(this=exp.IntDiv(this=sides[0], expression=sides[1]), to=kind.copy())
     if not any(_is_fraction(each, source) for each in sides):
-        raise Refused(
-            f"whether `{node.sql()}` is a whole number or a fraction depends on what the dialect "
-            "makes of its sides. Write CAST(... AS DOUBLE) around one side for a fraction, or "
-            "CAST(... AS BIGINT) around both for a whole number."
+        fraction, whole = double_in(times.name_of(source)), whole_number_in(times.name_of(source))
+        raise NotInSpark(
+            "whether {} is a whole number or a fraction depends on what the dialect makes of its "
+            f"sides. Write CAST(... AS {fraction}) around one side for a fraction, or CAST(... AS "
+            f"{whole}) around both for a whole number.",
+            node,
         )
     node.set("typed", False)
     return node
@@ -314,7 +329,7 @@ def _is_fraction(node: exp.Expr, source: Dialect) -> bool:
 
 def _days(node: exp.TsOrDsAdd) -> exp.Expr:
     if node.expression.find(exp.Interval) is not None:
-        raise Refused(
+        raise NotInSpark(
             "DATE_ADD and DATE_SUB take a number of days in Spark, and no interval. Write "
             "`DATE_SUB(day, 30)`, or `time - INTERVAL 30 DAYS`; or declare the dialect that the "
             "model is written in, such as `dialect bigquery`."

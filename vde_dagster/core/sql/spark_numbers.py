@@ -22,6 +22,8 @@ from vde_dagster.core.sql.spark_values import (
     operand,
     refused,
 )
+from vde_dagster.core.sql.texts_of_values import advised_text, is_written_alike
+from vde_dagster.core.sql.type_names import advised_type, double_in, whole_number_in
 
 _OF_NO_TYPE: Final = (exp.Column, exp.Anonymous)
 """What a cast gives its type: a column of a statement or a key, and the model's own functions."""
@@ -38,40 +40,53 @@ def rounded_cast(node: exp.Cast, source: str) -> exp.Expr:
     if to == "text":
         return _text_of(node, given, source)
     if to == "array" or given == "array":
-        raise refused(node, "casts an array", "Cast its elements, or leave the array as it is")
-    if given == "text":
-        read = read_text(node, source)
-        if read is not node:
-            return read
+        advice = "Leave the array as it is, or write the model in Spark's dialect"
+        raise refused(node, "casts an array", advice)
     if to == "integer" and source == "snowflake":
         node.set("to", exp.DataType.build("BIGINT"))
-    if to != "integer" or given not in ("double", "decimal", ""):
-        return node
-    if not given and isinstance(node.this, _OF_NO_TYPE):
+    if given == "text":
+        return read_text(node, source)
+    untyped = not given and isinstance(node.this, _OF_NO_TYPE)
+    if to != "integer" or given not in ("double", "decimal", "") or untyped:
         return node
     if not given:
-        advice = "Cast what is in it to its own type first, such as CAST(x AS DECIMAL(18, 2))"
-        raise refused(node, UNKNOWN, advice)
+        raise refused(node, UNKNOWN, advised_type(source))
     if source == "tsql":
         return node
     if source == "redshift" or (source == "mysql" and given == "double"):
-        advice = "Write FLOOR or CEIL around the number in it, or cast it to DECIMAL"
+        if _is_whole(node.this):
+            return node
+        other = "cast it to DECIMAL" if source == "mysql" else "write the model in Spark's dialect"
+        advice = f"Write FLOOR or CEIL around the number in it, or {other}"
         raise refused(node, "rounds in a way that is not documented", advice)
     even = given == "double" and source in ("postgres", "duckdb")
     node.set("this", call("BROUND" if even else "ROUND", node.this, 0))
     return node
 
 
+def _is_whole(node: exp.Expr) -> bool:
+    """Whether a number has no fraction, whatever its type: then it is rounded alike everywhere."""
+    match node:
+        case exp.Ceil() | exp.Floor():
+            return True
+        case exp.Paren() | exp.Neg():
+            return _is_whole(node.this)
+        case exp.Cast() if kind_of_type(node.to) == "double":
+            return _is_whole(node.this)
+        case exp.If():
+            large = isinstance(node.this, exp.LT) and isinstance(node.this.this, exp.Abs)
+            other = node.args.get("false") or exp.null()
+            return _is_whole(node.args["true"]) and (large or _is_whole(other))
+        case _:
+            return False
+
+
 def _text_of(node: exp.Cast, given: str, source: str) -> exp.Expr:
     """A text of a value: only whole numbers, dates and decimals are written alike everywhere."""
-    alike = {"text", "integer", "date", "null"}
-    alike |= {"decimal"} if source != "bigquery" else set()
-    alike |= {"boolean"} if source not in ("mysql", "tsql", "redshift") else set()
-    if not given and isinstance(node.this, _OF_NO_TYPE):
-        alike |= {""}
-    if given not in alike:
+    untyped = not given and isinstance(node.this, _OF_NO_TYPE)
+    if not untyped and not is_written_alike(given, source):
         what = "is written in another way by Spark" if given else UNKNOWN
-        raise refused(node, what, "Write it with a format, or cast a whole number, date or text")
+        raise refused(node, what, advised_text(given, source))
     width = next((each.name for each in node.to.expressions), _WIDTHS.get(source, ""))
     if not width.isdigit() or source == "duckdb":
         node.set("to", exp.DataType.build("STRING", dialect="spark"))
@@ -108,7 +123,14 @@ def _of_double(whole: exp.Expr) -> exp.Expr:
     """CEIL or FLOOR of a DOUBLE: one of 2^52 or more, or none that is finite, is as it is."""
     number = whole.this
     small = exp.LT(this=exp.Abs(this=number.copy()), expression=exp.Literal.number(2**52))
-    return exp.If(this=small, true=cast_to(whole.copy(), "DOUBLE"), false=number.copy())
+    found = exp.If(this=small, true=cast_to(whole.copy(), "DOUBLE"), false=number.copy())
+    return _as_double(found)
+
+
+def _as_double(node: exp.Expr) -> exp.Expr:
+    """A part for Spark that is known to be a DOUBLE."""
+    node.type = exp.DataType.Type.DOUBLE
+    return node
 
 
 _INTEGERS_BECOME_DOUBLE: Final = frozenset({"postgres", "bigquery", "duckdb"})
@@ -122,20 +144,20 @@ def rounded(node: exp.Round, source: str) -> exp.Expr:
     """
     given = kind_of(node.this, source)
     if not given:
-        raise refused(node, UNKNOWN, "Cast the number in it to DECIMAL or DOUBLE")
+        raise refused(node, UNKNOWN, "Cast the number in it to DECIMAL(18, 6)")
     digits = node.args.get("decimals")
     if digits is not None and written_number(digits) is None:
         raise refused(node, "has no fixed number of digits", "Write the digits as a number")
     if given == "double" and digits is not None and written_number(digits) != 0:
-        advice = "Cast the number in it to DECIMAL"
+        advice = "Cast the number in it to DECIMAL(18, 6)"
         raise refused(node, "rounds a DOUBLE, which is no exact number", advice)
     if given == "double" and source == "postgres":
         return call("BROUND", node.this, 0)
     if given == "double" and source in ("redshift", "mysql"):
-        advice = "Cast the number in it to DECIMAL"
+        advice = "Cast the number in it to DECIMAL(18, 6)"
         raise refused(node, "rounds a DOUBLE in a way that is not documented", advice)
     if given == "integer" and source in ("postgres", "redshift", "duckdb", "bigquery"):
-        advice = "Leave ROUND out, or cast the number to DECIMAL"
+        advice = "Leave ROUND out, or cast the number to DECIMAL(18, 6)"
         raise refused(node, "makes a fraction of a whole number", advice)
     return node
 
@@ -150,7 +172,7 @@ def cut_number(node: exp.Trunc, source: str) -> exp.Expr:
     if given in ("date", "time", "instant"):
         return cast_to(node.this, "DATE")
     if not given:
-        raise refused(node, UNKNOWN, "Cast what is in it to DECIMAL, DOUBLE or DATE")
+        raise refused(node, UNKNOWN, "Cast what is in it to its own type")
     if given == "integer":
         advice = "Leave TRUNC out: the number is whole"
         raise refused(node, "is a fraction in some dialects", advice)
@@ -158,7 +180,7 @@ def cut_number(node: exp.Trunc, source: str) -> exp.Expr:
     negative = exp.LT(this=operand(number.copy()), expression=exp.Literal.number(0))
     up, down = exp.Ceil(this=number.copy()), exp.Floor(this=number.copy())
     if given == "double":
-        return exp.If(this=negative, true=_of_double(up), false=_of_double(down))
+        return _as_double(exp.If(this=negative, true=_of_double(up), false=_of_double(down)))
     return exp.If(this=negative, true=up, false=down)
 
 
@@ -229,7 +251,7 @@ def _logarithm(node: exp.Log) -> exp.Expr:
         return call("LOG10", node.this)
     if written_number(node.this) == _TEN:
         return call("LOG10", number)
-    advice = "Write LN(x) / LN(base), or LOG10"
+    advice = "Divide two natural logarithms, or use LOG10"
     raise refused(node, "is not exact in Spark, as LOG(2, 536870912) shows", advice)
 
 
@@ -247,7 +269,7 @@ def doubled(node: exp.Expr, source: str) -> exp.Expr:
     whole = isinstance(node, exp.Pow) and source == "tsql" and given[0] != "double"
     if exact or whole or "" in given:
         what = UNKNOWN if "" in given else "is no DOUBLE, as it is in Spark"
-        raise refused(node, what, "Cast the number in it to DOUBLE")
+        raise refused(node, what, f"Cast the numbers in it to {double_in(source)}")
     if isinstance(node, exp.Sqrt) and source == "mysql":
         negative = exp.LT(this=operand(node.this.copy()), expression=exp.Literal.number(0))
         return exp.If(this=negative, true=exp.null(), false=node.copy())
@@ -271,7 +293,7 @@ def _unbounded(made: exp.Expr, node: exp.Expr) -> exp.Expr:
     low = cast_to(exp.Literal.string("-Infinity"), "DOUBLE")
     none = cast_to(exp.Literal.string("NaN"), "DOUBLE")
     ifs = [exp.If(this=is_zero, true=low), exp.If(this=is_less, true=none)]
-    return exp.Case(ifs=ifs, default=made.copy())
+    return _as_double(exp.Case(ifs=ifs, default=made.copy()))
 
 
 _NUMBERS: Final = frozenset({"integer", "decimal", "double"})
@@ -290,9 +312,11 @@ def compared(node: exp.Binary, source: str) -> exp.Expr:
         if kind == "boolean" and source in ("mysql", "tsql"):
             side.replace(cast_to(side.copy(), "INT"))
         elif kind == "boolean":
-            raise refused(node, "compares a number with TRUE or FALSE", "Cast one side")
+            advice = f"Cast the condition to {whole_number_in(source)}"
+            raise refused(node, "compares a number with TRUE or FALSE", advice)
         elif kind == "text" and not isinstance(side.unnest(), exp.Literal | exp.Parameter):
-            raise refused(node, "compares a number with a text", "Cast one side")
+            advice = f"Cast the text to {whole_number_in(source)}"
+            raise refused(node, "compares a number with a text", advice)
     return node
 
 
@@ -336,7 +360,7 @@ def _divided_by_zero(node: exp.Div) -> exp.Expr:
     infinite = cast_to(exp.Literal.string("Infinity"), "DOUBLE")
     is_zero = exp.EQ(this=operand(node.right.copy()), expression=exp.Literal.number(0))
     grown = exp.Mul(this=operand(node.left.copy()), expression=infinite)
-    return exp.If(this=is_zero, true=grown, false=node.copy())
+    return _as_double(exp.If(this=is_zero, true=grown, false=node.copy()))
 
 
 def _is_not_zero(node: exp.Expr) -> bool:
@@ -360,7 +384,8 @@ def divided(node: exp.Div, source: str) -> exp.Expr:
     if "double" in kinds or source in ("tsql", "redshift"):
         return node
     if "" in kinds:
-        raise refused(node, UNKNOWN, "Cast its sides to DECIMAL, DOUBLE or BIGINT")
+        types = f"DECIMAL(18, 6), {double_in(source)} or {whole_number_in(source)}"
+        raise refused(node, UNKNOWN, f"Cast its sides to {types}")
     if source == "bigquery" and kinds == ["integer", "integer"]:
         return node
     scales = [_scale(each) for each in (node.left, node.right)]

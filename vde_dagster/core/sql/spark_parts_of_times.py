@@ -6,8 +6,7 @@ from typing import Final
 
 from sqlglot import exp
 
-from vde_dagster.core.errors import Refused
-from vde_dagster.core.sql.spark_values import TRINO, kind_of
+from vde_dagster.core.sql.spark_values import TRINO, kind_of, refused
 from vde_dagster.core.sql.time_texts import SNOWFLAKE_PARTS
 
 
@@ -61,10 +60,8 @@ def written(node: exp.ToChar, source: str) -> exp.Expr:
     """
     form = node.args.get("format")
     if form is None or kind_of(node.this, source) not in ("date", "time", "instant"):
-        raise Refused(
-            f"`{node.sql()}` writes what is not known to be a time. Write CAST(... AS TIMESTAMP) "
-            "around the time in it."
-        )
+        advice = "Write CAST(... AS TIMESTAMP) around the time in it"
+        raise refused(node, "writes what is not known to be a time", advice)
     text = form.name
     for theirs, ours in SNOWFLAKE_PARTS:
         text = text.replace(theirs, ours)

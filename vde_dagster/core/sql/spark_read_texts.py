@@ -12,6 +12,7 @@ from typing import Final
 from sqlglot import exp
 
 from vde_dagster.core.sql.spark_values import TRINO, call, kind_of, kind_of_type, refused
+from vde_dagster.core.sql.type_names import time_in
 
 
 def read_text(node: exp.Cast, source: str) -> exp.Expr:
@@ -49,7 +50,7 @@ def time_of_text(node: exp.Expr, source: str) -> exp.Expr:
     if isinstance(text, exp.Literal):
         _refuse_form(node, text, "time")
     elif not isinstance(text, exp.Parameter):
-        advice = "Write CAST(... AS DATE) or CAST(... AS TIMESTAMP) around the text in it"
+        advice = f"Write CAST(... AS DATE) or CAST(... AS {time_in(source)}) around the text in it"
         raise refused(node, "reads a text in more ways than one", advice)
     return node
 

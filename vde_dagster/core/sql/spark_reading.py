@@ -89,6 +89,18 @@ _BEHIND_TYPES: Final = frozenset(
     {TokenType.COMMA, TokenType.COMMENT, TokenType.GT, TokenType.NOT, TokenType.R_PAREN}
 )
 """What may follow the end of types that stand in each other, such as ``ARRAY<ARRAY<INT>>``."""
+_LOSE_COMMENTS: Final = frozenset(
+    {
+        _POSITIVE,
+        _UNSIGNED_SHIFT,
+        TokenType.AMP,
+        TokenType.CARET,
+        TokenType.DPIPE,
+        TokenType.PIPE,
+        TokenType.TILDE,
+    }
+)
+"""Operators behind which the parser leaves comments out."""
 _READ_OTHERWISE: Final = frozenset(
     {
         _POSITIVE,
@@ -133,7 +145,34 @@ def spark_tokens(tokens: Sequence[Token]) -> list[Token]:
         else:
             found.append(tokens[at])
             at += 1
+    return _with_kept_comments(found)
+
+
+def _with_kept_comments(tokens: Sequence[Token]) -> list[Token]:
+    """Comments behind operators at which the parser leaves them out, at the operand instead."""
+    found: list[Token] = []
+    waiting: list[str] = []
+    for at, token in enumerate(tokens):
+        comments = [*waiting, *token.comments]
+        waiting = comments if _loses_comments(tokens, at) else []
+        kept = [] if waiting else comments
+        found.append(token if kept == token.comments else _commented(token, kept))
     return found
+
+
+def _loses_comments(tokens: Sequence[Token], at: int) -> bool:
+    token, before = tokens[at], tokens[at - 1] if at else None
+    if token.token_type is TokenType.DASH:
+        return before is None or before.token_type in _BEFORE_OPERANDS
+    if token.token_type in (TokenType.LT, TokenType.GT):  # the second of a shift
+        kind = before.token_type if before is not None and before.end + 1 == token.start else None
+        return kind is token.token_type
+    return token.token_type in _LOSE_COMMENTS
+
+
+def _commented(token: Token, comments: list[str]) -> Token:
+    kind, text = token.token_type, token.text
+    return Token(kind, text, token.line, token.col, token.start, token.end, comments)
 
 
 def _is_unsigned_shift(tokens: Sequence[Token], at: int) -> bool:
@@ -257,8 +296,9 @@ def _bound(pieces: Sequence[exp.Expr]) -> exp.Expr:
     operators: list[exp.Expr] = []
 
     def reduce() -> None:
-        right, left = operands.pop(), operands.pop()
-        made = type(operators[-1])(**{**operators.pop().args, "this": left, "expression": right})
+        operator, right, left = operators.pop(), operands.pop(), operands.pop()
+        made = type(operator)(**{**operator.args, "this": left, "expression": right})
+        made.comments = operator.comments
         operands.append(made)
 
     for operator, operand in zip(pieces[1::2], pieces[2::2], strict=True):

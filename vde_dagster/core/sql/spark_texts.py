@@ -11,15 +11,19 @@ from typing import Final
 
 from sqlglot import exp
 
+from vde_dagster.core.sql.proven_parts import PROVEN
 from vde_dagster.core.sql.spark_values import (
     TRINO,
     UNKNOWN,
+    NotInSpark,
     call,
     cast_to,
     kind_of,
+    kind_of_type,
     operand,
     refused,
 )
+from vde_dagster.core.sql.texts_of_values import advised_text
 
 
 def alike(node: exp.Like | exp.ILike, source: str) -> exp.Expr:
@@ -28,9 +32,11 @@ def alike(node: exp.Like | exp.ILike, source: str) -> exp.Expr:
     Raises:
         Refused: It has a backslash, or a set of letters of T-SQL.
     """
-    marks = {"\\", "["} if source == "tsql" else {"\\"}
-    if isinstance(node.expression, exp.Literal) and marks & set(node.expression.name):
-        advice = "Leave \\ and [ out, or name a letter with ESCAPE"
+    marks = ("\\", "[") if source == "tsql" else ("\\",)
+    if isinstance(node.expression, exp.Literal) and set(marks) & set(node.expression.name):
+        escape = "Escape(expression,this)" in PROVEN[source]
+        other = "name a letter with ESCAPE" if escape else "write the model in Spark's dialect"
+        advice = f"Leave {' and '.join(marks)} out of the pattern, or {other}"
         raise refused(node, "has a pattern that Spark may read otherwise", advice)
     return node
 
@@ -41,6 +47,8 @@ def added(node: exp.Add, source: str) -> exp.Expr:
     Raises:
         Refused: One side is a text and the other is not, or no type is known.
     """
+    if _is_length(node.right):
+        return node  # a time that was moved by DATEADD
     kinds = {kind_of(node.left, source), kind_of(node.right, source)}
     if "text" in kinds and kinds <= {"text", "null"}:
         return exp.DPipe(this=node.left, expression=node.right, safe=False)
@@ -50,6 +58,10 @@ def added(node: exp.Add, source: str) -> exp.Expr:
     return node
 
 
+def _is_length(node: exp.Expr) -> bool:
+    return isinstance(node.expression if isinstance(node, exp.Mul) else node, exp.Interval)
+
+
 def connected(node: exp.And | exp.Or, source: str) -> exp.Expr:
     """AND and OR of MySQL, which takes numbers and texts for conditions; ``||`` is OR there.
 
@@ -57,9 +69,13 @@ def connected(node: exp.And | exp.Or, source: str) -> exp.Expr:
         Refused: A side is a number or a text.
     """
     kinds = {kind_of(node.left, source), kind_of(node.right, source)}
-    if kinds & {"text", "integer", "decimal", "double"}:
-        raise refused(node, "is a condition", "Use CONCAT to join texts, and `<> 0` for numbers")
-    return node
+    if not kinds & {"text", "integer", "decimal", "double"}:
+        return node
+    what = "takes a number or a text for a condition"
+    if isinstance(node, exp.And):
+        raise refused(node, what, "Write conditions on both sides, such as `x <> 0`")
+    advice = "Use CONCAT to join texts, and `<> 0` for numbers"
+    raise refused(node, f"{what} (`||` is OR in MySQL)", advice)
 
 
 def length(node: exp.Length, source: str) -> exp.Expr:
@@ -124,10 +140,9 @@ def joined(node: exp.Concat | exp.DPipe | exp.ConcatWs, source: str) -> exp.Expr
         if given in ("integer", "date"):
             part.replace(cast_to(part.copy(), "STRING"))
         elif given not in ("text", "null"):
-            what = f"joins `{part.sql()}`, which " + (
-                "Spark writes in another way" if given else UNKNOWN
-            )
-            raise refused(node, what, "Cast it to a text, or write it with a format")
+            what = "Spark writes in another way" if given else UNKNOWN
+            advice = advised_text(given, source)
+            raise NotInSpark(f"{{}} joins {{}}, which {what}. {advice}.", node, part)
     return node
 
 
@@ -151,10 +166,25 @@ def part_of_text(node: exp.Substring, source: str) -> exp.Expr:
             node.set("length", call("GREATEST", total, 0))
         node.set("start", call("GREATEST", start, 1))
         return node
-    if source == "bigquery" and length is None:
+    if _positive(_as_written(start)) or (source == "bigquery" and length is None):
         return node
-    advice = "Write GREATEST(position, 1), or RIGHT to take the end of a text"
+    advice = "Write GREATEST(position, 1)"
+    if any(each.startswith("Right(") for each in PROVEN[source]):
+        advice += ", or RIGHT to take the end of a text"
     raise refused(node, "takes another part in Spark where the position is below 1", advice)
+
+
+def _as_written(number: exp.Expr) -> exp.Expr:
+    """A number without what it got for Spark: casts to whole numbers, and NULL for GREATEST."""
+    holder = exp.Tuple(expressions=[number.copy()])
+    for node in list(holder.find_all(exp.Cast, exp.If)):
+        if isinstance(node, exp.Cast) and kind_of_type(node.to) == "integer":
+            node.replace(node.this)
+        elif isinstance(node.args.get("false"), exp.Greatest):
+            node.replace(node.args["false"])
+    [found] = holder.expressions
+    assert isinstance(found, exp.Expr)
+    return found
 
 
 def _positive(node: exp.Expr) -> bool:

@@ -12,8 +12,8 @@ from typing import Final
 from sqlglot import exp
 from sqlglot.dialects.dialect import Dialect
 
-from vde_dagster.core.errors import Refused
-from vde_dagster.core.sql.spark_values import kind_of
+from vde_dagster.core.sql.spark_values import NotInSpark, kind_of, refused
+from vde_dagster.core.sql.type_names import time_in, whole_number_in
 
 _Type = exp.DataType.Type
 FORWARD: Final = (exp.DateAdd, exp.TsOrDsAdd, exp.TimestampAdd, exp.DatetimeAdd)
@@ -46,7 +46,9 @@ def moved(node: exp.Expr, source: Dialect) -> exp.Expr:
         length: exp.Expr = _interval(abs(written) * factor, unit)
     else:
         length = exp.Mul(this=_operand(number), expression=_interval(factor, unit))
-    total = (exp.Add if forward else exp.Sub)(this=_operand(_time(node)), expression=length)
+    total = (exp.Add if forward else exp.Sub)(
+        this=_operand(_time(node, name_of(source))), expression=length
+    )
     if written is None and unit == "DAY" and node.this.is_type(_Type.DATE):
         return exp.cast(total, _Type.DATE)  # a product of an interval may have hours
     inside = isinstance(node.parent, exp.Binary | exp.Unary | exp.Bracket)
@@ -54,14 +56,13 @@ def moved(node: exp.Expr, source: Dialect) -> exp.Expr:
 
 
 def _refuse_fraction(node: exp.Expr, number: exp.Expr, source: Dialect) -> None:
-    if kind_of(number, name_of(source)) in ("decimal", "double", "text"):
-        raise Refused(
-            f"`{node.sql()}` moves by what may be no whole number. Write CAST(... AS INT) around "
-            "the number in it."
-        )
+    name = name_of(source)
+    if kind_of(number, name) in ("decimal", "double", "text"):
+        advice = f"Write CAST(... AS {whole_number_in(name)}) around the number in it"
+        raise refused(node, "moves by what may be no whole number", advice)
 
 
-def _time(node: exp.Expr) -> exp.Expr:
+def _time(node: exp.Expr, source: str) -> exp.Expr:
     """What is moved, as a time: a text that says a date or a time is cast to it."""
     time: exp.Expr = node.this
     if time.is_type(_Type.DATE, *exp.DataType.TEMPORAL_TYPES):
@@ -72,9 +73,10 @@ def _time(node: exp.Expr) -> exp.Expr:
         return exp.cast(time, _Type.DATE)
     if form in ("ts", "tstz") or _TIMESTAMP.fullmatch(text):
         return exp.cast(time, _Type.TIMESTAMP)
-    raise Refused(
-        f"what `{node.sql()}` gives depends on a type that is not known. Write "
-        "CAST(... AS DATE) or CAST(... AS TIMESTAMP) around the time in it."
+    raise NotInSpark(
+        "what {} gives depends on a type that is not known. Write CAST(... AS DATE) or "
+        f"CAST(... AS {time_in(source)}) around the time in it.",
+        node,
     )
 
 
@@ -101,7 +103,7 @@ def interval(node: exp.Interval, source: Dialect) -> exp.Expr:
     if written is not None:
         return node if name == unit.name.upper().rstrip("S") else _interval(written * factor, known)
     if isinstance(number, exp.Literal):
-        raise Refused(f"`{node.sql()}` is a part of a unit. Write whole ones of a smaller unit.")
+        raise refused(node, "is a part of a unit", "Write whole ones of a smaller unit")
     _refuse_fraction(node, number, source)
     inner = number.this if isinstance(number, exp.Paren) else number
     return exp.paren(exp.Mul(this=_operand(inner), expression=_interval(factor, known)), copy=False)
@@ -114,9 +116,10 @@ def _refuse_mixture(node: exp.Interval, source: Dialect) -> None:
     known = bool(names) and names == parts and all(each in _LENGTHS for each in names)
     months = [_LENGTHS[each][1] == "MONTH" for each in names if each in _LENGTHS]
     if not _PARTS.fullmatch(text) or not known or len(set(months)) > 1:
-        raise Refused(
-            f"Spark cannot read the interval '{text}'. Write one interval for each unit, such as "
-            "`t + INTERVAL '1' MONTH + INTERVAL '2' DAY`."
+        raise NotInSpark(
+            "Spark cannot read the interval {}. Write one interval for each unit, such as "
+            "`t + INTERVAL '1' MONTH + INTERVAL '2' DAY`.",
+            node,
         )
 
 
@@ -240,8 +243,9 @@ def _unit(node: exp.Expr, source: Dialect) -> str:
     return "WEEK" if name in ("ISOWEEK", "WEEKISO") else name
 
 
-def _unknown_unit(name: str, node: exp.Expr) -> Refused:
-    return Refused(
-        f"Spark cannot count by {name} as `{node.sql()}` does. Write it with a unit that Spark has "
-        "(weeks begin on Monday there), or in Spark's own functions."
+def _unknown_unit(name: str, node: exp.Expr) -> NotInSpark:
+    return NotInSpark(
+        f"Spark cannot count by {name} as {{}} does. Write it with a unit that Spark has (weeks "
+        "begin on Monday there), or write the model in Spark's dialect.",
+        node,
     )

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from typing import Final
 
 from sqlglot import exp
@@ -75,9 +76,31 @@ def call(name: str, *arguments: exp.Expr | int) -> exp.Expr:
     return exp.Anonymous(this=name, expressions=given)
 
 
-def refused(node: exp.Expr, why: str, advice: str) -> Refused:
+_PART: Final = "{}"
+
+
+class NotInSpark(Refused):
+    """Parts of a query that have no one meaning in Spark.
+
+    Args:
+        text: Why, and what to write, with ``{}`` where each part is to be shown.
+        parts: In that order; they may be changed already, so only `told` shows them.
+    """
+
+    def __init__(self, text: str, *parts: exp.Expr) -> None:
+        self._text, self._parts = text, parts
+        super().__init__(text)
+
+    def told(self, written: Callable[[exp.Expr], str]) -> Refused:
+        """The same for a person, with the text of each part."""
+        first, *rest = self._text.split(_PART)
+        shown = [f"`{written(each)}`" for each in self._parts]
+        return Refused(first + "".join(map("".join, zip(shown, rest, strict=True))))
+
+
+def refused(node: exp.Expr, why: str, advice: str) -> NotInSpark:
     """Why a part has no one meaning in Spark, and what to write."""
-    return Refused(f"`{node.sql()}` {why}. {advice}.")
+    return NotInSpark(f"{_PART} {why}. {advice}.", node)
 
 
 UNKNOWN: Final = "depends on a type that is not known"

@@ -11,9 +11,8 @@ from typing import Final
 
 from sqlglot import exp
 
-from vde_dagster.core.errors import Refused
 from vde_dagster.core.sql.spark_read_texts import time_of_text
-from vde_dagster.core.sql.spark_values import kind_of
+from vde_dagster.core.sql.spark_values import NotInSpark, kind_of, refused
 
 _ZONE: Final = re.compile(r"[A-Z][A-Za-z_]+/[A-Za-z_/+-]+")
 _UTC: Final = frozenset({"UTC", "ETC/UTC", "GMT", "Z"})
@@ -23,9 +22,10 @@ def _zone_of(node: exp.Expr, whole: exp.Expr) -> str:
     name = node.name if isinstance(node, exp.Literal) and node.is_string else ""
     if name.upper() in _UTC or _ZONE.fullmatch(name):
         return name
-    raise Refused(
-        f"the zone of `{whole.sql()}` is read in another way by Spark. Write it as a region in "
-        "quotes, such as 'Europe/Berlin', or as 'UTC'."
+    raise NotInSpark(
+        "the zone of {} is read in another way by Spark. Write it as a region in quotes, such as "
+        "'Europe/Berlin', or as 'UTC'.",
+        whole,
     )
 
 
@@ -36,11 +36,12 @@ def _clocks(time: exp.Expr, zone: str) -> exp.Expr:
     return exp.Anonymous(this="FROM_UTC_TIMESTAMP", expressions=[time, exp.Literal.string(zone)])
 
 
-def _back(node: exp.Expr) -> Refused:
-    return Refused(
-        f"`{node.sql()}` takes what the clocks of a zone show for an instant, which is two "
-        "instants where clocks are turned back, and Spark takes the other one. Convert from UTC, "
-        "or write the model in Spark's dialect with TO_UTC_TIMESTAMP."
+def _back(node: exp.Expr) -> NotInSpark:
+    return refused(
+        node,
+        "takes what the clocks of a zone show for an instant, which is two instants where clocks "
+        "are turned back, and Spark takes the other one",
+        "Convert from UTC, or write the model in Spark's dialect with TO_UTC_TIMESTAMP",
     )
 
 
@@ -48,16 +49,11 @@ def at_zone(node: exp.AtTimeZone, source: str) -> exp.Expr:
     """AT TIME ZONE: of an instant the clocks of the zone, of clocks an instant.
 
     Raises:
-        Refused: Which of both it is is not known, or Spark has no type for what it gives.
+        Refused: Which of both it is is not known, or clocks are taken for an instant.
     """
     zone = _zone_of(node.args["zone"], node)
     if source == "bigquery":  # it stands in EXTRACT and CAST, of instants only
         return _clocks(node.this, zone)
-    if source not in _CLOCKS:
-        raise Refused(
-            f"`{node.sql()}` gives a time with its zone, which Spark has no type for. Leave the "
-            "time in UTC, or write the model in Spark's dialect with FROM_UTC_TIMESTAMP."
-        )
     given = _sense(node.this)
     if zone.upper() in _UTC and given in ("time", "instant"):
         other = "TIMESTAMPTZ" if given == "time" else "TIMESTAMP"
@@ -65,14 +61,13 @@ def at_zone(node: exp.AtTimeZone, source: str) -> exp.Expr:
     if given == "time":
         raise _back(node)
     if given != "instant":
-        raise Refused(
-            f"whether `{node.this.sql()}` is an instant in `{node.sql()}` depends on a type that "
-            "is not known. Write CAST(... AS TIMESTAMPTZ) around it where it is one, in UTC."
+        raise NotInSpark(
+            "whether {} is an instant in {} depends on a type that is not known. Write "
+            "CAST(... AS TIMESTAMPTZ) around it where it is one, in UTC.",
+            node.this,
+            node,
         )
     return exp.Cast(this=_clocks(node.this, zone), to=exp.DataType.build("TIMESTAMP"))
-
-
-_CLOCKS: Final = frozenset({"postgres", "redshift", "duckdb"})
 
 
 def _sense(node: exp.Expr) -> str:
@@ -118,15 +113,9 @@ def converted(node: exp.ConvertTimezone, source: str) -> exp.Expr:
     """CONVERT_TIMEZONE of Snowflake and Redshift, from UTC.
 
     Raises:
-        Refused: The time is not one of UTC, or the dialect gives it with its zone.
+        Refused: The time is not one of UTC.
     """
-    given = node.args.get("source_tz")
     time, zone = node.args["timestamp"], _zone_of(node.args["target_tz"], node)
-    if given is None and source == "snowflake":
-        raise Refused(
-            f"`{node.sql()}` gives a time with its zone, which Spark has no type for. Write the "
-            "zone of the time, too, as in CONVERT_TIMEZONE('UTC', 'Europe/Berlin', t)."
-        )
-    if given is not None and _zone_of(given, node).upper() not in _UTC:
+    if _zone_of(node.args["source_tz"], node).upper() not in _UTC:
         raise _back(node)
     return _clocks(time, zone)

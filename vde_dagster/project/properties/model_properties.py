@@ -150,9 +150,11 @@ def read_properties(
         _check_kind(kind, storage, values, place, problems)
         if policy is not None:
             check_kind(kind, policy, values["late_data"].place, problems)
-    _reject_partials(values, problems)
+    partial = _flag(values, "allow_partials", problems, default=False)
     schedule = read_schedule(values, defaults, place, problems)
     if not isinstance(kind, View | Embedded | Seed):  # these have no intervals
+        if partial:
+            _reject_partials(values["allow_partials"], problems)
         warn_of_borders(values, schedule, problems)
     return Properties(
         is_known=name is not None and kind is not None,
@@ -302,15 +304,14 @@ def _check_kind(
         problems.add(where, lacks, "Write `partitioned_by (column)`.")
 
 
-def _reject_partials(values: Mapping[str, Value], problems: Problems) -> None:
-    if _flag(values, "allow_partials", problems, default=False):
-        problems.reject(
-            values["allow_partials"].place,
-            "allow_partials has no effect: an interval is evaluated once it has ended, since what "
-            "is recorded as loaded must be all of it",
-            "Leave it out. For fresher rows give the model a shorter interval_unit and a cron that "
-            "runs more often, such as `interval_unit hour, cron '@hourly'`.",
-        )
+def _reject_partials(value: Value, problems: Problems) -> None:
+    problems.reject(
+        value.place,
+        "allow_partials has no effect: an interval is evaluated once it has ended, since what is "
+        "recorded as loaded must be all of it",
+        "Leave it out. For fresher rows give the model a shorter interval_unit and a cron that "
+        "runs more often, such as `interval_unit hour, cron '@hourly'`.",
+    )
 
 
 def build_model(
