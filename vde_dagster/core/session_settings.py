@@ -38,6 +38,14 @@ DEFAULTS: Final[Mapping[str, str]] = {
 }
 """Spark's own values of the settings that change results most: saying them again says nothing."""
 
+_DECIDE_EXPRESSIONS: Final = (
+    "spark.sql.ansi.",
+    "spark.sql.decimalOperations.",
+    "spark.sql.legacy.",
+    "spark.sql.timestampType",
+)
+"""How settings begin that decide what casts, numbers and times are."""
+
 _HARMLESS: Final = (
     "spark.sql.adaptive.",
     "spark.sql.autoBroadcastJoinThreshold",
@@ -98,3 +106,8 @@ def changing_results(conf: Mapping[str, str]) -> dict[str, str]:
         and not key.startswith(_HARMLESS)
         and value.strip().upper() != DEFAULTS.get(key, "").upper()
     }
+
+
+def against_translation(settings: Mapping[str, str]) -> tuple[str, ...]:
+    """Those of `changing_results` with which no translation of another dialect was proven."""
+    return tuple(key for key in settings if key.startswith(_DECIDE_EXPRESSIONS))
