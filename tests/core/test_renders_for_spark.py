@@ -46,8 +46,8 @@ DIALECTS = [
     ),
     (
         "bigquery",
-        "SELECT SAFE_CAST(k AS INT64) AS x FROM `raw.t`",
-        "SELECT TRY_CAST(k AS BIGINT) AS x FROM raw.t",
+        "SELECT CAST(i AS INT64) AS x FROM `raw.t`",
+        "SELECT CAST(i AS BIGINT) AS x FROM raw.t",
     ),
     (
         "bigquery",

@@ -73,7 +73,7 @@ def lines(text: str) -> list[str]:
 def stated(*texts: str) -> dict[str, Value]:
     entries = (each.rpartition(" => ") for text in texts for each in lines(text))
     return {
-        each: value(kind, None if text == "NULL" else text)
+        each: value(kind, None if text == "NULL" else text.replace("''", ""))
         for each, _, said in entries
         for kind, _, text in [said.partition(" ")]
     }
@@ -86,7 +86,8 @@ def value(kind: str, text: str | None) -> Value:
     match family:
         case "integer" | "decimal" | "double":
             # Twelve digits are more than any dialect promises of a fraction without an end.
-            return Value(family, f"{Decimal(text):.12g}".rstrip("0").rstrip(".") or "0")
+            written = f"{Decimal(text):.12g}".rstrip("0").rstrip(".") or "0"
+            return Value(family, written.replace("-NaN", "NaN"))
         case "timestamp":
             return Value(family, re.sub(r"[+-]00(:00)?$", "", text))
         case "array":

@@ -3,6 +3,7 @@
 
 from __future__ import annotations
 
+import json
 import re
 from collections.abc import Mapping
 from dataclasses import replace
@@ -25,6 +26,7 @@ from tests.project.headers import (
     sql_model,
 )
 from vde_dagster.core.dsha import Column
+from vde_dagster.core.errors import ProjectInvalid
 from vde_dagster.core.graph import build_graph
 from vde_dagster.core.intervals import EPOCH, IntervalUnit
 from vde_dagster.core.kind import (
@@ -44,6 +46,7 @@ from vde_dagster.core.kind import (
 from vde_dagster.core.model import Call, PartitionField, Storage, Transform, Window
 from vde_dagster.core.names import ModelName
 from vde_dagster.core.schedule import due_interval
+from vde_dagster.core.session_settings import changing_results
 from vde_dagster.project.configuration import Defaults
 from vde_dagster.project.properties.model_properties import PROPERTIES, UNSUPPORTED
 
@@ -335,6 +338,17 @@ def test_a_projects_defaults_stand_in_for_what_a_model_does_not_say() -> None:
         assert model.columns == (Column(name="id", type="bigint"),)
     own = sql_model("dialect spark, cron '@daily', start '2024-06-01'", defaults=defaults)
     assert (own.cron, own.start) == ("@daily", utc(2024, 6, 1))
+
+
+@pytest.mark.parametrize("key,value", [("ansi.enabled", "false"), ("timestampType", "TIMESTAMP_NTZ"), ("legacy.timeParserPolicy", "LEGACY"), ("decimalOperations.allowPrecisionLoss", "false"), ("legacy.sizeOfNull", "true")])  # fmt: skip
+def test_other_dialects_are_refused_where_casts_and_numbers_are_not_sparks_own(
+    key: str, value: str
+) -> None:
+    session = json.dumps(changing_results({f"spark.sql.{key}": value}))
+    with pytest.raises(ProjectInvalid, match=f"spark.conf sets spark.sql.{key}") as caught:
+        sql_model("dialect duckdb", defaults=Defaults(session=session))
+    assert "write the model in Spark's dialect" in str(caught.value)
+    assert sql_model("dialect databricks", defaults=Defaults(session=session)).kind == Full()
 
 
 @pytest.mark.parametrize("path,expected", [("models/mart/revenue.sql", "mart.revenue"), ("models/a/b/c.sql", "b.c"), ("models/orders.sql", "default.orders")])  # fmt: skip

@@ -38,6 +38,14 @@ DEFAULTS: Final[Mapping[str, str]] = {
 }
 """Spark's own values of the settings that change results most: saying them again says nothing."""
 
+_DECIDE_EXPRESSIONS: Final = (
+    "spark.sql.ansi.",
+    "spark.sql.decimalOperations.",
+    "spark.sql.legacy.",
+    "spark.sql.timestampType",
+)
+"""How settings begin that decide what casts, numbers and times are."""
+
 HARMLESS: Final[Mapping[str, tuple[str, ...]]] = {
     "where tables and code lie": (
         "artifact.",
@@ -244,3 +252,8 @@ def may_change_results(key: str) -> bool:
 
 def _says_default(key: str, value: str) -> bool:
     return key in DEFAULTS and value.strip().upper() == DEFAULTS[key].upper()
+
+
+def against_translation(settings: Mapping[str, str]) -> tuple[str, ...]:
+    """Those of `changing_results` with which no translation of another dialect was proven."""
+    return tuple(key for key in settings if key.startswith(_DECIDE_EXPRESSIONS))

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-VALUES = """
+VALUES = r"""
 b - INTERVAL n MINUTE => timestamp 2024-03-01 00:22:00
 day + INTERVAL 1 DAY => timestamp 2024-02-01 00:00:00
 CURRENT_DATE > CAST('2020-01-01' AS DATE) => boolean true
@@ -95,8 +95,6 @@ CAST(later AS STRING) => text 2024-02-14
 CAST(yes AS STRING) => text true
 CAST(yes AS INT64) => integer 1
 CAST('true' AS BOOL) => boolean true
-SAFE_CAST('x' AS INT64) => integer NULL
-SAFE_CAST('7' AS INT64) => integer 7
 ROUND(ratio) => double 3.0
 ROUND(-2.5) => double -3.0
 ROUND(price / 3, 2) => decimal 2.33
@@ -110,7 +108,6 @@ POWER(2, 3) => double 8.0
 LN(ratio) => double 0.916290731874
 LOG(ratio) => double 0.916290731874
 LOG10(100) => double 2.0
-LOG(8, 2) => double 3.0
 s || t => text Hello Worldabc
 s || nils => text NULL
 CONCAT(s, t) => text Hello Worldabc
@@ -162,12 +159,72 @@ n IS NOT DISTINCT FROM nil => boolean false
 6 & 3 => integer 2
 6 | 3 => integer 7
 6 ^ 3 => integer 5
-1 << 3 => integer 8
-16 >> 2 => integer 4
 ~6 => integer -7
 TO_HEX(MD5(t)) => text 900150983cd24fb0d6963f7d28e17f72
 s || t LIKE 'x' || 'y' => boolean false
 COUNTIF(n < 0) OVER () => integer 1
+LTRIM('  x') => text x
+RTRIM('x  ') => text x
+REVERSE(t) => text cba
+REVERSE('éa') => text aé
+ASCII(t) => integer 97
+TIMESTAMP_TRUNC(a, year) => timestamp 2024-01-01 00:00:00
+TIMESTAMP_TRUNC(a, quarter) => timestamp 2024-01-01 00:00:00
+TIMESTAMP_TRUNC(a, day) => timestamp 2024-02-29 00:00:00
+TIMESTAMP_TRUNC(a, hour) => timestamp 2024-02-29 23:00:00
+TIMESTAMP_TRUNC(a, minute) => timestamp 2024-02-29 23:30:00
+TIMESTAMP_TRUNC(a, second) => timestamp 2024-02-29 23:30:00
+DATETIME_TRUNC(CAST(a AS DATETIME), year) => timestamp 2024-01-01 00:00:00
+DATETIME_TRUNC(CAST(a AS DATETIME), quarter) => timestamp 2024-01-01 00:00:00
+DATETIME_TRUNC(CAST(a AS DATETIME), month) => timestamp 2024-02-01 00:00:00
+DATETIME_TRUNC(CAST(a AS DATETIME), day) => timestamp 2024-02-29 00:00:00
+DATETIME_TRUNC(CAST(a AS DATETIME), hour) => timestamp 2024-02-29 23:00:00
+DATETIME_TRUNC(CAST(a AS DATETIME), minute) => timestamp 2024-02-29 23:30:00
+DATETIME_TRUNC(CAST(a AS DATETIME), second) => timestamp 2024-02-29 23:30:00
+DATE_TRUNC(later, year) => date 2024-01-01
+DATE_TRUNC(later, quarter) => date 2024-01-01
+DATE_TRUNC(later, month) => date 2024-02-01
+DATE_TRUNC(later, day) => date 2024-02-14
+DATETIME_DIFF(CAST(b AS DATETIME), CAST(a AS DATETIME), year) => integer 0
+DATETIME_DIFF(CAST(b AS DATETIME), CAST(a AS DATETIME), quarter) => integer 0
+DATETIME_DIFF(CAST(b AS DATETIME), CAST(a AS DATETIME), month) => integer 1
+DATETIME_DIFF(CAST(b AS DATETIME), CAST(a AS DATETIME), day) => integer 1
+DATETIME_DIFF(CAST(b AS DATETIME), CAST(a AS DATETIME), hour) => integer 1
+DATETIME_DIFF(CAST(b AS DATETIME), CAST(a AS DATETIME), minute) => integer 45
+DATETIME_DIFF(CAST(b AS DATETIME), CAST(a AS DATETIME), second) => integer 2700
+DATE_DIFF(later, day, QUARTER) => integer 0
+TIMESTAMP_DIFF(b, a, DAY) => integer 0
+TIMESTAMP_DIFF(b, a, SECOND) => integer 2700
+TIMESTAMP_DIFF(a, b, HOUR) => integer 0
+LOG10(1000) => double 3
+LOG(1000, 10) => double 3
+LENGTH('é') => integer 1
+LENGTH('') => integer 0
+TRIM('\n x\t') => text x
+LTRIM('\n x') => text x
+RTRIM('x\t ') => text x
+TRIM(' x ', ' ') => text x
+SPLIT('', ',') => array []
+SPLIT('a,,b', ',') => array [a,,b]
+SUBSTR(t, -9) => text abc
+SUBSTR(t, 9) => text ''
+REPLACE(t, '', 'x') => text abc
+FLOOR(-ratio) => double -3
+CEIL(-ratio) => double -2
+TRUNC(-ratio) => double -2
+~0 => integer -1
+n & -1 => integer -7
+-7 ^ 3 => integer -6
+CAST('2024-02-29' AS DATE) = later => boolean false
+CAST(CONCAT('2024', '-02-29') AS DATE) => date 2024-02-29
+CAST(CONCAT('2024-02-29', ' 10:11:12.5') AS TIMESTAMP) => timestamp 2024-02-29 10:11:12.5
+EXTRACT(SECOND FROM CAST('2024-02-29 10:11:12.9' AS TIMESTAMP)) => integer 12
+UNIX_SECONDS(CAST('1969-12-31 23:59:59.5' AS TIMESTAMP)) => integer -1
+DATE_DIFF(day, later, DAY) => integer -14
+DATE_ADD(CAST('2024-01-31' AS DATE), INTERVAL -2 MONTH) => date 2023-11-30
+ARRAY_LENGTH([1, nil]) => integer 2
+REGEXP_CONTAINS('c\n', 'c$') => boolean false
+REGEXP_CONTAINS('a\r', 'a.') => boolean true
 """
 
 ROWS = """
@@ -180,11 +237,13 @@ STDDEV_POP(x) => double 2.85773803325
 STDDEV_SAMP(x) => double 3.5
 VARIANCE(x) => double 12.25
 VAR_POP(x) => double 8.16666666667
-CORR(x, x) => double 1.0
 MAX_BY(v, k) => text NULL
 MIN_BY(v, k) => text a
 BIT_AND(k) => integer 0
 STRING_AGG(v, ',' ORDER BY v) => text a,b,d
+STRING_AGG(CASE WHEN k > 9 THEN v END, ',') => text NULL
+LOGICAL_AND(CASE WHEN k > 9 THEN f END) => boolean NULL
+BIT_AND(CASE WHEN k > 9 THEN k END) => integer NULL
 """
 
 REFUSED = r"""
@@ -218,4 +277,34 @@ SUBSTRING(s, 0, 3)
 ARRAY_AGG(v IGNORE NULLS)
 ARRAY_AGG(k)
 APPROX_COUNT_DISTINCT(k)
+SAFE_CAST('0x1F' AS INT64)
+SAFE_CAST('2024' AS DATE)
+SAFE_CAST('yes' AS BOOL)
+LOG(8, 2)
+1 << 40
+n << 31
+-7 >> 1
+SPLIT(s, '')
+SPLIT(s, t)
+CORR(ratio, ratio)
+LPAD(t, n, 'x')
+LPAD(t, 5, '')
+s LIKE t
+STRPOS(s, t)
+ROUND(ratio, 2)
+ROUND(price, n)
+STDDEV(price)
+SIGN(n)
+CAST('2024' AS DATE)
+CAST('0x1F' AS INT64)
+yes = 1
+s = 1
+n + '1'
+DATE_ADD(day, INTERVAL ratio DAY)
+DATE_TRUNC(later, ISOYEAR)
+DATE(s)
+TIMESTAMP(s)
+STRING_AGG(n, ',')
+SUM(yes)
+ARRAY_TO_STRING([1, 2], ',')
 """

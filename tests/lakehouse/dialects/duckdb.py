@@ -110,7 +110,6 @@ REPEAT(t, 2)
 REPLACE(s, 'l', 'L')
 REPLACE(s, '', 'L')
 TRANSLATE(s, 'lo', 'LO')
-REVERSE(t)
 TRIM('  x ')
 TRIM(BOTH 'a' FROM 'abca')
 LTRIM('  x')
@@ -161,6 +160,8 @@ NULLIF(n, -7)
 GREATEST(n, nil, 3)
 LEAST(n, nil, 3)
 CASE WHEN n < 0 THEN 'neg' ELSE 'pos' END
+CASE WHEN n > 0 THEN 1 END
+CASE n WHEN 3 THEN 1 END
 CASE n WHEN -7 THEN 1 ELSE 2 END
 CAST(a AS timestamptz) AT TIME ZONE 'America/New_York'
 CAST(CAST(a AS timestamptz) AT TIME ZONE 'Asia/Tokyo' AS date)
@@ -173,8 +174,6 @@ ARRAY[1, 2]
 'x' = ANY(words)
 6 & 3
 6 | 3
-1 << 3
-16 >> 2
 ~6
 -n
 +n
@@ -237,16 +236,12 @@ INSTR(s, 'l')
 [1, 2, 3][2]
 REGEXP_MATCHES(s, '^H')
 REGEXP_EXTRACT(s, 'W(\w+)', 1)
-TRY_CAST('x' AS INT)
-TRY_CAST('7' AS INT)
 STRING_SPLIT(s, ' ')
 XOR(6, 3)
 2 ** 3
 -2 ** 2
 PI()
 LOG10(100)
-LOG2(8)
-BIT_COUNT(7)
 LCASE(s)
 UCASE(s)
 b - a > INTERVAL 44 MINUTES
@@ -261,6 +256,95 @@ CURRENT_DATE > DATE '2020-01-01'
 LAST_VALUE(n IGNORE NULLS) OVER (ORDER BY n)
 NOW() > CAST('2020-01-01 00:00:00' AS TIMESTAMPTZ)
 NTH_VALUE(n, 1) OVER (ORDER BY n)
+LEFT(s, -2)
+RIGHT(s, -2)
+LEFT(s, n)
+RIGHT(s, n + z)
+LEFT(t, 0)
+LOG10(1000)
+LOG(1000)
+LN(0)
+LN(z)
+LN(-ratio)
+LOG10(z)
+LOG(z)
+ratio / 0
+-ratio / z
+n / z
+z / z
+n / nil
+DATE_PART('year', a)
+DATE_PART('quarter', a)
+DATE_PART('week', later)
+DATE_PART('day', a)
+DATE_PART('doy', later)
+DATE_PART('hour', a)
+DATE_PART('minute', a)
+DATE_TRUNC('second', a)
+DATE_TRUNC('month', later)
+DATE_DIFF('second', a, b)
+DATE_DIFF('second', CAST('1900-01-01' AS TIMESTAMP), a)
+DATE_DIFF('day', later, day)
+EXTRACT(SECOND FROM CAST('2024-02-29 10:11:12.9' AS TIMESTAMP))
+LENGTH('é')
+LENGTH('')
+ASCII('é')
+ASCII('')
+SPLIT_PART(t, 'b', 9)
+STRPOS(t, '')
+REPEAT(t, -1)
+REPEAT(t, 0)
+LPAD('é', 3, 'ü')
+LPAD(t, 0, 'x')
+SUBSTRING(t, 9)
+SUBSTRING(t, 2, 0)
+TRANSLATE(t, 'aa', 'xy')
+TRANSLATE(t, 'ab', 'x')
+FLOOR(-ratio)
+CEIL(-ratio)
+TRUNC(-ratio)
+FLOOR(ratio * 1e300)
+CEIL(ratio / 0)
+FLOOR(z / z)
+-7 // 2
+n // 2
+-7 % 3
+n & 3
+n | 3
+XOR(n, 3)
+~n
+SQRT(-1)
+POWER(2, -1)
+CAST(1.2345 AS DECIMAL)
+CAST('2024' || '-02-29' AS date)
+CAST('2024-02-29' || ' 10:11:12.5' AS timestamp)
+TO_TIMESTAMP(-1)
+ARRAY_LENGTH([1, NULL], 1)
+ARRAY_TO_STRING(['x', NULL, 'y'], ',')
+5 = ANY([1, NULL])
+STRING_SPLIT('', ',')
+REGEXP_EXTRACT(s, 'zz')
+REGEXP_EXTRACT(s, 'z(z)', 1)
+REGEXP_EXTRACT(nils, 'zz')
+REGEXP_MATCHES(t || CHR(10), 'c$')
+REGEXP_MATCHES(CHR(13), '.')
+REGEXP_MATCHES(CHR(10), '.')
+REGEXP_MATCHES('é', '\w')
+REGEXP_MATCHES(CHR(11), '\s')
+REGEXP_REPLACE('axbxx', 'x|b', '-', 'g')
+GREATEST(nil, nil)
+TRIM('')
+CONCAT_WS('-', nils, nils)
+CONTAINS(t, '')
+MAKE_TIMESTAMP(2024, 2, 29, 1, 2, 3.5)
+CAST('2024-01-31' AS DATE) - INTERVAL 2 MONTH
+ROUND(-ratio)
+ROUND(price / 3)
+DAYOFWEEK(CAST('2024-03-03' AS DATE))
+ISODOW(CAST('2024-03-03' AS DATE))
+WEEK(CAST('2024-12-30' AS DATE))
+EXTRACT(ISOYEAR FROM CAST('2024-12-30' AS DATE))
+LAST_DAY(a)
 """
 
 ROWS = """
@@ -282,7 +366,6 @@ STDDEV_SAMP(x)
 VARIANCE(x)
 VAR_POP(x)
 VAR_SAMP(x)
-CORR(x, x)
 COVAR_POP(x, x)
 COVAR_SAMP(x, x)
 BOOL_AND(f)
@@ -297,6 +380,13 @@ BIT_OR(k)
 MEDIAN(x)
 COUNT_IF(f)
 SUM(CASE WHEN f THEN 1 ELSE 0 END)
+STRING_AGG(CASE WHEN k > 9 THEN v END, ',')
+BOOL_AND(CASE WHEN k > 9 THEN f END)
+BIT_OR(CASE WHEN k > 9 THEN k END)
+STDDEV(CASE WHEN k = 1 THEN x END)
+MEDIAN(k)
+COUNT_IF(k > 9)
+SUM(CASE WHEN k > 9 THEN k END)
 """
 
 REFUSED = """
@@ -305,7 +395,6 @@ EPOCH(a)
 ROUND(n, -2)
 SUBSTRING(s, 0, 3)
 SUBSTRING(s, -1, 4)
-LEFT(s, -2)
 REGEXP_REPLACE(s, 'l', 'L')
 REGEXP_FULL_MATCH(s, 'H')
 a AT TIME ZONE 'America/New_York'
@@ -325,4 +414,49 @@ QUANTILE_CONT(n, 0.5)
 STRFTIME(a, '%B')
 CAST(ratio AS text)
 MY_UDF(a)
+DATE_PART('dow', later)
+DATE_PART('dayofweek', later)
+DATE_PART('second', a)
+DATE_PART('epoch', a)
+DATE_PART('isodow', later)
+DATE_PART('yearweek', later)
+DATE_PART('decade', later)
+DATE_PART(t, later)
+1 << 40
+n << 31
+16 >> 2
+7.5 // 2
+ratio // 2
+BIT_COUNT(-1)
+SPLIT_PART(t, '', 1)
+SPLIT_PART(t, s, 1)
+SPLIT_PART(t, 'b', 0)
+TRY_CAST('1.5' AS INT)
+TRY_CAST('2024' AS DATE)
+TRY_CAST(s AS INT)
+CAST('1.5' AS INT)
+CAST('2024' AS DATE)
+LEN([1])
+s LIKE t
+s ILIKE t
+TO_TIMESTAMP(1.5)
+TO_TIMESTAMP(ratio)
+REVERSE(s)
+LOG2(8)
+CHR(8364)
+ROUND(ratio, 2)
+ratio % 2
+yes = 1
+STRING_SPLIT(s, '')
+LPAD(t, 5, '')
+LPAD(t, -1, 'x')
+SUBSTRING(t, 2, n)
+ARRAY_TO_STRING([1.5], ',')
+CORR(ratio, ratio)
+MEDIAN(price)
+REGEXP_REPLACE(s, 'x*', '-', 'g')
+STRING_AGG(n, ',')
+DATE_TRUNC('decade', a)
+UPPER(ratio)
+SUM(yes)
 """

@@ -62,7 +62,6 @@ POW(2, 3) => double 8.0
 LN(ratio) => double 0.916290731874
 LOG(ratio) => double 0.916290731874
 LOG10(100) => double 2.0
-LOG2(8) => double 3.0
 CONCAT(s, t) => text Hello Worldabc
 CONCAT(s, nils) => text NULL
 CONCAT(t, n) => text abc-7
@@ -93,10 +92,44 @@ n <=> nil => boolean false
 nil <=> nil => boolean true
 yes AND n < 0 => boolean true
 6 & 3 => integer 2
-6 | 3 => integer 7
-6 ^ 3 => integer 5
-1 << 3 => integer 8
 MD5(t) => text 900150983cd24fb0d6963f7d28e17f72
+LTRIM('  x') => text x
+RTRIM('x  ') => text x
+REVERSE(t) => text cba
+REVERSE('éa') => text aé
+TIMESTAMPDIFF(SECOND, a, b) => integer 2700
+TIMESTAMPDIFF(DAY, a, b) => integer 0
+TIMESTAMPDIFF(MONTH, day, a) => integer 0
+TIMESTAMPDIFF(WEEK, day, later) => integer 2
+TIMESTAMPDIFF(YEAR, day, later) => integer 0
+TIMESTAMPDIFF(QUARTER, day, later) => integer 0
+LOG10(1000) => double 3
+LOG(10, 1000) => double 3
+LENGTH('é') => integer 2
+CHAR_LENGTH('é') => integer 1
+SQRT(-1) => double NULL
+SQRT(0) => double 0
+LN(-1) => double NULL
+LN(0) => double NULL
+ratio / 0 => double NULL
+yes = 1 => boolean true
+n & 3 => integer 1
+RIGHT(t, 0) => text ''
+REPEAT(t, -1) => text ''
+SUBSTRING(t, 9) => text ''
+LOCATE('', t) => integer 1
+SUBSTRING_INDEX('a.b.c', '.', -1) => text c
+SUBSTRING_INDEX('abc', '.', 1) => text abc
+LPAD(t, 0, 'x') => text ''
+-7 DIV 2 => integer -3
+price DIV 2 => integer 3
+-7 % 3 => integer -1
+CEIL(-ratio) => double -2
+FLOOR(-ratio) => double -3
+GREATEST(1, NULL) => integer NULL
+DATEDIFF(day, later) => integer -14
+MONTH(CAST('2024-12-31' AS DATE)) => integer 12
+CAST(CONCAT('2024', '-02-29') AS DATE) => date 2024-02-29
 """
 
 ROWS = """
@@ -133,4 +166,23 @@ s || t
 GROUP_CONCAT(v ORDER BY v)
 GROUP_CONCAT(v ORDER BY v SEPARATOR ',')
 BIT_AND(k)
+ASCII('é')
+day + 1
+day - day
+a - b
+n ^ -1
+n & -1
+6 | 3
+6 ^ 3
+1 << 40
+16 >> 2
+LOG2(8)
+LPAD(t, -1, 'x')
+LPAD(t, 5, '')
+s LIKE t
+s = 1
+SUM(yes)
+DATE_ADD(day, INTERVAL 1.5 DAY)
+CAST('2024' AS DATE)
+DATE(s)
 """

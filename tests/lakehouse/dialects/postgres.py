@@ -177,6 +177,8 @@ NULLIF(n, -7)
 GREATEST(n, nil, 3)
 LEAST(n, nil, 3)
 CASE WHEN n < 0 THEN 'neg' ELSE 'pos' END
+CASE WHEN n > 0 THEN 1 END
+CASE n WHEN 3 THEN 1 END
 CASE n WHEN -7 THEN 1 ELSE 2 END
 CAST(a AS timestamptz) AT TIME ZONE 'America/New_York'
 CAST(CAST(a AS timestamptz) AT TIME ZONE 'Asia/Tokyo' AS date)
@@ -227,6 +229,53 @@ NOW() > TIMESTAMP '2020-01-01 00:00:00'
 DATE_TRUNC('month', CURRENT_DATE) > TIMESTAMP '2020-01-01 00:00:00'
 NTH_VALUE(n, 1) OVER (ORDER BY n)
 b - a > INTERVAL '44 minutes'
+DATE_TRUNC('day', a)
+DATE_TRUNC('second', a)
+LOG(1000)
+LENGTH('é')
+LENGTH('')
+ASCII('é')
+ASCII('')
+SPLIT_PART(t, 'b', 9)
+STRPOS(t, '')
+REPEAT(t, -1)
+LPAD('é', 3, 'ü')
+LPAD(t, 0, 'x')
+SUBSTRING(t, 9)
+TRANSLATE(t, 'aa', 'xy')
+TRANSLATE(t, 'ab', 'x')
+REVERSE('éa')
+FLOOR(-ratio)
+CEIL(-ratio)
+TRUNC(-ratio)
+FLOOR(ratio * 1e300::float8)
+-7 / 2
+-7 % 3
+n & 3
+n | 3
+n # 3
+n << 31
+n >> 1
+~n
+LEFT(s, n)
+RIGHT(t, -9)
+CAST('2024' || '-02-29' AS date)
+CAST('2024-02-29' || ' 10:11:12.5' AS timestamp)
+TO_TIMESTAMP(-1)
+ARRAY_LENGTH(ARRAY[1, NULL], 1)
+ARRAY_TO_STRING(ARRAY['x', NULL, 'y'], ',')
+5 = ANY(ARRAY[1, NULL])
+(t || CHR(10)) ~ 'c.$'
+(t || CHR(10)) ~ 'c$'
+GREATEST(nil, nil)
+CONCAT_WS('-', nils, nils)
+CAST('2024-01-31' AS DATE) - INTERVAL '2 months'
+EXTRACT(SECOND FROM TIMESTAMP '2024-02-29 10:11:12.5')
+EXTRACT(WEEK FROM DATE '2024-12-30')
+EXTRACT(ISOYEAR FROM DATE '2024-12-30')
+EXTRACT(EPOCH FROM TIMESTAMP '1969-12-31 23:59:59.5')
+ROUND(-ratio)
+POWER(2, -1)
 """
 
 ROWS = """
@@ -260,6 +309,11 @@ SUM(k) FILTER (WHERE k > 1)
 SUM(DISTINCT k)
 BIT_AND(k)
 BIT_OR(k)
+STRING_AGG(CASE WHEN k > 9 THEN v END, ',')
+BOOL_AND(CASE WHEN k > 9 THEN f END)
+BIT_OR(CASE WHEN k > 9 THEN k END)
+STDDEV(CASE WHEN k = 1 THEN x END)
+SUM(CASE WHEN k > 9 THEN k END)
 """
 
 REFUSED = """
@@ -300,4 +354,31 @@ ARRAY_AGG(n)
 PERCENTILE_CONT(0.5) WITHIN GROUP (ORDER BY n)
 MODE() WITHIN GROUP (ORDER BY n)
 a - INTERVAL '1 month 2 days'
+SUBSTRING('a2b' FROM '2')
+SUBSTRING(s FROM t)
+SUBSTRING(s FROM '[0-9]')
+TO_TIMESTAMP(1.5)
+TO_TIMESTAMP(ratio)
+SPLIT_PART(s, t, 1)
+SPLIT_PART(s, ' ', n)
+s LIKE t
+CHR(8364)
+CHR(n)
+LPAD(t, n, 'x')
+STDDEV(n)
+STDDEV(price)
+REGEXP_REPLACE(s, 'a|ab', 'L', 'g')
+REGEXP_REPLACE(s, 'l*', 'L', 'g')
+s ~ '\\w'
+CAST(n AS smallint) << 15
+CAST('1.5' AS int)
+CAST('2024' AS date)
+CAST('2024-02-29 10:00:00+02' AS timestamp)
+yes = n
+ARRAY_LENGTH(words, 2)
+SIGN(price)
+ARRAY_TO_STRING(ARRAY[1.5], ',')
+UPPER(ratio)
+SUM(yes)
+DATE_TRUNC('decade', a)
 """

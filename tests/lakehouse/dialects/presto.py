@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from tests.lakehouse.dialects import trino
 
-_OTHERS = ("LOG", "CONCAT_WS(", "LISTAGG(")
+_OTHERS = ("LOG", "CONCAT_WS(", "LISTAGG(", "TRIM(")
 
 
 def _shared(text: str) -> str:

@@ -48,7 +48,6 @@ n % 4 => integer -3
 CAST('12' AS int) => integer 12
 CAST(2.345 AS decimal(10, 2)) => decimal 2.35
 CAST(n AS varchar) => text -7
-CAST(s AS varchar(3)) => text Hel
 CAST(later AS varchar) => text 2024-02-14
 CAST(yes AS int) => integer 1
 ROUND(price / 3, 2) => decimal 2.33
@@ -95,6 +94,32 @@ t || n + 1 => text abc-6
 6 & 3 => integer 2
 EXTRACT(week FROM later) => integer 7
 DECODE(n, -7, 'a', 'b') => text a
+LTRIM('  x') => text x
+RTRIM('x  ') => text x
+REVERSE(t) => text cba
+REVERSE('éa') => text aé
+ASCII(t) => integer 97
+DATEDIFF(quarter, a, b) => integer 0
+DATEDIFF(minute, a, b) => integer 45
+DATEDIFF(second, a, b) => integer 2700
+DATE_TRUNC('year', a) => timestamp 2024-01-01 00:00:00
+DATE_TRUNC('quarter', a) => timestamp 2024-01-01 00:00:00
+DATE_TRUNC('day', a) => timestamp 2024-02-29 00:00:00
+DATE_TRUNC('hour', a) => timestamp 2024-02-29 23:00:00
+DATE_TRUNC('minute', a) => timestamp 2024-02-29 23:30:00
+DATE_TRUNC('second', a) => timestamp 2024-02-29 23:30:00
+CAST(s AS varchar) => text Hello World
+LOG(1000) => double 3
+LEN('é') => integer 1
+ASCII('é') => integer 233
+FLOOR(-ratio) => double -3
+TRUNC(-ratio) => double -2
+-7 / 2 => integer -3
+n & 3 => integer 1
+DECODE(nil, NULL, 'a', 'b') => text a
+SUBSTRING(t, 9, 2) => text ''
+CAST('2024' || '-02-29' AS date) => date 2024-02-29
+REGEXP_REPLACE('axbxx', 'x+', '-') => text a-b-
 """
 
 ROWS = """
@@ -107,6 +132,7 @@ BOOL_AND(f) => boolean false
 BOOL_OR(f) => boolean true
 LISTAGG(v, ',') WITHIN GROUP (ORDER BY v) => text a,b,d
 MEDIAN(x) => double 1.5
+LISTAGG(CASE WHEN k > 9 THEN v END, ',') => text NULL
 """
 
 REFUSED = """
@@ -123,4 +149,21 @@ COALESCE(a, SYSDATE)
 JSON_EXTRACT_PATH_TEXT('{}', 'a')
 PERCENTILE_CONT(0.5) WITHIN GROUP (ORDER BY x)
 APPROXIMATE COUNT(DISTINCT k)
+CAST(s AS varchar(3))
+CAST(yes AS varchar)
+SPLIT_PART(s, t, 1)
+SPLIT_PART(s, '', 1)
+STRPOS(s, t)
+REPLACE(s, t, 'x')
+s LIKE t
+LPAD(t, n, 'x')
+STDDEV_SAMP(n)
+MEDIAN(price)
+REGEXP_REPLACE(s, 'l|o', 'L')
+REGEXP_REPLACE(s, 'l*', 'L')
+yes = 1
+CAST('1.5' AS int)
+CAST('2024' AS date)
+LISTAGG(n, ',')
+ROUND(ratio, 2)
 """

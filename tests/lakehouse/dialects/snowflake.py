@@ -83,8 +83,6 @@ yes::varchar => text true
 yes::int => integer 1
 'true'::boolean => boolean true
 1::boolean => boolean true
-TRY_CAST('x' AS INT) => integer NULL
-TRY_CAST('7' AS INT) => integer 7
 n::float => double -7.0
 ROUND(ratio) => double 3.0
 ROUND(price / 3, 2) => decimal 2.33
@@ -153,6 +151,47 @@ BITOR(6, 3) => integer 7
 BITXOR(6, 3) => integer 5
 MD5(t) => text 900150983cd24fb0d6963f7d28e17f72
 s || t || 'x' => text Hello Worldabcx
+LTRIM('  x') => text x
+RTRIM('x  ') => text x
+REVERSE(t) => text cba
+REVERSE('éa') => text aé
+DATEDIFF(quarter, a, b) => integer 0
+DATEDIFF(second, a, b) => integer 2700
+DATEDIFF(second, CAST('1900-01-01' AS DATE), a) => integer 3918238200
+DATE_TRUNC('year', a) => timestamp 2024-01-01 00:00:00
+DATE_TRUNC('quarter', a) => timestamp 2024-01-01 00:00:00
+DATE_TRUNC('month', a) => timestamp 2024-02-01 00:00:00
+DATE_TRUNC('week', a) => timestamp 2024-02-26 00:00:00
+DATE_TRUNC('hour', a) => timestamp 2024-02-29 23:00:00
+DATE_TRUNC('minute', a) => timestamp 2024-02-29 23:30:00
+DATE_TRUNC('second', a) => timestamp 2024-02-29 23:30:00
+DATE_TRUNC('year', later) => date 2024-01-01
+DATE_TRUNC('quarter', later) => date 2024-01-01
+DATE_TRUNC('day', later) => date 2024-02-14
+LOG(10, 1000) => double 3
+LENGTH('é') => integer 1
+LENGTH('') => integer 0
+FLOOR(-ratio) => double -3
+CEIL(-ratio) => double -2
+SPLIT_PART('a.b', '.', 3) => text ''
+SPLIT('', ',') => array []
+ARRAY_SIZE(SPLIT('', ',')) => integer 1
+BITAND(-7, 3) => integer 1
+BITXOR(-7, 3) => integer -6
+BITOR(-7, 3) => integer -5
+DECODE(nil, NULL, 'a', 'b') => text a
+EQUAL_NULL(nil, n) => boolean false
+LEFT(t, 0) => text ''
+SUBSTR(t, 9) => text ''
+CHARINDEX('', t) => integer 1
+GREATEST(nil, nil) => integer NULL
+IFF(NULL, 1, 2) => integer 2
+MOD(-7, 3) => integer -1
+DATEDIFF(day, later, day) => integer -14
+DATEADD(month, -2, CAST('2024-01-31' AS DATE)) => date 2023-11-30
+('2024' || '-02-29')::date => date 2024-02-29
+REGEXP_LIKE(s || 'x', 'Hello World') => boolean false
+LAST_VALUE(n) OVER (PARTITION BY s ORDER BY n) => integer -7
 """
 
 ROWS = """
@@ -169,6 +208,10 @@ CORR(x, x) => double 1.0
 LISTAGG(v, ',') WITHIN GROUP (ORDER BY v) => text a,b,d
 LISTAGG(v, ',') WITHIN GROUP (ORDER BY v DESC) => text d,b,a
 MEDIAN(x) => double 1.5
+LISTAGG(CASE WHEN k > 9 THEN v END, ',') WITHIN GROUP (ORDER BY v) => text ''
+LISTAGG(CASE WHEN k > 9 THEN v END, ',') => text ''
+BOOLAND_AGG(CASE WHEN k > 9 THEN f END) => boolean NULL
+COUNT_IF(k > 9) => integer 0
 """
 
 REFUSED = """
@@ -200,4 +243,29 @@ ARRAY_AGG(v) WITHIN GROUP (ORDER BY v)
 MODE(k)
 PERCENTILE_CONT(0.5) WITHIN GROUP (ORDER BY x)
 APPROX_COUNT_DISTINCT(k)
+ASCII(s)
+TRY_CAST('1.5' AS INT)
+TRY_CAST('x' AS INT)
+'1.5'::INT
+'2024'::DATE
+SPLIT_PART(s, 'o', 0)
+SPLIT_PART(s, 'o', n)
+SPLIT_PART(s, t, 1)
+DATEADD(day, 1.5, day)
+DATEADD(day, price, day)
+s LIKE t
+LOG(2, 8)
+LISTAGG(n, ',')
+DATE_FROM_PARTS(2024, 13, 1)
+DATE_FROM_PARTS(2024, n, 1)
+LPAD(t, 5, '')
+REPLACE(s, t, 'x')
+STDDEV(n)
+MEDIAN(n)
+BITAND(price, 3)
+yes = 1
+s = 1
+ROUND(ratio, 2)
+TO_DATE(s)
+LAST_DAY(later, 'week')
 """

@@ -60,7 +60,6 @@ CAST(2.345 AS decimal(10, 2)) => decimal 2.35
 CAST(n AS varchar) => text -7
 CAST(s AS varchar(3)) => text Hel
 CAST(yes AS integer) => integer 1
-TRY_CAST('x' AS integer) => integer NULL
 ROUND(ratio) => double 3.0
 ROUND(-2.5) => decimal -3
 ROUND(2.345, 2) => decimal 2.35
@@ -70,7 +69,6 @@ POWER(2, 3) => double 8.0
 POW(ratio, 2) => double 6.25
 LN(ratio) => double 0.916290731874
 LOG10(100) => double 2.0
-LOG(2, 8) => double 3.0
 s || t => text Hello Worldabc
 s || nils => text NULL
 CONCAT(s, t) => text Hello Worldabc
@@ -83,10 +81,8 @@ SUBSTR(s, GREATEST(nil, 1), 2) => text NULL
 SUBSTR(s, GREATEST(n, 7)) => text World
 LPAD(t, 5, 'x') => text xxabc
 RPAD(t, 5, 'x') => text abcxx
-TRIM('  x ') => text x
 STRPOS(s, 'l') => integer 3
 POSITION('l' IN s) => integer 3
-SPLIT_PART(s, ' ', 2) => text World
 SPLIT(s, ' ') => array [Hello,World]
 SPLIT('a.b', '.') => array [a,b]
 STARTS_WITH(s, 'He') => boolean true
@@ -103,7 +99,6 @@ ELEMENT_AT(words, 9) => text NULL
 CARDINALITY(words) => integer 3
 CONTAINS(words, 'x') => boolean true
 ARRAY_JOIN(words, ',') => text x,y,z
-ARRAY_MAX(ARRAY[1, 3]) => integer 3
 ARRAY_DISTINCT(ARRAY[1, 1]) => array [1]
 ARRAY_SORT(ARRAY[3, 1]) => array [1,3]
 ARRAY[1, 2] => array [1,2]
@@ -117,6 +112,49 @@ BITWISE_OR(6, 3) => integer 7
 BITWISE_XOR(6, 3) => integer 5
 t || CAST(n + 1 AS varchar) => text abc-6
 DATE_ADD('week', 1, day) => date 2024-02-07
+TRIM(BOTH ' ' FROM '  x ') => text x
+TRIM(LEADING ' ' FROM '  x') => text x
+LOG(10, 1000) => double 3
+REVERSE(t) => text cba
+REVERSE('éa') => text aé
+LOG10(1000) => double 3
+DATE_DIFF('second', a, b) => integer 2700
+DATE_DIFF('hour', b, a) => integer 0
+DATE_TRUNC('year', a) => timestamp 2024-01-01 00:00:00
+DATE_TRUNC('quarter', a) => timestamp 2024-01-01 00:00:00
+DATE_TRUNC('month', a) => timestamp 2024-02-01 00:00:00
+DATE_TRUNC('week', a) => timestamp 2024-02-26 00:00:00
+DATE_TRUNC('hour', a) => timestamp 2024-02-29 23:00:00
+DATE_TRUNC('minute', a) => timestamp 2024-02-29 23:30:00
+DATE_TRUNC('second', a) => timestamp 2024-02-29 23:30:00
+DATE_TRUNC('year', later) => date 2024-01-01
+DATE_TRUNC('quarter', later) => date 2024-01-01
+DATE_TRUNC('day', later) => date 2024-02-14
+LN(0) => double -Infinity
+LN(-1) => double NaN
+LOG10(z) => double -Infinity
+ratio / 0 => double Infinity
+-ratio / z => double -Infinity
+SQRT(-1) => double NaN
+LENGTH('é') => integer 1
+FLOOR(-ratio) => double -3
+TRUNCATE(-ratio) => double -2
+CONTAINS(ARRAY[1, NULL], 5) => boolean NULL
+CONTAINS(ARRAY[1, NULL], 1) => boolean true
+CARDINALITY(ARRAY[1, NULL]) => integer 2
+ARRAY_SORT(ARRAY[3, NULL, 1]) => array [1,3,null]
+ARRAY_DISTINCT(ARRAY[1, NULL, 1, NULL]) => array [1,null]
+ARRAY_JOIN(ARRAY['x', NULL, 'y'], ',') => text x,y
+SPLIT('', ',') => array []
+SUBSTR(t, 9) => text ''
+STRPOS(t, '') => integer 1
+BITWISE_AND(-7, 3) => integer 1
+BITWISE_XOR(-7, 3) => integer -6
+-7 / 2 => integer -3
+-7 % 3 => integer -1
+CAST(CONCAT('2024', '-02-29') AS date) => date 2024-02-29
+CAST(1.5 AS decimal(3, 1)) => decimal 1.5
+REGEXP_EXTRACT(t, 'zz') => text NULL
 """
 
 ROWS = """
@@ -153,4 +191,28 @@ ARRAY_AGG(k)
 APPROX_DISTINCT(k)
 APPROX_PERCENTILE(x, 0.5)
 ARBITRARY(v)
+CAST('1.5' AS DECIMAL)
+SPLIT_PART(s, 'o', 9)
+ARRAY_MAX(ARRAY[1, NULL, 3])
+TRIM(s)
+LTRIM(s)
+LOG(2, 8)
+TRY_CAST('2024' AS DATE)
+TRY_CAST('yes' AS BOOLEAN)
+TRY_CAST(s AS integer)
+s LIKE t
+REPLACE(s, '', 'x')
+REPLACE(s, t, 'x')
+DATE_DIFF('month', day, later)
+DATE_ADD('day', ratio, day)
+ROUND(ratio, 2)
+SPLIT(s, t)
+LPAD(t, n, 'x')
+ASCII(s)
+yes = 1
+ratio % 2
+REGEXP_LIKE(s, '\\w')
+CAST('2024' AS DATE)
+ARRAY_JOIN(ARRAY[1, 2], ',')
+REGEXP_REPLACE(s, 'x*', '-')
 """

@@ -16,6 +16,7 @@ from vde_dagster.core.errors import Refused
 from vde_dagster.core.sql.dialects import SPARKS, is_spark
 from vde_dagster.core.sql.operator_levels import mixtures
 from vde_dagster.core.sql.proven_parts import PROVEN
+from vde_dagster.core.sql.spark_times import CUTS, DIFFERENCES
 from vde_dagster.core.sql.time_texts import is_proven_format
 from vde_dagster.core.sql.written_parts import text_in
 
@@ -51,7 +52,9 @@ def unproven(
         if _is_structure(node) or _is_own(node, functions):
             continue
         part = part_of(node)
-        if part not in known or _is_cut_before_order(node):
+        if part not in known and _unit_of(node) and _is_known_by_unit(part, known):
+            yield node, _refused_unit(node, name)
+        elif part not in known or _is_cut_before_order(node):
             yield node, _refused(node, name)
         elif (text := node.args.get("format")) is not None and not is_proven_format(text):
             yield node, _refused_format(node, name)
@@ -76,7 +79,7 @@ def functions_made(statements: Iterable[exp.Expr]) -> frozenset[str]:
 def part_of(node: exp.Expr) -> str:
     """A part of SQL by its class and the arguments that are given, as the lists have it."""
     if isinstance(node, exp.Anonymous):
-        return f"{node.name.upper()}()"
+        return f"{node.name.upper()}(){_unit_of(node)}"
     if isinstance(node, exp.DataType):
         return f"type {node.this.value if isinstance(node.this, exp.DType) else node.this}"
     if isinstance(node, exp.Extract):
@@ -86,7 +89,18 @@ def part_of(node: exp.Expr) -> str:
     given = ",".join(sorted(key for key, value in node.args.items() if _is_given(key, value)))
     if isinstance(node, exp.Bracket):
         given = given.replace("offset,", "")
-    return f"{type(node).__name__}({given})"
+    return f"{type(node).__name__}({given}){_unit_of(node)}"
+
+
+def _unit_of(node: exp.Expr) -> str:
+    """The unit by which times are cut or counted, which belongs to a part's name."""
+    if isinstance(node, exp.Anonymous) and node.name.upper() == "DATE_PART" and node.expressions:
+        return f" {node.expressions[0].name.upper()}"
+    unit = node.args.get("unit")
+    if unit is None or not isinstance(node, (*CUTS, *DIFFERENCES, exp.TimestampDiff, exp.LastDay)):
+        return ""
+    name = unit.name.upper().removesuffix("S")
+    return f" WEEK({name})" if isinstance(unit, exp.WeekStart) else f" {name}"
 
 
 def _letters(node: exp.Expr) -> int:
@@ -133,6 +147,20 @@ def _refused(node: exp.Expr, dialect: str) -> Refused:
     return Refused(
         f"the {what} `{written}` of the dialect {dialect} has no proven translation to Spark. "
         f"{advice}."
+    )
+
+
+def _is_known_by_unit(part: str, known: Collection[str]) -> bool:
+    """Whether the part is proven with another unit of time."""
+    name = part.partition(" ")[0]
+    return any(each.partition(" ")[0] == name for each in known)
+
+
+def _refused_unit(node: exp.Expr, dialect: str) -> Refused:
+    return Refused(
+        f"Spark cannot count by{_unit_of(node)} as `{text_in(node, dialect)}` does. Write it with "
+        "a unit that Spark has (weeks begin on Monday there), or write the model in Spark's "
+        "dialect."
     )
 
 

@@ -7,9 +7,11 @@ from typing import Any, Final
 
 from sqlglot import exp
 
+from vde_dagster.core.sql.spark_edges import check_edges
 from vde_dagster.core.sql.spark_numbers import (
     average,
     border,
+    compared,
     cut_number,
     divided,
     doubled,
@@ -21,6 +23,7 @@ from vde_dagster.core.sql.spark_numbers import (
     without_error,
 )
 from vde_dagster.core.sql.spark_parts_of_times import extracted, week, weekday, written
+from vde_dagster.core.sql.spark_read_texts import time_of_text
 from vde_dagster.core.sql.spark_texts import (
     added,
     alike,
@@ -29,8 +32,11 @@ from vde_dagster.core.sql.spark_texts import (
     end_of_text,
     joined,
     length,
+    listed,
     part_of_text,
     pattern,
+    size,
+    trimmed,
 )
 from vde_dagster.core.sql.spark_zones import at_zone, clocks_of, converted, instant_of
 
@@ -47,6 +53,14 @@ CHANGES: Final[dict[type[exp.Expr], Change]] = {
     exp.Log: doubled,
     exp.Ln: doubled,
     exp.Sqrt: doubled,
+    exp.EQ: compared,
+    exp.NEQ: compared,
+    exp.NullSafeEQ: compared,
+    exp.NullSafeNEQ: compared,
+    exp.GT: compared,
+    exp.GTE: compared,
+    exp.LT: compared,
+    exp.LTE: compared,
     exp.Exp: doubled,
     exp.Pow: doubled,
     exp.Concat: joined,
@@ -59,6 +73,13 @@ CHANGES: Final[dict[type[exp.Expr], Change]] = {
     exp.Right: end_of_text,
     exp.Bracket: element,
     exp.Length: length,
+    exp.Trim: trimmed,
+    exp.ArraySize: size,
+    exp.GroupConcat: listed,
+    exp.TsOrDsToDate: time_of_text,
+    exp.TsOrDsToTimestamp: time_of_text,
+    exp.TsOrDsToDatetime: time_of_text,
+    exp.TimeStrToTime: time_of_text,
     exp.Like: alike,
     exp.ILike: alike,
     exp.RegexpLike: pattern,
@@ -84,6 +105,7 @@ def change_of(node: exp.Expr, source: str) -> exp.Expr:
     Raises:
         Refused: It has no one meaning in Spark.
     """
+    check_edges(node, source)
     if source in _SIXTY_FOUR and isinstance(node, exp.Add | exp.Sub | exp.Mul):
         return whole_number(node, source)
     if source == "mysql" and isinstance(node, exp.And | exp.Or):

@@ -129,7 +129,8 @@ def _wider(node: exp.Expr, source: str) -> exp.Expr:
     if node.this != _Type.DECIMAL or node.expressions:
         return node
     digits = _DECIMALS.get(source, (38, 18))
-    return exp.DataType.build(f"DECIMAL({digits[0]}, {digits[1]})")
+    sized = [exp.DataTypeParam(this=exp.Literal.number(each)) for each in digits]
+    return exp.DataType(this=_Type.DECIMAL, expressions=sized)  # one that was read has a line
 
 
 _DOUBLES: Final = frozenset({"tsql", "postgres", "redshift", "snowflake", "oracle"})
@@ -137,6 +138,7 @@ _DOUBLES: Final = frozenset({"tsql", "postgres", "redshift", "snowflake", "oracl
 
 _DECIMALS: Final = {
     "bigquery": (38, 9),
+    "duckdb": (18, 3),
     "mysql": (10, 0),
     "presto": (38, 0),
     "redshift": (18, 0),

@@ -10,7 +10,10 @@ from typing import Final
 
 from sqlglot import exp
 
+from vde_dagster.core.sql.spark_edges import written_number
+from vde_dagster.core.sql.spark_read_texts import read_text
 from vde_dagster.core.sql.spark_values import (
+    TRINO,
     UNKNOWN,
     call,
     cast_to,
@@ -41,9 +44,10 @@ def rounded_cast(node: exp.Cast, source: str) -> exp.Expr:
         raise refused(node, "casts an array", advice)
     if to == "integer" and source == "snowflake":
         node.set("to", exp.DataType.build("BIGINT"))
-    if to != "integer" or given not in ("double", "decimal", ""):
-        return node
-    if not given and isinstance(node.this, _OF_NO_TYPE):
+    if given == "text":
+        return read_text(node, source)
+    untyped = not given and isinstance(node.this, _OF_NO_TYPE)
+    if to != "integer" or given not in ("double", "decimal", "") or untyped:
         return node
     if not given:
         raise refused(node, UNKNOWN, advised_type(source))
@@ -70,7 +74,9 @@ def _is_whole(node: exp.Expr) -> bool:
         case exp.Cast() if kind_of_type(node.to) == "double":
             return _is_whole(node.this)
         case exp.If():
-            return all(map(_is_whole, (node.args["true"], node.args.get("false") or exp.null())))
+            large = isinstance(node.this, exp.LT) and isinstance(node.this.this, exp.Abs)
+            other = node.args.get("false") or exp.null()
+            return _is_whole(node.args["true"]) and (large or _is_whole(other))
         case _:
             return False
 
@@ -81,15 +87,24 @@ def _text_of(node: exp.Cast, given: str, source: str) -> exp.Expr:
     if not untyped and not is_written_alike(given, source):
         what = "is written in another way by Spark" if given else UNKNOWN
         raise refused(node, what, advised_text(given, source))
-    width = next((each.name for each in node.to.expressions), "")
+    width = next((each.name for each in node.to.expressions), _WIDTHS.get(source, ""))
     if not width.isdigit() or source == "duckdb":
         node.set("to", exp.DataType.build("STRING", dialect="spark"))
         return node
-    if source in ("bigquery", "snowflake"):
+    if source in ("bigquery", "snowflake", "redshift"):
         advice = "Cast without a length, and use SUBSTR where it should be cut"
-        raise refused(node, "refuses longer texts, and Spark does not", advice)
+        raise refused(node, "refuses longer texts, or counts their bytes", advice)
+    if source == "tsql" and given in ("integer", "date") and int(width) < _LONGEST:
+        advice = "Cast to VARCHAR(30), and use LEFT where it should be cut"
+        raise refused(node, "may be too short for what it writes", advice)
     text = cast_to(node.this, "STRING")
     return exp.Left(this=text, expression=exp.Literal.number(width))
+
+
+_WIDTHS: Final = {"tsql": "30"}
+"""To how many letters a text is cut whose length is not written."""
+
+_LONGEST: Final = len("-2147483648")
 
 
 def border(node: exp.Ceil | exp.Floor, source: str) -> exp.Expr:
@@ -97,10 +112,25 @@ def border(node: exp.Ceil | exp.Floor, source: str) -> exp.Expr:
     given = kind_of(node.this, source)
     if not given:
         raise refused(node, UNKNOWN, "Cast the number in it to its type")
-    fractions = given == "integer" and source in _INTEGERS_BECOME_DOUBLE
-    if given != "double" and not fractions:
-        return node
-    return cast_to(node.copy(), "DOUBLE")
+    if given == "double":
+        return _of_double(node)
+    if given == "integer" and source in _INTEGERS_BECOME_DOUBLE:
+        return cast_to(node.copy(), "DOUBLE")
+    return node
+
+
+def _of_double(whole: exp.Expr) -> exp.Expr:
+    """CEIL or FLOOR of a DOUBLE: one of 2^52 or more, or none that is finite, is as it is."""
+    number = whole.this
+    small = exp.LT(this=exp.Abs(this=number.copy()), expression=exp.Literal.number(2**52))
+    found = exp.If(this=small, true=cast_to(whole.copy(), "DOUBLE"), false=number.copy())
+    return _as_double(found)
+
+
+def _as_double(node: exp.Expr) -> exp.Expr:
+    """A part for Spark that is known to be a DOUBLE."""
+    node.type = exp.DataType.Type.DOUBLE
+    return node
 
 
 _INTEGERS_BECOME_DOUBLE: Final = frozenset({"postgres", "bigquery", "duckdb"})
@@ -115,6 +145,12 @@ def rounded(node: exp.Round, source: str) -> exp.Expr:
     given = kind_of(node.this, source)
     if not given:
         raise refused(node, UNKNOWN, "Cast the number in it to DECIMAL(18, 6)")
+    digits = node.args.get("decimals")
+    if digits is not None and written_number(digits) is None:
+        raise refused(node, "has no fixed number of digits", "Write the digits as a number")
+    if given == "double" and digits is not None and written_number(digits) != 0:
+        advice = "Cast the number in it to DECIMAL(18, 6)"
+        raise refused(node, "rounds a DOUBLE, which is no exact number", advice)
     if given == "double" and source == "postgres":
         return call("BROUND", node.this, 0)
     if given == "double" and source in ("redshift", "mysql"):
@@ -142,10 +178,10 @@ def cut_number(node: exp.Trunc, source: str) -> exp.Expr:
         raise refused(node, "is a fraction in some dialects", advice)
     number = node.this
     negative = exp.LT(this=operand(number.copy()), expression=exp.Literal.number(0))
-    found: exp.Expr = exp.If(
-        this=negative, true=exp.Ceil(this=number.copy()), false=exp.Floor(this=number)
-    )
-    return cast_to(found, "DOUBLE") if given == "double" else found
+    up, down = exp.Ceil(this=number.copy()), exp.Floor(this=number.copy())
+    if given == "double":
+        return _as_double(exp.If(this=negative, true=_of_double(up), false=_of_double(down)))
+    return exp.If(this=negative, true=up, false=down)
 
 
 def average(node: exp.Avg, source: str) -> exp.Expr:
@@ -205,10 +241,21 @@ def _scale(node: exp.Expr) -> int:
 
 
 def _logarithm(node: exp.Log) -> exp.Expr:
-    """LOG of one number, which sqlglot reads as that to the base of ten and prints as another."""
-    if node.args.get("expression") is not None:
-        return node
-    return call("LOG10", node.this)
+    """LOG of one number, which sqlglot reads as that to the base of ten and prints as another.
+
+    Raises:
+        Refused: Its base is another one, which Spark divides logarithms for.
+    """
+    number = node.args.get("expression")
+    if number is None:
+        return call("LOG10", node.this)
+    if written_number(node.this) == _TEN:
+        return call("LOG10", number)
+    advice = "Divide two natural logarithms, or use LOG10"
+    raise refused(node, "is not exact in Spark, as LOG(2, 536870912) shows", advice)
+
+
+_TEN: Final = 10
 
 
 def doubled(node: exp.Expr, source: str) -> exp.Expr:
@@ -223,7 +270,54 @@ def doubled(node: exp.Expr, source: str) -> exp.Expr:
     if exact or whole or "" in given:
         what = UNKNOWN if "" in given else "is no DOUBLE, as it is in Spark"
         raise refused(node, what, f"Cast the numbers in it to {double_in(source)}")
-    return _logarithm(node) if isinstance(node, exp.Log) else node
+    if isinstance(node, exp.Sqrt) and source == "mysql":
+        negative = exp.LT(this=operand(node.this.copy()), expression=exp.Literal.number(0))
+        return exp.If(this=negative, true=exp.null(), false=node.copy())
+    made = _logarithm(node) if isinstance(node, exp.Log) else node
+    infinite = isinstance(node, exp.Log | exp.Ln) and source in _INFINITE
+    return _unbounded(made, node) if infinite else made
+
+
+_INFINITE: Final = frozenset({"duckdb", *TRINO})
+"""Dialects in which a DOUBLE divided by zero, and the logarithm of zero, is infinite."""
+
+
+def _unbounded(made: exp.Expr, node: exp.Expr) -> exp.Expr:
+    """A logarithm of zero, which is NULL in Spark, and of less, which is no number."""
+    number = node.args.get("expression") or node.this
+    if isinstance(number, exp.Literal) and number.name.strip("0.") != "":
+        return made
+    zero = exp.Literal.number(0)
+    is_zero = exp.EQ(this=operand(number.copy()), expression=zero)
+    is_less = exp.LT(this=operand(number.copy()), expression=zero.copy())
+    low = cast_to(exp.Literal.string("-Infinity"), "DOUBLE")
+    none = cast_to(exp.Literal.string("NaN"), "DOUBLE")
+    ifs = [exp.If(this=is_zero, true=low), exp.If(this=is_less, true=none)]
+    return _as_double(exp.Case(ifs=ifs, default=made.copy()))
+
+
+_NUMBERS: Final = frozenset({"integer", "decimal", "double"})
+
+
+def compared(node: exp.Binary, source: str) -> exp.Expr:
+    """A comparison, in which MySQL and T-SQL take TRUE for 1.
+
+    Raises:
+        Refused: The sides are of different kinds, which Spark makes equal in its own way.
+    """
+    sides = {each: kind_of(each, source) for each in (node.left, node.right)}
+    if isinstance(node.right, exp.Any) or not {*sides.values()} & _NUMBERS:
+        return node
+    for side, kind in sides.items():
+        if kind == "boolean" and source in ("mysql", "tsql"):
+            side.replace(cast_to(side.copy(), "INT"))
+        elif kind == "boolean":
+            advice = f"Cast the condition to {whole_number_in(source)}"
+            raise refused(node, "compares a number with TRUE or FALSE", advice)
+        elif kind == "text" and not isinstance(side.unnest(), exp.Literal | exp.Parameter):
+            advice = f"Cast the text to {whole_number_in(source)}"
+            raise refused(node, "compares a number with a text", advice)
+    return node
 
 
 def without_error(node: exp.Div | exp.IntDiv | exp.Mod, source: str) -> exp.Expr:
@@ -259,6 +353,21 @@ def literal(node: exp.Literal, source: str) -> exp.Expr:
     return cast_to(node.copy(), "DOUBLE")
 
 
+def _divided_by_zero(node: exp.Div) -> exp.Expr:
+    """A division by zero that is infinite; Spark fails."""
+    if _is_not_zero(node.right):
+        return node
+    infinite = cast_to(exp.Literal.string("Infinity"), "DOUBLE")
+    is_zero = exp.EQ(this=operand(node.right.copy()), expression=exp.Literal.number(0))
+    grown = exp.Mul(this=operand(node.left.copy()), expression=infinite)
+    return _as_double(exp.If(this=is_zero, true=grown, false=node.copy()))
+
+
+def _is_not_zero(node: exp.Expr) -> bool:
+    number = isinstance(node, exp.Literal) and node.name.strip("0.") != ""
+    return number or isinstance(node, exp.Nullif)
+
+
 def divided(node: exp.Div, source: str) -> exp.Expr:
     """A division that is exact in its dialect, with the digits that it has there.
 
@@ -268,10 +377,11 @@ def divided(node: exp.Div, source: str) -> exp.Expr:
     kinds = [kind_of(each, source) for each in (node.left, node.right)]
     if source == "mysql":
         without_error(node, source)
-    if "double" in kinds or source in ("tsql", "redshift"):
-        return node
-    if source == "duckdb":
+    if source == "duckdb" and "double" not in kinds:
         node.set("this", cast_to(operand(node.left), "DOUBLE"))
+    if source == "duckdb" or ("double" in kinds and source in _INFINITE):
+        return _divided_by_zero(node)
+    if "double" in kinds or source in ("tsql", "redshift"):
         return node
     if "" in kinds:
         types = f"DECIMAL(18, 6), {double_in(source)} or {whole_number_in(source)}"

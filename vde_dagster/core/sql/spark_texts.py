@@ -79,9 +79,50 @@ def connected(node: exp.And | exp.Or, source: str) -> exp.Expr:
 
 
 def length(node: exp.Length, source: str) -> exp.Expr:
-    """The length of a text; T-SQL does not count the spaces at its end."""
+    """The length of a text; T-SQL does not count the spaces at its end, MySQL counts bytes."""
+    if source == "mysql" and node.args.get("binary"):
+        return call("OCTET_LENGTH", node.this)
     if source == "tsql":
         node.set("this", call("RTRIM", node.this))
+    return node
+
+
+def trimmed(node: exp.Trim, source: str) -> exp.Expr:
+    """TRIM without letters: in BigQuery it takes all of Unicode's white space, in Spark spaces."""
+    if source == "bigquery" and node.args.get("expression") is None:
+        node.set("expression", exp.Literal.string(_WHITE_SPACE))
+        node.set("position", node.args.get("position") or "BOTH")
+    return node
+
+
+_WHITE_SPACE: Final = (
+    "\t\n\x0b\x0c\r \x85\xa0\u1680"
+    + "".join(map(chr, range(0x2000, 0x200B)))
+    + "\u2028\u2029\u202f\u205f\u3000"
+)
+"""Every letter with Unicode's property White_Space."""
+
+
+def size(node: exp.ArraySize, source: str) -> exp.Expr:
+    """The number of an array's elements, which in Postgres is NULL where there is none."""
+    if source != "postgres":
+        return node
+    count = exp.ArraySize(this=node.this)
+    return exp.Nullif(this=count, expression=exp.Literal.number(0))
+
+
+def listed(node: exp.GroupConcat, source: str) -> exp.Expr:
+    """Joined texts of rows: the empty text in Snowflake where there is none."""
+    if source != "snowflake":
+        return node
+    whole: exp.Expr = node
+    while isinstance(whole.parent, exp.Window | exp.Filter) and whole.arg_key == "this":
+        whole = whole.parent
+    found = exp.Coalesce(this=whole.copy(), expressions=[exp.Literal.string("")])
+    if whole is node:
+        return found
+    found.type = whole.type
+    whole.replace(found)
     return node
 
 
@@ -175,7 +216,7 @@ def end_of_text(node: exp.Left | exp.Right, source: str) -> exp.Expr:
     number = node.expression
     if _positive(number) or _counted(number) or number.name == "0":
         return node
-    if source != "postgres":
+    if source not in ("postgres", "duckdb"):
         if isinstance(number, exp.Neg):
             raise refused(node, "takes a negative number of letters", "Use SUBSTRING")
         return node
@@ -214,15 +255,39 @@ def pattern(node: exp.Expr, source: str) -> exp.Expr:
     if not (isinstance(written, exp.Literal) and _REGULAR.fullmatch(written.name)):
         advice = r"Use letters, digits, ^ $ . * + ? | ( ) [a-z] \d \w \s \. in it, or LIKE"
         raise refused(node, "has a regular expression that Spark may read otherwise", advice)
+    if re.search(r"\\[dws]", written.name) and source not in _CLASSES_OF_ASCII:
+        advice = "Write the letters that are meant, as in [0-9] or [A-Za-z0-9_]"
+        raise refused(node, "has a class of letters that Spark may read otherwise", advice)
+    if isinstance(node, exp.RegexpReplace):
+        _refuse_replacement(node, written.name, source)
+    regular = _as_java(written.name, source)
+    if isinstance(node, exp.RegexpLike) and source == "snowflake":  # of the whole text
+        regular = rf"\A(?:{regular})\z"
+    if isinstance(node, exp.RegexpILike):
+        regular = f"(?i){regular}"
+    node.set("expression", exp.Literal.string(regular))
     if isinstance(node, exp.RegexpExtract):
         return _matched(node, written.name, source)
-    if isinstance(node, exp.RegexpReplace):
-        _refuse_replacement(node)
-    if isinstance(node, exp.RegexpLike) and source == "snowflake":  # of the whole text
-        node.set("expression", exp.Literal.string(f"^(?:{written.name})$"))
     if isinstance(node, exp.RegexpILike):
-        return exp.RegexpLike(this=node.this, expression=exp.Literal.string(f"(?i){written.name}"))
+        return exp.RegexpLike(this=node.this, expression=node.expression)
     return node
+
+
+_CLASSES_OF_ASCII: Final = frozenset({"duckdb", "bigquery"})
+r"""Dialects whose \d and \w are those of ASCII, as Java's."""
+
+
+def _as_java(regular: str, source: str) -> str:
+    """A regular expression for Java, where ``$`` and ``.`` know more ends of lines."""
+    ended = regular if source in TRINO else regular.replace("$", r"\z")
+    spaced = ended.replace(r"\s", r"[\t\n\f\r ]")
+    if "." not in regular.replace(r"\.", ""):
+        return spaced
+    return f"(?{'s' if source in _DOT_IS_ALL else 'd'}){spaced}"
+
+
+_DOT_IS_ALL: Final = frozenset({"postgres", "redshift"})
+"""Dialects in which a dot is the end of a line, too, and the longest match is taken."""
 
 
 def _matched(node: exp.RegexpExtract, regular: str, source: str) -> exp.Expr:
@@ -233,11 +298,19 @@ def _matched(node: exp.RegexpExtract, regular: str, source: str) -> exp.Expr:
         int(source == "bigquery" and "(" in regular)
     )
     found = call("REGEXP_EXTRACT", node.this, node.expression, group.copy())
+    if source == "duckdb":  # the empty text where nothing matches, as in Spark
+        return found
     matches = exp.RegexpLike(this=node.this.copy(), expression=node.expression.copy())
     return exp.Case(ifs=[exp.If(this=matches, true=found)])
 
 
-def _refuse_replacement(node: exp.RegexpReplace) -> None:
+def _refuse_replacement(node: exp.RegexpReplace, regular: str, source: str) -> None:
+    if re.search(regular, "") is not None:
+        raise refused(node, "may match an empty text", "Write + for what it has * for")
+    several = "|" in regular or len(re.findall(r"[*+?{]", regular)) > 1
+    if source in _DOT_IS_ALL and several:
+        advice = "Use one repetition in it and no |, or REPLACE"
+        raise refused(node, "takes the longest match there, and the first in Spark", advice)
     modifiers, text = node.args.get("modifiers"), node.args["replacement"]
     plain = isinstance(text, exp.Literal) and not set(text.name) & {"\\", "$"}
     if not plain or (modifiers is not None and modifiers.name != "g"):

@@ -12,8 +12,8 @@ from typing import Final
 from sqlglot import exp
 from sqlglot.dialects.dialect import Dialect
 
-from vde_dagster.core.sql.spark_values import NotInSpark, refused
-from vde_dagster.core.sql.type_names import time_in
+from vde_dagster.core.sql.spark_values import NotInSpark, kind_of, refused
+from vde_dagster.core.sql.type_names import time_in, whole_number_in
 
 _Type = exp.DataType.Type
 FORWARD: Final = (exp.DateAdd, exp.TsOrDsAdd, exp.TimestampAdd, exp.DatetimeAdd)
@@ -39,6 +39,8 @@ def moved(node: exp.Expr, source: Dialect) -> exp.Expr:
     factor, unit = _length(_moving_unit(interval, source), node)
     forward = not isinstance(node, BACKWARD)
     written = _whole_number(number)
+    if written is None:
+        _refuse_fraction(node, number, source)
     if written is not None:
         forward = forward is (written >= 0)
         length: exp.Expr = _interval(abs(written) * factor, unit)
@@ -51,6 +53,13 @@ def moved(node: exp.Expr, source: Dialect) -> exp.Expr:
         return exp.cast(total, _Type.DATE)  # a product of an interval may have hours
     inside = isinstance(node.parent, exp.Binary | exp.Unary | exp.Bracket)
     return exp.paren(total, copy=False) if inside else total
+
+
+def _refuse_fraction(node: exp.Expr, number: exp.Expr, source: Dialect) -> None:
+    name = name_of(source)
+    if kind_of(number, name) in ("decimal", "double", "text"):
+        advice = f"Write CAST(... AS {whole_number_in(name)}) around the number in it"
+        raise refused(node, "moves by what may be no whole number", advice)
 
 
 def _time(node: exp.Expr, source: str) -> exp.Expr:
@@ -95,6 +104,7 @@ def interval(node: exp.Interval, source: Dialect) -> exp.Expr:
         return node if name == unit.name.upper().rstrip("S") else _interval(written * factor, known)
     if isinstance(number, exp.Literal):
         raise refused(node, "is a part of a unit", "Write whole ones of a smaller unit")
+    _refuse_fraction(node, number, source)
     inner = number.this if isinstance(number, exp.Paren) else number
     return exp.paren(exp.Mul(this=_operand(inner), expression=_interval(factor, known)), copy=False)
 
@@ -135,7 +145,7 @@ def between(node: exp.Expr, source: Dialect) -> exp.Expr:
     unit = exp.Var(this=name)
     borders = [exp.TimestampTrunc(this=each, unit=unit.copy()) for each in (end, start)]
     count = exp.DateDiff(this=borders[0], expression=borders[1], unit=unit)
-    return exp.cast(count, _Type.INT)
+    return exp.cast(count, _Type.BIGINT)
 
 
 _COUNT_BORDERS: Final = frozenset({"tsql", "redshift", "clickhouse"})
@@ -166,7 +176,7 @@ def cut(node: exp.Expr, source: Dialect) -> exp.Expr:
 
 
 _TRUNC: Final = frozenset({"YEAR", "QUARTER", "MONTH", "WEEK"})
-_DATES_STAY: Final = frozenset({"snowflake", "trino", "presto", "bigquery"})
+_DATES_STAY: Final = frozenset({"snowflake", "trino", "presto", "bigquery", "tsql"})
 """Dialects in which a date that is cut stays a date."""
 
 _LENGTHS: Final = {

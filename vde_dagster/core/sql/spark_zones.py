@@ -11,6 +11,7 @@ from typing import Final
 
 from sqlglot import exp
 
+from vde_dagster.core.sql.spark_read_texts import time_of_text
 from vde_dagster.core.sql.spark_values import NotInSpark, kind_of, refused
 
 _ZONE: Final = re.compile(r"[A-Z][A-Za-z_]+/[A-Za-z_/+-]+")
@@ -86,6 +87,7 @@ def clocks_of(node: exp.Datetime | exp.Date, source: str) -> exp.Expr:
     Raises:
         Refused: The zone is none that Spark reads in the same way.
     """
+    time_of_text(node, source)
     zone = node.args.get("expression") or node.args.get("zone")
     kind = "TIMESTAMP" if isinstance(node, exp.Datetime) else "DATE"
     to = exp.DataType.build(kind, dialect="spark")
@@ -100,6 +102,7 @@ def instant_of(node: exp.Timestamp, source: str) -> exp.Expr:
     Raises:
         Refused: The zone is another one.
     """
+    time_of_text(node, source)
     zone = node.args.get("expression") or node.args.get("zone")
     if zone is not None and _zone_of(zone, node).upper() not in _UTC:
         raise _back(node)

@@ -14,7 +14,7 @@ def is_written_alike(kind: str, source: str) -> bool:
     """Whether a value of a kind, cast to a text, is the same text in a dialect and in Spark."""
     alike = {"text", "integer", "date", "null"}
     alike |= {"decimal"} if source != "bigquery" else set()
-    alike |= {"boolean"} if source not in ("mysql", "tsql") else set()
+    alike |= {"boolean"} if source not in ("mysql", "tsql", "redshift") else set()
     return kind in alike
 
 

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import json
 from collections.abc import Iterable, Mapping
 from dataclasses import dataclass
 from typing import Final
@@ -14,6 +15,8 @@ from vde_dagster.core.kind import Embedded, Kind, Seed, View
 from vde_dagster.core.late_data import LateDataPolicy
 from vde_dagster.core.model import Body, Call, Model, ModelSource, OwnAudit, Storage, Window
 from vde_dagster.core.names import ModelName
+from vde_dagster.core.session_settings import against_translation
+from vde_dagster.core.sql.dialects import is_spark
 from vde_dagster.project.configuration import SUPPORTED_DIALECTS, Defaults, is_dialect
 from vde_dagster.project.problems import Problems, suggestion
 from vde_dagster.project.properties import layout
@@ -142,6 +145,7 @@ def read_properties(
     values = _known(written, problems)
     name = _name(values.get("name"), default_name, place, problems)
     dialect = _dialect(values.get("dialect"), defaults.dialect, problems)
+    _check_session(dialect, values.get("dialect"), defaults, place, problems)
     kind = read_kind(values.get("kind"), dialect, problems)
     policy = read_late_data(values.get("late_data"), problems, catalog=defaults.catalog)
     storage = layout.read_storage(values, problems)
@@ -292,6 +296,19 @@ def _dialect(value: Value | None, default: str, problems: Problems) -> str:
         problems.add(value.place, f"unknown dialect {value.written!r}", advice)
         return default
     return dialect
+
+
+def _check_session(
+    dialect: str, value: Value | None, defaults: Defaults, place: Place, problems: Problems
+) -> None:
+    """Refuse another dialect in a session whose casts and numbers are not Spark's own."""
+    settings = json.loads(defaults.session) if defaults.session else {}
+    against = () if is_spark(dialect) else against_translation(settings)
+    if against:
+        where = value.place if value is not None else place
+        what = f"{dialect} is translated for Spark's defaults, and spark.conf sets {against[0]}"
+        advice = "Leave the setting out, or write the model in Spark's dialect."
+        problems.add(where, what, advice)
 
 
 def _check_kind(
