@@ -108,4 +108,4 @@ def stored_graph(
     """
     with known_models(cache) as known:
         models = (known.model(each.source, read_model) for each in snapshots.values())
-        return build_graph(models, known=known)
+        return build_graph(models, known=known, are_stored=True)

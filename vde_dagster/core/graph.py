@@ -125,6 +125,7 @@ def build_graph(
     unread: Container[ModelName] = (),
     disabled: Container[ModelName] = (),
     known: Derivations | None = None,
+    are_stored: bool = False,
 ) -> Graph:
     """Check how models fit together, and resolve each against its parents.
 
@@ -134,6 +135,8 @@ def build_graph(
         unread: Models whose files could not be read. That others read them is no further problem.
         disabled: Models that the project has and that are switched off.
         known: What was derived of such models before.
+        are_stored: Whether they may be from an earlier release: a query that is refused now is
+            understood as far as it can be.
 
     Raises:
         ProjectInvalid: Names given twice, parents that nothing declares, cycles, and queries that
@@ -160,7 +163,12 @@ def build_graph(
         if not undeclared.isdisjoint(model.parents):
             undeclared.add(name)
         try:
-            nodes[name] = _node(model, nodes, known, undeclared=name in undeclared)
+            node = _node(model, nodes, known, undeclared=name in undeclared)
+            refusals = node.canonical.refusals if node.canonical is not None else ()
+            if are_stored or not refusals:
+                nodes[name] = node
+            else:
+                problems += [_problem(model, each) for each in refusals]
         except QueryInvalid as error:
             problems += [_problem(model, finding) for finding in error.findings]
         except RecursionError:
@@ -205,7 +213,7 @@ def _node(
     derived = known.find(model, nodes, undeclared=undeclared) if known is not None else None
     if derived is None:
         derived = _derived(model, nodes, undeclared=undeclared)
-        if known is not None:
+        if known is not None and not (derived.canonical and derived.canonical.refusals):
             known.keep(model, nodes, derived, undeclared=undeclared)
     return Node(
         model=model,
@@ -238,9 +246,10 @@ def _derived(model: Model, nodes: Mapping[ModelName, Node], *, undeclared: bool)
             undeclared=undeclared,
             functions=functions_made(model.body.before),
             text=model.body.text.query if model.body.text is not None else "",
+            is_stored=True,
         )
     columns = _columns(model, canonical)
-    if canonical is not None:
+    if canonical is not None and not canonical.refusals:
         typed = [each for each in columns if not undeclared or each.type != UNKNOWN_TYPE]
         findings = list(misfits(model, canonical, typed, list(_embedded(model, nodes))))
         if findings:

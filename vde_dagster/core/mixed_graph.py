@@ -54,7 +54,7 @@ def mixed_graph(
     if problems:
         raise ProjectInvalid(problems)
     try:
-        graph = build_graph(models.values())
+        graph = build_graph(models.values(), are_stored=True)
     except ProjectInvalid as error:
         raise ProjectInvalid(
             [_explained(each, models, left_out, environment) for each in error.problems]

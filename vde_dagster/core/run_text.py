@@ -12,6 +12,7 @@ from typing import Final
 from sqlglot import exp
 
 from vde_dagster.core.dsha import Column
+from vde_dagster.core.errors import Refused
 from vde_dagster.core.graph import Graph, Node
 from vde_dagster.core.intervals import Interval
 from vde_dagster.core.model import AuthorsText, PythonFunction, Query
@@ -82,6 +83,8 @@ def _query(graph: Graph, node: Node) -> tuple[SqlText, list[str]]:
     body = node.model.body
     assert isinstance(body, Query), f"{node.name} has a query"
     assert node.canonical is not None, f"{node.name} is resolved"
+    for each in node.canonical.refusals:
+        raise Refused(f"{node.name}: {each.message}. {each.advice} Then plan again.")
     if body.text is None:
         translated = in_spark([with_own_names(node.canonical.expression)])
         names = [each.name for each in node.canonical.columns]

@@ -8,7 +8,7 @@ in which a column is spelled do not count (seed 000, *Fingerprinting*).
 from __future__ import annotations
 
 import re
-from collections.abc import Collection, Iterator, Mapping, Sequence
+from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
 from functools import lru_cache
 from typing import Final
@@ -63,22 +63,32 @@ class CanonicalQuery(Deferred):
 
     Where it reads tables whose columns are not known, it may have no ``columns``: what ``*`` stands
     for is not known, either. And where ``is_bound`` is False, not every column could be bound to
-    what it comes from: only an equal query can be told to give the same rows then.
+    what it comes from: only an equal query can be told to give the same rows then. A query with
+    ``refusals`` was taken by an earlier release: it is understood as far as it can be, and never
+    runs again.
     """
 
     expression: exp.Query
     columns: tuple[Column, ...]
     meaning: Meaning
     is_bound: bool = True
+    refusals: tuple[Finding, ...] = ()
 
 
 def understood(
-    expression: exp.Query, columns: tuple[Column, ...], *, is_bound: bool = True
+    expression: exp.Query,
+    columns: tuple[Column, ...],
+    *,
+    is_bound: bool = True,
+    refusals: tuple[Finding, ...] = (),
 ) -> CanonicalQuery:
     """A query together with what it means."""
-    meaning = meaning_of(expression, is_bound=is_bound)
     return CanonicalQuery(
-        expression=expression, columns=columns, meaning=meaning, is_bound=is_bound
+        expression=expression,
+        columns=columns,
+        meaning=meaning_of(expression, is_bound=is_bound),
+        is_bound=is_bound,
+        refusals=refusals,
     )
 
 
@@ -90,6 +100,7 @@ def canonicalize(
     undeclared: bool = False,
     functions: Collection[str] = (),
     text: str = "",
+    is_stored: bool = False,
 ) -> CanonicalQuery:
     """Qualify a query against the columns of the models that it reads.
 
@@ -101,17 +112,22 @@ def canonicalize(
             columns is one whose columns are not known, and types need not be.
         functions: Those that the model's pre-statements make, in lower case.
         text: How the author wrote it, where it is in Spark's dialect.
+        is_stored: Whether it may be from an earlier release: what is refused now is told by the
+            result.
 
     Raises:
         QueryInvalid: Columns or tables are not known, or names are ambiguous: all of them. Or a
             part of the query has no proven translation from its dialect.
     """
-    _refuse(tuple(unproven(query, dialect=dialect, functions=functions)))
+    refused: Sequence[Unclear] = list(unproven(query, dialect=dialect, functions=functions))
+    if not is_stored:
+        _refuse(refused)
     # What is read lies in Spark's catalog, where the case of a name never counts.
     dialect = f"{dialect}, normalization_strategy = case_insensitive"
     schema = schema_of(schemas, dialect)
     if undeclared and not all(schemas.values()):
-        return _open(query, dialect=dialect, schema=schema, schemas=schemas, text=text)
+        found = _open(query, dialect=dialect, schema=schema, schemas=schemas, text=text)
+        return replace(found, refusals=_findings(refused))
     documented = _described(query)
     plain = _prepared(query)
     own = is_spark(dialect)
@@ -122,29 +138,32 @@ def canonicalize(
     try:
         expanded = note_merging_joins(expand_star_macros(plain, schemas=schemas))
         if own:
-            _refuse(with_spark_names(expanded, schemas))
+            refused = refused or with_spark_names(expanded, schemas)
         qualified = qualify(expanded, dialect=dialect, schema=schema, quote_identifiers=False)
         assert isinstance(qualified, exp.Query)
         with_merged_columns(qualified, schema=schema)
-        _refuse(tuple(unknown_stars(qualified)))
+        refused = refused or tuple(unknown_stars(qualified))
         unclear = with_spark_meaning(qualified, dialect=dialect, schema=schema, original=query)
         timed = resolve_time_macros(qualified, EPOCH_DAY)
-        if not undeclared:
-            _refuse(unclear)
-            if not own:
-                spark_text(timed)  # what has no form there is refused now, not when it is to run
+        refused = refused or (() if undeclared else unclear)
+        if not is_stored:
+            _refuse(refused)
+        if not undeclared and not own and not refused:
+            spark_text(timed)  # what has no form there is refused now, not when it is to run
         typed = annotate_types(timed, schema=schema, dialect=dialect)
         columns = tuple(_columns(typed, documented))
         note_types(qualified, schema=schema, dialect=dialect)
         restore_data_names(qualified, schema=schema, dialect=dialect, text=text)
-    except QueryInvalid:
-        raise
-    except Refused as error:
-        raise QueryInvalid(_told_apart(error)) from error
-    except SQL_ERRORS as error:
+    except (Refused, *SQL_ERRORS) as error:
+        if refused:
+            raise QueryInvalid(*_findings(refused)) from error
+        if isinstance(error, QueryInvalid):
+            raise
+        if isinstance(error, Refused):
+            raise QueryInvalid(_told_apart(error)) from error
         findings = _unresolved(query, schemas, schema, dialect)
         raise QueryInvalid(*(findings or [_misunderstood(error, query)])) from error
-    return understood(qualified, columns)
+    return understood(qualified, columns, refusals=_findings(refused))
 
 
 def _open(
@@ -220,8 +239,11 @@ def schema_of(schemas: Mapping[ModelName, Sequence[Column]], dialect: str) -> Ma
 
 def _refuse(unclear: Sequence[Unclear]) -> None:
     if unclear:
-        told = (replace(_told_apart(why), line=line_of(node)) for node, why in unclear)
-        raise QueryInvalid(*told)
+        raise QueryInvalid(*_findings(unclear))
+
+
+def _findings(unclear: Iterable[Unclear]) -> tuple[Finding, ...]:
+    return tuple(replace(_told_apart(why), line=line_of(node)) for node, why in unclear)
 
 
 def _unresolved(
