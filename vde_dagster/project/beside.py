@@ -14,7 +14,7 @@ from vde_dagster.core.sql.spark_meaning import part_with_spark_meaning
 from vde_dagster.core.sql.statement_tables import temporary_names
 from vde_dagster.core.sql.table_names import project_names_of_statement
 from vde_dagster.core.sql.unresolved import line_of
-from vde_dagster.project.problems import Problems
+from vde_dagster.project.problems import Problems, told_apart
 
 
 def named_beside(
@@ -45,7 +45,7 @@ def named_beside(
         named = project_names_of_statement(statement, catalog, temporary=temporary)
         found, unclear = part_with_spark_meaning(named, dialect=dialect, functions=made)
         for node, why in (*unclear, *_unwritable(found, dialect)):
-            problems.refuse(_line_in(place, node, statement), why)
+            problems.reject(_line_in(place, node, statement), *told_apart(why))
         return found
 
     return tuple(map(read, statements))

@@ -245,4 +245,5 @@ def _unpacked_query(facts: Mapping[str, Json], packed: Sequence[bytes]) -> Canon
         },
         columns=unpack(facts["own"]),
         is_bound=facts["is_bound"],
+        refusals=(),
     )

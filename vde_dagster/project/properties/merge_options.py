@@ -16,7 +16,7 @@ from vde_dagster.core.sql.spark_meaning import part_with_spark_meaning
 from vde_dagster.core.sql.spark_reading import read_spark, read_sql
 from vde_dagster.core.sql.sql_errors import SQL_ERRORS
 from vde_dagster.core.sql.sql_text import closed
-from vde_dagster.project.problems import Problems, suggestion
+from vde_dagster.project.problems import Problems, suggestion, told_apart
 from vde_dagster.project.properties.model_block import Value
 from vde_dagster.project.properties.values import read_expression
 
@@ -113,7 +113,7 @@ def _in_spark(node: T, value: Value, dialect: str, problems: Problems) -> T:
     """What a part means in Spark; what has no one meaning there is a problem."""
     meant, unclear = part_with_spark_meaning(node, dialect=dialect)
     for _, why in unclear:
-        problems.refuse(value.place, why)
+        problems.reject(value.place, *told_apart(why))
     return meant
 
 
