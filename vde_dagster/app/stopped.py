@@ -1,4 +1,4 @@
-"""What is told of a plan that could not be carried out whole: all that went wrong, as one error."""
+"""The one error of a plan that could not be carried out whole: all that went wrong."""
 
 from __future__ import annotations
 
