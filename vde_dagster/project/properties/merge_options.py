@@ -40,14 +40,15 @@ def read_unique_key(value: Value, dialect: str, problems: Problems) -> tuple[str
         found = read_expression(item, dialect, problems)
         if found is None:
             continue
-        before = len(problems.found)
+        before = len(problems.unsupported)
         meant = _in_spark(normalized_names(found, dialect), item, dialect, problems)
         key = _without_quotes(meant).sql("spark")
         if found.find(exp.Column) is None:
             message = f"the unique_key {item.raw} has no column in it"
             problems.add(item.place, message, "Name the columns that tell rows apart.")
-        elif len(problems.found) > before:
-            continue  # it has no meaning in Spark
+        elif not _is_spark(key) and len(problems.unsupported) > before:
+            problems.found += problems.unsupported[before:]  # nor could an earlier version have it
+            del problems.unsupported[before:]
         elif not _is_spark(key):
             message = f"the unique_key {item.raw} cannot be written in Spark's SQL"
             problems.add(item.place, message, "Check its types and functions.")
