@@ -107,6 +107,26 @@ def test_columns_are_called_as_spark_calls_them(query: str, expected: list[str])
     assert names(query) == expected
 
 
+TYPES = [
+    ("SELECT c, c + 1 AS d FROM raw.t LATERAL VIEW explode(arr) x AS c", ["int", "int"]),
+    ("SELECT c FROM raw.t LATERAL VIEW OUTER explode_outer(array(i, i)) x AS c", ["int"]),
+    ("SELECT k, v FROM raw.t LATERAL VIEW explode(m) x AS k, v", ["string", "int"]),
+    ("SELECT p, k, v FROM raw.t LATERAL VIEW posexplode_outer(m) x AS p, k, v", ["int", "string", "int"]),
+    ("SELECT x.p, x.e FROM raw.t, LATERAL posexplode(array(s)) AS x(p, e)", ["int", "struct<a: int, t: struct<z: int>>"]),
+    ("SELECT posexplode(arr) AS (p, e) FROM raw.t", ["int", "int"]),
+    ("SELECT explode(arr) AS e FROM raw.t", ["int"]),
+    ("SELECT c FROM raw.t LATERAL VIEW explode(my_function(i)) x AS c", ["unknown"]),
+    ("SELECT a FROM raw.t LATERAL VIEW stack(1, i, i) x AS a, b", ["unknown"]),
+]  # fmt: skip
+
+
+@pytest.mark.parametrize("query,expected", TYPES)
+def test_what_a_table_function_makes_has_the_types_of_the_entries(
+    query: str, expected: list[str]
+) -> None:
+    assert [each.type for each in canonical(query).columns] == expected
+
+
 REFUSED = [
     ("WITH u AS (SELECT 1 AS a)\nSELECT\n  u.*, raw.u.v FROM u JOIN raw.u", "`u.*` means all columns of u and of raw.u", 3),
     ("SELECT\n  to_json(struct(u.*)) AS j FROM raw.u JOIN other.u", "`u.*` means all columns of raw.u and of other.u", 2),

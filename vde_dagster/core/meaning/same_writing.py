@@ -8,8 +8,9 @@ from datetime import datetime
 from typing import Final
 
 from sqlglot import exp
-from sqlglot.optimizer.annotate_types import annotate_types
 from sqlglot.schema import MappingSchema
+
+from vde_dagster.core.sql.types import with_types
 
 _ALIKE: Final = "alike"
 _UNORDERED: Final = "unordered"
@@ -56,7 +57,7 @@ def note_types(query: exp.Expr, *, schema: MappingSchema, dialect: str) -> None:
     lists, sides = _lists(query), _sides(query)
     if not lists and not sides:
         return
-    typed = annotate_types(query.copy(), schema=schema, dialect=dialect)
+    typed = with_types(query.copy(), schema=schema, dialect=dialect)
     for node, known in zip(lists, _lists(typed), strict=True):
         values = [known.this, *known.expressions]
         for kinds in (_WHOLE, _TEXTS):

@@ -14,7 +14,6 @@ from functools import lru_cache
 from typing import Final
 
 from sqlglot import exp
-from sqlglot.optimizer.annotate_types import annotate_types
 from sqlglot.optimizer.qualify import qualify
 from sqlglot.schema import MappingSchema
 
@@ -33,12 +32,13 @@ from vde_dagster.core.sql.merged_columns import note_merging_joins, with_merged_
 from vde_dagster.core.sql.open_columns import bind_to_open_tables, name_tables
 from vde_dagster.core.sql.proven import unproven
 from vde_dagster.core.sql.rendering import spark_text
-from vde_dagster.core.sql.spark_forms import GENERATED, with_known_forms
+from vde_dagster.core.sql.spark_forms import with_known_forms
 from vde_dagster.core.sql.spark_meaning import Unclear, with_spark_meaning
 from vde_dagster.core.sql.spark_names import unknown_stars, with_spark_names
 from vde_dagster.core.sql.spark_scopes import type_named
 from vde_dagster.core.sql.sql_errors import SQL_ERRORS, first_line
 from vde_dagster.core.sql.star_macro import expand_star_macros, is_star_macro
+from vde_dagster.core.sql.types import with_types
 from vde_dagster.core.sql.unresolved import line_of, unresolved_columns
 from vde_dagster.core.sql.written_parts import number_parts
 
@@ -150,7 +150,7 @@ def canonicalize(
             _refuse(refused)
         if not undeclared and not own and not refused:
             spark_text(timed)  # what has no form there is refused now, not when it is to run
-        typed = annotate_types(timed, schema=schema, dialect=dialect)
+        typed = with_types(timed, schema=schema, dialect=dialect)
         columns = tuple(_columns(typed, documented))
         note_types(qualified, schema=schema, dialect=dialect)
         restore_data_names(qualified, schema=schema, dialect=dialect, text=text)
@@ -188,7 +188,7 @@ def _open(
         bound = with_merged_columns(_bound(expanded, schema, dialect), schema=schema)
         with_spark_meaning(bound, dialect=dialect, schema=schema, original=query)
         timed = resolve_time_macros(bound, EPOCH_DAY)
-        typed = annotate_types(timed, schema=schema, dialect=dialect)
+        typed = with_types(timed, schema=schema, dialect=dialect)
         columns = _known_columns(typed, documented)
         note_types(bound, schema=schema, dialect=dialect)
         restore_data_names(bound, schema=schema, dialect=dialect, text=text)
@@ -319,12 +319,8 @@ def _columns(typed: exp.Query, documented: Mapping[str, str]) -> Iterator[Column
     """Names and types of the result; a type that cannot be told is ``unknown``."""
     for projection in typed.selects:
         kind = projection.type
-        made = projection.unalias()
-        by_function = isinstance(made, exp.Column) and made.table.startswith(GENERATED)
-        known = (
-            not by_function
-            and kind is not None
-            and not kind.is_type(exp.DataType.Type.UNKNOWN, exp.DataType.Type.NULL)
+        known = kind is not None and not kind.is_type(
+            exp.DataType.Type.UNKNOWN, exp.DataType.Type.NULL
         )
         yield Column(
             name=projection.alias_or_name,

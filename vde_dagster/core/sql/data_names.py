@@ -13,10 +13,11 @@ from itertools import zip_longest
 from typing import Final, TypeVar
 
 from sqlglot import exp, tokenize
-from sqlglot.optimizer.annotate_types import annotate_types
 from sqlglot.optimizer.normalize_identifiers import normalize_identifiers
 from sqlglot.optimizer.scope import Scope, traverse_scope
 from sqlglot.schema import MappingSchema
+
+from vde_dagster.core.sql.types import with_types
 
 ExprT = TypeVar("ExprT", bound=exp.Expr)
 
@@ -105,7 +106,7 @@ def restore_data_names(query: exp.Expr, *, schema: MappingSchema, dialect: str, 
     """
     dots = list(query.find_all(exp.Dot))
     if dots:
-        typed = annotate_types(query.copy(), schema=schema, dialect=dialect)
+        typed = with_types(query.copy(), schema=schema, dialect=dialect)
         for node, known in zip(dots, typed.find_all(exp.Dot), strict=True):
             if isinstance(node.expression, exp.Identifier) and not _is_struct(known.this):
                 _restore(node.expression)

@@ -42,7 +42,7 @@ _OF_ENTRIES: Final = {
 _OF_STRUCTS: Final = frozenset({"inline", "inline_outer"})
 _CALLS: Final[dict[str, type[exp.Expr]]] = {"current_time": exp.CurrentTime}
 """Functions that Spark calls without parentheses and sqlglot takes for columns."""
-GENERATED: Final = "_generated_"
+_GENERATED: Final = "_generated_"
 """Begins the names of tables that stand for functions which make several columns of a row."""
 _WINDOWS: Final = frozenset({"session_window", "window"})
 
@@ -81,7 +81,7 @@ def _unfold(select: exp.Select, numbers: Iterator[int]) -> None:
         if not isinstance(each, exp.Aliases):
             projections.append(each)
             continue
-        alias = exp.to_identifier(f"{GENERATED}{next(numbers)}")
+        alias = exp.to_identifier(f"{_GENERATED}{next(numbers)}")
         names = [name.copy() for name in each.expressions]
         table = exp.TableAlias(this=alias, columns=names)
         select.append("laterals", exp.Lateral(this=each.this, view=True, alias=table))
