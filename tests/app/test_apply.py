@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from datetime import date
 
 import pytest
@@ -21,12 +22,22 @@ from tests.app.memory_world import (
 from vde_dagster.app.apply import apply_plan, evaluate_range
 from vde_dagster.app.evaluate import evaluate
 from vde_dagster.app.evaluated import Evaluated
-from vde_dagster.app.stopped import stopped
+from vde_dagster.app.stopped import raise_stopped
 from vde_dagster.core.changes.difference import Change
-from vde_dagster.core.errors import AuditFailed, Conflict, EvaluationFailed, Refused
+from vde_dagster.core.errors import (
+    AuditFailed,
+    Conflict,
+    EvaluationFailed,
+    Finding,
+    OutcomeUnknown,
+    Refused,
+    VdeError,
+)
 from vde_dagster.core.graph import Graph
 from vde_dagster.core.intervals import Interval
+from vde_dagster.core.ledger import SchemaOutgrown
 from vde_dagster.core.names import ModelName, TableName
+from vde_dagster.core.sql.canonical import QueryInvalid
 
 DAILY_NAME = ModelName("mart", "daily")
 
@@ -231,10 +242,23 @@ def test_one_error_tells_of_all_models_that_failed_and_of_all_that_waited_for_th
 def test_errors_of_several_kinds_are_told_as_one(world: MemoryWorld) -> None:
     plan_of = plan(world.services(), graph_of(PROJECT))
     refused, failed = Refused("not as things stand"), AuditFailed("bad rows")
-    assert type(stopped(plan_of, [failed], [DAILY_NAME])) is AuditFailed
-    assert type(stopped(plan_of, [failed, EvaluationFailed("no")], [])) is EvaluationFailed
-    both = stopped(plan_of, [refused, failed, refused], [])
+
+    def told(*errors: VdeError, failed: Sequence[ModelName] = ()) -> VdeError:
+        with pytest.raises(VdeError) as raised:
+            raise_stopped(plan_of, errors, failed)
+        return raised.value
+
+    assert type(told(failed, failed=[DAILY_NAME])) is AuditFailed
+    assert type(told(failed, EvaluationFailed("no"))) is EvaluationFailed
+    both = told(refused, failed, refused)
     assert (type(both), str(both)) == (EvaluationFailed, "not as things stand\nbad rows")
+    unknown = told(failed, OutcomeUnknown("no answer"))
+    assert (type(unknown), str(unknown)) == (OutcomeUnknown, "bad rows\nno answer")
+    outgrown = SchemaOutgrown([Interval(hour_of(0), hour_of(24))])
+    assert told(outgrown) is outgrown
+    assert told(outgrown, refused).args == (f"{outgrown}\n{refused}",)
+    invalid = QueryInvalid(Finding(message="no column 'x'", advice="Name one."))
+    assert told(invalid, failed=[DAILY_NAME]).args[0].startswith(str(invalid))
 
 
 def test_a_view_that_somebody_dropped_is_made_again_where_another_model_fails(

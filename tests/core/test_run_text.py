@@ -52,6 +52,13 @@ AS_WRITTEN = [
     ("SELECT m.s.i, lake.m.s.k FROM m.s", f"SELECT s.i, s.k FROM {V} AS `s`"),
     ("SELECT `m`.`s`.`i` FROM `m`.`s`", f"SELECT `s`.`i` FROM {V} AS `s`"),
     ("SELECT i FROM m.s ORDER BY m.s.k", f"SELECT i FROM {V} AS `s` ORDER BY s.k"),
+    # parameters of lambdas are no tables, whatever their case
+    ("SELECT TRANSFORM(k, M -> m.s.i) AS x, s.i FROM m.s", f"SELECT TRANSFORM(k, M -> m.s.i) AS x, s.i FROM {V} AS `s`"),
+    ("SELECT TRANSFORM(k, S -> s.i) AS x, m.s.i FROM m.s", f"SELECT TRANSFORM(k, S -> s.i) AS x, s.i FROM {V} AS `s`"),
+    # a word that is a function as long as there is no such column
+    ("SELECT current_date AS d, s.i FROM m.s", f"SELECT current_date AS d, s.i FROM {KNOWN} AS `s`"),
+    ("SELECT user AS d, s.i FROM m.s", f"SELECT user AS d, s.i FROM {KNOWN} AS `s`"),
+    ("SELECT current_date() AS d, s.i FROM m.s", f"SELECT current_date() AS d, s.i FROM {V} AS `s`"),
     # a sample is taken of the table, and its name stands behind it
     (
         "SELECT i FROM m.s TABLESAMPLE (10 PERCENT) REPEATABLE (3) WHERE i > 1",

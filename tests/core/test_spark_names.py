@@ -115,6 +115,8 @@ TYPES = [
     ("SELECT x.p, x.e FROM raw.t, LATERAL posexplode(array(s)) AS x(p, e)", ["int", "struct<a: int, t: struct<z: int>>"]),
     ("SELECT posexplode(arr) AS (p, e) FROM raw.t", ["int", "int"]),
     ("SELECT explode(arr) AS e FROM raw.t", ["int"]),
+    ("SELECT COALESCE(i, v) AS x, IF(v > 1, i, v) AS y FROM raw.u", ["int", "int"]),
+    ("SELECT i AS x FROM raw.u FULL JOIN other.u AS w USING (i)", ["int"]),
     ("SELECT c FROM raw.t LATERAL VIEW explode(my_function(i)) x AS c", ["unknown"]),
     ("SELECT a FROM raw.t LATERAL VIEW stack(1, i, i) x AS a, b", ["unknown"]),
 ]  # fmt: skip

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import ast
 import sys
 from collections.abc import Iterator, Mapping
 from importlib.metadata import version
@@ -56,15 +55,36 @@ def beside(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Iterator[Path]:
         del sys.modules[name]
 
 
-def read(*, top: str = "", inside: str = "") -> Model:
-    text = MODEL.format(top=top, inside=inside)
+@pytest.mark.parametrize("reader", ["x", "vde_shop_one", "vde_shop_two"])
+@pytest.mark.parametrize("documented", ["x", "vde_shop_one", "vde_shop_two"])
+def test_docstrings_count_where_a_module_may_read_those_of_another(
+    beside: Path, reader: str, documented: str
+) -> None:
+    texts = {"vde_shop_one": "LIMIT = 1\n", "vde_shop_two": "import vde_shop_one\n"}
+    texts["x"] = "import vde_shop_two\n"
+    texts[reader] += "def told(of):\n    return of.__doc__\n"
+    found = []
+    for docstring in ("one", "two"):
+        described = f'def late():\n    """{docstring}"""\n'
+        every = {name: text + described * (name == documented) for name, text in texts.items()}
+        for name, text in every.items():
+            (beside / f"{name}.py").write_text(text)
+        found.append(data_of(model_of(MODEL.format(top=every["x"], inside="pass"))))
+    assert found[0] != found[1]
+
+
+def model_of(text: str) -> Model:
     return read_model(
         ModelSource(path=Path("models/m/x.py"), text=text, defaults=Defaults().as_texts())
     )
 
 
+def read(*, top: str = "", inside: str = "") -> Model:
+    return model_of(MODEL.format(top=top, inside=inside))
+
+
 def digests_of(text: str) -> Mapping[str, str]:
-    return imported_code(ast.parse(text), Path("models/m/x.py"), lambda _: None).digests
+    return imported_code(text, Path("models/m/x.py"), lambda _: None).digests
 
 
 def data_of(model: Model) -> str:

@@ -27,7 +27,7 @@ from vde_dagster.app.planning import holdings_of
 from vde_dagster.app.promote import promote, show
 from vde_dagster.app.recovery import recover
 from vde_dagster.app.services import Services
-from vde_dagster.app.stopped import stopped
+from vde_dagster.app.stopped import raise_stopped
 from vde_dagster.app.workload import restatement
 from vde_dagster.core.adoption import with_snapshot
 from vde_dagster.core.errors import Conflict, VdeError
@@ -100,7 +100,7 @@ def apply_plan(services: Services, plan: Plan, report: Report) -> tuple[Evaluate
                 failed |= fills
                 lacking |= fills
     if errors:
-        raise stopped(plan, errors, failed) from errors[0]
+        raise_stopped(plan, errors, failed)
     return tuple(done)
 
 

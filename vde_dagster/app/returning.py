@@ -70,15 +70,23 @@ def _returning(services: Services, planned: Planned, options: PlanOptions) -> La
 
 
 def _kept_readers(services: Services, planned: Planned, options: PlanOptions) -> Lag:
-    """What of the versions that stay is behind the tables that they will read."""
-    if _left_out(options):
-        return Lag()
+    """What of the versions that stay is behind the tables that they will read.
+
+    What is not computed again is told, and no loss: the table that is shown stays as it is.
+    """
     changed, spread = kept_readers(services, planned)
+    left_out = _left_out(options)
+    if left_out:
+        spread = replace(spread, ranges={}, kept=(*spread.ranges, *spread.kept))
     ranges = _within_bounds(planned, spread, options)
-    found = {
-        name: Behind(intervals=each, reason=_reads_such(planned, name, changed))
-        for name, each in ranges.items()
-    }
+    found: dict[ModelName, Behind] = {}
+    for name in (*spread.ranges, *spread.kept):
+        reason = _reads_such(planned, name, changed)
+        if name in ranges:
+            found[name] = Behind(intervals=ranges[name], reason=reason)
+        else:
+            beyond = "--start and --end leave it out" if name in spread.ranges else FORBIDDEN
+            found[name] = Behind(reason=f"{reason}. It keeps its rows: {left_out or beyond}")
     return Lag(restated=replace(spread, ranges=ranges), found=found)
 
 

@@ -3,35 +3,52 @@
 from __future__ import annotations
 
 from collections.abc import Collection, Iterator, Sequence
+from typing import Final, NoReturn
 
-from vde_dagster.core.errors import EvaluationFailed, ProjectInvalid, VdeError
+from vde_dagster.core.errors import (
+    AuditFailed,
+    Conflict,
+    EvaluationFailed,
+    OutcomeUnknown,
+    Refused,
+    SetupError,
+    VdeError,
+)
 from vde_dagster.core.names import ModelName
 from vde_dagster.core.plan import Plan
 from vde_dagster.core.stages import awaited, closing_of, left_out
 
+_COMMON: Final = (OutcomeUnknown, AuditFailed, EvaluationFailed, Conflict, SetupError, Refused)
+"""Errors that are made of a text, the special ones before those that they belong to."""
 
-def stopped(plan: Plan, errors: Sequence[VdeError], failed: Collection[ModelName]) -> VdeError:
-    """One error with the texts of all, and what the plan did not do for them.
 
-    It is of the most special class that all of them are of; an `EvaluationFailed` where they have
-    nothing in common.
+def raise_stopped(
+    plan: Plan, errors: Sequence[VdeError], failed: Collection[ModelName]
+) -> NoReturn:
+    """Raise one error with the texts of all, and what the plan did not do for them.
 
     Args:
         plan: What was carried out in part.
         errors: At least one.
         failed: The models whose work raised one.
+
+    Raises:
+        VdeError: The only error as it is, where the plan did all else. Of several, one of the kind
+            that all of them have in common, an `EvaluationFailed` where they have none; but an
+            `OutcomeUnknown` wherever one of them is.
     """
-    texts = dict.fromkeys([*map(str, errors), *_undone(plan, failed)])
-    return _class_of(errors)("\n".join(texts))
+    undone = list(_undone(plan, failed))
+    if len(errors) == 1 and not undone:
+        raise errors[0]
+    texts = dict.fromkeys([*map(str, errors), *undone])
+    raise _kind_of(errors)("\n".join(texts)) from errors[0]
 
 
-def _class_of(errors: Sequence[VdeError]) -> type[VdeError]:
-    for kind in type(errors[0]).__mro__:
-        if not issubclass(kind, VdeError) or kind is VdeError:
-            break
-        if kind is not ProjectInvalid and all(isinstance(each, kind) for each in errors):
-            return kind
-    return EvaluationFailed
+def _kind_of(errors: Sequence[VdeError]) -> type[VdeError]:
+    if any(isinstance(each, OutcomeUnknown) for each in errors):
+        return OutcomeUnknown
+    shared = (kind for kind in _COMMON if all(isinstance(each, kind) for each in errors))
+    return next(shared, EvaluationFailed)
 
 
 def _undone(plan: Plan, failed: Collection[ModelName]) -> Iterator[str]:

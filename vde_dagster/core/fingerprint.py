@@ -347,10 +347,20 @@ def _variables_part(variables: Mapping[str, object]) -> str:
     return json.dumps(variables, sort_keys=True) if variables else ""
 
 
-def python_form(source: str) -> str:
-    """A Python module without formatting, comments, and docstrings that nothing in it reads."""
+def reads_docstrings(source: str) -> bool:
+    """Whether code may follow from the docstrings of its own module or of another."""
+    return any(each in source for each in _READS_DOCSTRINGS)
+
+
+def python_form(source: str, *, docstrings: bool = False) -> str:
+    """A Python module without formatting, comments, and docstrings that nothing in it reads.
+
+    Args:
+        source: The module's text.
+        docstrings: Whether they count, since other modules may read them.
+    """
     tree = ast.parse(source)
-    if not any(each in source for each in _READS_DOCSTRINGS):
+    if not (docstrings or reads_docstrings(source)):
         _drop_docstrings(tree)
     _drop_header(tree)
     parts: list[str] = []

@@ -8,7 +8,7 @@ supported*), and so is what has no intervals.
 from __future__ import annotations
 
 from collections.abc import Callable, Collection, Container, Iterable, Mapping, Sequence
-from dataclasses import dataclass, replace
+from dataclasses import dataclass
 from datetime import UTC, datetime
 from typing import Final
 
@@ -54,12 +54,18 @@ class Restatement:
 
 
 def both(one: Restatement, other: Restatement) -> Restatement:
-    """What two reasons evaluate again; what is kept or foreign is that of the first."""
+    """What two reasons evaluate again; what one of them evaluates, the other does not leave out."""
     names = dict.fromkeys((*one.ranges, *other.ranges))
     ranges = {
         name: merge((*one.ranges.get(name, ()), *other.ranges.get(name, ()))) for name in names
     }
-    return replace(one, ranges=ranges)
+    kept = dict.fromkeys((*one.kept, *other.kept))
+    foreign = dict.fromkeys((*one.foreign, *other.foreign))
+    return Restatement(
+        ranges=ranges,
+        kept=tuple(each for each in kept if each not in ranges),
+        foreign=tuple(each for each in foreign if each not in ranges),
+    )
 
 
 def restated_ranges(

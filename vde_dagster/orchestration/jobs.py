@@ -18,7 +18,7 @@ from vde_dagster.app.binding import Binding
 from vde_dagster.app.catch_up import catch_up
 from vde_dagster.app.evaluated import Evaluated
 from vde_dagster.app.plan_checks import check_plan
-from vde_dagster.app.stopped import stopped
+from vde_dagster.app.stopped import raise_stopped
 from vde_dagster.app.view_names import naming_of
 from vde_dagster.app.world import VdeProject
 from vde_dagster.core.errors import VdeError
@@ -250,7 +250,7 @@ class _PlanRun:
             except VdeError as error:
                 errors.append(error)
         if errors:
-            raise stopped(self.plan, errors, self.failed) from errors[0]
+            raise_stopped(self.plan, errors, self.failed)
 
     def job(self) -> dg.JobDefinition:
         filled = {stage.model: stage for stage in work_of(self.plan)}

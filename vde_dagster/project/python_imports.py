@@ -22,11 +22,12 @@ from pathlib import Path
 from typing import Final
 
 from vde_dagster.core.errors import Place, Problem
-from vde_dagster.core.fingerprint import hash_parts, python_form
+from vde_dagster.core.fingerprint import hash_parts, python_form, reads_docstrings
 
 _OWN: Final = "vde_dagster"
 _INSTALLED: Final = frozenset({"site-packages", "dist-packages"})
 _LACKING: Final = "not found"
+_OWN_DOCSTRINGS: Final = "docstrings of the model"
 _START: Final = "__init__.py"
 _CAUGHT: Final = frozenset({"ImportError", "ModuleNotFoundError", "Exception", "BaseException"})
 """What has to be caught so that an import may fail."""
@@ -46,23 +47,37 @@ class Imported:
     problems: tuple[Problem, ...] = ()
 
 
-def imported_code(tree: ast.Module, path: Path, read: Callable[[str], str | None]) -> Imported:
+def imported_code(text: str, path: Path, read: Callable[[str], str | None]) -> Imported:
     """What a model's module imports. A name that is computed is not followed.
 
     Args:
-        tree: The module's code.
+        text: The module's code, which can be parsed.
         path: Its path in the project.
         read: The text of a file of the project by its path in the folder; None where there is none.
     """
     reader = _Imports(read)
-    reader.follow(tree, package="", path=path)
+    reader.follow(ast.parse(text), package="", path=path)
     return Imported(
-        digests=dict(sorted(reader.digests.items())),
+        digests=dict(sorted((reader.digests | _forms(text, reader.texts)).items())),
         modules=reader.modules,
         problems=tuple(
             sorted(reader.problems, key=lambda each: (each.place.path, each.place.line))
         ),
     )
+
+
+def _forms(text: str, imported: Mapping[str, str]) -> dict[str, str]:
+    """Digests of modules by their names; of the model's own where others may read its docstrings.
+
+    Args:
+        text: The model's module.
+        imported: The texts of those that it imports, by their names.
+    """
+    told = any(map(reads_docstrings, imported.values()))
+    of_all = told or reads_docstrings(text)
+    own = {_OWN_DOCSTRINGS: hash_parts(python_form(text, docstrings=True))} if told else {}
+    forms = {name: python_form(each, docstrings=of_all) for name, each in imported.items()}
+    return own | {name: hash_parts(each) for name, each in forms.items()}
 
 
 def module_text(folder: Path, path: str) -> str | None:
@@ -93,6 +108,7 @@ class _Imports:
 
     read: Callable[[str], str | None]
     digests: dict[str, str] = field(default_factory=dict)
+    texts: dict[str, str] = field(default_factory=dict)
     modules: dict[str, str] = field(default_factory=dict)
     problems: set[Problem] = field(default_factory=set)
     seen: set[Path] = field(default_factory=set)
@@ -204,7 +220,7 @@ class _Imports:
             if path is not None:
                 self.problems.add(_unreadable(error, path))
             return
-        self.digests[name] = hash_parts(python_form(text))
+        self.texts[name] = text
         self.follow(tree, package=package, path=path)
 
 

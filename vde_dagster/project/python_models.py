@@ -215,8 +215,8 @@ def modules_of(source: ModelSource, folder: Path) -> dict[str, str]:
         folder: The project's.
     """
     try:
-        tree = parse_module(source.text, source.path)
-        found = imported_code(tree, source.path, lambda path: module_text(folder, path))
+        parse_module(source.text, source.path)
+        found = imported_code(source.text, source.path, lambda path: module_text(folder, path))
     except (ModuleFailed, RecursionError):  # told when the model is read
         return {}
     return dict(found.modules)
@@ -225,11 +225,11 @@ def modules_of(source: ModelSource, folder: Path) -> dict[str, str]:
 def _imported(source: ModelSource, problems: Problems) -> Imported | None:
     """What a model's code imports; None (and a problem) where it is no Python."""
     try:
-        tree = parse_module(source.text, source.path)
+        parse_module(source.text, source.path)
     except ModuleFailed as error:
         problems.found.append(error.problem)
         return None
-    return imported_code(tree, source.path, source.attachments.get)
+    return imported_code(source.text, source.path, source.attachments.get)
 
 
 def _digests_of(source: ModelSource, imported: Imported) -> dict[str, str]:

@@ -13,6 +13,8 @@ PEOPLE = "(SELECT 1 AS id, 'true' AS s, 5 AS x, DATE '2024-03-05' AS day UNION A
 LEFT = "(SELECT 1 AS id, 'p' AS v UNION ALL SELECT 2 AS id, 'q' AS v) AS l"
 RIGHT = "(SELECT 2 AS id, 'r' AS w UNION ALL SELECT 3 AS id, 's' AS w) AS r"
 LAST = "(SELECT 1 AS id, 'o' AS z UNION ALL SELECT 3 AS id, 't' AS z) AS n"
+WORDS = "(SELECT 1 AS i, DATE '2020-01-01' AS d UNION ALL SELECT 2 AS i, DATE '2099-01-01' AS d)"
+USER = "(SELECT 1 AS x, 2 AS y UNION ALL SELECT 3 AS x, 0 AS y)"
 LONG = "(SELECT CAST(2 AS BIGINT) AS id, 'r' AS w) AS r"
 NAMED = f"SELECT TO_JSON(STRUCT(*)) AS k FROM (SELECT {{}} FROM {PEOPLE} AS t)"
 STRUCTS = ("SELECT NAMED_STRUCT('userId', 1) AS s", "SELECT NAMED_STRUCT('userid', 2) AS s")
@@ -39,6 +41,11 @@ OTHER: list[Pair] = [
     ("the merged column of a right join is that of the right", f"SELECT n.z FROM {LEFT} RIGHT JOIN {RIGHT} USING (id) LEFT JOIN {LAST} USING (id)", f"SELECT n.z FROM {LEFT} RIGHT JOIN {RIGHT} ON l.id = r.id LEFT JOIN {LAST} ON l.id = n.id"),
     ("the merged column of a full join is of both", f"SELECT n.z FROM {LEFT} FULL JOIN {RIGHT} USING (id) JOIN {LAST} USING (id)", f"SELECT n.z FROM {LEFT} FULL JOIN {RIGHT} ON l.id = r.id JOIN {LAST} ON l.id = n.id"),
     ("a comma before a join", f"SELECT l.v, n.z FROM {LEFT}, {RIGHT} JOIN {LAST} USING (id)", f"SELECT l.v, n.z FROM {LEFT}, {RIGHT} JOIN {LAST} ON r.id = n.id"),
+    ("what a call sees of USING", f"SELECT TO_JSON(STRUCT(*)) AS k FROM {LEFT} JOIN {RIGHT} USING (id)", f"SELECT TO_JSON(STRUCT(*)) AS k FROM {LEFT} JOIN {RIGHT} ON l.id = r.id"),
+    ("what a call sees of a natural join", f"SELECT HASH(*) AS k FROM {LEFT} NATURAL JOIN {RIGHT}", f"SELECT HASH(*) AS k FROM {LEFT} JOIN {RIGHT} ON l.id = r.id"),
+    ("what a call sees of a right join", f"SELECT TO_JSON(STRUCT(*)) AS k FROM {LEFT} RIGHT JOIN {RIGHT} USING (id)", f"SELECT TO_JSON(STRUCT(*)) AS k FROM {LEFT} RIGHT JOIN {RIGHT} ON l.id = r.id"),
+    ("what a call sees of a semi join", "SELECT HASH(*) AS k FROM (SELECT 5 AS a, 7 AS id) AS l LEFT SEMI JOIN (SELECT 7 AS id) AS r USING (id)", "SELECT HASH(*) AS k FROM (SELECT 5 AS a, 7 AS id) AS l LEFT SEMI JOIN (SELECT 7 AS id) AS r ON l.id = r.id"),
+    ("the order of merged columns in a call", "SELECT TO_JSON(STRUCT(*)) AS k FROM (SELECT 1 AS a, 2 AS b) AS l JOIN (SELECT 1 AS a, 2 AS b) AS r USING (a, b)", "SELECT TO_JSON(STRUCT(*)) AS k FROM (SELECT 1 AS a, 2 AS b) AS l JOIN (SELECT 1 AS a, 2 AS b) AS r USING (b, a)"),
     # names that Spark gives
     ("a function by two names", NAMED.format("NVL(s, 'x')"), NAMED.format("COALESCE(s, 'x')")),
     ("another function by two names", NAMED.format("LENGTH(s)"), NAMED.format("LEN(s)")),
@@ -49,6 +56,7 @@ OTHER: list[Pair] = [
     ("the case of a column in an aggregate", NAMED.format("MAX(x)"), NAMED.format("MAX(X)")),
     ("a name like those that nothing has", NAMED.format("x + 1"), NAMED.format("x + 1 AS _col_0")),
     ("a column without a name two queries below", f"SELECT TO_JSON(STRUCT(*)) AS k FROM (SELECT * FROM (SELECT LEN(s) FROM {PEOPLE} AS t))", f"SELECT TO_JSON(STRUCT(*)) AS k FROM (SELECT * FROM (SELECT LENGTH(s) FROM {PEOPLE} AS t))"),
+    ("a doubled quote behind a literal with a blank", "SELECT X 'ff' AS a, 'it''s' AS k", "SELECT X 'ff' AS a, 'it' 's' AS k"),
     # units
     ("a unit by a letter", f"SELECT TRUNC(day, 'y') AS k FROM {PEOPLE} AS t", f"SELECT TRUNC(day, 'YEAR') AS k FROM {PEOPLE} AS t"),
     ("a unit of a time by a letter", f"SELECT DATE_TRUNC('M', {TIME}) AS k", f"SELECT DATE_TRUNC('MINUTE', {TIME}) AS k"),
@@ -56,6 +64,16 @@ OTHER: list[Pair] = [
     # words
     ("a column with a function's name", "SELECT current_date AS k FROM (SELECT 1 AS current_date) AS q", "SELECT CURRENT_DATE() AS k FROM (SELECT 1 AS current_date) AS q"),
     ("a column with the user's name", "WITH q AS (SELECT 'x' AS current_user) SELECT current_user AS k FROM q", "WITH q AS (SELECT 'x' AS current_user) SELECT CURRENT_USER() AS k FROM q"),
+    ("an order by an output with a function's name", f"SELECT -i AS current_date FROM {WORDS} AS t ORDER BY current_date LIMIT 1", f"SELECT -i AS current_date FROM {WORDS} AS t ORDER BY CURRENT_DATE(), i LIMIT 1"),
+    ("a condition on an output with a function's name", f"SELECT i, MAX(d) AS current_date FROM {WORDS} AS t GROUP BY i HAVING current_date > DATE '2090-01-01'", f"SELECT i, MAX(d) AS current_date FROM {WORDS} AS t GROUP BY i HAVING CURRENT_DATE() > DATE '2090-01-01'"),
+    ("an order of a union by an output with a function's name", f"SELECT -x AS current_user FROM {USER} AS t UNION ALL SELECT y FROM {USER} AS t ORDER BY current_user LIMIT 1", f"SELECT -x AS current_user FROM {USER} AS t UNION ALL SELECT y FROM {USER} AS t ORDER BY CURRENT_USER() LIMIT 1"),
+    ("a column of VALUES with a function's name", "SELECT current_user AS k FROM VALUES (1), (2) AS e(current_user)", "SELECT CURRENT_USER() AS k FROM VALUES (1), (2) AS e(current_user)"),
+    ("a column of LATERAL VIEW with a function's name", f"SELECT current_user AS k FROM {USER} AS t LATERAL VIEW EXPLODE(ARRAY(1, 2)) e AS current_user", f"SELECT CURRENT_USER() AS k FROM {USER} AS t LATERAL VIEW EXPLODE(ARRAY(1, 2)) e AS current_user"),
+    ("a column of a table function with a function's name", "SELECT current_user AS k FROM EXPLODE(ARRAY(1, 2)) AS e(current_user)", "SELECT CURRENT_USER() AS k FROM EXPLODE(ARRAY(1, 2)) AS e(current_user)"),
+    ("a column that is called anew by a function's name", f"SELECT current_user AS k FROM {USER} AS c(current_user, b)", f"SELECT CURRENT_USER() AS k FROM {USER} AS c(current_user, b)"),
+    ("a column of LATERAL with a function's name", f"SELECT current_user AS k FROM {USER} AS w, LATERAL (SELECT w.x AS current_user) AS e", f"SELECT CURRENT_USER() AS k FROM {USER} AS w, LATERAL (SELECT w.x AS current_user) AS e"),
+    ("a column of PIVOT with a function's name", f"SELECT current_user AS k FROM {USER} AS w PIVOT (SUM(x) FOR y IN (2 AS current_user))", f"SELECT CURRENT_USER() AS k FROM {USER} AS w PIVOT (SUM(x) FOR y IN (2 AS current_user))"),
+    ("a column with another name of the user", "SELECT user AS k FROM (SELECT 1 AS user) AS q", "SELECT CURRENT_USER() AS k FROM (SELECT 1 AS user) AS q"),
 ]  # fmt: skip
 """They give other rows or types."""
 
@@ -82,6 +100,11 @@ SAME: list[Pair] = [
     ("lines around columns without names", NAMED.format("x + 1"), NAMED.format("x + 1").replace(" FROM", "\n FROM")),
     ("a column without a name that nobody sees", f"SELECT COUNT(*) AS k FROM (SELECT LEN(s) FROM {PEOPLE} AS t)", f"SELECT COUNT(*) AS k FROM (SELECT LENGTH(s) FROM {PEOPLE} AS t)"),
     ("the case of a unit of a day", f"SELECT TRUNC(day, 'mm') AS k FROM {PEOPLE} AS t", f"SELECT TRUNC(day, 'MM') AS k FROM {PEOPLE} AS t"),
+    ("names of the user", f"SELECT user AS k FROM {USER} AS t", f"SELECT `current_user` AS k FROM {USER} AS t"),
+    ("a name of the user with parentheses", f"SELECT user AS k FROM {USER} AS t", f"SELECT CURRENT_USER() AS k FROM {USER} AS t"),
+    ("an alias beside a function of its name", f"SELECT x AS current_date, current_date AS k FROM {USER} AS t", f"SELECT x AS current_date, CURRENT_DATE() AS k FROM {USER} AS t"),
+    ("a group by a function and an output of its name", f"SELECT MAX(x) AS current_user FROM {USER} AS t GROUP BY current_user", f"SELECT MAX(x) AS current_user FROM {USER} AS t GROUP BY CURRENT_USER()"),
+    ("a function inside of a query that has a column of its name around it", "SELECT (SELECT MAX(current_user)) AS k FROM (SELECT 1 AS current_user) AS q", "SELECT (SELECT MAX(CURRENT_USER())) AS k FROM (SELECT 1 AS current_user) AS q"),
     ("a column with a function's name and its table's", "SELECT current_date AS k FROM (SELECT 1 AS current_date) AS q", "SELECT q.current_date AS k FROM (SELECT 1 AS current_date) AS q"),
 ]  # fmt: skip
 """They give the same rows and types."""

@@ -33,6 +33,7 @@ from vde_dagster.core.meaning.same_writing import (
 from vde_dagster.core.meaning.sources import Scope
 from vde_dagster.core.sql.canonical_form import is_spelling, is_uncased
 from vde_dagster.core.sql.data_names import lent_names
+from vde_dagster.core.sql.merged_columns import merging_joins_around
 from vde_dagster.core.sql.precedence import is_comparison, lacks_parentheses
 
 _FLIPPED: Final[dict[type[exp.Expr], str]] = {exp.GT: "LT", exp.GTE: "LTE"}
@@ -224,7 +225,8 @@ class ExpressionReader:
         source = scope.sources.get(alias)
         starred = scope.every() if source is None else [scope.placed(alias, source.every)]
         shape, parts = self._arguments(node.this if alias else node, scope)
-        return combined("star", [*starred, *parts], *shape)
+        merging = [] if alias else merging_joins_around(node)
+        return combined("star", [*starred, *parts], *shape, *merging)
 
     def _call(self, node: exp.Expr, scope: Scope, *, this: Part | None = None) -> Part:
         """A node of whatever class, with what it is made of and what it sees beside that.

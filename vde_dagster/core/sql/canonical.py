@@ -132,7 +132,7 @@ def canonicalize(
     plain = _prepared(query)
     own = is_spark(dialect)
     if own:
-        plain = with_known_forms(with_columns_for_words(plain, schemas), schemas)
+        plain = with_columns_for_words(with_known_forms(plain, schemas), schemas)
     else:
         number_parts(plain)
     try:
@@ -180,7 +180,7 @@ def _open(
     """
     plain, documented = _prepared(query), _described(query)
     if is_spark(dialect):
-        plain = with_known_forms(with_columns_for_words(plain, schemas), schemas)
+        plain = with_columns_for_words(with_known_forms(plain, schemas), schemas)
     try:
         expanded = note_merging_joins(expand_star_macros(plain, schemas=schemas))
         if is_spark(dialect):

@@ -1,91 +1,86 @@
 """Words that Spark takes for a column where what is read has one, and for a function elsewhere.
 
-That is how ``current_date`` without parentheses is read; sqlglot always takes it for the function.
+That is how ``current_date`` without parentheses is read; sqlglot takes most of these words for the
+function and some for a column, whatever there is.
 """
 
 from __future__ import annotations
 
-from collections.abc import Collection, Iterator, Mapping, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from typing import Final
 
 from sqlglot import exp
-from sqlglot.optimizer.scope import Scope, traverse_scope
 
 from vde_dagster.core.dsha import Column
 from vde_dagster.core.names import ModelName
-from vde_dagster.core.sql.rendering import model_name_of
+from vde_dagster.core.sql.spark_names import KnownTables
+from vde_dagster.core.sql.spark_scopes import Scopes
 
-_WORDS: Final[dict[type[exp.Expr], str]] = {
+_FUNCTIONS: Final[Mapping[str, type[exp.Expr]]] = {
+    "current_date": exp.CurrentDate,
+    "current_time": exp.CurrentTime,
+    "current_timestamp": exp.CurrentTimestamp,
+    "current_user": exp.CurrentUser,
+    "session_user": exp.SessionUser,
+    "user": exp.CurrentUser,
+}
+_WORDS: Final[Mapping[type[exp.Expr], str]] = {
     exp.CurrentDate: "current_date",
     exp.CurrentTime: "current_time",
     exp.CurrentTimestamp: "current_timestamp",
     exp.CurrentUser: "current_user",
     exp.SessionUser: "session_user",
 }
+_BY_ALIAS: Final = frozenset({"having", "order", "sort"})
+"""Where a name is that of an output of the query first."""
 
 
 def with_columns_for_words(
     query: exp.Query, schemas: Mapping[ModelName, Sequence[Column]]
 ) -> exp.Query:
-    """Change a query so that such a word is a column where a table beside it has this column.
+    """Change a query so that each such word is what Spark takes it for.
+
+    Where the columns of what is read are not known it is neither: a function that nobody knows.
 
     Args:
-        query: As parsed, in Spark's dialect; it is changed.
+        query: In Spark's dialect, with names for what table functions make; it is changed.
         schemas: The columns of what it reads.
     """
-    if not any(map(_is_word, query.find_all(*_WORDS))):
-        return query
-    read = {_key(name): _names(columns) for name, columns in schemas.items()}
-    known: dict[int, Collection[str]] = {}
-    for scope in traverse_scope(query):  # those inside come before those around them
-        sources = [source for _, source in scope.selected_sources.values()]
-        seen = {name for each in sources for name in _columns(each, read, known)}
-        known[id(scope.expression)] = frozenset(_outputs(scope, seen, known))
-        for node in list(scope.find_all(*_WORDS)):
-            name = _WORDS[type(node)]
-            if _is_word(node) and name in seen:
-                node.replace(exp.column(name))
+    scopes = Scopes(KnownTables(schemas))
+    named = [(node, word, _is_column(node, word, scopes)) for node, word in words_in(query)]
+    for node, word, is_column in named:
+        if is_column is None:
+            node.replace(exp.Anonymous(this=f"column_or_{word}"))
+        elif is_column != isinstance(node, exp.Column):
+            node.replace(exp.column(word) if is_column else _FUNCTIONS[word]())
     return query
 
 
-def _is_word(node: exp.Expr) -> bool:
-    """Whether a call has no parentheses: one that has knows its place in the text."""
-    return not node.args.get("this") and node.meta_get("start") is None
+def words_in(query: exp.Expr) -> Iterator[tuple[exp.Expr, str]]:
+    """Each such word of a query with its node, which is a function or a column."""
+    for node in query.find_all(exp.Column, *_WORDS):
+        if isinstance(node, exp.Column):
+            word = "" if node.table else node.name.lower()
+        else:  # a call with parentheses knows its place in the text
+            is_word = not node.args.get("this") and node.meta_get("start") is None
+            word = _WORDS[type(node)] if is_word else ""
+        if word in _FUNCTIONS:
+            yield node, word
 
 
-def _key(name: ModelName) -> ModelName:
-    return ModelName(name.schema.lower(), name.name.lower())
+def _is_column(node: exp.Expr, word: str, scopes: Scopes) -> bool | None:
+    """Whether a word is a column; None where nobody knows."""
+    query, place = _query_around(node)
+    if place in _BY_ALIAS:
+        outputs = scopes.outputs(query)
+        if outputs is None or word in outputs:
+            return None if outputs is None else True
+    return scopes.has(node, word) if isinstance(query, exp.Select) else False
 
 
-def _names(columns: Sequence[Column]) -> Collection[str]:
-    return frozenset(each.name.lower() for each in columns)
-
-
-def _columns(
-    source: exp.Expr | Scope,
-    read: Mapping[ModelName, Collection[str]],
-    known: Mapping[int, Collection[str]],
-) -> Collection[str]:
-    """The columns of one table, sub-query or common table expression."""
-    if isinstance(source, Scope):
-        return known.get(id(source.expression), ())
-    name = model_name_of(source) if isinstance(source, exp.Table) else None
-    return read.get(_key(name), ()) if name is not None else ()
-
-
-def _outputs(
-    scope: Scope, seen: Collection[str], known: Mapping[int, Collection[str]]
-) -> Iterator[str]:
-    """What a query calls its columns."""
-    query = scope.expression
-    alias = query.parent.args.get("alias") if query.parent is not None else None
-    if isinstance(alias, exp.TableAlias):
-        yield from (each.name.lower() for each in alias.columns)
-    if isinstance(query, exp.SetOperation):
-        yield from known.get(id(query.this.unnest()), ())  # the first side names the columns
-    elif isinstance(query, exp.Select):
-        for each in query.selects:
-            if each.is_star:
-                yield from seen
-            else:
-                yield each.alias_or_name.lower()
+def _query_around(node: exp.Expr) -> tuple[exp.Expr | None, str]:
+    """The query that a node stands in, and which part of it that is."""
+    inside, around = node, node.parent
+    while around is not None and not isinstance(around, exp.Select | exp.SetOperation):
+        inside, around = around, around.parent
+    return around, inside.arg_key or ""

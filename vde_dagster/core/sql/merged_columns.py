@@ -45,6 +45,17 @@ def with_merged_columns(query: exp.Query, *, schema: MappingSchema) -> exp.Query
     return query
 
 
+def merging_joins_around(star: exp.Expr) -> list[str]:
+    """How joins merge columns: a ``*`` in a call takes each of these once, and in front."""
+    select = star.find_ancestor(exp.Select)
+    joins = list(select.find_all(exp.Join)) if select is not None else []
+    if all(join.meta_get(_MERGES) is None for join in joins):
+        return []
+    return [
+        f"{join.side} {join.kind} {join.alias_or_name} {join.meta_get(_MERGES)}" for join in joins
+    ]
+
+
 @dataclass(slots=True)
 class _Side:
     """What stands on one side of a join: its tables by their aliases, and its merged columns."""

@@ -17,6 +17,7 @@ from sqlglot.dialects.dialect import Dialect
 from sqlglot.tokenizer_core import Token, TokenType
 
 from vde_dagster.core.names import InvalidName, ModelName
+from vde_dagster.core.sql.column_words import words_in
 from vde_dagster.core.sql.macros import TIME_MACROS
 from vde_dagster.core.sql.rendering import model_name_of
 from vde_dagster.core.sql.spark_reading import read_spark
@@ -355,9 +356,9 @@ def _depends_on_columns(tree: exp.Expr, columns: Mapping[ModelName, tuple[str, .
     if tree.find(exp.Pivot) is not None:  # it groups by all columns that it does not name
         return True
     bare: dict[int, set[str]] = {}
-    for column in tree.find_all(exp.Column):
-        if not column.table:
-            bare.setdefault(id(column.find_ancestor(exp.Select)), set()).add(column.name.lower())
+    named = [(each, each.name.lower()) for each in tree.find_all(exp.Column) if not each.table]
+    for node, name in (*named, *words_in(tree)):
+        bare.setdefault(id(node.find_ancestor(exp.Select)), set()).add(name)
     return any(
         _may_bind_otherwise(each, bare.get(id(each), set()), columns)
         for each in tree.find_all(exp.Select)

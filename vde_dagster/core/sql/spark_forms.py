@@ -40,8 +40,6 @@ _OF_ENTRIES: Final = {
 }
 """Functions of an array or a map, and what stands before the columns of its entries."""
 _OF_STRUCTS: Final = frozenset({"inline", "inline_outer"})
-_CALLS: Final[dict[str, type[exp.Expr]]] = {"current_time": exp.CurrentTime}
-"""Functions that Spark calls without parentheses and sqlglot takes for columns."""
 _GENERATED: Final = "_generated_"
 """Begins the names of tables that stand for functions which make several columns of a row."""
 _WINDOWS: Final = frozenset({"session_window", "window"})
@@ -67,10 +65,6 @@ def with_known_forms(query: exp.Query, schemas: Mapping[ModelName, Sequence[Colu
         _name_columns(lateral, scopes)
     for values in query.find_all(exp.Values):
         _name_values(values)
-    for column in list(query.find_all(exp.Column)):
-        call = _CALLS.get(column.name.lower()) if not column.table else None
-        if call is not None and column.name.lower() not in known:
-            column.replace(call())
     return query
 
 

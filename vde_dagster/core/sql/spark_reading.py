@@ -18,6 +18,7 @@ from sqlglot.tokenizer_core import Token, TokenType
 
 from vde_dagster.core.sql.dialects import is_spark
 from vde_dagster.core.sql.interval_sums import with_closed_sums
+from vde_dagster.core.sql.lambdas import bind_lambdas
 
 ExprT = TypeVar("ExprT", bound=exp.Expr)
 
@@ -147,8 +148,8 @@ def spark_tokens(tokens: Sequence[Token], text: str) -> list[Token]:
             found.append(_joined(tokens[at], tokens[at], TokenType.VAR, tokens[at].text))
             at += 1
         elif _is_spaced_hex(tokens, at):
-            text = tokens[at + 1].text
-            found.append(_joined(tokens[at], tokens[at + 1], TokenType.HEX_STRING, text))
+            digits = tokens[at + 1].text
+            found.append(_joined(tokens[at], tokens[at + 1], TokenType.HEX_STRING, digits))
             at += 2
         elif found and _is_doubled_quote(found[-1], tokens[at], text):
             both = f"{found[-1].text}{text[tokens[at].start]}{tokens[at].text}"
@@ -286,7 +287,9 @@ def read_spark(text: str) -> exp.Expr:
     found = spark.parser().parse(tokens, text)
     if len(found) != 1 or found[0] is None:
         raise ParseError("there is not one statement")
-    return with_spark_precedence(with_closed_sums(found[0]), tokens)
+    tree = with_spark_precedence(with_closed_sums(found[0]), tokens)
+    bind_lambdas(tree)
+    return tree
 
 
 def read_sql(text: str, dialect: str) -> exp.Expr:

@@ -122,6 +122,17 @@ class Scopes:
         lower = [each.lower() for each in words]
         return [each.source for each in seen if each.is_called(lower)]
 
+    def has(self, node: exp.Expr, name: str) -> bool | None:
+        """Whether something in the SELECT that a node stands in has a column of this name.
+
+        None where something may have it whose columns are not known.
+        """
+        around = next(_around(node), None)
+        seen = self._seen_in(around) if around is not None else ()
+        if any(name in (each.columns or ()) for each in seen):
+            return True
+        return None if any(each.columns is None for each in seen) else False
+
     def name_of(self, source: exp.Expr) -> Sequence[str]:
         """The name by which columns can name a source: an alias, or the table's whole name."""
         pivots = source.args.get("pivots") or ()
@@ -157,13 +168,14 @@ class Scopes:
                     self._own_columns(meant) if meant is not None else self.tables.columns(source)
                 )
             case exp.Subquery() | exp.CTE():
-                return self._columns_of_query(source.this)
+                return self.outputs(source.this)
             case exp.Lateral(this=exp.Subquery() as query):
-                return self._columns_of_query(query)
+                return self.outputs(query)
             case _:
                 return None
 
-    def _columns_of_query(self, query: exp.Expr) -> Columns | None:
+    def outputs(self, query: exp.Expr | None) -> Columns | None:
+        """What a query calls its columns; None where they are not known."""
         while isinstance(query, exp.SetOperation | exp.Subquery):
             query = query.this
         if not isinstance(query, exp.Select):

@@ -10,6 +10,9 @@ from sqlglot import exp
 from sqlglot.dialects.dialect import Dialect
 from sqlglot.optimizer.annotate_types import annotate_types
 from sqlglot.schema import MappingSchema
+from sqlglot.typing import EXPRESSION_METADATA
+
+from vde_dagster.core.sql.dialects import is_spark
 
 _Query = TypeVar("_Query", bound=exp.Expr)
 _Type: Final = exp.DataType.Type
@@ -34,9 +37,16 @@ def with_types(query: _Query, *, schema: MappingSchema, dialect: str) -> _Query:
 
 @cache
 def _rules(dialect: str) -> dict[type[exp.Expr], Any]:
-    """How types are told in a dialect, with those of table functions."""
+    """How types are told in a dialect, with those of table functions.
+
+    Of Spark, sqlglot takes one of several INTs for a BIGINT (Hive's rule).
+    """
     known = Dialect.get_or_raise(dialect).EXPRESSION_METADATA
-    return {**known, **{each: {"annotator": _annotate} for each in _MAKING}}
+    chosen: dict[type[exp.Expr], Any] = {
+        each: EXPRESSION_METADATA[each] for each in (exp.Coalesce, exp.If)
+    }
+    making = {each: {"annotator": _annotate} for each in _MAKING}
+    return {**known, **(chosen if is_spark(dialect) else {}), **making}
 
 
 def _annotate(_: object, function: exp.Expr) -> None:
