@@ -3,6 +3,8 @@
 
 from __future__ import annotations
 
+from functools import partial
+
 import pytest
 from sqlglot import exp
 
@@ -153,3 +155,17 @@ def test_a_star_that_means_nothing_certain_is_refused(
 def test_the_advice_for_an_ambiguous_star_works() -> None:
     query = "SELECT a.*, b.w FROM raw.u AS a JOIN other.u AS b ON a.i = b.i"
     assert names(query) == ["i", "v", "w"]
+
+
+@pytest.mark.parametrize("schemas", [SCHEMAS, {**SCHEMAS, ModelName("raw", "open"): []}])
+def test_a_stored_query_with_such_a_star_can_be_read(
+    schemas: dict[ModelName, list[Column]],
+) -> None:
+    query = read_spark(REFUSED[0][0])
+    assert isinstance(query, exp.Query)
+    named, undeclared = project_names(query, "lake"), len(schemas) > len(SCHEMAS)
+    read = partial(canonicalize, named, dialect="spark", schemas=schemas, undeclared=undeclared)
+    with pytest.raises(QueryInvalid):
+        read()
+    (refusal,) = read(is_stored=True).refusals
+    assert refusal.message == REFUSED[0][1]

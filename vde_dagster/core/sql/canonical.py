@@ -126,8 +126,10 @@ def canonicalize(
     dialect = f"{dialect}, normalization_strategy = case_insensitive"
     schema = schema_of(schemas, dialect)
     if undeclared and not all(schemas.values()):
-        found = _open(query, dialect=dialect, schema=schema, schemas=schemas, text=text)
-        return replace(found, refusals=_findings(refused))
+        found, unclear = _open(query, dialect=dialect, schema=schema, schemas=schemas, text=text)
+        if not is_stored:
+            _refuse(unclear)
+        return replace(found, refusals=_findings((*refused, *unclear)))
     documented = _described(query)
     plain = _prepared(query)
     own = is_spark(dialect)
@@ -173,18 +175,19 @@ def _open(
     schema: MappingSchema,
     schemas: Mapping[ModelName, Sequence[Column]],
     text: str,
-) -> CanonicalQuery:
+) -> tuple[CanonicalQuery, Sequence[Unclear]]:
     """A query over tables whose columns are not known: bound as far as nothing else can be meant.
 
-    What depends on types that are not known is no error here.
+    With it what of it means nothing certain. What depends on types that are not known is no error.
     """
+    unclear: Sequence[Unclear] = ()
     plain, documented = _prepared(query), _described(query)
     if is_spark(dialect):
         plain = with_columns_for_words(with_known_forms(plain, schemas), schemas)
     try:
         expanded = note_merging_joins(expand_star_macros(plain, schemas=schemas))
         if is_spark(dialect):
-            _refuse(with_spark_names(expanded, schemas))
+            unclear = with_spark_names(expanded, schemas)
         bound = with_merged_columns(_bound(expanded, schema, dialect), schema=schema)
         with_spark_meaning(bound, dialect=dialect, schema=schema, original=query)
         timed = resolve_time_macros(bound, EPOCH_DAY)
@@ -192,9 +195,10 @@ def _open(
         columns = _known_columns(typed, documented)
         note_types(bound, schema=schema, dialect=dialect)
         restore_data_names(bound, schema=schema, dialect=dialect, text=text)
-        return understood(bound, columns)
+        return understood(bound, columns), unclear
     except QueryInvalid:
-        raise
+        if not unclear:
+            raise
     except (Refused, *SQL_ERRORS):
         pass  # a column that may come from several places, or @STAR of a source
     try:
@@ -203,7 +207,7 @@ def _open(
         raise QueryInvalid(_misunderstood(error, query)) from error
     columns = _known_columns(loose, documented)
     restore_data_names(loose, schema=schema, dialect=dialect, text=text)
-    return understood(loose, columns, is_bound=False)
+    return understood(loose, columns, is_bound=False), unclear
 
 
 def _bound(query: exp.Query, schema: MappingSchema, dialect: str) -> exp.Query:
