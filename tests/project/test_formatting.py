@@ -64,6 +64,8 @@ def formatted(text: str, dialect: str = "spark") -> str:
 
 
 QUERIES = [
+    "select current_date as d, current_date() as f, user as u from raw.t order by current_date",
+    "with q as (select a as current_user from raw.t) select current_user as u from q",
     "select a, b from raw.t",
     "select   a ,b\n\n\nfrom raw.t where a>1 and b='x' or not a is null",
     "SELECT a, COUNT(*) AS n FROM raw.t GROUP BY a HAVING COUNT(*) > 1 ORDER BY n DESC LIMIT 3",
@@ -290,3 +292,14 @@ def test_a_seed_has_no_statements() -> None:
     assert formatted(text) == (
         "MODEL (\n  name mart.m,\n  kind SEED (path 'a.csv')\n);\n\n-- nothing else\n"
     )
+
+
+def test_words_that_may_be_columns_keep_their_form() -> None:
+    text = f"{HEADER}SELECT current_date as a, current_timestamp() as b, user as c from raw.t"
+    assert "current_date AS a,\n  CURRENT_TIMESTAMP() AS b,\n  user AS c" in formatted(text)
+
+
+def test_a_sign_that_makes_a_number_of_a_text_stays() -> None:
+    text = f"{HEADER}SELECT +b AS n, - + a AS m FROM raw.t"
+    assert parts(formatted(text)) == parts(text)
+    assert "+b AS n, - + a AS m" in formatted(text)

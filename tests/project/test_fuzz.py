@@ -174,7 +174,9 @@ PROJECTS: dict[str, st.SearchStrategy[Files]] = {
 SHORT, LONG = 60, 5000
 
 
-@pytest.mark.parametrize("examples", [SHORT, pytest.param(LONG, marks=pytest.mark.full)])
+@pytest.mark.parametrize(
+    "examples", [SHORT, pytest.param(LONG, marks=[pytest.mark.full, pytest.mark.timeout(3600)])]
+)
 @pytest.mark.parametrize("projects", PROJECTS)
 def test_a_project_loads_or_a_person_is_told(tmp_path: Path, projects: str, examples: int) -> None:
     @settings(

@@ -16,6 +16,7 @@ from vde_dagster.app.catalog_look import look_at_versions, lost_for
 from vde_dagster.app.evolution import complete_tables, describe_tables
 from vde_dagster.app.leases import environment_resource, held, holder_of
 from vde_dagster.app.plan_checks import gap_problems, gaps_after, lost_problems
+from vde_dagster.app.planned_again import refuse_older_rows
 from vde_dagster.app.services import Services
 from vde_dagster.app.view_names import are_moving, former_views, shown_naming
 from vde_dagster.core.dsha import Column
@@ -47,8 +48,8 @@ def promote(services: Services, plan: Plan, lease: Lease) -> Environment:
     Raises:
         Refused: A view's name is taken, somebody dropped what it would show, or production would
             show less than it does; nothing was changed.
-        Conflict: The environment was changed since the plan was made, or a table that is kept is
-            being written.
+        Conflict: The environment was changed since the plan was made, or was given rows that the
+            plan would take away; or a table that is kept is being written.
         LeaseLost: The lease on the environment is not held any more.
     """
     before = services.state.environment(plan.environment)
@@ -57,6 +58,7 @@ def promote(services: Services, plan: Plan, lease: Lease) -> Environment:
     lacking = [*gap_problems(plan, gaps_after(services, plan))]
     if lacking:
         raise Refused("\n".join([*lacking, "Nothing was changed."]))
+    refuse_older_rows(services, plan)
     binding = bind_plan(plan)
     complete_tables(services, binding, plan.changes)
     describe_tables(services, binding, plan)

@@ -3,11 +3,10 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Mapping
-from dataclasses import dataclass, replace
-from datetime import datetime
+from dataclasses import replace
 
 from vde_dagster.app.binding import stored_graph
-from vde_dagster.app.planning import plan_environment
+from vde_dagster.app.planned_again import planned_again
 from vde_dagster.app.promote import finish_promotions
 from vde_dagster.app.services import Services
 from vde_dagster.core.errors import ProjectInvalid
@@ -85,21 +84,7 @@ def renewed(services: Services, plan: Plan) -> Plan:
     shown = services.state.environment(plan.environment)
     refuse_moved(plan, shown.revision if shown is not None else 0)
     finish_promotions(services, plan.environment)
-    if plan.now is not None:
-        services = replace(services, clock=_StoppedClock(at=plan.now), clock_sources=())
-    options = replace(plan.options, select=())  # the plan's graph is what they selected
-    return still_to_do(plan, plan_environment(services, plan.graph, plan.environment, options))
-
-
-@dataclass(frozen=True, slots=True, kw_only=True)
-class _StoppedClock:
-    """A clock that stands still."""
-
-    at: datetime
-
-    def now(self) -> datetime:
-        """Always the same time."""
-        return self.at
+    return still_to_do(plan, planned_again(services, plan))
 
 
 def _with_sources(snapshots: Snapshots, change: Callable[[ModelSource], ModelSource]) -> Snapshots:

@@ -24,13 +24,14 @@ _FUNCTIONS: Final[Mapping[str, type[exp.Expr]]] = {
     "session_user": exp.SessionUser,
     "user": exp.CurrentUser,
 }
-_WORDS: Final[Mapping[type[exp.Expr], str]] = {
+WORDS: Final[Mapping[type[exp.Expr], str]] = {
     exp.CurrentDate: "current_date",
     exp.CurrentTime: "current_time",
     exp.CurrentTimestamp: "current_timestamp",
     exp.CurrentUser: "current_user",
     exp.SessionUser: "session_user",
 }
+"""Functions that may be called without parentheses, as sqlglot has them."""
 _BY_ALIAS: Final = frozenset({"having", "order", "sort"})
 """Where a name is that of an output of the query first."""
 
@@ -58,12 +59,12 @@ def with_columns_for_words(
 
 def words_in(query: exp.Expr) -> Iterator[tuple[exp.Expr, str]]:
     """Each such word of a query with its node, which is a function or a column."""
-    for node in query.find_all(exp.Column, *_WORDS):
+    for node in query.find_all(exp.Column, *WORDS):
         if isinstance(node, exp.Column):
             word = "" if node.table else node.name.lower()
         else:  # a call with parentheses knows its place in the text
             is_word = not node.args.get("this") and node.meta_get("start") is None
-            word = _WORDS[type(node)] if is_word else ""
+            word = WORDS[type(node)] if is_word else ""
         if word in _FUNCTIONS:
             yield node, word
 

@@ -19,6 +19,9 @@ from sqlglot.errors import SqlglotError, UnsupportedError
 from sqlglot.tokenizer_core import Token, TokenType
 
 from vde_dagster.core.sql.canonical_form import canonical_form
+from vde_dagster.core.sql.column_words import WORDS, words_in
+from vde_dagster.core.sql.dialects import is_spark
+from vde_dagster.core.sql.spark_reading import signs_in
 from vde_dagster.project.formatting.comments import (
     as_inline,
     comments_between,
@@ -111,7 +114,9 @@ def _settled(text: str, pieces: list[Piece], dialect: Dialect, prefix: str) -> s
 def _laid_out(text: str, pieces: list[Piece], tree: exp.Expr, dialect: Dialect) -> Iterator[str]:
     """The new texts that a statement may have, the best one first; none where it cannot be."""
     try:
-        sql = tree.sql(dialect=dialect, pretty=True, comments=False, normalize_functions=False)
+        sql = _with_bare_words(tree, dialect).sql(
+            dialect=dialect, pretty=True, comments=False, normalize_functions=False
+        )
         tokens = dialect.tokenize(sql)
     except (SqlglotError, UnsupportedError, ValueError):
         return
@@ -126,6 +131,20 @@ def _laid_out(text: str, pieces: list[Piece], tree: exp.Expr, dialect: Dialect) 
     beside = _joined(words, gaps)
     _move_behind_commas(words)
     yield from dict.fromkeys((_joined(words, gaps), beside))
+
+
+def _with_bare_words(tree: exp.Expr, dialect: Dialect) -> exp.Expr:
+    """A tree in which words that may be columns have parentheses where they are written so."""
+    if not is_spark(dialect):
+        return tree
+    copy = tree.copy()
+    for node, word in list(words_in(copy)):
+        if not isinstance(node, exp.Column):
+            node.replace(exp.column(word))
+    for node in list(copy.find_all(*WORDS)):
+        if not node.args.get("this"):
+            node.replace(exp.Anonymous(this=WORDS[type(node)].upper()))
+    return copy
 
 
 @dataclass(slots=True)
@@ -244,7 +263,14 @@ def _is_same(
     if list(names.values()) != list(others.values()):
         return False
     renamed = dict(zip(others, names, strict=True))
+    if is_spark(dialect) and _by_spark(pieces, documented) != _by_spark(again, other):
+        return False
     return _form(documented, {}) == _form(other, renamed)
+
+
+def _by_spark(pieces: Sequence[Piece], tree: exp.Expr) -> tuple[object, ...]:
+    """What Spark sees of a text and a tree does not say: signs, and words that may be columns."""
+    return signs_in([each.token for each in pieces]), sorted(word for _, word in words_in(tree))
 
 
 def _form(tree: exp.Expr, renamed: dict[str, str]) -> tuple[object, ...]:
