@@ -2,22 +2,21 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Iterator
 from dataclasses import dataclass, replace
 from datetime import datetime
 
 from vde_dagster import kinds
-from vde_dagster.app.planning import plan_environment
+from vde_dagster.app.binding import stored_graph
+from vde_dagster.app.input_moves import InputStates
+from vde_dagster.app.planning import plan_environment, planned_now, shown_heads
 from vde_dagster.app.services import Services
+from vde_dagster.app.version_behind import look_at
 from vde_dagster.core.errors import Conflict
-from vde_dagster.core.intervals import Interval, common, merge
-from vde_dagster.core.ledger import LedgerEntry
+from vde_dagster.core.intervals import Interval, common, merge, subtract
 from vde_dagster.core.names import ModelName
 from vde_dagster.core.plan import Plan
-from vde_dagster.core.snapshot import VersionKey
-from vde_dagster.core.work import Work
-
-Ledger = Mapping[VersionKey, tuple[LedgerEntry, ...]]
+from vde_dagster.ports.state import Environment
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -45,23 +44,26 @@ def planned_again(services: Services, plan: Plan) -> Plan:
 def refuse_older_rows(services: Services, plan: Plan) -> None:
     """Refuse to take away what an environment was given while a plan waited or was carried out.
 
-    A version that shall be shown may be behind its inputs (rule R15): it counts where the version
-    that is shown was made of them later.
+    A version that is about to be shown may be behind its inputs (rule R15): it counts where rows
+    were booked meanwhile on the version that is shown.
 
     Raises:
         Conflict: It would show older rows of some models than it does.
     """
-    newer = dict(_newer(services, plan))
-    if not newer:
+    shown = services.state.environment(plan.environment)
+    newer = dict(_booked_since(services, plan, shown)) if shown is not None else {}
+    if shown is None or not newer:
         return
+    planned = planned_now(services, plan, shown, stored_graph(shown.snapshots, services.models))
+    states = InputStates(services=services, graph=plan.graph, snapshots=plan.snapshots)
     told = {change.name: change.behind for change in plan.changes}
     older: list[str] = []
-    for change in planned_again(services, plan).changes:
-        known = told.get(change.name)
+    for name, times in newer.items():
+        found = look_at(services, planned, states, plan.graph[name]).found()
+        known = told.get(name)
         lost = known.lost if known is not None else ()
-        behind = change.behind.intervals if change.behind is not None else ()
-        if any(each not in lost for each in common(behind, newer.get(change.name, ()))):
-            older.append(str(change.name))
+        if found is not None and subtract(common(found.intervals, times), lost):
+            older.append(str(name))
     if older:
         named = ", ".join(older)
         raise Conflict(
@@ -71,41 +73,23 @@ def refuse_older_rows(services: Services, plan: Plan) -> None:
         )
 
 
-def _newer(services: Services, plan: Plan) -> Iterator[tuple[ModelName, tuple[Interval, ...]]]:
-    """The times of which the versions that are shown were made later than those of a plan."""
-    shown = services.state.environment(plan.environment)
-    if shown is None:
-        return
-    both = {
-        name: (shown.snapshots[name].key, each.key)
-        for name, each in plan.snapshots.items()
-        if name in shown.snapshots
-        and shown.snapshots[name].key != each.key
-        and kinds.of(plan.graph[name].model).has_rows
+def _booked_since(
+    services: Services, plan: Plan, shown: Environment
+) -> Iterator[tuple[ModelName, tuple[Interval, ...]]]:
+    """The times of what was booked on versions that are shown since a plan was made."""
+    heads = shown_heads(services, shown, plan.snapshots)
+    moved = {
+        name: shown.snapshots[name].key
+        for name, head in heads.items()
+        if head != plan.shown_heads.get(name) and kinds.of(plan.graph[name].model).has_rows
     }
-    ledger = services.state.ledger(key for keys in both.values() for key in keys)
-    works = services.state.works(
-        dict.fromkeys(entry.work_id for entries in ledger.values() for entry in entries)
-    )
-    for name, (before, after) in both.items():
-        times = _made_later(ledger.get(before, ()), ledger.get(after, ()), works)
+    ledger = services.state.ledger(moved.values())
+    for name, key in moved.items():
+        line = services.catalog.line(key.table)
+        before = plan.shown_heads.get(name)
+        later = set(line[: line.index(before)] if before in line else line)
+        times = merge(
+            each.interval for each in ledger.get(key, ()) if each.iceberg_snapshot_id in later
+        )
         if times:
             yield name, times
-
-
-def _made_later(
-    shown: Sequence[LedgerEntry], others: Sequence[LedgerEntry], works: Mapping[str, Work]
-) -> tuple[Interval, ...]:
-    """The times of which entries that are shown were made after others, both in order."""
-    found: list[Interval] = []
-    first = 0
-    for entry in others:
-        while first < len(shown) and shown[first].interval.end <= entry.interval.start:
-            first += 1
-        at = first
-        while at < len(shown) and shown[at].interval.start < entry.interval.end:
-            made, looked = works.get(entry.work_id), works.get(shown[at].work_id)
-            if made is None or looked is None or looked.started_at >= made.started_at:
-                found.append(entry.interval)
-            at += 1
-    return merge(found)

@@ -112,6 +112,30 @@ def _look(services: Services, basis: Basis, models: Models) -> _Looked:
     return _Looked(planned=planned, catalog=look, now=now, stays=stays)
 
 
+def planned_now(services: Services, plan: Plan, shown: Environment, shown_graph: Graph) -> Planned:
+    """A plan's models with what their versions hold by now; the time is that of the plan.
+
+    Args:
+        services: The ports.
+        plan: The plan.
+        shown: Its environment as it is.
+        shown_graph: The models that it shows.
+    """
+    every = (*plan.snapshots.values(), *shown.snapshots.values())
+    ledger = services.state.ledger(dict.fromkeys(each.key for each in every))
+    holdings = holdings_of(services, plan.environment, plan.snapshots, ledger)
+    return Planned(
+        environment=plan.environment,
+        own=shown,
+        shown_graph=shown_graph,
+        graph=plan.graph,
+        snapshots=plan.snapshots,
+        holdings=holdings,
+        ledger=ledger,
+        horizons=_horizons(services, plan.graph, plan.now, holdings),
+    )
+
+
 def _findings(services: Services, basis: Basis, models: Models, looked: _Looked) -> Findings:
     """What the versions hold and lack, what is evaluated, and what is not although it was asked."""
     planned, options = looked.planned, basis.options
@@ -133,6 +157,7 @@ def _findings(services: Services, basis: Basis, models: Models, looked: _Looked)
         dropped_views=looked.catalog.views,
         lost_tables=lost_for(services, basis.environment, looked.catalog),
         unfinished=_unfinished(services, snapshots, holdings),
+        shown_heads=shown_heads(services, basis.own, snapshots),
     )
 
 
@@ -231,6 +256,20 @@ def _unfinished(
     """The models on whose version an earlier process left work that may be finished here."""
     keys = {snapshots[name].key: name for name in holdings.writes}
     return tuple(sorted(keys[key] for key in services.state.unfinished(keys)))
+
+
+def shown_heads(
+    services: Services, own: Environment | None, snapshots: Mapping[ModelName, ModelSnapshot]
+) -> dict[ModelName, int]:
+    """What was booked last on the versions that an environment shows and these would replace."""
+    shown = own.snapshots if own is not None else {}
+    keys = {
+        name: shown[name].key
+        for name, each in snapshots.items()
+        if name in shown and shown[name].key != each.key
+    }
+    heads = services.state.heads(keys.values()) if keys else {}
+    return {name: heads[key] for name, key in keys.items() if key in heads}
 
 
 def _booked(

@@ -15,7 +15,7 @@ from vde_dagster.app.detecting import detect
 from vde_dagster.app.input_moves import InputStates
 from vde_dagster.app.services import Services
 from vde_dagster.app.upstream_changes import computed_first, kept_readers, reading_again
-from vde_dagster.app.version_behind import FORBIDDEN, Planned, listed, look_at
+from vde_dagster.app.version_behind import FORBIDDEN, UNCOVERED, Planned, listed, look_at
 from vde_dagster.core.intervals import Interval, merge, subtract
 from vde_dagster.core.late_data import Load, Stop
 from vde_dagster.core.model import Model
@@ -74,15 +74,20 @@ def _kept_readers(services: Services, planned: Planned, options: PlanOptions) ->
 
     What is not computed again is told, and no loss: the table that is shown stays as it is.
     """
-    changed, spread = kept_readers(services, planned)
+    readers = kept_readers(services, planned)
+    spread = readers.again
     left_out = _left_out(options)
     if left_out:
         spread = replace(spread, ranges={}, kept=(*spread.ranges, *spread.kept))
     ranges = _within_bounds(planned, spread, options)
     found: dict[ModelName, Behind] = {}
-    for name in (*spread.ranges, *spread.kept):
-        reason = _reads_such(planned, name, changed)
-        if name in ranges:
+    for name in dict.fromkeys((*spread.ranges, *readers.spoiled, *spread.kept)):
+        reason = _reads_such(planned, name, readers.changed)
+        if name in readers.spoiled:
+            kept = ", ".join(map(str, readers.spoiled[name]))
+            reason = f"{reason}. It keeps its rows of {kept}: {UNCOVERED}"
+            found[name] = Behind(intervals=ranges.get(name, ()), reason=reason)
+        elif name in ranges:
             found[name] = Behind(intervals=ranges[name], reason=reason)
         else:
             beyond = "--start and --end leave it out" if name in spread.ranges else FORBIDDEN

@@ -3,23 +3,12 @@
 from __future__ import annotations
 
 from collections.abc import Collection, Iterator, Sequence
-from typing import Final, NoReturn
+from typing import NoReturn
 
-from vde_dagster.core.errors import (
-    AuditFailed,
-    Conflict,
-    EvaluationFailed,
-    OutcomeUnknown,
-    Refused,
-    SetupError,
-    VdeError,
-)
+from vde_dagster.core.errors import EvaluationFailed, OutcomeUnknown, VdeError
 from vde_dagster.core.names import ModelName
 from vde_dagster.core.plan import Plan
 from vde_dagster.core.stages import awaited, closing_of, left_out
-
-_COMMON: Final = (OutcomeUnknown, AuditFailed, EvaluationFailed, Conflict, SetupError, Refused)
-"""Errors that are made of a text, the special ones before those that they belong to."""
 
 
 def raise_stopped(
@@ -47,8 +36,18 @@ def raise_stopped(
 def _kind_of(errors: Sequence[VdeError]) -> type[VdeError]:
     if any(isinstance(each, OutcomeUnknown) for each in errors):
         return OutcomeUnknown
-    shared = (kind for kind in _COMMON if all(isinstance(each, kind) for each in errors))
+    shared = (
+        kind for kind in _of_text(type(errors[0])) if all(isinstance(e, kind) for e in errors)
+    )
     return next(shared, EvaluationFailed)
+
+
+def _of_text(kind: type[VdeError]) -> Iterator[type[VdeError]]:
+    """The kinds that a kind of error belongs to and that are made of a text, the special first."""
+    ours = [each for each in kind.__mro__ if issubclass(each, VdeError)]
+    for number, each in enumerate(ours):
+        if each is not VdeError and all("__init__" not in vars(base) for base in ours[number:]):
+            yield each
 
 
 def _undone(plan: Plan, failed: Collection[ModelName]) -> Iterator[str]:

@@ -8,15 +8,16 @@ what was computed from the table before is behind wherever that one was.
 from __future__ import annotations
 
 from collections.abc import Collection, Iterator, Mapping
+from dataclasses import dataclass, field, replace
 from typing import Final
 
 from vde_dagster import kinds
 from vde_dagster.app.input_moves import InputStates
 from vde_dagster.app.services import Services
-from vde_dagster.app.version_behind import Planned, look_at
+from vde_dagster.app.version_behind import UNCOVERED, Planned, look_at
 from vde_dagster.core.graph import Node
-from vde_dagster.core.intervals import Interval, merge, subtract
-from vde_dagster.core.kind import Full
+from vde_dagster.core.intervals import Interval, common, merge, subtract
+from vde_dagster.core.kind import Managed, Seed
 from vde_dagster.core.names import ModelName
 from vde_dagster.core.render_model import reads_of
 from vde_dagster.core.restatement import Restatement, read_again, units_reading
@@ -26,31 +27,42 @@ _NONE: Final = Restatement(ranges={})
 
 
 def computed_first(
-    services: Services, planned: Planned, states: InputStates, returning: Collection[ModelName]
+    services: Services, planned: Planned, states: InputStates, readers: Collection[ModelName]
 ) -> Times:
-    """The times at which models that versions read that come back get other rows by a plan.
+    """The times at which a plan may give other rows to models that some others read.
 
-    Those are FULL tables that are made again, and models whose next session has late rows to load.
+    Those are what is made again of FULL tables and of kinds whose intervals do not stand for
+    themselves, what is evaluated again of the others, what an earlier process began and did not
+    end, and models whose next session has late rows to load. What turns out equal costs nothing: it
+    ends where traces are compared.
     """
-    read = {name for each in returning for name in reads_of(planned.graph, each).demands}
+    read = {name for each in readers for name in reads_of(planned.graph, each).demands}
+    written = sorted(read & planned.holdings.writes)
+    begun = services.state.unfinished(planned.snapshots[name].key for name in written)
     found: dict[ModelName, tuple[Interval, ...]] = {}
-    for name in sorted(read & planned.holdings.writes):
-        node = planned.graph[name]
-        if not planned.entries(name) or not _is_due(planned, node):
+    for name in written:
+        if not planned.entries(name):
             continue
-        if isinstance(node.model.kind, Full):
-            found[name] = merge(planned.holdings.recorded[name])
+        node, recorded = planned.graph[name], planned.holdings.recorded[name]
+        if planned.snapshots[name].key in begun:
+            found[name] = merge(recorded)
         elif node.model.stateless is not None:
             late = look_at(services, planned, states, node).found()
             if late is not None and late.session:
                 found[name] = late.intervals
+        elif times := _made_again(planned, node):
+            found[name] = times
     return found
 
 
-def _is_due(planned: Planned, node: Node) -> bool:
+def _made_again(planned: Planned, node: Node) -> tuple[Interval, ...]:
+    """What a plan evaluates of a model that has an entry of it already."""
     held, horizon = planned.holdings.computed[node.name], planned.horizons[node.name]
-    rules = kinds.of(node.model)
-    return horizon is not None and bool(rules.missing(node.model, held, horizon))
+    recorded, rules = planned.holdings.recorded[node.name], kinds.of(node.model)
+    due = rules.missing(node.model, held, horizon) if horizon is not None else ()
+    if not due:
+        return ()
+    return common(due, recorded) if rules.is_partitioned else merge(recorded)
 
 
 def reading_again(planned: Planned, name: ModelName, changed: Times) -> tuple[Interval, ...]:
@@ -67,17 +79,40 @@ def reading_again(planned: Planned, name: ModelName, changed: Times) -> tuple[In
     return units_reading(planned.graph, node, changed, planned.holdings.recorded[name])
 
 
-def kept_readers(services: Services, planned: Planned) -> tuple[Times, Restatement]:
-    """What reads models that get another table, and keeps its own: what of it is computed again.
+@dataclass(frozen=True, slots=True, kw_only=True)
+class KeptReaders:
+    """What reads models that get another table, and keeps its own.
 
-    With it the times at which these models have other rows than in the table that is shown.
+    ``changed`` are the times at which these models have other rows than in the table that is shown.
+    ``again`` is what of their readers is computed again, and ``spoiled`` what would lose rows by
+    that, since a source does not have them any more: it stays as it is.
     """
+
+    changed: Times = field(default_factory=dict)
+    again: Restatement = _NONE
+    spoiled: Times = field(default_factory=dict)
+
+
+def kept_readers(services: Services, planned: Planned) -> KeptReaders:
+    """The readers of tables that are replaced, as far as the environment may write them."""
     replaced = set(_replaced(planned))
     kept = set(_kept(planned))
     if not any(each.name in replaced for each in planned.graph.upstream(kept)):
-        return {}, _NONE
-    changed = _changed(services, planned, replaced)
-    spread = read_again(
+        return KeptReaders()
+    changed, lost = _changed(services, planned, replaced)
+    again = _reading(planned, kept, changed)
+    spoiled = _reading(planned, kept, lost).ranges
+    ranges = {name: _unspoiled(planned, name, again, spoiled) for name in again.ranges}
+    return KeptReaders(
+        changed=changed,
+        again=replace(again, ranges={name: each for name, each in ranges.items() if each}),
+        spoiled={name: each for name, each in spoiled.items() if name in again.ranges},
+    )
+
+
+def _reading(planned: Planned, kept: Collection[ModelName], changed: Times) -> Restatement:
+    """What of the versions that stay reads these times."""
+    return read_again(
         planned.graph,
         {},
         {name: held for name, held in planned.holdings.recorded.items() if name in kept},
@@ -86,17 +121,27 @@ def kept_readers(services: Services, planned: Planned) -> tuple[Times, Restateme
         changed=changed,
         roots=changed.keys(),
     )
-    return changed, spread
+
+
+def _unspoiled(
+    planned: Planned, name: ModelName, again: Restatement, spoiled: Times
+) -> tuple[Interval, ...]:
+    """What of a reader can be computed again without losing rows."""
+    if name not in spoiled:
+        return again.ranges[name]
+    stands_alone = kinds.of(planned.graph[name].model).is_partitioned
+    return subtract(again.ranges[name], spoiled[name]) if stands_alone else ()
 
 
 def _replaced(planned: Planned) -> Iterator[ModelName]:
-    """Models that are loaded by time and get another table than the one that is shown."""
+    """Models with rows of their own that get another table than the one that is shown."""
     shown = planned.own.snapshots if planned.own is not None else {}
     for node in planned.graph:
         before = shown.get(node.name)
         if before is None or before.key == planned.snapshots[node.name].key:
             continue
-        if kinds.of(node.model).is_partitioned and planned.ledger.get(before.key):
+        is_made = isinstance(node.model.kind, Managed | Seed)  # of what nobody reads here
+        if kinds.of(node.model).has_rows and not is_made and planned.ledger.get(before.key):
             yield node.name
 
 
@@ -108,21 +153,33 @@ def _kept(planned: Planned) -> Iterator[ModelName]:
             yield name
 
 
-def _changed(services: Services, planned: Planned, replaced: Collection[ModelName]) -> Times:
+def _changed(
+    services: Services, planned: Planned, replaced: Collection[ModelName]
+) -> tuple[Times, Times]:
     """The times at which the tables that are shown are behind, and those that read them.
 
-    Tables that take their places are made of what the sources are now.
+    Tables that take their places are made of what the sources are now, and of what the plan
+    computes first. Beside it the times of which a source lost rows, so that they have fewer.
     """
     before = planned.before
     states = InputStates(services=services, graph=before.graph, snapshots=before.snapshots)
-    changed: dict[ModelName, tuple[Interval, ...]] = {}
+    now = InputStates(services=services, graph=planned.graph, snapshots=planned.snapshots)
+    changed = dict(computed_first(services, planned, now, replaced))
+    lost: dict[ModelName, tuple[Interval, ...]] = {}
     for node in planned.graph:
         if node.name not in replaced:
             continue
         held = before.holdings.recorded[node.name]
-        found = look_at(services, before, states, before.graph[node.name]).found()
-        own = subtract(found.intervals, found.lost) if found is not None else ()
-        times = merge((*own, *units_reading(planned.graph, node, changed, held)))
+        look = look_at(services, before, states, before.graph[node.name])
+        found = look.found()
+        behind = found.intervals if found is not None else ()
+        gone = found.lost if found is not None and found.why_lost == UNCOVERED else ()
+        times = merge((*subtract(behind, gone), *units_reading(planned.graph, node, changed, held)))
+        fewer = merge((*gone, *units_reading(planned.graph, node, lost, held)))
+        if not kinds.of(node.model).is_partitioned and (times or look.has_moved()):
+            times = merge(held)
         if times:
             changed[node.name] = times
-    return changed
+        if fewer:
+            lost[node.name] = fewer
+    return changed, lost

@@ -41,7 +41,7 @@ from vde_dagster.core.traces import why_together
 from vde_dagster.ports.state import Environment
 
 FORBIDDEN: Final = "it sets disable_restatement, so that it is never computed again"
-_UNCOVERED: Final = "the source does not reach back to all of them any more"
+UNCOVERED: Final = "the source does not reach back to all of them any more"
 _HISTORY: Final = "a history follows from when it looked, and nobody can look at that time again"
 
 
@@ -242,7 +242,7 @@ class VersionLook:
             beyond = [each.entry.interval for each in stale]
         if missed:
             return merge([*beyond, *missed]), _HISTORY
-        return merge(beyond), _UNCOVERED
+        return merge(beyond), UNCOVERED
 
     def _is_beyond(self, stale: Stale) -> bool:
         """Whether a source lost rows, at its beginning, that an interval with rows was made of."""

@@ -6,7 +6,7 @@ A plan is a value. Making one reads the state, but starts no Spark and writes no
 from __future__ import annotations
 
 from collections.abc import Collection, Mapping
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from datetime import datetime
 
 from vde_dagster.core.changes.difference import Change, DecidedBy
@@ -150,7 +150,8 @@ class Plan:
     One look at the catalog tells what is not there any more: ``dropped_views`` are models whose
     view in the environment is made again; with ``lost_tables`` nothing can be promoted.
     ``unfinished`` are models on whose version an earlier process left work, which is finished or
-    undone.
+    undone. ``shown_heads`` are the Iceberg snapshots of what was booked last on versions that are
+    shown, of models that get another one: what is booked later was not looked at.
     """
 
     plan_id: str
@@ -172,6 +173,7 @@ class Plan:
     dropped_views: tuple[ModelName, ...] = ()
     lost_tables: tuple[LostTable, ...] = ()
     unfinished: tuple[ModelName, ...] = ()
+    shown_heads: Mapping[ModelName, int] = field(default_factory=dict)
 
     @property
     def backfills(self) -> tuple[ModelChange, ...]:

@@ -54,7 +54,7 @@ class Findings:
     models of which the version that is shown was written, so that there is a table. ``booked`` are
     the columns of the tables of the plan's versions, as rows were written to them last.
     ``behind`` is what of versions that come back is behind, by model. ``dropped_views``,
-    ``lost_tables`` and ``unfinished`` are those of `Plan`.
+    ``lost_tables``, ``unfinished`` and ``shown_heads`` are those of `Plan`.
     """
 
     work: Mapping[ModelName, Workload] = field(default_factory=dict)
@@ -68,6 +68,7 @@ class Findings:
     dropped_views: tuple[ModelName, ...] = ()
     lost_tables: tuple[LostTable, ...] = ()
     unfinished: tuple[ModelName, ...] = ()
+    shown_heads: Mapping[ModelName, int] = field(default_factory=dict)
 
 
 def make_plan(
@@ -135,6 +136,7 @@ def make_plan(
         dropped_views=findings.dropped_views,
         lost_tables=findings.lost_tables,
         unfinished=findings.unfinished,
+        shown_heads=findings.shown_heads,
     )
 
 
