@@ -20,7 +20,7 @@ PYTHON = '''"""A table in Python."""
 from vde_dagster import model
 
 
-@model("mart.scores", kind="FULL", columns={"score": "bigint"}, depends_on=["staging.orders"])
+@model("mart.scores", kind="FULL", columns={"score": "bigint"}, depends_on=[])
 def scores(context, **_):
     return context.spark.range(3).selectExpr("id AS score")
 '''
