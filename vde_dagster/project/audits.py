@@ -117,7 +117,13 @@ def _audits_in(text: str, path: Path, dialect: str) -> Audits:
         problems.add(Place(path=path), "something stands before the first AUDIT block", advice)
     for start, end in zip(starts, [*starts[1:], len(text)], strict=True):
         piece = "\n" * text[:start].count("\n") + text[start:end]
-        definition = _definition(piece, path, dialect, problems)
+        try:
+            definition = _definition(piece, path, dialect, problems)
+        except RecursionError:
+            line = 1 + text[:start].count("\n")
+            message = "the audit is nested too deeply"
+            problems.add(Place(path=path, line=line), message, "Split it in several.")
+            continue
         if definition is None:
             continue
         if definition.name in found:
@@ -141,9 +147,6 @@ def _definition(text: str, path: Path, dialect: str, problems: Problems) -> Defi
         block = read_block(text, path=path, dialect=dialect, keyword=_KEYWORD)
     except ProjectInvalid as error:
         problems.found += error.problems
-        return None
-    except RecursionError:
-        problems.add(Place(path=path), "the audit is nested too deeply", "Split it in several.")
         return None
     if block is None:
         return None
