@@ -24,15 +24,14 @@ from vde_dagster.app.services import Services
 from vde_dagster.core.errors import Conflict
 from vde_dagster.core.names import ModelName
 
-READ = ModelName("mart", "read")
 Models = dict[str, str]
 
 
-def by_day(name: str, source: str, *, options: str = "", amount: str = "amount AS amount") -> str:
+def by_day(name: str, source: str, *, options: str = "") -> str:
     """A model that takes its rows day by day from another one."""
     return (
         f"MODEL (name mart.{name}, kind INCREMENTAL_BY_TIME_RANGE (time_column at{options}), "
-        f"cron '@daily');\nSELECT id AS id, at AS at, {amount} FROM {source} "
+        f"cron '@daily');\nSELECT id AS id, at AS at, amount AS amount FROM {source} "
         "WHERE at BETWEEN @start_dt AND @end_dt"
     )
 
@@ -42,11 +41,12 @@ def full(name: str, source: str) -> str:
     return f"MODEL (name mart.{name}, kind FULL, cron '@daily');\nSELECT {columns} FROM {source}"
 
 
-def by_key(name: str, source: str, amount: str = "amount AS amount") -> str:
+def by_key(name: str, source: str) -> str:
     kind = "INCREMENTAL_BY_UNIQUE_KEY (unique_key id)"
     return (
         f"MODEL (name mart.{name}, kind {kind}, cron '@daily');\n"
-        f"SELECT id AS id, at AS at, {amount} FROM {source} WHERE at BETWEEN @start_dt AND @end_dt"
+        f"SELECT id AS id, at AS at, amount AS amount FROM {source} "
+        "WHERE at BETWEEN @start_dt AND @end_dt"
     )
 
 

@@ -70,7 +70,7 @@ OTHER: list[Pair] = [
     ("a column of VALUES with a function's name", "SELECT current_user AS k FROM VALUES (1), (2) AS e(current_user)", "SELECT CURRENT_USER() AS k FROM VALUES (1), (2) AS e(current_user)"),
     ("a column of LATERAL VIEW with a function's name", f"SELECT current_user AS k FROM {USER} AS t LATERAL VIEW EXPLODE(ARRAY(1, 2)) e AS current_user", f"SELECT CURRENT_USER() AS k FROM {USER} AS t LATERAL VIEW EXPLODE(ARRAY(1, 2)) e AS current_user"),
     ("a column of a table function with a function's name", "SELECT current_user AS k FROM EXPLODE(ARRAY(1, 2)) AS e(current_user)", "SELECT CURRENT_USER() AS k FROM EXPLODE(ARRAY(1, 2)) AS e(current_user)"),
-    ("a column that is called anew by a function's name", f"SELECT current_user AS k FROM {USER} AS c(current_user, b)", f"SELECT CURRENT_USER() AS k FROM {USER} AS c(current_user, b)"),
+    ("a column that a list of names calls like a function", f"SELECT current_user AS k FROM {USER} AS c(current_user, b)", f"SELECT CURRENT_USER() AS k FROM {USER} AS c(current_user, b)"),
     ("a column of LATERAL with a function's name", f"SELECT current_user AS k FROM {USER} AS w, LATERAL (SELECT w.x AS current_user) AS e", f"SELECT CURRENT_USER() AS k FROM {USER} AS w, LATERAL (SELECT w.x AS current_user) AS e"),
     ("a column of PIVOT with a function's name", f"SELECT current_user AS k FROM {USER} AS w PIVOT (SUM(x) FOR y IN (2 AS current_user))", f"SELECT CURRENT_USER() AS k FROM {USER} AS w PIVOT (SUM(x) FOR y IN (2 AS current_user))"),
     ("a column with another name of the user", "SELECT user AS k FROM (SELECT 1 AS user) AS q", "SELECT CURRENT_USER() AS k FROM (SELECT 1 AS user) AS q"),
