@@ -42,7 +42,7 @@ from vde_dagster.app.detecting import detect
 from vde_dagster.app.evaluate import evaluate
 from vde_dagster.app.returning import _reads_such
 from vde_dagster.app.saved_plans import renewed
-from vde_dagster.app.version_behind import Planned
+from vde_dagster.app.version_behind import Ledger, Planned
 from vde_dagster.app.workload import Holdings
 from vde_dagster.core.dsha import Column
 from vde_dagster.core.errors import Conflict, Place, Refused
@@ -52,6 +52,8 @@ from vde_dagster.core.late_data import NothingToLoad
 from vde_dagster.core.names import ModelName, TableName
 from vde_dagster.core.plan import Plan
 from vde_dagster.core.snapshot import Category
+from vde_dagster.memory.clock import ManualClock
+from vde_dagster.memory.state import MemoryState
 from vde_dagster.project.model_files import external_source
 
 ORIGINAL, CHANGED = graph_of(SHOP), graph_of(EDITED)
@@ -586,7 +588,8 @@ def test_r15_what_a_model_follows_from_is_told_by_one_look_upstream(behind: int)
         graph=graph,
         snapshots={},
         holdings=Holdings.of("prod", {}, owners={}, writes=frozenset()),
-        ledger={},
+        held={},
+        ledger=Ledger(MemoryState(ManualClock())),
         horizons={},
     )
     names = [ModelName("m", f"v{number}") for number in range(20)]

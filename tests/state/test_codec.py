@@ -181,7 +181,7 @@ def test_a_ledger_entry_comes_back_from_its_row(sqlite_url: str) -> None:
     def check(entry: LedgerEntry) -> None:
         key = VersionKey(ModelName("a", "b"), str(next(number)))
         with state._database.write() as connection:
-            connection.execute(schema.ledger.insert(), bookings._encode_entry(key, entry))
+            connection.execute(schema.ledger.insert(), bookings._encode_entry(key, entry, 1))
         assert state.ledger([key]) == {key: (entry,)}
 
     check()

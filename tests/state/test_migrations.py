@@ -13,9 +13,22 @@ import pytest
 from sqlalchemy import Engine, inspect, select
 from sqlalchemy.engine import make_url
 
-from tests.state.builders import KEY, MINUTE, RAW, SALES, day, intent, mark, session, snapshot
+from tests.state.builders import (
+    KEY,
+    MINUTE,
+    RAW,
+    SALES,
+    change,
+    day,
+    intent,
+    mark,
+    publication,
+    session,
+    snapshot,
+)
 from tests.state.test_sql_state import race, start
 from vde_dagster.core.dsha import FIRST_ALGORITHM, RowSum
+from vde_dagster.core.intervals import Interval
 from vde_dagster.core.names import ModelName
 from vde_dagster.core.snapshot import Category, DecidedBy
 from vde_dagster.core.work import WorkState
@@ -121,6 +134,24 @@ def test_the_sums_of_the_first_release_are_known_as_such(earlier: str) -> None:
     (work,) = state.sessions(KEY, limit=1)
     assert work.publication is not None
     assert work.publication.algorithm == FIRST_ALGORITHM
+    state.close()
+
+
+def test_what_was_held_before_it_was_kept_as_a_whole_is_told_from_the_entries(
+    earlier: str,
+) -> None:
+    state = SqlState.open(earlier)
+    (entry,) = state.ledger([KEY])[KEY]
+    told = state.holdings([KEY])[KEY]
+    assert (told.number, told.computed, told.columns) == (0, (day(0),), entry.columns)
+    lease = state.acquire_lease("r", holder="me", ttl=MINUTE)
+    state.record_intent(intent("w3"), lease=lease)
+    state.record_staged("w3", publication(change(1)), lease=lease)
+    state.finalize("w3", lease=lease)
+    kept = state.holdings([KEY])[KEY]
+    both = Interval(day(0).start, day(1).end)
+    assert (kept.number, kept.removed, kept.computed) == (1, 0, (both,))
+    assert [each.interval for each in state.changed_since(KEY, 0)] == [day(1)]
     state.close()
 
 

@@ -11,15 +11,15 @@ from dataclasses import dataclass
 from vde_dagster import kinds
 from vde_dagster.app.services import Services
 from vde_dagster.core.graph import Graph
+from vde_dagster.core.holding import Holding
 from vde_dagster.core.kind import Embedded, External, View
-from vde_dagster.core.ledger import LedgerEntry
 from vde_dagster.core.names import ModelName, TableName, ViewNaming, environment_view
 from vde_dagster.core.ownership import may_write
 from vde_dagster.core.plan import LostTable
 from vde_dagster.core.snapshot import ModelSnapshot, VersionKey
 from vde_dagster.ports.state import Environment
 
-Ledger = Mapping[VersionKey, tuple[LedgerEntry, ...]]
+Held = Mapping[VersionKey, Holding]
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -44,11 +44,11 @@ class CatalogLook:
         """All tables and physical views that are gone, sorted."""
         return tuple(sorted([*self.tables.values(), *(key.table for key in self.physical_views)]))
 
-    def left(self, ledger: Ledger) -> Ledger:
-        """The ledger without the physical views that are gone, so that they are made again."""
+    def left(self, held: Held) -> Held:
+        """What is held without the physical views that are gone, so that they are made again."""
         if not self.physical_views:
-            return ledger
-        return {key: each for key, each in ledger.items() if key not in self.physical_views}
+            return held
+        return {key: each for key, each in held.items() if key not in self.physical_views}
 
 
 def lost_for(services: Services, environment: str, look: CatalogLook) -> tuple[LostTable, ...]:
@@ -68,15 +68,15 @@ def look_at_versions(
     services: Services, graph: Graph, snapshots: Mapping[ModelName, ModelSnapshot]
 ) -> CatalogLook:
     """What somebody dropped by now of versions that hold something; no environment's views."""
-    ledger = services.state.ledger(dict.fromkeys(each.key for each in snapshots.values()))
-    return look_at_catalog(services, graph, snapshots, ledger, shown=None, naming=None)
+    held = services.state.holdings(each.key for each in snapshots.values())
+    return look_at_catalog(services, graph, snapshots, held, shown=None, naming=None)
 
 
 def look_at_catalog(
     services: Services,
     graph: Graph,
     snapshots: Mapping[ModelName, ModelSnapshot],
-    ledger: Ledger,
+    held: Held,
     *,
     shown: Environment | None,
     naming: ViewNaming | None,
@@ -87,14 +87,14 @@ def look_at_catalog(
         services: The ports.
         graph: The plan's models.
         snapshots: Their versions.
-        ledger: What these hold.
+        held: What these hold.
         shown: The environment as it is; None for a new one.
         naming: How its views are named; None where a promotion makes all of them in any case.
     """
     filled = {
         name: key
         for name, each in snapshots.items()
-        if ledger.get(key := each.key) and not isinstance(graph[name].model.kind, External)
+        if (key := each.key) in held and not isinstance(graph[name].model.kind, External)
     }
     views = _views(graph, filled, shown, naming)
     there = services.catalog.present([*(key.table for key in filled.values()), *views])

@@ -11,7 +11,6 @@ from vde_dagster.core.decisions import Stored
 from vde_dagster.core.equal_versions import Elsewhere, rows_of_production
 from vde_dagster.core.graph import Graph, Node
 from vde_dagster.core.kind import Embedded, External, View
-from vde_dagster.core.ledger import held_intervals
 from vde_dagster.core.names import ModelName
 from vde_dagster.core.snapshot import ModelSnapshot
 from vde_dagster.ports.state import Environment
@@ -62,13 +61,13 @@ def _filled(services: Services, graph: Graph, stored: Stored) -> Iterator[tuple[
     if not others:
         return
     keys = {key for by_itself, each in others.items() for key in (by_itself, *each)}
-    ledger = services.state.ledger(keys)
+    held = services.state.holdings(keys)
     mixed = services.state.drifted(keys) | services.state.adopted(keys)
     for by_itself, each in others.items():
         holding = [
             key
             for key in (by_itself, *each)
-            if key not in mixed and held_intervals(ledger.get(key, ()))
+            if key not in mixed and key in held and held[key].computed
         ]
         if holding:
             yield by_itself.model, holding[0].version

@@ -16,9 +16,9 @@ from vde_dagster.app.world import VdeProject
 from vde_dagster.core import schedule
 from vde_dagster.core.cron import Cron
 from vde_dagster.core.graph import Node
+from vde_dagster.core.holding import NOTHING
 from vde_dagster.core.intervals import END_OF_TIME, Interval
 from vde_dagster.core.kind import Embedded, External, Managed, Seed, View
-from vde_dagster.core.ledger import empty_intervals, held_intervals, recorded_intervals
 from vde_dagster.core.model import Model
 from vde_dagster.core.names import PRODUCTION
 from vde_dagster.core.plan import Plan
@@ -67,18 +67,19 @@ def report_intervals(services: Services, plan: Plan) -> tuple[ModelIntervals, ..
     """Every model of a plan that has intervals, parents first."""
     nodes = [node for node in plan.graph if not isinstance(node.model.kind, External | Embedded)]
     keys = {node.name: plan.snapshots[node.name].key for node in nodes}
-    ledger = services.state.ledger(keys.values())
+    holdings = services.state.holdings(keys.values())
     owners = services.state.owners(keys.values())
     changes = {change.name: change for change in plan.changes}
-    held = {name: held_intervals(ledger.get(key, ())) for name, key in keys.items()}
-    recorded = {name: recorded_intervals(ledger.get(key, ())) for name, key in keys.items()}
+    found = {name: holdings.get(key, NOTHING) for name, key in keys.items()}
+    held = {name: each.computed for name, each in found.items()}
+    recorded = {name: each.recorded for name, each in found.items()}
     there = {
         node.name: readable_after(
             node.model, held[node.name], changes[node.name].missing, recorded[node.name]
         )
         for node in nodes
     }
-    empty = {name: empty_intervals(ledger.get(key, ())) for name, key in keys.items()}
+    empty = {name: each.empty for name, each in found.items()}
     return tuple(
         ModelIntervals(
             node=node,

@@ -10,8 +10,8 @@ from vde_dagster.app.services import Services
 from vde_dagster.app.workload import why_never_empty
 from vde_dagster.core.errors import Refused
 from vde_dagster.core.gaps import find_gaps
+from vde_dagster.core.holding import NOTHING
 from vde_dagster.core.intervals import Interval
-from vde_dagster.core.ledger import held_intervals
 from vde_dagster.core.names import PRODUCTION, ModelName
 from vde_dagster.core.plan import Gap, LostTable, Plan
 from vde_dagster.core.schema_changes import ColumnIncompatible, ColumnWidened, told
@@ -51,14 +51,14 @@ def gaps_after(services: Services, plan: Plan, work: Iterable[Work] = ()) -> tup
     if shown is None:
         return ()
     keys = [each.key for each in (*shown.snapshots.values(), *plan.snapshots.values())]
-    ledger = services.state.ledger(dict.fromkeys(keys))
+    held_now = services.state.holdings(keys)
     kept = {each.model for each in work if not isinstance(each, EmptyBackfill)}
     filled = {each.name: each.to_evaluate for each in plan.backfills if each.name in kept}
     held: Mapping[ModelName, tuple[Interval, ...]] = {
-        name: (*held_intervals(ledger.get(each.key, ())), *filled.get(name, ()))
+        name: (*held_now.get(each.key, NOTHING).computed, *filled.get(name, ()))
         for name, each in plan.snapshots.items()
     }
-    return tuple(find_gaps(plan.graph, shown.snapshots, plan.snapshots, ledger, held))
+    return tuple(find_gaps(plan.graph, shown.snapshots, plan.snapshots, held_now, held))
 
 
 def gap_problems(plan: Plan, gaps: Iterable[Gap]) -> Iterator[str]:

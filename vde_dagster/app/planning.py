@@ -11,7 +11,7 @@ from vde_dagster.app.catalog_look import CatalogLook, look_at_catalog, lost_for
 from vde_dagster.app.resolving import Basis, Models, basis_of, resolve_models
 from vde_dagster.app.returning import lag_of
 from vde_dagster.app.services import Services, valid_to_of
-from vde_dagster.app.version_behind import Planned
+from vde_dagster.app.version_behind import Ledger, Planned
 from vde_dagster.app.view_names import are_moving
 from vde_dagster.app.workload import (
     Holdings,
@@ -23,16 +23,15 @@ from vde_dagster.app.workload import (
 from vde_dagster.core.dsha import Column
 from vde_dagster.core.gaps import find_gaps
 from vde_dagster.core.graph import Graph, sources
+from vde_dagster.core.holding import NOTHING, Holding
 from vde_dagster.core.intervals import Interval
 from vde_dagster.core.kind import Full
-from vde_dagster.core.ledger import LedgerEntry
 from vde_dagster.core.names import ModelName
 from vde_dagster.core.ownership import may_write
 from vde_dagster.core.plan import Plan, Reuse, Workload, complete_to
 from vde_dagster.core.plan_making import Current, Findings, make_plan
 from vde_dagster.core.plan_options import DEFAULT_OPTIONS, PlanOptions, refuse_senseless
 from vde_dagster.core.restatement import Restatement, both
-from vde_dagster.core.schema_changes import newest_columns
 from vde_dagster.core.snapshot import ModelSnapshot, VersionKey
 from vde_dagster.ports.state import Environment
 from vde_dagster.project.collector import looking_at_new_values_only
@@ -92,13 +91,13 @@ def _look(services: Services, basis: Basis, models: Models) -> _Looked:
     """Look at what the versions hold, and at what is there of it."""
     graph, snapshots = models.graph, models.snapshots
     now = services.project_now()
-    ledger = services.state.ledger(
-        dict.fromkeys(each.key for each in (*snapshots.values(), *basis.snapshots.values()))
+    held = services.state.holdings(
+        each.key for each in (*snapshots.values(), *basis.snapshots.values())
     )
     stays = basis.own is not None and _stays(services, basis.own)
     naming = services.naming if stays else None
-    look = look_at_catalog(services, graph, snapshots, ledger, shown=basis.own, naming=naming)
-    holdings = holdings_of(services, basis.environment, snapshots, look.left(ledger))
+    look = look_at_catalog(services, graph, snapshots, held, shown=basis.own, naming=naming)
+    holdings = holdings_of(services, basis.environment, snapshots, look.left(held))
     planned = Planned(
         environment=basis.environment,
         own=basis.own,
@@ -106,7 +105,8 @@ def _look(services: Services, basis: Basis, models: Models) -> _Looked:
         graph=graph,
         snapshots=snapshots,
         holdings=holdings,
-        ledger=ledger,
+        held=held,
+        ledger=Ledger(services.state),
         horizons=_horizons(services, graph, now, holdings),
     )
     return _Looked(planned=planned, catalog=look, now=now, stays=stays)
@@ -122,8 +122,8 @@ def planned_now(services: Services, plan: Plan, shown: Environment, shown_graph:
         shown_graph: The models that it shows.
     """
     every = (*plan.snapshots.values(), *shown.snapshots.values())
-    ledger = services.state.ledger(dict.fromkeys(each.key for each in every))
-    holdings = holdings_of(services, plan.environment, plan.snapshots, ledger)
+    held = services.state.holdings(each.key for each in every)
+    holdings = holdings_of(services, plan.environment, plan.snapshots, held)
     return Planned(
         environment=plan.environment,
         own=shown,
@@ -131,7 +131,8 @@ def planned_now(services: Services, plan: Plan, shown: Environment, shown_graph:
         graph=plan.graph,
         snapshots=plan.snapshots,
         holdings=holdings,
-        ledger=ledger,
+        held=held,
+        ledger=Ledger(services.state),
         horizons=_horizons(services, plan.graph, plan.now, holdings),
     )
 
@@ -140,7 +141,7 @@ def _findings(services: Services, basis: Basis, models: Models, looked: _Looked)
     """What the versions hold and lack, what is evaluated, and what is not although it was asked."""
     planned, options = looked.planned, basis.options
     graph, snapshots, holdings = planned.graph, planned.snapshots, planned.holdings
-    ledger, catalog = planned.ledger, services.naming.catalog
+    held, catalog = planned.held, services.naming.catalog
     lag = lag_of(services, planned, options)
     restated = restatement(graph, holdings, options, catalog=catalog)
     work = _work(services, planned, options, looked.now, both(restated, lag.restated))
@@ -148,11 +149,11 @@ def _findings(services: Services, basis: Basis, models: Models, looked: _Looked)
     return Findings(
         work=work,
         reuse=_reuse(services, holdings, snapshots, [basis.own, basis.production]),
-        filled=frozenset(name for name, each in basis.snapshots.items() if ledger.get(each.key)),
-        booked=_booked(basis, snapshots, ledger),
+        filled=frozenset(name for name, each in basis.snapshots.items() if each.key in held),
+        booked=_booked(basis, snapshots, held),
         stored=frozenset(name for name, _ in models.stored),
         not_restated=tuple(not_restated(graph, holdings, options, restated, catalog=catalog)),
-        gaps=tuple(find_gaps(graph, basis.snapshots, snapshots, ledger, kept)),
+        gaps=tuple(find_gaps(graph, basis.snapshots, snapshots, held, kept)),
         behind=lag.found,
         dropped_views=looked.catalog.views,
         lost_tables=lost_for(services, basis.environment, looked.catalog),
@@ -186,16 +187,16 @@ def holdings_of(
     services: Services,
     environment: str,
     snapshots: Mapping[ModelName, ModelSnapshot],
-    ledger: Mapping[VersionKey, tuple[LedgerEntry, ...]] | None = None,
+    held: Mapping[VersionKey, Holding] | None = None,
 ) -> Holdings:
-    """What these snapshots' versions hold, by a ledger or, without one, by the state as it is."""
-    if ledger is None:
-        ledger = services.state.ledger(each.key for each in snapshots.values())
+    """What these snapshots' versions hold, as it was read or, without that, as the state has it."""
+    if held is None:
+        held = services.state.holdings(each.key for each in snapshots.values())
     owners = services.state.owners(each.key for each in snapshots.values())
     owned = {name: owners[each.key] for name, each in snapshots.items() if each.key in owners}
     return Holdings.of(
         environment,
-        {name: ledger.get(each.key, ()) for name, each in snapshots.items()},
+        {name: held.get(each.key, NOTHING) for name, each in snapshots.items()},
         owners=owned,
         writes=frozenset(name for name in snapshots if may_write(environment, owned.get(name))),
     )
@@ -275,14 +276,14 @@ def shown_heads(
 def _booked(
     basis: Basis,
     snapshots: Mapping[ModelName, ModelSnapshot],
-    ledger: Mapping[VersionKey, tuple[LedgerEntry, ...]],
+    held: Mapping[VersionKey, Holding],
 ) -> dict[ModelName, tuple[Column, ...]]:
     """The columns of the tables of models that differ, as rows were written to them last."""
     found: dict[ModelName, tuple[Column, ...]] = {}
     for name, each in snapshots.items():
-        shown, entries = basis.snapshots.get(name), ledger.get(each.key, ())
-        if entries and (shown is None or shown.fingerprint != each.fingerprint):
-            found[name] = newest_columns(entry.columns for entry in entries)
+        shown, there = basis.snapshots.get(name), held.get(each.key)
+        if there is not None and (shown is None or shown.fingerprint != each.fingerprint):
+            found[name] = there.columns
     return found
 
 

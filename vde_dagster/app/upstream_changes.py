@@ -41,9 +41,9 @@ def computed_first(
     begun = services.state.unfinished(planned.snapshots[name].key for name in written)
     found: dict[ModelName, tuple[Interval, ...]] = {}
     for name in written:
-        if not planned.entries(name):
-            continue
         node, recorded = planned.graph[name], planned.holdings.recorded[name]
+        if not recorded:
+            continue
         if planned.snapshots[name].key in begun:
             found[name] = merge(recorded)
         elif node.model.stateless is not None:
@@ -141,7 +141,7 @@ def _replaced(planned: Planned) -> Iterator[ModelName]:
         if before is None or before.key == planned.snapshots[node.name].key:
             continue
         is_made = isinstance(node.model.kind, Managed | Seed)  # of what nobody reads here
-        if kinds.of(node.model).has_rows and not is_made and planned.ledger.get(before.key):
+        if kinds.of(node.model).has_rows and not is_made and before.key in planned.held:
             yield node.name
 
 

@@ -7,7 +7,7 @@ from __future__ import annotations
 
 from bisect import bisect_left, bisect_right
 from collections.abc import Iterable, Iterator, Mapping, Sequence
-from dataclasses import dataclass, replace
+from dataclasses import dataclass, field, replace
 from datetime import datetime
 from typing import Final
 
@@ -19,6 +19,7 @@ from vde_dagster.app.services import Services
 from vde_dagster.app.workload import Holdings
 from vde_dagster.core.dsha import RowSum
 from vde_dagster.core.graph import Graph, Node
+from vde_dagster.core.holding import NOTHING, Holding
 from vde_dagster.core.intervals import Interval, merge, subtract
 from vde_dagster.core.kind import Managed, ScdType2ByColumn, ScdType2ByTime, Seed
 from vde_dagster.core.late_data import Load, NothingToLoad, Stop
@@ -38,11 +39,25 @@ from vde_dagster.core.staleness import (
     stale_entries,
 )
 from vde_dagster.core.traces import why_together
-from vde_dagster.ports.state import Environment
+from vde_dagster.ports.state import Environment, State
 
 FORBIDDEN: Final = "it sets disable_restatement, so that it is never computed again"
 UNCOVERED: Final = "the source does not reach back to all of them any more"
 _HISTORY: Final = "a history follows from when it looked, and nobody can look at that time again"
+
+
+@dataclass(frozen=True, slots=True)
+class Ledger:
+    """The entries of versions; those of one are read once, when they are asked for."""
+
+    state: State
+    _read: dict[VersionKey, tuple[LedgerEntry, ...]] = field(default_factory=dict)
+
+    def of(self, key: VersionKey) -> tuple[LedgerEntry, ...]:
+        """The entries of a version, sorted by interval."""
+        if key not in self._read:
+            self._read[key] = self.state.ledger([key]).get(key, ())
+        return self._read[key]
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -50,7 +65,8 @@ class Planned:
     """The models of a plan with their versions, what these hold, and up to when inputs are whole.
 
     ``own`` is the environment as it is, None for a new one; ``shown_graph`` has the models that the
-    plan compares with, and ``ledger`` their versions, too.
+    plan compares with, and ``held`` their versions, too, apart from those that hold nothing.
+    ``ledger`` has the entries.
     """
 
     environment: str
@@ -59,28 +75,30 @@ class Planned:
     graph: Graph
     snapshots: Mapping[ModelName, ModelSnapshot]
     holdings: Holdings
-    ledger: Mapping[VersionKey, tuple[LedgerEntry, ...]]
+    held: Mapping[VersionKey, Holding]
+    ledger: Ledger
     horizons: Mapping[ModelName, datetime | None]
 
     def entries(self, name: ModelName) -> tuple[LedgerEntry, ...]:
         """What the version of a model holds."""
-        return self.ledger.get(self.snapshots[name].key, ())
+        key = self.snapshots[name].key
+        return self.ledger.of(key) if key in self.held else ()
 
     def shown(self, name: ModelName) -> tuple[LedgerEntry, ...]:
         """What the version holds that the environment shows now."""
         shown = self.own.snapshots.get(name) if self.own is not None else None
-        return () if shown is None else self.ledger.get(shown.key, ())
+        return () if shown is None or shown.key not in self.held else self.ledger.of(shown.key)
 
     @property
     def before(self) -> Planned:
         """The same of what the environment shows now; nothing of a new one."""
         snapshots = self.own.snapshots if self.own is not None else {}
-        entries = {name: self.ledger.get(each.key, ()) for name, each in snapshots.items()}
+        held = {name: self.held.get(each.key, NOTHING) for name, each in snapshots.items()}
         return replace(
             self,
             graph=self.shown_graph,
             snapshots=snapshots,
-            holdings=Holdings.of(self.environment, entries, owners={}, writes=frozenset()),
+            holdings=Holdings.of(self.environment, held, owners={}, writes=frozenset()),
             horizons={name: self.horizons.get(name) for name in snapshots},
         )
 
@@ -104,7 +122,7 @@ class Planned:
             is_made = isinstance(node.model.kind, Managed | Seed)
             is_computed = kinds.of(node.model).has_rows and not is_made
             writes = node.name in self.holdings.writes
-            if is_computed and writes and key not in shown and self.ledger.get(key):
+            if is_computed and writes and key not in shown and key in self.held:
                 yield node
 
 

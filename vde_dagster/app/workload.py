@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Collection, Iterator, Mapping, Sequence
+from collections.abc import Collection, Iterator, Mapping
 from dataclasses import dataclass
 from datetime import datetime
 from typing import Final
@@ -10,9 +10,9 @@ from typing import Final
 from vde_dagster import kinds
 from vde_dagster.app.readiness import Ready, missing_intervals
 from vde_dagster.core.graph import Graph
+from vde_dagster.core.holding import Holding
 from vde_dagster.core.intervals import Interval, subtract
 from vde_dagster.core.kind import Embedded, External, Seed, View
-from vde_dagster.core.ledger import LedgerEntry, Standing, held_intervals, recorded_intervals
 from vde_dagster.core.model import Model, PythonFunction
 from vde_dagster.core.names import PRODUCTION, ModelName
 from vde_dagster.core.plan import NotRestated, Workload
@@ -45,18 +45,21 @@ class Holdings:
     def of(
         cls,
         environment: str,
-        entries: Mapping[ModelName, Sequence[LedgerEntry]],
+        held: Mapping[ModelName, Holding],
         *,
         owners: Mapping[ModelName, str],
         writes: frozenset[ModelName],
     ) -> Holdings:
-        """What these entries of the ledger say."""
-        also = () if environment == PRODUCTION else (Standing.EMPTY,)
+        """What these versions' ledgers say."""
+        evaluates_empty = environment == PRODUCTION
         return cls(
             environment=environment,
-            computed={name: held_intervals(each) for name, each in entries.items()},
-            settled={name: held_intervals(each, *also) for name, each in entries.items()},
-            recorded={name: recorded_intervals(each) for name, each in entries.items()},
+            computed={name: each.computed for name, each in held.items()},
+            settled={
+                name: each.computed if evaluates_empty else each.evaluated
+                for name, each in held.items()
+            },
+            recorded={name: each.recorded for name, each in held.items()},
             owners=owners,
             writes=writes,
         )

@@ -6,9 +6,9 @@ from collections.abc import Iterator, Mapping, Sequence
 from typing import Final
 
 from vde_dagster.core.graph import Graph
+from vde_dagster.core.holding import Holding
 from vde_dagster.core.intervals import END_OF_TIME, EPOCH, Interval, subtract
 from vde_dagster.core.kind import Embedded, External
-from vde_dagster.core.ledger import LedgerEntry, written_intervals
 from vde_dagster.core.model import Model
 from vde_dagster.core.names import ModelName
 from vde_dagster.core.plan import Gap
@@ -37,7 +37,7 @@ def find_gaps(
     graph: Graph,
     before: Mapping[ModelName, ModelSnapshot],
     after: Mapping[ModelName, ModelSnapshot],
-    ledger: Mapping[VersionKey, Sequence[LedgerEntry]],
+    ledgers: Mapping[VersionKey, Holding],
     held: Mapping[ModelName, Sequence[Interval]],
 ) -> Iterator[Gap]:
     """The models that would show less than they do.
@@ -46,7 +46,7 @@ def find_gaps(
         graph: The models as they will be.
         before: What is shown.
         after: What would be.
-        ledger: What the versions that are shown hold.
+        ledgers: What the versions that are shown hold.
         held: What the versions that would be shown hold then, by model.
     """
     for node in graph:
@@ -55,7 +55,8 @@ def find_gaps(
             continue
         if isinstance(node.model.kind, External | Embedded):
             continue  # nothing of it is shown
-        there = written_intervals(ledger.get(shown.key, ()))
-        lost = lost_intervals(node.model, there, held.get(node.name, ()))
+        there = ledgers.get(shown.key)
+        written = there.written if there is not None else ()
+        lost = lost_intervals(node.model, written, held.get(node.name, ()))
         if lost:
             yield Gap(name=node.name, intervals=lost)

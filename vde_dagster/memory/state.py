@@ -10,7 +10,9 @@ from threading import RLock
 from vde_dagster.core.audits.values import AuditResult
 from vde_dagster.core.errors import Conflict, Refused
 from vde_dagster.core.fingerprint import Fingerprint
+from vde_dagster.core.holding import Holding, holding_after
 from vde_dagster.core.intervals import Interval, format_instant
+from vde_dagster.core.last_look import LastLook
 from vde_dagster.core.late_data import HighWaterMark, marks_after
 from vde_dagster.core.ledger import LedgerEntry, apply_changes
 from vde_dagster.core.ledger import outdate as outdated
@@ -31,6 +33,9 @@ class _Tables:
     revisions: dict[str, list[Environment]] = field(default_factory=dict)
     leases: dict[str, tuple[Lease | None, int, datetime]] = field(default_factory=dict)
     ledger: dict[VersionKey, tuple[LedgerEntry, ...]] = field(default_factory=dict)
+    holdings: dict[VersionKey, Holding] = field(default_factory=dict)
+    numbers: dict[tuple[VersionKey, Interval], int] = field(default_factory=dict)
+    looks: dict[VersionKey, LastLook] = field(default_factory=dict)
     work: dict[str, Work] = field(default_factory=dict)
     marks: dict[VersionKey, dict[ModelName, HighWaterMark]] = field(default_factory=dict)
 
@@ -228,6 +233,38 @@ class MemoryState:
         with self._lock:
             return {key: self._held.ledger[key] for key in keys if self._held.ledger.get(key)}
 
+    def holdings(self, keys: Iterable[VersionKey]) -> Mapping[VersionKey, Holding]:
+        """Each of these ledgers as a whole."""
+        with self._lock:
+            found = {key: self._held.holdings.get(key) for key in keys}
+            return {key: each for key, each in found.items() if each is not None and each.recorded}
+
+    def changed_since(self, key: VersionKey, number: int) -> tuple[LedgerEntry, ...]:
+        """The entries that were written after a change of a version, sorted by interval."""
+        with self._lock:
+            numbers = self._held.numbers
+            entries = self._held.ledger.get(key, ())
+            return tuple(each for each in entries if numbers[key, each.interval] > number)
+
+    def held_within(self, key: VersionKey, times: Sequence[Interval]) -> tuple[LedgerEntry, ...]:
+        """The entries of a version that overlap some times, sorted by interval."""
+        with self._lock:
+            return tuple(
+                entry
+                for entry in self._held.ledger.get(key, ())
+                if any(entry.interval.intersection(each) is not None for each in times)
+            )
+
+    def last_looks(self, keys: Iterable[VersionKey]) -> Mapping[VersionKey, LastLook]:
+        """The last comparison of each of these versions with its inputs."""
+        with self._lock:
+            return {key: self._held.looks[key] for key in keys if key in self._held.looks}
+
+    def record_looks(self, looks: Mapping[VersionKey, LastLook]) -> None:
+        """Keep what was seen of versions."""
+        with self._lock:
+            self._held.looks |= looks
+
     def heads(self, keys: Iterable[VersionKey]) -> Mapping[VersionKey, int]:
         """The Iceberg snapshot at which each version's ledger is true."""
         with self._lock:
@@ -303,7 +340,7 @@ class MemoryState:
                 iceberg_snapshot_id=publication.iceberg_snapshot_id,
                 algorithm=publication.algorithm,
             )
-            self._held.ledger[key] = after
+            self._change(key, after)
             self._held.marks[key] = marks_after(
                 self._held.marks.get(key, {}),
                 publication.changes,
@@ -339,7 +376,19 @@ class MemoryState:
                 self._held.leases[resource] = (None, epoch, until)
             for key, each in times.items():
                 before = self._held.ledger.get(key, ())
-                self._held.ledger[key] = outdated(before, each, reason=reason, anew=key in anew)
+                self._change(key, outdated(before, each, reason=reason, anew=key in anew))
+
+    def _change(self, key: VersionKey, after: tuple[LedgerEntry, ...]) -> None:
+        """Change a ledger, and count that where it is another one then."""
+        old = {entry.interval: entry for entry in self._held.ledger.get(key, ())}
+        new = {entry.interval: entry for entry in after}
+        if old == new:
+            return
+        whole = holding_after(self._held.holdings.get(key, Holding()), after)
+        changed = [each for each, entry in new.items() if old.get(each) != entry]
+        self._held.numbers |= {(key, each): whole.number for each in changed}
+        self._held.ledger[key] = after
+        self._held.holdings[key] = whole
 
     def abandon(self, work_id: str, *, reason: str, lease: Lease) -> None:
         """Record that a unit of work will never be published; again changes nothing.

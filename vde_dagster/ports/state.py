@@ -13,7 +13,9 @@ from typing import Protocol
 from vde_dagster.core.audits.values import AuditResult
 from vde_dagster.core.errors import Conflict
 from vde_dagster.core.fingerprint import Fingerprint
+from vde_dagster.core.holding import Holding
 from vde_dagster.core.intervals import Interval
+from vde_dagster.core.last_look import LastLook
 from vde_dagster.core.late_data import HighWaterMark
 from vde_dagster.core.ledger import LedgerEntry
 from vde_dagster.core.names import ModelName
@@ -166,6 +168,40 @@ class State(Protocol):
     # The ledger and work
     def ledger(self, keys: Iterable[VersionKey]) -> Mapping[VersionKey, tuple[LedgerEntry, ...]]:
         """What each of these versions holds, sorted by interval; absent where it holds nothing."""
+        ...
+
+    def holdings(self, keys: Iterable[VersionKey]) -> Mapping[VersionKey, Holding]:
+        """Each of these ledgers as a whole; absent where a version holds nothing.
+
+        It costs the same however many entries there are, and is true in the transaction that
+        changes an entry.
+        """
+        ...
+
+    def changed_since(self, key: VersionKey, number: int) -> tuple[LedgerEntry, ...]:
+        """The entries that were written after a change of a version, sorted by interval.
+
+        Args:
+            key: The version.
+            number: Of the change; see `vde_dagster.core.holding.Holding`.
+        """
+        ...
+
+    def held_within(self, key: VersionKey, times: Sequence[Interval]) -> tuple[LedgerEntry, ...]:
+        """The entries of a version that overlap some times, sorted by interval.
+
+        Args:
+            key: The version.
+            times: Merged.
+        """
+        ...
+
+    def last_looks(self, keys: Iterable[VersionKey]) -> Mapping[VersionKey, LastLook]:
+        """The last comparison of each of these versions with its inputs, where there was one."""
+        ...
+
+    def record_looks(self, looks: Mapping[VersionKey, LastLook]) -> None:
+        """Keep what was seen of versions. A look stays true, so no lease is needed for it."""
         ...
 
     def heads(self, keys: Iterable[VersionKey]) -> Mapping[VersionKey, int]:

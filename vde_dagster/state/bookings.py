@@ -11,7 +11,9 @@ from sqlalchemy import Connection, Row, Select, delete, func, insert, select, up
 from vde_dagster.core.audits.values import AuditResult
 from vde_dagster.core.dsha import RowSum
 from vde_dagster.core.errors import Refused
+from vde_dagster.core.holding import Holding, holding_after, holding_of
 from vde_dagster.core.intervals import Interval
+from vde_dagster.core.last_look import LastLook
 from vde_dagster.core.late_data import HighWaterMark, marks_after
 from vde_dagster.core.ledger import LedgerEntry, Standing, apply_changes
 from vde_dagster.core.ledger import outdate as outdated
@@ -24,6 +26,8 @@ from vde_dagster.state.database import chunks, now, pairs, upsert
 _work = schema.work
 _ledger = schema.ledger
 _marks = schema.marks
+_holdings = schema.holdings
+_looks = schema.last_looks
 _OPEN: Final = (WorkState.INTENT.value, WorkState.STAGED.value)
 _WRITTEN: Final = (WorkState.STAGED.value, WorkState.DONE.value)
 
@@ -43,6 +47,84 @@ def held(
             key = VersionKey(codec.decode_model(model), version)
             found[key] = tuple(map(_decode_entry, entries))
     return found
+
+
+def holdings(connection: Connection, keys: Iterable[VersionKey]) -> dict[VersionKey, Holding]:
+    """These versions' ledgers as a whole; absent where a version has no entry."""
+    wanted = list(dict.fromkeys(keys))
+    kept = _kept_holdings(connection, wanted)
+    # written before ledgers were kept as a whole
+    uncounted = held(connection, [key for key in wanted if key not in kept])
+    told = kept | {key: holding_of(entries) for key, entries in uncounted.items()}
+    return {key: each for key in wanted if (each := told.get(key)) is not None and each.recorded}
+
+
+def _kept_holdings(connection: Connection, keys: Iterable[VersionKey]) -> dict[VersionKey, Holding]:
+    found: dict[VersionKey, Holding] = {}
+    for chunk in chunks((codec.encode_model(key.model), key.version) for key in keys):
+        rows = connection.execute(
+            select(_holdings).where(pairs(_holdings.c.model, _holdings.c.version, chunk))
+        )
+        for row in rows:
+            key = VersionKey(codec.decode_model(row.model), row.version)
+            found[key] = codec.decode_holding(
+                row.holding_json, number=row.number, removed=row.removed
+            )
+    return found
+
+
+def changed_since(connection: Connection, key: VersionKey, number: int) -> tuple[LedgerEntry, ...]:
+    """The entries that later changes wrote, sorted by interval."""
+    query = _entries_of(key).where(_ledger.c.number > number)
+    return tuple(map(_decode_entry, connection.execute(query)))
+
+
+def held_within(
+    connection: Connection, key: VersionKey, times: Sequence[Interval]
+) -> tuple[LedgerEntry, ...]:
+    """The entries that overlap some merged times, sorted by interval."""
+    found: dict[Interval, LedgerEntry] = {}
+    for each in times:
+        query = _entries_of(key).where(
+            _ledger.c.interval_start < codec.encode_instant(each.end),
+            _ledger.c.interval_end > codec.encode_instant(each.start),
+        )
+        found |= {entry.interval: entry for entry in map(_decode_entry, connection.execute(query))}
+    return tuple(found.values())
+
+
+def _entries_of(key: VersionKey) -> Select[Any]:
+    return (
+        select(_ledger)
+        .where(_ledger.c.model == codec.encode_model(key.model), _ledger.c.version == key.version)
+        .order_by(_ledger.c.interval_start)
+    )
+
+
+def last_looks(connection: Connection, keys: Iterable[VersionKey]) -> dict[VersionKey, LastLook]:
+    """The last look at each of these versions that was looked at."""
+    found: dict[VersionKey, LastLook] = {}
+    for chunk in chunks((codec.encode_model(key.model), key.version) for key in keys):
+        rows = connection.execute(
+            select(_looks).where(pairs(_looks.c.model, _looks.c.version, chunk))
+        )
+        for row in rows:
+            key = VersionKey(codec.decode_model(row.model), row.version)
+            found[key] = codec.decode_look(row.look_json)
+    return found
+
+
+def record_looks(connection: Connection, looks: Mapping[VersionKey, LastLook]) -> None:
+    """Keep what was seen of versions, in place of what was seen before."""
+    rows = [
+        {
+            "model": codec.encode_model(key.model),
+            "version": key.version,
+            "look_json": codec.encode_look(each),
+        }
+        for key, each in looks.items()
+    ]
+    upsert(connection, _looks, rows)
 
 
 def heads(connection: Connection, keys: Iterable[VersionKey]) -> dict[VersionKey, int]:
@@ -251,7 +333,11 @@ def _write_difference(
             )
         )
     changed = [entry for start, entry in new.items() if old.get(start) != entry]
-    upsert(connection, _ledger, [_encode_entry(key, entry) for entry in changed])
+    if changed or not old.keys() <= new.keys():
+        whole = _kept_holdings(connection, [key]).get(key) or holding_of(before)
+        whole = holding_after(whole, after)
+        upsert(connection, _ledger, [_encode_entry(key, entry, whole.number) for entry in changed])
+        upsert(connection, _holdings, [_encode_holding(key, whole)])
 
 
 def _move_marks(
@@ -280,7 +366,17 @@ def _encode_mark(key: VersionKey, mark: HighWaterMark) -> dict[str, object]:
     }
 
 
-def _encode_entry(key: VersionKey, entry: LedgerEntry) -> dict[str, object]:
+def _encode_holding(key: VersionKey, holding: Holding) -> dict[str, object]:
+    return {
+        "model": codec.encode_model(key.model),
+        "version": key.version,
+        "number": holding.number,
+        "removed": holding.removed,
+        "holding_json": codec.encode_holding(holding),
+    }
+
+
+def _encode_entry(key: VersionKey, entry: LedgerEntry, number: int) -> dict[str, object]:
     upper, lower = entry.rows.halves
     return {
         "model": codec.encode_model(key.model),
@@ -298,6 +394,7 @@ def _encode_entry(key: VersionKey, entry: LedgerEntry) -> dict[str, object]:
         "reason": entry.reason,
         "algorithm": entry.algorithm,
         "trace_json": codec.encode_trace(entry.trace),
+        "number": number,
     }
 
 

@@ -16,7 +16,9 @@ from typing import Any, Final
 
 from vde_dagster.core.audits.values import AuditResult
 from vde_dagster.core.dsha import FIRST_ALGORITHM, Column, RowSum
+from vde_dagster.core.holding import Holding
 from vde_dagster.core.intervals import EPOCH, Interval
+from vde_dagster.core.last_look import LastLook, SeenInput
 from vde_dagster.core.late_data import HighWaterMark, Load, ProcessingUri
 from vde_dagster.core.ledger import LedgerChange, LedgerOperation, Standing, Trace
 from vde_dagster.core.model import ModelSource
@@ -104,6 +106,57 @@ def encode_trace(trace: Trace | None) -> str | None:
 def decode_trace(text: str | None) -> Trace | None:
     """The trace."""
     return None if text is None else _trace(json.loads(text))
+
+
+def encode_holding(holding: Holding) -> str:
+    """What a version holds as a JSON text, without the numbers of its changes."""
+    return _dump(
+        {
+            "computed": _intervals_json(holding.computed),
+            "outdated": _intervals_json(holding.outdated),
+            "empty": _intervals_json(holding.empty),
+            "columns": _columns_json(holding.columns),
+        }
+    )
+
+
+def decode_holding(text: str, *, number: int, removed: int) -> Holding:
+    """What a version holds after the change of this number."""
+    found: Json = json.loads(text)
+    return Holding(
+        number=number,
+        removed=removed,
+        computed=_intervals(found["computed"]),
+        outdated=_intervals(found["outdated"]),
+        empty=_intervals(found["empty"]),
+        columns=_columns(found["columns"]),
+    )
+
+
+def encode_look(look: LastLook) -> str:
+    """A look at a version's inputs as a JSON text."""
+    return _dump(
+        {
+            "definition": look.definition,
+            "number": look.number,
+            "inputs": {encode_model(name): [e.table, e.number] for name, e in look.inputs.items()},
+            "stale": _intervals_json(look.stale),
+        }
+    )
+
+
+def decode_look(text: str) -> LastLook:
+    """The look."""
+    found: Json = json.loads(text)
+    return LastLook(
+        definition=found["definition"],
+        number=found["number"],
+        inputs={
+            decode_model(name): SeenInput(table=table, number=number)
+            for name, (table, number) in found["inputs"].items()
+        },
+        stale=_intervals(found["stale"]),
+    )
 
 
 def encode_mark(mark: HighWaterMark) -> str:

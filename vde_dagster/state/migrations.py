@@ -73,7 +73,34 @@ _PROMOTED_BY_VERSION: Final = """
 CREATE INDEX vde_promoted_by_version ON vde_promoted_snapshots (model, version, drifted)
 """
 
-_STEPS: Final[Mapping[int, Step]] = {2: _second, 3: _third, 4: _fourth}
+
+def _fifth(connection: Connection) -> None:
+    """Version 5: each ledger as a whole, the numbers of its changes, and looks at the inputs.
+
+    Before, nothing of it was kept: it is told from the entries until the next change.
+    """
+    added = "ALTER TABLE vde_ledger ADD COLUMN number BIGINT DEFAULT '0' NOT NULL"
+    for statement in (added, _LEDGER_BY_NUMBER, _HOLDINGS, _LAST_LOOKS):
+        connection.execute(text(statement))
+
+
+_LEDGER_BY_NUMBER: Final = """
+CREATE INDEX vde_ledger_by_number ON vde_ledger (model, version, number)
+"""
+_HOLDINGS: Final = """
+CREATE TABLE vde_holdings (
+  model VARCHAR NOT NULL, version VARCHAR NOT NULL, number BIGINT NOT NULL,
+  removed BIGINT NOT NULL, holding_json TEXT NOT NULL, PRIMARY KEY (model, version)
+)
+"""
+_LAST_LOOKS: Final = """
+CREATE TABLE vde_last_looks (
+  model VARCHAR NOT NULL, version VARCHAR NOT NULL, look_json TEXT NOT NULL,
+  PRIMARY KEY (model, version)
+)
+"""
+
+_STEPS: Final[Mapping[int, Step]] = {2: _second, 3: _third, 4: _fourth, 5: _fifth}
 """How to reach each version from the one before it; version 1 is created, not reached."""
 
 _LOCK: Final = 0x7664655F73746174

@@ -25,7 +25,7 @@ from sqlalchemy import (
 
 from vde_dagster.core.dsha import FIRST_ALGORITHM
 
-VERSION: Final = 4
+VERSION: Final = 5
 """The version of this schema. Raise it together with a step in ``state.migrations``."""
 
 metadata: Final = MetaData()
@@ -121,6 +121,29 @@ ledger: Final = Table(
     Column("reason", Text, nullable=False, server_default=""),
     Column("algorithm", String, nullable=False, server_default=FIRST_ALGORITHM),
     Column("trace_json", Text),
+    # Of the change that wrote the entry last; see `vde_dagster.core.holding.Holding`.
+    Column("number", BigInteger, nullable=False, server_default="0"),
+    Index("vde_ledger_by_number", "model", "version", "number"),
+)
+
+# Each version's ledger as a whole; a version written before schema version 5 may have no row yet.
+holdings: Final = Table(
+    "vde_holdings",
+    metadata,
+    Column("model", String, primary_key=True),
+    Column("version", String, primary_key=True),
+    Column("number", BigInteger, nullable=False),
+    Column("removed", BigInteger, nullable=False),
+    Column("holding_json", Text, nullable=False),
+)
+
+# The last comparison of each version with its inputs.
+last_looks: Final = Table(
+    "vde_last_looks",
+    metadata,
+    Column("model", String, primary_key=True),
+    Column("version", String, primary_key=True),
+    Column("look_json", Text, nullable=False),
 )
 
 work: Final = Table(

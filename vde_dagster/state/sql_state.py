@@ -16,7 +16,9 @@ from sqlalchemy.exc import OperationalError
 from vde_dagster.core.audits.values import AuditResult
 from vde_dagster.core.errors import Refused
 from vde_dagster.core.fingerprint import Fingerprint
+from vde_dagster.core.holding import Holding
 from vde_dagster.core.intervals import Interval
+from vde_dagster.core.last_look import LastLook
 from vde_dagster.core.late_data import HighWaterMark
 from vde_dagster.core.ledger import LedgerEntry
 from vde_dagster.core.names import ModelName
@@ -174,6 +176,31 @@ class SqlState:
         """What each of these versions holds, sorted by interval."""
         with self._database.read() as connection:
             return bookings.held(connection, keys)
+
+    def holdings(self, keys: Iterable[VersionKey]) -> Mapping[VersionKey, Holding]:
+        """Each of these ledgers as a whole."""
+        with self._database.read() as connection:
+            return bookings.holdings(connection, keys)
+
+    def changed_since(self, key: VersionKey, number: int) -> tuple[LedgerEntry, ...]:
+        """The entries that were written after a change of a version, sorted by interval."""
+        with self._database.read() as connection:
+            return bookings.changed_since(connection, key, number)
+
+    def held_within(self, key: VersionKey, times: Sequence[Interval]) -> tuple[LedgerEntry, ...]:
+        """The entries of a version that overlap some times, sorted by interval."""
+        with self._database.read() as connection:
+            return bookings.held_within(connection, key, times)
+
+    def last_looks(self, keys: Iterable[VersionKey]) -> Mapping[VersionKey, LastLook]:
+        """The last comparison of each of these versions with its inputs."""
+        with self._database.read() as connection:
+            return bookings.last_looks(connection, keys)
+
+    def record_looks(self, looks: Mapping[VersionKey, LastLook]) -> None:
+        """Keep what was seen of versions."""
+        with self._database.write() as connection:
+            bookings.record_looks(connection, looks)
 
     def heads(self, keys: Iterable[VersionKey]) -> Mapping[VersionKey, int]:
         """The Iceberg snapshot at which each version's ledger is true."""

@@ -1,0 +1,133 @@
+"""What a version holds as a whole, and what of it was seen last, on every adapter."""
+
+from __future__ import annotations
+
+import pytest
+
+from tests.state.builders import COLUMNS, KEY, MINUTE, SALES, change, day, intent, publication
+from tests.state.conftest import Store
+from vde_dagster.core.dsha import RowSum
+from vde_dagster.core.holding import Holding
+from vde_dagster.core.intervals import Interval
+from vde_dagster.core.last_look import LastLook, SeenInput
+from vde_dagster.core.ledger import LedgerChange, LedgerMismatch, LedgerOperation, Standing
+from vde_dagster.core.names import ModelName
+from vde_dagster.core.snapshot import VersionKey
+from vde_dagster.ports.state import Lease, State, version_resource
+
+OTHER = VersionKey(ModelName("shop", "orders"), "b" * 32)
+
+
+@pytest.fixture
+def state(store: Store) -> State:
+    return store.state
+
+
+@pytest.fixture
+def environment(state: State) -> Lease:
+    return state.acquire_lease("environment:prod", holder="plan p", ttl=MINUTE)
+
+
+def book(state: State, work_id: str, *changes: LedgerChange, key: VersionKey = KEY) -> None:
+    lease = state.acquire_lease(version_resource(key), holder=work_id, ttl=MINUTE)
+    state.record_intent(intent(work_id, key=key), lease=lease)
+    state.record_staged(work_id, publication(*changes), lease=lease)
+    state.finalize(work_id, lease=lease)
+    state.release_lease(lease)
+
+
+def days(first: int, after: int) -> Interval:
+    return Interval(day(first).start, day(after).start)
+
+
+def test_a_version_that_was_never_written_holds_nothing(state: State) -> None:
+    assert state.holdings([KEY, OTHER]) == {}
+    assert state.changed_since(KEY, 0) == ()
+    assert state.held_within(KEY, [day(0)]) == ()
+
+
+def test_the_whole_is_merged_by_standing(state: State, environment: Lease) -> None:
+    book(state, "w1", *map(change, range(5)))
+    state.outdate({KEY: [day(3)]}, reason="r", lease=environment)
+    empty = LedgerChange(
+        operation=LedgerOperation.REPLACE,
+        interval=day(6),
+        rows=RowSum(),
+        standing=Standing.EMPTY,
+        reason="r",
+    )
+    book(state, "w2", empty)
+    assert state.holdings([KEY, OTHER]) == {
+        KEY: Holding(
+            number=3,
+            computed=(days(0, 3), day(4)),
+            outdated=(day(3),),
+            empty=(day(6),),
+            columns=COLUMNS,
+        )
+    }
+
+
+def test_an_entry_has_the_number_of_the_change_that_wrote_it(
+    state: State, environment: Lease
+) -> None:
+    book(state, "w1", change(0), change(1), change(2))
+    book(state, "w2", change(1, rows=RowSum(rows=9)))
+    state.outdate({KEY: [day(2)]}, reason="r", lease=environment)
+    assert [each.interval for each in state.changed_since(KEY, 0)] == [day(0), day(1), day(2)]
+    assert [each.interval for each in state.changed_since(KEY, 1)] == [day(1), day(2)]
+    assert [each.interval for each in state.changed_since(KEY, 2)] == [day(2)]
+    assert state.changed_since(KEY, 3) == ()
+
+
+def test_what_changes_no_entry_is_no_change(state: State, environment: Lease) -> None:
+    book(state, "w1", change(0))
+    state.outdate({KEY: [day(5)]}, reason="r", lease=environment)
+    lease = state.acquire_lease(version_resource(KEY), holder="again", ttl=MINUTE)
+    state.finalize("w1", lease=lease)
+    assert state.holdings([KEY])[KEY].number == 1
+
+
+def test_entries_that_are_taken_away_are_noticed(state: State) -> None:
+    book(state, "w1", change(0), change(1))
+    assert state.holdings([KEY])[KEY].removed == 0
+    whole = LedgerChange(operation=LedgerOperation.REPLACE_ALL, interval=day(1), rows=RowSum())
+    book(state, "w2", whole)
+    book(state, "w3", change(2))
+    found = state.holdings([KEY])[KEY]
+    assert (found.number, found.removed, found.recorded) == (3, 2, (days(1, 3),))
+
+
+def test_entries_are_found_by_their_times(state: State) -> None:
+    book(state, "w1", *map(change, range(6)))
+    wanted = [days(1, 2), Interval(day(3).start, day(4).start + (day(4).end - day(4).start) / 2)]
+    assert [each.interval for each in state.held_within(KEY, wanted)] == [day(1), day(3), day(4)]
+    assert state.held_within(OTHER, wanted) == ()
+
+
+def test_a_booking_that_does_not_fit_leaves_the_whole_as_it_was(state: State) -> None:
+    book(state, "w1", change(0))
+    before = state.holdings([KEY])
+    across = LedgerChange(operation=LedgerOperation.REPLACE, interval=days(0, 2), rows=RowSum())
+    beside = LedgerChange(operation=LedgerOperation.REPLACE, interval=day(1), rows=RowSum())
+    with pytest.raises(LedgerMismatch):
+        book(state, "w2", across, beside)
+    assert state.holdings([KEY]) == before
+
+
+def test_the_last_look_at_a_version_is_kept(state: State) -> None:
+    seen = LastLook(
+        definition="d",
+        number=3,
+        inputs={
+            SALES: SeenInput(table="t", number=2**62),
+            ModelName("raw", "none"): SeenInput(table="u", number=None),
+        },
+        stale=(day(2), days(4, 6)),
+    )
+    assert state.last_looks([KEY]) == {}
+    state.record_looks({KEY: seen})
+    assert state.last_looks([KEY, OTHER]) == {KEY: seen}
+    later = LastLook(definition="d", number=4)
+    state.record_looks({KEY: later, OTHER: seen})
+    assert state.last_looks([KEY, OTHER]) == {KEY: later, OTHER: seen}
