@@ -10,15 +10,17 @@ from __future__ import annotations
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, field
 from datetime import datetime
+from functools import cached_property
 
 from vde_dagster.app.services import Services
 from vde_dagster.core.graph import Graph
-from vde_dagster.core.intervals import Interval
+from vde_dagster.core.intervals import Interval, merge, subtract
 from vde_dagster.core.kind import External
 from vde_dagster.core.latest_changes import LatestChanges
 from vde_dagster.core.ledger import LedgerEntry
 from vde_dagster.core.names import ModelName, TableName
-from vde_dagster.core.reads.input_ranges import InputRange
+from vde_dagster.core.reads.constants import Moments
+from vde_dagster.core.reads.input_ranges import WHOLE, InputRange, Reads, WholeTable
 from vde_dagster.core.snapshot import ModelSnapshot
 from vde_dagster.core.staleness import SourceTime
 from vde_dagster.core.traces import HeldTokens, source_token
@@ -39,6 +41,43 @@ class _Line:
 
 
 @dataclass(kw_only=True)
+class _Held:
+    """The entries of a version that overlap some times, and what follows from them."""
+
+    times: InputRange
+    entries: Sequence[LedgerEntry]
+    _writes: LatestChanges | None = None
+
+    @cached_property
+    def tokens(self) -> HeldTokens:
+        """Their tokens."""
+        return HeldTokens(self.entries)
+
+    def covers(self, read: InputRange) -> bool:
+        """Whether all entries of a range are there."""
+        if isinstance(self.times, WholeTable):
+            return True
+        return not isinstance(read, WholeTable) and not subtract(read, self.times)
+
+    def writes(self, ids: Sequence[int]) -> LatestChanges:
+        """Which of a table's Iceberg snapshots, newest first, wrote each of them."""
+        if self._writes is None:
+            written: dict[int | None, list[Interval]] = {}
+            for each in self.entries:
+                written.setdefault(each.iceberg_snapshot_id, []).append(each.interval)
+            self._writes = LatestChanges.of([tuple(written.get(each, ())) for each in ids])
+        return self._writes
+
+
+def _around(ranges: Iterable[InputRange]) -> InputRange:
+    """All of some ranges as one."""
+    every = list(ranges)
+    if any(isinstance(each, WholeTable) for each in every):
+        return WHOLE
+    return merge(time for each in every if not isinstance(each, WholeTable) for time in each)
+
+
+@dataclass(kw_only=True)
 class InputStates:
     """The inputs of a plan's models as they are now; each is looked at once, when it is asked for.
 
@@ -52,14 +91,12 @@ class InputStates:
     graph: Graph
     snapshots: Mapping[ModelName, ModelSnapshot]
     _lines: dict[ModelName, _Line] = field(default_factory=dict)
-    _held: dict[ModelName, tuple[LedgerEntry, ...]] = field(default_factory=dict)
-    _tokens: dict[ModelName, HeldTokens] = field(default_factory=dict)
+    _held: dict[ModelName, _Held] = field(default_factory=dict)
     _pinned: dict[ModelName, Mapping[str, int | None]] = field(default_factory=dict)
     _works: dict[str, Work | None] = field(default_factory=dict)
     _earliest: dict[tuple[ModelName, str], datetime | None] = field(default_factory=dict)
     _origins: dict[ModelName, int] = field(default_factory=dict)
     _changes: dict[tuple[ModelName, str], LatestChanges] = field(default_factory=dict)
-    _writes: dict[ModelName, LatestChanges] = field(default_factory=dict)
 
     def is_source(self, name: ModelName) -> bool:
         """Whether others write this table."""
@@ -81,18 +118,32 @@ class InputStates:
             self._lines[name] = _Line(table=state, ids=ids, newer=newer)
         return self._lines[name]
 
-    def held(self, name: ModelName) -> tuple[LedgerEntry, ...]:
-        """What a model's version holds now."""
-        if name not in self._held:
+    def expect(self, reads: Reads, entries: Iterable[LedgerEntry]) -> None:
+        """Read at once what is going to be asked for of the models that some entries read."""
+        wanted: dict[ModelName, list[InputRange]] = {}
+        for entry in entries:
+            for name, each in reads.ranges(Moments.between(entry.interval, entry.interval)).items():
+                wanted.setdefault(name, []).append(each)
+        for name, ranges in wanted.items():
+            if not self.is_source(name):
+                self._held_of(name, _around(ranges))
+
+    def _held_of(self, name: ModelName, read: InputRange) -> _Held:
+        """What a model's version holds now, at least in a range."""
+        known = self._held.get(name)
+        if known is None or not known.covers(read):
             key = self.snapshots[name].key
-            self._held[name] = self.services.state.ledger([key]).get(key, ())
+            wanted = read if known is None else _around([known.times, read])
+            if isinstance(wanted, WholeTable):
+                entries = self.services.state.ledger([key]).get(key, ())
+            else:
+                entries = self.services.state.held_within(key, wanted)
+            self._held[name] = _Held(times=wanted, entries=entries)
         return self._held[name]
 
     def token(self, name: ModelName, read: InputRange) -> str:
         """The token of what a model holds in a range now."""
-        if name not in self._tokens:
-            self._tokens[name] = HeldTokens(self.held(name))
-        return self._tokens[name].of(read)
+        return self._held_of(name, read).tokens.of(read)
 
     def pinned(self, name: ModelName) -> Mapping[str, int | None]:
         """The retained Iceberg snapshots of a source, by the tokens of what was read of them.
@@ -144,13 +195,7 @@ class InputStates:
         line = self.line(name)
         if at is None or at not in line.newer:
             return True
-        if name not in self._writes:
-            written: dict[int | None, list[Interval]] = {}
-            for each in self.held(name):
-                written.setdefault(each.iceberg_snapshot_id, []).append(each.interval)
-            times = [tuple(written.get(each, ())) for each in line.ids]
-            self._writes[name] = LatestChanges.of(times)
-        return self._writes[name].within(read) < line.newer[at]
+        return self._held_of(name, read).writes(line.ids).within(read) < line.newer[at]
 
     def _compacted(self, name: ModelName) -> int:
         """How many of the newest changes of a source were compactions, which change no row."""

@@ -14,7 +14,8 @@ from typing import Final
 from vde_dagster import kinds
 from vde_dagster.app.binding import Binding
 from vde_dagster.app.detecting import detect
-from vde_dagster.app.input_moves import InputMoves, InputStates
+from vde_dagster.app.input_look import InputLook, input_look
+from vde_dagster.app.input_moves import InputStates
 from vde_dagster.app.services import Services
 from vde_dagster.app.workload import Holdings
 from vde_dagster.core.dsha import RowSum
@@ -26,18 +27,9 @@ from vde_dagster.core.late_data import Load, NothingToLoad, Stop
 from vde_dagster.core.ledger import LedgerEntry
 from vde_dagster.core.names import ModelName
 from vde_dagster.core.plan import Behind
-from vde_dagster.core.reads.constants import Moments
-from vde_dagster.core.reads.input_ranges import Reads, WholeTable
-from vde_dagster.core.render_model import reads_of
 from vde_dagster.core.restatement import forbids_restatement
 from vde_dagster.core.snapshot import ModelSnapshot, VersionKey
-from vde_dagster.core.staleness import (
-    SourceTime,
-    Stale,
-    read_by_times,
-    source_times,
-    stale_entries,
-)
+from vde_dagster.core.staleness import Stale
 from vde_dagster.core.traces import why_together
 from vde_dagster.ports.state import Environment, State
 
@@ -130,17 +122,22 @@ class Planned:
 class VersionLook:
     """A look at one version that comes back, and what its model reads.
 
-    ``bounds`` are the sources of which it reads a bounded time, and ``reads`` has that time.
     ``moved`` is False where it is known that no input has other rows now.
     """
 
     services: Services
     planned: Planned
-    states: InputStates
-    node: Node
-    reads: Reads
-    bounds: Mapping[ModelName, SourceTime]
+    inputs: InputLook
     moved: bool = True
+
+    @property
+    def node(self) -> Node:
+        """The model."""
+        return self.inputs.node
+
+    @property
+    def _states(self) -> InputStates:
+        return self.inputs.states
 
     def found(self) -> Behind | None:
         """What of the version is behind; None where nothing is."""
@@ -184,13 +181,14 @@ class VersionLook:
             return merge(self.planned.holdings.recorded[self.node.name])
         if not load.evidence:
             return ()
-        column = self.bounds[source].column if source in self.bounds else ""
+        bounds = self.inputs.bounds
+        column = bounds[source].column if source in bounds else ""
         mark = load.before.iceberg_snapshot_id
         return merge(
             each.interval
             for each in self.planned.entries(self.node.name)
-            if (read := self._read(source, each)) is None
-            or self.states.has_changed(source, mark, (read,), column=column)
+            if (read := self.inputs.read(source, each)) is None
+            or self._states.has_changed(source, mark, (read,), column=column)
         )
 
     def _stale(self) -> tuple[Stale, ...]:
@@ -214,21 +212,16 @@ class VersionLook:
         """The entries whose inputs have other rows now; see `stale_entries`."""
         rules, name = kinds.of(self.node.model), self.node.name
         held, horizon = self.planned.holdings.computed[name], self.planned.horizons[name]
-        entries = self.planned.entries(name)
-        return stale_entries(
-            entries,
-            self.reads,
-            self._moves,
-            in_turn=in_turn,
-            goes_on=horizon is not None and bool(rules.missing(self.node.model, held, horizon)),
-        )
+        goes_on = horizon is not None and bool(rules.missing(self.node.model, held, horizon))
+        last = self.inputs.entries[-1].interval.end if self.inputs.entries else None
+        return self.inputs.stale(in_turn=in_turn, until=None if goes_on else last)
 
     def _without_kept(self, stale: Sequence[Stale]) -> tuple[Stale, ...]:
         """Those that do not stay as they are, and no less than what is shown.
 
         What a source does not have any more is no reason to empty an interval.
         """
-        over = [each.entry for each in stale if self._is_beyond(each) and not self._has_more(each)]
+        over = [each.entry for each in stale if self._keeps(each)]
         shown = {each.interval: self._shown_at(each.interval) for each in over}
         looked_at = [*over, *(each for found in shown.values() for each in found)]
         seen = {
@@ -255,61 +248,16 @@ class VersionLook:
         if forbids_restatement(self.node.model):
             times = merge([*(each.entry.interval for each in stale), *missed])
             return times, _HISTORY if missed and not stale else FORBIDDEN
-        beyond = [each.entry.interval for each in stale if self._is_beyond(each)]
+        beyond = [each.entry.interval for each in stale if self.inputs.is_beyond(each)]
         if beyond and kinds.of(self.node.model).restates_whole:
             beyond = [each.entry.interval for each in stale]
         if missed:
             return merge([*beyond, *missed]), _HISTORY
         return merge(beyond), UNCOVERED
 
-    def _is_beyond(self, stale: Stale) -> bool:
-        """Whether a source lost rows, at its beginning, that an interval with rows was made of."""
-        has_rows = bool(stale.entry.rows.rows)
-        return has_rows and any(self._is_cut(name, stale.entry) for name in stale.inputs)
-
-    def _is_cut(self, name: ModelName, entry: LedgerEntry) -> bool:
-        """Whether a source had rows of an entry before the first one that it has now.
-
-        Where nobody knows when its rows have changed, that is so if it has none of the entry.
-        """
-        first = self._first_of(name)
-        read = self._read(name, entry) if first is not None else None
-        if read is None or first is None or first <= read.start:
-            return False
-        if self._moves.has_changed(entry, name, ()):
-            return read.end <= first
-        gone = Interval(read.start, min(first, read.end))
-        return self._moves.has_changed(entry, name, (gone,))
-
-    def _has_more(self, stale: Stale) -> bool:
-        """Whether there may be other rows of an entry among those that its sources still have."""
-        return any(
-            first < read.end
-            and self._moves.has_changed(
-                stale.entry, name, (Interval(max(first, read.start), read.end),)
-            )
-            for name in stale.inputs
-            if (first := self._first_of(name)) is not None
-            and (read := self._read(name, stale.entry)) is not None
-        )
-
-    @property
-    def _moves(self) -> InputMoves:
-        entries = self.planned.entries(self.node.name)
-        return InputMoves(states=self.states, entries=entries, bounds=self.bounds)
-
-    def _first_of(self, name: ModelName) -> datetime | None:
-        """The first time of a source; None where it is not known."""
-        if name not in self.bounds:
-            return None
-        return self.states.earliest(name, self.bounds[name].column)
-
-    def _read(self, name: ModelName, entry: LedgerEntry) -> Interval | None:
-        """What an entry's interval reads of a source; None where that has no bounds."""
-        read = self.reads.ranges(Moments.between(entry.interval, entry.interval)).get(name)
-        if read is None or isinstance(read, WholeTable) or not read:
-            return None
-        return Interval(read[0].start, read[-1].end)
+    def _keeps(self, stale: Stale) -> bool:
+        """Whether a source lost rows of an entry, and has no other ones of it."""
+        return self.inputs.is_beyond(stale) and not self.inputs.has_more(stale)
 
     def _shown_at(self, interval: Interval) -> Sequence[LedgerEntry]:
         """What the version that is shown holds with rows of an interval."""
@@ -322,24 +270,17 @@ class VersionLook:
         self, shown: LedgerEntry, entry: LedgerEntry, beside: Sequence[LedgerEntry]
     ) -> bool:
         """Whether the version that is shown looked at an interval after an entry was made."""
-        made, looked = self.states.work(entry, beside), self.states.work(shown, beside)
+        made, looked = self._states.work(entry, beside), self._states.work(shown, beside)
         return made is None or looked is None or looked.started_at >= made.started_at
 
 
 def look_at(services: Services, planned: Planned, states: InputStates, node: Node) -> VersionLook:
     """A look at a version; by which times it reads its sources counts only where these moved."""
-    look = VersionLook(
-        services=services,
-        planned=planned,
-        states=states,
-        node=node,
-        reads=reads_of(planned.graph, node.name),
-        bounds={},
-    )
+    inputs = input_look(planned.graph, states, node, planned.entries(node.name))
+    look = VersionLook(services=services, planned=planned, inputs=inputs)
     if node.model.stateless is None and not look.has_moved():
         return replace(look, moved=False)
-    bounds = source_times(planned.graph, node)
-    return replace(look, bounds=bounds, reads=read_by_times(look.reads, bounds))
+    return replace(look, inputs=inputs.by_times(planned.graph))
 
 
 def listed(names: Iterable[ModelName]) -> str:

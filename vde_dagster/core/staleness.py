@@ -8,6 +8,7 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
+from datetime import datetime
 from typing import Protocol
 
 from vde_dagster.core.graph import Graph, Node
@@ -55,24 +56,24 @@ def stale_entries(
     moves: Moves,
     *,
     in_turn: bool,
-    goes_on: bool = False,
+    until: datetime | None = None,
 ) -> Iterator[Stale]:
     """The entries that count as computed and are behind what they would be computed from now.
 
     Args:
-        entries: What the version holds, sorted by interval.
+        entries: Some of what the version holds.
         read: What the model reads of each input; of sources by their time, see `read_by_times`.
         moves: What became of the inputs.
         in_turn: Whether each interval builds on those before it. Those that read a table without a
             bound on its time have seen it as it was in their turn; only the last one has to have
             seen it as it is.
-        goes_on: Whether a further interval is evaluated now, which then is the last one.
+        until: The end of the last interval; None where a further one follows.
     """
-    for number, entry in enumerate(entries, 1):
+    for entry in entries:
         if entry.standing is not Standing.COMPUTED:
             continue
         looked_at = read.ranges(Moments.between(entry.interval, entry.interval))
-        if in_turn and (goes_on or number < len(entries)):
+        if in_turn and entry.interval.end != until:
             looked_at = {
                 name: each for name, each in looked_at.items() if not isinstance(each, WholeTable)
             }
