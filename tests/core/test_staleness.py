@@ -50,13 +50,14 @@ def stale(
     in_turn: bool = False,
     goes_on: bool = False,
 ) -> list[Interval]:
+    looked_at = [entry(each) for each in DAYS] if entries is None else entries
     found = list(
         stale_entries(
-            [entry(each) for each in DAYS] if entries is None else entries,
+            looked_at,
             read_by_times(reads_of(graph, name), source_times(graph, graph[name])),
             Changed({of: times}),
             in_turn=in_turn,
-            goes_on=goes_on,
+            until=None if goes_on else looked_at[-1].interval.end,
         )
     )
     assert all(each.inputs == (of,) for each in found)

@@ -21,6 +21,7 @@ from vde_dagster.app.empty_backfill import record_empty
 from vde_dagster.app.evaluate import evaluate, writing
 from vde_dagster.app.evaluated import Evaluated
 from vde_dagster.app.evolution import evolve_tables
+from vde_dagster.app.late_upstream import remember_looks, stale_now
 from vde_dagster.app.leases import environment_resource, held, holder_of
 from vde_dagster.app.plan_checks import check_plan
 from vde_dagster.app.planning import holdings_of
@@ -193,8 +194,10 @@ class Applying:
             case Promote():
                 yield from self._compute_given_back()
                 promote(self.services, self.plan, self.lease)
+                remember_looks(self.services, self.binding)
             case ShowFilled():
                 show(self.services, stage.environment, stage.models)
+                remember_looks(self.services, self.binding)
             case unreachable:
                 assert_never(unreachable)
 
@@ -276,13 +279,32 @@ class Applying:
     def _fill(self, change: ModelChange) -> Iterator[Evaluated]:
         """Evaluate what is to be done now, batch by batch; that may be less than was planned."""
         within = self.plan.options.bounds(self.plan.environment)
-        left, is_first = self._left(change), True
+        stale = self._stale(change)
+        left, is_first = merge((*self._left(change), *stale)), True
         for batch in batches(self.plan.graph[change.name].model, left):
             if not common([batch], left):
                 continue
             done = evaluate_range(self.services, self.binding, change.name, batch, within=within)
             yield from done
-            left, is_first = self._left_after(change, left, done, is_first=is_first), False
+            stale = subtract(stale, [entry.interval for each in done for entry in each.entries])
+            left = self._left_after(change, left, done, stale=stale, is_first=is_first)
+            is_first = False
+
+    def _stale(self, change: ModelChange) -> tuple[Interval, ...]:
+        """What of a plan's stale intervals is behind now that what they read is computed.
+
+        What can only be made again as a whole is marked, all of it, as a restatement does.
+        """
+        if not change.stale:
+            return ()
+        node, key = self.plan.graph[change.name], self.binding.key(change.name)
+        found = stale_now(self.services, self.binding, change.name, change.stale)
+        if not (found and kinds.of(node.model).restates_whole):
+            return found
+        reason = f"what it is built from has changed, as plan {self.plan.plan_id} found"
+        recorded = self.services.state.holdings([key])[key].recorded
+        self.services.state.outdate({key: recorded}, reason=reason, lease=self.lease)
+        return recorded
 
     def _adopt(self, stage: Backfill) -> Iterator[Evaluated]:
         """Let a model have its existing version back, where that has the same rows (rule R6)."""
@@ -360,7 +382,7 @@ class Applying:
         outdated = [each.interval for each in entries if each.standing is Standing.OUTDATED]
         also = () if self.plan.environment == PRODUCTION else (Standing.EMPTY,)
         missing = self._missing(change, held_intervals(entries, *also))
-        return merge((*missing, *common(outdated, change.restated)))
+        return merge((*missing, *common(outdated, merge((*change.restated, *change.stale)))))
 
     def _left_after(
         self,
@@ -368,6 +390,7 @@ class Applying:
         left: tuple[Interval, ...],
         done: Sequence[Evaluated],
         *,
+        stale: tuple[Interval, ...],
         is_first: bool,
     ) -> tuple[Interval, ...]:
         """What is left of a plan's intervals once a batch of them is done.
@@ -378,7 +401,7 @@ class Applying:
         key = self.binding.key(change.name)
         head = self.services.state.heads([key]).get(key)
         if is_first or not done or head != done[-1].iceberg_snapshot_id:
-            return self._left(change)
+            return merge((*self._left(change), *stale))
         return subtract(left, [entry.interval for each in done for entry in each.entries])
 
     def _missing(self, change: ModelChange, held_now: tuple[Interval, ...]) -> tuple[Interval, ...]:

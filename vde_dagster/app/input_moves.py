@@ -16,7 +16,7 @@ from vde_dagster.app.services import Services
 from vde_dagster.core.graph import Graph
 from vde_dagster.core.intervals import Interval, merge, subtract
 from vde_dagster.core.kind import External
-from vde_dagster.core.latest_changes import LatestChanges
+from vde_dagster.core.latest_changes import LatestChanges, Times
 from vde_dagster.core.ledger import LedgerEntry
 from vde_dagster.core.names import ModelName, TableName
 from vde_dagster.core.reads.constants import Moments
@@ -90,6 +90,7 @@ class InputStates:
     services: Services
     graph: Graph
     snapshots: Mapping[ModelName, ModelSnapshot]
+    _tables: dict[ModelName, TableState | None] = field(default_factory=dict)
     _lines: dict[ModelName, _Line] = field(default_factory=dict)
     _held: dict[ModelName, _Held] = field(default_factory=dict)
     _pinned: dict[ModelName, Mapping[str, int | None]] = field(default_factory=dict)
@@ -108,11 +109,23 @@ class InputStates:
             return TableName(name.schema, name.name, name.catalog)
         return self.snapshots[name].key.table
 
+    def source(self, name: ModelName) -> TableState | None:
+        """A source's table; None where there is none."""
+        return self._table(name)
+
+    def is_gone(self, name: ModelName) -> bool:
+        """Whether a source is not there any more."""
+        return self.is_source(name) and self._table(name) is None
+
+    def _table(self, name: ModelName) -> TableState | None:
+        if name not in self._tables:
+            self._tables[name] = self.services.catalog.table(self.table_of(name))
+        return self._tables[name]
+
     def line(self, name: ModelName) -> _Line:
         """The retained line of an input's table."""
         if name not in self._lines:
-            table = self.table_of(name)
-            state = self.services.catalog.table(table)
+            table, state = self.table_of(name), self._table(name)
             ids = self.services.catalog.line(table) if state is not None else ()
             newer = {each: number for number, each in enumerate(ids)}
             self._lines[name] = _Line(table=state, ids=ids, newer=newer)
@@ -189,6 +202,21 @@ class InputStates:
         if not column:
             return newer > 0 and (at is None or newer > self._compacted(name))
         return newer > 0 and self._latest(name, column, newer).within(read) < newer
+
+    def changed_since(self, name: ModelName, at: int, *, column: str) -> Times:
+        """The times of a source's rows that changed after an Iceberg snapshot, by a column.
+
+        None where they may be any: the snapshot is not retained, or nobody can tell.
+        """
+        line = self.line(name)
+        if at not in line.newer:
+            return None
+        changes = self.services.catalog.row_changes(self.table_of(name), after=at, column=column)
+        times = {each.iceberg_snapshot_id: each.times for each in changes}
+        found = [times.get(each) for each in line.ids[: line.newer[at]]]
+        if any(each is None for each in found):
+            return None
+        return merge(time for each in found for time in each or ())
 
     def was_written(self, name: ModelName, at: int | None, read: InputRange) -> bool:
         """Whether what a model holds of a range may have been written after an Iceberg snapshot."""

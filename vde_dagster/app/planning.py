@@ -8,6 +8,7 @@ from datetime import datetime
 
 from vde_dagster import kinds
 from vde_dagster.app.catalog_look import CatalogLook, look_at_catalog, lost_for
+from vde_dagster.app.late_upstream import followed, late_upstream
 from vde_dagster.app.resolving import Basis, Models, basis_of, resolve_models
 from vde_dagster.app.returning import lag_of
 from vde_dagster.app.services import Services, valid_to_of
@@ -145,6 +146,7 @@ def _findings(services: Services, basis: Basis, models: Models, looked: _Looked)
     lag = lag_of(services, planned, options)
     restated = restatement(graph, holdings, options, catalog=catalog)
     work = _work(services, planned, options, looked.now, both(restated, lag.restated))
+    staleness = followed(planned, late_upstream(services, planned), work, options)
     kept = held_after(graph, holdings, work, options)
     return Findings(
         work=work,
@@ -155,6 +157,7 @@ def _findings(services: Services, basis: Basis, models: Models, looked: _Looked)
         not_restated=tuple(not_restated(graph, holdings, options, restated, catalog=catalog)),
         gaps=tuple(find_gaps(graph, basis.snapshots, snapshots, held, kept)),
         behind=lag.found,
+        staleness=staleness,
         dropped_views=looked.catalog.views,
         lost_tables=lost_for(services, basis.environment, looked.catalog),
         unfinished=_unfinished(services, snapshots, holdings),

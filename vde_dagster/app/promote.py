@@ -14,6 +14,7 @@ from typing import Final
 from vde_dagster.app.binding import bind_plan, stored_graph
 from vde_dagster.app.catalog_look import look_at_versions, lost_for
 from vde_dagster.app.evolution import complete_tables, describe_tables
+from vde_dagster.app.late_upstream import carry_looks
 from vde_dagster.app.leases import environment_resource, held, holder_of
 from vde_dagster.app.plan_checks import gap_problems, gaps_after, lost_problems
 from vde_dagster.app.planned_again import refuse_older_rows
@@ -59,6 +60,8 @@ def promote(services: Services, plan: Plan, lease: Lease) -> Environment:
     if lacking:
         raise Refused("\n".join([*lacking, "Nothing was changed."]))
     refuse_older_rows(services, plan)
+    if before is not None:
+        carry_looks(services, before, stored_graph(before.snapshots, services.models), plan)
     binding = bind_plan(plan)
     complete_tables(services, binding, plan.changes)
     describe_tables(services, binding, plan)

@@ -13,12 +13,13 @@ from dataclasses import dataclass, field, replace
 from vde_dagster import kinds
 from vde_dagster.app.detecting import detect
 from vde_dagster.app.input_moves import InputStates
+from vde_dagster.app.late_upstream import staying
 from vde_dagster.app.services import Services
 from vde_dagster.app.upstream_changes import computed_first, kept_readers, reading_again
 from vde_dagster.app.version_behind import FORBIDDEN, UNCOVERED, Planned, listed, look_at
+from vde_dagster.app.workload import left_out_by, within_bounds
 from vde_dagster.core.intervals import Interval, merge, subtract
 from vde_dagster.core.late_data import Load, Stop
-from vde_dagster.core.model import Model
 from vde_dagster.core.names import ModelName
 from vde_dagster.core.plan import Behind
 from vde_dagster.core.plan_options import PlanOptions
@@ -44,7 +45,7 @@ def lag_of(services: Services, planned: Planned, options: PlanOptions) -> Lag:
     Reads the state and the catalog's metadata; of the latter only about inputs that have changed.
     """
     stopped = dict(_stopped_sessions(services, planned))
-    if _left_out(options):
+    if left_out_by(options):
         stopped = {name: replace(each, session=False) for name, each in stopped.items()}
     lag = _both(_returning(services, planned, options), _kept_readers(services, planned, options))
     return replace(lag, found={**stopped, **lag.found})
@@ -76,7 +77,7 @@ def _kept_readers(services: Services, planned: Planned, options: PlanOptions) ->
     """
     readers = kept_readers(services, planned)
     spread = readers.again
-    left_out = _left_out(options)
+    left_out = left_out_by(options)
     if left_out:
         spread = replace(spread, ranges={}, kept=(*spread.ranges, *spread.kept))
     ranges = _within_bounds(planned, spread, options)
@@ -101,14 +102,18 @@ def _within_bounds(
     return {
         name: left
         for name, each in spread.ranges.items()
-        if (left := _within(planned.graph[name].model, each, planned.environment, options))
+        if (left := within_bounds(planned.graph[name].model, each, planned.environment, options))
     }
 
 
 def _stopped_sessions(services: Services, planned: Planned) -> Iterator[tuple[ModelName, Behind]]:
-    """The models whose last session did not end, and that has something to load still."""
+    """The models whose last session did not end, and that has something to load still.
+
+    Those that stay as they are shown are told of with all that is late (rule R14).
+    """
+    names = planned.holdings.writes - staying(planned)
     for node in planned.graph:
-        if node.model.stateless is None or node.name not in planned.holdings.writes:
+        if node.model.stateless is None or node.name not in names:
             continue
         last = services.state.sessions(planned.snapshots[node.name].key, limit=1)
         if last and last[0].state is not WorkState.DONE:
@@ -134,7 +139,7 @@ def _carried_on(
 
     ``first`` are times at which other models get other rows by the plan.
     """
-    left_out = _left_out(options)
+    left_out = left_out_by(options)
     if left_out:
         return Lag(found={name: _lost(each, left_out) for name, each in found.items()})
     held = planned.holdings.recorded
@@ -176,24 +181,6 @@ def _carried_on(
                 why_lost=FORBIDDEN,
             )
     return Lag(restated=replace(spread, ranges=ranges), found=told)
-
-
-def _within(
-    model: Model, ranges: Sequence[Interval], environment: str, options: PlanOptions
-) -> tuple[Interval, ...]:
-    """What of some ranges a plan evaluates whose start and end bound it."""
-    bounds = options.bounds(environment)
-    if bounds is None or not kinds.of(model).is_partitioned:
-        return tuple(ranges)
-    inside = [part for each in ranges if (part := each.intersection(bounds)) is not None]
-    whole = ((model.unit.ceil(each.start), model.unit.floor(each.end)) for each in inside)
-    return tuple(Interval(start, end) for start, end in whole if start < end)
-
-
-def _left_out(options: PlanOptions) -> str:
-    if options.skip_backfill:
-        return "--skip-backfill computes nothing"
-    return "--empty-backfill computes nothing" if options.empty_backfill else ""
 
 
 def _lost(found: Behind, why: str) -> Behind:

@@ -160,7 +160,8 @@ def turn_traces(
     """The traces of a sequential kind's intervals, each of which builds on those before it.
 
     The D-SHA of the table before the first write is part of its key, and the key of each write part
-    of the next one's, since what the table holds in between follows from it.
+    of the next one's, since what the table holds in between follows from it. The inputs are those
+    of the interval that is booked: a look-back evaluates more, of which there are entries already.
 
     Args:
         services: The ports.
@@ -180,7 +181,8 @@ def turn_traces(
     for turn, _ in turns:
         each = traces(made_of, reads, tokens, [turn.evaluated])[turn.evaluated]
         target = made_of.key(turn.evaluated, each.inputs, target=target)
-        found[turn.booked] = replace(each, key=target)
+        booked = traces(made_of, reads, tokens, [turn.booked])[turn.booked]
+        found[turn.booked] = replace(booked, key=target)
     return found
 
 

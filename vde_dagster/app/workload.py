@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Collection, Iterator, Mapping
+from collections.abc import Collection, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from datetime import datetime
 from typing import Final
@@ -134,6 +134,25 @@ def workloads(
             skipped=subtract(lacking[name], (*found, *again, *holdings.settled[name])),
         )
     return work
+
+
+def within_bounds(
+    model: Model, ranges: Sequence[Interval], environment: str, options: PlanOptions
+) -> tuple[Interval, ...]:
+    """What of some ranges a plan evaluates whose start and end bound it."""
+    bounds = options.bounds(environment)
+    if bounds is None or not kinds.of(model).is_partitioned:
+        return tuple(ranges)
+    inside = [part for each in ranges if (part := each.intersection(bounds)) is not None]
+    whole = ((model.unit.ceil(each.start), model.unit.floor(each.end)) for each in inside)
+    return tuple(Interval(start, end) for start, end in whole if start < end)
+
+
+def left_out_by(options: PlanOptions) -> str:
+    """Why a plan evaluates nothing, for people; empty where it does."""
+    if options.skip_backfill:
+        return "--skip-backfill computes nothing"
+    return "--empty-backfill computes nothing" if options.empty_backfill else ""
 
 
 def _leaves_out(holdings: Holdings, options: PlanOptions) -> bool:

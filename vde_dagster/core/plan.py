@@ -51,6 +51,23 @@ class Behind:
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
+class Staleness:
+    """What of a version that stays is behind what it would be computed from now (rule R14).
+
+    - ``intervals`` are behind, or follow from what is computed first. Each is looked at again when
+      its turn comes, and evaluated where it is behind then. ``reason`` says what has changed.
+    - ``kept`` are behind and stay as they are; ``why_kept`` says why, and what to do.
+    - ``session`` tells that a catch-up session adds late rows to ``intervals``.
+    """
+
+    intervals: tuple[Interval, ...] = ()
+    reason: str = ""
+    kept: tuple[Interval, ...] = ()
+    why_kept: str = ""
+    session: bool = False
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
 class ModelChange:
     """What a plan does about one model. All ranges are contiguous and merged.
 
@@ -64,6 +81,7 @@ class ModelChange:
       turn out to hold the same rows (rule R6); then nothing is computed.
     - ``schema_changes`` are those of the table of a version that is kept (rule R11).
     - ``behind`` is what of a version that comes back is behind; None where nothing is.
+    - ``staleness`` is what of a version that stays is late or changed upstream; None likewise.
     - ``complete_to`` is up to when everything that the model reads is whole; None where the
       project's clock has no time yet.
 
@@ -87,16 +105,24 @@ class ModelChange:
     may_adopt: bool = False
     schema_changes: tuple[SchemaChange, ...] = ()
     behind: Behind | None = None
+    staleness: Staleness | None = None
 
     @property
     def catches_up(self) -> bool:
         """Whether a catch-up session is run before anything else."""
-        return self.behind is not None and self.behind.session
+        return any(each.session for each in (self.behind, self.staleness) if each is not None)
+
+    @property
+    def stale(self) -> tuple[Interval, ...]:
+        """The ranges that are evaluated again where they are behind when their turn comes."""
+        found = self.staleness
+        return () if found is None or found.session else found.intervals
 
     @property
     def to_evaluate(self) -> tuple[Interval, ...]:
-        """The ranges that the plan fills: what is missing, and what is restated."""
-        return merge((*self.missing, *self.restated)) if self.restated else self.missing
+        """The ranges that the plan fills: what is missing, what is restated, what is stale."""
+        again = (*self.restated, *self.stale)
+        return merge((*self.missing, *again)) if again else self.missing
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -198,7 +224,7 @@ class Plan:
     @property
     def is_up_to_date(self) -> bool:
         """Whether there is nothing to do, and nothing that somebody else has to do either."""
-        behind = any(each.behind is not None for each in self.changes)
+        behind = any(each.behind or each.staleness for each in self.changes)
         return self.is_empty and not self.lost_tables and not behind
 
 

@@ -21,6 +21,7 @@ from vde_dagster.core.plan import (
     NotRestated,
     Plan,
     Reuse,
+    Staleness,
     Workload,
 )
 from vde_dagster.core.plan_options import DEFAULT_OPTIONS, PlanOptions
@@ -53,8 +54,9 @@ class Findings:
     ``work`` and ``reuse`` are by model, those of a model that is absent are nothing. ``filled`` are
     models of which the version that is shown was written, so that there is a table. ``booked`` are
     the columns of the tables of the plan's versions, as rows were written to them last.
-    ``behind`` is what of versions that come back is behind, by model. ``dropped_views``,
-    ``lost_tables``, ``unfinished`` and ``shown_heads`` are those of `Plan`.
+    ``behind`` is what of versions that come back is behind, by model, and ``staleness`` what is of
+    those that stay. ``dropped_views``, ``lost_tables``, ``unfinished`` and ``shown_heads`` are
+    those of `Plan`.
     """
 
     work: Mapping[ModelName, Workload] = field(default_factory=dict)
@@ -65,6 +67,7 @@ class Findings:
     not_restated: tuple[NotRestated, ...] = ()
     gaps: tuple[Gap, ...] = ()
     behind: Mapping[ModelName, Behind] = field(default_factory=dict)
+    staleness: Mapping[ModelName, Staleness] = field(default_factory=dict)
     dropped_views: tuple[ModelName, ...] = ()
     lost_tables: tuple[LostTable, ...] = ()
     unfinished: tuple[ModelName, ...] = ()
@@ -176,6 +179,7 @@ def _change(
         and _is_only_below(graph, node, shown, found),
         schema_changes=_schema_changes(node, shown, snapshot, findings),
         behind=findings.behind.get(node.name),
+        staleness=findings.staleness.get(node.name),
     )
 
 

@@ -176,6 +176,13 @@ def _defined_inputs(graph: Graph, node: Node) -> Iterator[ModelName]:
             yield each.name
 
 
+def tables_below(graph: Graph, node: Node) -> Iterator[ModelName]:
+    """The tables whose rows a model may read, through VIEW and EMBEDDED parents, each once."""
+    for each in graph.upstream(node.model.parents, through=_is_looked_through):
+        if not _is_looked_through(each):
+            yield each.name
+
+
 def _is_looked_through(node: Node) -> bool:
     return isinstance(node.model.kind, View | Embedded)
 

@@ -8,7 +8,7 @@ from typing import Final
 
 from vde_dagster.core.errors import Conflict
 from vde_dagster.core.intervals import common, subtract
-from vde_dagster.core.plan import ModelChange, Plan
+from vde_dagster.core.plan import ModelChange, Plan, Staleness
 
 _LISTED: Final = 5
 
@@ -43,7 +43,10 @@ def nothing_left(reviewed: Plan) -> Plan:
     """The reviewed plan once it is applied: it names what it is about, and has nothing to do."""
     return replace(
         reviewed,
-        changes=tuple(replace(e, missing=(), restated=(), behind=None) for e in reviewed.changes),
+        changes=tuple(
+            replace(e, missing=(), restated=(), behind=None, staleness=None)
+            for e in reviewed.changes
+        ),
         promotes=False,
         views=(),
         removed=(),
@@ -74,7 +77,16 @@ def _narrowed(known: ModelChange, current: ModelChange) -> ModelChange:
         reasons=known.reasons,
         missing=common(current.missing, known.to_evaluate),
         restated=common(current.restated, known.restated),
+        staleness=_still_stale(known, current),
     )
+
+
+def _still_stale(known: ModelChange, current: ModelChange) -> Staleness | None:
+    """What was stale when the plan was reviewed, and is; the rest is left to a later plan."""
+    now, then = current.staleness, known.staleness
+    if now is None or then is None or now.session != then.session:
+        return None
+    return replace(now, intervals=common(now.intervals, then.intervals))
 
 
 def _moved(reviewed: Plan, current: Plan) -> Iterator[str]:

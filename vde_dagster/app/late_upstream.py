@@ -1,0 +1,264 @@
+"""What of versions that stay is late or changed upstream, what follows from it, and who says so."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Iterator, Mapping
+from dataclasses import dataclass, field, replace
+from typing import Final
+
+from vde_dagster import kinds
+from vde_dagster.app.binding import Binding
+from vde_dagster.app.input_moves import InputStates
+from vde_dagster.app.services import Services
+from vde_dagster.app.staying import StaleLook, StaleLooks, is_computed, look_within
+from vde_dagster.app.upstream_changes import reading_again
+from vde_dagster.app.version_behind import FORBIDDEN, UNCOVERED, Planned, listed, look_at
+from vde_dagster.app.workload import left_out_by, within_bounds
+from vde_dagster.core.graph import Graph, Node
+from vde_dagster.core.holding import Holding
+from vde_dagster.core.intervals import Interval, merge, subtract
+from vde_dagster.core.names import ModelName
+from vde_dagster.core.ownership import may_write
+from vde_dagster.core.plan import Plan, Staleness, Workload
+from vde_dagster.core.plan_options import PlanOptions
+from vde_dagster.core.render_model import tables_below
+from vde_dagster.core.restatement import forbids_restatement
+from vde_dagster.core.snapshot import ModelSnapshot, VersionKey
+from vde_dagster.core.work import WorkState
+from vde_dagster.ports.state import Environment
+
+_STOPPED: Final = "a session that loads late rows was stopped"
+
+
+def staying(planned: Planned) -> frozenset[ModelName]:
+    """The models that an environment may write, and shows as they stay."""
+    shown = planned.own.snapshots if planned.own is not None else {}
+    return frozenset(
+        name
+        for name in planned.holdings.writes & shown.keys()
+        if shown[name].key == planned.snapshots[name].key
+    )
+
+
+def late_upstream(services: Services, planned: Planned) -> dict[ModelName, Staleness]:
+    """What of the versions that stay is behind by itself, by model.
+
+    Reads the state and the catalog's metadata; of the latter only about inputs that have changed.
+    """
+    names = staying(planned)
+    if planned.own is None or not names:
+        return {}
+    found = dict(_late(services, planned, names))
+    computed = [name for name in names if planned.graph[name].model.stateless is None]
+    # Beside what is shown: a version that is kept below another one is held to be as it was.
+    looks = stale_looks(services, planned.shown_graph, planned.own.snapshots, planned.held)
+    for name, look, _ in looks.found(computed):
+        if look.stale:
+            found[name] = _told(planned, planned.graph[name], look)
+    return found
+
+
+def stale_looks(
+    services: Services,
+    graph: Graph,
+    snapshots: Mapping[ModelName, ModelSnapshot],
+    held: Mapping[VersionKey, Holding],
+) -> StaleLooks:
+    """Looks at these versions, from where the last ones ended."""
+    last = services.state.last_looks(each.key for each in snapshots.values())
+    return StaleLooks(
+        state=services.state,
+        graph=graph,
+        snapshots=snapshots,
+        held=held,
+        last=last,
+        states=InputStates(services=services, graph=graph, snapshots=snapshots),
+    )
+
+
+def remember_looks(services: Services, binding: Binding) -> None:
+    """Keep what there is to see of the versions that an environment writes, once it is written."""
+    keys = {name: each.key for name, each in binding.snapshots.items()}
+    held, owners = services.state.holdings(keys.values()), services.state.owners(keys.values())
+    names = [
+        name
+        for name, key in keys.items()
+        if may_write(binding.environment, owners.get(key))
+        and binding.graph[name].model.stateless is None
+    ]
+    looks = stale_looks(services, binding.graph, binding.snapshots, held)
+    seen = {keys[name]: each for name, _, each in looks.found(names)}
+    if seen:
+        services.state.record_looks(seen)
+
+
+def carry_looks(services: Services, shown: Environment, graph: Graph, plan: Plan) -> None:
+    """Keep what is known of versions that a promotion keeps below other versions, or for an edit.
+
+    That they are kept is a decision about their rows: they are as fresh below what they will read
+    as they are below what they read now. Recorded before the promotion, it is true also where that
+    does not come to be.
+
+    Args:
+        services: The ports.
+        shown: The environment as it is.
+        graph: The models that it shows.
+        plan: The plan that is promoted.
+    """
+    keys = {
+        name: each.key
+        for name, each in plan.snapshots.items()
+        if name in shown.snapshots and shown.snapshots[name].key == each.key
+    }
+    every = (*shown.snapshots.values(), *plan.snapshots.values())
+    held = services.state.holdings(each.key for each in every)
+    before = stale_looks(services, graph, shown.snapshots, held)
+    after = stale_looks(services, plan.graph, plan.snapshots, held)
+    moved = [
+        name
+        for name, key in keys.items()
+        if key in held and is_computed(plan.graph[name]) and after.is_moved(name, before)
+    ]
+    behind = {name: each.stale for name, _, each in before.found(moved)}
+    seen = {keys[name]: replace(after.seen(name), stale=behind.get(name, ())) for name in moved}
+    if seen:
+        services.state.record_looks(seen)
+
+
+def stale_now(
+    services: Services, binding: Binding, name: ModelName, times: tuple[Interval, ...]
+) -> tuple[Interval, ...]:
+    """What of a version, at some times, is behind now and loses no rows by being computed again."""
+    states = InputStates(services=services, graph=binding.graph, snapshots=binding.snapshots)
+    look = look_within(services.state, binding.graph, states, name, times)
+    behind = merge(each.entry.interval for each in look.stale)
+    return subtract(behind, merge(each.entry.interval for each in look.expired))
+
+
+def _told(planned: Planned, node: Node, look: StaleLook) -> Staleness:
+    """What of a version is behind, and what of that stays as it is."""
+    behind = merge(each.entry.interval for each in look.stale)
+    inputs = dict.fromkeys(name for each in look.stale for name in each.inputs)
+    reason = f"what it reads of {listed(inputs)} has changed since"
+    if forbids_restatement(node.model):
+        return Staleness(reason=reason, kept=behind, why_kept=FORBIDDEN)
+    expired = look.expired
+    kept = merge(each.entry.interval for each in expired)
+    if kept and kinds.of(node.model).restates_whole:
+        kept = behind
+    why = _why_expired(planned, node, look) if kept else ""
+    return Staleness(intervals=subtract(behind, kept), reason=reason, kept=kept, why_kept=why)
+
+
+def _why_expired(planned: Planned, node: Node, look: StaleLook) -> str:
+    """Why rows would be lost, and what to do about it."""
+    lacking = {name for each in look.expired for name in each.inputs}
+    gone = [name for name in lacking if look.inputs.states.is_gone(name)]
+    why = f"{listed(gone)} is not there any more" if gone else UNCOVERED
+    again = f"`vde plan {planned.environment} --restate-model {node.name}`"
+    return f"{why}. To compute it from what is left, run {again}"
+
+
+def _late(
+    services: Services, planned: Planned, names: Iterable[ModelName]
+) -> Iterator[tuple[ModelName, Staleness]]:
+    """The models that a session has late rows for, or cannot tell which."""
+    states = InputStates(services=services, graph=planned.graph, snapshots=planned.snapshots)
+    for name in sorted(names):
+        node, recorded = planned.graph[name], planned.holdings.recorded[name]
+        if node.model.stateless is None or not recorded:
+            continue
+        found = look_at(services, planned, states, node).found()
+        if found is None:
+            continue
+        if not found.session:
+            yield name, Staleness(reason=found.reason, kept=found.intervals, why_kept=found.reason)
+            continue
+        last = services.state.sessions(planned.snapshots[name].key, limit=1)
+        is_stopped = bool(last) and last[0].state is not WorkState.DONE
+        reason = _STOPPED if is_stopped else found.reason
+        yield name, Staleness(intervals=found.intervals, reason=reason, session=True)
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Followers:
+    """What versions that stay have to look at again, since what they read may get other rows.
+
+    ``changed`` are the times at which models may have other rows by a plan.
+    """
+
+    planned: Planned
+    options: PlanOptions
+    names: frozenset[ModelName]
+    changed: dict[ModelName, tuple[Interval, ...]] = field(default_factory=dict)
+
+    def found(self, direct: Mapping[ModelName, Staleness]) -> Iterator[tuple[ModelName, Staleness]]:
+        """What is behind by itself, and what follows from what a plan computes, parents first."""
+        for node in self.planned.graph:
+            name, known = node.name, direct.get(node.name)
+            if known is not None and known.session:
+                self._change(name, known.intervals)
+                yield name, known
+            elif name in self.names and is_computed(node) and node.model.stateless is None:
+                staleness = self._of(node, known)
+                if staleness is not None:
+                    self._change(name, staleness.intervals)
+                    yield name, staleness
+            elif known is not None:
+                yield name, known
+
+    def _of(self, node: Node, known: Staleness | None) -> Staleness | None:
+        above = [each for each in tables_below(self.planned.graph, node) if each in self.changed]
+        recorded = self.planned.holdings.recorded[node.name]
+        if not recorded or not (above or known):
+            return known
+        read = reading_again(self.planned, node.name, self.changed) if above else ()
+        own = known or Staleness(reason=f"it follows from {listed(above)}")
+        if forbids_restatement(node.model):
+            return known
+        times = merge((*own.intervals, *subtract(read, own.kept)))
+        if times and kinds.of(node.model).restates_whole:
+            times = () if own.kept else merge(recorded)
+        return self._bounded(node, replace(own, intervals=times)) if times or known else None
+
+    def _bounded(self, node: Node, found: Staleness) -> Staleness:
+        """What of it the plan's options let it evaluate."""
+        left_out = left_out_by(self.options)
+        inside = (
+            ()
+            if left_out
+            else within_bounds(node.model, found.intervals, self.planned.environment, self.options)
+        )
+        if subtract(found.intervals, inside) and not found.kept:
+            kept = merge(subtract(found.intervals, inside))
+            why = left_out or "--start and --end leave it out"
+            return replace(found, intervals=inside, kept=kept, why_kept=why)
+        return replace(found, intervals=inside)
+
+    def _change(self, name: ModelName, times: tuple[Interval, ...]) -> None:
+        if times:
+            self.changed[name] = merge((*self.changed.get(name, ()), *times))
+
+
+def followed(
+    planned: Planned,
+    direct: Mapping[ModelName, Staleness],
+    work: Mapping[ModelName, Workload],
+    options: PlanOptions,
+) -> dict[ModelName, Staleness]:
+    """What of the versions that stay is evaluated where it is behind when its turn comes.
+
+    Args:
+        planned: The plan's models.
+        direct: The outcome of `late_upstream`.
+        work: What the plan evaluates in any case. What reads it is looked at again.
+        options: What was asked for.
+    """
+    names = staying(planned)
+    changed = {
+        name: merge((*work[name].missing, *work[name].restated))
+        for name in names
+        if name in work and (work[name].missing or work[name].restated)
+    }
+    followers = Followers(planned=planned, options=options, names=names, changed=changed)
+    return dict(followers.found(direct))
