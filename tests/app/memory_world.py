@@ -236,6 +236,13 @@ def build(services: Services, graph: Graph, environment: str = "prod") -> tuple[
     return apply_plan(services, plan(services, graph, environment), lambda _: None)
 
 
+def build_due(services: Services, graph: Graph, environment: str = "prod") -> None:
+    """Apply a plan without what is late or changed upstream."""
+    due = plan(services, graph, environment)
+    changes = tuple(replace(each, staleness=None) for each in due.changes)
+    apply_plan(services, replace(due, changes=changes), lambda _: None)
+
+
 def bound(services: Services, environment: str = "prod") -> Binding:
     binding = bind_environment(services, environment)
     assert binding is not None

@@ -17,6 +17,7 @@ from tests.app.memory_world import (
     MemoryWorld,
     bound,
     build,
+    build_due,
     graph_of,
     hour_of,
 )
@@ -90,7 +91,7 @@ def kept_without_a_mark() -> MemoryWorld:
     world.land((0.5, 10), (1.5, 5), until=2)
     build(world.services(), ORDINARY)
     world.land((0.6, 100), until=2)
-    build(world.services(), project())
+    build_due(world.services(), project())
     return world
 
 

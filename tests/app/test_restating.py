@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
+
 import pytest
 
 from tests.app.memory_world import (
@@ -158,7 +160,9 @@ def test_r8_late_rows_that_no_session_loaded_yet_stay_out_of_a_restated_interval
     services = world.services()
     done(services, graph_of(PROJECT), "prod")
     world.land((2, 1000), until=48)
-    done(services, graph_of(PROJECT), "prod", restate=("staging.events",))
+    plan = asked(services, graph_of(PROJECT), "prod", restate=("staging.events",))
+    restated = [replace(each, staleness=None) for each in plan.changes]  # without its session
+    apply_plan(services, replace(plan, changes=tuple(restated)), lambda _: None)
     assert [row[2] for row in world.rows("staging.events")] == [10, 5]
     assert {each.standing for each in entries(world, "prod", EVENTS_NAME)} == {Standing.COMPUTED}
 

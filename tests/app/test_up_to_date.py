@@ -316,7 +316,7 @@ def test_a_session_that_was_given_up_is_run_again() -> None:
     key = bound(services).key(EVENTS_NAME)
     assert services.state.sessions(key, limit=1)[0].state is WorkState.ABANDONED
     plan = plan_environment(world.services(), LATE, "prod")
-    assert [each.name for each in plan.backfills] == [EVENTS_NAME]
+    assert plan.backfills[0].name == EVENTS_NAME
     apply_plan(world.services(), plan, lambda _: None)
     assert len(world.rows("staging.events")) == 4
     assert plan_environment(world.services(), LATE, "prod").is_up_to_date
@@ -370,7 +370,9 @@ def test_what_cannot_be_ended_since_the_catalog_is_busy_is_no_success(
         catch_up(services, bound(world.services()), EVENTS_NAME)
     world.reboot()
     plan = plan_environment(world.services(), LATE, "prod")
-    left = replace(plan, changes=tuple(replace(e, missing=(), behind=None) for e in plan.changes))
+    left = replace(
+        plan, changes=tuple(replace(e, missing=(), staleness=None) for e in plan.changes)
+    )
     assert (left.unfinished, left.backfills) == ((EVENTS_NAME,), ())
 
     def busy(*_: object, **__: object) -> None:

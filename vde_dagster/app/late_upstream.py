@@ -16,7 +16,7 @@ from vde_dagster.app.version_behind import FORBIDDEN, UNCOVERED, Planned, listed
 from vde_dagster.app.workload import left_out_by, within_bounds
 from vde_dagster.core.graph import Graph, Node
 from vde_dagster.core.holding import Holding
-from vde_dagster.core.intervals import Interval, merge, subtract
+from vde_dagster.core.intervals import Interval, common, merge, subtract
 from vde_dagster.core.names import ModelName
 from vde_dagster.core.ownership import may_write
 from vde_dagster.core.plan import Plan, Staleness, Workload
@@ -209,16 +209,17 @@ class Followers:
 
     def _of(self, node: Node, known: Staleness | None) -> Staleness | None:
         above = [each for each in tables_below(self.planned.graph, node) if each in self.changed]
-        recorded = self.planned.holdings.recorded[node.name]
-        if not recorded or not (above or known):
+        computed = self.planned.holdings.computed[node.name]
+        if not computed or not (above or known):
             return known
         read = reading_again(self.planned, node.name, self.changed) if above else ()
+        read = common(read, computed)
         own = known or Staleness(reason=f"it follows from {listed(above)}")
         if forbids_restatement(node.model):
             return known
         times = merge((*own.intervals, *subtract(read, own.kept)))
         if times and kinds.of(node.model).restates_whole:
-            times = () if own.kept else merge(recorded)
+            times = () if own.kept else merge(computed)
         return self._bounded(node, replace(own, intervals=times)) if times or known else None
 
     def _bounded(self, node: Node, found: Staleness) -> Staleness:
