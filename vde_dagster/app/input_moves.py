@@ -85,12 +85,13 @@ class InputStates:
         services: The ports.
         graph: The plan's models.
         snapshots: Their versions.
+        tables: Those of them that were looked at already; None for one that is not there.
     """
 
     services: Services
     graph: Graph
     snapshots: Mapping[ModelName, ModelSnapshot]
-    _tables: dict[ModelName, TableState | None] = field(default_factory=dict)
+    tables: dict[ModelName, TableState | None] = field(default_factory=dict)
     _lines: dict[ModelName, _Line] = field(default_factory=dict)
     _held: dict[ModelName, _Held] = field(default_factory=dict)
     _pinned: dict[ModelName, Mapping[str, int | None]] = field(default_factory=dict)
@@ -118,9 +119,9 @@ class InputStates:
         return self.is_source(name) and self._table(name) is None
 
     def _table(self, name: ModelName) -> TableState | None:
-        if name not in self._tables:
-            self._tables[name] = self.services.catalog.table(self.table_of(name))
-        return self._tables[name]
+        if name not in self.tables:
+            self.tables[name] = self.services.catalog.table(self.table_of(name))
+        return self.tables[name]
 
     def line(self, name: ModelName) -> _Line:
         """The retained line of an input's table."""

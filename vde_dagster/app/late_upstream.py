@@ -25,6 +25,7 @@ from vde_dagster.core.render_model import tables_below
 from vde_dagster.core.restatement import forbids_restatement
 from vde_dagster.core.snapshot import ModelSnapshot, VersionKey
 from vde_dagster.core.work import WorkState
+from vde_dagster.ports.catalog import TableState
 from vde_dagster.ports.state import Environment
 
 _STOPPED: Final = "a session that loads late rows was stopped"
@@ -51,7 +52,8 @@ def late_upstream(services: Services, planned: Planned) -> dict[ModelName, Stale
     found = dict(_late(services, planned, names))
     computed = [name for name in names if planned.graph[name].model.stateless is None]
     # Beside what is shown: a version that is kept below another one is held to be as it was.
-    looks = stale_looks(services, planned.shown_graph, planned.own.snapshots, planned.held)
+    shown = planned.own.snapshots
+    looks = stale_looks(services, planned.shown_graph, shown, planned.held, planned.tables)
     for name, look, _ in looks.found(computed):
         if look.stale:
             found[name] = _told(planned, planned.graph[name], look)
@@ -63,8 +65,9 @@ def stale_looks(
     graph: Graph,
     snapshots: Mapping[ModelName, ModelSnapshot],
     held: Mapping[VersionKey, Holding],
+    tables: Mapping[ModelName, TableState | None] | None = None,
 ) -> StaleLooks:
-    """Looks at these versions, from where the last ones ended."""
+    """Looks at these versions, from where the last ones ended; ``tables`` are sources so far."""
     last = services.state.last_looks(each.key for each in snapshots.values())
     return StaleLooks(
         state=services.state,
@@ -72,7 +75,9 @@ def stale_looks(
         snapshots=snapshots,
         held=held,
         last=last,
-        states=InputStates(services=services, graph=graph, snapshots=snapshots),
+        states=InputStates(
+            services=services, graph=graph, snapshots=snapshots, tables={**(tables or {})}
+        ),
     )
 
 

@@ -34,6 +34,7 @@ from vde_dagster.core.plan_making import Current, Findings, make_plan
 from vde_dagster.core.plan_options import DEFAULT_OPTIONS, PlanOptions, refuse_senseless
 from vde_dagster.core.restatement import Restatement, both
 from vde_dagster.core.snapshot import ModelSnapshot, VersionKey
+from vde_dagster.ports.catalog import TableState
 from vde_dagster.ports.state import Environment
 from vde_dagster.project.collector import looking_at_new_values_only
 from vde_dagster.project.signals import ready_intervals
@@ -95,6 +96,7 @@ def _look(services: Services, basis: Basis, models: Models) -> _Looked:
     held = services.state.holdings(
         each.key for each in (*snapshots.values(), *basis.snapshots.values())
     )
+    tables = {name: services.source(name) for name in sources(graph)}
     stays = basis.own is not None and _stays(services, basis.own)
     naming = services.naming if stays else None
     look = look_at_catalog(services, graph, snapshots, held, shown=basis.own, naming=naming)
@@ -108,7 +110,8 @@ def _look(services: Services, basis: Basis, models: Models) -> _Looked:
         holdings=holdings,
         held=held,
         ledger=Ledger(services.state),
-        horizons=_horizons(services, graph, now, holdings),
+        horizons=_horizons(graph, now, holdings, tables),
+        tables=tables,
     )
     return _Looked(planned=planned, catalog=look, now=now, stays=stays)
 
@@ -125,6 +128,7 @@ def planned_now(services: Services, plan: Plan, shown: Environment, shown_graph:
     every = (*plan.snapshots.values(), *shown.snapshots.values())
     held = services.state.holdings(each.key for each in every)
     holdings = holdings_of(services, plan.environment, plan.snapshots, held)
+    tables = {name: services.source(name) for name in sources(plan.graph)}
     return Planned(
         environment=plan.environment,
         own=shown,
@@ -134,7 +138,8 @@ def planned_now(services: Services, plan: Plan, shown: Environment, shown_graph:
         holdings=holdings,
         held=held,
         ledger=Ledger(services.state),
-        horizons=_horizons(services, plan.graph, plan.now, holdings),
+        horizons=_horizons(plan.graph, plan.now, holdings, tables),
+        tables=tables,
     )
 
 
@@ -332,10 +337,12 @@ def _overdue(
 
 
 def _horizons(
-    services: Services, graph: Graph, now: datetime | None, holdings: Holdings
+    graph: Graph,
+    now: datetime | None,
+    holdings: Holdings,
+    tables: Mapping[ModelName, TableState | None],
 ) -> dict[ModelName, datetime | None]:
     """Up to when all that each model reads is whole, and held where others write it."""
-    tables = {name: services.source(name) for name in sources(graph)}
     valid_to = {name: valid_to_of(table) for name, table in tables.items()}
     declared = {name: time for name, time in valid_to.items() if time is not None}
     unborn = {

@@ -31,6 +31,7 @@ from vde_dagster.core.restatement import forbids_restatement
 from vde_dagster.core.snapshot import ModelSnapshot, VersionKey
 from vde_dagster.core.staleness import Stale
 from vde_dagster.core.traces import why_together
+from vde_dagster.ports.catalog import TableState
 from vde_dagster.ports.state import Environment, State
 
 FORBIDDEN: Final = "it sets disable_restatement, so that it is never computed again"
@@ -58,7 +59,8 @@ class Planned:
 
     ``own`` is the environment as it is, None for a new one; ``shown_graph`` has the models that the
     plan compares with, and ``held`` their versions, too, apart from those that hold nothing.
-    ``ledger`` has the entries.
+    ``ledger`` has the entries. ``tables`` are the sources as they were looked at, by model; None
+    for one that is not there.
     """
 
     environment: str
@@ -70,6 +72,7 @@ class Planned:
     held: Mapping[VersionKey, Holding]
     ledger: Ledger
     horizons: Mapping[ModelName, datetime | None]
+    tables: Mapping[ModelName, TableState | None] = field(default_factory=dict)
 
     def entries(self, name: ModelName) -> tuple[LedgerEntry, ...]:
         """What the version of a model holds."""
