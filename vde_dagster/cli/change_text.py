@@ -111,6 +111,25 @@ def _work(plan: Plan, change: ModelChange) -> Iterator[str]:
         yield "waits: what it reads has no data yet"
 
 
+def late_or_changed(plan: Plan, change: ModelChange) -> Iterator[str]:
+    """What of a model is stale, what becomes of it, and what stays as it is."""
+    found, node = change.staleness, plan.graph[change.name]
+    if found is None:
+        return
+    if found.intervals:
+        how = " by a session" if found.session else ""
+        yield f"{_counted(node, found.intervals)}{how}: {found.reason}"
+    if found.kept:
+        why = (
+            found.why_kept
+            if found.why_kept == found.reason
+            else (f"{found.reason}, and {found.why_kept}")
+        )
+        yield f"as it is: {_counted(node, found.kept)}, since {why}"
+    elif not found.intervals:
+        yield f"{found.reason}: {found.why_kept}"
+
+
 def _behind(node: Node, found: Behind) -> Iterator[str]:
     """What of a version is behind, and what becomes of it."""
     yield f"behind: {found.reason}"

@@ -31,6 +31,13 @@ COMMANDS: Final = {
     "apply": Listed(
         module="vde_dagster.cli.apply", summary="Apply a plan that was saved and reviewed."
     ),
+    "run": Listed(
+        module="vde_dagster.cli.run",
+        summary="Compute what is due, and what is late or changed upstream.",
+    ),
+    "status": Listed(
+        module="vde_dagster.cli.status", summary="Show what of an environment is behind, and why."
+    ),
     "compare": Listed(
         module="vde_dagster.cli.compare",
         summary="Compare two revisions: what changed, and what that means.",

@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING, assert_never
 from vde_dagster.cli.printing import instant
 from vde_dagster.cli.ranges import count
 from vde_dagster.core.plain import to_plain
-from vde_dagster.core.plan import Behind, ModelChange, Plan, Reuse
+from vde_dagster.core.plan import Behind, ModelChange, Plan, Reuse, Staleness
 from vde_dagster.core.plan_options import PlanOptions
 from vde_dagster.core.schema_changes import (
     ColumnAdded,
@@ -73,6 +73,7 @@ def _change(node: Node | None, change: ModelChange) -> Facts:
         "reused": _reused(node, change.reuse),
         "may_adopt": change.may_adopt,
         "behind": _behind(node, change.behind),
+        "stale": _staleness(node, change.staleness),
         "schema_changes": [_schema_change(each) for each in change.schema_changes],
     }
 
@@ -106,6 +107,18 @@ def _behind(node: Node | None, found: Behind | None) -> Facts | None:
         "reason": found.reason,
         "lost": _ranges(node, found.lost),
         "why_lost": found.why_lost,
+        "session": found.session,
+    }
+
+
+def _staleness(node: Node | None, found: Staleness | None) -> Facts | None:
+    if found is None:
+        return None
+    return {
+        "intervals": _ranges(node, found.intervals),
+        "reason": found.reason,
+        "kept": _ranges(node, found.kept),
+        "why_kept": found.why_kept,
         "session": found.session,
     }
 

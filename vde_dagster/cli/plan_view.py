@@ -7,7 +7,7 @@ from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, Final
 
-from vde_dagster.cli.ranges import count
+from vde_dagster.cli.ranges import count, units
 from vde_dagster.core.changes.difference import Change
 from vde_dagster.core.intervals import format_instant
 from vde_dagster.core.kind import External
@@ -43,8 +43,23 @@ def print_plan(plan: Plan, console: Console) -> None:
         found = [each for each in plan.changes if each.change is change and _matters(plan, each)]
         if found:
             _print_section(plan, title, found, console)
+    _print_stale(plan, console)
     console.print()
     for line in _totals(plan):
+        _print(console, line)
+
+
+def print_work(plan: Plan, console: Console) -> None:
+    """Print what a plan computes, of models that stay as they are."""
+    _print(console, _heading(plan, "Run of"))
+    due = [each for each in plan.changes if _matters(plan, each)]
+    if due:
+        _print_section(plan, "Due", due, console)
+    _print_stale(plan, console)
+    console.print()
+    for line in _work_totals(plan):
+        _print(console, line)
+    for line in remarks(plan):
         _print(console, line)
 
 
@@ -70,17 +85,25 @@ class _Branch:
 def _matters(plan: Plan, change: ModelChange) -> bool:
     if is_source(plan, change):
         return change.change not in (Change.NONE, Change.ADDED)
-    work = change.to_evaluate or change.skipped or change.behind
+    work = change.missing or change.restated or change.skipped or change.behind
     return change.change is not Change.NONE or bool(work)
 
 
-def _heading(plan: Plan) -> Text:
+def _heading(plan: Plan, what: str = "Plan for") -> Text:
     from rich.text import Text
 
     now = plan.now.replace(second=0, microsecond=0) if plan.now else None
     at = f" at {format_instant(now)}" if now else ""
     new = " (new)" if plan.base_revision == 0 else ""
-    return Text(f"Plan for {plan.environment}{new}{at}", style="bold")
+    return Text(f"{what} {plan.environment}{new}{at}", style="bold")
+
+
+def _stale_units(plan: Plan, stale: Sequence[ModelChange]) -> Iterator[str]:
+    for change in stale[:MOST]:
+        intervals = change.staleness.intervals if change.staleness is not None else ()
+        yield f"{units(plan.graph[change.name], intervals)} of {change.name}"
+    if len(stale) > MOST:
+        yield f"and {len(stale) - MOST:,} more models"
 
 
 def _branches(plan: Plan) -> list[_Branch]:
@@ -196,6 +219,23 @@ def _print_section(
         _print(console, f"... and {len(changes) - MOST:,} more ({_ALL})")
 
 
+def _print_stale(plan: Plan, console: Console) -> None:
+    """What stays as it is and is late or changed upstream, each with why."""
+    from vde_dagster.cli.change_text import late_or_changed
+
+    stale = [each for each in plan.changes if each.staleness is not None]
+    if not stale:
+        return
+    _print_title("Late or changed upstream", console)
+    width = min(_NAME, max(len(str(each.name)) for each in stale[:MOST]))
+    for change in stale[:MOST]:
+        for number, line in enumerate(late_or_changed(plan, change)):
+            name = str(change.name) if number == 0 else ""
+            _print(console, f"  {name.ljust(width)}  {line}", rest="    ")
+    if len(stale) > MOST:
+        _print(console, f"... and {len(stale) - MOST:,} more ({_ALL})")
+
+
 def _print_title(title: str, console: Console) -> None:
     console.print(f"\n{title}", style="bold underline")
 
@@ -247,6 +287,8 @@ def _totals(plan: Plan) -> Iterator[str]:
 
 def remarks(plan: Plan) -> Iterator[str]:
     """What a plan leaves out or will not hold, although somebody may expect it."""
+    from vde_dagster.cli.change_text import late_or_changed
+
     if plan.left_out:
         yield f"Left as they are, since they are not selected: {_names(plan.left_out)}."
     if plan.hidden:
@@ -260,6 +302,8 @@ def remarks(plan: Plan) -> Iterator[str]:
     for change in plan.changes if plan.is_empty else ():
         if change.behind is not None:
             yield f"Behind: {change.name}: {change.behind.reason}"
+        for line in late_or_changed(plan, change):
+            yield f"Stale: {change.name}: {line}"
     for lost in plan.lost_tables:
         way = f"made again by a plan of {lost.owner}" if lost.owner else "restored"
         kind = "view" if lost.owner else "table"
@@ -269,6 +313,9 @@ def remarks(plan: Plan) -> Iterator[str]:
 
 
 def _work_totals(plan: Plan) -> Iterator[str]:
+    stale = [each for each in plan.changes if each.staleness and each.staleness.intervals]
+    if stale:
+        yield f"Late or changed upstream: {', '.join(_stale_units(plan, stale))}."
     if plan.backfills:
         units, models = work_units(plan), len(plan.backfills)
         at_most = f" ({len(plan.may_adopt):,} of them at most)" if plan.may_adopt else ""

@@ -28,6 +28,14 @@ def count(node: Node, missing: Sequence[Interval]) -> int:
     return sum(1 for each in missing for _ in node.model.unit.cells(each))
 
 
+def units(node: Node, ranges: Sequence[Interval]) -> str:
+    """How many intervals these ranges are, with their noun: "3 hours"; what is whole is that."""
+    if not kinds.is_by_interval(node.model):
+        return "all"
+    cells = count(node, ranges)
+    return f"{cells:,} {_NOUNS[node.model.unit]}{'' if cells == 1 else 's'}"
+
+
 def counted(node: Node, missing: Sequence[Interval]) -> str:
     """What has to be evaluated, for people; empty where that is nothing."""
     if not missing:

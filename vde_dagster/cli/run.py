@@ -1,0 +1,127 @@
+"""`vde run`: what is due in an environment, and what is late or changed upstream, is computed."""
+
+from __future__ import annotations
+
+from pathlib import Path
+from typing import TYPE_CHECKING, Final
+
+import click
+
+from vde_dagster.cli import options
+from vde_dagster.cli.plan import apply, built_facts
+from vde_dagster.cli.printing import console, print_json
+from vde_dagster.core.errors import Conflict
+
+if TYPE_CHECKING:
+    from vde_dagster.app.evaluated import Evaluated
+    from vde_dagster.app.waiting import Wait
+    from vde_dagster.app.world import VdeProject
+    from vde_dagster.core.names import ModelName
+    from vde_dagster.core.plan import Plan
+
+    Waiting = tuple[ModelName, tuple[Wait, ...]]
+
+BUSY: Final = 3
+"""The exit code where somebody else is at work on the environment, so that this run is not."""
+
+
+@click.command("run", short_help="Compute what is due, and what is late or changed upstream.")
+@click.argument("environment", type=options.environment, default="prod", metavar="[ENV]")
+@click.option("--no-stale", is_flag=True, help="Compute only what is due.")
+@click.option("--only-stale", is_flag=True, help="Compute only what is late or changed upstream.")
+@click.option("--explain", is_flag=True, help="Only say what would be computed, and why.")
+@options.FORMAT
+@options.PROJECT
+@options.WITH_DEBUG
+@click.pass_context
+def command(
+    ctx: click.Context,
+    environment: str,
+    *,
+    no_stale: bool,
+    only_stale: bool,
+    explain: bool,
+    output: str,
+    folder: Path,
+) -> None:
+    """Bring what ENV (prod by default) shows up to date, without asking, parents first.
+
+    What is due is computed, and what is late or changed upstream; what turns out as it was ends
+    there, and nothing below it is computed. The models are those that ENV shows: edits of the
+    project's files are left to `vde plan`. Where nothing is to be done no Spark is started.
+
+    Exit codes: 0 where all that is ready is computed, 1 where something failed (the rest is done),
+    3 where a plan or another run of ENV is at work. It is safe to run it twice at once.
+    """
+    if no_stale and only_stale:
+        raise click.UsageError("--no-stale and --only-stale exclude each other.")
+    from vde_dagster.app.running import Wanted, plan_run
+    from vde_dagster.app.world import VdeProject
+
+    wanted = Wanted.DUE if no_stale else Wanted.STALE if only_stale else Wanted.DUE_AND_STALE
+    project = VdeProject.load(folder)
+    plan = plan_run(project.services, environment, wanted)
+    waiting = _waiting(project, plan)
+    if output == "text":
+        _show(plan, waiting)
+    done: tuple[Evaluated, ...] = ()
+    busy = ""
+    if not (plan.is_empty or explain):
+        try:
+            done = apply(project, plan)
+        except Conflict as conflict:
+            busy = str(conflict)
+            click.echo(f"vde: {busy}", err=True)
+    if output == "json":
+        print_json(_facts(project, plan, waiting, done, busy))
+    elif done:
+        _print_built(project, plan, done)
+    if busy:
+        ctx.exit(BUSY)
+
+
+def _waiting(project: VdeProject, plan: Plan) -> list[Waiting]:
+    """The models that are due and not ready, with what they wait for."""
+    from vde_dagster.app.interval_report import report_intervals
+
+    reports = report_intervals(project.services, plan)
+    return [(each.node.name, each.waits) for each in reports if each.waits]
+
+
+def _show(plan: Plan, waiting: list[Waiting]) -> None:
+    from vde_dagster.cli.plan_view import print_work, remarks
+
+    if plan.is_empty:
+        said = "is up to date" if plan.is_up_to_date else "has nothing to compute"
+        click.echo(f"{plan.environment} {said}.")
+        for line in remarks(plan):
+            click.echo(line)
+    else:
+        print_work(plan, console())
+    for name, waits in waiting:
+        click.echo(f"Waits: {name}: {'; '.join(map(str, waits))}")
+
+
+def _print_built(project: VdeProject, plan: Plan, done: tuple[Evaluated, ...]) -> None:
+    from vde_dagster.app.binding import bind_plan
+    from vde_dagster.cli.built import as_table, built_by
+
+    models = built_by(project.services, bind_plan(plan), done)
+    console().print(as_table(models, title="What was computed"))
+
+
+def _facts(
+    project: VdeProject,
+    plan: Plan,
+    waiting: list[Waiting],
+    done: tuple[Evaluated, ...],
+    busy: str,
+) -> dict[str, object]:
+    from vde_dagster.cli.plan_facts import plan_facts
+
+    return plan_facts(plan) | {
+        "up_to_date": plan.is_up_to_date,
+        "waits": {str(name): [str(each) for each in waits] for name, waits in waiting},
+        "busy": busy or None,
+        "built": built_facts(project, plan, done),
+    }
