@@ -16,6 +16,7 @@ from vde_dagster.core.freshness import (
     Wait,
     awaited_parents,
     duration_text,
+    expected_within,
     may_recompute,
     parse_freshness,
 )
@@ -95,6 +96,23 @@ def test_a_person_reads_what_changed_until_when_it_waits_and_for_whom() -> None:
     assert isinstance(later, Wait)
     assert later.until is None
     assert later.reason.endswith("waits for a change of core.b (updates_on all)")
+
+
+@pytest.mark.parametrize(
+    "cron,tz,hours",
+    [
+        ("@daily", "UTC", 24 + 4),
+        ("@hourly", "UTC", 1 + 4),
+        ("30 6 * * 1-5", "UTC", 3 * 24 + 4),
+        ("@daily", "Europe/Berlin", 25 + 4),  # a day in October
+    ],
+)
+def test_a_result_is_expected_once_a_cron_period_and_may_lag_behind_by_the_freshness(
+    cron: str, tz: str, hours: int
+) -> None:
+    bound = replace(model(cron=cron, tz=tz), freshness=timedelta(hours=4))
+    assert expected_within(bound) == timedelta(hours=hours)
+    assert expected_within(model(cron=cron, tz=tz)) is None
 
 
 def named(

@@ -11,6 +11,7 @@ from dataclasses import dataclass
 from datetime import datetime, timedelta
 from typing import Final
 
+from vde_dagster.core.cron import Cron
 from vde_dagster.core.errors import Refused
 from vde_dagster.core.graph import Graph, Node
 from vde_dagster.core.intervals import END_OF_TIME, format_instant, parse_duration
@@ -98,6 +99,19 @@ def may_recompute(
     if until is None and not lacking:
         return Recompute(changed=tuple(sorted(changed)))
     return Wait(until=until, parents=lacking, reason=_reason(model, changed, until, lacking))
+
+
+def expected_within(model: Model) -> timedelta | None:
+    """How old a model's latest result may become while all goes well; None without ``freshness``.
+
+    That is the longest time between two ticks of its cron, in which nothing may have changed, and
+    its ``freshness``, by which it may lag behind. A clock that is put forward or back in its zone
+    adds an hour.
+    """
+    if model.freshness is None:
+        return None
+    shift = timedelta(hours=0 if model.cron_tz == "UTC" else 1)
+    return Cron.parse(model.cron).longest_gap + shift + model.freshness
 
 
 def awaited_parents(graph: Graph, name: ModelName, now: datetime) -> tuple[ModelName, ...]:
