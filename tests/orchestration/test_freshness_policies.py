@@ -93,6 +93,7 @@ def test_dagster_fails_a_model_whose_latest_result_is_too_old(
 def state(definitions: dg.Definitions, instance: dg.DagsterInstance) -> FreshnessState:
     """What the freshness daemon finds for the model."""
     node = definitions.resolve_asset_graph().get(BOUND)
+    assert node.freshness_policy is not None
     evaluator = FRESHNESS_EVALUATORS_BY_POLICY_TYPE[type(node.freshness_policy)]()
     loading = LoadingContextForTest(instance)
     return asyncio.run(evaluator.evaluate_freshness(context=loading, node=node))
