@@ -15,7 +15,7 @@ import dagster as dg
 import pytest
 from dagster._check import CheckError
 
-from vde_dagster import on_changed_data, when_due
+from vde_dagster import build_definitions, on_changed_data, when_due
 from vde_dagster.core.zones import ZoneUnknown
 from vde_dagster.orchestration.metadata import DATA_VERSION, USER_PROVIDED
 
@@ -349,3 +349,26 @@ def test_conditions_are_made_of_what_the_daemon_evaluates_by_itself(
     condition: Condition,
 ) -> None:
     assert condition.is_serializable
+
+
+def test_beside_a_project_only_the_users_own_asset_has_a_condition(
+    tmp_path: Path, instance: dg.DagsterInstance
+) -> None:
+    (tmp_path / "models").mkdir()
+    (tmp_path / "vde.yaml").write_text("name: sample\ndefaults: {start: 2024-01-01}\n")
+    (tmp_path / "models/daily.sql").write_text(
+        "MODEL (name mart.daily, kind INCREMENTAL_BY_TIME_RANGE (time_column day), "
+        "end '2024-01-03', columns (day date));\nSELECT CAST('2024-01-01' AS DATE) AS day"
+    )
+    daily = dg.AssetKey(["mart", "daily"])
+
+    @dg.asset(deps=[daily], partitions_def=DAILY, automation_condition=on_changed_data())
+    def report() -> None: ...
+
+    both = dg.Definitions.merge(build_definitions(tmp_path), dg.Definitions(assets=[report]))
+    specs = both.resolve_all_asset_specs()
+    assert [each.key for each in specs if each.automation_condition is not None] == [report.key]
+    event = dg.AssetMaterialization(daily, partition=DAYS[1], tags={DATA_VERSION: "1"})
+    instance.report_runless_asset_event(event)
+    found = dg.evaluate_automation_conditions(both, instance)
+    assert found.get_requested_partitions(report.key) == {DAYS[1]}
