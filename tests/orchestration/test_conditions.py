@@ -256,6 +256,42 @@ def test_a_persistent_instance_is_asked_in_the_same_way(tmp_path: Path) -> None:
         assert world.tick() == [DAYS[0]]
 
 
+def test_an_asset_without_partitions_waits_for_all_of_a_parent_that_may_lack_nothing(
+    instance: dg.DagsterInstance,
+) -> None:
+    whole = World(instance, on_changed_data(), below=None)
+    holes = World(instance, on_changed_data(may_lack=dg.AssetSelection.assets("up")), below=None)
+    whole.down(None)
+    assert (whole.tick(), holes.tick()) == ([], [])
+    whole.up("1", *DAYS[1:])
+    assert (whole.tick(), holes.tick()) == ([], [None])
+    whole.up("1", DAYS[0])
+    assert (whole.tick(), holes.tick()) == ([None], [None])
+
+
+def test_a_source_that_dagster_never_sees_keeps_an_asset_waiting_unless_it_may_lack(
+    instance: dg.DagsterInstance,
+) -> None:
+    source = dg.AssetSpec("source")
+
+    def asked(may_lack: dg.AssetSelection | None) -> int:
+        condition = when_due("@daily", may_lack=may_lack)
+
+        @dg.asset(deps=[source], automation_condition=condition)
+        def below() -> None: ...
+
+        both = dg.Definitions([source, below])
+        first = dg.evaluate_automation_conditions(both, instance, evaluation_time=SIX)
+        later = SIX + timedelta(days=1)
+        cursor = first.cursor
+        return dg.evaluate_automation_conditions(
+            both, instance, evaluation_time=later, cursor=cursor
+        ).total_requested
+
+    assert asked(None) == 0
+    assert asked(dg.AssetSelection.assets("source")) == 1
+
+
 def test_parents_can_be_left_out(instance: dg.DagsterInstance) -> None:
     world = World(instance, on_changed_data().ignore(dg.AssetSelection.assets("up")))
     world.down(*DAYS)

@@ -22,11 +22,13 @@ from vde_dagster.core.zones import zone_of
 if TYPE_CHECKING:
     from vde_dagster.orchestration._unpublished import AndCondition
 
+    Condition = AndCondition[dg.AssetKey | dg.AssetCheckKey]
+
 _Condition = dg.AutomationCondition
 _Anything = dg.AutomationCondition[dg.AssetKey | dg.AssetCheckKey]
 
 
-def on_changed_data() -> AndCondition[dg.AssetKey | dg.AssetCheckKey]:
+def on_changed_data(*, may_lack: dg.AssetSelection | None = None) -> Condition:
     """A condition for your own asset: it runs when the data of something that it reads changed.
 
     A parent changed where its data version, for models the D-SHA of an interval, is another one:
@@ -38,9 +40,12 @@ def on_changed_data() -> AndCondition[dg.AssetKey | dg.AssetCheckKey]:
     parent and asset together, which cannot be told apart from it. A run that fails is not requested
     again before the next change: ``dagster/max_retries`` and `dagster.RetryPolicy` are for that.
 
+    Args:
+        may_lack: Parents that need not be there as a whole: sources that Dagster never sees
+            materialized, and for an asset without partitions models that have holes.
+
     Returns:
-        The condition. Restrict it with ``&``, or leave parents out with ``.ignore(selection)``:
-        sources that Dagster never sees materialized count as missing.
+        The condition. Restrict it with ``&``, or leave parents out with ``.ignore(selection)``.
 
     Example:
         .. code-block:: python
@@ -65,12 +70,14 @@ def on_changed_data() -> AndCondition[dg.AssetKey | dg.AssetCheckKey]:
     requested = _Condition.newly_requested()
     pending = changed.since(requested & ~changed).with_label("changed_since_last_requested")
     missing = _Condition.newly_missing().since(requested | _Condition.newly_updated())
-    return ((pending | missing.with_label("newly_missing")) & _is_possible()).with_label(
+    return ((pending | missing.with_label("newly_missing")) & _is_possible(may_lack)).with_label(
         "on_changed_data"
     )
 
 
-def when_due(cron: str, timezone: str = "UTC") -> AndCondition[dg.AssetKey | dg.AssetCheckKey]:
+def when_due(
+    cron: str, timezone: str = "UTC", *, may_lack: dg.AssetSelection | None = None
+) -> Condition:
     """A condition for your own asset: it runs at the ticks of a cron, once what it reads is there.
 
     At a tick the latest partition and those that are missing are requested, each as soon as all
@@ -82,6 +89,7 @@ def when_due(cron: str, timezone: str = "UTC") -> AndCondition[dg.AssetKey | dg.
     Args:
         cron: Five fields, or a name such as ``@daily``.
         timezone: The zone of its ticks, such as ``Europe/Berlin``.
+        may_lack: Parents that need not be there as a whole, see `on_changed_data`.
 
     Returns:
         The condition. ``& dg.AutomationCondition.in_latest_time_window(timedelta(days=7))`` keeps
@@ -110,16 +118,19 @@ def when_due(cron: str, timezone: str = "UTC") -> AndCondition[dg.AssetKey | dg.
     wanted = (_Condition.in_latest_time_window() | _Condition.missing()).with_label(
         "latest_or_missing"
     )
-    return (wanted & due & _is_possible()).with_label(f"when_due({cron}, {timezone})")
+    return (wanted & due & _is_possible(may_lack)).with_label(f"when_due({cron}, {timezone})")
 
 
-def _is_possible() -> AndCondition[dg.AssetKey | dg.AssetCheckKey]:
+def _is_possible(
+    may_lack: dg.AssetSelection | None,
+) -> Condition:
     """Whether all that is read is there, and neither that nor the asset is about to be computed."""
+    every = _Condition.any_deps_match(_Condition.missing()).with_label("any_deps_missing")
+    lacking: _Anything = every if may_lack is None else every.ignore(may_lack)
+    requested = _Condition.any_deps_match(_Condition.will_be_requested())
     return (
-        ~_Condition.any_deps_match(_Condition.missing()).with_label("any_deps_missing")
+        ~lacking
         & ~_Condition.any_deps_in_progress()
-        & ~_Condition.any_deps_match(_Condition.will_be_requested()).with_label(
-            "any_deps_requested"
-        )
+        & ~requested.with_label("any_deps_requested")
         & ~_Condition.in_progress()
     )
