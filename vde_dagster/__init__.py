@@ -14,6 +14,7 @@ from vde_dagster.version import __version__
 if TYPE_CHECKING:
     from vde_dagster.app.world import VdeProject
     from vde_dagster.lakehouse.evaluation import ModelContext
+    from vde_dagster.orchestration.conditions import on_changed_data, when_due
     from vde_dagster.orchestration.definitions import build_definitions
     from vde_dagster.orchestration.io_manager import VdeIcebergIOManager
     from vde_dagster.orchestration.translator import VdeTranslator
@@ -29,7 +30,9 @@ _HOMES = {
     "build_definitions": "vde_dagster.orchestration.definitions",
     "macro": "vde_dagster.project.macros.files",
     "model": "vde_dagster.project.python_models",
+    "on_changed_data": "vde_dagster.orchestration.conditions",
     "signal": "vde_dagster.project.signals",
+    "when_due": "vde_dagster.orchestration.conditions",
 }
 
 __all__ = [
@@ -41,7 +44,9 @@ __all__ = [
     "build_definitions",
     "macro",
     "model",
+    "on_changed_data",
     "signal",
+    "when_due",
 ]
 
 

@@ -16,6 +16,29 @@ from vde_dagster.core.intervals import IntervalUnit
 from vde_dagster.core.zones import ZoneUnknown, zone_of
 
 
+@pytest.mark.parametrize(
+    "cron,longest",
+    [
+        ("*/5 * * * *", timedelta(minutes=5)),
+        ("0,45 * * * *", timedelta(minutes=45)),
+        ("@hourly", timedelta(hours=1)),
+        ("0 8-17 * * *", timedelta(hours=15)),  # 17:00 to 8:00
+        ("0 8-17 * * mon-fri", timedelta(days=2, hours=15)),  # over a weekend
+        ("@daily", timedelta(days=1)),
+        ("30 6 * * 1-5", timedelta(days=3)),
+        ("@weekly", timedelta(days=7)),
+        ("@monthly", timedelta(days=31)),
+        ("0 0 31 * *", timedelta(days=61)),  # from August to October
+        ("@yearly", timedelta(days=366)),
+        ("0 0 29 2 *", timedelta(days=4 * 365 + 1)),
+    ],
+)
+def test_the_longest_time_between_two_ticks_is_counted_on_the_calendar(
+    cron: str, longest: timedelta
+) -> None:
+    assert Cron.parse(cron).longest_gap == longest
+
+
 def utc(text: str) -> datetime:
     return datetime.fromisoformat(text).replace(tzinfo=UTC)
 

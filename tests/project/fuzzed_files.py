@@ -125,6 +125,7 @@ GOOD: Final = (
     "stamp 'v2'",
     "cron '30 6 * * MON-FRI', interval_unit hour",
     "cron_tz 'Europe/Berlin'",
+    "freshness '4 hours', updates_on all",
     "start '2024-01-31', end 2024-02-29",
     "grains (id, (shop, day))",
     "references (shop_id, seller AS shop_id)",

@@ -43,7 +43,7 @@ from vde_dagster.core.kind import (
     Seed,
     View,
 )
-from vde_dagster.core.model import Call, PartitionField, Storage, Transform, Window
+from vde_dagster.core.model import Call, PartitionField, Storage, Transform, UpdatesOn, Window
 from vde_dagster.core.names import ModelName
 from vde_dagster.core.schedule import due_interval
 from vde_dagster.core.session_settings import changing_results
@@ -68,7 +68,7 @@ def test_every_property_that_is_read_is_in_the_documentation_and_the_other_way_r
 
 # Each row: the property in SQL, the argument of the decorator, the fields of the model.
 SAME: list[tuple[str, Mapping[str, object], Mapping[str, object]]] = [
-    ("", {}, {"name": ModelName("m", "x"), "kind": Full(), "owner": "", "tags": (), "enabled": True, "cron": "@daily", "cron_tz": "UTC", "unit": IntervalUnit.DAY, "start": EPOCH, "inherits_start": True, "end": None, "stamp": "", "late_data": None, "storage": Storage(), "warnings": ()}),
+    ("", {}, {"name": ModelName("m", "x"), "kind": Full(), "owner": "", "tags": (), "enabled": True, "cron": "@daily", "cron_tz": "UTC", "unit": IntervalUnit.DAY, "start": EPOCH, "inherits_start": True, "end": None, "freshness": None, "updates_on": UpdatesOn.ANY, "stamp": "", "late_data": None, "storage": Storage(), "warnings": ()}),
     # people
     ("owner 'me'", {"owner": "me"}, {"owner": "me"}),
     ("owner data.team", {"owner": "data.team"}, {"owner": "data.team"}),
@@ -106,6 +106,11 @@ SAME: list[tuple[str, Mapping[str, object], Mapping[str, object]]] = [
     ("end '2024-01-31 00:00'", {"end": "2024-01-31 00:00"}, {"end": utc(2024, 1, 31)}),
     ("end '2024-01-31 06:30:15'", {"end": "2024-01-31 06:30:15"}, {"end": utc(2024, 1, 31, 6, 30, 15)}),
     ("start '2024-01-31', end '2024-01-31'", {"start": "2024-01-31", "end": "2024-01-31"}, {"start": utc(2024, 1, 31), "end": utc(2024, 2, 1)}),
+    ("freshness '4 hours'", {"freshness": "4 hours"}, {"freshness": timedelta(hours=4), "updates_on": UpdatesOn.ANY}),
+    ("freshness 90 minutes", {"freshness": "90 minutes"}, {"freshness": timedelta(minutes=90)}),
+    ("freshness '1 day 12 hours'", {"freshness": "1 Day 12 Hours"}, {"freshness": timedelta(hours=36)}),
+    ("freshness '2 weeks', updates_on all", {"freshness": "2 weeks", "updates_on": "all"}, {"freshness": timedelta(days=14), "updates_on": UpdatesOn.ALL}),
+    ("updates_on 'ANY'", {"updates_on": "any"}, {"freshness": None, "updates_on": UpdatesOn.ANY}),
     ("allow_partials FALSE", {"allow_partials": False}, {"unsupported": ()}),
     ("enabled false", {"enabled": False}, {"enabled": False}),
     ("enabled 'true'", {"enabled": True}, {"enabled": True}),
@@ -340,6 +345,18 @@ def test_a_projects_defaults_stand_in_for_what_a_model_does_not_say() -> None:
     assert (own.cron, own.start) == ("@daily", utc(2024, 6, 1))
 
 
+def test_a_projects_freshness_reaches_what_is_recomputed_and_nothing_else() -> None:
+    defaults = Defaults(freshness=timedelta(hours=36), updates_on=UpdatesOn.ALL)
+    assert Defaults.from_texts(defaults.as_texts()) == defaults
+    assert Defaults().as_texts().keys().isdisjoint({"freshness", "updates_on"})
+    for model in (sql_model("", defaults=defaults), python_model({}, defaults=defaults)):
+        assert (model.freshness, model.updates_on) == (timedelta(hours=36), UpdatesOn.ALL)
+    own = sql_model("freshness '1 hour', updates_on any", defaults=defaults)
+    assert (own.freshness, own.updates_on) == (timedelta(hours=1), UpdatesOn.ANY)
+    view = read("SELECT 1 AS a", Path("models/m/v.sql"), defaults=defaults)
+    assert (view.freshness, view.updates_on) == (None, UpdatesOn.ANY)
+
+
 @pytest.mark.parametrize("key,value", [("ansi.enabled", "false"), ("timestampType", "TIMESTAMP_NTZ"), ("legacy.timeParserPolicy", "LEGACY"), ("decimalOperations.allowPrecisionLoss", "false"), ("legacy.sizeOfNull", "true")])  # fmt: skip
 def test_other_dialects_are_refused_where_casts_and_numbers_are_not_sparks_own(
     key: str, value: str
@@ -385,6 +402,14 @@ WRONG: list[tuple[str, str, str]] = [
     ("end 'never'", "end 'never' is no date", "'2024-01-31'"),
     ("end '9999-12-31'", "lies behind every date", "Leave it out"),
     ("end '2024-01-01', start '2024-01-02'", "the model ends before it starts", "Correct one"),
+    ("freshness 'soon'", "freshness 'soon' is no length of time", "Write it like '4 hours' or '2 days'."),
+    ("freshness '1 month'", "freshness '1 month' is no length of time", "Write it like '4 hours'"),
+    ("freshness '-4 hours'", "is no length of time", "Write it like '4 hours'"),
+    ("freshness '0 hours'", "freshness '0 hours' is shorter than a minute", "leave it out"),
+    ("freshness 4", "freshness '4' is no length of time", "Write it like '4 hours'"),
+    ("freshness '4 hours' updates_on all", "updates_on all does not belong to the property 'freshness'", "Put a comma"),
+    ("updates_on some", "updates_on 'some' is not known here", "Known: any, all."),
+    ("updates_on (any, all)", "updates_on '(any, all)' is not known here", "Known: any, all."),
     ("allow_partials yes", "allow_partials 'yes' is neither true nor false", "Write one."),
     ("enabled 1", "enabled '1' is neither true nor false", "Write one."),
     ("grain (id + 1)", "grain 'id + 1' is no name of a column", "name alone"),

@@ -14,7 +14,7 @@ from __future__ import annotations
 import re
 from collections.abc import Iterator
 from dataclasses import dataclass, field
-from datetime import UTC, date, datetime, time
+from datetime import UTC, date, datetime, time, timedelta
 from functools import lru_cache
 from itertools import pairwise
 from typing import Final
@@ -95,6 +95,11 @@ class Cron:
     def unit(self) -> IntervalUnit:
         """The coarsest interval unit that is not longer than the time between any two ticks."""
         return _unit(self)
+
+    @property
+    def longest_gap(self) -> timedelta:
+        """The time on the wall clock between the two ticks that are farthest apart."""
+        return timedelta(minutes=_longest_gap(self))
 
 
 def unit_of(cron: str) -> IntervalUnit:
@@ -229,6 +234,15 @@ def _smallest_gap(cron: Cron) -> int:
     times = _times(cron)
     overnight = _days_between(cron) * _DAY - times[-1] + times[0]
     return min([overnight, *(later - sooner for sooner, later in pairwise(times))])
+
+
+@lru_cache(maxsize=1024)
+def _longest_gap(cron: Cron) -> int:
+    """Minutes on the wall clock between the two ticks that are farthest apart."""
+    times = _times(cron)
+    days = max((later - sooner).days for sooner, later in pairwise(_all_days(cron)))
+    overnight = days * _DAY - times[-1] + times[0]
+    return max([overnight, *(later - sooner for sooner, later in pairwise(times))])
 
 
 def _days_between(cron: Cron) -> int:

@@ -37,6 +37,7 @@ from vde_dagster.core.model import (
     PythonFunction,
     Query,
     SeedRows,
+    UpdatesOn,
 )
 from vde_dagster.core.names import TableName
 from vde_dagster.core.seed_rows import seed_lines
@@ -167,6 +168,7 @@ def metadata_parts(model: Model, canonical: CanonicalQuery | None) -> tuple[str,
         *(f"signal={each}" for each in model.signals),
         *(f"signal_code={each}" for each in _signal_code(model)),
         *_promise_parts(model),
+        *_update_parts(model),
         *(f"comment={name.lower()} {text}" for name, text in described if text),
         *(f"comment={name} {text}" for name, text in sorted(model.column_descriptions.items())),
         *(f"hint={hint}" for hint in _hints(canonical)),
@@ -450,6 +452,16 @@ def _promise_parts(model: Model) -> list[str]:
     """Whether a function says that it need not be called again; no row follows from that."""
     promises = isinstance(model.body, PythonFunction) and model.body.deterministic
     return ["deterministic"] if promises else []
+
+
+def _update_parts(model: Model) -> list[str]:
+    """How often changes upstream reach a model; nothing of what the defaults are."""
+    parts = (
+        [f"updates_on={model.updates_on.value}"] if model.updates_on is not UpdatesOn.ANY else []
+    )
+    if model.freshness is not None:
+        parts.append(f"freshness={model.freshness.total_seconds():.0f}")
+    return parts
 
 
 def _hints(canonical: CanonicalQuery | None) -> list[str]:

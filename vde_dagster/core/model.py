@@ -182,6 +182,13 @@ class Storage:
     properties: tuple[tuple[str, str], ...] = ()
 
 
+class UpdatesOn(Enum):
+    """Which of the parents have to change before a model is recomputed by itself."""
+
+    ANY = "any"
+    ALL = "all"
+
+
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Model:
     """One model of a project.
@@ -192,6 +199,8 @@ class Model:
     ``columns`` are the declared ones, empty where none are declared; ``column_descriptions`` are
     by lower-case name, and win over comments. ``windows`` are those that
     ``depends_on`` declares. ``own_audits`` are those of ``audits`` that are not built in.
+    ``freshness`` and ``updates_on`` bound how often it is recomputed by itself because of a change
+    upstream; see `vde_dagster.core.freshness`.
     ``stamp`` is a text whose change makes another version. ``unsupported`` is what the file asks
     for and would not get, so that no project can have it; a stored model may.
     """
@@ -220,6 +229,8 @@ class Model:
     audits: tuple[Call, ...] = ()
     own_audits: tuple[OwnAudit, ...] = ()
     signals: tuple[Call, ...] = ()
+    freshness: timedelta | None = None
+    updates_on: UpdatesOn = UpdatesOn.ANY
     stamp: str = ""
     enabled: bool = True
     late_data: LateDataPolicy | None = None

@@ -2,7 +2,16 @@
 
 from __future__ import annotations
 
+from typing import TYPE_CHECKING
+
 import dagster as dg
+
+if TYPE_CHECKING:
+    from dagster._core.definitions.declarative_automation.operators import (
+        AndAutomationCondition as AndCondition,
+    )
+
+__all__ = ["AndCondition", "set_data_version"]
 
 
 def set_data_version(context: dg.OutputContext, version: str) -> None:

@@ -59,6 +59,7 @@ def build_asset(location: Location, node: Node) -> dg.AssetsDefinition:
         kinds=spec.kinds,
         tags={key: tag for key, tag in spec.tags.items() if not key.startswith(_KIND_TAG)},
         automation_condition=spec.automation_condition,
+        freshness_policy=spec.freshness_policy,
         partitions_def=partitions_of(node, location.partitions_end),
         backfill_policy=dg.BackfillPolicy.single_run(),
         code_version=location.binding.snapshots[node.name].version,

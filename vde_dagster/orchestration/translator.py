@@ -10,9 +10,10 @@ from typing import Final
 import dagster as dg
 
 from vde_dagster.core.dsha import Column
+from vde_dagster.core.freshness import duration_text, expected_within
 from vde_dagster.core.graph import Node
 from vde_dagster.core.kind import External
-from vde_dagster.core.model import PythonFunction, SeedRows
+from vde_dagster.core.model import Model, PythonFunction, SeedRows, UpdatesOn
 from vde_dagster.core.names import TableName, ViewNaming, environment_view
 from vde_dagster.core.snapshot import ModelSnapshot
 
@@ -68,6 +69,9 @@ class VdeTranslator:
     def get_asset_spec(self, data: VdeTranslatorData) -> dg.AssetSpec:
         """Key, group (an environment's schema), texts and metadata of a model or source.
 
+        A model with ``freshness`` has a freshness policy: it fails where the latest result is older
+        than the longest time between two ticks of its cron and its ``freshness`` together.
+
         Dependencies, partitions and the code version follow from the model and are set afterwards.
         Keys must be different for different models, also between environments of one Dagster.
         """
@@ -80,6 +84,7 @@ class VdeTranslator:
             owners=_owners(model.owner),
             tags=_tags(data),
             metadata=_metadata(data),
+            freshness_policy=_freshness_policy(model),
         )
 
 
@@ -148,6 +153,11 @@ def _tags(data: VdeTranslatorData) -> dict[str, str]:
     return tags
 
 
+def _freshness_policy(model: Model) -> dg.FreshnessPolicy | None:
+    window = expected_within(model)
+    return dg.FreshnessPolicy.time_window(fail_window=window) if window is not None else None
+
+
 def _metadata(data: VdeTranslatorData) -> dict[str, object]:
     node = data.node
     metadata: dict[str, object] = {
@@ -160,6 +170,10 @@ def _metadata(data: VdeTranslatorData) -> dict[str, object]:
     reference = dg.LocalFileCodeReference(
         file_path=str(data.folder / place.path), line_number=place.line
     )
+    if data.node.model.freshness is not None:
+        metadata["vde/freshness"] = duration_text(data.node.model.freshness)
+    if data.node.model.updates_on is not UpdatesOn.ANY:
+        metadata["vde/updates_on"] = data.node.model.updates_on.value
     return metadata | {
         "dagster/code_references": dg.CodeReferencesMetadataValue(code_references=[reference]),
         "vde/physical_table": str(data.snapshot.key.table),

@@ -6,7 +6,7 @@ import json
 import re
 from collections.abc import Mapping
 from dataclasses import dataclass, field, replace
-from datetime import datetime
+from datetime import datetime, timedelta
 from pathlib import Path
 from typing import Final
 
@@ -14,8 +14,9 @@ from vde_dagster.core.cron import CronInvalid, unit_of
 from vde_dagster.core.decisions import Mode
 from vde_dagster.core.dsha import ALGORITHMS, DEFAULT_ALGORITHM
 from vde_dagster.core.errors import Place, Problem, ProjectInvalid
-from vde_dagster.core.intervals import parse_instant
-from vde_dagster.core.model import SESSION
+from vde_dagster.core.freshness import FRESHNESS, UPDATES_ON, FreshnessInvalid, parse_freshness
+from vde_dagster.core.intervals import parse_duration, parse_instant
+from vde_dagster.core.model import SESSION, UpdatesOn
 from vde_dagster.core.names import (
     PRODUCTION,
     InvalidName,
@@ -60,29 +61,40 @@ class Defaults:
     cron: str = "@daily"
     catalog: str = "lake"
     session: str = ""
+    freshness: timedelta | None = None
+    updates_on: UpdatesOn = UpdatesOn.ANY
 
     def as_texts(self) -> dict[str, str]:
         """The defaults as they are stored beside a model's source."""
         start = self.start.isoformat() if self.start is not None else ""
         session = {SESSION: self.session} if self.session else {}
+        updates = dict[str, str]()
+        if self.freshness is not None:
+            updates[FRESHNESS] = f"{self.freshness.total_seconds():.0f} seconds"
+        if self.updates_on is not UpdatesOn.ANY:
+            updates[UPDATES_ON] = self.updates_on.value
         return {
             "dialect": self.dialect,
             "start": start,
             "cron": self.cron,
             "catalog": self.catalog,
             **session,
+            **updates,
         }
 
     @classmethod
     def from_texts(cls, texts: Mapping[str, str]) -> Defaults:
         """The defaults that were stored."""
         start = parse_instant(texts["start"]) if texts["start"] else None
+        freshness = texts.get(FRESHNESS)
         return cls(
             dialect=texts["dialect"],
             start=start,
             cron=texts["cron"],
             catalog=texts.get("catalog", "lake"),
             session=texts.get(SESSION, ""),
+            freshness=parse_duration(freshness) if freshness is not None else None,
+            updates_on=UpdatesOn(texts.get(UPDATES_ON, UpdatesOn.ANY.value)),
         )
 
 
@@ -231,7 +243,7 @@ def _defaults(entry: Entry | None, reader: Reader) -> Defaults:
     standard = Defaults()
     if entry is None:
         return standard
-    reader.known(entry, ("cron", "dialect", "start"), "defaults")
+    reader.known(entry, ("cron", "dialect", FRESHNESS, "start", UPDATES_ON), "defaults")
     start = standard.start
     written = entry.children.get("start")
     if written is not None:
@@ -243,7 +255,29 @@ def _defaults(entry: Entry | None, reader: Reader) -> Defaults:
         dialect=_dialect(entry.children.get("dialect"), standard.dialect, reader),
         start=start,
         cron=_cron(entry.children.get("cron"), standard.cron, reader),
+        freshness=_freshness(entry.children.get(FRESHNESS), reader),
+        updates_on=_updates_on(entry.children.get(UPDATES_ON), reader),
     )
+
+
+def _freshness(entry: Entry | None, reader: Reader) -> timedelta | None:
+    if entry is None:
+        return None
+    try:
+        return parse_freshness(reader.text(entry, "1 day"))
+    except FreshnessInvalid as error:
+        reader.add(entry.place, *told_apart(error))
+        return None
+
+
+def _updates_on(entry: Entry | None, reader: Reader) -> UpdatesOn:
+    written = reader.text(entry, UpdatesOn.ANY.value).lower()
+    if written not in (each.value for each in UpdatesOn):
+        if entry is not None:
+            message = f"updates_on is any or all, not {written!r}"
+            reader.add(entry.place, message, "Write one of these two.")
+        return UpdatesOn.ANY
+    return UpdatesOn(written)
 
 
 def _dialect(entry: Entry | None, standard: str, reader: Reader) -> str:

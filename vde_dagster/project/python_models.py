@@ -86,6 +86,8 @@ def model(
     physical_properties: Mapping[str, str | int | float | bool] | None = None,
     audits: Sequence[str | tuple[str, Mapping[str, object]]] = (),
     signals: Sequence[str | tuple[str, Mapping[str, object]]] = (),
+    freshness: str | None = None,
+    updates_on: str | None = None,
     allow_partials: bool | None = None,
     enabled: bool | None = None,
     stamp: str | None = None,
@@ -126,6 +128,9 @@ def model(
         physical_properties: Properties of the table.
         audits: Audits by name, with arguments as ``(name, {argument: value})``; texts are SQL.
         signals: Signals in the same form; texts are texts.
+        freshness: How old its rows have to be before it is recomputed by itself because something
+            upstream changed, such as ``"4 hours"``.
+        updates_on: ``any`` or ``all``: which of its parents have to change before that.
         allow_partials: False; an interval is evaluated once it has ended. A VIEW has none.
         enabled: Whether the model is part of the project.
         stamp: A text whose change makes a new version.

@@ -49,6 +49,7 @@ from vde_dagster.core.model import (
     PartitionField,
     Storage,
     Transform,
+    UpdatesOn,
     Window,
 )
 from vde_dagster.core.names import ModelName
@@ -84,7 +85,7 @@ _DATACLASSES: Final = (
     View,
     Window,
 )
-_ENUMS: Final = (IntervalUnit, LateDataMode, LoadType, OnSourceRewrite, Transform)
+_ENUMS: Final = (IntervalUnit, LateDataMode, LoadType, OnSourceRewrite, Transform, UpdatesOn)
 _CLASS: Final = "!"
 _VALUE: Final = "="
 

@@ -39,6 +39,7 @@ from vde_dagster.project.properties.schedule_properties import (
     read_schedule,
     warn_of_borders,
 )
+from vde_dagster.project.properties.update_properties import Updates, read_updates
 from vde_dagster.project.properties.values import read_flag, read_name, read_text, read_words
 
 PROPERTIES: Final = (
@@ -62,6 +63,8 @@ PROPERTIES: Final = (
     "audits",
     "signals",
     "depends_on",
+    "freshness",
+    "updates_on",
     "allow_partials",
     "enabled",
     "stamp",
@@ -125,6 +128,7 @@ class Properties:
     audits: tuple[Call, ...]
     signals: tuple[Call, ...]
     depends_on: Mapping[ModelName, Window | None]
+    updates: Updates
     enabled: bool
     stamp: str
     late_data: LateDataPolicy | None
@@ -178,6 +182,7 @@ def read_properties(
         audits=read_audits(values.get("audits"), dialect, problems),
         signals=read_signals(values.get("signals"), dialect, problems),
         depends_on={key.within(defaults.catalog): each for key, each in parents.items()},
+        updates=read_updates(values, kind, defaults, problems),
         enabled=_flag(values, "enabled", problems, default=True),
         stamp=_text(values, "stamp", problems),
         late_data=policy.within(defaults.catalog) if policy is not None else None,
@@ -259,10 +264,12 @@ _TEXTS: Final = (
     "dialect",
     "enabled",
     "end",
+    "freshness",
     "interval_unit",
     "owner",
     "stamp",
     "start",
+    "updates_on",
 )
 
 
@@ -366,6 +373,8 @@ def build_model(
         audits=properties.audits,
         own_audits=own_audits,
         signals=properties.signals,
+        freshness=properties.updates.freshness,
+        updates_on=properties.updates.updates_on,
         stamp=properties.stamp,
         enabled=properties.enabled,
         late_data=properties.late_data,

@@ -1,0 +1,66 @@
+"""The properties about changes upstream: how soon, and of which parents, they reach a model."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import dataclass
+from datetime import timedelta
+from typing import Final
+
+from vde_dagster.core.freshness import FRESHNESS, UPDATES_ON, FreshnessInvalid, parse_freshness
+from vde_dagster.core.kind import Embedded, External, Kind, Managed, Seed, View
+from vde_dagster.core.model import UpdatesOn
+from vde_dagster.project.configuration import Defaults
+from vde_dagster.project.problems import Problems
+from vde_dagster.project.properties.model_block import Value
+from vde_dagster.project.properties.values import read_choice
+
+_ELSEWHERE: Final[Mapping[type[Kind], str]] = {
+    View: "has no rows of its own, and shows every change at once",
+    Embedded: "has no rows of its own, and its readers have every change",
+    Seed: "is loaded by plans alone",
+    External: "is written by others",
+    Managed: "is kept fresh by its target_lag",
+}
+"""Kinds that no change upstream recomputes by itself, and what holds for them."""
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Updates:
+    """What bounds how often a model is recomputed; see `vde_dagster.core.freshness`."""
+
+    freshness: timedelta | None
+    updates_on: UpdatesOn
+
+
+def read_updates(
+    values: Mapping[str, Value], kind: Kind | None, defaults: Defaults, problems: Problems
+) -> Updates:
+    """What a model's properties ask for; the project's defaults where they say nothing.
+
+    The defaults reach the kinds that are recomputed; another kind that asks for it is refused.
+    """
+    freshness, updates_on = defaults.freshness, defaults.updates_on
+    if FRESHNESS in values:
+        freshness = _freshness(values[FRESHNESS], problems)
+    if UPDATES_ON in values:
+        found = read_choice(values[UPDATES_ON], UPDATES_ON, UpdatesOn, problems)
+        updates_on = found or UpdatesOn.ANY
+    why = _ELSEWHERE.get(type(kind)) if kind is not None else None
+    if kind is None or why is None:
+        return Updates(freshness=freshness, updates_on=updates_on)
+    for name in (FRESHNESS, UPDATES_ON):
+        if name in values:
+            message = f"{name} has no effect on a model of kind {kind.keyword}, which {why}"
+            lag = isinstance(kind, Managed) and name == FRESHNESS
+            advice = "Write `physical_properties (target_lag = '...')` instead."
+            problems.reject(values[name].place, message, advice if lag else "Leave it out.")
+    return Updates(freshness=None, updates_on=UpdatesOn.ANY)
+
+
+def _freshness(value: Value, problems: Problems) -> timedelta | None:
+    try:
+        return parse_freshness(value.written)
+    except FreshnessInvalid as error:
+        problems.refuse(value.place, error)
+        return None
