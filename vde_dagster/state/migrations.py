@@ -73,7 +73,27 @@ _PROMOTED_BY_VERSION: Final = """
 CREATE INDEX vde_promoted_by_version ON vde_promoted_snapshots (model, version, drifted)
 """
 
-_STEPS: Final[Mapping[int, Step]] = {2: _second, 3: _third, 4: _fourth}
+
+def _fifth(connection: Connection) -> None:
+    """Version 5: what was not computed, since it was there already.
+
+    Before, it was told when it happened and recorded nowhere.
+    """
+    for statement in (_SAVINGS, _SAVINGS_BY_TIME):
+        connection.execute(text(statement))
+
+
+_SAVINGS: Final = """
+CREATE TABLE vde_savings (
+  occasion VARCHAR NOT NULL, model VARCHAR NOT NULL, version VARCHAR NOT NULL,
+  environment VARCHAR NOT NULL, kind VARCHAR NOT NULL, saved_at BIGINT NOT NULL,
+  intervals BIGINT NOT NULL, time_covered BIGINT, row_count BIGINT NOT NULL, seconds FLOAT,
+  untimed BIGINT NOT NULL, PRIMARY KEY (occasion, model)
+)
+"""
+_SAVINGS_BY_TIME: Final = "CREATE INDEX vde_savings_by_time ON vde_savings (saved_at)"
+
+_STEPS: Final[Mapping[int, Step]] = {2: _second, 3: _third, 4: _fourth, 5: _fifth}
 """How to reach each version from the one before it; version 1 is created, not reached."""
 
 _LOCK: Final = 0x7664655F73746174
