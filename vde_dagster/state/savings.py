@@ -5,7 +5,7 @@ from __future__ import annotations
 from datetime import datetime, timedelta
 from typing import Any, Final
 
-from sqlalchemy import Connection, Float, Row, Select, func, or_, select
+from sqlalchemy import ColumnElement, Connection, Float, Row, Select, exists, func, or_, select
 from sqlalchemy.ext.compiler import compiles
 from sqlalchemy.sql.compiler import SQLCompiler
 from sqlalchemy.sql.functions import FunctionElement
@@ -123,6 +123,7 @@ def computed_elsewhere(
         .where(
             _promoted.c.environment == environment,
             _promoted.c.revision == _latest(environment),
+            _has_work_of_others(environment),
             _ledger.c.standing == Standing.COMPUTED.value,
             _work.c.environment != environment,
         )
@@ -160,6 +161,16 @@ def _latest(environment: str) -> Any:  # noqa: ANN401 - a scalar subquery is typ
         select(func.max(_promotions.c.revision))
         .where(_promotions.c.environment == environment)
         .scalar_subquery()
+    )
+
+
+def _has_work_of_others(environment: str) -> ColumnElement[bool]:
+    """Whether others worked on a version at all: else no entry of it need be looked at."""
+    others = _work.alias()
+    return exists().where(
+        others.c.model == _promoted.c.model,
+        others.c.version == _promoted.c.version,
+        others.c.environment != environment,
     )
 
 
