@@ -68,6 +68,7 @@ WRITING: Final = frozenset(
         *("acquire_lease", "renew_lease", "release_lease"),
         *("store_snapshots", "begin_promotion", "finish_promotion", "swap_views"),
         *("record_intent", "record_audits", "record_staged", "finalize", "abandon", "outdate"),
+        "record_saving",
         *("stage", "create_view", "publish", "drop_branch", "evolve", "describe"),
     ]
 )

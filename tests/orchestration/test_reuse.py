@@ -91,6 +91,8 @@ def test_a_reused_step_starts_no_spark_and_tells_what_it_saved(
         assert told.metadata["vde/reused"].value is True
         assert "has changed" in str(told.metadata["vde/reason"].value)
         assert told.metadata["vde/saved_rows"].value == 1
+        hours = told.metadata.get("vde/saved_hours")
+        assert (hours.value if hours else None) == (24.0 if name == DAILY else None)
         assert entry.trace is not None
         assert told.metadata["vde/saved_seconds"].value == pytest.approx(
             entry.trace.seconds, abs=0.001
@@ -99,6 +101,10 @@ def test_a_reused_step_starts_no_spark_and_tells_what_it_saved(
     project, told = step(sample, instance, "mart/people")
     assert not project.engine.started
     assert told.metadata["vde/reused"].value is True
+    assert "vde/saved_seconds" not in told.metadata, "nobody measured what making a view took"
+    recorded = {each.model: each.saved for each in project.services.state.savings()}
+    assert set(recorded) == {DAILY, TOTAL}
+    assert recorded[DAILY].hours == 24
 
     # A late event changes an hour, and not the day: what follows the day need not be computed.
     sample.land((100, 3.25, 0), until=24)

@@ -7,20 +7,22 @@ may have written meanwhile.
 
 from __future__ import annotations
 
+from collections.abc import Iterable
 from dataclasses import dataclass, replace
 from typing import Final
 
 from vde_dagster.app.adoption import given_back, has_rows_of, written_by_others
 from vde_dagster.app.evaluated import Evaluated
-from vde_dagster.app.reuse import Saved
+from vde_dagster.app.savings import record, saved_by
 from vde_dagster.app.services import Services
 from vde_dagster.core.adoption import with_snapshot
 from vde_dagster.core.errors import Conflict, Refused
-from vde_dagster.core.intervals import Interval, subtract
+from vde_dagster.core.intervals import Interval, meets, subtract
 from vde_dagster.core.ledger import LedgerEntry, held_intervals
 from vde_dagster.core.names import ModelName
 from vde_dagster.core.ownership import may_write
 from vde_dagster.core.plan import ModelChange, Plan
+from vde_dagster.core.savings import Saved, SavingKind
 from vde_dagster.core.snapshot import DecidedBy, VersionKey
 
 ADOPTED: Final = "all that it reads has the rows that its existing table was computed from"
@@ -28,10 +30,14 @@ ADOPTED: Final = "all that it reads has the rows that its existing table was com
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Adopted:
-    """A plan in which a model has adopted a version, and what to say about it."""
+    """A plan in which a model has adopted a version, and what to say about it.
+
+    ``is_shared`` where another environment owns the version, and this one only shows it.
+    """
 
     plan: Plan
     done: Evaluated
+    is_shared: bool
 
 
 def adopt(services: Services, plan: Plan, change: ModelChange, version: str) -> Adopted | None:
@@ -57,7 +63,28 @@ def adopt(services: Services, plan: Plan, change: ModelChange, version: str) -> 
     own = plan.snapshots[change.name]
     adopted = replace(own, version=version, decided_by=DecidedBy.DATA, drifted=False)
     head = services.state.heads([key]).get(key)
-    return Adopted(plan=with_snapshot(plan, adopted), done=_kept(key, entries, head))
+    wanted = tuple(each for each in entries if meets(change.missing, each.interval))
+    saved = saved_by(plan.graph[change.name], wanted)
+    return Adopted(
+        plan=with_snapshot(plan, adopted),
+        done=_kept(key, entries, head, saved),
+        is_shared=not may_write(plan.environment, owner),
+    )
+
+
+def record_adopted(services: Services, plan: Plan, adopted: Iterable[Adopted]) -> None:
+    """Record what adoption saved, once the views show what was adopted and not given back.
+
+    What another environment owns is told as shared for as long as it is shown, and not here.
+
+    Args:
+        services: The ports.
+        plan: The plan as it was promoted.
+        adopted: What it adopted while it was applied.
+    """
+    for each in adopted:
+        if not each.is_shared and plan.snapshots[each.done.key.model].key == each.done.key:
+            record(services, plan.environment, plan.plan_id, each.done, SavingKind.ADOPTED)
 
 
 def compared_again(services: Services, plan: Plan, planned: Plan) -> frozenset[ModelName]:
@@ -107,7 +134,9 @@ def refuse_given_back(services: Services, plan: Plan) -> None:
         )
 
 
-def _kept(key: VersionKey, entries: tuple[LedgerEntry, ...], head: int | None) -> Evaluated:
+def _kept(
+    key: VersionKey, entries: tuple[LedgerEntry, ...], head: int | None, saved: Saved
+) -> Evaluated:
     return Evaluated(
         work_id=entries[-1].work_id,
         key=key,
@@ -116,7 +145,7 @@ def _kept(key: VersionKey, entries: tuple[LedgerEntry, ...], head: int | None) -
         entries=entries,
         iceberg_snapshot_id=head,
         seconds=0.0,
-        saved=Saved.by(entries),
+        saved=saved,
         reason=ADOPTED,
         reused=True,
     )

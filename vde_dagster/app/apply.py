@@ -9,9 +9,11 @@ from typing import assert_never
 
 from vde_dagster import kinds
 from vde_dagster.app.adopting import (
+    Adopted,
     adopt,
     compared_again,
     has_to_give_back,
+    record_adopted,
     refuse_given_back,
 )
 from vde_dagster.app.adoption import has_rows_of
@@ -152,6 +154,7 @@ class Applying:
     changes: dict[ModelName, ModelChange] = field(kw_only=True)
     leases: ExitStack = field(kw_only=True)
     planned: Plan = field(init=False)
+    adopted: list[Adopted] = field(init=False, default_factory=list)
     _lease: Lease | None = None
 
     def __post_init__(self) -> None:
@@ -194,6 +197,7 @@ class Applying:
             case Promote():
                 yield from self._compute_given_back()
                 promote(self.services, self.plan, self.lease)
+                record_adopted(self.services, self.plan, self.adopted)
                 remember_looks(self.services, self.binding)
             case ShowFilled():
                 show(self.services, stage.environment, stage.models)
@@ -312,6 +316,7 @@ class Applying:
         found = adopt(self.services, self.plan, change, stage.adopts) if stage.adopts else None
         if found is not None:
             self._follow(found.plan)
+            self.adopted.append(found)
             yield found.done
 
     def _compute_given_back(self) -> Iterator[Evaluated]:

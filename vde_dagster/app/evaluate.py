@@ -20,13 +20,13 @@ from vde_dagster.app.physical_views import make_view
 from vde_dagster.app.reading import Reading, booked_of, read_whole
 from vde_dagster.app.recovery import recover
 from vde_dagster.app.reuse import (
-    Saved,
     book_kept,
     keeping,
     look,
     traces_of,
     turn_traces,
 )
+from vde_dagster.app.savings import record, saved_by
 from vde_dagster.app.services import Services
 from vde_dagster.app.units_of_work import Step, carry_out, entries_of
 from vde_dagster.core.errors import Refused
@@ -102,7 +102,26 @@ def fill(
     force: bool,
 ) -> Evaluated:
     """Make a version hold a range: what may have changed is computed, and the rest is kept."""
-    started, work_id = services.clock.now(), services.ids.new()
+    work_id = services.ids.new()
+    done = _filled(
+        services, binding, node, interval, lease, read=read, force=force, work_id=work_id
+    )
+    record(services, binding.environment, work_id, done)
+    return done
+
+
+def _filled(
+    services: Services,
+    binding: Binding,
+    node: Node,
+    interval: Interval,
+    lease: Lease,
+    *,
+    read: Read,
+    force: bool,
+    work_id: str,
+) -> Evaluated:
+    started = services.clock.now()
     key, write = binding.key(node.name), kinds.of(node.model).write
     reading = read(interval, work_id)
     whole = write(node, interval, started)
@@ -120,7 +139,7 @@ def fill(
             entries=entries,
             iceberg_snapshot_id=head,
             seconds=(services.clock.now() - started).total_seconds(),
-            saved=Saved.by(entries),
+            saved=saved_by(node, entries),
             reason=found.reason,
             reused=True,
         )

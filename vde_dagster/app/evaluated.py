@@ -4,10 +4,10 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 
-from vde_dagster.app.reuse import Saved
 from vde_dagster.core.intervals import Interval
 from vde_dagster.core.late_data import Load
 from vde_dagster.core.ledger import LedgerEntry
+from vde_dagster.core.savings import Saved
 from vde_dagster.core.snapshot import VersionKey
 
 

@@ -14,7 +14,6 @@ from vde_dagster.app.binding import Binding
 from vde_dagster.app.evaluated import Evaluated
 from vde_dagster.app.reading import physical_query
 from vde_dagster.app.recovery import book
-from vde_dagster.app.reuse import Saved
 from vde_dagster.app.services import Services
 from vde_dagster.core.dsha import Column, RowSum, combined_dsha
 from vde_dagster.core.embedded import embedded_above, stored_parents
@@ -24,6 +23,7 @@ from vde_dagster.core.graph import Node
 from vde_dagster.core.kind import External
 from vde_dagster.core.ledger import LedgerChange, LedgerEntry, LedgerOperation, Standing, Trace
 from vde_dagster.core.names import ModelName
+from vde_dagster.core.savings import Saved
 from vde_dagster.core.snapshot import VersionKey
 from vde_dagster.core.work import Intent, Publication
 from vde_dagster.kinds.rules import ALWAYS
@@ -76,7 +76,7 @@ def make_view(
         entries=entries,
         iceberg_snapshot_id=None,
         seconds=(services.clock.now() - started).total_seconds(),
-        saved=Saved.by(entries) if stands else None,
+        saved=Saved(intervals=1, untimed=1) if stands else None,
         reason=_STANDS if stands else "",
         reused=stands,
     )

@@ -15,7 +15,6 @@ from vde_dagster.app.cumulative import Turn
 from vde_dagster.app.reading import Reading
 from vde_dagster.app.recovery import book
 from vde_dagster.app.services import Services
-from vde_dagster.core.dsha import total
 from vde_dagster.core.errors import Refused
 from vde_dagster.core.graph import Node
 from vde_dagster.core.intervals import Interval, merge
@@ -44,24 +43,6 @@ from vde_dagster.ports.state import Lease
 
 UNCHANGED = "nothing that its rows follow from has changed since they were computed"
 FORCED = "it was asked for, whatever has changed"
-
-
-@dataclass(frozen=True, slots=True, kw_only=True)
-class Saved:
-    """What was not computed again: intervals, their rows, and the seconds that they took."""
-
-    intervals: int
-    rows: int
-    seconds: float
-
-    @classmethod
-    def by(cls, entries: Sequence[LedgerEntry]) -> Saved:
-        """What keeping these entries saves."""
-        return cls(
-            intervals=len(entries),
-            rows=total(each.rows for each in entries).rows,
-            seconds=sum(each.trace.seconds for each in entries if each.trace is not None),
-        )
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

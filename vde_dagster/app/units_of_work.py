@@ -15,11 +15,8 @@ from vde_dagster.app.evaluated import Evaluated
 from vde_dagster.app.heads import head_of
 from vde_dagster.app.reading import Reading
 from vde_dagster.app.recovery import book, give_up, publish
-from vde_dagster.app.reuse import (
-    Reuse,
-    Saved,
-    keeping,
-)
+from vde_dagster.app.reuse import Reuse, keeping
+from vde_dagster.app.savings import saved_by
 from vde_dagster.app.services import Services
 from vde_dagster.app.statements import Beside, statements_of
 from vde_dagster.core.dsha import ALGORITHMS, RowSum, total
@@ -160,7 +157,7 @@ def _carry_out(
         iceberg_snapshot_id=publication.iceberg_snapshot_id,
         seconds=(services.clock.now() - started).total_seconds(),
         session=step.session,
-        saved=Saved.by(list(kept.values())) if kept else None,
+        saved=saved_by(node, list(kept.values())) if kept else None,
         reason=step.reuse.reason if step.reuse is not None else "",
     )
 

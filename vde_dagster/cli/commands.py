@@ -79,6 +79,10 @@ COMMANDS: Final = {
     "refresh": Listed(
         module="vde_dagster.cli.refresh", summary="Make MANAGED tables anew that are not fresh."
     ),
+    "savings": Listed(
+        module="vde_dagster.cli.savings",
+        summary="Show the hours, rows and seconds that were not computed.",
+    ),
     "ui": Listed(module="vde_dagster.cli.ui", summary="Serve the project in Dagster's UI."),
     "jars": Listed(module="vde_dagster.cli.jars", summary="Resolve Spark's jars and print them."),
 }

@@ -52,10 +52,8 @@ def _line(done: Evaluated) -> str:
     facts |= {"intervals": len(done.entries), "rows": done.rows, "seconds": f"{done.seconds:.1f}"}
     if done.saved is not None:
         saved = done.saved
-        facts |= {
-            "kept": saved.intervals,
-            "saved_rows": saved.rows,
-            "saved_seconds": f"{saved.seconds:.1f}",
-        }
+        facts |= {"kept": saved.intervals, "saved_rows": saved.rows}
+        if saved.seconds is not None:
+            facts["saved_seconds"] = f"{saved.seconds:.1f}"
     told = "reused" if done.reused else "built"
     return f"{told} " + " ".join(f"{key}={value}" for key, value in facts.items())

@@ -1,4 +1,4 @@
-"""The options --start and --end: a date as an end means the whole day."""
+"""The options --start, --end and --since: a date as an end means the whole day."""
 
 from __future__ import annotations
 
@@ -34,6 +34,26 @@ def _is_date(text: str) -> bool:
     return True
 
 
+def past_moment(text: str) -> datetime | timedelta:
+    """The instant that a text stands for, or how long before now: ``2 days ago``."""
+    from vde_dagster.core.intervals import parse_duration, parse_instant
+
+    try:
+        length = text.strip().removesuffix("ago")
+        return parse_instant(text) if length == text.strip() else parse_duration(length)
+    except ValueError as error:
+        message = f"{text!r} is no date or time; write it like 2013-01-04 or '2 days ago'"
+        raise click.BadParameter(message) from error
+
+
+def before(now: datetime, length: timedelta) -> datetime:
+    """The instant this long before now; the first of all where there is none."""
+    from datetime import UTC
+
+    first = datetime.min.replace(tzinfo=UTC)
+    return now - length if length < now - first else first
+
+
 START: Final = click.option(
     "--start", type=moment, metavar="INSTANT", help="The first instant, in UTC: 2013-01-04."
 )
@@ -42,6 +62,12 @@ END: Final = click.option(
     type=end_moment,
     metavar="INSTANT",
     help="The end, in UTC: a date means the whole day, a time is the exclusive end.",
+)
+SINCE: Final = click.option(
+    "--since",
+    type=past_moment,
+    metavar="WHEN",
+    help="Only from this time on: an instant in UTC such as 2013-01-04, or '2 days ago'.",
 )
 
 

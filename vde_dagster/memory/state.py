@@ -17,8 +17,10 @@ from vde_dagster.core.late_data import HighWaterMark, marks_after
 from vde_dagster.core.ledger import LedgerEntry, apply_changes
 from vde_dagster.core.ledger import outdate as outdated
 from vde_dagster.core.names import PRODUCTION, ModelName
+from vde_dagster.core.savings import Saved, Saving, SavingTotal
 from vde_dagster.core.snapshot import ModelSnapshot, VersionKey
 from vde_dagster.core.work import Intent, Publication, Work, WorkState
+from vde_dagster.memory.savings import computed_elsewhere, totals_of
 from vde_dagster.ports.clock import Clock
 from vde_dagster.ports.state import Environment, Lease, LeaseLost, version_resource
 
@@ -38,6 +40,7 @@ class _Tables:
     looks: dict[VersionKey, LastLook] = field(default_factory=dict)
     work: dict[str, Work] = field(default_factory=dict)
     marks: dict[VersionKey, dict[ModelName, HighWaterMark]] = field(default_factory=dict)
+    savings: dict[tuple[str, ModelName], tuple[Saving, datetime]] = field(default_factory=dict)
 
 
 class MemoryState:
@@ -49,6 +52,7 @@ class MemoryState:
 
     def __init__(self, clock: Clock) -> None:
         self._clock = clock
+        self._opened = clock.now()
         self._lock = RLock()
         self._held = _Tables()
 
@@ -456,6 +460,36 @@ class MemoryState:
         with self._lock:
             found = [work for work in self._of(key) if work.audits]
             return tuple(reversed(found))[:limit]
+
+    # What was not computed
+    def record_saving(self, saving: Saving) -> None:
+        """Record what was not computed. The same occasion of a model again changes nothing."""
+        with self._lock:
+            known = self._held.savings
+            known.setdefault((saving.occasion, saving.key.model), (saving, self._clock.now()))
+
+    def savings(
+        self, *, environment: str | None = None, since: datetime | None = None
+    ) -> Sequence[SavingTotal]:
+        """What was recorded, summed up by environment, model and kind."""
+        with self._lock:
+            return totals_of(
+                each
+                for each, at in self._held.savings.values()
+                if environment in (None, each.environment) and (since is None or at >= since)
+            )
+
+    def recording_savings_since(self) -> datetime:
+        """When this state began to record what was not computed."""
+        return self._opened
+
+    def computed_elsewhere(
+        self, environment: str, *, since: datetime | None = None
+    ) -> Mapping[VersionKey, Saved]:
+        """What an environment shows or reads now and others computed, by version."""
+        with self._lock:
+            revisions = self._held.revisions.get(environment, ())
+            return computed_elsewhere(revisions, self._held.ledger, self._held.work, since=since)
 
     def _of(self, key: VersionKey) -> list[Work]:
         """Units of work on a version in the order in which they were recorded."""

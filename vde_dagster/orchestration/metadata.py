@@ -16,6 +16,7 @@ from vde_dagster.core.late_data import HighWaterMark, Load
 from vde_dagster.core.ledger import LedgerEntry
 from vde_dagster.core.lineage import column_lineage
 from vde_dagster.core.names import ModelName
+from vde_dagster.core.savings import Saved, total_saved
 from vde_dagster.orchestration.partitions import is_partitioned, partition_key
 from vde_dagster.orchestration.translator import table_schema
 
@@ -92,13 +93,21 @@ def work_metadata(done: Sequence[Evaluated]) -> Metadata:
         metadata["vde/reason"] = reasons
     saved = [each.saved for each in done if each.saved is not None]
     if saved:
-        metadata["vde/saved_intervals"] = sum(each.intervals for each in saved)
-        metadata["vde/saved_rows"] = sum(each.rows for each in saved)
-        metadata["vde/saved_seconds"] = round(sum(each.seconds for each in saved), 3)
+        metadata |= savings_metadata(total_saved(saved))
     for each in done:
         if each.session is not None:
             metadata |= session_metadata(each.session)
     return metadata
+
+
+def savings_metadata(saved: Saved) -> Metadata:
+    """What was kept; hours only of a model by interval, and seconds only where they are known."""
+    return {
+        "vde/saved_intervals": saved.intervals,
+        **({"vde/saved_hours": round(saved.hours, 3)} if saved.hours is not None else {}),
+        "vde/saved_rows": saved.rows,
+        **({"vde/saved_seconds": round(saved.seconds, 3)} if saved.seconds is not None else {}),
+    }
 
 
 def session_metadata(session: Load) -> Metadata:

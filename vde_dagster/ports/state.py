@@ -19,6 +19,7 @@ from vde_dagster.core.last_look import LastLook
 from vde_dagster.core.late_data import HighWaterMark
 from vde_dagster.core.ledger import LedgerEntry
 from vde_dagster.core.names import ModelName
+from vde_dagster.core.savings import Saved, Saving, SavingTotal
 from vde_dagster.core.snapshot import ModelSnapshot, VersionKey
 from vde_dagster.core.work import Intent, Publication, Work
 
@@ -303,4 +304,42 @@ class State(Protocol):
 
     def sessions(self, key: VersionKey, *, limit: int) -> Sequence[Work]:
         """Units of work of a version that were catch-up sessions, newest first."""
+        ...
+
+    # What was not computed
+    def record_saving(self, saving: Saving) -> None:
+        """Record what was not computed. The same occasion of a model again changes nothing.
+
+        It says what happened and gives no right, so no lease is needed for it.
+        """
+        ...
+
+    def savings(
+        self, *, environment: str | None = None, since: datetime | None = None
+    ) -> Sequence[SavingTotal]:
+        """What was recorded, summed up by environment, model and kind, in this order.
+
+        Args:
+            environment: Of this one only; of all where it is None.
+            since: Recorded at this instant or later; all that was ever recorded where it is None.
+        """
+        ...
+
+    def recording_savings_since(self) -> datetime:
+        """When this state began to record what was not computed."""
+        ...
+
+    def computed_elsewhere(
+        self, environment: str, *, since: datetime | None = None
+    ) -> Mapping[VersionKey, Saved]:
+        """What an environment shows or reads now and other environments computed, by version.
+
+        It is what counts as computed in the ledger. The time that the intervals cover is given for
+        every kind of model.
+
+        Args:
+            environment: Its name; nothing where there is none of this name.
+            since: Only what was computed at this instant or later, or what is computed for versions
+                that the environment was first promoted to then.
+        """
         ...

@@ -75,12 +75,13 @@ CREATE INDEX vde_promoted_by_version ON vde_promoted_snapshots (model, version, 
 
 
 def _fifth(connection: Connection) -> None:
-    """Version 5: each ledger as a whole, the numbers of its changes, and looks at the inputs.
+    """Version 5: ledgers as a whole, the numbers of changes, looks at inputs, and what was saved.
 
-    Before, nothing of it was kept: it is told from the entries until the next change.
+    Before, none of it was kept: what is held is told from the entries until the next change.
     """
     added = "ALTER TABLE vde_ledger ADD COLUMN number BIGINT DEFAULT '0' NOT NULL"
-    for statement in (added, _LEDGER_BY_NUMBER, _HOLDINGS, _LAST_LOOKS):
+    ledgers = (added, _LEDGER_BY_NUMBER, _HOLDINGS, _LAST_LOOKS)
+    for statement in (*ledgers, _SAVINGS, _SAVINGS_BY_TIME):
         connection.execute(text(statement))
 
 
@@ -99,6 +100,15 @@ CREATE TABLE vde_last_looks (
   PRIMARY KEY (model, version)
 )
 """
+_SAVINGS: Final = """
+CREATE TABLE vde_savings (
+  occasion VARCHAR NOT NULL, model VARCHAR NOT NULL, version VARCHAR NOT NULL,
+  environment VARCHAR NOT NULL, kind VARCHAR NOT NULL, saved_at BIGINT NOT NULL,
+  intervals BIGINT NOT NULL, time_covered BIGINT, row_count BIGINT NOT NULL, seconds FLOAT,
+  untimed BIGINT NOT NULL, PRIMARY KEY (occasion, model)
+)
+"""
+_SAVINGS_BY_TIME: Final = "CREATE INDEX vde_savings_by_time ON vde_savings (saved_at)"
 
 _STEPS: Final[Mapping[int, Step]] = {2: _second, 3: _third, 4: _fourth, 5: _fifth}
 """How to reach each version from the one before it; version 1 is created, not reached."""

@@ -8,7 +8,7 @@ connection broke during the commit.
 from __future__ import annotations
 
 from collections.abc import Collection, Iterable, Mapping, Sequence
-from datetime import timedelta
+from datetime import datetime, timedelta
 
 from sqlalchemy import Engine
 from sqlalchemy.exc import OperationalError
@@ -22,10 +22,11 @@ from vde_dagster.core.last_look import LastLook
 from vde_dagster.core.late_data import HighWaterMark
 from vde_dagster.core.ledger import LedgerEntry
 from vde_dagster.core.names import ModelName
+from vde_dagster.core.savings import Saved, Saving, SavingTotal
 from vde_dagster.core.snapshot import ModelSnapshot, VersionKey
 from vde_dagster.core.work import Intent, Publication, Work
 from vde_dagster.ports.state import Environment, Lease, version_resource
-from vde_dagster.state import bookings, environments, leases, migrations
+from vde_dagster.state import bookings, environments, leases, migrations, savings
 from vde_dagster.state import snapshots as stored_snapshots
 from vde_dagster.state.database import LOCK_TIMEOUT, Database, open_engine
 
@@ -317,3 +318,28 @@ class SqlState:
         """Catch-up sessions of a version, newest first."""
         with self._database.read() as connection:
             return bookings.sessions(connection, key, limit=limit)
+
+    # What was not computed
+    def record_saving(self, saving: Saving) -> None:
+        """Record what was not computed. The same occasion of a model again changes nothing."""
+        with self._database.write() as connection:
+            savings.record(connection, saving)
+
+    def savings(
+        self, *, environment: str | None = None, since: datetime | None = None
+    ) -> Sequence[SavingTotal]:
+        """What was recorded, summed up by environment, model and kind."""
+        with self._database.read() as connection:
+            return savings.totals(connection, environment=environment, since=since)
+
+    def recording_savings_since(self) -> datetime:
+        """When this state began to record what was not computed."""
+        with self._database.read() as connection:
+            return savings.recording_since(connection)
+
+    def computed_elsewhere(
+        self, environment: str, *, since: datetime | None = None
+    ) -> Mapping[VersionKey, Saved]:
+        """What an environment shows or reads now and others computed, by version."""
+        with self._database.read() as connection:
+            return savings.computed_elsewhere(connection, environment, since=since)
