@@ -29,6 +29,8 @@ from vde_dagster.app.plan_checks import check_plan
 from vde_dagster.app.planning import holdings_of
 from vde_dagster.app.promote import promote, show
 from vde_dagster.app.recovery import recover
+from vde_dagster.app.reuse import UNCHANGED
+from vde_dagster.app.savings import record, saved_by
 from vde_dagster.app.services import Services
 from vde_dagster.app.stopped import raise_stopped
 from vde_dagster.app.workload import restatement
@@ -37,7 +39,7 @@ from vde_dagster.core.errors import Conflict, VdeError
 from vde_dagster.core.graph import Node
 from vde_dagster.core.intervals import END_OF_TIME, Interval, common, merge, subtract
 from vde_dagster.core.kind import View
-from vde_dagster.core.ledger import Standing, held_intervals
+from vde_dagster.core.ledger import LedgerEntry, Standing, held_intervals
 from vde_dagster.core.names import PRODUCTION, ModelName
 from vde_dagster.core.plan import ModelChange, Plan
 from vde_dagster.core.restatement import asked_again
@@ -283,7 +285,10 @@ class Applying:
     def _fill(self, change: ModelChange) -> Iterator[Evaluated]:
         """Evaluate what is to be done now, batch by batch; that may be less than was planned."""
         within = self.plan.options.bounds(self.plan.environment)
-        stale = self._stale(change)
+        found = stale_now(self.services, self.binding, change.name, change.stale)
+        if found.fresh:
+            yield self._unchanged(change, found.fresh)
+        stale = self._behind(change, found.behind)
         left, is_first = merge((*self._left(change), *stale)), True
         for batch in batches(self.plan.graph[change.name].model, left):
             if not common([batch], left):
@@ -294,15 +299,29 @@ class Applying:
             left = self._left_after(change, left, done, stale=stale, is_first=is_first)
             is_first = False
 
-    def _stale(self, change: ModelChange) -> tuple[Interval, ...]:
-        """What of a plan's stale intervals is behind now that what they read is computed.
+    def _unchanged(self, change: ModelChange, fresh: tuple[LedgerEntry, ...]) -> Evaluated:
+        """What might have been behind and turned out as it was: the early end of a change."""
+        done = Evaluated(
+            work_id=fresh[-1].work_id,
+            key=self.binding.key(change.name),
+            interval=Interval(fresh[0].interval.start, fresh[-1].interval.end),
+            rows=0,
+            entries=fresh,
+            iceberg_snapshot_id=fresh[-1].iceberg_snapshot_id,
+            seconds=0.0,
+            saved=saved_by(self.plan.graph[change.name], fresh),
+            reason=UNCHANGED,
+            reused=True,
+        )
+        record(self.services, self.plan.environment, self.services.ids.new(), done)
+        return done
+
+    def _behind(self, change: ModelChange, found: tuple[Interval, ...]) -> tuple[Interval, ...]:
+        """What is computed again, since some of it is behind.
 
         What can only be made again as a whole is marked, all of it, as a restatement does.
         """
-        if not change.stale:
-            return ()
         node, key = self.plan.graph[change.name], self.binding.key(change.name)
-        found = stale_now(self.services, self.binding, change.name, change.stale)
         if not (found and kinds.of(node.model).restates_whole):
             return found
         reason = f"what it is built from has changed, as plan {self.plan.plan_id} found"

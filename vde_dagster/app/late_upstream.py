@@ -17,6 +17,7 @@ from vde_dagster.app.workload import left_out_by, within_bounds
 from vde_dagster.core.graph import Graph, Node
 from vde_dagster.core.holding import Holding
 from vde_dagster.core.intervals import Interval, common, merge, subtract
+from vde_dagster.core.ledger import LedgerEntry, Standing
 from vde_dagster.core.names import ModelName
 from vde_dagster.core.ownership import may_write
 from vde_dagster.core.plan import Plan, Staleness, Workload
@@ -130,14 +131,33 @@ def carry_looks(services: Services, shown: Environment, graph: Graph, plan: Plan
         services.state.record_looks(seen)
 
 
+@dataclass(frozen=True, slots=True, kw_only=True)
+class StaleNow:
+    """Intervals that were expected to be behind, once what they read is computed.
+
+    ``behind`` are, and lose no rows by being computed again; ``fresh`` are not, and stay.
+    """
+
+    behind: tuple[Interval, ...]
+    fresh: tuple[LedgerEntry, ...]
+
+
 def stale_now(
     services: Services, binding: Binding, name: ModelName, times: tuple[Interval, ...]
-) -> tuple[Interval, ...]:
-    """What of a version, at some times, is behind now and loses no rows by being computed again."""
+) -> StaleNow:
+    """What of a version, at some times, is behind now."""
     states = InputStates(services=services, graph=binding.graph, snapshots=binding.snapshots)
     look = look_within(services.state, binding.graph, states, name, times)
-    behind = merge(each.entry.interval for each in look.stale)
-    return subtract(behind, merge(each.entry.interval for each in look.expired))
+    behind = {each.entry.interval for each in look.stale}
+    expired = {each.entry.interval for each in look.expired}
+    return StaleNow(
+        behind=merge(behind - expired),
+        fresh=tuple(
+            each
+            for each in look.inputs.entries
+            if each.interval not in behind and each.standing is Standing.COMPUTED
+        ),
+    )
 
 
 def _told(planned: Planned, node: Node, look: StaleLook) -> Staleness:
