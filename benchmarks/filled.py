@@ -6,29 +6,41 @@ Run as a script: `python -m benchmarks.filled FOLDER`.
 from __future__ import annotations
 
 import sys
+from collections.abc import Sequence
 from datetime import timedelta
 from pathlib import Path
+from typing import Final
 
+from pyiceberg.schema import Schema
+from pyiceberg.types import IcebergType, LongType, NestedField, TimestamptzType
+
+from vde_dagster.app.binding import bind_environment
+from vde_dagster.app.late_upstream import remember_looks
 from vde_dagster.app.leases import environment_resource
 from vde_dagster.app.planning import plan_environment
 from vde_dagster.app.services import Services
 from vde_dagster.app.world import VdeProject
 from vde_dagster.core.dsha import RowSum
-from vde_dagster.core.graph import Node
+from vde_dagster.core.graph import Node, sources
 from vde_dagster.core.intervals import Interval
-from vde_dagster.core.ledger import LedgerChange, LedgerOperation
+from vde_dagster.core.ledger import LedgerChange, LedgerOperation, Trace
+from vde_dagster.core.names import ModelName
 from vde_dagster.core.plan import Plan
+from vde_dagster.core.render_model import reads_of, tables_below
+from vde_dagster.core.traces import HeldTokens, OneToken, Tokens, recipe, source_token, traces
 from vde_dagster.core.work import Intent, Publication
 from vde_dagster.ports.state import version_resource
 
 HOUR = timedelta(hours=1)
 ROWS = RowSum(rows=1, sum=1)
+TYPES: Final[dict[str, IcebergType]] = {"bigint": LongType(), "timestamp": TimestamptzType()}
 
 
 def fill(folder: Path) -> None:
     """Store what applying the plan of production would store."""
     project = VdeProject.load(folder)
     services, graph = project.services, project.files.graph
+    _make_sources(project)
     plan = plan_environment(services, graph, "prod")
     snapshots = list(plan.snapshots.values())
     services.state.store_snapshots(snapshots, environment="prod")
@@ -40,8 +52,24 @@ def fill(folder: Path) -> None:
     )
     services.state.finish_promotion("prod", plan_id=plan.plan_id)
     services.state.release_lease(lease)
+    binding = bind_environment(services, "prod")
+    assert binding is not None, "it was promoted"
+    remember_looks(services, binding)
     again = plan_environment(services, graph, "prod")
-    assert again.is_empty, "nothing is left to be done"
+    assert again.is_up_to_date, "nothing is left to be done"
+
+
+def _make_sources(project: VdeProject) -> None:
+    """Empty tables of the sources' columns."""
+    catalog = project.iceberg_catalog()
+    for name in sources(project.files.graph):
+        columns = project.files.graph[name].columns
+        fields = [
+            NestedField(number, each.name, TYPES[each.type], required=False)
+            for number, each in enumerate(columns, 1)
+        ]
+        catalog.create_namespace_if_not_exists(name.schema)
+        catalog.create_table_if_not_exists(f"{name.schema}.{name.name}", Schema(*fields))
 
 
 def _book(services: Services, plan: Plan, node: Node, missing: tuple[Interval, ...]) -> None:
@@ -53,6 +81,7 @@ def _book(services: Services, plan: Plan, node: Node, missing: tuple[Interval, .
         if timed
         else missing
     )
+    known = _traces(services, plan, node, intervals)
     lease = services.state.acquire_lease(version_resource(key), holder="bench", ttl=HOUR)
     work_id = services.ids.new()
     intent = Intent(
@@ -65,7 +94,7 @@ def _book(services: Services, plan: Plan, node: Node, missing: tuple[Interval, .
         execution_time=services.clock.now(),
     )
     changes = tuple(
-        LedgerChange(operation=LedgerOperation.REPLACE, interval=each, rows=ROWS)
+        LedgerChange(operation=LedgerOperation.REPLACE, interval=each, rows=ROWS, trace=known[each])
         for each in intervals
     )
     publication = Publication(iceberg_snapshot_id=1, changes=changes, columns=node.columns)
@@ -73,6 +102,23 @@ def _book(services: Services, plan: Plan, node: Node, missing: tuple[Interval, .
     services.state.record_staged(work_id, publication, lease=lease)
     services.state.finalize(work_id, lease=lease)
     services.state.release_lease(lease)
+
+
+def _traces(
+    services: Services, plan: Plan, node: Node, intervals: Sequence[Interval]
+) -> dict[Interval, Trace]:
+    """What the rows of these intervals would be computed from."""
+    tokens: dict[ModelName, Tokens] = {}
+    for name in tables_below(plan.graph, node):
+        table = services.source(name)
+        if table is not None:
+            token = source_token(table.uuid, table.columns, table.iceberg_snapshot_id)
+            tokens[name] = OneToken(token)
+        else:
+            key = plan.snapshots[name].key
+            tokens[name] = HeldTokens(services.state.ledger([key]).get(key, ()))
+    read = reads_of(plan.graph, node.name)
+    return traces(recipe(plan.graph, node.name), read, tokens, intervals)
 
 
 if __name__ == "__main__":

@@ -93,7 +93,7 @@ class InputLook:
 
     def _first_of(self, name: ModelName) -> datetime | None:
         """The first time of a source; None where it is not known."""
-        if name not in self.bounds:
+        if name not in self.bounds or not self.states.is_source(name):
             return None
         return self.states.earliest(name, self.bounds[name].column)
 

@@ -272,23 +272,31 @@ class InputMoves:
         """Whether an input may have other rows of a range than an entry was computed from."""
         known = _token_of(entry, name)
         if known is not None:
-            return self._has_other_token(name, known, read)
-        untold = (each for each in self.entries if _token_of(each, name) is None)
-        work = self.states.work(entry, untold)
+            return self._has_other_token(entry, name, known, read)
+        return self._has_moved(entry, name, read)
+
+    def _has_moved(self, entry: LedgerEntry, name: ModelName, read: InputRange) -> bool:
+        """Whether a range may have changed since the Iceberg snapshot that was read."""
+        work = self.states.work(entry, self.entries)
         if work is None or name not in work.intent.inputs:
             return True
         return self._has_changed_since(name, work.intent.inputs[name], read)
 
-    def _has_other_token(self, name: ModelName, known: str, read: InputRange) -> bool:
+    def _has_other_token(
+        self, entry: LedgerEntry, name: ModelName, known: str, read: InputRange
+    ) -> bool:
+        if name in self.bounds and not self.states.is_source(name):
+            is_same = self.states.token(name, WHOLE) == known
+            return not is_same and self._has_moved(entry, name, read)
         if not self.states.is_source(name):
             return self.states.token(name, read) != known
         pinned = self.states.pinned(name)
         return known not in pinned or self._has_changed_since(name, pinned[known], read)
 
     def _has_changed_since(self, name: ModelName, pinned: int | None, read: InputRange) -> bool:
-        if not self.states.is_source(name):
-            return self.states.was_written(name, pinned, read)
         column = self.bounds[name].column if name in self.bounds else ""
+        if not column and not self.states.is_source(name):
+            return self.states.was_written(name, pinned, read)
         return self.states.has_changed(name, pinned, read, column=column)
 
 

@@ -13,7 +13,6 @@ from typing import Protocol
 
 from vde_dagster.core.graph import Graph, Node
 from vde_dagster.core.intervals import Interval
-from vde_dagster.core.kind import External
 from vde_dagster.core.ledger import LedgerEntry, Standing
 from vde_dagster.core.names import ModelName
 from vde_dagster.core.reads.constants import Moments
@@ -86,14 +85,17 @@ def stale_entries(
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class SourceTime:
-    """A time column of a source by whose bounds a model reads it."""
+    """A time column by whose bounds a model reads a table that has no intervals."""
 
     column: str
     reads: Reads
 
 
 def source_times(graph: Graph, node: Node) -> dict[ModelName, SourceTime]:
-    """The sources of which a model reads a bounded time for each interval, and by which column."""
+    """The tables without intervals of which a model reads a bounded time, and by which column.
+
+    They are sources, and versions of kinds that are not loaded by a time column.
+    """
     query = query_over_tables(graph, node.name)
     if query is None:
         return {}
@@ -102,7 +104,7 @@ def source_times(graph: Graph, node: Node) -> dict[ModelName, SourceTime]:
     example = Interval(first, node.model.unit.following(first))
     found: dict[ModelName, SourceTime] = {}
     for name in axes:
-        for axis in _time_axes(graph, name, node):
+        for axis in _time_axes(graph, name, node) if axes[name] is None else ():
             known = reads(query, axes={**axes, name: axis}, kept=input_axis(node))
             at = known.ranges(Moments.between(example, example)).get(name)
             if at is not None and not isinstance(at, WholeTable):
@@ -118,9 +120,7 @@ def read_by_times(read: Reads, bounds: Mapping[ModelName, SourceTime]) -> Reads:
 
 
 def _time_axes(graph: Graph, name: ModelName, node: Node) -> Iterable[TimeAxis]:
-    """The columns of a source that may tell a time: of such a type, or texts that are ISO dates."""
-    if not isinstance(graph[name].model.kind, External):
-        return
+    """The columns of a table that may tell a time: of such a type, or texts that are ISO dates."""
     for column in graph[name].columns:
         axis = TimeAxis(column=column.name, unit=node.model.unit, type=column.type.lower())
         timely = axis.type in ("date", "timestamp", "timestamp_ntz", "string")
