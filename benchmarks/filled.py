@@ -56,7 +56,7 @@ def fill(folder: Path) -> None:
     assert binding is not None, "it was promoted"
     remember_looks(services, binding)
     again = plan_environment(services, graph, "prod")
-    assert again.is_up_to_date, "nothing is left to be done"
+    assert again.is_empty, "nothing is left to be done"
 
 
 def _make_sources(project: VdeProject) -> None:
