@@ -171,12 +171,13 @@ def _defined_inputs(graph: Graph, node: Node) -> Iterator[ModelName]:
     """The tables below the functions that stand in front of a model's query, each once."""
     body = node.model.body
     named = sorted(defined_tables(body.before)) if isinstance(body, Query) else []
-    for each in graph.upstream(named, through=_is_looked_through):
-        if not _is_looked_through(each):
+    for each in graph.upstream(named, through=is_looked_through):
+        if not is_looked_through(each):
             yield each.name
 
 
-def _is_looked_through(node: Node) -> bool:
+def is_looked_through(node: Node) -> bool:
+    """Whether who reads a model reads what that reads, since it stores no rows."""
     return isinstance(node.model.kind, View | Embedded)
 
 
