@@ -13,12 +13,12 @@ from typing import Final
 from vde_dagster import kinds
 from vde_dagster.core.graph import Graph, Node
 from vde_dagster.core.intervals import END_OF_TIME, EPOCH, Interval, subtract
-from vde_dagster.core.kind import Embedded, External, Full
+from vde_dagster.core.kind import Embedded, External, Full, View
 from vde_dagster.core.model import Model
 from vde_dagster.core.names import ModelName
 from vde_dagster.core.reads.constants import Moments
 from vde_dagster.core.reads.input_ranges import WholeTable, affected
-from vde_dagster.core.render_model import is_looked_through, reads_of
+from vde_dagster.core.render_model import reads_of, tables_below
 from vde_dagster.core.schedule import blocked_for_whole, lacking
 from vde_dagster.kinds.rules import ALWAYS
 
@@ -143,7 +143,7 @@ def _held_back(model: Model, lacking: Iterable[Interval], ready: Ready) -> tuple
 
 def _may_block(parent: Node) -> bool:
     """Whether a parent has intervals, or reads what may have some in place of its readers."""
-    return kinds.is_by_interval(parent.model) or is_looked_through(parent)
+    return kinds.is_by_interval(parent.model) or isinstance(parent.model.kind, View | Embedded)
 
 
 def readable_after(
@@ -168,8 +168,7 @@ def _waits_for_all(graph: Graph, node: Node, doubtful: Collection[ModelName]) ->
     """
     if not (doubtful and kinds.of(node.model).has_rows):
         return False
-    above = graph.upstream(node.model.parents, through=is_looked_through)
-    if not any(each.name in doubtful for each in above):
+    if not any(name in doubtful for name in tables_below(graph, node)):
         return False
     any_unit = Interval(node.model.unit.floor(EPOCH), node.model.unit.following(EPOCH))
     read = reads_of(graph, node.name).ranges(Moments.between(any_unit, any_unit))

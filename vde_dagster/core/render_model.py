@@ -171,13 +171,19 @@ def _defined_inputs(graph: Graph, node: Node) -> Iterator[ModelName]:
     """The tables below the functions that stand in front of a model's query, each once."""
     body = node.model.body
     named = sorted(defined_tables(body.before)) if isinstance(body, Query) else []
-    for each in graph.upstream(named, through=is_looked_through):
-        if not is_looked_through(each):
+    for each in graph.upstream(named, through=_is_looked_through):
+        if not _is_looked_through(each):
             yield each.name
 
 
-def is_looked_through(node: Node) -> bool:
-    """Whether who reads a model reads what that reads, since it stores no rows."""
+def tables_below(graph: Graph, node: Node) -> Iterator[ModelName]:
+    """The tables whose rows a model may read, through VIEW and EMBEDDED parents, each once."""
+    for each in graph.upstream(node.model.parents, through=_is_looked_through):
+        if not _is_looked_through(each):
+            yield each.name
+
+
+def _is_looked_through(node: Node) -> bool:
     return isinstance(node.model.kind, View | Embedded)
 
 
