@@ -60,11 +60,16 @@ def prepare(root: Path, shape: Shape) -> Path:
     return folder
 
 
+def forget(folder: Path) -> None:
+    """Remove what is kept of a project's models."""
+    for each in (folder / ".vde").glob(f"{KEPT}*"):
+        each.unlink()
+
+
 def run(folder: Path, step: str) -> Step:
     """One process, cold or warm."""
     if step == "cold":
-        for each in (folder / ".vde").glob(f"{KEPT}*"):
-            each.unlink()
+        forget(folder)
     return measured([sys.executable, "-m", "benchmarks.planning", str(folder)])
 
 

@@ -197,7 +197,7 @@ def test_revisions_of_a_project_in_a_folder_of_a_repository(tmp_path: Path) -> N
     assert versions[0] != versions[1] == versions[2]
     assert models("v1", "v1", "--project", shop)["mart.revenue"]["change"] == "none"
     assert git(top, "status", "--porcelain") == " M data/shop/models/mart/revenue.sql"
-    assert not (shop / ".vde").exists()
+    assert [each.name for each in (shop / ".vde").iterdir()] == ["parsed_models.sqlite"]
 
 
 def test_the_project_of_the_present_folder_is_meant_by_default(
@@ -398,7 +398,7 @@ def test_it_loads_neither_dagster_nor_pyspark_nor_a_catalog(project: Path) -> No
         [sys.executable, "-c", code], capture_output=True, text=True, check=True, timeout=600
     )
     assert done.stdout.splitlines()[-1] == "[]"
-    assert not (project / ".vde").exists()
+    assert [each.name for each in (project / ".vde").iterdir()] == ["parsed_models.sqlite"]
 
 
 def test_it_needs_something_to_compare_with(project: Path) -> None:

@@ -166,4 +166,4 @@ def test_it_loads_neither_dagster_nor_pyspark_nor_a_catalog(project: Path) -> No
         [sys.executable, "-c", code], capture_output=True, text=True, check=True, timeout=600
     )
     assert done.stdout.splitlines()[-1] == "[]"
-    assert not (project / ".vde").exists()
+    assert [each.name for each in (project / ".vde").iterdir()] == ["parsed_models.sqlite"]

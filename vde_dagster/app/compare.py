@@ -16,7 +16,7 @@ from vde_dagster.core.names import ModelName
 from vde_dagster.core.resolution import Shown, resolve_snapshots
 from vde_dagster.core.snapshot import ModelSnapshot
 from vde_dagster.project.configuration import FILE_NAME
-from vde_dagster.project.loading import ProjectFiles, load_for_comparison
+from vde_dagster.project.loading import ProjectFiles, load_for_comparison, models_kept_in
 from vde_dagster.project.revisions import ProjectAt, in_folder, project_at
 
 
@@ -73,7 +73,7 @@ def compare(
             if after is None
             else opened.enter_context(project_at(after, project))
         )
-        old, new = _load(earlier, later)
+        old, new = _load(project, earlier, later)
     strict = strict_columns or new.configuration.strict_columns
     return Comparison(
         before=earlier,
@@ -105,13 +105,13 @@ def _snapshots(graph: Graph, shown: Shown, rules: Rules) -> Mapping[ModelName, M
     return {name: each.snapshot for name, each in resolved.items()}
 
 
-def _load(*sides: ProjectAt) -> tuple[ProjectFiles, ...]:
+def _load(project: Path, *sides: ProjectAt) -> tuple[ProjectFiles, ...]:
     """The files of all sides, or what is wrong with any of them."""
     loaded: list[ProjectFiles] = []
     problems: list[Problem] = []
     for side in sides:
         try:
-            loaded.append(_files(side))
+            loaded.append(_files(side, project))
         except ProjectInvalid as error:
             problems += side.problems(error)
     if problems:
@@ -119,9 +119,11 @@ def _load(*sides: ProjectAt) -> tuple[ProjectFiles, ...]:
     return tuple(loaded)
 
 
-def _files(side: ProjectAt) -> ProjectFiles:
+def _files(side: ProjectAt, project: Path) -> ProjectFiles:
+    """The files of a side. What a revision's models are read as is kept in the project's folder."""
     if (side.folder / FILE_NAME).is_file():
-        return load_for_comparison(side.folder)
+        lasting = side.folder if side.commit is None else project
+        return load_for_comparison(side.folder, models_kept_in(lasting))
     raise ProjectInvalid([_no_project(side)])
 
 

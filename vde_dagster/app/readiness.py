@@ -18,7 +18,7 @@ from vde_dagster.core.model import Model
 from vde_dagster.core.names import ModelName
 from vde_dagster.core.reads.constants import Moments
 from vde_dagster.core.reads.input_ranges import WholeTable, affected
-from vde_dagster.core.render_model import reads_of
+from vde_dagster.core.render_model import reads_of, tables_below
 from vde_dagster.core.schedule import blocked_for_whole, lacking
 from vde_dagster.kinds.rules import ALWAYS
 
@@ -60,10 +60,11 @@ def missing_intervals(
     missing: dict[ModelName, tuple[Interval, ...]] = {}
     there: dict[ModelName, tuple[Interval, ...]] = {}
     void: set[ModelName] = set()
+    doubtful: set[ModelName] = set()
     for node in graph:
         name, waits = node.name, any(parent in void for parent in node.model.parents)
         missing[name] = ()
-        if name in writes and not waits:
+        if name in writes and not waits and not _waits_for_all(graph, node, doubtful):
             missing[name] = _missing(
                 graph,
                 node,
@@ -76,6 +77,8 @@ def missing_intervals(
                 outside=_outside(node.model, within),
             )
         there[name] = readable_after(node.model, readable[name], missing[name], recorded[name])
+        if subtract(recorded.get(name, ()), there[name]):
+            doubtful.add(name)
         has_table = not isinstance(node.model.kind, Embedded | External)
         if not (held[name] or missing[name]) if has_table else waits:
             void.add(name)
@@ -109,8 +112,6 @@ def _missing(
     outside: tuple[Interval, ...],
 ) -> tuple[Interval, ...]:
     model, rules = node.model, kinds.of(node.model)
-    if rules.has_rows and _waits_for_all(graph, node, there, recorded):
-        return ()
     if now is None or horizon is None:
         return rules.missing(model, held, model.start)  # only what does not depend on time
     blocked = [Interval(horizon, END_OF_TIME)] if horizon < END_OF_TIME else []
@@ -159,19 +160,19 @@ def readable_after(
     return (*readable, *missing, *again)
 
 
-def _waits_for_all(
-    graph: Graph,
-    node: Node,
-    there: Mapping[ModelName, Sequence[Interval]],
-    recorded: Mapping[ModelName, Sequence[Interval]],
-) -> bool:
-    """Whether a model reads all of a table some rows of which do not count, whenever it is made."""
-    doubtful = [name for name in there if subtract(recorded.get(name, ()), there[name])]
-    if not doubtful:
+def _waits_for_all(graph: Graph, node: Node, doubtful: Collection[ModelName]) -> bool:
+    """Whether a model reads all of a table some rows of which do not count, whenever it is made.
+
+    ``doubtful`` are the models above it that have such rows. Its query is looked at only where it
+    reads one of them.
+    """
+    if not (doubtful and kinds.of(node.model).has_rows):
+        return False
+    if not any(name in doubtful for name in tables_below(graph, node)):
         return False
     any_unit = Interval(node.model.unit.floor(EPOCH), node.model.unit.following(EPOCH))
     read = reads_of(graph, node.name).ranges(Moments.between(any_unit, any_unit))
-    return any(isinstance(read.get(name), WholeTable) for name in doubtful)
+    return any(name in doubtful and isinstance(found, WholeTable) for name, found in read.items())
 
 
 def blocked_by_parents(

@@ -2,12 +2,13 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Collection, Iterable, Mapping
+from collections.abc import Callable, Collection, Mapping
 from dataclasses import dataclass
 
 from vde_dagster.app.adoption import given_back
 from vde_dagster.app.elsewhere import found_elsewhere, graph_of
 from vde_dagster.app.services import Services
+from vde_dagster.core.changes.flow import changed_models
 from vde_dagster.core.decisions import Stored
 from vde_dagster.core.graph import Graph
 from vde_dagster.core.mixed_graph import MixedGraph, mixed_graph
@@ -96,7 +97,7 @@ def _compared(services: Services, graph: Graph, basis: Basis) -> tuple[MixedGrap
     shown = graph_of(before, graph, services.models)
     mixed = _selected(services, graph, shown, basis)
     _refuse_unknown(basis.options, mixed.graph)
-    versions = _versions(before.values(), mixed.graph)
+    versions = _versions(before, mixed.graph, changed_models(shown, mixed.graph))
     drifted, adopted = services.state.drifted(versions), services.state.adopted(versions)
     return mixed, Shown(snapshots=before, graph=shown, drifted=drifted, adopted=adopted)
 
@@ -121,10 +122,13 @@ def _without_lost_equality(
         released |= found
 
 
-def _versions(shown: Iterable[ModelSnapshot], graph: Graph) -> set[VersionKey]:
-    """The versions that are shown, and those that a project's models have by themselves."""
-    own = {VersionKey(node.name, node.fingerprint.data_version) for node in graph}
-    return own | {each.key for each in shown}
+def _versions(
+    shown: Mapping[ModelName, ModelSnapshot], graph: Graph, changed: Collection[ModelName]
+) -> set[VersionKey]:
+    """The versions of some models: those that are shown, and those that they have by themselves."""
+    own = (graph[name] for name in changed if name in graph)
+    before = (shown[name].key for name in changed if name in shown)
+    return {*(VersionKey(node.name, node.fingerprint.data_version) for node in own), *before}
 
 
 def _selected(services: Services, graph: Graph, shown: Graph, basis: Basis) -> MixedGraph:

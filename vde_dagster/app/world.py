@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import os
 from collections.abc import Iterable
 from dataclasses import dataclass
 from functools import cached_property
@@ -12,9 +11,9 @@ from typing import TYPE_CHECKING
 from vde_dagster.app.services import Services
 from vde_dagster.core.errors import ProjectInvalid
 from vde_dagster.core.names import TableName
-from vde_dagster.project.cache.models import FILE_NAME, ModelCache
+from vde_dagster.project.cache.models import ModelCache
 from vde_dagster.project.configuration import Configuration, read_configuration
-from vde_dagster.project.loading import ProjectFiles, load_files, load_project
+from vde_dagster.project.loading import ProjectFiles, load_files, load_project, models_kept_in
 from vde_dagster.project.machine import RandomIds, SystemClock
 
 if TYPE_CHECKING:
@@ -60,9 +59,7 @@ class VdeProject:
     @property
     def models(self) -> ModelCache | None:
         """Models as they were read before; None where the environment says ``VDE_CACHE=off``."""
-        if os.environ.get("VDE_CACHE", "").lower() == "off":
-            return None
-        return ModelCache(path=self.configuration.home / FILE_NAME)
+        return models_kept_in(self.configuration.folder)
 
     @cached_property
     def services(self) -> Services:

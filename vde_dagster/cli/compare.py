@@ -29,8 +29,9 @@ def command(
 
     BEFORE and AFTER are folders with a project, or git revisions (a branch, a tag, a commit,
     HEAD~1) of the project in --project DIR. A name that is both is the folder; git:NAME is the
-    revision. Without AFTER it is the project's folder as it is now. Nothing is written, neither in
-    the work tree nor in git, and no environment need exist.
+    revision. Without AFTER it is the project's folder as it is now. Neither the work tree nor git
+    is changed, and no environment need exist; models are kept as they were read in the project's
+    folder .vde, so that the next command need not read them.
 
     Shows for each model whether it changed itself or only what it reads, in which category and why,
     which columns are others, and whether it would be rebuilt. This is about what models say: which

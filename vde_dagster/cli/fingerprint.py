@@ -41,9 +41,9 @@ def command(*, models: tuple[ModelName, ...], parts: bool, output: str, folder: 
     made of, so that it can be seen why two differ; of a query, a hash of its rows and one of each
     column, and the SQL that it is read as. Sources need not be declared.
     """
-    from vde_dagster.project.loading import load_for_comparison
+    from vde_dagster.project.loading import load_for_comparison, models_kept_in
 
-    files = load_for_comparison(folder)
+    files = load_for_comparison(folder, models_kept_in(folder))
     catalog = files.configuration.catalog.name
     wanted = dict.fromkeys(
         chosen(files.graph, name, catalog=catalog, where="this project").name for name in models

@@ -313,9 +313,9 @@ def statement_parts(model: Model) -> list[str]:
 
     The case of names counts where they define something, since whoever reads that may see it.
     """
-    if not isinstance(model.body, Query | PythonFunction):
-        return []
     body = model.body
+    if not (isinstance(body, Query | PythonFunction) and (body.before or body.after)):
+        return []  # without a look at the text of a query, which may be kept packed
     text = body.text or AuthorsText(catalog="")
     places = (("before", body.before, text.before), ("after", body.after, text.after))
     return [

@@ -124,6 +124,8 @@ _LENGTHS = {
 def merge(intervals: Iterable[Interval]) -> tuple[Interval, ...]:
     """The same instants as disjoint, not adjacent, sorted intervals."""
     ordered = sorted(intervals, key=lambda each: each.start)
+    if len(ordered) < 2:
+        return tuple(ordered)
     merged: list[Interval] = []
     first = 0
     while first < len(ordered):
@@ -139,10 +141,12 @@ def merge(intervals: Iterable[Interval]) -> tuple[Interval, ...]:
 
 def subtract(intervals: Iterable[Interval], removed: Iterable[Interval]) -> tuple[Interval, ...]:
     """The instants of ``intervals`` that are in none of ``removed``, merged."""
-    holes = merge(removed)
+    wanted, holes = merge(intervals), merge(removed)
+    if not (wanted and holes):
+        return wanted
     left: list[Interval] = []
     first = 0
-    for interval in merge(intervals):
+    for interval in wanted:
         start = interval.start
         while first < len(holes) and holes[first].end <= start:
             first += 1

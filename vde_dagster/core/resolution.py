@@ -21,10 +21,11 @@ from vde_dagster.core.snapshot import Category, DecidedBy, ModelSnapshot, Versio
 class Shown:
     """What an environment shows before a plan: its snapshots, and their models as a graph.
 
-    ``drifted`` are versions, shown or not, that may hold rows which their definitions would not
-    give. Those that are shown by a snapshot that drifted need not be among them: they do not hold
-    what this one would compute. ``adopted`` are versions that were adopted for another definition
-    (rule R6): what was written to them since need not be what their own would give.
+    ``drifted`` are versions of models that differ, shown or not, that may hold rows which their
+    definitions would not give. Those that are shown by a snapshot that drifted need not be among
+    them: they do not hold what this one would compute. ``adopted`` are likewise versions that were
+    adopted for another definition (rule R6): what was written to them since need not be what their
+    own would give.
     """
 
     snapshots: Mapping[ModelName, ModelSnapshot]
@@ -101,12 +102,12 @@ def _settled(
     """
     for node in graph:
         before = shown.snapshots.get(node.name)
+        if before is None or before.fingerprint.data_version == node.fingerprint.data_version:
+            continue
         known = elsewhere.of_production(node, before) or stored.get(
             (node.name, node.fingerprint.digest)
         )
-        if before is None or known is None:
-            continue
-        if node.fingerprint.data_version != before.fingerprint.data_version:
+        if known is not None:
             yield node.name, known.key == before.key and not before.is_adopted
 
 

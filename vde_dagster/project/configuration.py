@@ -33,6 +33,8 @@ from vde_dagster.project.problems import told_apart
 from vde_dagster.project.yaml_document import Entry, Reader
 
 FILE_NAME: Final = "vde.yaml"
+HOME: Final = ".vde"
+"""The folder of a project in which it keeps what it makes."""
 _KEYS: Final = (
     "catalog",
     "categorize",
@@ -149,7 +151,7 @@ class Configuration:
     @property
     def home(self) -> Path:
         """Where this project keeps what it makes."""
-        return self.folder / ".vde"
+        return self.folder / HOME
 
     @property
     def database(self) -> Path:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import logging
+import os
 from dataclasses import dataclass
 from itertools import chain
 from pathlib import Path
@@ -15,9 +16,15 @@ from vde_dagster.core.graph_checks import place_in
 from vde_dagster.core.kind import External
 from vde_dagster.core.model import Model
 from vde_dagster.core.sql.whole_seconds import WHOLE_UNITS, cut_off
+from vde_dagster.project.cache.models import FILE_NAME as KEPT
 from vde_dagster.project.cache.models import KnownModels, ModelCache, known_models
 from vde_dagster.project.collector import looking_at_new_values_only
-from vde_dagster.project.configuration import Configuration, find_configuration
+from vde_dagster.project.configuration import (
+    FILE_NAME,
+    HOME,
+    Configuration,
+    find_configuration,
+)
 from vde_dagster.project.problems import WARNINGS
 from vde_dagster.project.source_files import Unread, model_sources, read_models, read_shared_files
 from vde_dagster.project.sources.declared_sources import declared_sources
@@ -34,6 +41,16 @@ class ProjectFiles:
     configuration: Configuration
     graph: Graph
     warnings: tuple[Problem, ...] = ()
+
+
+def models_kept_in(folder: Path) -> ModelCache | None:
+    """Models as they were read before, in a project's folder.
+
+    None where the folder is no project, or the environment says ``VDE_CACHE=off``.
+    """
+    if os.environ.get("VDE_CACHE", "").lower() == "off" or not (folder / FILE_NAME).is_file():
+        return None
+    return ModelCache(path=folder.resolve() / HOME / KEPT)
 
 
 def load_files(configuration: Configuration, cache: ModelCache | None = None) -> ProjectFiles:
@@ -61,17 +78,22 @@ def load_project(folder: Path) -> ProjectFiles:
     return _told(_load(configuration, list(problems)))
 
 
-def load_for_comparison(folder: Path) -> ProjectFiles:
+def load_for_comparison(folder: Path, cache: ModelCache | None = None) -> ProjectFiles:
     """Read a project's folder as `load_project` does, to compare it with another.
 
     Sources need not be declared: they stand in the graph without columns. What the files warn of is
     not logged, and what they ask for and would not get is no problem.
 
+    Args:
+        folder: The folder.
+        cache: Models as they were read before, here or elsewhere; without it all are read.
+
     Raises:
         ProjectInvalid: The folder is no project, or something else is wrong in any of its files.
     """
     configuration, problems = find_configuration(folder)
-    return _load(configuration, list(problems), declare=True)
+    with known_models(cache) as known:
+        return _load(configuration, list(problems), declare=True, known=known)
 
 
 def _told(files: ProjectFiles) -> ProjectFiles:

@@ -16,6 +16,7 @@ from tests.project.fuzzed_files import GOOD_MODELS, MACROS, PROJECT, SEED, SQL, 
 from tests.project.test_fuzz import PROJECTS, write
 from vde_dagster.core.deferred import Deferred
 from vde_dagster.core.errors import ProjectInvalid
+from vde_dagster.core.fingerprint import statement_parts
 from vde_dagster.core.graph import Graph, Node
 from vde_dagster.core.model import Query
 from vde_dagster.core.names import ModelName
@@ -388,3 +389,23 @@ def test_what_other_code_has_read_is_not_found(tmp_path: Path, cache: ModelCache
     assert found_again(load(folder, other).graph) == set()
     assert found_again(load(folder, other).graph) == both(EVERY)
     assert found_again(load(folder, cache).graph) == both(EVERY), "nor is it lost"
+
+
+# What stays packed
+def test_a_query_without_statements_beside_it_stays_packed_when_these_are_asked_for(
+    tmp_path: Path, cache: ModelCache
+) -> None:
+    files = {
+        "vde.yaml": "name: x\n",
+        "models/m/alone.sql": "MODEL (name m.alone, kind FULL); SELECT 1 AS one",
+        "models/m/after.sql": "MODEL (name m.after, kind FULL); SET a = 1; SELECT 1 AS one",
+    }
+    folder = put(tmp_path / "p", files)
+    plain = {node.name.name: statement_parts(node.model) for node in load(folder, cache).graph}
+    assert [len(plain[name]) for name in ("alone", "after")] == [0, 1]
+    found = load(folder, cache).graph
+    assert {node.name.name: statement_parts(node.model) for node in found} == plain
+    alone = found[ModelName("m", "alone")].model.body
+    assert isinstance(alone, Query)
+    assert is_packed(alone, "text")
+    assert is_packed(alone, "expression")

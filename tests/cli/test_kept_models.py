@@ -1,0 +1,175 @@
+"""`vde fingerprint` and `vde compare` with models as they were read before: the same, at once."""
+
+from __future__ import annotations
+
+import shutil
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager
+from pathlib import Path
+from typing import Any
+
+import pytest
+from sqlglot import exp
+
+from tests.cli.calling import call
+from tests.project.cache.test_entries import DAMAGE
+from tests.project.cache.test_models import BASE, EVERY, both, found_again
+from tests.project.repositories import AS_SOMEBODY, commit, new_repository, write
+from vde_dagster.app.world import VdeProject
+from vde_dagster.core import graph
+from vde_dagster.core.errors import ProjectInvalid
+from vde_dagster.core.model import Model, ModelSource
+from vde_dagster.core.sql.canonical import CanonicalQuery, canonicalize
+from vde_dagster.project import source_files
+from vde_dagster.project.cache.models import FILE_NAME
+from vde_dagster.project.loading import load_for_comparison, models_kept_in
+from vde_dagster.project.model_files import read_model
+
+TOP, UNUSED = "models/m/top.sql", "macros/unused.py"
+KEPT = Path(".vde", FILE_NAME)
+COMMANDS = {
+    "fingerprint": ("fingerprint",),
+    "fingerprint --parts": ("fingerprint", "--parts"),
+    "compare with a revision": ("compare", "HEAD"),
+    "compare revisions": ("compare", "HEAD~1", "HEAD"),
+}
+
+
+@pytest.fixture
+def shop(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
+    """Every kind of file, in a repository of two commits, edited since."""
+    for name, value in AS_SOMEBODY.items():
+        monkeypatch.setenv(name, value)
+    folder = write(new_repository(tmp_path / "shop"), {**BASE, ".gitignore": ".vde/\n"})
+    commit(folder)
+    commit(folder, {TOP: f"{BASE[TOP]} -- why"})
+    return write(folder, {TOP: BASE[TOP].replace("@twice(id)", "(id * 3)")})
+
+
+def shown(project: Path, *arguments: str | Path) -> str:
+    """What a command says of a project, for programs and for people."""
+    told = [call(*arguments, "--project", project, "--format", each) for each in ("json", "text")]
+    assert [each.exit_code for each in told] == [0, 0], [each.stderr for each in told]
+    return "".join(each.stdout for each in told)
+
+
+def without_kept(project: Path, *arguments: str | Path) -> str:
+    """The same where nothing is kept."""
+    with pytest.MonkeyPatch.context() as patch:
+        patch.setenv("VDE_CACHE", "off")
+        return shown(project, *arguments)
+
+
+@contextmanager
+def noting_what_is_read() -> Iterator[list[str]]:
+    """Each SQL model that is read, and each query that is resolved, as often as that is done."""
+    noted: list[str] = []
+
+    def reading(source: ModelSource, **given: Any) -> Model:
+        if source.path.suffix == ".sql":
+            noted.append(f"read {source.path.as_posix()}")
+        return read_model(source, **given)
+
+    def resolving(query: exp.Query, **given: Any) -> CanonicalQuery:
+        noted.append(f"resolved {query.sql()[:40]}")
+        return canonicalize(query, **given)
+
+    with pytest.MonkeyPatch.context() as patch:
+        patch.setattr(source_files, "read_model", reading)
+        patch.setattr(graph, "canonicalize", resolving)
+        yield noted
+
+
+@pytest.mark.parametrize("arguments", COMMANDS.values(), ids=COMMANDS)
+def test_the_second_time_no_model_is_read_or_resolved(
+    shop: Path, arguments: tuple[str, ...]
+) -> None:
+    with noting_what_is_read() as noted:
+        call(*arguments, "--project", shop)
+    every = len(EVERY.split())
+    assert sum(each.startswith("read models/") for each in noted) >= every
+    assert sum(each.startswith("resolved ") for each in noted) >= every - 1, "one is a seed"
+    with noting_what_is_read() as noted:
+        assert call(*arguments, "--project", shop).exit_code == 0
+    assert noted == []
+
+
+def test_of_an_edit_only_the_model_is_read(shop: Path) -> None:
+    call("compare", "HEAD", "--project", shop)
+    write(shop, {TOP: BASE[TOP].replace("@twice(id)", "(id * 4)")})
+    for arguments in (("compare", "HEAD"), ("fingerprint",)):
+        with noting_what_is_read() as noted:
+            call(*arguments, "--project", shop)
+        edited = arguments[0] == "compare"
+        assert [each for each in noted if each.startswith("read")] == [f"read {TOP}"] * edited
+
+
+@pytest.mark.parametrize("arguments", COMMANDS.values(), ids=COMMANDS)
+def test_a_command_says_the_same_whatever_is_kept(shop: Path, arguments: tuple[str, ...]) -> None:
+    plain = without_kept(shop, *arguments)
+    assert not (shop / ".vde").exists()
+    for damage in (None, None, *DAMAGE):
+        if damage is not None:
+            damage(shop / KEPT)
+        assert shown(shop, *arguments) == plain
+        assert (shop / KEPT).is_file()
+
+
+@pytest.mark.parametrize("damage", DAMAGE, ids=[each.__name__ for each in DAMAGE])
+def test_a_damaged_file_is_rebuilt(shop: Path, damage: Callable[[Path], None]) -> None:
+    shown(shop, "fingerprint")
+    damage(shop / KEPT)
+    shown(shop, "fingerprint")
+    found = load_for_comparison(shop, models_kept_in(shop))
+    assert found_again(found.graph) == both(EVERY)
+
+
+def test_what_one_command_has_read_no_other_reads_again(shop: Path) -> None:
+    shown(shop, "fingerprint")
+    assert found_again(VdeProject.load(shop).files.graph) == both(EVERY)
+    with noting_what_is_read() as noted:
+        call("compare", shop, "--project", shop)
+    assert noted == []
+
+
+def test_whether_a_source_is_declared_is_never_mixed_up(shop: Path) -> None:
+    declared = (shop / "external_models.yaml").read_text()
+    told = set()
+    for number in range(6):
+        write(shop, {"external_models.yaml": declared if number % 2 else "[]\n"})
+        found = shown(shop, "fingerprint", "--parts")
+        assert found == without_kept(shop, "fingerprint", "--parts")
+        told.add(found)
+        if not number % 2:
+            with pytest.raises(ProjectInvalid, match="declared source"):
+                _ = VdeProject.load(shop).files
+    assert len(told) == 2
+
+
+def test_what_is_wrong_is_told_each_time(shop: Path) -> None:
+    shown(shop, "fingerprint")
+    write(shop, {"models/m/wrong.sql": "MODEL (name m.wrong);\nSELECT nothing FROM m.top"})
+    told = [call("fingerprint", "--project", shop) for _ in range(2)]
+    told += [call("compare", "HEAD", "--project", shop) for _ in range(2)]
+    assert [each.exit_code for each in told] == [1] * 4
+    assert all("models/m/wrong.sql:2: " in each.stderr for each in told)
+
+
+def test_folders_keep_their_own_models_and_revisions_those_of_the_project(
+    shop: Path, tmp_path: Path
+) -> None:
+    other = shutil.copytree(shop, tmp_path / "other", ignore=shutil.ignore_patterns(".git"))
+    shown(tmp_path, "compare", shop, other)
+    assert (shop / KEPT).is_file()
+    assert (other / KEPT).is_file()
+    shutil.rmtree(shop / ".vde")
+    shown(shop, "compare", "HEAD~1", "HEAD")
+    assert (shop / KEPT).is_file()
+
+
+def test_where_the_work_tree_has_no_project_nothing_is_kept(shop: Path) -> None:
+    plain = without_kept(shop, "compare", "HEAD~1", "HEAD")
+    write(shop, {"vde.yaml": None})
+    assert shown(shop, "compare", "HEAD~1", "HEAD") == plain
+    assert call("fingerprint", "--project", shop).exit_code == 1
+    assert not (shop / ".vde").exists()
