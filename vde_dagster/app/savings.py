@@ -12,7 +12,7 @@ from datetime import datetime
 from typing import Final
 
 from vde_dagster import kinds
-from vde_dagster.app.binding import bind_environment
+from vde_dagster.app.binding import Binding, bind_environment
 from vde_dagster.app.evaluated import Evaluated
 from vde_dagster.app.services import Services
 from vde_dagster.core.errors import Conflict, OutcomeUnknown, Refused
@@ -50,6 +50,22 @@ class SavingsReport:
 def saved_by(node: Node, entries: Sequence[LedgerEntry]) -> Saved:
     """What keeping entries of a model with rows saves."""
     return Saved.by(entries, by_interval=kinds.is_by_interval(node.model))
+
+
+def left_as_it_is(services: Services, binding: Binding, done: Iterable[Evaluated]) -> Saved:
+    """What an environment's versions hold and a run did not compute."""
+    computed = {
+        (each.key, entry.interval) for each in done if not each.reused for entry in each.entries
+    }
+    found: list[Saved] = []
+    for node in binding.graph:
+        if not kinds.of(node.model).has_rows:
+            continue
+        key = binding.key(node.name)
+        entries = services.state.ledger([key]).get(key, ())
+        left = [each for each in entries if (key, each.interval) not in computed]
+        found.append(saved_by(node, left))
+    return total_saved(found)
 
 
 def record(

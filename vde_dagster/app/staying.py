@@ -13,7 +13,6 @@ from typing import Final
 from vde_dagster import kinds
 from vde_dagster.app.input_look import InputLook, input_look
 from vde_dagster.app.input_moves import InputStates
-from vde_dagster.core.fingerprint import hash_parts
 from vde_dagster.core.graph import Graph, Node
 from vde_dagster.core.holding import NOTHING, Holding
 from vde_dagster.core.intervals import Interval, merge
@@ -104,7 +103,7 @@ class StaleLooks:
     def _now(self, node: Node) -> LastLook:
         """What there is to see of a version now, with nothing known to be behind."""
         return LastLook(
-            definition=hash_parts(node.fingerprint.data, node.fingerprint.parent_data),
+            definition=f"{node.fingerprint.data} {node.fingerprint.parent_data}",
             number=self._holding(node.name).number,
             inputs={name: self._seen(name) for name in tables_below(self.graph, node)},
         )

