@@ -318,7 +318,7 @@ def _print_end(folder: Path, phases: Phases) -> None:
 
     took = ", ".join(f"{phase} {seconds:.0f} s" for phase, seconds in phases.seconds.items())
     click.echo(f"Done in {phases.total:.0f} s ({took}).\n")
-    click.echo(f"See it in Dagster:  {vde('ui', '--project', folder)}")
-    click.echo(f"                    {address()}")
-    click.echo(f"Bring it up to date: {vde('run', _ENVIRONMENT, '--project', folder)}")
-    click.echo(f"Change a model:     {vde('plan', _ENVIRONMENT, '--project', folder)}")
+    click.echo(f"See it in Dagster:    {vde('ui', '--project', folder)}")
+    click.echo(f"                      {address()}")
+    click.echo(f"Bring it up to date:  {vde('run', _ENVIRONMENT, '--project', folder)}")
+    click.echo(f"Change a model:       {vde('plan', _ENVIRONMENT, '--project', folder)}")
