@@ -194,7 +194,9 @@ class Queries:
             ts = f"COALESCE({', '.join(f'{each}.ts' for each in aliases)})"
         last = aliases[-1]
         if self.chance.random() < 0.25:
-            keys = self.some(f"{ts}, {last}.k", f"{ts}", f"{main}.ts, {last}.k", f"{last}.k", f"{last}.ts")
+            keys = self.some(
+                f"{ts}, {last}.k", f"{ts}", f"{main}.ts, {last}.k", f"{last}.k", f"{last}.ts"
+            )
             out = ts if keys.startswith(ts) else f"MAX({main}.ts)"
             return f"SELECT {out} AS ts, COUNT(*) AS c, SUM({last}.n) AS s FROM {text} WHERE {where} GROUP BY {keys}"
         columns = ", ".join(f"{each}.n AS n{each}, {each}.ts AS t{each}" for each in aliases)
@@ -217,6 +219,9 @@ class Queries:
             f"SELECT {ts} AS ts, x.k, {scalar} AS m FROM {self.source('x')} WHERE {where}",
             f"WITH w AS (SELECT e.ts, e.landed, e.day, e.k, e.n FROM {self.source('e')} WHERE {self.bound('e')}) SELECT x.ts, x.n, y.n AS m FROM w AS x {self.some('', 'LEFT ')}JOIN w AS y ON {self.tie('x', 'y')} WHERE {where}",
             f"SELECT {ts} AS ts, x.n FROM {self.source('x')} WHERE {where} {self.some('UNION', 'UNION ALL', 'EXCEPT', 'INTERSECT')} SELECT {self.often(ts, self.value('x'))} AS ts, x.n FROM {self.source('x')} WHERE {self.bound('x')}",
+            f"SELECT x.ts, x.k, x.n FROM {self.source('x')} WHERE {where} ORDER BY x.ts, x.k, x.n, x.landed, x.day LIMIT 3",
+            f"SELECT MAX(x.ts) AS ts, COUNT(*) AS c FROM {self.source('x')} {self.some('', 'LEFT ')}JOIN {self.source('y')} ON {self.tie('x', 'y')} WHERE {where} GROUP BY y.ts",
+            f"SELECT x.ts, x.n, y.n AS m FROM {self.source('x')} {self.some('', 'LEFT ')}JOIN {self.source('y')} ON y.ts = x.ts AND y.ts = x.landed WHERE x.landed BETWEEN @start_dt AND @end_dt",
             f"SELECT {ts} AS ts, x.k FROM {self.source('x')} WHERE {where} QUALIFY COUNT(*) OVER ({over}) > 1",
         )
 
@@ -288,9 +293,7 @@ def batches(unit: IntervalUnit) -> Iterator[Interval]:
         yield Interval(cells[first].start, cells[last].end)
 
 
-def difference(
-    connection: duckdb.DuckDBPyConnection, query: exp.Query, unit: IntervalUnit
-) -> str:
+def difference(connection: duckdb.DuckDBPyConnection, query: exp.Query, unit: IntervalUnit) -> str:
     """A unit whose rows are others alone than beside others, for people; or none."""
     cells = units(unit)[1:-1]
     alone = {each: of_unit(evaluated(connection, query, each), each) for each in cells}

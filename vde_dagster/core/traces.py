@@ -220,9 +220,15 @@ def why_volatile(graph: Graph, name: ModelName) -> str:
 
 
 def why_together(graph: Graph, node: Node) -> str:
-    """Why a unit's rows may follow from what else is evaluated with it; empty where they cannot."""
+    """Why a unit's rows may follow from what else is evaluated with it; empty where they cannot.
+
+    With a ``batch_size`` of one no unit is evaluated with another one (see `batches`), and an
+    ``independent`` model's author says that it does not matter.
+    """
     kind, query = node.model.kind, query_over_tables(graph, node.name)
     if query is None or not isinstance(kind, IncrementalByTimeRange):
+        return ""
+    if kind.independent or kind.batch_size == 1:
         return ""
     unit = node.model.unit
 

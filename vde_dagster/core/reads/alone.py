@@ -39,6 +39,7 @@ from vde_dagster.core.reads.joined import (
     queries_in,
     sources_of,
     where_of,
+    with_bound_columns,
     with_ctes,
 )
 from vde_dagster.core.reads.spans import UNIT_ITSELF, Span, holds, image, origin
@@ -71,7 +72,8 @@ def why_together(query: exp.Query, time_column: str, *, axis: AxisOf, unit: Inte
         return ""
     if any(each.args.get("recursive") for each in query.find_all(exp.With)):
         return "a recursive query is not looked into"
-    return _Reader(axis=axis, unit=unit).rows(query, time_column, UNIT_ITSELF, {})
+    bound = with_bound_columns(query)
+    return _Reader(axis=axis, unit=unit).rows(bound, time_column, UNIT_ITSELF, {})
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -142,7 +144,8 @@ class _Reader:
         for part in _parts(output, is_grouped=keys is not None):
             column = self._timed_alone(select, part, ctes)
             if column is None:
-                return f"{told(output)} is no function of one time column"
+                apart = sources_of(select, seen="") is None and len(select.args["joins"]) > 1
+                return _JOINS if apart else f"{told(output)} is no function of one time column"
             where = {column.column: origin(span, column.steps, self.unit)}
             rows = self._lying(select, where, ctes)
             if isinstance(rows, str):
@@ -175,7 +178,7 @@ class _Reader:
         seen = "" if outer is not None else next(iter(known))[0]
         sources = sources_of(select, seen=seen)
         if sources is None:
-            return "its joins are not looked into"
+            return _JOINS
         aliases = {each.alias for each in sources}
         around = {key: axis for key, axis in (outer or {}).items() if key[0] not in aliases}
         axes = self._axes(sources, ctes, around)
@@ -405,6 +408,7 @@ class _Reader:
         return f"{self._one}s"
 
 
+_JOINS: Final = "a RIGHT, FULL or unusual JOIN beside others is not looked into"
 _LOOKED_INTO: Final = ("from_", "joins", "where", "with_", "expressions")
 
 

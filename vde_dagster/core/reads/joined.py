@@ -56,6 +56,28 @@ class Source:
         return self.alias
 
 
+def with_bound_columns(query: exp.Query) -> exp.Query:
+    """A copy whose columns name their source also where the query has only one, as of QUALIFY."""
+    copy = query.copy()
+    for select in copy.find_all(exp.Select):
+        from_ = select.args.get("from_")
+        inner = None if from_ is None else from_.this
+        if not isinstance(inner, exp.Subquery) or select.args.get("joins"):
+            continue
+        body = inner.unnest()
+        names = {each.lower() for each in body.named_selects} if isinstance(body, exp.Query) else ()
+        for column in _own_columns(select):
+            if not column.table and column.name.lower() in names:
+                column.set("table", exp.to_identifier(inner.alias))
+    return copy
+
+
+def _own_columns(select: exp.Select) -> list[exp.Column]:
+    """The columns that stand in a query itself."""
+    walked = select.walk(prune=lambda each: each is not select and isinstance(each, exp.Query))
+    return [each for each in walked if isinstance(each, exp.Column)]
+
+
 def with_ctes(node: exp.Expr, ctes: Ctes) -> Ctes:
     """The common tables that may be named in a query."""
     with_ = node.args.get("with_")
