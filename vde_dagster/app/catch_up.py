@@ -38,7 +38,6 @@ from vde_dagster.core.late_data import (
 from vde_dagster.core.ledger import SchemaOutgrown
 from vde_dagster.core.names import ModelName, TableName
 from vde_dagster.core.render_model import time_axis
-from vde_dagster.core.schedule import batches
 from vde_dagster.core.work import (
     AddedBetween,
     AppendToIntervals,
@@ -186,7 +185,7 @@ def _session(
                 _added(services, binding, node, interval, decision=decision, work_id=work_id)
             )
             writes.append(AppendToIntervals(intervals=(interval,), axis=axis))
-    for interval in (part for each in decision.fill for part in batches(node.model, [each])):
+    for interval in decision.fill:
         readings.append(
             _fill(services, binding, node, interval, mark=decision.after, work_id=work_id)
         )

@@ -225,12 +225,12 @@ def why_together(graph: Graph, node: Node) -> str:
     With a ``batch_size`` of one no unit is evaluated with another one (see `batches`), and an
     ``independent`` model's author says that it does not matter.
     """
-    kind, query = node.model.kind, query_over_tables(graph, node.name)
-    if query is None or not isinstance(kind, IncrementalByTimeRange):
+    kind, unit = node.model.kind, node.model.unit
+    if not isinstance(kind, IncrementalByTimeRange) or kind.independent or kind.batch_size == 1:
         return ""
-    if kind.independent or kind.batch_size == 1:
+    query = query_over_tables(graph, node.name)
+    if query is None:
         return ""
-    unit = node.model.unit
 
     def axis(table: ModelName, column: str) -> Axis | None:
         types = {each.name.lower(): each.type for each in graph[table].columns}

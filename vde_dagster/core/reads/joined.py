@@ -57,7 +57,9 @@ class Source:
 
 
 def with_bound_columns(query: exp.Query) -> exp.Query:
-    """A copy whose columns name their source also where the query has only one, as of QUALIFY."""
+    """The same, whose columns name their source also where there is only one, as of QUALIFY."""
+    if all(column.table for column in query.find_all(exp.Column)):
+        return query
     copy = query.copy()
     for select in copy.find_all(exp.Select):
         from_ = select.args.get("from_")

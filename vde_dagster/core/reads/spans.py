@@ -16,7 +16,7 @@ from sqlglot import exp
 from vde_dagster.core.grains import Grain
 from vde_dagster.core.intervals import EPOCH, Interval, IntervalUnit, common
 from vde_dagster.core.reads.bounds import Axis, Step, around, instants_meeting
-from vde_dagster.core.reads.conditions import Axes, can_be_true
+from vde_dagster.core.reads.conditions import Axes, can_be_false
 from vde_dagster.core.reads.constants import Moments
 from vde_dagster.core.reads.input_ranges import MOVES_BY, ONE_OF_EACH_LENGTH
 from vde_dagster.core.sql.macros import MICROSECOND
@@ -107,7 +107,7 @@ def holds(condition: exp.Expr, axes: Axes, axis: Axis, span: Span, unit: Interva
         unit: What the rows belong to.
     """
     inside = around(axis, before=span.before, after=span.after)
-    untrue = can_be_true(exp.Not(this=condition.copy()), axes)
+    untrue = can_be_false(condition, axes)
 
     def is_empty(cell: Interval, free: Grain | None) -> bool:
         alone, beside = _moments(cell, _NONE, free), _moments(cell, _FAR, free)
