@@ -27,7 +27,6 @@ from vde_dagster.core.meaning.functions import is_execution_time, is_unknown, is
 from vde_dagster.core.model import PythonFunction, Query
 from vde_dagster.core.names import ModelName
 from vde_dagster.core.reads import alone
-from vde_dagster.core.reads.alone import told
 from vde_dagster.core.reads.bounds import Axis
 from vde_dagster.core.reads.constants import Moments
 from vde_dagster.core.reads.input_ranges import (
@@ -37,6 +36,7 @@ from vde_dagster.core.reads.input_ranges import (
     WholeTable,
     time_column_of,
 )
+from vde_dagster.core.reads.telling import told
 from vde_dagster.core.render_model import query_over_tables
 from vde_dagster.core.sql.macros import macros_in
 

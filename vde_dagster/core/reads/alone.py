@@ -14,19 +14,23 @@ Whatever is not understood counts as not so, and is named.
 
 from __future__ import annotations
 
-import re
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import Final
 
 from sqlglot import exp
 
 from vde_dagster.core.intervals import IntervalUnit
-from vde_dagster.core.names import ModelName
 from vde_dagster.core.reads.bounds import Axis
-from vde_dagster.core.reads.conditions import axis_of
+from vde_dagster.core.reads.columns import (
+    AxisOf,
+    Columns,
+    cte_of,
+    names_of,
+    output_of,
+    parts_of,
+)
 from vde_dagster.core.reads.joined import (
-    Cte,
     Ctes,
     Role,
     Source,
@@ -43,9 +47,9 @@ from vde_dagster.core.reads.joined import (
     with_ctes,
 )
 from vde_dagster.core.reads.spans import UNIT_ITSELF, Span, holds, image, origin
+from vde_dagster.core.reads.telling import told
 from vde_dagster.core.reads.ties import (
     Column,
-    ColumnAxes,
     Spans,
     Timed,
     spans_of,
@@ -53,10 +57,6 @@ from vde_dagster.core.reads.ties import (
     timed,
 )
 from vde_dagster.core.sql.macros import macros_in
-from vde_dagster.core.sql.rendering import model_name_of
-
-AxisOf = Callable[[ModelName, str], Axis | None]
-"""A column of a table as an axis by its type; None where its values are no times."""
 
 
 def why_together(query: exp.Query, time_column: str, *, axis: AxisOf, unit: IntervalUnit) -> str:
@@ -73,7 +73,7 @@ def why_together(query: exp.Query, time_column: str, *, axis: AxisOf, unit: Inte
     if any(each.args.get("recursive") for each in query.find_all(exp.With)):
         return "a recursive query is not looked into"
     bound = with_bound_columns(query)
-    return _Reader(axis=axis, unit=unit).rows(bound, time_column, UNIT_ITSELF, {})
+    return _Reader(columns=Columns(axis), unit=unit).rows(bound, time_column, UNIT_ITSELF, {})
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -99,7 +99,7 @@ class _Rows:
 class _Reader:
     """Answers why rows differ; empty where they are the same."""
 
-    axis: AxisOf
+    columns: Columns
     unit: IntervalUnit
     known: dict[tuple[int, str, Span], str] = field(default_factory=dict)
 
@@ -127,24 +127,24 @@ class _Reader:
 
     def _united(self, node: exp.SetOperation, name: str, span: Span, ctes: Ctes) -> str:
         """Both sides have it at one position, so rows that are alike lie in one place."""
-        if self._axis_in(node, name, ctes) is None:
+        if self.columns.in_query(node, name, ctes) is None:
             return f"{name} is not the same time column on both sides of {node.key.upper()}"
-        other = _names(node.expression)[_names(node.this).index(name)]
+        other = names_of(node.expression)[names_of(node.this).index(name)]
         return self.rows(node.this, name, span, ctes) or self.rows(
             node.expression, other, span, ctes
         )
 
     def _selected(self, select: exp.Select, name: str, span: Span, ctes: Ctes) -> str:
-        output, keys = _output(select, name), group_keys(select)
+        output, keys = output_of(select, name), group_keys(select)
         if output is None:
             return f"{name} is not one column of the query"
         if keys is None and select.args.get("having") is not None:
             return "HAVING without GROUP BY brings all rows together"
         found: list[_Rows] = []
-        for part in _parts(output, is_grouped=keys is not None):
-            column = self._timed_alone(select, part, ctes)
+        for part in parts_of(output, is_grouped=keys is not None):
+            column = self.columns.timed_in(select, part, ctes)
             if column is None:
-                apart = sources_of(select, seen="") is None and len(select.args["joins"]) > 1
+                apart = sources_of(select, ctes, seen="") is None and len(select.args["joins"]) > 1
                 return _JOINS if apart else f"{told(output)} is no function of one time column"
             where = {column.column: origin(span, column.steps, self.unit)}
             rows = self._lying(select, where, ctes)
@@ -154,11 +154,6 @@ class _Reader:
                 return why
             found.append(rows)
         return self._why_brought_together(select, output, keys, found)
-
-    def _timed_alone(self, select: exp.Select, part: exp.Expr, ctes: Ctes) -> Timed | None:
-        columns = list(part.find_all(exp.Column))
-        sources = sources_of(select, seen=columns[0].table.lower()) if columns else None
-        return None if sources is None else timed(part, self._axes(sources, ctes, {}))
 
     def _lying(
         self,
@@ -176,12 +171,12 @@ class _Reader:
             outer: The columns of the queries around it; none where ``known`` is its own.
         """
         seen = "" if outer is not None else next(iter(known))[0]
-        sources = sources_of(select, seen=seen)
+        sources = sources_of(select, ctes, seen=seen)
         if sources is None:
             return _JOINS
         aliases = {each.alias for each in sources}
         around = {key: axis for key, axis in (outer or {}).items() if key[0] not in aliases}
-        axes = self._axes(sources, ctes, around)
+        axes = self.columns.of(sources, ctes, around)
         added = {each.alias: each.on for each in sources if each.role is not Role.KEPT}
         joined = (on for each in sources if each.role is Role.KEPT for on in each.on)
         kept = [*where_of(select), *joined]
@@ -214,7 +209,7 @@ class _Reader:
         return "" if "" in reasons else reasons[0]
 
     def _rows_of(self, source: Source, name: str, span: Span, ctes: Ctes) -> str:
-        cte = _cte(source.node, ctes)
+        cte = cte_of(source.node, ctes)
         if cte is not None:
             return self.rows(cte.body, name, span, cte.ctes)
         return self.rows(source.node, name, span, ctes)
@@ -243,7 +238,7 @@ class _Reader:
                 return f"`{told(condition)}` is not looked into"
             reasons = (self._why_in(rows, condition, each) for each in inner)
             return next(filter(None, reasons), "")
-        axes, columns = self._axes(rows.sources, rows.ctes, rows.outer), _columns(condition)
+        axes, columns = self.columns.of(rows.sources, rows.ctes, rows.outer), _columns(condition)
         for column in columns:
             axis, span = axes(column), rows.spans.get(column)
             if axis is None or span is None:
@@ -262,11 +257,11 @@ class _Reader:
         test = condition.unnest()
         if not why or not isinstance(test, exp.In) or test.args.get("query") is not query:
             return why
-        axes = self._axes(rows.sources, rows.ctes, rows.outer)
-        found, names = timed(test.this, axes), _names(query)
+        axes = self.columns.of(rows.sources, rows.ctes, rows.outer)
+        found, names = timed(test.this, axes), names_of(query)
         if found is None or found.column not in rows.spans or len(names) != 1:
             return why
-        axis = self._axis_in(query, names[0], rows.ctes)
+        axis = self.columns.in_query(query, names[0], rows.ctes)
         inner = None if axis is None else Timed(column=("", names[0]), axis=axis)
         if inner is None or not found.compares_with(inner):
             return why
@@ -284,7 +279,7 @@ class _Reader:
                     rows, query.expression, ctes
                 )
             case exp.Select():
-                axes = self._axes(rows.sources, rows.ctes, rows.outer)
+                axes = self.columns.of(rows.sources, rows.ctes, rows.outer)
                 near = {key: axis for key in rows.spans if (axis := axes(key)) is not None}
                 inner = self._lying(query, rows.spans, ctes, {**rows.outer, **near})
                 return inner if isinstance(inner, str) else self._why(inner)
@@ -338,7 +333,7 @@ class _Reader:
         )
 
     def _is_whole(self, rows: _Rows, key: exp.Expr) -> bool:
-        found = timed(key, self._axes(rows.sources, rows.ctes, {}))
+        found = timed(key, self.columns.of(rows.sources, rows.ctes, {}))
         if found is None or found.column not in rows.spans:
             return False
         if rows.role(found.column) is not Role.KEPT:
@@ -347,57 +342,6 @@ class _Reader:
         where = {found.column: origin(span, found.steps, self.unit)}
         again = self._lying(rows.select, where, rows.ctes)
         return not isinstance(again, str) and not self._why(again)
-
-    def _axes(
-        self, sources: Sequence[Source], ctes: Ctes, outer: Mapping[Column, Axis]
-    ) -> ColumnAxes:
-        by_alias = {each.alias: each for each in sources}
-
-        def axis(column: Column) -> Axis | None:
-            alias, name = column
-            if alias not in by_alias:
-                return outer.get(column)
-            return self._axis_of(by_alias[alias], name, ctes)
-
-        return axis
-
-    def _axis_of(self, source: Source, name: str, ctes: Ctes) -> Axis | None:
-        """A column of a source."""
-        if not is_plain(source):
-            return None
-        cte = _cte(source.node, ctes)
-        if cte is not None:
-            return self._axis_in(cte.body, name, cte.ctes)
-        if isinstance(source.node, exp.Subquery):
-            return self._axis_in(source.node, name, ctes)
-        model = model_name_of(source.node) if isinstance(source.node, exp.Table) else None
-        return None if model is None else self.axis(model, name)
-
-    def _axis_in(self, node: exp.Expr, name: str, ctes: Ctes) -> Axis | None:
-        """A column of a query's rows."""
-        ctes = with_ctes(node, ctes)
-        match node:
-            case exp.Subquery():
-                return self._axis_in(node.this, name, ctes)
-            case exp.SetOperation():
-                names, others = _names(node.this), _names(node.expression)
-                at = names.index(name) if names.count(name) == 1 else len(others)
-                if node.args.get("by_name") or at >= len(others) or others.count(others[at]) != 1:
-                    return None
-                first = self._axis_in(node.this, name, ctes)
-                return first if first == self._axis_in(node.expression, others[at], ctes) else None
-            case exp.Select():
-                output = _output(node, name)
-                return None if output is None else self._axis_made(node, output, ctes)
-            case _:
-                return None
-
-    def _axis_made(self, select: exp.Select, output: exp.Expr, ctes: Ctes) -> Axis | None:
-        axes: set[Axis | None] = set()
-        for part in _parts(output, is_grouped=select.args.get("group") is not None):
-            found = self._timed_alone(select, part, ctes)
-            axes.add(None if found is None else axis_of(part, {found.column: found.axis}))
-        return axes.pop() if len(axes) == 1 else None
 
     @property
     def _one(self) -> str:
@@ -412,53 +356,6 @@ _JOINS: Final = "a RIGHT, FULL or unusual JOIN beside others is not looked into"
 _LOOKED_INTO: Final = ("from_", "joins", "where", "with_", "expressions")
 
 
-def _cte(node: exp.Expr, ctes: Ctes) -> Cte | None:
-    named = isinstance(node, exp.Table) and not node.db
-    return ctes.get(node.name.lower()) if named else None
-
-
-def _names(node: exp.Expr) -> list[str]:
-    inner = node.unnest()
-    return [each.lower() for each in inner.named_selects] if isinstance(inner, exp.Query) else []
-
-
-def _output(select: exp.Select, name: str) -> exp.Expr | None:
-    """What a column of this name is; None where it is not one."""
-    names = _names(select)
-    if names.count(name) != 1 or len(names) != len(select.selects):
-        return None
-    return select.selects[names.index(name)].unalias().unnest()
-
-
-def _parts(output: exp.Expr, *, is_grouped: bool) -> list[exp.Expr]:
-    """Expressions of one row, the value of one of which a column has."""
-    match output:
-        case exp.Coalesce():
-            parts = [output.this, *output.expressions]
-            return [inner for each in parts for inner in _parts(each.unnest(), is_grouped=False)]
-        case exp.Min() | exp.Max() if is_grouped and not output.expressions:
-            return [output.this.unnest()]
-        case _:
-            return [output]
-
-
 def _columns(condition: exp.Expr) -> list[Column]:
     found = ((each.table.lower(), each.name.lower()) for each in condition.find_all(exp.Column))
     return list(dict.fromkeys(found))
-
-
-def told(node: exp.Expr) -> str:
-    """A part of a query for people, cut where it is long."""
-    copy = node.copy()
-    for each in list(copy.find_all(exp.Identifier)):
-        each.set("quoted", not _PLAIN.fullmatch(each.name))
-    for macro in list(copy.find_all(exp.Parameter)):
-        name = exp.Var(this=f"@{macro.name}")
-        copy = name if macro is copy else copy
-        macro.replace(name)
-    text = copy.sql(dialect="spark")
-    return text if len(text) <= _LONG else f"{text[: _LONG - 3]}..."
-
-
-_PLAIN: Final = re.compile("[a-z_][a-z0-9_]*")
-_LONG: Final = 60

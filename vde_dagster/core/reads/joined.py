@@ -102,11 +102,14 @@ def chooses(node: exp.Expr) -> str:
     return next((each for each in _CHOOSING if node.args.get(each)), "")
 
 
-def sources_of(select: exp.Select, *, seen: str) -> list[Source] | None:
+def sources_of(select: exp.Select, ctes: Ctes, *, seen: str) -> list[Source] | None:
     """What FROM names, in order; None where a join is not understood.
+
+    What has no macros at all is joined to the same rows in any evaluation, by whatever joins.
 
     Args:
         select: The query.
+        ctes: What it may name.
         seen: The alias of a source with a value in all the rows that matter, which an outer join
             does not give to rows without a partner; empty where there is none.
     """
@@ -114,7 +117,16 @@ def sources_of(select: exp.Select, *, seen: str) -> list[Source] | None:
     if from_ is None:
         return []
     joins: list[exp.Join] = select.args.get("joins") or []
-    found = [Source(alias=from_.this.alias_or_name.lower(), node=from_.this)]
+    found = _joined(from_.this, joins, seen)
+    if found is None and not any(is_timed(each, ctes) for each in (from_, *joins)):
+        nodes = [from_.this, *(each.this for each in joins)]
+        found = [Source(alias=each.alias_or_name.lower(), node=each) for each in nodes]
+    aliases = [each.alias for each in found or () if each.alias]
+    return found if len(set(aliases)) == len(aliases) else None
+
+
+def _joined(first: exp.Expr, joins: Sequence[exp.Join], seen: str) -> list[Source] | None:
+    found = [Source(alias=first.alias_or_name.lower(), node=first)]
     for join in joins:
         if not is_understood_join(join):
             return None
@@ -123,8 +135,7 @@ def sources_of(select: exp.Select, *, seen: str) -> list[Source] | None:
         if join.side in ("RIGHT", "FULL"):
             return _two(found[0], source, join.side, seen) if len(joins) == 1 else None
         found.append(replace(source, role=_role(join, source.alias, seen)))
-    aliases = [each.alias for each in found if each.alias]
-    return found if len(set(aliases)) == len(aliases) else None
+    return found
 
 
 def is_plain(source: Source) -> bool:
@@ -143,8 +154,6 @@ def _role(join: exp.Join, alias: str, seen: str) -> Role:
 
 def _two(first: Source, second: Source, side: str, seen: str) -> list[Source] | None:
     """The two sides of a RIGHT or FULL JOIN."""
-    if first.alias == second.alias:
-        return None
     if side == "RIGHT" and seen != first.alias:
         return [replace(first, role=Role.OPTIONAL, on=second.on), replace(second, on=())]
     if side == "RIGHT":
