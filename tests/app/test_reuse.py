@@ -510,3 +510,66 @@ def test_what_is_kept_survives_a_power_cut(call: tuple[int, str], after: bool) -
     assert {name: entries(world, "prod", name) for name in before} == before
     assert {each.standing for each in entries(world, "prod", SALES_NAME)} == {Standing.COMPUTED}
     assert world.rows("mart.sales") == AMOUNTS
+
+
+# What is said of it, and units that are evaluated by themselves
+RUNNING = """
+MODEL (name mart.running, kind INCREMENTAL_BY_TIME_RANGE (time_column day{}), cron '@daily');
+SELECT s.day AS day, SUM(s.amount) OVER (ORDER BY s.day) AS amount FROM mart.sales AS s
+WHERE s.day BETWEEN @start_ds AND @end_ds
+"""
+RUNNING_NAME = ModelName("mart", "running")
+AT_ONCE = "MODEL (name mart.at_once, kind FULL);\nSELECT id, UUID() AS n FROM raw.events"
+
+
+def running(options: str) -> tuple[MemoryWorld, Evaluated]:
+    """A model whose days follow from each other where they are evaluated together."""
+    world = shop_in_production()
+    graph = graph_of({**SHOP, "running": RUNNING.format(options)})
+    built = done(world.services(), graph, "prod")
+    return world, next(each for each in reversed(built) if each.key.model == RUNNING_NAME)
+
+
+@pytest.mark.parametrize("project", [PROJECT, SHOP, {"at_once": AT_ONCE}])
+def test_the_reason_of_what_fills_a_version_first_is_that(project: dict[str, str]) -> None:
+    world = MemoryWorld()
+    world.land((1, 10), (30, 5), until=72)
+    built = done(world.services(), graph_of(project), "prod")
+    assert len(built) >= len(project)
+    assert {each.reason for each in built} == {"first build"}
+
+
+def test_what_is_new_is_said_so_and_what_may_differ_by_its_clause() -> None:
+    world, _ = running("")
+    project = graph_of({**SHOP, "running": RUNNING.format("")})
+    world.land((74, 1), until=96)
+    world.clock.advance(timedelta(days=4))
+    new = [
+        each for each in done(world.services(), project, "prod") if each.key.model == RUNNING_NAME
+    ]
+    assert [each.reason for each in new] == ["it was not computed yet"]
+    did, _ = evaluated(world, RUNNING_NAME, day(4))
+    assert "`SUM(s.amount) OVER (ORDER BY s.day)` looks at rows of several days" in did.reason
+
+
+def test_days_of_batch_size_one_are_evaluated_by_themselves_in_a_range_and_kept() -> None:
+    world, _ = running(", batch_size 1")
+    assert world.rows("mart.running") == list(zip(DAYS, (10, 5, 7), strict=True))
+    did, _ = evaluated(world, RUNNING_NAME, day(1, 3), force=True)
+    assert (did.rows, len(did.entries)) == (3, 3)
+    assert world.rows("mart.running") == list(zip(DAYS, (10, 5, 7), strict=True))
+    again, engine = evaluated(world, RUNNING_NAME, day(1, 3))
+    assert (again.reused, engine) == (True, [])
+
+
+def test_days_that_are_evaluated_together_may_follow_from_each_other_and_are_computed() -> None:
+    world, _ = running("")
+    assert world.rows("mart.running") == list(zip(DAYS, (10, 15, 22), strict=True))
+    again, _ = evaluated(world, RUNNING_NAME, day(1, 3))
+    assert not again.reused
+
+
+def test_days_that_are_declared_independent_are_kept() -> None:
+    world, _ = running(", independent true")
+    again, engine = evaluated(world, RUNNING_NAME, day(1, 3))
+    assert (again.reused, engine) == (True, [])

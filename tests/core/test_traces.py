@@ -488,7 +488,7 @@ TOGETHER = [
 ]
 
 
-def why_together(query: str) -> str:
+def why_together(query: str, options: str = "") -> str:
     source = external_source(
         ModelName("raw", "e"),
         {"at": "timestamp", "loaded": "timestamp", "n": "bigint"},
@@ -496,7 +496,8 @@ def why_together(query: str) -> str:
         defaults=Defaults(start=START),
     )
     shown = SHOWN.replace("m.base", "raw.t")
-    graph = graph_of(shown, f"MODEL (name m.x, {RANGE});\n{query}", others=(source,))
+    kind = RANGE.replace("time_column day", f"time_column day{options}")
+    graph = graph_of(shown, f"MODEL (name m.x, {kind});\n{query}", others=(source,))
     return why_volatile(graph, X)
 
 
@@ -508,3 +509,34 @@ def test_rows_of_a_day_that_are_the_same_alone_and_in_a_batch_can_be_kept(query:
 @pytest.mark.parametrize("query", TOGETHER)
 def test_rows_of_a_day_that_may_follow_from_the_rest_of_a_batch_are_computed(query: str) -> None:
     assert "whatever else is evaluated with it" in why_together(query)
+
+
+RUNNING = TOGETHER[0]
+
+
+@pytest.mark.parametrize(
+    "options,is_kept",
+    [
+        (", batch_size 1", True),
+        (", batch_size 2", False),
+        (", independent true", True),
+        (", independent false", False),
+    ],
+)
+def test_days_that_are_evaluated_by_themselves_or_declared_independent_can_be_kept(
+    options: str, is_kept: bool
+) -> None:
+    assert (why_together(RUNNING, options) == "") is is_kept
+
+
+def test_what_stands_in_the_way_of_keeping_days_is_named_with_what_helps() -> None:
+    assert why_together(RUNNING) == (
+        "it is not certain that the rows of one day are the same whatever else is evaluated with "
+        "it: `SUM(t.n) OVER (ORDER BY t.day)` looks at rows of several days. `batch_size 1` in its "
+        "kind computes each by itself; `independent true` there declares that they are the same"
+    )
+
+
+def test_a_declared_independence_does_not_make_chance_certain() -> None:
+    query = "SELECT day, RAND() AS n FROM raw.t WHERE day >= @start_ds"
+    assert "RAND()" in why_together(query, ", independent true")

@@ -14,6 +14,7 @@ from vde_dagster.core.decisions import Mode
 from vde_dagster.core.errors import ProjectInvalid
 from vde_dagster.core.graph import build_graph, sources
 from vde_dagster.core.names import ModelName
+from vde_dagster.core.traces import why_volatile
 from vde_dagster.project.configuration import read_configuration
 from vde_dagster.project.loading import load_files, load_for_comparison, load_project
 from vde_dagster.project.model_files import read_model
@@ -447,3 +448,10 @@ def test_what_is_no_source_is_not_declared_for_a_comparison(
     with pytest.raises(ProjectInvalid, match=told) as caught:
         load_for_comparison(write(tmp_path, files))
     assert len(caught.value.problems) == 1
+
+
+def test_whatever_the_example_has_in_sql_is_kept_where_its_inputs_are_the_same() -> None:
+    graph = load_project(EXAMPLE).graph
+    found = {str(node.name): why_volatile(graph, node.name) for node in graph}
+    computed = {name: why for name, why in found.items() if why}
+    assert computed == {"mart.punctuality": "its function is not declared deterministic"}

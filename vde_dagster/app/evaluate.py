@@ -42,6 +42,7 @@ from vde_dagster.core.names import ModelName
 from vde_dagster.core.ownership import may_write
 from vde_dagster.core.reads.constants import Moments
 from vde_dagster.core.render_model import reads_of
+from vde_dagster.core.schedule import batches
 from vde_dagster.core.snapshot import ModelSnapshot, VersionKey
 from vde_dagster.core.work import KeepHistory, Work, Write
 from vde_dagster.ports.state import Lease, version_resource
@@ -121,6 +122,7 @@ def _filled(
     force: bool,
     work_id: str,
 ) -> Evaluated:
+    """See `fill`. What is computed is evaluated in batches of the model's size, in one commit."""
     started = services.clock.now()
     key, write = binding.key(node.name), kinds.of(node.model).write
     reading = read(interval, work_id)
@@ -146,9 +148,10 @@ def _filled(
     readings: tuple[Reading, ...] = (reading,)
     writes: tuple[Write, ...] = (whole,)
     traces = found.traces
-    if found.kept:
-        readings = tuple(read(each, f"{work_id}_{at}") for at, each in enumerate(found.computed))
-        writes = tuple(write(node, each, started) for each in found.computed)
+    parts = batches(node.model, found.computed)
+    if found.kept or len(parts) > 1:
+        readings = tuple(read(each, f"{work_id}_{at}") for at, each in enumerate(parts))
+        writes = tuple(write(node, each, started) for each in parts)
         traces = traces_of_parts(services, binding, node, writes, readings)
     step = Step(
         work_id=work_id,

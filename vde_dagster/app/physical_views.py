@@ -14,6 +14,7 @@ from vde_dagster.app.binding import Binding
 from vde_dagster.app.evaluated import Evaluated
 from vde_dagster.app.reading import physical_query
 from vde_dagster.app.recovery import book
+from vde_dagster.app.reuse import FIRST_BUILD
 from vde_dagster.app.services import Services
 from vde_dagster.core.dsha import Column, RowSum, combined_dsha
 from vde_dagster.core.embedded import embedded_above, stored_parents
@@ -77,7 +78,7 @@ def make_view(
         iceberg_snapshot_id=None,
         seconds=(services.clock.now() - started).total_seconds(),
         saved=Saved(intervals=1, untimed=1) if stands else None,
-        reason=_STANDS if stands else "",
+        reason=_STANDS if stands else "" if before else FIRST_BUILD,
         reused=stands,
     )
 

@@ -43,6 +43,8 @@ from vde_dagster.ports.state import Lease
 
 UNCHANGED = "nothing that its rows follow from has changed since they were computed"
 FORCED = "it was asked for, whatever has changed"
+FIRST_BUILD = "first build"
+"""Why rows are computed of a version that holds none, whatever else there would be to say."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -87,7 +89,8 @@ def look(
     why = why_volatile(binding.graph, node.name)
     found = {} if why else traces_of(services, binding, node, write, reading)
     key = binding.key(node.name)
-    before = _before(services.state.ledger([key]).get(key, ()), write)
+    entries = services.state.ledger([key]).get(key, ())
+    before = _before(entries, write)
     kept: dict[Interval, LedgerEntry] = {}
     if not force:
         kept = {
@@ -98,10 +101,12 @@ def look(
     left = [each for each in intervals if each not in kept]
     if not left:
         reason = UNCHANGED
+    elif is_first_build(entries):
+        reason = FIRST_BUILD
     elif force:
         reason = FORCED
     else:
-        reason = why or _why_computed(before.get(left[0]), found[left[0]])
+        reason = _why_computed(before.get(left[0]), found.get(left[0]), why)
     if isinstance(write, ReplaceTable):
         kept = {_longer(each, entry.interval): entry for each, entry in kept.items()}
     return Reuse(kept=kept, computed=merge(left), traces=found, reason=reason)
@@ -245,10 +250,17 @@ def _is_same(entry: LedgerEntry, trace: Trace | None) -> bool:
     return held is not None and trace is not None and held.key == trace.key
 
 
-def _why_computed(before: LedgerEntry | None, trace: Trace) -> str:
-    """Why an interval is computed, for people."""
+def is_first_build(entries: Sequence[LedgerEntry]) -> bool:
+    """Whether a version holds nothing that was computed."""
+    return all(each.standing is Standing.EMPTY for each in entries)
+
+
+def _why_computed(before: LedgerEntry | None, trace: Trace | None, volatile: str) -> str:
+    """Why an interval is computed, for people; ``volatile`` tells why it has no trace."""
     if before is None or before.standing is Standing.EMPTY:
         return "it was not computed yet"
+    if trace is None:
+        return volatile
     if before.trace is None:
         return before.reason or "what its rows were computed from is not known"
     known = before.trace.inputs

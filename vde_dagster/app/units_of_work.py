@@ -15,7 +15,12 @@ from vde_dagster.app.evaluated import Evaluated
 from vde_dagster.app.heads import head_of
 from vde_dagster.app.reading import Reading
 from vde_dagster.app.recovery import book, give_up, publish
-from vde_dagster.app.reuse import Reuse, keeping
+from vde_dagster.app.reuse import (
+    FIRST_BUILD,
+    Reuse,
+    is_first_build,
+    keeping,
+)
 from vde_dagster.app.savings import saved_by
 from vde_dagster.app.services import Services
 from vde_dagster.app.statements import Beside, statements_of
@@ -120,6 +125,7 @@ def _carry_out(
 ) -> Evaluated:
     started = services.clock.now()
     key = binding.key(node.name)
+    first = is_first_build(services.state.ledger([key]).get(key, ()))
     services.state.record_intent(_intent(binding, key, step, base, started), lease=lease)
     algorithm = _algorithm(services, key, step)
     staging = _prepared(
@@ -158,7 +164,7 @@ def _carry_out(
         seconds=(services.clock.now() - started).total_seconds(),
         session=step.session,
         saved=saved_by(node, list(kept.values())) if kept else None,
-        reason=step.reuse.reason if step.reuse is not None else "",
+        reason=step.reuse.reason if step.reuse is not None else FIRST_BUILD if first else "",
     )
 
 

@@ -183,6 +183,8 @@ _LOADING: Final = (
     "disable_restatement",
 )
 """Options of a kind that decide when and in which pieces rows are made, and not which."""
+_NO_ROWS: Final = ("path", "partition_by_time_column", "independent")
+"""What is no part of a kind here: it stands in the storage's part, or is a promise."""
 
 
 def _kind_part(model: Model) -> str:
@@ -190,7 +192,7 @@ def _kind_part(model: Model) -> str:
         f"{option.name}={_option(getattr(model.kind, option.name))}"
         for option in fields(model.kind)
         # A seed's content counts, not the place of its file.
-        if option.compare and option.name not in ("path", "partition_by_time_column", *_LOADING)
+        if option.compare and option.name not in (*_NO_ROWS, *_LOADING)
     )
     return " ".join([model.kind.keyword, *options])
 
@@ -449,9 +451,13 @@ def _audit_queries(model: Model) -> list[str]:
 
 
 def _promise_parts(model: Model) -> list[str]:
-    """Whether a function says that it need not be called again; no row follows from that."""
-    promises = isinstance(model.body, PythonFunction) and model.body.deterministic
-    return ["deterministic"] if promises else []
+    """What an author says of what need not be computed again; no row follows from that."""
+    body, kind = model.body, model.kind
+    is_independent = isinstance(kind, IncrementalByTimeRange) and kind.independent
+    return [
+        *(["deterministic"] if isinstance(body, PythonFunction) and body.deterministic else []),
+        *(["independent"] if is_independent else []),
+    ]
 
 
 def _update_parts(model: Model) -> list[str]:

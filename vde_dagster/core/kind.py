@@ -21,7 +21,8 @@ class IncrementalByTimeRange:
     ``time_format`` is empty for a column of a date or timestamp type, and for a text column in
     ISO dates; otherwise it is how the column's text (or number) writes an instant, in the codes of
     Python's ``strftime``. ``written_format`` is that format as the model has it, for people only.
-    ``lookback`` and ``batch_size`` count interval units.
+    ``lookback`` and ``batch_size`` count interval units. ``independent`` is its author's word that
+    the rows of a unit are the same whatever else is evaluated with it.
     """
 
     keyword: ClassVar[str] = "INCREMENTAL_BY_TIME_RANGE"
@@ -33,6 +34,7 @@ class IncrementalByTimeRange:
     forward_only: bool = False
     disable_restatement: bool = False
     partition_by_time_column: bool = True
+    independent: bool = False
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

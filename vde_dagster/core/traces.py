@@ -26,7 +26,7 @@ from vde_dagster.core.ledger import LedgerEntry, Trace
 from vde_dagster.core.meaning.functions import is_execution_time, is_unknown, is_volatile
 from vde_dagster.core.model import PythonFunction, Query
 from vde_dagster.core.names import ModelName
-from vde_dagster.core.reads.alone import is_alone
+from vde_dagster.core.reads import alone
 from vde_dagster.core.reads.bounds import Axis
 from vde_dagster.core.reads.constants import Moments
 from vde_dagster.core.reads.input_ranges import (
@@ -36,6 +36,7 @@ from vde_dagster.core.reads.input_ranges import (
     WholeTable,
     time_column_of,
 )
+from vde_dagster.core.reads.telling import told
 from vde_dagster.core.render_model import query_over_tables
 from vde_dagster.core.sql.macros import macros_in
 
@@ -219,11 +220,17 @@ def why_volatile(graph: Graph, name: ModelName) -> str:
 
 
 def why_together(graph: Graph, node: Node) -> str:
-    """Why a unit's rows may follow from what else is evaluated with it; empty where they cannot."""
-    kind, query = node.model.kind, query_over_tables(graph, node.name)
-    if query is None or not isinstance(kind, IncrementalByTimeRange):
+    """Why a unit's rows may follow from what else is evaluated with it; empty where they cannot.
+
+    With a ``batch_size`` of one no unit is evaluated with another one (see `batches`), and an
+    ``independent`` model's author says that it does not matter.
+    """
+    kind, unit = node.model.kind, node.model.unit
+    if not isinstance(kind, IncrementalByTimeRange) or kind.independent or kind.batch_size == 1:
         return ""
-    unit = node.model.unit
+    query = query_over_tables(graph, node.name)
+    if query is None:
+        return ""
 
     def axis(table: ModelName, column: str) -> Axis | None:
         types = {each.name.lower(): each.type for each in graph[table].columns}
@@ -232,18 +239,20 @@ def why_together(graph: Graph, node: Node) -> str:
         found = time_column_of(written)
         return None if found is None else found.axis
 
-    first = unit.floor(node.model.start)
-    units = list(unit.cells(Interval(first, unit.shifted(first, _EXAMPLES))))
-    if is_alone(query, kind.time_column, axis=axis, units=units):
+    why = alone.why_together(query, kind.time_column, axis=axis, unit=unit)
+    if not why:
         return ""
+    one = unit.value.replace("_", " ")
     return (
-        f"it is not certain that the rows of one {unit.value} are the same whatever else is "
-        "evaluated with it"
+        f"it is not certain that the rows of one {one} are the same whatever else is evaluated "
+        f"with it: {why}. {_HELPS}"
     )
 
 
-_EXAMPLES: Final = 40
-"""Units for which the conditions of a query are looked at: more than a month of days."""
+_HELPS: Final = (
+    "`batch_size 1` in its kind computes each by itself; `independent true` there declares that "
+    "they are the same"
+)
 
 
 def _inlined(graph: Graph, name: ModelName) -> Iterable[Node]:
@@ -264,12 +273,12 @@ def _why_chance(node: Node) -> str:
     nodes = list(node.canonical.expression.walk())
     unknown = next(filter(is_unknown, nodes), None)
     if unknown is not None:
-        return f"{_told(unknown)} is a function that is not known"
+        return f"{told(unknown)} is a function that is not known"
     if any(map(is_execution_time, nodes)):
         return "the query follows from when it is run"
     if any(part.volatile for part in node.canonical.meaning.parts()):
         chance = next(filter(is_volatile, nodes), None)
-        what = "a LIMIT without ORDER BY" if chance is None else _told(chance)
+        what = "a LIMIT without ORDER BY" if chance is None else told(chance)
         return f"{what} may give something else the next time"
     if any(map(_is_loose_limit, nodes)):
         return "a LIMIT without ORDER BY may give something else the next time"
@@ -281,8 +290,3 @@ def _is_loose_limit(node: exp.Expr) -> bool:
     around = node.parent
     limits = isinstance(node, exp.Limit | exp.Offset | exp.Fetch)
     return limits and around is not None and around.args.get("order") is None
-
-
-def _told(node: exp.Expr) -> str:
-    text = node.sql(dialect="spark")
-    return text if len(text) <= 40 else f"{text[:37]}..."

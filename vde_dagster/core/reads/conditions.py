@@ -46,6 +46,11 @@ def can_be_true(condition: exp.Expr, axes: Axes) -> Formula:
     return _formula(condition, axes, truth=True)
 
 
+def can_be_false(condition: exp.Expr, axes: Axes) -> Formula:
+    """What a row's time meets wherever a condition is false, and not unknown, for the row."""
+    return _formula(condition, axes, truth=False)
+
+
 def conjuncts(condition: exp.Expr) -> Iterator[exp.Expr]:
     """The conditions that are all true where this one is."""
     inner = condition.unnest()

@@ -197,9 +197,9 @@ def windows(reads: Reads, parent: ModelName, unit: IntervalUnit) -> Windows | No
     _, demand = reads.demands[parent]
     found: set[tuple[Window, ...]] = set()
     exact = True
-    for start in _ONE_OF_EACH_LENGTH.get(unit, (EPOCH,)):
+    for start in ONE_OF_EACH_LENGTH.get(unit, (EPOCH,)):
         cell = Interval(start, unit.following(start))
-        moments = Moments.anywhere(cell, _MOVES_BY[unit])
+        moments = Moments.anywhere(cell, MOVES_BY[unit])
         read = instants_meeting(demand, moments)
         if read is None or _is_open(read):
             return None
@@ -228,14 +228,14 @@ def _around_all(parts: Sequence[Window]) -> Window:
     )
 
 
-_ONE_OF_EACH_LENGTH: Final[Mapping[IntervalUnit, tuple[datetime, ...]]] = {
+ONE_OF_EACH_LENGTH: Final[Mapping[IntervalUnit, tuple[datetime, ...]]] = {
     IntervalUnit.MONTH: tuple(
         datetime(year, month, 1, tzinfo=UTC)
         for year, month in ((2024, 1), (2024, 2), (2024, 4), (2023, 2))
     ),
     IntervalUnit.YEAR: (datetime(2023, 1, 1, tzinfo=UTC), datetime(2024, 1, 1, tzinfo=UTC)),
 }
-_MOVES_BY: Final[Mapping[IntervalUnit, Grain]] = {
+MOVES_BY: Final[Mapping[IntervalUnit, Grain]] = {
     IntervalUnit.FIVE_MINUTE: Grain.MINUTE,
     IntervalUnit.QUARTER_HOUR: Grain.MINUTE,
     IntervalUnit.HALF_HOUR: Grain.MINUTE,

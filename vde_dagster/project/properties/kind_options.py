@@ -183,6 +183,7 @@ def _time_range(options: _Options) -> Kind:
         forward_only=options.flag("forward_only"),
         disable_restatement=options.flag("disable_restatement"),
         partition_by_time_column=options.flag("partition_by_time_column", default=True),
+        independent=options.flag("independent"),
     )
 
 
@@ -322,7 +323,14 @@ def _seed(options: _Options) -> Kind:
 
 _KINDS: Final[Mapping[str, tuple[tuple[str, ...], tuple[str, ...], Callable[[_Options], Kind]]]] = {
     "INCREMENTAL_BY_TIME_RANGE": (
-        ("time_column", "lookback", *_BATCHES, *_PROTECTS, "partition_by_time_column"),
+        (
+            "time_column",
+            "lookback",
+            *_BATCHES,
+            *_PROTECTS,
+            "partition_by_time_column",
+            "independent",
+        ),
         ("time_column",),
         _time_range,
     ),

@@ -75,4 +75,4 @@ LEFT JOIN arrivals AS a
   AND a.origin = d.origin
   AND a.dest = d.dest
 LEFT JOIN weather AS w
-  ON w.origin = d.origin AND w.observed_at = d.scheduled_hour
+  ON w.origin = d.origin AND w.observed_at = DATE_TRUNC('HOUR', d.scheduled_departure)
