@@ -11,19 +11,19 @@ from dataclasses import dataclass
 from datetime import datetime
 
 from vde_dagster.app.binding import Binding, bind_plan
-from vde_dagster.app.detecting import detect
 from vde_dagster.app.interval_report import report_intervals
 from vde_dagster.app.late_upstream import stale_looks, why_stale
 from vde_dagster.app.managed import Freshness, managed_tables
 from vde_dagster.app.running import plan_run
 from vde_dagster.app.services import Services
 from vde_dagster.app.since import stale_since
+from vde_dagster.app.stale_inputs import late_rows
 from vde_dagster.app.staying import StaleLook
 from vde_dagster.app.waiting import Wait
 from vde_dagster.core.graph import Node
+from vde_dagster.core.holding import NOTHING
 from vde_dagster.core.intervals import Interval, merge
 from vde_dagster.core.kind import External
-from vde_dagster.core.late_data import Load, NothingToLoad, Stop
 from vde_dagster.core.names import ModelName
 from vde_dagster.core.ownership import may_write
 from vde_dagster.core.plan import LostTable, Plan, Staleness
@@ -151,9 +151,11 @@ def _stale_elsewhere(
         if look.stale:
             yield name, _left_to(owners[name], look, shown.promoted_at)
     for name in sorted(set(owners) - set(computed)):
-        found = _late_elsewhere(services, binding, name, owners[name])
-        if found is not None:
-            yield name, found
+        recorded = held.get(binding.key(name), NOTHING).recorded
+        late = late_rows(services, binding, looks.states, plan.graph[name], recorded)
+        if late is not None:
+            why = _of_another(owners[name])
+            yield name, Staleness(reason=late.reason, kept=late.intervals, why_kept=why)
 
 
 def _left_to(owner: str, look: StaleLook, promoted_at: datetime) -> Staleness:
@@ -163,21 +165,6 @@ def _left_to(owner: str, look: StaleLook, promoted_at: datetime) -> Staleness:
         why_kept=_of_another(owner),
         since=stale_since(look, promoted_at=promoted_at),
     )
-
-
-def _late_elsewhere(
-    services: Services, binding: Binding, name: ModelName, owner: str
-) -> Staleness | None:
-    """What a session of another environment's version would do again."""
-    match detect(services, binding, name):
-        case NothingToLoad():
-            return None
-        case Stop(reason=reason):
-            return Staleness(reason=reason, why_kept=_of_another(owner))
-        case Load(why_again=why) as load:
-            return (
-                Staleness(reason=why, kept=load.held, why_kept=_of_another(owner)) if why else None
-            )
 
 
 def _of_another(owner: str) -> str:
