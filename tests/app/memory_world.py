@@ -162,6 +162,7 @@ class MemoryWorld:
 
     def __post_init__(self) -> None:
         self.state: State = MemoryState(self.clock)
+        self.catalog.clock = self.clock
         columns = tuple(Column(name=name, type=kind) for name, kind in RAW_COLUMNS.items())
         self.catalog.create_table(RAW, columns, properties={VALID_TO: START.isoformat()})
         self._numbers = itertools.count(1)

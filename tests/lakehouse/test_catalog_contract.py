@@ -439,6 +439,25 @@ def test_what_each_snapshot_did_is_told_by_time(world: World) -> None:
     assert world.catalog.row_changes(OTHER, after=None, column="at") in ([], ())
 
 
+def test_a_change_has_the_time_at_which_it_was_committed(world: World) -> None:
+    before = datetime.now(UTC).replace(microsecond=0)
+    world.append(TABLE, [(1, START)])
+    world.append(TABLE, [(2, START)])
+    told = world.catalog.row_changes(TABLE, after=None, column="at")
+    second, first = [each.committed_at for each in told]
+    assert first <= second
+    if isinstance(world, IcebergWorld):
+        assert before <= first <= second <= datetime.now(UTC)
+
+
+def test_without_a_column_only_compactions_are_told(world: World) -> None:
+    first = world.append(TABLE, [(1, START)])
+    world.compact(TABLE)
+    world.append(TABLE, [(2, START)])
+    told = world.catalog.row_changes(TABLE, after=first, column="")
+    assert [each.times for each in told] == [None, ()]
+
+
 def test_what_was_removed_is_told_by_time(world: World) -> None:
     before = world.append(TABLE, [(1, START + HOUR)])
     world.delete_all(TABLE)

@@ -11,7 +11,8 @@ from datetime import datetime
 
 from vde_dagster.app.input_moves import InputMoves, InputStates
 from vde_dagster.core.graph import Graph, Node
-from vde_dagster.core.intervals import Interval
+from vde_dagster.core.intervals import Interval, merge
+from vde_dagster.core.late_data import Load
 from vde_dagster.core.ledger import LedgerEntry
 from vde_dagster.core.names import ModelName
 from vde_dagster.core.reads.constants import Moments
@@ -64,6 +65,22 @@ class InputLook:
             for name in stale.inputs
             if (first := self._first_of(name)) is not None
             and (read := self.read(name, stale.entry)) is not None
+        )
+
+    def late_by(self, load: Load) -> tuple[Interval, ...]:
+        """What of the entries may get rows by a session, apart from what becomes due; merged."""
+        source = load.after.source
+        if load.before is None or load.rewrite:
+            return merge(each.interval for each in self.entries)
+        if not load.evidence:
+            return ()
+        column = self.bounds[source].column if source in self.bounds else ""
+        mark = load.before.iceberg_snapshot_id
+        return merge(
+            each.interval
+            for each in self.entries
+            if (read := self.read(source, each)) is None
+            or self.states.has_changed(source, mark, (read,), column=column)
         )
 
     def read(self, name: ModelName, entry: LedgerEntry) -> Interval | None:

@@ -25,7 +25,7 @@ from vde_dagster.core.snapshot import ModelSnapshot
 from vde_dagster.core.staleness import SourceTime
 from vde_dagster.core.traces import HeldTokens, source_token
 from vde_dagster.core.work import Work
-from vde_dagster.ports.catalog import TableState
+from vde_dagster.ports.catalog import RowChange, TableState
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -69,6 +69,21 @@ class _Held:
         return self._writes
 
 
+@dataclass(kw_only=True)
+class _Changes:
+    """The newest changes of a source, newest first, and what follows from them.
+
+    Of one that is not there any more, since the source was rolled back meanwhile, there is None.
+    """
+
+    told: Sequence[RowChange | None]
+
+    @cached_property
+    def latest(self) -> LatestChanges:
+        """The latest of them at each time."""
+        return LatestChanges.of([None if each is None else each.times for each in self.told])
+
+
 def _around(ranges: Iterable[InputRange]) -> InputRange:
     """All of some ranges as one."""
     every = list(ranges)
@@ -98,7 +113,7 @@ class InputStates:
     _works: dict[str, Work | None] = field(default_factory=dict)
     _earliest: dict[tuple[ModelName, str], datetime | None] = field(default_factory=dict)
     _origins: dict[ModelName, int] = field(default_factory=dict)
-    _changes: dict[tuple[ModelName, str], LatestChanges] = field(default_factory=dict)
+    _changes: dict[tuple[ModelName, str], _Changes] = field(default_factory=dict)
 
     def is_source(self, name: ModelName) -> bool:
         """Whether others write this table."""
@@ -142,6 +157,10 @@ class InputStates:
             if not self.is_source(name):
                 self._held_of(name, _around(ranges))
 
+    def entries(self, name: ModelName, ranges: Iterable[InputRange]) -> Sequence[LedgerEntry]:
+        """What a model's version holds now of some ranges, and maybe more."""
+        return self._held_of(name, _around(ranges)).entries
+
     def _held_of(self, name: ModelName, read: InputRange) -> _Held:
         """What a model's version holds now, at least in a range."""
         known = self._held.get(name)
@@ -176,11 +195,16 @@ class InputStates:
     def work(self, entry: LedgerEntry, beside: Iterable[LedgerEntry]) -> Work | None:
         """The unit of work that wrote an entry; those of the others are looked up with it."""
         if entry.work_id not in self._works:
-            ids = dict.fromkeys(each.work_id for each in (entry, *beside))
-            unknown = [each for each in ids if each not in self._works]
-            found = self.services.state.works(unknown)
-            self._works |= {each: found.get(each) for each in unknown}
+            self.works((entry, *beside))
         return self._works[entry.work_id]
+
+    def works(self, entries: Iterable[LedgerEntry]) -> Mapping[str, Work | None]:
+        """The units of work that wrote some entries, by id; they are looked up together."""
+        ids = dict.fromkeys(each.work_id for each in entries)
+        unknown = [each for each in ids if each not in self._works]
+        found = self.services.state.works(unknown) if unknown else {}
+        self._works |= {each: found.get(each) for each in unknown}
+        return self._works
 
     def earliest(self, name: ModelName, column: str) -> datetime | None:
         """The first time of a column among a source's rows; None where it is not known."""
@@ -202,7 +226,22 @@ class InputStates:
         newer = len(line.ids) if at is None else line.newer[at]
         if not column:
             return newer > 0 and (at is None or newer > self._compacted(name))
-        return newer > 0 and self._latest(name, column, newer).within(read) < newer
+        return newer > 0 and self._looked_at(name, column, newer).latest.within(read) < newer
+
+    def newest_changes(
+        self, name: ModelName, column: str, count: int
+    ) -> Sequence[RowChange | None]:
+        """The newest changes of a source, newest first; without a column their times are unknown.
+
+        Args:
+            name: The source.
+            column: By whose times.
+            count: How many; at most as many as are retained.
+
+        Returns:
+            The changes; None for one that is not there any more.
+        """
+        return self._looked_at(name, column, count).told[:count] if count else ()
 
     def changed_since(self, name: ModelName, at: int, *, column: str) -> Times:
         """The times of a source's rows that changed after an Iceberg snapshot, by a column.
@@ -234,26 +273,26 @@ class InputStates:
             self._origins[name] = line.newer.get(origin, len(line.ids))
         return self._origins[name]
 
-    def _latest(self, name: ModelName, column: str, newest: int) -> LatestChanges:
-        """The latest changes of a source, among at least its newest ones.
+    def _looked_at(self, name: ModelName, column: str, newest: int) -> _Changes:
+        """The changes of a source, at least its newest ones.
 
         Where it has to look further back than before it looks twice as far, so that it need not
         look again for each entry.
         """
         known = self._changes.get((name, column))
-        if known is None or known.count < newest:
+        if known is None or len(known.told) < newest:
             ids = self.line(name).ids
-            back = min(len(ids), max(newest, 2 * known.count if known is not None else 0))
+            back = min(len(ids), max(newest, 2 * len(known.told) if known is not None else 0))
             self._changes[name, column] = self._looked_back(name, column, ids[:back], ids[back:])
         return self._changes[name, column]
 
     def _looked_back(
         self, name: ModelName, column: str, newest: Sequence[int], older: Sequence[int]
-    ) -> LatestChanges:
+    ) -> _Changes:
         after = older[0] if older else None
         found = self.services.catalog.row_changes(self.table_of(name), after=after, column=column)
-        times = {each.iceberg_snapshot_id: each.times for each in found}
-        return LatestChanges.of([times.get(each) for each in newest])
+        told = {each.iceberg_snapshot_id: each for each in found}
+        return _Changes(told=[told.get(each) for each in newest])
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

@@ -10,6 +10,7 @@ from vde_dagster import kinds
 from vde_dagster.app.binding import Binding
 from vde_dagster.app.input_moves import InputStates
 from vde_dagster.app.services import Services
+from vde_dagster.app.since import late_since, stale_since
 from vde_dagster.app.staying import StaleLook, StaleLooks, is_computed, look_within
 from vde_dagster.app.upstream_changes import reading_again
 from vde_dagster.app.version_behind import FORBIDDEN, UNCOVERED, Planned, listed, look_at
@@ -160,19 +161,26 @@ def stale_now(
     )
 
 
+def why_stale(look: StaleLook) -> str:
+    """Which inputs have changed, for people."""
+    inputs = dict.fromkeys(name for each in look.stale for name in each.inputs)
+    return f"what it reads of {listed(inputs)} has changed since"
+
+
 def _told(planned: Planned, node: Node, look: StaleLook) -> Staleness:
     """What of a version is behind, and what of that stays as it is."""
-    behind = merge(each.entry.interval for each in look.stale)
-    inputs = dict.fromkeys(name for each in look.stale for name in each.inputs)
-    reason = f"what it reads of {listed(inputs)} has changed since"
+    behind, reason = merge(each.entry.interval for each in look.stale), why_stale(look)
+    assert planned.own is not None, "only what is shown stays"
+    since = stale_since(look, promoted_at=planned.own.promoted_at)
     if forbids_restatement(node.model):
-        return Staleness(reason=reason, kept=behind, why_kept=FORBIDDEN)
+        return Staleness(reason=reason, kept=behind, why_kept=FORBIDDEN, since=since)
     expired = look.expired
     kept = merge(each.entry.interval for each in expired)
     if kept and kinds.of(node.model).restates_whole:
         kept = behind
     why = _why_expired(planned, node, look) if kept else ""
-    return Staleness(intervals=subtract(behind, kept), reason=reason, kept=kept, why_kept=why)
+    times = subtract(behind, kept)
+    return Staleness(intervals=times, reason=reason, kept=kept, why_kept=why, since=since)
 
 
 def _why_expired(planned: Planned, node: Node, look: StaleLook) -> str:
@@ -193,16 +201,21 @@ def _late(
         node, recorded = planned.graph[name], planned.holdings.recorded[name]
         if node.model.stateless is None or not recorded:
             continue
-        found = look_at(services, planned, states, node).found()
+        look = look_at(services, planned, states, node)
+        found = look.found()
         if found is None:
             continue
+        source, key = node.model.stateless.sources[0], planned.snapshots[name].key
+        mark = services.state.marks(key).get(source)
+        since = late_since(look.inputs, mark, found.intervals) if mark is not None else None
         if not found.session:
-            yield name, Staleness(reason=found.reason, kept=found.intervals, why_kept=found.reason)
+            why = found.reason
+            yield name, Staleness(reason=why, kept=found.intervals, why_kept=why, since=since)
             continue
-        last = services.state.sessions(planned.snapshots[name].key, limit=1)
+        last = services.state.sessions(key, limit=1)
         is_stopped = bool(last) and last[0].state is not WorkState.DONE
         reason = _STOPPED if is_stopped else found.reason
-        yield name, Staleness(intervals=found.intervals, reason=reason, session=True)
+        yield name, Staleness(intervals=found.intervals, reason=reason, session=True, since=since)
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -243,9 +256,13 @@ class Followers:
         if forbids_restatement(node.model):
             return known
         times = merge((*own.intervals, *subtract(read, own.kept)))
+        following = subtract(times, own.intervals)
         if times and kinds.of(node.model).restates_whole:
             times = () if own.kept else merge(computed)
-        return self._bounded(node, replace(own, intervals=times)) if times or known else None
+            following = times if known is None else ()
+        if not (times or known):
+            return None
+        return self._bounded(node, replace(own, intervals=times, following=following))
 
     def _bounded(self, node: Node, found: Staleness) -> Staleness:
         """What of it the plan's options let it evaluate."""
@@ -255,11 +272,12 @@ class Followers:
             if left_out
             else within_bounds(node.model, found.intervals, self.planned.environment, self.options)
         )
+        following = common(found.following, inside)
         if subtract(found.intervals, inside) and not found.kept:
             kept = merge(subtract(found.intervals, inside))
             why = left_out or "--start and --end leave it out"
-            return replace(found, intervals=inside, kept=kept, why_kept=why)
-        return replace(found, intervals=inside)
+            return replace(found, intervals=inside, following=following, kept=kept, why_kept=why)
+        return replace(found, intervals=inside, following=following)
 
     def _change(self, name: ModelName, times: tuple[Interval, ...]) -> None:
         if times:

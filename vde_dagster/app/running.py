@@ -59,5 +59,10 @@ def _left_as_it_is(found: Staleness | None, option: str) -> Staleness | None:
         return found
     why = f"{option} leaves it as it is"
     return replace(
-        found, intervals=(), kept=(*found.kept, *found.intervals), why_kept=why, session=False
+        found,
+        intervals=(),
+        following=(),
+        kept=(*found.kept, *found.intervals),
+        why_kept=why,
+        session=False,
     )

@@ -172,27 +172,10 @@ class VersionLook:
                 what = f"{lacks}; once it is shown, {again}"
                 return Behind(intervals=merge(held), reason=what, lost=held, why_lost=what)
             case Load() as load:
-                behind = self._late_intervals(load)
+                behind = self.inputs.late_by(load)
                 if not behind:
                     return None
                 return Behind(intervals=behind, reason=load.why_again, session=True)
-
-    def _late_intervals(self, load: Load) -> tuple[Interval, ...]:
-        """What of the version may get rows by a session, apart from what becomes due."""
-        source = load.after.source
-        if load.before is None or load.rewrite:
-            return merge(self.planned.holdings.recorded[self.node.name])
-        if not load.evidence:
-            return ()
-        bounds = self.inputs.bounds
-        column = bounds[source].column if source in bounds else ""
-        mark = load.before.iceberg_snapshot_id
-        return merge(
-            each.interval
-            for each in self.planned.entries(self.node.name)
-            if (read := self.inputs.read(source, each)) is None
-            or self._states.has_changed(source, mark, (read,), column=column)
-        )
 
     def _stale(self) -> tuple[Stale, ...]:
         rules, entries = kinds.of(self.node.model), self.planned.entries(self.node.name)

@@ -17,7 +17,7 @@ from vde_dagster.core.snapshot import Category
 
 if TYPE_CHECKING:
     from vde_dagster.core.graph import Node
-    from vde_dagster.core.plan import Behind, ModelChange, Plan
+    from vde_dagster.core.plan import Behind, ModelChange, Plan, Staleness
 
 MARKS: Final = {
     Change.ADDED: ("+", "green", "new"),
@@ -94,50 +94,65 @@ def _work(plan: Plan, change: ModelChange) -> Iterator[str]:
     if node is None or isinstance(node.model.kind, External):
         return
     if change.missing:
-        yield _counted(node, change.missing)
+        yield counted_ranges(node, change.missing)
     if change.restated:
-        yield f"again: {_counted(node, change.restated)}"
+        yield f"again: {counted_ranges(node, change.restated)}"
     if change.behind is not None:
         yield from _behind(node, change.behind)
     if change.skipped:
-        yield f"left out: {_counted(node, change.skipped)}"
+        yield f"left out: {counted_ranges(node, change.skipped)}"
     if change.may_adopt:
         yield "at most, since the rows above may turn out to be equal"
     if change.reuse is not None and change.version != change.previous_version:
         owner = change.reuse.owner
         by = f" of {owner}" if owner not in (None, plan.environment) else ""
-        yield f"reuses {_counted(node, change.reuse.held, 'the view')}{by}"
+        yield f"reuses {counted_ranges(node, change.reuse.held, 'the view')}{by}"
     if not change.missing and change.complete_to is None and kinds.of(node.model).has_rows:
         yield "waits: what it reads has no data yet"
 
 
 def late_or_changed(plan: Plan, change: ModelChange) -> Iterator[str]:
     """What of a model is stale, what becomes of it, and what stays as it is."""
-    found, node = change.staleness, plan.graph[change.name]
-    if found is None:
-        return
+    if change.staleness is not None:
+        yield from stale_lines(plan.graph[change.name], change.staleness)
+
+
+def stale_lines(node: Node, found: Staleness) -> Iterator[str]:
+    """What of a model is stale, since when and why, and what of it stays as it is."""
     if found.intervals:
         how = " by a session" if found.session else ""
-        yield f"{_counted(node, found.intervals)}{how}: {found.reason}"
+        yield f"{counted_ranges(node, found.intervals)}{since_text(found)}{how}: {found.reason}"
     if found.kept:
-        why = (
-            found.why_kept
-            if found.why_kept == found.reason
-            else (f"{found.reason}, and {found.why_kept}")
-        )
-        yield f"as it is: {_counted(node, found.kept)}, since {why}"
+        yield f"as it is: {kept_text(node, found)}"
     elif not found.intervals:
-        yield f"{found.reason}: {found.why_kept}"
+        yield kept_text(node, found)
+
+
+def kept_text(node: Node, found: Staleness) -> str:
+    """What of a model is stale and stays as it is, since when and why."""
+    if not found.kept:
+        return f"{found.reason}: {found.why_kept}"
+    when = "" if found.intervals else since_text(found)
+    also = "" if found.why_kept == found.reason else f", and {found.why_kept}"
+    return f"{counted_ranges(node, found.kept)}{when}, since {found.reason}{also}"
+
+
+def since_text(found: Staleness) -> str:
+    """Since when something is stale, behind its ranges; nothing where that is not known."""
+    if found.since is None:
+        return ""
+    return f" (since {format_instant(found.since.replace(second=0, microsecond=0))})"
 
 
 def _behind(node: Node, found: Behind) -> Iterator[str]:
     """What of a version is behind, and what becomes of it."""
     yield f"behind: {found.reason}"
     if found.lost:
-        yield f"as it was: {_counted(node, found.lost)}, since {found.why_lost}"
+        yield f"as it was: {counted_ranges(node, found.lost)}, since {found.why_lost}"
 
 
-def _counted(node: Node, ranges: Sequence[Interval], view: str = "make the view") -> str:
+def counted_ranges(node: Node, ranges: Sequence[Interval], view: str = "make the view") -> str:
+    """Ranges of a model, for people; many of them as a whole."""
     if isinstance(node.model.kind, View):
         return view
     if len(ranges) <= _RANGES or not kinds.is_by_interval(node.model):

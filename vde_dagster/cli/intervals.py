@@ -16,6 +16,7 @@ from vde_dagster.core.errors import Refused
 
 if TYPE_CHECKING:
     from vde_dagster.app.interval_report import ModelIntervals
+    from vde_dagster.app.waiting import Wait
     from vde_dagster.core.graph import Node
     from vde_dagster.core.intervals import Interval
     from vde_dagster.core.names import ModelName
@@ -114,16 +115,18 @@ def _facts(report: ModelIntervals) -> dict[str, object]:
         "complete_to": instant(report.complete_to) if report.complete_to else None,
         "next_due": instant(report.next_due) if report.next_due else None,
         "waits": "; ".join(map(str, report.waits)) or None,
-        "waits_for": [
-            {
-                "reason": each.reason.value,
-                "name": each.name,
-                "start": instant(each.start) if each.start else None,
-                "end": instant(each.end) if each.end else None,
-                "certain": each.certain,
-            }
-            for each in report.waits
-        ],
+        "waits_for": [wait_facts(each) for each in report.waits],
+    }
+
+
+def wait_facts(wait: Wait) -> dict[str, object]:
+    """What intervals wait for, as JSON has it."""
+    return {
+        "reason": wait.reason.value,
+        "name": wait.name,
+        "start": instant(wait.start) if wait.start else None,
+        "end": instant(wait.end) if wait.end else None,
+        "certain": wait.certain,
     }
 
 

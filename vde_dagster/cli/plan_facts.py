@@ -45,7 +45,10 @@ def plan_facts(plan: Plan) -> Facts:
             {"name": str(each.name), "reason": each.reason} for each in plan.not_restated
         ],
         "gaps": [
-            {"name": str(each.name), "intervals": _ranges(plan.graph[each.name], each.intervals)}
+            {
+                "name": str(each.name),
+                "intervals": ranges_facts(plan.graph[each.name], each.intervals),
+            }
             for each in plan.gaps
         ],
         "dropped_views": [str(name) for name in plan.dropped_views],
@@ -67,18 +70,19 @@ def _change(node: Node | None, change: ModelChange) -> Facts:
         "previous_version": change.previous_version,
         "version": change.version,
         "complete_to": instant(change.complete_to) if change.complete_to else None,
-        "missing_intervals": _ranges(node, change.missing),
-        "restatements": _ranges(node, change.restated),
-        "skipped": _ranges(node, change.skipped),
+        "missing_intervals": ranges_facts(node, change.missing),
+        "restatements": ranges_facts(node, change.restated),
+        "skipped": ranges_facts(node, change.skipped),
         "reused": _reused(node, change.reuse),
         "may_adopt": change.may_adopt,
         "behind": _behind(node, change.behind),
-        "stale": _staleness(node, change.staleness),
+        "stale": stale_facts(node, change.staleness),
         "schema_changes": [_schema_change(each) for each in change.schema_changes],
     }
 
 
-def _ranges(node: Node | None, ranges: Sequence[Interval]) -> list[Facts]:
+def ranges_facts(node: Node | None, ranges: Sequence[Interval]) -> list[Facts]:
+    """Ranges of a model, each with how many intervals it is; 0 of one that is not there."""
     return [
         {
             "start": instant(each.start),
@@ -93,7 +97,7 @@ def _reused(node: Node | None, reuse: Reuse | None) -> Facts | None:
     if reuse is None:
         return None
     return {
-        "intervals": _ranges(node, reuse.held),
+        "intervals": ranges_facts(node, reuse.held),
         "owner": reuse.owner,
         "shown_by": list(reuse.shown_by),
     }
@@ -103,22 +107,25 @@ def _behind(node: Node | None, found: Behind | None) -> Facts | None:
     if found is None:
         return None
     return {
-        "intervals": _ranges(node, found.intervals),
+        "intervals": ranges_facts(node, found.intervals),
         "reason": found.reason,
-        "lost": _ranges(node, found.lost),
+        "lost": ranges_facts(node, found.lost),
         "why_lost": found.why_lost,
         "session": found.session,
     }
 
 
-def _staleness(node: Node | None, found: Staleness | None) -> Facts | None:
+def stale_facts(node: Node | None, found: Staleness | None) -> Facts | None:
+    """What of a model is late or changed upstream; None where nothing is."""
     if found is None:
         return None
     return {
-        "intervals": _ranges(node, found.intervals),
+        "intervals": ranges_facts(node, found.intervals),
         "reason": found.reason,
-        "kept": _ranges(node, found.kept),
+        "kept": ranges_facts(node, found.kept),
         "why_kept": found.why_kept,
+        "following": ranges_facts(node, found.following),
+        "since": instant(found.since) if found.since else None,
         "session": found.session,
     }
 

@@ -57,14 +57,19 @@ class Staleness:
     - ``intervals`` are behind, or follow from what is computed first. Each is looked at again when
       its turn comes, and evaluated where it is behind then. ``reason`` says what has changed.
     - ``kept`` are behind and stay as they are; ``why_kept`` says why, and what to do.
+    - ``following`` is what of ``intervals`` is not behind, but follows from what is computed first.
     - ``session`` tells that a catch-up session adds late rows to ``intervals``.
+    - ``since`` is when the first change came of what is behind by itself. None where that is not
+      known, and of what only follows from what is computed first.
     """
 
     intervals: tuple[Interval, ...] = ()
     reason: str = ""
     kept: tuple[Interval, ...] = ()
     why_kept: str = ""
+    following: tuple[Interval, ...] = ()
     session: bool = False
+    since: datetime | None = None
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

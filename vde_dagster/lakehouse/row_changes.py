@@ -42,7 +42,8 @@ def row_changes(table: Table, *, after: int | None, column: str) -> list[RowChan
     return [
         RowChange(
             iceberg_snapshot_id=each.snapshot_id,
-            times=None if field is None else _times(table, each, field),
+            committed_at=EPOCH + timedelta(milliseconds=each.timestamp_ms),
+            times=_times(table, each, field),
         )
         for each in newer
     ]
@@ -77,13 +78,15 @@ def _time_field(table: Table, column: str) -> NestedField | None:
     return None
 
 
-def _times(table: Table, snapshot: Snapshot, field: NestedField) -> tuple[Interval, ...] | None:
+def _times(
+    table: Table, snapshot: Snapshot, field: NestedField | None
+) -> tuple[Interval, ...] | None:
     """The times of all rows that a snapshot added or removed; None where that is not known."""
     summary = snapshot.summary
-    if summary is None:
-        return None
-    if summary.operation is Operation.REPLACE:
+    if summary is not None and summary.operation is Operation.REPLACE:
         return ()
+    if summary is None or field is None:
+        return None
     own = [
         entry
         for manifest in snapshot.manifests(table.io)

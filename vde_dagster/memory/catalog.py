@@ -33,6 +33,7 @@ from vde_dagster.core.names import ModelName, TableName, is_another_models
 from vde_dagster.core.schema_changes import ColumnWidened, InPlace, is_widening, same_type
 from vde_dagster.core.time_formats import iso_day
 from vde_dagster.core.work import TimeAxisSpec
+from vde_dagster.memory.clock import ManualClock
 from vde_dagster.ports.catalog import (
     RowChange,
     TableMoved,
@@ -40,6 +41,7 @@ from vde_dagster.ports.catalog import (
     TableText,
     ViewDefinition,
 )
+from vde_dagster.ports.clock import Clock
 
 VALID_TO: Final = "vde.valid-to"
 
@@ -48,7 +50,7 @@ Row = tuple[object, ...]
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Snapshot:
-    """One state of a table: all of its rows, and those that this state added."""
+    """One state of a table: all of its rows, those that this state added, and since when it is."""
 
     id: int
     parent: int | None
@@ -56,6 +58,7 @@ class Snapshot:
     operation: SourceOperation
     rows: tuple[Row, ...]
     added: tuple[Row, ...]
+    committed_at: datetime = EPOCH
 
 
 @dataclass(slots=True, kw_only=True)
@@ -101,10 +104,12 @@ class Table:
 class MemoryCatalog:
     """Implements `vde_dagster.ports.catalog.Catalog` in memory, for one process.
 
-    The methods beyond the port land and change source rows, as other writers would.
+    The methods beyond the port land and change source rows, as other writers would. ``clock`` tells
+    when something is committed.
     """
 
     def __init__(self) -> None:
+        self.clock: Clock = ManualClock()
         self.lock = threading.RLock()
         self.tables: dict[TableName, Table] = {}
         self.queries: dict[TableName, str] = {}
@@ -270,7 +275,11 @@ class MemoryCatalog:
             line = [] if table is None else table.line(table.head)
             newer = itertools.takewhile(lambda each: each.id != after, line)
             return tuple(
-                RowChange(iceberg_snapshot_id=each.id, times=_times(table, each, column))
+                RowChange(
+                    iceberg_snapshot_id=each.id,
+                    committed_at=each.committed_at,
+                    times=_times(table, each, column),
+                )
                 for each in newer
                 if table is not None
             )
@@ -392,6 +401,7 @@ class MemoryCatalog:
                 operation=operation,
                 rows=rows,
                 added=added,
+                committed_at=self.clock.now(),
             )
             table.snapshots[snapshot.id] = snapshot
             return snapshot.id

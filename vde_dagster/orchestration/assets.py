@@ -153,7 +153,12 @@ def _exact_events(
     tags = told.tags if told is not None and told.tags else {}
     provenance = {key: value for key, value in tags.items() if key.startswith(PROVENANCE)}
     yield from materializations(
-        evaluation.binding, node, keys, evaluation.done, provenance=provenance
+        evaluation.binding,
+        node,
+        keys,
+        evaluation.done,
+        provenance=provenance,
+        stale_inputs=evaluation.stale_inputs,
     )
 
 

@@ -17,7 +17,12 @@ from vde_dagster.core.sql.rendering import within
 from vde_dagster.orchestration._unpublished import set_data_version
 from vde_dagster.orchestration.failures import failures
 from vde_dagster.orchestration.location import Location
-from vde_dagster.orchestration.metadata import data_version, entries_metadata, work_metadata
+from vde_dagster.orchestration.metadata import (
+    data_version,
+    entries_metadata,
+    stale_metadata,
+    work_metadata,
+)
 from vde_dagster.orchestration.partitions import contiguous, is_partitioned
 from vde_dagster.orchestration.steps import Evaluation, carry_out, current_binding
 
@@ -50,6 +55,7 @@ class VdeIcebergIOManager(dg.IOManager):
             {
                 **entries_metadata(obj.binding, obj.node, entries, keys),
                 **work_metadata(obj.done),
+                **stale_metadata(obj.stale_inputs),
             }
         )
 

@@ -110,6 +110,11 @@ def savings_metadata(saved: Saved) -> Metadata:
     }
 
 
+def stale_metadata(stale_inputs: Sequence[str]) -> Metadata:
+    """What an evaluation read that was late or changed upstream itself; nothing where none was."""
+    return {"vde/stale_inputs": "; ".join(stale_inputs)} if stale_inputs else {}
+
+
 def session_metadata(session: Load) -> Metadata:
     """What a catch-up session found: processing URIs, and the high-water mark it moved."""
     return {
@@ -144,12 +149,14 @@ def materializations(
     done: Sequence[Evaluated],
     *,
     provenance: Mapping[str, str] | None = None,
+    stale_inputs: Sequence[str] = (),
 ) -> list[dg.AssetMaterialization]:
     """One event for each interval that was written, as it is held now."""
     latest = {entry.interval: entry for each in done for entry in each.entries}
     if not latest:
         return []
     told = _standing(binding, node, latest[max(latest)], keys) | work_metadata(done)
+    told |= stale_metadata(stale_inputs)
     return [
         dg.AssetMaterialization(
             asset_key=keys[node.name],

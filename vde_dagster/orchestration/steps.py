@@ -18,6 +18,7 @@ from vde_dagster.app.plan_checks import check_plan
 from vde_dagster.app.planning import plan_environment
 from vde_dagster.app.promote import end_promotions, show
 from vde_dagster.app.services import Services
+from vde_dagster.app.stale_inputs import stale_inputs
 from vde_dagster.app.view_names import naming_of
 from vde_dagster.core.errors import Conflict, Refused
 from vde_dagster.core.graph import Node
@@ -37,7 +38,8 @@ class Evaluation:
     """What an asset's body asks of the IO manager, and what it did.
 
     ``ranges`` are evaluated one after the other, each in a unit of work of its own. With ``force``
-    they are computed, whatever has changed (rule R2).
+    they are computed, whatever has changed (rule R2). ``stale_inputs`` says for people what of the
+    inputs that it reads was late or changed upstream itself when it began.
     """
 
     binding: Binding
@@ -45,6 +47,7 @@ class Evaluation:
     ranges: tuple[Interval, ...]
     force: bool = False
     done: tuple[Evaluated, ...] = field(default=())
+    stale_inputs: tuple[str, ...] = ()
 
     @property
     def interval(self) -> Interval:
@@ -148,11 +151,12 @@ def carry_out(location: Location, evaluation: Evaluation) -> None:
     """Evaluate, publish, book, and let the environment's view show it."""
     services = location.project.services
     store_followed(location)
-    for each in evaluation.ranges:
-        evaluation.done += evaluate_range(
-            services, evaluation.binding, evaluation.node.name, each, force=evaluation.force
-        )
-    show_result(location, evaluation.node.name)
+    name, binding, ranges = evaluation.node.name, evaluation.binding, evaluation.ranges
+    behind = stale_inputs(services, binding, name, ranges)
+    evaluation.stale_inputs = tuple(map(str, behind))
+    for each in ranges:
+        evaluation.done += evaluate_range(services, binding, name, each, force=evaluation.force)
+    show_result(location, name)
 
 
 def store_followed(location: Location) -> None:

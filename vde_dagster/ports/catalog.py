@@ -59,10 +59,12 @@ class RowChange:
     """What one Iceberg snapshot did to a table's rows.
 
     ``times`` holds the times, by one column, of all rows that it added or removed: as close as
-    metadata tells, nothing for a compaction, None where that is not known.
+    metadata tells, nothing for a compaction, None where that is not known. ``committed_at`` is when
+    it was committed, by the clock of who wrote it.
     """
 
     iceberg_snapshot_id: int
+    committed_at: datetime
     times: tuple[Interval, ...] | None
 
 
@@ -172,7 +174,8 @@ class Catalog(Protocol):
     ) -> Sequence[RowChange]:
         """What the Iceberg snapshots of a table's line did, newest first, by a time column.
 
-        Only those after the given one are told; all that are retained where it is None.
+        Only those after the given one are told; all that are retained where it is None. Without a
+        column (an empty one) no file is read, and no times are known but those of compactions.
         """
         ...
 

@@ -1,0 +1,241 @@
+"""`vde run` computes what is due and what is stale; `vde status` says what that is, and why."""
+
+from __future__ import annotations
+
+import shutil
+import subprocess
+import sys
+from datetime import UTC, datetime, timedelta
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+import pytest
+
+from tests.cli.calling import call, run_vde
+from tests.cli.changing import facts, land, remove, write_project
+from tests.cli.promoted import promote
+from vde_dagster.app.leases import environment_resource
+from vde_dagster.app.world import VdeProject
+
+if TYPE_CHECKING:
+    from pyspark.sql import SparkSession
+
+UP_TO_DATE = "prod is up to date: nothing due, nothing stale (looked at "
+
+
+@pytest.fixture
+def held(project: Path) -> Path:
+    """A seed, which production holds."""
+    shutil.rmtree(project / "models" / "mart")
+    promote(project, held=True)
+    return project
+
+
+@pytest.fixture
+def changing(spark: SparkSession, tmp_path: Path) -> Path:
+    """Two days, built; the amounts are 10 but for one hour of each day."""
+    folder = write_project(tmp_path / "changing")
+    land(folder, (0.5, 10), (5.5, 5), (30.5, 10), (40.5, 2), until=48)
+    done = call("plan", "--auto-apply", "--project", folder)
+    assert done.exit_code == 0, done.stderr
+    return folder
+
+
+def at(hours: float) -> str:
+    return (datetime(2024, 1, 1, tzinfo=UTC) + timedelta(hours=hours)).isoformat()
+
+
+def stretch(first: float, last: float, intervals: int) -> list[dict[str, object]]:
+    return [{"start": at(first), "end": at(last), "intervals": intervals}]
+
+
+def status(folder: Path, *arguments: str) -> dict[str, Any]:
+    return facts("status", *arguments, "--project", folder)
+
+
+def behind(folder: Path) -> dict[str, Any]:
+    return {each["model"]: each for each in status(folder)["models"]}
+
+
+def run(folder: Path, *arguments: str, exit_code: int = 0) -> dict[str, Any]:
+    return facts("run", *arguments, "--project", folder, exit_code=exit_code)
+
+
+def built(folder: Path, *arguments: str) -> dict[str, int]:
+    """How many intervals a run computed of each model; those that it kept do not count."""
+    found = {each["model"]: each for each in run(folder, *arguments)["built"]}
+    return {name: (each["intervals"] or 1) - each["kept"] for name, each in found.items()}
+
+
+def rows(folder: Path, query: str) -> list[list[Any]]:
+    found: list[list[Any]] = facts("query", query, "--project", folder)["rows"]
+    return found
+
+
+@pytest.mark.parametrize("command", [("run",), ("run", "--explain"), ("status",)])
+def test_nothing_to_be_done_is_said_without_java(
+    held: Path, no_java: dict[str, str], command: tuple[str, ...]
+) -> None:
+    done = run_vde(*command, "--project", held, **no_java)
+    assert (done.returncode, done.stderr) == (0, "")
+    if command == ("status",):
+        assert done.stdout.startswith(UP_TO_DATE)
+    else:
+        assert done.stdout == "prod is up to date.\n"
+
+
+@pytest.mark.parametrize("command", ["run", "status"])
+def test_nothing_to_be_done_loads_neither_dagster_nor_pyspark(held: Path, command: str) -> None:
+    code = (
+        "import sys; from vde_dagster.cli.commands import vde\n"
+        f"vde(['{command}', '--project', {str(held)!r}], standalone_mode=False)\n"
+        "print([name for name in ('dagster', 'pyspark', 'py4j') if name in sys.modules])"
+    )
+    done = subprocess.run(
+        [sys.executable, "-c", code], capture_output=True, text=True, check=True, timeout=600
+    )
+    assert done.stdout.splitlines()[-1] == "[]"
+
+
+def test_the_document_of_an_environment_that_is_up_to_date(held: Path) -> None:
+    before = datetime.now(UTC)
+    found = status(held)
+    assert before <= datetime.fromisoformat(found.pop("looked_at")) <= datetime.now(UTC)
+    assert datetime.fromisoformat(found.pop("now")) <= datetime.now(UTC)
+    assert found == {
+        "version": 1,
+        "environment": "prod",
+        "looked_at_models": 1,
+        "up_to_date": True,
+        "behind": False,
+        "dropped_views": [],
+        "models": [],
+    }
+    assert call("status", "--check", "--project", held).exit_code == 0
+
+
+@pytest.mark.parametrize("command", ["run", "status"])
+def test_an_environment_that_is_not_there_is_refused(project: Path, command: str) -> None:
+    done = call(command, "nowhere", "--project", project)
+    assert (done.exit_code, done.stdout) == (1, "")
+    assert "there is no environment nowhere: `vde environments` lists them" in done.stderr
+
+
+def test_what_excludes_each_other_is_wrong_usage(held: Path) -> None:
+    done = call("run", "--no-stale", "--only-stale", "--project", held)
+    assert done.exit_code == 2
+    assert "--no-stale and --only-stale exclude each other" in done.stderr
+
+
+@pytest.mark.spark
+def test_late_rows_are_told_and_exactly_what_reads_them_is_computed(changing: Path) -> None:
+    assert status(changing)["up_to_date"]
+    land(changing, (50.5, 10), until=72)
+    before = datetime.now(UTC).replace(microsecond=0)
+    land(changing, (5.25, 4), until=72)
+
+    found = behind(changing)
+    since = found["staging.events"]["stale"].pop("since")
+    assert before <= datetime.fromisoformat(since) <= datetime.now(UTC)
+    assert found["staging.events"]["stale"] == {
+        "intervals": stretch(5, 6, 1),
+        "reason": "what it reads of raw.events has changed since",
+        "kept": [],
+        "why_kept": "",
+        "following": [],
+        "session": False,
+    }
+    assert found["staging.events"]["due"] == stretch(48, 72, 24)
+    daily = found["mart.daily"]
+    assert (daily["due"], daily["stale"]["intervals"]) == (stretch(48, 72, 1), stretch(0, 24, 1))
+    assert daily["stale"]["following"] == stretch(0, 24, 1)
+    assert daily["stale"]["since"] is None
+    assert call("status", "--check", "--project", changing).exit_code == 1
+
+    text = " ".join(call("status", "--project", changing).stdout.split())
+    told = datetime.fromisoformat(since).strftime("%Y-%m-%d %H:%M")
+    assert (
+        f"staging.events 1 hour, 2024-01-01 05:00 to 2024-01-01 06:00 (since {told}): "
+        "what it reads of raw.events has changed since"
+    ) in text
+    assert (
+        f"(since {told}): what it reads" in call("plan", "--no-apply", "--project", changing).stdout
+    )
+
+    explained = run(changing, "--explain")
+    assert explained["built"] == []
+    assert not explained["up_to_date"]
+    assert behind(changing).keys() == found.keys()
+
+    assert built(changing, "--no-stale") == {
+        "staging.events": 24,
+        "mart.daily": 1,
+        "mart.total": 1,
+        "mart.best": 1,
+    }
+    left = behind(changing)
+    assert left["staging.events"]["stale"]["intervals"] == stretch(5, 6, 1)
+    assert [each for each in left.values() if each["due"]] == []
+
+    land(changing, (72.5, 1), until=73)
+    assert built(changing, "--only-stale") == {
+        "staging.events": 1,
+        "mart.daily": 1,
+        "mart.total": 1,
+        "mart.best": 1,
+    }
+    left = behind(changing)
+    assert left.keys() == {"staging.events", "mart.total"}
+    assert left["staging.events"]["due"] == stretch(72, 73, 1)
+    assert left["mart.total"]["stale"]["reason"] == "it follows from staging.events"
+    assert built(changing) == {"staging.events": 1, "mart.total": 1}
+    again = run(changing)
+    assert (again["built"], again["up_to_date"], again["busy"]) == ([], True, None)
+    assert status(changing)["up_to_date"]
+    assert rows(changing, "SELECT * FROM mart.daily ORDER BY day") == [
+        ["2024-01-01", 55],
+        ["2024-01-02", 60],
+        ["2024-01-03", 10],
+    ]
+
+
+@pytest.mark.spark
+def test_what_fails_is_told_and_leaves_what_reads_it_behind_and_the_rest_goes_on(
+    changing: Path,
+) -> None:
+    land(changing, (5.25, 0), until=48)
+    failed = call("run", "--project", changing)
+    assert failed.exit_code == 1
+    assert "mart.daily" in failed.stderr
+    assert rows(changing, "SELECT * FROM mart.total") == [[5, 10]]
+    assert rows(changing, "SELECT * FROM mart.daily ORDER BY day") == [
+        ["2024-01-01", 30],
+        ["2024-01-02", 60],
+    ]
+    left = behind(changing)
+    assert left.keys() == {"mart.daily", "mart.best"}
+    assert left["mart.daily"]["stale"]["intervals"] == stretch(0, 24, 1)
+    assert left["mart.daily"]["stale"]["since"] is not None
+    assert left["mart.best"]["stale"]["reason"] == "it follows from mart.daily"
+
+    remove(changing, "amount = 0")
+    again = built(changing)
+    assert again == {"staging.events": 1, "mart.daily": 0, "mart.total": 1, "mart.best": 0}
+    assert status(changing)["up_to_date"]
+    assert rows(changing, "SELECT * FROM mart.total") == [[4, 10]]
+
+
+@pytest.mark.spark
+def test_where_somebody_is_at_work_a_run_does_nothing_and_says_so(changing: Path) -> None:
+    land(changing, (5.25, 4), until=48)
+    state = VdeProject.load(changing).services.state
+    resource, hour = environment_resource("prod"), timedelta(hours=1)
+    lease = state.acquire_lease(resource, holder="somebody", ttl=hour)
+    done = call("run", "--project", changing)
+    assert done.exit_code == 3
+    assert "somebody" in done.stderr
+    found = run(changing, exit_code=3)
+    assert "somebody" in found["busy"]
+    assert found["built"] == []
+    state.release_lease(lease)
+    assert built(changing)["staging.events"] == 1
