@@ -197,8 +197,8 @@ def _stale(graph: Graph, look: InputLook) -> StaleLook:
     Of what builds on itself, a table that is read without a bound is seen again by the next
     interval: no earlier one is behind for its sake.
     """
-    in_turn = kinds.of(look.node.model).is_sequential
-    if not any(True for _ in look.stale(in_turn=in_turn)):
+    if not any(True for _ in look.stale(in_turn=False)):  # sources are read without a bound so far
         return StaleLook(inputs=look, stale=())
+    in_turn = kinds.of(look.node.model).is_sequential
     by_times = look.by_times(graph)
     return StaleLook(inputs=by_times, stale=tuple(by_times.stale(in_turn=in_turn)))
