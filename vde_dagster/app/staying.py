@@ -152,7 +152,8 @@ class StaleLooks:
             return None
         held = self._holding(look.node.name).recorded
         within = Interval(held[0].start, held[-1].end)
-        if not kinds.of(look.node.model).is_partitioned:
+        rules = kinds.of(look.node.model)
+        if not (rules.is_partitioned or rules.is_sequential):
             return (within,) if changed else ()
         return affected(look.reads, name, changed, unit=look.node.model.unit, within=within)
 
