@@ -307,6 +307,15 @@ def is_bounded(name: str, models: Sequence[Made]) -> bool:
     return found.form in LOOKED_THROUGH and is_bounded(found.parents[0], models)
 
 
+def below(model: Made, models: Sequence[Made]) -> Iterator[Made]:
+    """A model and all that reads it, over all levels."""
+    names = {f"gen.{model.name}"}
+    for each in models:
+        if each.name == model.name or not names.isdisjoint(each.parents):
+            names.add(f"gen.{each.name}")
+            yield each
+
+
 def edited(model: Made, *, breaking: bool) -> Made:
     """A model whose rows are others, or that has one more column."""
     if breaking:

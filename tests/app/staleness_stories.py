@@ -14,6 +14,7 @@ from tests.app.generated_models import (
     OTHERS,
     Form,
     Made,
+    below,
     edited,
     generated,
     project,
@@ -142,7 +143,9 @@ def story(seed: int, *, length: int = 8) -> Story:
                 steps.append(Tidy(source=source, expires=expires))
             case "edit":
                 edited_one = chance.choice(models)
-                keeps = edited_one.form in KEEPING_BY_THEMSELVES
+                keeps = any(
+                    each.form in KEEPING_BY_THEMSELVES for each in below(edited_one, models)
+                )
                 how = chance.choice(("breaking", "column", "forward")[keeps:])
                 steps.append(Edit(model=edited_one.name, how=how))
             case "again":

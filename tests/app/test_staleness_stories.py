@@ -13,6 +13,7 @@ from tests.app.staleness_stories import (
     OTHERS,
     SOURCE,
     Correct,
+    Edit,
     Land,
     Run,
     Step,
@@ -42,6 +43,30 @@ def test_after_each_run_all_is_as_from_scratch_and_nothing_was_computed_for_noth
     seed: int,
 ) -> None:
     tell(story(seed))
+
+
+# Stories that ended otherwise once
+BY_KEY: Final = Made(name="by_key", form=Form.BY_KEY, parents=("gen.copy",), daily=True)
+MORE: Final = Land(source=str(SOURCE), rows=(), until=46)
+
+
+@pytest.mark.parametrize(
+    "models, steps",
+    [
+        pytest.param(
+            [Made(name="by_key", form=Form.BY_KEY, parents=(str(SOURCE),), daily=True)],
+            [Correct(source=str(SOURCE), at=2, amount=7), Run()],
+            id="what builds on itself reads a source by time",
+        ),
+        pytest.param(
+            [Made(name="copy", form=Form.COPY, parents=(str(SOURCE),)), BY_KEY],
+            [Edit(model="copy", how="column"), MORE, Run()],
+            id="what builds on itself is kept below an edit",
+        ),
+    ],
+)
+def test_what_was_found_is_as_from_scratch(models: list[Made], steps: list[Step]) -> None:
+    tell(told(*models, steps=tuple(steps)))
 
 
 # The checks find what they are there for
