@@ -152,7 +152,8 @@ class StaleLooks:
             return None
         held = self._holding(look.node.name).recorded
         within = Interval(held[0].start, held[-1].end)
-        if not kinds.of(look.node.model).is_partitioned:
+        rules = kinds.of(look.node.model)
+        if not (rules.is_partitioned or rules.is_sequential):
             return (within,) if changed else ()
         return affected(look.reads, name, changed, unit=look.node.model.unit, within=within)
 
@@ -197,8 +198,8 @@ def _stale(graph: Graph, look: InputLook) -> StaleLook:
     Of what builds on itself, a table that is read without a bound is seen again by the next
     interval: no earlier one is behind for its sake.
     """
-    in_turn = kinds.of(look.node.model).is_sequential
-    if not any(True for _ in look.stale(in_turn=in_turn)):
+    if not any(True for _ in look.stale(in_turn=False)):  # sources are read without a bound so far
         return StaleLook(inputs=look, stale=())
+    in_turn = kinds.of(look.node.model).is_sequential
     by_times = look.by_times(graph)
     return StaleLook(inputs=by_times, stale=tuple(by_times.stale(in_turn=in_turn)))

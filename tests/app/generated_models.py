@@ -1,0 +1,323 @@
+"""Generated models over hourly events, and an independent account of which times each one reads.
+
+What a model reads is written down beside its query, not told from it: windows in hours, or a whole
+table. Every query gives the rows of an interval whatever batch it is computed in, so that a build
+from scratch has the rows that any order of work should have ended with.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Iterator, Mapping, Sequence
+from dataclasses import dataclass, replace
+from datetime import timedelta
+from enum import Enum
+from functools import lru_cache
+from pathlib import Path
+from random import Random
+from typing import Final
+
+from tests.app.memory_world import DEFAULTS, RAW_COLUMNS, SOURCE, graph_of
+from vde_dagster.core.errors import Place
+from vde_dagster.core.graph import Graph
+from vde_dagster.core.intervals import Interval, IntervalUnit, merge
+from vde_dagster.core.names import ModelName
+from vde_dagster.project.model_files import external_source
+
+OTHERS: Final = ModelName("raw", "others")
+HOUR: Final = timedelta(hours=1)
+_WITHIN: Final = "{at} BETWEEN @start_dt AND @end_dt"
+
+
+class Form(Enum):
+    """What a generated model does with what it reads."""
+
+    COPY = "rows of its interval"
+    RECENT = "rows of its interval with those of some hours before"
+    AHEAD = "rows of its interval with those of an hour after"
+    SUMS = "a row for each interval"
+    JOIN = "rows of its interval with another parent's of the hour"
+    UNION = "rows of two parents"
+    LOOKUP = "rows of its interval with all rows of another parent"
+    CHANCE = "rows of its interval, by a nondeterministic query"
+    SESSIONS = "late rows of a source by sessions"
+    KEPT = "rows of its interval, never restated"
+    FULL = "all rows"
+    FULL_UNTIL = "all rows up to the end of its interval"
+    VIEW = "a view"
+    EMBEDDED = "a query within others"
+    BY_KEY = "a row for each key"
+    BY_PARTITION = "rows by partition"
+    UNMANAGED = "rows that are added"
+    HISTORY = "a history"
+
+
+IN_TURN: Final = {Form.BY_KEY, Form.BY_PARTITION, Form.UNMANAGED}
+LOOKED_THROUGH: Final = {Form.VIEW, Form.EMBEDDED}
+WHOLE_TABLES: Final = {Form.FULL, Form.FULL_UNTIL}
+ONLY_AT_THE_END: Final = {Form.HISTORY, Form.KEPT}
+"""Forms whose rows follow from when they were computed, so that nothing else reads them here."""
+KEEPING_BY_THEMSELVES: Final = {Form.BY_PARTITION, Form.UNMANAGED, Form.HISTORY}
+"""Forms of kinds that an edit leaves as they are: only what is computed later is by the new one."""
+
+_BY_TIME: Final = set(Form) - IN_TURN - LOOKED_THROUGH - WHOLE_TABLES - {Form.HISTORY}
+_TWO_PARENTS: Final = {Form.JOIN, Form.UNION, Form.LOOKUP}
+_CORE: Final[Mapping[Form, str]] = {
+    Form.COPY: "SELECT id, at, amount FROM {p} WHERE " + _WITHIN,
+    Form.CHANCE: "SELECT id, at, amount + CAST(RAND() * 0 AS BIGINT) AS amount FROM {p} WHERE "
+    + _WITHIN,
+    Form.RECENT: "SELECT a.id, a.at, SUM(b.amount) AS amount FROM {p} AS a JOIN {p} AS b "
+    "ON b.at <= a.at AND b.at > a.at - INTERVAL {n} HOURS "
+    "WHERE a.at BETWEEN @start_dt AND @end_dt "
+    "AND b.at BETWEEN @start_dt - INTERVAL {n} HOURS AND @end_dt GROUP BY a.id, a.at",
+    Form.AHEAD: "SELECT a.id, a.at, SUM(b.amount) AS amount FROM {p} AS a JOIN {p} AS b "
+    "ON b.at >= a.at AND b.at < a.at + INTERVAL 1 HOUR "
+    "WHERE a.at BETWEEN @start_dt AND @end_dt "
+    "AND b.at BETWEEN @start_dt AND @end_dt + INTERVAL 1 HOUR GROUP BY a.id, a.at",
+    Form.SUMS: "SELECT COUNT(*) AS id, DATE_TRUNC('{unit}', at) AS at, SUM(amount) AS amount "
+    "FROM {p} WHERE " + _WITHIN + " GROUP BY DATE_TRUNC('{unit}', at)",
+    Form.JOIN: "SELECT a.id, a.at, a.amount + COALESCE(b.amount, 0) AS amount FROM {p} AS a "
+    "LEFT JOIN (SELECT DATE_TRUNC('HOUR', at) AS h, SUM(amount) AS amount FROM {q} WHERE "
+    + _WITHIN
+    + " GROUP BY DATE_TRUNC('HOUR', at)) AS b ON DATE_TRUNC('HOUR', a.at) = b.h "
+    "WHERE a.at BETWEEN @start_dt AND @end_dt",
+    Form.UNION: "SELECT id, at, amount FROM {p} WHERE "
+    + _WITHIN
+    + " UNION ALL SELECT id, at, amount FROM {q} WHERE "
+    + _WITHIN,
+    Form.LOOKUP: "SELECT a.id, a.at, a.amount + COALESCE(b.amount, 0) AS amount FROM {p} AS a "
+    "LEFT JOIN (SELECT id, MAX(amount) AS amount FROM {q} GROUP BY id) AS b ON a.id = b.id "
+    "WHERE a.at BETWEEN @start_dt AND @end_dt",
+    Form.FULL: "SELECT id, at, amount FROM {p}",
+    Form.FULL_UNTIL: "SELECT id, at, amount FROM {p} WHERE at <= @end_dt",
+    Form.VIEW: "SELECT id, at, amount * 2 AS amount FROM {p}",
+    Form.BY_KEY: "SELECT id % 3 AS id, MAX(at) AS at, SUM(amount) AS amount FROM {p} WHERE "
+    + _WITHIN
+    + " GROUP BY id % 3",
+    Form.HISTORY: "SELECT id % 3 AS id, MAX(at) AS at, SUM(amount) AS amount FROM {p} "
+    "GROUP BY id % 3",
+}
+_KINDS: Final[Mapping[Form, str]] = {
+    Form.FULL: "FULL",
+    Form.FULL_UNTIL: "FULL",
+    Form.VIEW: "VIEW",
+    Form.EMBEDDED: "EMBEDDED",
+    Form.BY_KEY: "INCREMENTAL_BY_UNIQUE_KEY (unique_key id, batch_size 1)",
+    Form.BY_PARTITION: "INCREMENTAL_BY_PARTITION",
+    Form.UNMANAGED: "INCREMENTAL_UNMANAGED",
+    Form.HISTORY: "SCD_TYPE_2_BY_COLUMN (unique_key id, columns (amount))",
+}
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Made:
+    """A generated model.
+
+    ``hours`` is how far RECENT looks back, ``lookback`` how many intervals are computed again, and
+    ``plus`` and ``columns`` are what edits have changed so far.
+    """
+
+    name: str
+    form: Form
+    parents: tuple[str, ...]
+    daily: bool = False
+    hours: int = 0
+    lookback: int = 0
+    plus: int = 0
+    columns: int = 0
+
+    @property
+    def key(self) -> ModelName:
+        """Its name in a project."""
+        return ModelName("gen", self.name)
+
+    @property
+    def unit(self) -> IntervalUnit:
+        """The length of its intervals."""
+        return IntervalUnit.DAY if self.daily else IntervalUnit.HOUR
+
+    @property
+    def is_by_time(self) -> bool:
+        """Whether its rows belong to intervals that are computed each for itself."""
+        return self.form in _BY_TIME
+
+    @property
+    def text(self) -> str:
+        """Its MODEL file."""
+        core = _CORE.get(self.form, _CORE[Form.COPY])
+        if self.form is Form.EMBEDDED:
+            core = _CORE[Form.VIEW]
+        names = {"p": self.parents[0], "q": self.parents[-1]}
+        query = core.format(**names, n=self.hours, unit=self.unit.name, at="at")
+        more = "".join(f", CAST({at} AS BIGINT) AS more{at}" for at in range(self.columns))
+        if self.form is Form.SESSIONS:
+            amount = f"amount + {self.plus} AS amount{more}"
+            return f"{self._header};\n{query.replace('amount', amount, 1)}"
+        outer = "SELECT id, at, CAST(amount + {} AS BIGINT) AS amount{} FROM ({}) AS core"
+        return f"{self._header};\n{outer.format(self.plus, more, query)}"
+
+    @property
+    def _header(self) -> str:
+        kind = _KINDS.get(self.form, f"INCREMENTAL_BY_TIME_RANGE (time_column at{self._options})")
+        more = f", cron '{'@daily' if self.daily else '@hourly'}'"
+        if self.form is Form.BY_PARTITION:
+            more += f", partitioned_by {'days' if self.daily else 'hours'}(at)"
+        if self.form is Form.SESSIONS:
+            more += f", late_data (mode stateless, sources ({self.parents[0]}))"
+        if self.form in LOOKED_THROUGH:
+            more = ""
+        return f"MODEL (name gen.{self.name}, kind {kind}{more})"
+
+    @property
+    def _options(self) -> str:
+        options = f", lookback {self.lookback}" if self.lookback else ""
+        return options + (", disable_restatement true" if self.form is Form.KEPT else "")
+
+    def window(self, parent: str) -> tuple[timedelta, timedelta] | None:
+        """How far an interval reads of a parent before and after itself; None for all of it."""
+        if self.form in WHOLE_TABLES or self.form is Form.HISTORY:
+            return None
+        if self.form is Form.LOOKUP and parent == self.parents[-1]:
+            return None
+        before = self.hours * HOUR if self.form is Form.RECENT else timedelta()
+        return before, HOUR if self.form is Form.AHEAD else timedelta()
+
+
+@lru_cache(maxsize=100)
+def project(models: tuple[Made, ...]) -> Graph:
+    """The graph of some generated models over the two sources."""
+    others = external_source(
+        OTHERS,
+        RAW_COLUMNS,
+        place=Place(path=Path("external_models.yaml")),
+        defaults=DEFAULTS,
+    )
+    return graph_of({each.name: each.text for each in models}, others)
+
+
+Times = Mapping[str, Sequence[Interval]]
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Reached:
+    """Which times of each model changes can reach; any of those that are ``whole``."""
+
+    times: Mapping[str, tuple[Interval, ...]]
+    whole: frozenset[str]
+
+    def has(self, name: str, interval: Interval) -> bool:
+        """Whether changes can reach an interval of a model."""
+        if name in self.whole:
+            return True
+        return any(each.intersection(interval) for each in self.times.get(name, ()))
+
+
+def reached(models: Sequence[Made], held: Times, changed: Times, whole: Iterable[str]) -> Reached:
+    """By brute force, the intervals of models that read what has changed, over all levels.
+
+    Args:
+        models: All models, parents first.
+        held: The intervals that each model holds, one by one.
+        changed: The times that have other rows than before, of sources and models.
+        whole: Models and sources of which anything may have changed.
+    """
+    times: dict[str, tuple[Interval, ...]] = {name: tuple(each) for name, each in changed.items()}
+    everything = set(whole)
+    units = {f"gen.{each.name}": each.unit for each in models if each.is_by_time}
+    for each in models:
+        name = f"gen.{each.name}"
+        mine = list(times.get(name, ()))
+        for parent in each.parents:
+            is_moved = parent in everything or bool(times.get(parent))
+            if not is_moved:
+                continue
+            if each.form in LOOKED_THROUGH:
+                mine += times.get(parent, ())
+                if parent in everything:
+                    everything.add(name)
+            elif parent in everything or not each.is_by_time or each.window(parent) is None:
+                everything.add(name)
+            else:
+                unit = units.get(parent, each.unit)
+                mine += _readers(each, parent, held.get(name, ()), times[parent], unit)
+        times[name] = merge(mine)
+        if mine and not each.is_by_time and each.form not in LOOKED_THROUGH:
+            everything.add(name)  # its rows belong to no intervals that others could read
+    return Reached(times=times, whole=frozenset(everything))
+
+
+def _readers(
+    model: Made,
+    parent: str,
+    held: Iterable[Interval],
+    changed: Sequence[Interval],
+    unit: IntervalUnit,
+) -> Iterator[Interval]:
+    window = model.window(parent)
+    assert window is not None, "who reads all of a table is reached as a whole"
+    before, after = window
+    finer = unit if unit is IntervalUnit.DAY else model.unit if model.daily else unit
+    for each in held:
+        read = finer.widen(Interval(each.start - before, each.end + after))
+        if any(time.intersection(read) for time in changed):
+            yield each
+
+
+_ANY: Final = (
+    *(Form.COPY, Form.RECENT, Form.AHEAD, Form.SUMS, Form.CHANCE, Form.JOIN, Form.UNION),
+    *(Form.LOOKUP, Form.FULL, Form.FULL_UNTIL, Form.VIEW, Form.VIEW, Form.EMBEDDED),
+    *(Form.BY_KEY, Form.BY_PARTITION, Form.UNMANAGED, Form.SESSIONS, Form.KEPT, Form.HISTORY),
+)
+_FIRST: Final = tuple(each for each in _ANY if each not in ONLY_AT_THE_END)
+
+
+def generated(chance: Random) -> tuple[Made, ...]:
+    """Some models over the sources and each other, parents first."""
+    made: list[Made] = []
+    count = chance.randint(2, 6)
+    while len(made) < count:
+        form = chance.choice(_ANY if made else _FIRST)
+        readable = [each for each in made if each.form not in ONLY_AT_THE_END]
+        names = [f"gen.{each.name}" for each in readable]
+        names = [*names, *names, *names, str(SOURCE), str(OTHERS)]
+        if form in IN_TURN:
+            names = [each for each in names if is_bounded(each, made)]
+        parents = [chance.choice(names) for _ in range(1 + (form in _TWO_PARENTS))]
+        if form is Form.SESSIONS:
+            parents = [str(SOURCE)]
+            if any(each.form is Form.SESSIONS for each in made):
+                continue
+        made.append(
+            Made(
+                name=f"m{len(made)}",
+                form=form,
+                parents=tuple(parents),
+                daily=form is Form.BY_KEY or (chance.random() < 0.4 and form is not Form.SESSIONS),
+                hours=chance.choice((1, 2, 5)) if form is Form.RECENT else 0,
+                lookback=chance.choice((0, 0, 1, 2)) if form in (Form.COPY, Form.SUMS) else 0,
+            )
+        )
+    return tuple(made)
+
+
+def is_bounded(name: str, models: Sequence[Made]) -> bool:
+    """Whether rows of a table can be read by their time: of sources, and of what has intervals."""
+    found = next((each for each in models if f"gen.{each.name}" == name), None)
+    if found is None or found.is_by_time:
+        return True
+    return found.form in LOOKED_THROUGH and is_bounded(found.parents[0], models)
+
+
+def below(model: Made, models: Sequence[Made]) -> Iterator[Made]:
+    """A model and all that reads it, over all levels."""
+    names = {f"gen.{model.name}"}
+    for each in models:
+        if each.name == model.name or not names.isdisjoint(each.parents):
+            names.add(f"gen.{each.name}")
+            yield each
+
+
+def edited(model: Made, *, breaking: bool) -> Made:
+    """A model whose rows are others, or that has one more column."""
+    if breaking:
+        return replace(model, plus=model.plus + 1)
+    return replace(model, columns=model.columns + 1)
