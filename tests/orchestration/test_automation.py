@@ -159,7 +159,7 @@ def test_a_run_whose_process_was_killed_is_not_waited_for_and_its_key_is_not_use
     assert "brings prod up to date" in automated.skipped()
     automated.world.state.release_lease(lease)
     again = automated.request()
-    assert again.run_key == (request.run_key or "").replace(":1", ":2")
+    assert again.run_key == f"{(request.run_key or '').removesuffix('1')}2"
 
 
 def test_who_is_at_work_on_the_environment_is_waited_for(automated: AutomatedWorld) -> None:
