@@ -185,8 +185,9 @@ LANDED = "MODEL (name mart.landed, kind FULL);\nSELECT COUNT(*) AS events FROM r
 def test_only_the_owner_has_a_sensor(sample: Sample) -> None:
     sample.apply()
     names = [each.name for each in sample.definitions("dev").sensors or []]
-    assert names == []
-    assert [each.name for each in sample.definitions().sensors or []] == [SENSOR]
+    assert names == ["vde_automation_dev"]
+    ours = [each.name for each in sample.definitions().sensors or []]
+    assert ours == ["vde_automation_prod", SENSOR]
 
 
 @pytest.fixture

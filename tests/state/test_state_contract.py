@@ -351,6 +351,19 @@ def test_an_expired_lease_is_taken_over_with_a_higher_epoch(store: Store, lease:
     assert taken == Lease(resource=lease.resource, holder="you", epoch=2)
 
 
+def test_who_holds_a_lease_is_told_until_it_expires_or_is_given_back(
+    store: Store, lease: Lease
+) -> None:
+    assert store.state.lease_holder(lease.resource) == "me"
+    assert store.state.lease_holder("another") == ""
+    store.pass_time(2 * MINUTE)
+    assert store.state.lease_holder(lease.resource) == ""
+    taken = store.state.acquire_lease(lease.resource, holder="you", ttl=MINUTE)
+    assert store.state.lease_holder(lease.resource) == "you"
+    store.state.release_lease(taken)
+    assert store.state.lease_holder(lease.resource) == ""
+
+
 def test_an_expired_lease_that_nobody_took_still_counts(store: Store, lease: Lease) -> None:
     store.pass_time(2 * MINUTE)
     store.state.record_intent(intent(), lease=lease)

@@ -2,8 +2,8 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Collection, Iterator, Sequence
-from contextlib import ExitStack, contextmanager
+from collections.abc import Callable, Collection, Generator, Iterator, Sequence
+from contextlib import ExitStack, closing, contextmanager
 from dataclasses import dataclass, field
 from typing import assert_never
 
@@ -25,6 +25,7 @@ from vde_dagster.app.evaluated import Evaluated
 from vde_dagster.app.evolution import evolve_tables
 from vde_dagster.app.late_upstream import remember_looks, stale_now
 from vde_dagster.app.leases import environment_resource, held, holder_of
+from vde_dagster.app.pace import pace_of
 from vde_dagster.app.plan_checks import check_plan
 from vde_dagster.app.planning import holdings_of
 from vde_dagster.app.promote import promote, show
@@ -73,8 +74,22 @@ Report = Callable[[Evaluated], None]
 def apply_plan(services: Services, plan: Plan, report: Report) -> tuple[Evaluated, ...]:
     """Carry out a plan, without Dagster. ``report`` is told of each unit of work when it is done.
 
+    See `carry_out_plan`, also for what is raised.
+    """
+    done: list[Evaluated] = []
+    with closing(carry_out_plan(services, plan)) as steps:
+        for evaluated in steps:
+            report(evaluated)
+            done.append(evaluated)
+    return tuple(done)
+
+
+def carry_out_plan(services: Services, plan: Plan) -> Generator[Evaluated, None, None]:
+    """Carry out a plan step by step: each unit of work is yielded when it is done.
+
     Where a model cannot be filled, what does not wait for it is done all the same
-    (`vde_dagster.core.stages.awaited`), and one error tells of all that failed.
+    (`vde_dagster.core.stages.awaited`), and one error at the end tells of all that failed. Who
+    stops before the end closes the generator, which gives back what it reserved.
 
     Raises:
         Conflict: The environment changed since the plan was made, or somebody else is changing it;
@@ -84,7 +99,6 @@ def apply_plan(services: Services, plan: Plan, report: Report) -> tuple[Evaluate
         EvaluationFailed: A query failed. What was filled before stays and is not filled again.
     """
     check_plan(services, plan)
-    done: list[Evaluated] = []
     errors: list[VdeError] = []
     failed: set[ModelName] = set()
     lacking: set[ModelName] = set()
@@ -95,9 +109,7 @@ def apply_plan(services: Services, plan: Plan, report: Report) -> tuple[Evaluate
                 lacking |= fills
                 continue
             try:
-                for evaluated in work.visit(stage):
-                    report(evaluated)
-                    done.append(evaluated)
+                yield from work.visit(stage)
             except VdeError as error:
                 if isinstance(stage, Opening):
                     raise
@@ -106,7 +118,6 @@ def apply_plan(services: Services, plan: Plan, report: Report) -> tuple[Evaluate
                 lacking |= fills
     if errors:
         raise_stopped(plan, errors, failed)
-    return tuple(done)
 
 
 def _waits(plan: Plan, stage: Stage, lacking: Collection[ModelName]) -> bool:
@@ -285,7 +296,8 @@ class Applying:
     def _fill(self, change: ModelChange) -> Iterator[Evaluated]:
         """Evaluate what is to be done now, batch by batch; that may be less than was planned."""
         within = self.plan.options.bounds(self.plan.environment)
-        found = stale_now(self.services, self.binding, change.name, change.stale)
+        pace = pace_of(self.services, self.plan.now) if self.plan.paced else None
+        found = stale_now(self.services, self.binding, change.name, change.stale, pace)
         if found.fresh:
             yield self._unchanged(change, found.fresh)
         stale = self._behind(change, found.behind)

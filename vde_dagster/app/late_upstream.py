@@ -9,6 +9,7 @@ from typing import Final
 from vde_dagster import kinds
 from vde_dagster.app.binding import Binding
 from vde_dagster.app.input_moves import InputStates
+from vde_dagster.app.pace import Pace
 from vde_dagster.app.services import Services
 from vde_dagster.app.since import late_since, stale_since
 from vde_dagster.app.staying import StaleLook, StaleLooks, is_computed, look_within
@@ -136,7 +137,8 @@ def carry_looks(services: Services, shown: Environment, graph: Graph, plan: Plan
 class StaleNow:
     """Intervals that were expected to be behind, once what they read is computed.
 
-    ``behind`` are, and lose no rows by being computed again; ``fresh`` are not, and stay.
+    ``behind`` are, lose no rows by being computed again, and need not wait; ``fresh`` are not
+    behind, and stay.
     """
 
     behind: tuple[Interval, ...]
@@ -144,15 +146,20 @@ class StaleNow:
 
 
 def stale_now(
-    services: Services, binding: Binding, name: ModelName, times: tuple[Interval, ...]
+    services: Services,
+    binding: Binding,
+    name: ModelName,
+    times: tuple[Interval, ...],
+    pace: Pace | None = None,
 ) -> StaleNow:
-    """What of a version, at some times, is behind now."""
+    """What of a version, at some times, is behind now; where there is a ``pace``, and may be."""
     states = InputStates(services=services, graph=binding.graph, snapshots=binding.snapshots)
     look = look_within(services.state, binding.graph, states, name, times)
     behind = {each.entry.interval for each in look.stale}
+    ready = look.stale if pace is None else pace.ready(binding.graph, look.inputs.node, look.stale)
     expired = {each.entry.interval for each in look.expired}
     return StaleNow(
-        behind=merge(behind - expired),
+        behind=merge({each.entry.interval for each in ready} - expired),
         fresh=tuple(
             each
             for each in look.inputs.entries
@@ -169,18 +176,21 @@ def why_stale(look: StaleLook) -> str:
 
 def _told(planned: Planned, node: Node, look: StaleLook) -> Staleness:
     """What of a version is behind, and what of that stays as it is."""
-    behind, reason = merge(each.entry.interval for each in look.stale), why_stale(look)
     assert planned.own is not None, "only what is shown stays"
-    since = stale_since(look, promoted_at=planned.own.promoted_at)
+    behind = merge(each.entry.interval for each in look.stale)
+    told = Staleness(
+        reason=why_stale(look),
+        inputs=tuple(dict.fromkeys(name for each in look.stale for name in each.inputs)),
+        since=stale_since(look, promoted_at=planned.own.promoted_at),
+    )
     if forbids_restatement(node.model):
-        return Staleness(reason=reason, kept=behind, why_kept=FORBIDDEN, since=since)
+        return replace(told, kept=behind, why_kept=FORBIDDEN)
     expired = look.expired
     kept = merge(each.entry.interval for each in expired)
     if kept and kinds.of(node.model).restates_whole:
         kept = behind
     why = _why_expired(planned, node, look) if kept else ""
-    times = subtract(behind, kept)
-    return Staleness(intervals=times, reason=reason, kept=kept, why_kept=why, since=since)
+    return replace(told, intervals=subtract(behind, kept), kept=kept, why_kept=why)
 
 
 def _why_expired(planned: Planned, node: Node, look: StaleLook) -> str:
@@ -222,12 +232,14 @@ def _late(
 class Followers:
     """What versions that stay have to look at again, since what they read may get other rows.
 
-    ``changed`` are the times at which models may have other rows by a plan.
+    ``changed`` are the times at which models may have other rows by a plan. ``pace`` holds back
+    what is not to be evaluated again yet; None where a person asks for it.
     """
 
     planned: Planned
     options: PlanOptions
     names: frozenset[ModelName]
+    pace: Pace | None = None
     changed: dict[ModelName, tuple[Interval, ...]] = field(default_factory=dict)
 
     def found(self, direct: Mapping[ModelName, Staleness]) -> Iterator[tuple[ModelName, Staleness]]:
@@ -262,7 +274,13 @@ class Followers:
             following = times if known is None else ()
         if not (times or known):
             return None
-        return self._bounded(node, replace(own, intervals=times, following=following))
+        inputs = tuple(dict.fromkeys([*own.inputs, *above]))
+        found = replace(own, intervals=times, following=following, inputs=inputs)
+        found = self._bounded(node, found)
+        if self.pace is None:
+            return found
+        changed = {each: self.changed[each] for each in above}
+        return self.pace.bounded(self.planned, node, found, changed)
 
     def _bounded(self, node: Node, found: Staleness) -> Staleness:
         """What of it the plan's options let it evaluate."""
@@ -289,6 +307,7 @@ def followed(
     direct: Mapping[ModelName, Staleness],
     work: Mapping[ModelName, Workload],
     options: PlanOptions,
+    pace: Pace | None = None,
 ) -> dict[ModelName, Staleness]:
     """What of the versions that stay is evaluated where it is behind when its turn comes.
 
@@ -297,6 +316,7 @@ def followed(
         direct: The outcome of `late_upstream`.
         work: What the plan evaluates in any case. What reads it is looked at again.
         options: What was asked for.
+        pace: How often changes may reach models by themselves; None where a person asks for it.
     """
     names = staying(planned)
     changed = {
@@ -304,5 +324,5 @@ def followed(
         for name in names
         if name in work and (work[name].missing or work[name].restated)
     }
-    followers = Followers(planned=planned, options=options, names=names, changed=changed)
+    followers = Followers(planned=planned, options=options, names=names, changed=changed, pace=pace)
     return dict(followers.found(direct))

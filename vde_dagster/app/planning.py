@@ -9,6 +9,7 @@ from datetime import datetime
 from vde_dagster import kinds
 from vde_dagster.app.catalog_look import CatalogLook, look_at_catalog, lost_for
 from vde_dagster.app.late_upstream import followed, late_upstream
+from vde_dagster.app.pace import Pace, pace_of
 from vde_dagster.app.resolving import Basis, Models, basis_of, resolve_models
 from vde_dagster.app.returning import lag_of
 from vde_dagster.app.services import Services, valid_to_of
@@ -42,12 +43,18 @@ from vde_dagster.project.signals import ready_intervals
 
 @looking_at_new_values_only()
 def plan_environment(
-    services: Services, graph: Graph, environment: str, options: PlanOptions = DEFAULT_OPTIONS
+    services: Services,
+    graph: Graph,
+    environment: str,
+    options: PlanOptions = DEFAULT_OPTIONS,
+    *,
+    paced: bool = False,
 ) -> Plan:
     """The plan that makes an environment show a project's models, as the options say.
 
     An environment that does not exist yet is compared with production, whose versions it shares
-    where nothing changed (seed 000, *Virtual Layer*).
+    where nothing changed (seed 000, *Virtual Layer*). Where it is ``paced``, since nobody asks for
+    it, what changed upstream reaches a model as often as its ``freshness`` and ``updates_on`` say.
 
     Raises:
         OptionsRefused: The options make no sense together, or not for this environment.
@@ -59,6 +66,7 @@ def plan_environment(
     basis = basis_of(services, environment, options)
     models = resolve_models(services, graph, basis)
     looked = _look(services, basis, models)
+    pace = pace_of(services, looked.now) if paced else None
     return make_plan(
         plan_id=services.ids.new(),
         environment=environment,
@@ -68,7 +76,7 @@ def plan_environment(
         current=_current(basis.own, stays=looked.stays),
         resolved=models.resolved,
         horizons=looked.planned.horizons,
-        findings=_findings(services, basis, models, looked),
+        findings=_findings(services, basis, models, looked, pace),
         options=options,
         hidden=_hidden(looked.planned.snapshots, basis),
         left_out=models.left_out,
@@ -143,7 +151,9 @@ def planned_now(services: Services, plan: Plan, shown: Environment, shown_graph:
     )
 
 
-def _findings(services: Services, basis: Basis, models: Models, looked: _Looked) -> Findings:
+def _findings(
+    services: Services, basis: Basis, models: Models, looked: _Looked, pace: Pace | None
+) -> Findings:
     """What the versions hold and lack, what is evaluated, and what is not although it was asked."""
     planned, options = looked.planned, basis.options
     graph, snapshots, holdings = planned.graph, planned.snapshots, planned.holdings
@@ -151,7 +161,7 @@ def _findings(services: Services, basis: Basis, models: Models, looked: _Looked)
     lag = lag_of(services, planned, options)
     restated = restatement(graph, holdings, options, catalog=catalog)
     work = _work(services, planned, options, looked.now, both(restated, lag.restated))
-    staleness = followed(planned, late_upstream(services, planned), work, options)
+    staleness = followed(planned, late_upstream(services, planned), work, options, pace)
     kept = held_after(graph, holdings, work, options)
     return Findings(
         work=work,

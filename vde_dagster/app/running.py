@@ -6,6 +6,7 @@ the project's files since is left to a plan of these.
 
 from __future__ import annotations
 
+from collections.abc import Collection
 from dataclasses import replace
 from enum import Enum
 
@@ -14,7 +15,10 @@ from vde_dagster.app.planning import plan_environment
 from vde_dagster.app.promote import end_promotions
 from vde_dagster.app.services import Services
 from vde_dagster.core.errors import Refused
+from vde_dagster.core.intervals import merge
+from vde_dagster.core.names import ModelName
 from vde_dagster.core.plan import ModelChange, Plan, Staleness
+from vde_dagster.core.stages import left_out
 
 
 class Wanted(Enum):
@@ -39,8 +43,9 @@ def plan_run(services: Services, environment: str, wanted: Wanted = Wanted.DUE_A
             f"there is no environment {environment}: `vde environments` lists them, and `vde plan "
             f"{environment}` makes it."
         )
-    plan = plan_environment(services, binding.graph, environment)
-    return replace(plan, changes=tuple(_narrowed(each, wanted) for each in plan.changes))
+    plan = plan_environment(services, binding.graph, environment, paced=True)
+    changes = tuple(_narrowed(each, wanted) for each in plan.changes)
+    return replace(plan, changes=changes, paced=True)
 
 
 def _narrowed(change: ModelChange, wanted: Wanted) -> ModelChange:
@@ -48,21 +53,43 @@ def _narrowed(change: ModelChange, wanted: Wanted) -> ModelChange:
         case Wanted.DUE_AND_STALE:
             return change
         case Wanted.DUE:
-            return replace(change, staleness=_left_as_it_is(change.staleness, "--no-stale"))
+            why = "--no-stale leaves it as it is"
+            return replace(change, staleness=_left_as_it_is(change.staleness, why))
         case Wanted.STALE:
             return replace(change, missing=(), restated=())
 
 
-def _left_as_it_is(found: Staleness | None, option: str) -> Staleness | None:
+def _left_as_it_is(found: Staleness | None, why: str) -> Staleness | None:
     """What is stale, none of which is computed."""
     if found is None or not found.intervals:
         return found
-    why = f"{option} leaves it as it is"
+    reasons = dict.fromkeys([*filter(None, [found.why_kept]), why])
+    kept = merge((*found.kept, *found.intervals))
     return replace(
         found,
         intervals=(),
         following=(),
-        kept=(*found.kept, *found.intervals),
-        why_kept=why,
+        kept=kept,
+        why_kept="; ".join(reasons),
         session=False,
     )
+
+
+def set_aside(plan: Plan, names: Collection[ModelName], why: str) -> Plan:
+    """A run without some models and those that wait for them; all else is done.
+
+    Args:
+        plan: What a run would do.
+        names: Models that are not to be tried now.
+        why: The reason, for people.
+    """
+    if not names:
+        return plan
+    aside = {*names, *left_out(plan, names)}
+    changes = tuple(
+        replace(each, missing=(), restated=(), staleness=_left_as_it_is(each.staleness, why))
+        if each.name in aside
+        else each
+        for each in plan.changes
+    )
+    return replace(plan, changes=changes)

@@ -6,7 +6,7 @@ An interval that becomes due for the first time waits for neither, nor does what
 
 from __future__ import annotations
 
-from collections.abc import Collection, Iterator, Mapping
+from collections.abc import Collection, Iterator
 from dataclasses import dataclass
 from datetime import datetime, timedelta
 from typing import Final
@@ -73,7 +73,7 @@ def may_recompute(
     *,
     now: datetime,
     computed_at: datetime,
-    changed: Mapping[ModelName, datetime],
+    changed: Collection[ModelName],
     awaited: Collection[ModelName],
 ) -> Recompute | Wait:
     """Whether rows of a model that something upstream made stale may be recomputed by themselves.
@@ -83,9 +83,9 @@ def may_recompute(
 
     Args:
         model: The model; its ``freshness`` and ``updates_on`` decide.
-        now: The project's or the wall clock, the same one that ``computed_at`` is of.
+        now: The wall clock, which ``computed_at`` is of.
         computed_at: When these rows were computed last.
-        changed: The parents that have other rows since, and when that was seen first. At least one.
+        changed: The parents that have other rows since. At least one.
         awaited: Those whose change ``updates_on all`` waits for, see `awaited_parents`.
     """
     lacking = (
@@ -148,18 +148,18 @@ def _old_enough(computed_at: datetime, freshness: timedelta | None) -> datetime 
 
 def _reason(
     model: Model,
-    changed: Mapping[ModelName, datetime],
+    changed: Collection[ModelName],
     until: datetime | None,
     lacking: tuple[ModelName, ...],
 ) -> str:
-    """Such as: core.a changed at ...; waits until ... (freshness 4 hours) and for core.b."""
-    told = ", ".join(f"{name} at {_told(changed[name])}" for name in sorted(changed))
+    """Such as: core.a has changed; waits until ... (freshness '4 hours') and for core.b."""
+    told = ", ".join(map(str, sorted(changed)))
     waits: list[str] = []
     if until is not None and model.freshness is not None:
-        waits.append(f"until {_told(until)} (freshness {duration_text(model.freshness)})")
+        waits.append(f"until {_told(until)} (freshness '{duration_text(model.freshness)}')")
     if lacking:
         waits.append(f"for a change of {', '.join(map(str, lacking))} (updates_on all)")
-    return f"changed upstream: {told}; waits {' and '.join(waits)}"
+    return f"{told} changed, and it waits {' and '.join(waits)}"
 
 
 def _told(instant: datetime) -> str:

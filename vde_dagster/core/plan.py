@@ -55,7 +55,8 @@ class Staleness:
     """What of a version that stays is behind what it would be computed from now (rule R14).
 
     - ``intervals`` are behind, or follow from what is computed first. Each is looked at again when
-      its turn comes, and evaluated where it is behind then. ``reason`` says what has changed.
+      its turn comes, and evaluated where it is behind then. ``reason`` says what has changed, and
+      ``inputs`` are the tables that have changed or are computed first.
     - ``kept`` are behind and stay as they are; ``why_kept`` says why, and what to do.
     - ``following`` is what of ``intervals`` is not behind, but follows from what is computed first.
     - ``session`` tells that a catch-up session adds late rows to ``intervals``.
@@ -70,6 +71,7 @@ class Staleness:
     following: tuple[Interval, ...] = ()
     session: bool = False
     since: datetime | None = None
+    inputs: tuple[ModelName, ...] = ()
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -183,6 +185,8 @@ class Plan:
     ``unfinished`` are models on whose version an earlier process left work, which is finished or
     undone. ``shown_heads`` are the Iceberg snapshots of what was booked last on versions that are
     shown, of models that get another one: what is booked later was not looked at.
+    It is ``paced`` where nobody asked for it: what is stale waits as ``freshness`` and
+    ``updates_on`` of its model say.
     """
 
     plan_id: str
@@ -205,6 +209,7 @@ class Plan:
     lost_tables: tuple[LostTable, ...] = ()
     unfinished: tuple[ModelName, ...] = ()
     shown_heads: Mapping[ModelName, int] = field(default_factory=dict)
+    paced: bool = False
 
     @property
     def backfills(self) -> tuple[ModelChange, ...]:

@@ -231,6 +231,13 @@ class MemoryState:
             if held == lease and until is not None:
                 self._held.leases[lease.resource] = (None, epoch, until)
 
+    def lease_holder(self, resource: str) -> str:
+        """Who holds a lease that has not expired; empty where nobody does."""
+        with self._lock:
+            now = self._clock.now()
+            held, _, until = self._held.leases.get(resource, (None, 0, now))
+            return held.holder if held is not None and until > now else ""
+
     # The ledger and work
     def ledger(self, keys: Iterable[VersionKey]) -> Mapping[VersionKey, tuple[LedgerEntry, ...]]:
         """What each of these versions holds, sorted by interval."""

@@ -2,16 +2,30 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Final
 
 import dagster as dg
+from dagster._core.definitions.target import ANONYMOUS_ASSET_JOB_PREFIX
+from dagster._core.definitions.unresolved_asset_job_definition import (
+    UnresolvedAssetJobDefinition as UnresolvedAssetJob,
+)
+from dagster._core.scheduler.instigation import InstigatorStatus, InstigatorType
 
 if TYPE_CHECKING:
     from dagster._core.definitions.declarative_automation.operators import (
         AndAutomationCondition as AndCondition,
     )
 
-__all__ = ["AndCondition", "set_data_version"]
+__all__ = [
+    "HIDDEN_JOB",
+    "AndCondition",
+    "UnresolvedAssetJob",
+    "is_switched_on",
+    "set_data_version",
+]
+
+HIDDEN_JOB: Final = ANONYMOUS_ASSET_JOB_PREFIX
+"""What the names of jobs begin with that Dagster makes for a target, and does not list."""
 
 
 def set_data_version(context: dg.OutputContext, version: str) -> None:
@@ -21,3 +35,18 @@ def set_data_version(context: dg.OutputContext, version: str) -> None:
     event, so what is set here is in it.
     """
     context.step_context.set_data_version(context.asset_key, dg.DataVersion(version))
+
+
+def is_switched_on(context: dg.SensorEvaluationContext, sensor: str) -> bool:
+    """Whether another sensor of the code location that a tick belongs to is switched on.
+
+    One that nobody ever switched on has no state, or that of its definition. Where a context does
+    not tell its code location, as those of tests, any sensor of that name counts.
+    """
+    origin = context.code_location_origin
+    return any(
+        state.instigator_name == sensor
+        and state.status is InstigatorStatus.RUNNING
+        and (origin is None or state.selector.location_name == origin.location_name)
+        for state in context.instance.all_instigator_state(instigator_type=InstigatorType.SENSOR)
+    )

@@ -10,6 +10,7 @@ import dagster as dg
 from vde_dagster.app.world import VdeProject
 from vde_dagster.core.names import environment_name
 from vde_dagster.orchestration.assets import IO_MANAGER, build_assets
+from vde_dagster.orchestration.automation import build_automation_job, build_automation_sensor
 from vde_dagster.orchestration.home import check_home
 from vde_dagster.orchestration.io_manager import VdeIcebergIOManager
 from vde_dagster.orchestration.jobs import build_catch_up_job
@@ -61,12 +62,13 @@ def _definitions(
     project: VdeProject, environment: str, translator: VdeTranslator | None
 ) -> dg.Definitions:
     location = open_location(project, environment_name(environment), translator)
-    job = build_catch_up_job(location)
-    sensor = build_late_data_sensor(location, job)
-    sensors = [each for each in (sensor, build_managed_sensor(location)) if each is not None]
+    catch_up, automation = build_catch_up_job(location), build_automation_job(location)
+    late = build_late_data_sensor(location, catch_up)
+    found = [build_automation_sensor(location, automation), late, build_managed_sensor(location)]
+    sensors = [each for each in found if each is not None]
     return dg.Definitions(
         assets=build_assets(location),
-        jobs=[job] if sensor is not None else [],
+        jobs=[automation, *([catch_up] if late is not None else [])],
         sensors=sensors,
         resources={
             IO_MANAGER: VdeIcebergIOManager(location),

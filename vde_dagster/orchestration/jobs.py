@@ -109,7 +109,7 @@ def run_catch_up(
         with errors.kept():
             outcomes.append(catch_up(project.services, binding, name, reload=reload))
         naming = naming_of(project.services, binding.environment)
-        keys = _keys(binding.graph, binding.environment, naming)
+        keys = asset_keys(binding.graph, binding.environment, naming)
         yield from _session_events(binding, name, keys, outcomes[-1])
 
     @dg.job(name=CATCH_UP_JOB, executor_def=dg.in_process_executor)
@@ -256,7 +256,7 @@ class _PlanRun:
         filled = {stage.model: stage for stage in work_of(self.plan)}
         above = {name: sorted(awaited(self.plan, stage)) for name, stage in filled.items()}
         shown = sorted(awaited(self.plan, closing_of(self.plan)))
-        keys = _keys(self.plan.graph, self.plan.environment, self.project.services.naming)
+        keys = asset_keys(self.plan.graph, self.plan.environment, self.project.services.naming)
         ops = {
             name: self._work_op(each, keys, first=not above[name]) for name, each in filled.items()
         }
@@ -317,5 +317,6 @@ class _PlanRun:
         )(promote)
 
 
-def _keys(graph: Graph, environment: str, naming: ViewNaming) -> dict[ModelName, dg.AssetKey]:
+def asset_keys(graph: Graph, environment: str, naming: ViewNaming) -> dict[ModelName, dg.AssetKey]:
+    """The keys that `VdeTranslator` gives to models and sources."""
     return {node.name: asset_key(readable_table(node, environment, naming)) for node in graph}

@@ -56,6 +56,11 @@ class Location:
         return next((name for name, spec in self.specs.items() if spec.key == key), None)
 
 
+def automation_sensor_name(environment: str) -> str:
+    """The name of the sensor of an environment's automation."""
+    return f"vde_automation_{environment}"
+
+
 def open_location(
     project: VdeProject, environment: str, translator: VdeTranslator | None = None
 ) -> Location:

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from typing import Final
+from datetime import UTC, datetime
 
 import dagster as dg
 
@@ -10,10 +10,9 @@ from vde_dagster.app.binding import bind_environment
 from vde_dagster.app.managed import Freshness, managed_tables
 from vde_dagster.core.kind import Managed
 from vde_dagster.core.snapshot import VersionKey
+from vde_dagster.orchestration.attempts import SECONDS, attempts_with
 from vde_dagster.orchestration.location import Location
-from vde_dagster.orchestration.metadata import ENVIRONMENT
-
-SECONDS: Final = 30
+from vde_dagster.orchestration.metadata import ENVIRONMENT, REFRESH
 
 
 def build_managed_sensor(location: Location) -> dg.SensorDefinition | None:
@@ -39,23 +38,35 @@ def build_managed_sensor(location: Location) -> dg.SensorDefinition | None:
         if binding is None:
             return dg.SkipReason(f"{location.environment} shows nothing yet")
         found = managed_tables(services, binding)
-        requests = [
-            _request(location, binding.key(each.name), each)
-            for each in found
+        answers = [
+            _request(context.instance, location, binding.key(each.name), each)
             if each.is_due and each.name in location.specs
+            else f"{each.name}: {each.waits_for or each.reason}"
+            for each in found
         ]
+        requests = [each for each in answers if isinstance(each, dg.RunRequest)]
         if requests:
             return dg.SensorResult(run_requests=requests)
-        told = "; ".join(f"{each.name}: {each.waits_for or each.reason}" for each in found)
+        told = "; ".join(each for each in answers if isinstance(each, str))
         return dg.SkipReason(told or "no MANAGED table was made yet: a plan makes it")
 
     return managed
 
 
-def _request(location: Location, key: VersionKey, found: Freshness) -> dg.RunRequest:
-    """One run for one state of the inputs; a run that fails is asked for again after a change."""
+def _request(
+    instance: dg.DagsterInstance, location: Location, key: VersionKey, found: Freshness
+) -> dg.RunRequest | str:
+    """One run for one state of the inputs; one that failed is asked for again after a pause."""
+    state = f"{key.model}:{key.version}:{found.token}"
+    attempts = attempts_with(instance, REFRESH, state)
+    if attempts.under_way is not None:
+        return f"{found.name}: run {attempts.under_way} is refreshing it"
+    pause = attempts.pause(datetime.now(UTC))
+    if pause:
+        runs = f"{attempts.ended} runs did not refresh it"
+        return f"{found.name}: {runs}; the next one starts {pause}"
     return dg.RunRequest(
-        run_key=f"{key.model}:{key.version}:{found.token}",
+        run_key=f"{state}:{attempts.ended + 1}",
         asset_selection=[location.key(found.name)],
-        tags={ENVIRONMENT: location.environment},
+        tags={ENVIRONMENT: location.environment, REFRESH: state},
     )

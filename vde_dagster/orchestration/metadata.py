@@ -28,6 +28,13 @@ PROVENANCE: Final = ("dagster/input_data_version/", "dagster/input_event_pointer
 ENVIRONMENT: Final = "vde/env"
 PLAN: Final = "vde/plan"
 CATCH_UP: Final = "vde/catchup"
+REFRESH: Final = "vde/refresh"
+AUTOMATION: Final = "vde/automation"
+"""The tag of runs of an environment's automation: the project and the environment."""
+WORK: Final = "vde/work"
+"""The tag of a run that automation asked for: the token of what there was to do."""
+UNDONE: Final = "vde/undone"
+"""The tag of a run that left work on models: the tokens by model, as JSON."""
 FORCE: Final = "vde/force"
 """The tag of a run that computes what it names, whatever has changed (rule R2)."""
 

@@ -1,16 +1,15 @@
 """The late-data sensor: a tick reads metadata, decides, and asks for runs (seed 003).
 
 What was loaded is known by the high-water mark in the state, which a session moves when it commits.
-A run key only keeps one change from being asked for twice while its run is under way; a run that
-ended without moving the mark is asked for again, after a pause that grows.
+A run that ended without moving the mark is asked for again, see `attempts`. While the automation of
+the environment is switched on this sensor stands aside: each model has one launcher.
 """
 
 from __future__ import annotations
 
 from collections.abc import Iterator
-from dataclasses import dataclass
-from datetime import UTC, datetime, timedelta
-from typing import Final, assert_never
+from datetime import UTC, datetime
+from typing import assert_never
 
 import dagster as dg
 
@@ -21,17 +20,11 @@ from vde_dagster.core.late_data import HighWaterMark, Load, NothingToLoad, Stop
 from vde_dagster.core.names import ModelName
 from vde_dagster.core.ownership import may_write
 from vde_dagster.core.snapshot import VersionKey
+from vde_dagster.orchestration._unpublished import is_switched_on
+from vde_dagster.orchestration.attempts import SECONDS, attempts_with
 from vde_dagster.orchestration.jobs import catch_up_config
-from vde_dagster.orchestration.location import Location
+from vde_dagster.orchestration.location import Location, automation_sensor_name
 from vde_dagster.orchestration.metadata import CATCH_UP, ENVIRONMENT
-
-SECONDS: Final = 30
-_LONGEST_PAUSE: Final = timedelta(hours=1)
-_ENDED: Final = (
-    dg.DagsterRunStatus.SUCCESS,
-    dg.DagsterRunStatus.FAILURE,
-    dg.DagsterRunStatus.CANCELED,
-)
 
 
 def build_late_data_sensor(location: Location, job: dg.JobDefinition) -> dg.SensorDefinition | None:
@@ -52,6 +45,12 @@ def build_late_data_sensor(location: Location, job: dg.JobDefinition) -> dg.Sens
         "asks for one catch-up run for each model that has some.",
     )
     def late_data(context: dg.SensorEvaluationContext) -> dg.SensorResult | dg.SkipReason:
+        other = automation_sensor_name(location.environment)
+        if is_switched_on(context, other):
+            return dg.SkipReason(
+                f"the sensor {other} is switched on: it launches models with late data together "
+                "with all others, so this one launches nothing. Switch this one off."
+            )
         binding = bind_environment(location.project.services, location.environment)
         if binding is None:
             return dg.SkipReason(
@@ -93,27 +92,18 @@ def _answers(
                 assert_never(unreachable)
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class _Attempts:
-    """The runs that were asked for one change so far."""
-
-    ended: int
-    under_way: str | None
-    last_end: datetime | None
-
-
 def _request(
     instance: dg.DagsterInstance, environment: str, key: VersionKey, decision: Load
 ) -> dg.RunRequest | str:
     change = _change(key, decision)
-    attempts = _attempts(instance, change)
+    attempts = attempts_with(instance, CATCH_UP, change)
     if attempts.under_way is not None:
         return f"{key.model}: run {attempts.under_way} is loading what is new"
-    again = _not_before(attempts)
-    if again is not None and again > datetime.now(UTC):
+    pause = attempts.pause(datetime.now(UTC))
+    if pause:
         return (
             f"{key.model}: {attempts.ended} runs did not load what is new; the next one starts "
-            f"after {format_instant(again.replace(microsecond=0))} UTC"
+            f"{pause}"
         )
     return dg.RunRequest(
         run_key=f"{change}:{attempts.ended + 1}",
@@ -138,23 +128,3 @@ def _change(key: VersionKey, decision: Load) -> str:
 
 def _snapshot_id(mark: HighWaterMark | None) -> str:
     return str(mark.iceberg_snapshot_id) if mark is not None else "-"
-
-
-def _attempts(instance: dg.DagsterInstance, change: str) -> _Attempts:
-    records = instance.get_run_records(dg.RunsFilter(tags={CATCH_UP: change}))
-    open_runs = [each for each in records if each.dagster_run.status not in _ENDED]
-    ended = [each for each in records if each.dagster_run.status in _ENDED]
-    last = max((each.end_time or 0.0 for each in ended), default=None)
-    return _Attempts(
-        ended=len(ended),
-        under_way=open_runs[0].dagster_run.run_id[:8] if open_runs else None,
-        last_end=datetime.fromtimestamp(last, UTC) if last is not None else None,
-    )
-
-
-def _not_before(attempts: _Attempts) -> datetime | None:
-    """The first failure is tried again at once; then the pause doubles, up to an hour."""
-    if attempts.last_end is None or attempts.ended <= 1:
-        return None
-    pause = timedelta(seconds=SECONDS * 2 ** min(attempts.ended - 1, 10))
-    return attempts.last_end + min(pause, _LONGEST_PAUSE)

@@ -166,6 +166,10 @@ class State(Protocol):
         """Give a lease back. No error where it was taken over meanwhile."""
         ...
 
+    def lease_holder(self, resource: str) -> str:
+        """Who holds a lease that has not expired; empty where nobody does."""
+        ...
+
     # The ledger and work
     def ledger(self, keys: Iterable[VersionKey]) -> Mapping[VersionKey, tuple[LedgerEntry, ...]]:
         """What each of these versions holds, sorted by interval; absent where it holds nothing."""

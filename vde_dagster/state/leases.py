@@ -120,6 +120,12 @@ def release(connection: Connection, lease: Lease) -> None:
     )
 
 
+def holder(connection: Connection, resource: str) -> str:
+    """Who holds a lease that has not expired; empty where nobody does."""
+    row = connection.execute(select(_leases).where(_leases.c.resource == resource)).one_or_none()
+    return row.holder if row is not None and row.expires_at > now(connection) else ""
+
+
 def _held(row: Row[Any]) -> Conflict:
     return Conflict(
         f"{row.resource} is held by {row.holder} until "

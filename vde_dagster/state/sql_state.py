@@ -172,6 +172,11 @@ class SqlState:
         with self._database.write() as connection:
             leases.release(connection, lease)
 
+    def lease_holder(self, resource: str) -> str:
+        """Who holds a lease that has not expired; empty where nobody does."""
+        with self._database.read() as connection:
+            return leases.holder(connection, resource)
+
     # The ledger and work
     def ledger(self, keys: Iterable[VersionKey]) -> Mapping[VersionKey, tuple[LedgerEntry, ...]]:
         """What each of these versions holds, sorted by interval."""

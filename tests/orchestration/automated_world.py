@@ -1,0 +1,91 @@
+"""A project whose state, catalog and engine are in memory, served to Dagster; no Spark is started.
+
+The adapters in memory pass the contract suites of the real ones.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from pathlib import Path
+
+import dagster as dg
+
+from tests.app.memory_world import MemoryWorld
+from vde_dagster.app.apply import apply_plan
+from vde_dagster.app.planning import plan_environment
+from vde_dagster.app.world import VdeProject
+from vde_dagster.orchestration.definitions import project_definitions
+
+CONFIGURATION = """\
+name: automated
+defaults:
+  start: 2024-01-01
+clock:
+  valid_to: [raw.events]
+"""
+SOURCES = """\
+- name: raw.events
+  columns: {id: bigint, at: timestamp, amount: bigint}
+"""
+
+
+@dataclass
+class AutomatedWorld:
+    """The project, and what its sensors and jobs do on an instance."""
+
+    folder: Path
+    instance: dg.DagsterInstance
+    world: MemoryWorld
+
+    def write(self, models: dict[str, str]) -> None:
+        """Write the project's files."""
+        (self.folder / "models").mkdir(parents=True, exist_ok=True)
+        (self.folder / "vde.yaml").write_text(CONFIGURATION, encoding="utf-8")
+        (self.folder / "external_models.yaml").write_text(SOURCES, encoding="utf-8")
+        for name, text in models.items():
+            (self.folder / f"models/{name}.sql").write_text(text, encoding="utf-8")
+
+    def project(self) -> VdeProject:
+        """The project as a new process opens it, with its adapters in memory."""
+        found = VdeProject.load(self.folder)
+        vars(found)["services"] = self.world.services()
+        return found
+
+    def apply(self, environment: str = "prod") -> None:
+        """Plan and apply, as a person does."""
+        project = self.project()
+        plan = plan_environment(project.services, project.files.graph, environment)
+        apply_plan(project.services, plan, lambda _: None)
+
+    def definitions(self, environment: str = "prod") -> dg.Definitions:
+        return project_definitions(self.project(), environment)
+
+    def tick(self, sensor: str = "vde_automation_prod") -> list[dg.RunRequest] | str:
+        """What one tick answers: runs to launch, or why none."""
+        definitions = self.definitions()
+        found = definitions.resolve_sensor_def(sensor)
+        with dg.build_sensor_context(instance=self.instance, definitions=definitions) as context:
+            answer = found.evaluate_tick(context)
+        return answer.skip_message or list(answer.run_requests or [])
+
+    def request(self) -> dg.RunRequest:
+        """The one run that a tick asks for."""
+        answer = self.tick()
+        assert isinstance(answer, list), answer
+        (request,) = answer
+        return request
+
+    def skipped(self, sensor: str = "vde_automation_prod") -> str:
+        """Why a tick asks for nothing."""
+        answer = self.tick(sensor)
+        assert isinstance(answer, str), answer
+        return answer
+
+    def launch(self, request: dg.RunRequest, *, fails: bool = False) -> dg.ExecuteInProcessResult:
+        """Carry out a run that was asked for."""
+        job = self.definitions().resolve_job_def(request.job_name or "")
+        result = job.execute_in_process(
+            tags=dict(request.tags), instance=self.instance, raise_on_error=False
+        )
+        assert result.success is not fails
+        return result

@@ -1,0 +1,378 @@
+"""One sensor brings an environment up to date: what it asks for, what its runs do, and who waits.
+
+Expected rows are sums of the events that landed, by hand.
+"""
+
+from __future__ import annotations
+
+import json
+import sys
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager
+from datetime import timedelta
+from pathlib import Path
+from types import ModuleType
+from typing import Any
+
+import dagster as dg
+import pytest
+
+from tests.app.memory_world import DAILY, MemoryWorld
+from tests.app.memory_world import PROJECT as MODELS
+from tests.orchestration.automated_world import AutomatedWorld
+from vde_dagster.app.leases import environment_resource
+
+HOURLY = """
+MODEL (name core.hourly, kind INCREMENTAL_BY_TIME_RANGE (time_column at), cron '@hourly');
+SELECT id AS id, at AS at, amount AS amount FROM staging.events
+WHERE at BETWEEN @start_dt AND @end_dt
+"""
+PICKY = """
+MODEL (name mart.picky, kind FULL, cron '@daily');
+SELECT CASE WHEN MAX(amount) > 100 THEN CAST('too much' AS INT) ELSE MAX(amount) END AS amount
+FROM mart.daily
+"""
+BELOW = "MODEL (name mart.below, kind FULL);\nSELECT amount AS amount FROM mart.picky"
+LIVE = "MODEL (name mart.live, kind MANAGED);\nSELECT COUNT(*) AS n FROM raw.events"
+PROJECT = {**MODELS, "hourly": HOURLY}
+NOTHING = "prod is up to date"
+
+
+@pytest.fixture
+def instance(tmp_path: Path) -> Iterator[dg.DagsterInstance]:
+    home = tmp_path / "dagster_home"
+    home.mkdir()
+    with dg.DagsterInstance.local_temp(
+        str(home), overrides={"telemetry": {"enabled": False}}
+    ) as made:
+        yield made
+
+
+@pytest.fixture
+def make(
+    tmp_path: Path, instance: dg.DagsterInstance
+) -> Callable[[dict[str, str]], AutomatedWorld]:
+    """Makes a project that is in production, with one event on each of two days."""
+
+    def made(models: dict[str, str]) -> AutomatedWorld:
+        world = AutomatedWorld(tmp_path / "project", instance, MemoryWorld())
+        world.write(models)
+        world.world.land((5.5, 10), (30.5, 1), until=48)
+        world.apply()
+        return world
+
+    return made
+
+
+@pytest.fixture
+def automated(make: Callable[[dict[str, str]], AutomatedWorld]) -> AutomatedWorld:
+    return make(PROJECT)
+
+
+def partitions(result: dg.ExecuteInProcessResult) -> dict[str, list[str | None]]:
+    """The partitions that a run told of, by asset."""
+    found: dict[str, list[str | None]] = {}
+    for event in result.get_asset_materialization_events():
+        found.setdefault(event.materialization.asset_key.to_user_string(), []).append(
+            event.partition
+        )
+    return found
+
+
+def test_a_tick_in_which_nothing_landed_asks_for_nothing(automated: AutomatedWorld) -> None:
+    assert automated.skipped() == NOTHING
+    assert automated.instance.get_runs_count() == 0
+
+
+def test_a_new_day_is_one_run_of_all_that_is_due_and_then_there_is_nothing(
+    automated: AutomatedWorld,
+) -> None:
+    automated.world.land((50.5, 3), until=72)
+    request = automated.request()
+    assert request.run_key is not None
+    assert request.run_key.startswith("prod:")
+    assert request.run_key.endswith(":1")
+    written = partitions(automated.launch(request))
+    hours = [f"2024-01-03-{hour:02}:00" for hour in range(24)]
+    assert written == {
+        "staging/events": hours,
+        "core/hourly": hours,
+        "mart/daily": ["2024-01-03"],
+        "mart/totals": [None],
+    }
+    assert [row[1] for row in automated.world.rows("mart.daily")] == [10, 1, 3]
+    assert automated.world.rows("mart.totals") == [(3, 14)]
+    assert automated.skipped() == NOTHING
+
+
+def test_a_late_row_is_its_hour_and_its_day_and_what_reads_all_of_it(
+    automated: AutomatedWorld,
+) -> None:
+    automated.world.land((7.5, 5), until=48)
+    assert partitions(automated.launch(automated.request())) == {
+        "staging/events": ["2024-01-01-07:00"],
+        "core/hourly": ["2024-01-01-07:00"],
+        "mart/daily": ["2024-01-01"],
+        "mart/totals": [None],
+    }
+    assert automated.world.rows("mart.totals") == [(2, 16)]
+    assert automated.skipped() == NOTHING
+
+
+def test_a_late_row_that_changes_nothing_further_down_ends_there(automated: AutomatedWorld) -> None:
+    automated.world.land((7.5, -5), until=48)  # days count amounts above zero
+    done = automated.launch(automated.request()).get_asset_materialization_events()
+    told = {e.materialization.asset_key.to_user_string(): e.materialization for e in done}
+    assert told["core/hourly"].metadata["vde/rows"].value == 1
+    assert "mart/totals" not in told or told["mart/totals"].metadata["vde/reused"].value is True
+    assert automated.world.rows("mart.totals") == [(2, 11)]
+    assert automated.skipped() == NOTHING
+
+
+def test_while_a_run_waits_or_works_no_other_one_is_asked_for(automated: AutomatedWorld) -> None:
+    automated.world.land((7.5, 5), until=48)
+    request = automated.request()
+    job = automated.definitions().resolve_job_def("vde_automation")
+    run = automated.instance.create_run_for_job(job, tags={**job.tags, **request.tags})
+    assert automated.skipped() == f"run {run.run_id[:8]} brings prod up to date"
+    automated.world.land((8.5, 5), until=48)
+    assert automated.skipped() == f"run {run.run_id[:8]} brings prod up to date"
+    automated.instance.delete_run(run.run_id)
+    assert isinstance(automated.request(), dg.RunRequest)
+
+
+def test_a_run_whose_process_was_killed_is_not_waited_for_and_its_key_is_not_used_again(
+    automated: AutomatedWorld, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    from dagster._core.events import DagsterEvent, DagsterEventType
+
+    automated.world.land((7.5, 5), until=48)
+    request = automated.request()
+    job = automated.definitions().resolve_job_def("vde_automation")
+    run = automated.instance.create_run_for_job(job, tags={**job.tags, **request.tags})
+    started = DagsterEvent(DagsterEventType.RUN_START.value, job_name=run.job_name)
+    automated.instance.report_dagster_event(started, run.run_id)
+    assert "brings prod up to date" in automated.skipped()
+    monkeypatch.setattr("vde_dagster.orchestration.automation._STARTING", timedelta(0))
+    resource = environment_resource("prod")
+    lease = automated.world.state.acquire_lease(resource, holder="x", ttl=timedelta(hours=1))
+    assert "brings prod up to date" in automated.skipped()
+    automated.world.state.release_lease(lease)
+    again = automated.request()
+    assert again.run_key == f"{(request.run_key or '').removesuffix('1')}2"
+
+
+def test_who_is_at_work_on_the_environment_is_waited_for(automated: AutomatedWorld) -> None:
+    automated.world.land((7.5, 5), until=48)
+    resource, minute = environment_resource("prod"), timedelta(minutes=1)
+    lease = automated.world.state.acquire_lease(resource, holder="plan 12ab", ttl=minute)
+    assert automated.skipped() == "plan 12ab is at work on prod"
+    automated.world.state.release_lease(lease)
+    assert isinstance(automated.request(), dg.RunRequest)
+
+
+def test_a_model_that_fails_waits_for_longer_each_time_and_all_others_go_on(
+    make: Callable[[dict[str, str]], AutomatedWorld],
+) -> None:
+    automated = make({**PROJECT, "picky": PICKY, "below": BELOW})
+    automated.world.land((7.5, 500), until=48)
+    first = automated.launch(automated.request(), fails=True)
+    # All that does not wait for it is done.
+    assert automated.world.rows("mart.totals") == [(2, 511)]
+    assert automated.world.rows("mart.picky") == [(10,)]
+    undone = automated.instance.get_run_by_id(first.run_id)
+    assert undone is not None
+    assert set(json.loads(undone.tags["vde/undone"])) == {"mart.picky"}
+    # It is tried once more at once, alone, and then it waits, with what reads it.
+    second = automated.launch(automated.request(), fails=True)
+    assert partitions(second) == {}
+    told = automated.skipped()
+    assert "mart.picky: 2 runs did not compute it; it is tried again after 20" in told
+    assert "mart.below" in told
+    # Another model has something to do: it is done, and what waits goes on waiting.
+    automated.world.land((49.5, 3), until=49)
+    assert partitions(automated.launch(automated.request())) == {
+        "staging/events": ["2024-01-03-00:00"],
+        "core/hourly": ["2024-01-03-00:00"],
+    }
+    assert "mart.picky: 2 runs did not compute it" in automated.skipped()
+
+
+def test_a_model_that_failed_is_tried_again_when_its_pause_is_over_or_its_input_changes(
+    make: Callable[[dict[str, str]], AutomatedWorld], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    automated = make({**PROJECT, "picky": PICKY})
+    automated.world.land((7.5, 500), until=48)
+    automated.launch(automated.request(), fails=True)
+    automated.launch(automated.request(), fails=True)
+    assert "mart.picky" in automated.skipped()
+    with monkeypatch.context() as later:
+        later.setattr("vde_dagster.orchestration.attempts.SECONDS", 0)
+        assert isinstance(automated.request(), dg.RunRequest)
+    automated.world.land((31.5, -1), (8.5, -480), (9.5, 1), until=48)
+    automated.launch(automated.request(), fails=True)  # 511 + 1, and days leave out what is below 0
+    assert isinstance(automated.request(), dg.RunRequest)
+
+
+def test_a_run_that_a_person_launches_tries_what_failed_too(
+    make: Callable[[dict[str, str]], AutomatedWorld],
+) -> None:
+    automated = make({**PROJECT, "picky": PICKY})
+    automated.world.land((7.5, 500), until=48)
+    for _ in range(2):
+        request = automated.request()
+        automated.launch(request, fails=True)
+    automated.skipped()
+    by_hand = dg.RunRequest(job_name="vde_automation")
+    automated.launch(by_hand, fails=True)
+    assert "mart.picky: 3 runs did not compute it" in automated.skipped()
+
+
+def test_what_a_freshness_holds_back_is_told_and_launches_nothing(
+    make: Callable[[dict[str, str]], AutomatedWorld],
+) -> None:
+    daily = DAILY.replace("cron '@daily'", "cron '@daily', freshness '4 hours'")
+    automated = make({**PROJECT, "daily": daily})
+    automated.world.land((7.5, 5), until=48)
+    assert set(partitions(automated.launch(automated.request()))) == {
+        "staging/events",
+        "core/hourly",
+    }
+    assert automated.skipped() == (
+        "mart.daily: staging.events changed, and it waits until 2024-01-01 04:00 UTC "
+        "(freshness '4 hours')"
+    )
+    automated.world.clock.advance(timedelta(hours=4))
+    assert set(partitions(automated.launch(automated.request()))) == {"mart/daily", "mart/totals"}
+    assert automated.skipped() == NOTHING
+
+
+def test_managed_tables_are_left_to_their_own_sensor(
+    make: Callable[[dict[str, str]], AutomatedWorld],
+) -> None:
+    automated = make({**PROJECT, "live": LIVE})
+    automated.world.land((7.5, 5), until=48)
+    assert "mart/live" not in partitions(automated.launch(automated.request()))
+    assert automated.skipped() == NOTHING
+    assert automated.world.rows("mart.live") == [(2,)]
+    answer = automated.tick("vde_managed_prod")
+    assert isinstance(answer, list)
+
+
+def test_a_refresh_that_failed_is_asked_for_again(
+    make: Callable[[dict[str, str]], AutomatedWorld],
+) -> None:
+    automated = make({"live": LIVE})
+    automated.world.land((7.5, 5), until=48)
+    for number in (1, 2):
+        answer = automated.tick("vde_managed_prod")
+        assert isinstance(answer, list), answer
+        (request,) = answer
+        assert (request.run_key or "").endswith(f":{number}")
+        run = automated.instance.create_run_for_job(
+            automated.definitions().resolve_job_def("vde_automation"), tags=dict(request.tags)
+        )
+        assert f"run {run.run_id[:8]} is refreshing it" in automated.skipped("vde_managed_prod")
+        automated.instance.report_run_failed(run)
+    told = automated.skipped("vde_managed_prod")
+    assert "mart.live: 2 runs did not refresh it; the next one starts after 20" in told
+
+
+def switch(automated: AutomatedWorld, sensor: str, *, on: bool) -> None:
+    """Switch a sensor on or off, as the UI does it."""
+    from dagster._core.remote_origin import (
+        InProcessCodeLocationOrigin,
+        RemoteInstigatorOrigin,
+        RemoteRepositoryOrigin,
+    )
+    from dagster._core.scheduler.instigation import (
+        InstigatorState,
+        InstigatorStatus,
+        InstigatorType,
+        SensorInstigatorData,
+    )
+    from dagster._core.types.loadable_target_origin import LoadableTargetOrigin
+
+    location = InProcessCodeLocationOrigin(LoadableTargetOrigin(module_name="x"))
+    origin = RemoteInstigatorOrigin(RemoteRepositoryOrigin(location, "__repository__"), sensor)
+    status = InstigatorStatus.RUNNING if on else InstigatorStatus.STOPPED
+    state = InstigatorState(origin, InstigatorType.SENSOR, status, SensorInstigatorData())
+    if automated.instance.get_instigator_state(state.instigator_origin_id, state.selector_id):
+        automated.instance.update_instigator_state(state)
+    else:
+        automated.instance.add_instigator_state(state)
+
+
+def test_models_with_late_data_have_one_launcher(automated: AutomatedWorld) -> None:
+    late, automation = "vde_late_data_prod", "vde_automation_prod"
+    automated.world.land((7.5, 5), until=48)
+    assert isinstance(automated.tick(late), list)
+    switch(automated, late, on=True)
+    switch(automated, automation, on=True)
+    assert automated.skipped(late).startswith(f"the sensor {automation} is switched on")
+    switch(automated, automation, on=False)
+    assert isinstance(automated.tick(late), list)
+
+
+def test_an_environment_that_shows_nothing_yet_is_told(automated: AutomatedWorld) -> None:
+    definitions = automated.definitions("dev")
+    sensor = definitions.resolve_sensor_def("vde_automation_dev")
+    with dg.build_sensor_context(instance=automated.instance, definitions=definitions) as context:
+        answer = sensor.evaluate_tick(context)
+    assert (answer.skip_message or "").startswith("dev shows nothing yet: run `vde plan dev`")
+
+
+@contextmanager
+def served(definitions: dg.Definitions, instance: dg.DagsterInstance) -> Iterator[Any]:
+    """What the web server sees of a code location."""
+    from dagster._core.remote_origin import InProcessCodeLocationOrigin
+    from dagster._core.types.loadable_target_origin import LoadableTargetOrigin
+    from dagster._core.workspace.context import WorkspaceProcessContext
+    from dagster._core.workspace.load_target import InProcessWorkspaceLoadTarget
+
+    module = ModuleType(f"served_{id(definitions)}")
+    vars(module)["prod"] = definitions
+    sys.modules[module.__name__] = module
+    target = LoadableTargetOrigin(module_name=module.__name__, attribute="prod")
+    origin = InProcessCodeLocationOrigin(target, location_name="prod")
+    with WorkspaceProcessContext(instance, InProcessWorkspaceLoadTarget([origin])) as process:
+        yield process.create_request_context()
+    del sys.modules[module.__name__]
+
+
+TARGETS = """
+query ($key: AssetKeyInput!) {
+  assetNodeOrError(assetKey: $key) {
+    ... on AssetNode {
+      targetingInstigators { ... on Sensor { name sensorState { status } } }
+    }
+  }
+}
+"""
+
+
+def test_the_page_of_each_asset_that_automation_launches_names_its_sensor(
+    make: Callable[[dict[str, str]], AutomatedWorld],
+) -> None:
+    """As Dagster's UI asks for it; it says "No automations found" where the answer is empty."""
+    from dagster_graphql.schema import create_schema
+
+    weekly = DAILY.replace("mart.daily", "mart.weekly").replace("'@daily'", "'@weekly'")
+    automated = make({**PROJECT, "weekly": weekly, "live": LIVE})
+    schema = create_schema()
+    with served(automated.definitions(), automated.instance) as request:
+
+        def sensors(*key: str) -> list[tuple[str, str]]:
+            found: Any = schema.execute(
+                TARGETS, context_value=request, variable_values={"key": {"path": list(key)}}
+            )
+            assert not found.errors
+            node = found.data["assetNodeOrError"]
+            return [(e["name"], e["sensorState"]["status"]) for e in node["targetingInstigators"]]
+
+        ours = [("vde_automation_prod", "STOPPED")]
+        for name in ("events", "hourly", "daily", "totals", "weekly"):
+            schema_of = {"events": "staging", "hourly": "core"}.get(name, "mart")
+            assert sensors(schema_of, name) == ours
+        assert sensors("mart", "live") == [("vde_managed_prod", "STOPPED")]
+        assert sensors("mart", "people") == []  # a view is made by a plan

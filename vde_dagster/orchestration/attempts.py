@@ -1,0 +1,76 @@
+"""Runs that a sensor asked for one piece of work: how many ended, and when the next one may start.
+
+A run key only keeps one piece of work from being asked for twice while its run is under way. A run
+that ended and left the work undone is asked for again, after a pause that grows.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass, replace
+from datetime import UTC, datetime, timedelta
+from typing import Final
+
+import dagster as dg
+
+from vde_dagster.core.intervals import format_instant
+
+SECONDS: Final = 30
+"""How often a sensor looks."""
+LONGEST_PAUSE: Final = timedelta(hours=1)
+ENDED: Final = (
+    dg.DagsterRunStatus.SUCCESS,
+    dg.DagsterRunStatus.FAILURE,
+    dg.DagsterRunStatus.CANCELED,
+)
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Attempts:
+    """The runs for one piece of work so far.
+
+    ``ended`` counts those that ended, the last one at ``last_end`` (UTC; None for none).
+    ``under_way`` is the short id of one that waits or works.
+    """
+
+    ended: int = 0
+    under_way: str | None = None
+    last_end: datetime | None = None
+
+    @property
+    def not_before(self) -> datetime | None:
+        """When the next one may start; None for at once.
+
+        The first failure is tried again at once; then the pause doubles, up to an hour.
+        """
+        if self.last_end is None or self.ended <= 1:
+            return None
+        pause = timedelta(seconds=SECONDS * 2 ** min(self.ended - 1, 10))
+        return self.last_end + min(pause, LONGEST_PAUSE)
+
+    def pause(self, now: datetime) -> str:
+        """For people, until when the next one waits; empty where it does not."""
+        again = self.not_before
+        if again is None or again <= now:
+            return ""
+        return f"after {format_instant(again.replace(microsecond=0))} UTC"
+
+
+def attempts_with(instance: dg.DagsterInstance, tag: str, value: str) -> Attempts:
+    """The runs that have a tag with this value."""
+    records = instance.get_run_records(dg.RunsFilter(tags={tag: value}))
+    open_runs = [each for each in records if each.dagster_run.status not in ENDED]
+    ended = ended_attempts([each for each in records if each.dagster_run.status in ENDED])
+    return replace(ended, under_way=open_runs[0].dagster_run.run_id[:8] if open_runs else None)
+
+
+def ended_attempts(records: Sequence[dg.RunRecord]) -> Attempts:
+    """These runs, which ended or were killed, as attempts at one piece of work."""
+    return Attempts(ended=len(records), last_end=max(map(_ended_at, records), default=None))
+
+
+def _ended_at(record: dg.RunRecord) -> datetime:
+    """When a run ended, or where nobody knows, when it was asked for (UTC)."""
+    if record.end_time is None:
+        return record.create_timestamp
+    return datetime.fromtimestamp(record.end_time, UTC)

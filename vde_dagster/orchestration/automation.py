@@ -1,0 +1,311 @@
+"""The automation of an environment: one sensor, and one run for all that there is to do in a tick.
+
+A tick plans a run from metadata and the state, without Spark, and asks for it where there is
+something to do. The run plans by itself, so it does what is due and stale when it starts. What a
+run leaves undone is noted at it, model by model: a model that fails waits for longer each time,
+with those that wait for it, and all others go on.
+"""
+
+# No `from __future__ import annotations`: Dagster reads the annotation of `context` as an object.
+import json
+from collections.abc import Iterator, Mapping, Sequence
+from contextlib import closing, suppress
+from dataclasses import dataclass
+from datetime import UTC, datetime, timedelta
+from typing import Final
+
+import dagster as dg
+
+from vde_dagster.app.apply import carry_out_plan
+from vde_dagster.app.binding import bind_plan
+from vde_dagster.app.evaluated import Evaluated
+from vde_dagster.app.interval_report import report_intervals
+from vde_dagster.app.leases import environment_resource
+from vde_dagster.app.running import plan_run, set_aside
+from vde_dagster.app.staying import is_computed
+from vde_dagster.app.work_tokens import plan_token, work_tokens
+from vde_dagster.core.errors import VdeError
+from vde_dagster.core.graph import Node
+from vde_dagster.core.names import ModelName
+from vde_dagster.core.ownership import may_write
+from vde_dagster.core.plan import Plan
+from vde_dagster.core.stages import awaited, work_of
+from vde_dagster.orchestration._unpublished import HIDDEN_JOB, UnresolvedAssetJob
+from vde_dagster.orchestration.attempts import ENDED, SECONDS, ended_attempts
+from vde_dagster.orchestration.failures import failures
+from vde_dagster.orchestration.jobs import asset_keys
+from vde_dagster.orchestration.location import Location, automation_sensor_name
+from vde_dagster.orchestration.metadata import (
+    AUTOMATION,
+    ENVIRONMENT,
+    UNDONE,
+    WORK,
+    materializations,
+)
+from vde_dagster.orchestration.partitions import partitions_of
+
+AUTOMATION_JOB: Final = "vde_automation"
+_OP: Final = "run"
+_STARTING: Final = timedelta(minutes=10)
+"""How long a run may take before it reserves its environment."""
+_REMEMBERED: Final = 200
+"""How many of the last runs are looked at for what failed."""
+_TOLD: Final = 10
+"""How many models the answer of a tick names."""
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Due:
+    """What automation would do now.
+
+    ``plan`` is what there is to do, without models that wait since they failed; ``pauses`` says of
+    these why. ``token`` identifies the plan's work.
+    """
+
+    plan: Plan
+    token: str
+    pauses: Mapping[ModelName, str]
+
+
+def build_automation_job(location: Location) -> dg.JobDefinition:
+    """The job that brings an environment up to date: what is due and stale, parents first."""
+
+    @dg.op(
+        name=_OP,
+        out=dg.Out(dg.Nothing),
+        description="Compute what is due, and what is late or changed upstream, parents first.",
+    )
+    def run(context: dg.OpExecutionContext) -> Iterator[object]:
+        with failures():
+            plan = _plan_of_run(location, context)
+            if plan.is_empty:
+                reason = f"nothing is to be done: {_why_nothing(location, plan)}"
+                yield dg.Output(None, metadata={"vde/reason": reason})
+                return
+            rows = intervals = 0
+            try:
+                for evaluated, events in _carried_out(location, plan):
+                    rows, intervals = rows + evaluated.rows, intervals + len(evaluated.entries)
+                    yield from events
+            finally:
+                _note_undone(location, context, plan)
+            yield dg.Output(None, metadata={"vde/rows_written": rows, "vde/intervals": intervals})
+
+    @dg.job(
+        name=AUTOMATION_JOB,
+        description=f"What is due in {location.environment}, and what is late or changed upstream.",
+        tags={ENVIRONMENT: location.environment, AUTOMATION: _who(location)},
+        executor_def=dg.in_process_executor,
+    )
+    def automation_job() -> None:
+        run()
+
+    return automation_job
+
+
+def build_automation_sensor(location: Location, job: dg.JobDefinition) -> dg.SensorDefinition:
+    """The sensor that launches an environment's models when they are due or stale.
+
+    It is stopped at first: looking at a project in a UI must not start runs and Spark. Beside its
+    job it names the models that it launches, so that their pages in the UI show it.
+    """
+
+    def tick(context: dg.SensorEvaluationContext) -> dg.RunRequest | dg.SkipReason:
+        services, environment = location.project.services, location.environment
+        if services.state.environment(environment) is None:
+            return dg.SkipReason(
+                f"{environment} shows nothing yet: run `vde plan {environment}`, or materialize "
+                "one of its assets."
+            )
+        runs = _runs(context.instance, location)
+        busy = _under_way(location, runs)
+        if busy:
+            return dg.SkipReason(busy)
+        due = _due(location, runs)
+        if due.plan.is_empty:
+            return dg.SkipReason(_why_nothing(location, due.plan, due.pauses))
+        # Whoever was killed tried, too: a run key that was used once starts nothing.
+        same = dg.RunsFilter(tags={AUTOMATION: _who(location), WORK: due.token})
+        attempts = ended_attempts(context.instance.get_run_records(same))
+        pause = attempts.pause(datetime.now(UTC))
+        if pause:
+            return dg.SkipReason(
+                f"{attempts.ended} runs left undone what there is to do; the next one starts "
+                f"{pause}"
+            )
+        return dg.RunRequest(
+            run_key=f"{environment}:{due.token}:{attempts.ended + 1}",
+            job_name=job.name,
+            tags={WORK: due.token},
+        )
+
+    return dg.SensorDefinition(
+        name=automation_sensor_name(location.environment),
+        evaluation_fn=tick,
+        jobs=[job, *_shown_jobs(location)],
+        minimum_interval_seconds=SECONDS,
+        default_status=dg.DefaultSensorStatus.STOPPED,
+        description="Finds what is due by its cron, and what is late or changed upstream, from "
+        "metadata and without Spark, and asks for one run of all of it.",
+    )
+
+
+def launched_by_automation(location: Location) -> tuple[Node, ...]:
+    """The models that automation computes: all with rows, apart from seeds and MANAGED tables.
+
+    Those are the ones whose version the environment may write (rule R9).
+    """
+    binding = location.binding
+    nodes = [node for node in binding.graph if is_computed(node)]
+    owners = location.project.services.state.owners(binding.key(node.name) for node in nodes)
+    return tuple(
+        node
+        for node in nodes
+        if may_write(location.environment, owners.get(binding.key(node.name)))
+    )
+
+
+def _shown_jobs(location: Location) -> Iterator[UnresolvedAssetJob]:
+    """Jobs that are never launched: Dagster shows a sensor on the assets that its jobs select.
+
+    A job has one partitions definition, so there is one for each of them.
+    """
+    selected: dict[dg.PartitionsDefinition | None, list[dg.AssetKey]] = {}
+    for node in launched_by_automation(location):
+        partitions = partitions_of(node, location.partitions_end)
+        selected.setdefault(partitions, []).append(location.key(node.name))
+    for number, keys in enumerate(selected.values(), start=1):
+        name = f"{HIDDEN_JOB}_{automation_sensor_name(location.environment)}_{number}"
+        yield dg.define_asset_job(name, selection=dg.AssetSelection.assets(*keys))
+
+
+def _plan_of_run(location: Location, context: dg.OpExecutionContext) -> Plan:
+    """What a run does; one that a person launched tries what failed, too."""
+    if WORK not in context.run.tags:
+        return plan_run(location.project.services, location.environment)
+    return _due(location, _runs(context.instance, location)).plan
+
+
+def _carried_out(
+    location: Location, plan: Plan
+) -> Iterator[tuple[Evaluated, Sequence[dg.AssetMaterialization]]]:
+    """Each unit of work of a plan when it is done, with an event for each interval."""
+    binding = bind_plan(plan)
+    keys = {
+        **asset_keys(plan.graph, plan.environment, location.project.services.naming),
+        **{name: spec.key for name, spec in location.specs.items()},
+    }
+    with closing(carry_out_plan(location.project.services, plan)) as steps:
+        for evaluated in steps:
+            node = binding.node(evaluated.key.model)
+            yield evaluated, materializations(binding, node, keys, [evaluated])
+
+
+def _due(location: Location, runs: Sequence[dg.RunRecord]) -> Due:
+    """What is to be done now, apart from what failed before and waits."""
+    services = location.project.services
+    plan = plan_run(services, location.environment)
+    tokens = work_tokens(services, plan)
+    pauses = dict(_pauses(runs, tokens))
+    left = set_aside(plan, pauses.keys(), "it waits until what failed is tried again")
+    return Due(plan=left, token=plan_token(left, tokens), pauses=pauses)
+
+
+def _pauses(
+    runs: Sequence[dg.RunRecord], tokens: Mapping[ModelName, str]
+) -> Iterator[tuple[ModelName, str]]:
+    """The models whose work runs have left undone that was the same, and until when they wait."""
+    undone = [(each, _undone(each)) for each in runs if _tag(each, UNDONE)]
+    for name, token in tokens.items() if undone else ():
+        tried = ended_attempts([run for run, left in undone if left.get(str(name)) == token])
+        pause = tried.pause(datetime.now(UTC))
+        if pause:
+            yield name, f"{tried.ended} runs did not compute it; it is tried again {pause}"
+
+
+def _note_undone(location: Location, context: dg.OpExecutionContext, plan: Plan) -> None:
+    """Note at a run which of its models have something to do still, and wait for no other of them.
+
+    What is noted is what the next run would do: the work is the same only if no input changes.
+    """
+    tried = {change.name for change in plan.backfills}
+    with suppress(VdeError):  # then the run counts as an attempt at all that it did
+        services = location.project.services
+        after = plan_run(services, location.environment)
+        left = {each.name for each in after.backfills if each.name in tried}
+        work = [each for each in work_of(after) if each.model in left]
+        first = [each.model for each in work if left.isdisjoint(awaited(after, each))]
+        tokens = work_tokens(services, after)
+        if first:
+            told = json.dumps({str(name): tokens[name] for name in sorted(first)})
+            context.instance.add_run_tags(context.run_id, {UNDONE: told})
+
+
+def _runs(instance: dg.DagsterInstance, location: Location) -> Sequence[dg.RunRecord]:
+    """The last runs of an environment's automation, newest first."""
+    tags = {AUTOMATION: _who(location)}
+    return instance.get_run_records(dg.RunsFilter(tags=tags), limit=_REMEMBERED)
+
+
+def _under_way(location: Location, runs: Sequence[dg.RunRecord]) -> str:
+    """What is at work on the environment, for people; empty where nothing is."""
+    environment = location.environment
+    holder = location.project.services.state.lease_holder(environment_resource(environment))
+    waited_for = [each for each in runs if _is_alive(each, is_held=bool(holder))]
+    if waited_for:
+        run_id = waited_for[0].dagster_run.run_id[:8]
+        return f"run {run_id} brings {environment} up to date"
+    return f"{holder} is at work on {environment}" if holder else ""
+
+
+def _is_alive(run: dg.RunRecord, *, is_held: bool) -> bool:
+    """Whether a run waits to be started, or works.
+
+    Nobody tells Dagster that a process was killed. A run that works holds its environment.
+    """
+    status = run.dagster_run.status
+    if status in ENDED or is_held or status not in _STARTED:
+        return status not in ENDED
+    began = datetime.fromtimestamp(run.start_time, UTC) if run.start_time else run.create_timestamp
+    return datetime.now(UTC) < began + _STARTING
+
+
+_STARTED: Final = (
+    dg.DagsterRunStatus.STARTING,
+    dg.DagsterRunStatus.STARTED,
+    dg.DagsterRunStatus.CANCELING,
+)
+
+
+def _why_nothing(
+    location: Location, plan: Plan, pauses: Mapping[ModelName, str] | None = None
+) -> str:
+    """Why there is nothing to do, for people."""
+    told = {str(name): why for name, why in (pauses or {}).items()}
+    for change in plan.changes:
+        if change.staleness is not None and change.staleness.kept:
+            told.setdefault(str(change.name), change.staleness.why_kept)
+    for report in report_intervals(location.project.services, plan):
+        if report.waits:
+            waits = "; ".join(map(str, report.waits))
+            told.setdefault(str(report.node.name), f"waits: {waits}")
+    if not told:
+        said = "is up to date" if plan.is_up_to_date else "has nothing to compute"
+        return f"{location.environment} {said}"
+    lines = [f"{name}: {why}" for name, why in told.items()]
+    more = [f"and {len(lines) - _TOLD} more models"] if len(lines) > _TOLD else []
+    return "; ".join([*lines[:_TOLD], *more])
+
+
+def _who(location: Location) -> str:
+    """What tells the runs of one environment's automation from all others."""
+    return f"{location.project.configuration.name}/{location.environment}"
+
+
+def _tag(run: dg.RunRecord, name: str) -> str:
+    return run.dagster_run.tags.get(name, "")
+
+
+def _undone(run: dg.RunRecord) -> Mapping[str, str]:
+    found: dict[str, str] = json.loads(_tag(run, UNDONE))
+    return found
