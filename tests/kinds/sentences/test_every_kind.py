@@ -63,7 +63,7 @@ FIRST, SECOND, THIRD = (date(2024, 1, day) for day in (1, 2, 3))
 @pytest.mark.parametrize(
     "text,ids,loads",
     [
-        (text_of("INCREMENTAL_BY_TIME_RANGE"), [1, 2, 4], 2),  # what came for the second is late
+        (text_of("INCREMENTAL_BY_TIME_RANGE"), [1, 3, 4], 2),  # the second is late, and made again
         (text_of("FULL"), [3, 4], 2),
         (text_of("VIEW"), [3, 4], 1),  # it was made, and is never loaded
         (text_of("EMBEDDED"), None, 0),

@@ -29,8 +29,8 @@ GROUP BY CAST(at - INTERVAL 8 HOURS AS DATE)
 """
 
 
-@pytest.mark.parametrize("lookback,amount", [(0, 10), (1, 30)])
-def test_a_lookback_makes_up_for_days_of_a_zone_behind_utc(lookback: int, amount: int) -> None:
+@pytest.mark.parametrize("lookback", [0, 1])
+def test_days_of_a_zone_behind_utc_are_made_whole_by_the_next_day(lookback: int) -> None:
     """A day in a zone eight hours behind ends eight hours after the day in UTC that is due."""
     world, text = MemoryWorld(), LOCAL.format(lookback=lookback)
     world.land((10, 10), until=24)
@@ -38,7 +38,7 @@ def test_a_lookback_makes_up_for_days_of_a_zone_behind_utc(lookback: int, amount
     assert world.rows("demo.local") == [(date(2024, 1, 1), 10)]
     world.land((28, 20), (40, 5), until=48)  # the first of these is still the first day there
     built(world, text)
-    assert world.rows("demo.local") == [(date(2024, 1, 1), amount), (date(2024, 1, 2), 5)]
+    assert world.rows("demo.local") == [(date(2024, 1, 1), 30), (date(2024, 1, 2), 5)]
 
 
 def test_the_borders_of_intervals_are_utc_whatever_the_zone_of_the_cron() -> None:
