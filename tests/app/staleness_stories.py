@@ -28,14 +28,16 @@ from tests.app.memory_world import (
     Fuse,
     MemoryWorld,
     PowerCut,
+    bound,
     build,
     hour_of,
 )
-from vde_dagster.app.apply import apply_plan
+from vde_dagster.app.apply import apply_plan, evaluate_range
+from vde_dagster.app.catch_up import catch_up
 from vde_dagster.app.evaluated import Evaluated
 from vde_dagster.app.planning import plan_environment
 from vde_dagster.app.promote import finish_promotions
-from vde_dagster.app.running import plan_run
+from vde_dagster.app.running import Wanted, plan_run
 from vde_dagster.app.services import VALID_TO, Services
 from vde_dagster.core.dsha import Column
 from vde_dagster.core.errors import EvaluationFailed
@@ -79,28 +81,45 @@ class Tidy:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Edit:
-    """A model is edited and planned; ``how`` is breaking, column or forward."""
+    """A model is edited and planned; ``how`` is breaking, column or forward.
+
+    With ``cut_at`` the power is cut at this call of a first try.
+    """
 
     model: str
     how: str
+    cut_at: int = 0
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Restate:
-    """A model is restated."""
+    """A model is restated; with ``cut_at`` the power is cut at this call of a first try."""
 
     model: str
+    cut_at: int = 0
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class ByHand:
+    """Somebody evaluates one held interval of a model; with late data that is a session."""
+
+    model: str
+    at: int
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Run:
-    """`vde run`. Before it one fails at a model, or the power is cut at a call, or both do not."""
+    """`vde run`, and perhaps another one before it.
+
+    That one fails at a model, or the power is cut at a call of it, or it computes only some.
+    """
 
     fails: str = ""
     cut_at: int = 0
+    first: Wanted | None = None
 
 
-Step = Land | Correct | Tidy | Edit | Restate | Run
+Step = Land | Correct | Tidy | Edit | Restate | ByHand | Run
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -126,7 +145,7 @@ def story(seed: int, *, length: int = 8) -> Story:
         steps.append(Land(source=source, rows=((0.0, 1), *rows), until=until))
     for _ in range(length):
         source = chance.choice([*TABLES])
-        match chance.choice(("land", "land", "late", "late", "fix", "tidy", "edit", "again")):
+        match chance.choice((*("land", "late", "fix") * 2, "tidy", "edit", "again", "hand")):
             case "land":
                 until += chance.choice((1, 2, 7, 24))
                 hours = [until - chance.uniform(0, 3) for _ in range(chance.randint(0, 3))]
@@ -147,10 +166,14 @@ def story(seed: int, *, length: int = 8) -> Story:
                     each.form in KEEPING_BY_THEMSELVES for each in below(edited_one, models)
                 )
                 how = chance.choice(("breaking", "column", "forward")[keeps:])
-                steps.append(Edit(model=edited_one.name, how=how))
+                steps.append(Edit(model=edited_one.name, how=how, cut_at=_cut(chance)))
             case "again":
                 restated = [each for each in models if each.form not in ONLY_AT_THE_END]
-                steps += [Restate(model=each.name) for each in chance.sample(restated, 1)]
+                steps.append(Restate(model=chance.choice(restated).name, cut_at=_cut(chance)))
+            case "hand":
+                by_hand = [each for each in models if each.is_by_time] or [models[0]]
+                step = ByHand(model=chance.choice(by_hand).name, at=chance.randrange(99))
+                steps += [step] if by_hand[0].is_by_time else []
         if chance.random() < 0.7:
             steps.append(_run(models, chance))
     return Story(models=models, steps=(*steps, Run()))
@@ -165,7 +188,13 @@ def _run(models: Sequence[Made], chance: Random) -> Run:
     how = chance.random()
     if how < 0.2:
         return Run(fails=chance.choice(models).name)
-    return Run(cut_at=chance.randrange(1, 120)) if how < 0.4 else Run()
+    if how < 0.4:
+        return Run(cut_at=chance.randrange(1, 120))
+    return Run(first=chance.choice((Wanted.DUE, Wanted.STALE))) if how < 0.55 else Run()
+
+
+def _cut(chance: Random) -> int:
+    return chance.randrange(1, 150) if chance.random() < 0.3 else 0
 
 
 class Failing(MemoryEngine):
@@ -222,9 +251,11 @@ class Told:
                 self._tidy(step)
             case Edit():
                 self._edit(step)
-            case Restate(model=name):
+            case Restate(model=name, cut_at=cut_at):
                 self.anything |= {f"gen.{each}" for each in self.models}
-                self._plan(restate=(f"gen.{name}",))
+                self._plan(cut_at, restate=(f"gen.{name}",))
+            case ByHand():
+                self._evaluate(step)
             case Run():
                 self._run(step)
 
@@ -278,15 +309,35 @@ class Told:
         made = self.models[step.model]
         self.models[step.model] = edited(made, breaking=step.how == "breaking")
         self.anything |= {f"gen.{each}" for each in self.models}
-        self._plan(forward_only=step.how == "forward")
+        self._plan(step.cut_at, forward_only=step.how == "forward")
 
-    def _plan(self, **options: Any) -> None:
+    def _plan(self, cut_at: int = 0, **options: Any) -> None:
         """Plan the project and apply that, as a person does."""
-        services = self.world.services()
+        if cut_at:
+            try:
+                self._apply(self.world.services(Fuse(cut_at=cut_at)), options)
+            except PowerCut:
+                self.world.reboot()
+        self._apply(self.world.services(), options)
+        self.check()
+
+    def _apply(self, services: Services, options: dict[str, Any]) -> None:
         finish_promotions(services, "prod")
         plan = plan_environment(services, project(self.every), "prod", PlanOptions(**options))
         apply_plan(services, plan, lambda _: None)
-        self.check()
+
+    def _evaluate(self, step: ByHand) -> None:
+        services, made = self.world.services(), self.models[step.model]
+        binding = bound(services)
+        if made.form is Form.SESSIONS:
+            catch_up(services, binding, made.key)
+            return
+        key = binding.key(made.key)
+        entries = services.state.ledger([key]).get(key, ())
+        if entries:
+            interval = entries[step.at % len(entries)].interval
+            self.changed.setdefault(f"gen.{made.name}", []).append(interval)
+            evaluate_range(services, binding, made.key, interval, force=step.at % 2 == 0)
 
     def _run(self, step: Run) -> None:
         if step.fails:
@@ -297,6 +348,8 @@ class Told:
                 pass
             else:  # there was nothing to compute
                 self.check()
+        if step.first is not None:
+            run(self.world.services(), step.first)
         if step.cut_at:
             try:
                 run(self.world.services(Fuse(cut_at=step.cut_at)))
@@ -359,7 +412,10 @@ class Told:
         for name, _, interval in self.works:
             before.setdefault(name, []).append(interval)
         new = self._new(now, before)
-        changed = {**self.changed, **new}
+        changed = {
+            name: [*self.changed.get(name, ()), *new.get(name, ())]
+            for name in (*self.changed, *new)
+        }
         found = reached(self.every, before, changed, self.anything)
         for (name, version, interval), work in now.items():
             known = self.works.get((name, version, interval))
@@ -394,9 +450,9 @@ class Told:
             raise Wrong(f"the next run did {done}")
 
 
-def run(services: Services) -> tuple[Evaluated, ...]:
-    """What `vde run prod` does; nothing where there is no production yet."""
-    return apply_plan(services, plan_run(services, "prod"), lambda _: None)
+def run(services: Services, wanted: Wanted = Wanted.DUE_AND_STALE) -> tuple[Evaluated, ...]:
+    """What `vde run prod` does."""
+    return apply_plan(services, plan_run(services, "prod", wanted), lambda _: None)
 
 
 def work_of(plan: Plan) -> dict[str, object]:
