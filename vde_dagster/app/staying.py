@@ -199,7 +199,7 @@ def _stale(graph: Graph, look: InputLook) -> StaleLook:
     interval: no earlier one is behind for its sake.
     """
     in_turn = kinds.of(look.node.model).is_sequential
-    if not any(True for _ in look.stale(in_turn=in_turn)):
+    if not any(True for _ in look.stale(in_turn=False)):  # sources have no bounds yet
         return StaleLook(inputs=look, stale=())
     by_times = look.by_times(graph)
     return StaleLook(inputs=by_times, stale=tuple(by_times.stale(in_turn=in_turn)))
