@@ -8,10 +8,9 @@ from typing import Any, Final
 
 import pytest
 
-from tests.app.generated_models import Form, Made
+from tests.app.generated_models import OTHERS, Form, Made
+from tests.app.memory_world import SOURCE
 from tests.app.staleness_stories import (
-    OTHERS,
-    SOURCE,
     Correct,
     Edit,
     Land,
