@@ -62,7 +62,10 @@ def _print(status: EnvironmentStatus) -> None:
     click.echo(f"Status of {status.environment}{_clock(status)} {_looked(status)}")
     run = f"`{vde('run', status.environment)}`"
     _section("Late or changed upstream", list(_stale(status)), f"{run} computes it.")
-    _section("Stays as it is, though it is behind", list(_kept(status)))
+    _section("Behind, and stays as it is", list(_kept(status, elsewhere=False)))
+    _section(
+        "Behind, and left to the environment that owns it", list(_kept(status, elsewhere=True))
+    )
     _section("Follows from it", list(_following(status)), f"{run} looks at it in its turn.")
     _section("Due", list(_due(status)), f"{run} computes it.")
     _section("Waits", list(_waiting(status)))
@@ -121,13 +124,14 @@ def _stale(status: EnvironmentStatus) -> Iterator[Line]:
             yield each, text
 
 
-def _kept(status: EnvironmentStatus) -> Iterator[Line]:
-    """What is behind, and no run computes."""
+def _kept(status: EnvironmentStatus, *, elsewhere: bool) -> Iterator[Line]:
+    """What is behind, and no run of this environment computes."""
     from vde_dagster.cli.change_text import kept_text
 
     for each in status.models:
         found = each.staleness
-        if found is not None and (found.kept or not found.intervals):
+        is_kept = found is not None and (bool(found.kept) or not found.intervals)
+        if found is not None and is_kept and (each.owner is not None) == elsewhere:
             yield each, kept_text(each.node, found)
 
 
