@@ -100,6 +100,21 @@ def test_what_the_json_of_commands_has_is_in_the_table(project: Path) -> None:
         assert fields - named <= ({"version"} if name in ("compare", "render") else set())
 
 
+def test_what_the_json_of_runs_and_of_the_status_has_is_in_the_table(project: Path) -> None:
+    rows = dict(re.findall(r"^\| `([a-z-]+)` \| (`.*) \|$", CLI, flags=re.MULTILINE))
+    promote(project)
+    found = {
+        name: json.loads(call(*arguments, "--project", project, "--format", "json").stdout)
+        for name, arguments in {"run": ("run", "--explain"), "status": ("status",)}.items()
+    }
+    status = {*found["status"]} | {field for each in found["status"]["models"] for field in each}
+    assert "due" in status
+    assert status - {"version"} <= set(re.findall(r"`([a-z_]+)`", rows["status"]))
+    planned = rows["plan"].split("`missing_clock_sources`")[0]
+    told = set(re.findall(r"`([a-z_]+)`", planned + rows["run"]))
+    assert set(found["run"]) - {"version"} <= told
+
+
 def test_every_key_of_the_configuration_is_documented_and_read(tmp_path: Path) -> None:
     (example,) = re.findall(r"```yaml\n(.*?)```", CONFIGURATION, flags=re.DOTALL)
     (tmp_path / "vde.yaml").write_text(example)
