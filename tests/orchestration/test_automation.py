@@ -7,6 +7,7 @@ from __future__ import annotations
 
 import json
 import sys
+import time
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from datetime import timedelta
@@ -324,7 +325,7 @@ def test_an_environment_that_shows_nothing_yet_is_told(automated: AutomatedWorld
 
 @contextmanager
 def served(definitions: dg.Definitions, instance: dg.DagsterInstance) -> Iterator[Any]:
-    """What the web server sees of a code location."""
+    """What the web server and the daemon see of a code location."""
     from dagster._core.remote_origin import InProcessCodeLocationOrigin
     from dagster._core.types.loadable_target_origin import LoadableTargetOrigin
     from dagster._core.workspace.context import WorkspaceProcessContext
@@ -336,7 +337,7 @@ def served(definitions: dg.Definitions, instance: dg.DagsterInstance) -> Iterato
     target = LoadableTargetOrigin(module_name=module.__name__, attribute="prod")
     origin = InProcessCodeLocationOrigin(target, location_name="prod")
     with WorkspaceProcessContext(instance, InProcessWorkspaceLoadTarget([origin])) as process:
-        yield process.create_request_context()
+        yield process
     del sys.modules[module.__name__]
 
 
@@ -360,7 +361,8 @@ def test_the_page_of_each_asset_that_automation_launches_names_its_sensor(
     weekly = DAILY.replace("mart.daily", "mart.weekly").replace("'@daily'", "'@weekly'")
     automated = make({**PROJECT, "weekly": weekly, "live": LIVE})
     schema = create_schema()
-    with served(automated.definitions(), automated.instance) as request:
+    with served(automated.definitions(), automated.instance) as process:
+        request = process.create_request_context()
 
         def sensors(*key: str) -> list[tuple[str, str]]:
             found: Any = schema.execute(
@@ -376,3 +378,61 @@ def test_the_page_of_each_asset_that_automation_launches_names_its_sensor(
             assert sensors(schema_of, name) == ours
         assert sensors("mart", "live") == [("vde_managed_prod", "STOPPED")]
         assert sensors("mart", "people") == []  # a view is made by a plan
+
+
+def test_dagsters_daemon_launches_what_lands_once_when_the_sensor_is_switched_on(
+    make: Callable[[dict[str, str]], AutomatedWorld],
+    tmp_path: Path,
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    import logging
+
+    from dagster._daemon.sensor import execute_sensor_iteration
+
+    monkeypatch.setattr("vde_dagster.orchestration.automation.SECONDS", 1)
+    monkeypatch.setattr("vde_dagster.orchestration.sensors.SECONDS", 1)
+    automated = make(PROJECT)
+    launcher = {"module": "dagster._core.launcher.sync_in_memory_run_launcher"}
+    settings = {
+        "run_launcher": {**launcher, "class": "SyncInMemoryRunLauncher"},
+        "run_coordinator": {
+            "module": "dagster._core.run_coordinator",
+            "class": "DefaultRunCoordinator",
+        },
+    }
+    home = tmp_path / "daemon"
+    home.mkdir()
+    with (
+        dg.DagsterInstance.local_temp(str(home), overrides=settings) as instance,
+        served(automated.definitions(), instance) as process,
+    ):
+        (location,) = process.create_request_context().code_locations
+        (repository,) = location.get_repositories().values()
+        sensors = {each.name: each for each in repository.get_sensors()}
+
+        def pass_tick() -> dict[str, tuple[str, str]]:
+            time.sleep(1.1)  # a sensor's second is over
+            list(execute_sensor_iteration(process, logging.getLogger("test"), None, None))
+            last = {
+                name: instance.get_ticks(each.get_remote_origin_id(), each.selector_id, limit=1)
+                for name, each in sensors.items()
+            }
+            return {
+                name: (found[0].status.value, found[0].skip_reason or "")
+                for name, found in last.items()
+                if found
+            }
+
+        automated.world.land((7.5, 5), until=48)
+        assert pass_tick() == {}  # nobody switched anything on
+        for name in ("vde_automation_prod", "vde_late_data_prod"):
+            instance.start_sensor(sensors[name])
+        first = pass_tick()
+        assert first["vde_automation_prod"] == ("SUCCESS", "")
+        assert first["vde_late_data_prod"][1].startswith("the sensor vde_automation_prod is")
+        assert automated.world.rows("mart.totals") == [(2, 16)]
+        assert pass_tick()["vde_automation_prod"] == ("SKIPPED", NOTHING)
+        (run,) = instance.get_runs()
+        assert run.is_success
+        assert run.tags["vde/automation"] == "automated/prod"
+        assert run.tags["dagster/sensor_name"] == "vde_automation_prod"
