@@ -13,7 +13,7 @@ from contextlib import contextmanager
 from datetime import timedelta
 from pathlib import Path
 from types import ModuleType
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import dagster as dg
 import pytest
@@ -22,6 +22,9 @@ from tests.app.memory_world import DAILY, MemoryWorld
 from tests.app.memory_world import PROJECT as MODELS
 from tests.orchestration.automated_world import AutomatedWorld
 from vde_dagster.app.leases import environment_resource
+
+if TYPE_CHECKING:
+    from tests.orchestration.conftest import Sample
 
 HOURLY = """
 MODEL (name core.hourly, kind INCREMENTAL_BY_TIME_RANGE (time_column at), cron '@hourly');
@@ -37,16 +40,6 @@ BELOW = "MODEL (name mart.below, kind FULL);\nSELECT amount AS amount FROM mart.
 LIVE = "MODEL (name mart.live, kind MANAGED);\nSELECT COUNT(*) AS n FROM raw.events"
 PROJECT = {**MODELS, "hourly": HOURLY}
 NOTHING = "prod is up to date"
-
-
-@pytest.fixture
-def instance(tmp_path: Path) -> Iterator[dg.DagsterInstance]:
-    home = tmp_path / "dagster_home"
-    home.mkdir()
-    with dg.DagsterInstance.local_temp(
-        str(home), overrides={"telemetry": {"enabled": False}}
-    ) as made:
-        yield made
 
 
 @pytest.fixture
@@ -436,3 +429,32 @@ def test_dagsters_daemon_launches_what_lands_once_when_the_sensor_is_switched_on
         assert run.is_success
         assert run.tags["vde/automation"] == "automated/prod"
         assert run.tags["dagster/sensor_name"] == "vde_automation_prod"
+
+
+@pytest.mark.spark
+def test_on_spark_and_iceberg_a_late_hour_reaches_its_day_in_one_run(
+    sample: Sample, instance: dg.DagsterInstance
+) -> None:
+    sample.apply()
+    definitions = sample.definitions()
+    sensor = definitions.resolve_sensor_def("vde_automation_prod")
+
+    def tick() -> dg.RunRequest | str:
+        with dg.build_sensor_context(instance=instance, definitions=definitions) as context:
+            answer = sensor.evaluate_tick(context)
+        return (answer.run_requests or [answer.skip_message or ""])[0]
+
+    assert tick() == NOTHING
+    sample.land((100, 3.25, 7), (101, 24.5, 1), until=25)
+    request = tick()
+    assert isinstance(request, dg.RunRequest)
+    result = definitions.resolve_job_def("vde_automation").execute_in_process(
+        tags=dict(request.tags), instance=instance
+    )
+    assert partitions(result) == {
+        "staging/events": ["2024-01-01-03:00", "2024-01-02-00:00"],
+        "mart/daily": ["2024-01-01"],
+    }
+    # Twice each amount: 10 to 33, and the late 7.
+    assert [row[1:] for row in sample.rows("mart.daily")] == [(25, 2 * (sum(range(10, 34)) + 7))]
+    assert tick() == NOTHING
