@@ -14,18 +14,23 @@ from tests.app.memory_world import (
     SOURCE,
     TOTALS,
     MemoryWorld,
+    bound,
     build,
     hour_of,
     plan,
 )
+from vde_dagster.app.apply import apply_plan, evaluate_range
 from vde_dagster.app.interval_report import report_intervals
+from vde_dagster.app.running import plan_run
 from vde_dagster.core.errors import EvaluationFailed, Place
 from vde_dagster.core.graph import Graph, build_graph
 from vde_dagster.core.intervals import Interval
 from vde_dagster.core.model import ModelSource
+from vde_dagster.core.names import ModelName
 from vde_dagster.core.plan import Plan
 from vde_dagster.project.model_files import external_source, read_model
 
+EVENTS_NAME = ModelName("staging", "events")
 EVENTS = """
 MODEL (
   name staging.events,
@@ -241,3 +246,32 @@ def test_units_of_a_plan_are_those_that_were_let_pass(world: MemoryWorld) -> Non
         Interval(*hours(7, 30)),
         Interval(*hours(31, 48)),
     )
+
+
+def late(signals: str) -> str:
+    return events(signals).replace(
+        "signals (", "late_data (mode stateless, sources (raw.events)),\n  signals ("
+    )
+
+
+def test_a_session_loads_late_rows_and_leaves_what_a_signal_holds_back(world: MemoryWorld) -> None:
+    graph = graph_with(late("until (hours := 40)"), DAILY)
+    build(world.services(), graph)
+    world.land((3.5, 7), until=50)
+    planned = plan_run(world.services(), "prod")
+    assert [str(each.name) for each in planned.backfills] == ["staging.events", "mart.daily"]
+    apply_plan(world.services(), planned, lambda _: None)
+    assert world.rows("mart.daily") == [(date(2024, 1, 1), 37)]
+    holding = world.state.holdings([planned.snapshots[EVENTS_NAME].key])
+    assert [each.recorded for each in holding.values()] == [(Interval(*hours(0, 40)),)]
+    assert plan_run(world.services(), "prod").is_empty
+
+
+def test_what_a_person_asks_for_by_name_is_loaded_whatever_a_signal_says(
+    world: MemoryWorld,
+) -> None:
+    build(world.services(), graph_with(late("until (hours := 40)")))
+    asked = Interval(*hours(44, 45))
+    evaluate_range(world.services(), bound(world.services()), EVENTS_NAME, asked)
+    key = bound(world.services()).key(EVENTS_NAME)
+    assert world.state.holdings([key])[key].recorded == (Interval(*hours(0, 40)), asked)

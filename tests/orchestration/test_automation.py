@@ -7,12 +7,13 @@ from __future__ import annotations
 
 import json
 import sys
+import time
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from datetime import timedelta
 from pathlib import Path
 from types import ModuleType
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import dagster as dg
 import pytest
@@ -21,6 +22,9 @@ from tests.app.memory_world import DAILY, MemoryWorld
 from tests.app.memory_world import PROJECT as MODELS
 from tests.orchestration.automated_world import AutomatedWorld
 from vde_dagster.app.leases import environment_resource
+
+if TYPE_CHECKING:
+    from tests.orchestration.conftest import Sample
 
 HOURLY = """
 MODEL (name core.hourly, kind INCREMENTAL_BY_TIME_RANGE (time_column at), cron '@hourly');
@@ -36,16 +40,6 @@ BELOW = "MODEL (name mart.below, kind FULL);\nSELECT amount AS amount FROM mart.
 LIVE = "MODEL (name mart.live, kind MANAGED);\nSELECT COUNT(*) AS n FROM raw.events"
 PROJECT = {**MODELS, "hourly": HOURLY}
 NOTHING = "prod is up to date"
-
-
-@pytest.fixture
-def instance(tmp_path: Path) -> Iterator[dg.DagsterInstance]:
-    home = tmp_path / "dagster_home"
-    home.mkdir()
-    with dg.DagsterInstance.local_temp(
-        str(home), overrides={"telemetry": {"enabled": False}}
-    ) as made:
-        yield made
 
 
 @pytest.fixture
@@ -324,7 +318,7 @@ def test_an_environment_that_shows_nothing_yet_is_told(automated: AutomatedWorld
 
 @contextmanager
 def served(definitions: dg.Definitions, instance: dg.DagsterInstance) -> Iterator[Any]:
-    """What the web server sees of a code location."""
+    """What the web server and the daemon see of a code location."""
     from dagster._core.remote_origin import InProcessCodeLocationOrigin
     from dagster._core.types.loadable_target_origin import LoadableTargetOrigin
     from dagster._core.workspace.context import WorkspaceProcessContext
@@ -336,7 +330,7 @@ def served(definitions: dg.Definitions, instance: dg.DagsterInstance) -> Iterato
     target = LoadableTargetOrigin(module_name=module.__name__, attribute="prod")
     origin = InProcessCodeLocationOrigin(target, location_name="prod")
     with WorkspaceProcessContext(instance, InProcessWorkspaceLoadTarget([origin])) as process:
-        yield process.create_request_context()
+        yield process
     del sys.modules[module.__name__]
 
 
@@ -360,7 +354,8 @@ def test_the_page_of_each_asset_that_automation_launches_names_its_sensor(
     weekly = DAILY.replace("mart.daily", "mart.weekly").replace("'@daily'", "'@weekly'")
     automated = make({**PROJECT, "weekly": weekly, "live": LIVE})
     schema = create_schema()
-    with served(automated.definitions(), automated.instance) as request:
+    with served(automated.definitions(), automated.instance) as process:
+        request = process.create_request_context()
 
         def sensors(*key: str) -> list[tuple[str, str]]:
             found: Any = schema.execute(
@@ -376,3 +371,90 @@ def test_the_page_of_each_asset_that_automation_launches_names_its_sensor(
             assert sensors(schema_of, name) == ours
         assert sensors("mart", "live") == [("vde_managed_prod", "STOPPED")]
         assert sensors("mart", "people") == []  # a view is made by a plan
+
+
+def test_dagsters_daemon_launches_what_lands_once_when_the_sensor_is_switched_on(
+    make: Callable[[dict[str, str]], AutomatedWorld],
+    tmp_path: Path,
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    import logging
+
+    from dagster._daemon.sensor import execute_sensor_iteration
+
+    monkeypatch.setattr("vde_dagster.orchestration.automation.SECONDS", 1)
+    monkeypatch.setattr("vde_dagster.orchestration.sensors.SECONDS", 1)
+    automated = make(PROJECT)
+    launcher = {"module": "dagster._core.launcher.sync_in_memory_run_launcher"}
+    settings = {
+        "run_launcher": {**launcher, "class": "SyncInMemoryRunLauncher"},
+        "run_coordinator": {
+            "module": "dagster._core.run_coordinator",
+            "class": "DefaultRunCoordinator",
+        },
+    }
+    home = tmp_path / "daemon"
+    home.mkdir()
+    with (
+        dg.DagsterInstance.local_temp(str(home), overrides=settings) as instance,
+        served(automated.definitions(), instance) as process,
+    ):
+        (location,) = process.create_request_context().code_locations
+        (repository,) = location.get_repositories().values()
+        sensors = {each.name: each for each in repository.get_sensors()}
+
+        def pass_tick() -> dict[str, tuple[str, str]]:
+            time.sleep(1.1)  # a sensor's second is over
+            list(execute_sensor_iteration(process, logging.getLogger("test"), None, None))
+            last = {
+                name: instance.get_ticks(each.get_remote_origin_id(), each.selector_id, limit=1)
+                for name, each in sensors.items()
+            }
+            return {
+                name: (found[0].status.value, found[0].skip_reason or "")
+                for name, found in last.items()
+                if found
+            }
+
+        automated.world.land((7.5, 5), until=48)
+        assert pass_tick() == {}  # nobody switched anything on
+        for name in ("vde_automation_prod", "vde_late_data_prod"):
+            instance.start_sensor(sensors[name])
+        first = pass_tick()
+        assert first["vde_automation_prod"] == ("SUCCESS", "")
+        assert first["vde_late_data_prod"][1].startswith("the sensor vde_automation_prod is")
+        assert automated.world.rows("mart.totals") == [(2, 16)]
+        assert pass_tick()["vde_automation_prod"] == ("SKIPPED", NOTHING)
+        (run,) = instance.get_runs()
+        assert run.is_success
+        assert run.tags["vde/automation"] == "automated/prod"
+        assert run.tags["dagster/sensor_name"] == "vde_automation_prod"
+
+
+@pytest.mark.spark
+def test_on_spark_and_iceberg_a_late_hour_reaches_its_day_in_one_run(
+    sample: Sample, instance: dg.DagsterInstance
+) -> None:
+    sample.apply()
+    definitions = sample.definitions()
+    sensor = definitions.resolve_sensor_def("vde_automation_prod")
+
+    def tick() -> dg.RunRequest | str:
+        with dg.build_sensor_context(instance=instance, definitions=definitions) as context:
+            answer = sensor.evaluate_tick(context)
+        return (answer.run_requests or [answer.skip_message or ""])[0]
+
+    assert tick() == NOTHING
+    sample.land((100, 3.25, 7), (101, 24.5, 1), until=25)
+    request = tick()
+    assert isinstance(request, dg.RunRequest)
+    result = definitions.resolve_job_def("vde_automation").execute_in_process(
+        tags=dict(request.tags), instance=instance
+    )
+    assert partitions(result) == {
+        "staging/events": ["2024-01-01-03:00", "2024-01-02-00:00"],
+        "mart/daily": ["2024-01-01"],
+    }
+    # Twice each amount: 10 to 33, and the late 7.
+    assert [row[1:] for row in sample.rows("mart.daily")] == [(25, 2 * (sum(range(10, 34)) + 7))]
+    assert tick() == NOTHING

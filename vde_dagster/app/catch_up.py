@@ -56,13 +56,15 @@ def catch_up(
     *,
     reload: bool = False,
     within: Interval | None = None,
+    asked: Interval | None = None,
 ) -> Evaluated | NothingToLoad:
     """Run one session: everything that is due and everything late, in one commit.
 
     Where the source's loaded rows may have changed, all that is held is overwritten, if the model's
     policy says so and no interval loses all of its rows by that (rules R7 and R8). With ``reload``
     everything that is due is loaded again; what the source no longer has is gone.
-    With ``within`` no interval outside of this time is begun. Of a version that a plan brings back
+    With ``within`` no interval outside of this time is begun. What signals hold back is not begun
+    either, unless it is ``asked`` for. Of a version that a plan brings back
     intervals may lose all of their rows where its binding says so.
 
     Raises:
@@ -74,7 +76,7 @@ def catch_up(
     key = binding.key(name)
     with writing(services, binding, key) as lease:
         recover(services, key, lease)
-        decision = detect(services, binding, name, reload=reload, within=within)
+        decision = detect(services, binding, name, reload=reload, within=within, asked=asked)
         match decision:
             case NothingToLoad():
                 return decision
@@ -111,7 +113,7 @@ def load(
     held_before = loaded_late(services, key)
     done: list[Evaluated] = []
     if subtract([interval], held_before):
-        loaded = catch_up(services, binding, name, within=within)
+        loaded = catch_up(services, binding, name, within=within, asked=interval)
         if isinstance(loaded, Evaluated):
             done.append(loaded)
         still = subtract([interval], loaded_late(services, key))

@@ -125,11 +125,11 @@ def _missing(
         found = rules.missing(model, held, now, blocked)
     if not (found and model.signals):
         return found
-    blocked += _held_back(model, subtract(found, held), ready)
+    blocked += held_back(model, subtract(found, held), ready)
     return rules.missing(model, held, now, blocked)
 
 
-def _held_back(model: Model, lacking: Iterable[Interval], ready: Ready) -> tuple[Interval, ...]:
+def held_back(model: Model, lacking: Iterable[Interval], ready: Ready) -> tuple[Interval, ...]:
     """What of some new intervals the signals of a model hold back.
 
     What is looked at again, since there is something new, was let pass when it was new.

@@ -220,6 +220,7 @@ def decide_stateless(
     now: datetime,
     unit: IntervalUnit,
     on_rewrite: OnSourceRewrite,
+    held_back: Sequence[Interval] = (),
 ) -> Decision:
     """What the next stateless session of a version does.
 
@@ -232,6 +233,7 @@ def decide_stateless(
         now: The project's clock.
         unit: The model's interval unit.
         on_rewrite: What to do where rows that are loaded may have changed.
+        held_back: What the model's signals hold back of what is not held.
     """
     another = _another_table(history)
     if another is not None:
@@ -242,7 +244,7 @@ def decide_stateless(
     if head is None:
         return NothingToLoad(reason="the source has no rows yet")
     complete = due(start, min(now, head.complete_to or now), unit)
-    whole = [complete] if complete else []
+    whole = subtract([complete] if complete else [], held_back)
     if mark is None or rewrite:
         fill = merge([*whole, *held])
         everything = Load(before=mark, after=head, fill=fill, held=(), evidence=(), rewrite=rewrite)
