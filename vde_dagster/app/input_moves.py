@@ -188,8 +188,13 @@ class InputStates:
             return {}
         if name not in self._pinned:
             uuid, columns = line.table.uuid, line.table.columns
-            every = (*line.ids, None)
-            self._pinned[name] = {source_token(uuid, columns, each): each for each in every}
+            every: dict[int | None, int | None] = {each: each for each in (*line.ids, None)}
+            if line.ids:  # the oldest may be a compaction of one that is not retained any more
+                oldest = line.ids[-1]
+                every[self.services.catalog.origin(self.table_of(name), oldest)] = oldest
+            self._pinned[name] = {
+                source_token(uuid, columns, read): each for read, each in every.items()
+            }
         return self._pinned[name]
 
     def work(self, entry: LedgerEntry, beside: Iterable[LedgerEntry]) -> Work | None:
