@@ -442,7 +442,8 @@ def test_on_spark_and_iceberg_a_late_hour_reaches_its_day_in_one_run(
     def tick() -> dg.RunRequest | str:
         with dg.build_sensor_context(instance=instance, definitions=definitions) as context:
             answer = sensor.evaluate_tick(context)
-        return (answer.run_requests or [answer.skip_message or ""])[0]
+        requests = answer.run_requests or []
+        return requests[0] if requests else answer.skip_message or ""
 
     assert tick() == NOTHING
     sample.land((100, 3.25, 7), (101, 24.5, 1), until=25)
