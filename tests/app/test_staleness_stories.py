@@ -32,7 +32,7 @@ from vde_dagster.core.snapshot import VersionKey
 from vde_dagster.memory.state import MemoryState
 
 EVENTS: Final = str(SOURCE)
-SHORT, LONG = range(6), range(6, 400)
+SHORT, LONG = range(1, 5), (0, *range(5, 60))
 
 
 @pytest.mark.parametrize(
