@@ -17,7 +17,7 @@ from tests.app.memory_world import (
     graph_of,
     plan,
 )
-from tests.app.shop_world import SALES
+from tests.app.shop_world import SALES, day
 from vde_dagster.app.apply import evaluate_range
 from vde_dagster.app.services import Services
 from vde_dagster.core.graph import Graph
@@ -34,6 +34,19 @@ WINDOWED = """
 MODEL (name mart.window, kind INCREMENTAL_BY_TIME_RANGE (time_column at), cron '@hourly');
 SELECT at AS at, amount AS amount FROM staging.events
 WHERE at BETWEEN DATE_SUB(@start_dt, 1) AND @end_dt
+"""
+TWO_DAYS = """
+MODEL (
+  name mart.window,
+  kind INCREMENTAL_BY_TIME_RANGE (time_column day, batch_size 1),
+  cron '@daily'
+);
+SELECT CAST(@start_ds AS DATE) AS day, SUM(amount) AS amount FROM staging.events
+WHERE at BETWEEN DATE_SUB(@start_dt, 1) AND @end_dt
+"""
+BOTH = """
+MODEL (name mart.both, kind FULL, cron '@hourly');
+SELECT (SELECT SUM(amount) FROM raw.events) AS a, (SELECT SUM(amount) FROM staging.events) AS b
 """
 ALL = "MODEL (name mart.all, kind FULL, cron '@hourly'); SELECT SUM(amount) AS s FROM raw.events"
 
@@ -122,6 +135,33 @@ def test_a_session_is_behind_since_the_first_late_rows() -> None:
     landed(world, (1.6, 3), until=4)
     found = plan(world.services(), graph)
     assert since(found, "staging.events") == first
+
+
+def test_what_an_interval_has_seen_already_does_not_count_for_it() -> None:
+    graph = graph_of({"events": HOURLY, "window": TWO_DAYS})
+    world = MemoryWorld()
+    world.land((1, 1), (25, 2), (49, 3), until=72)
+    build(world.services(), graph)
+    landed(world, (1.1, 3), until=72)
+    build(world.services(), graph)  # the first two days, and not the third one
+    landed(world, (25.1, 3), until=72)
+    world.clock.advance(MINUTE)
+    written = world.clock.now()
+    only_events(world, graph)
+    found = plan(world.services(), graph)
+    stale = staleness(found, "mart.window")
+    assert stale is not None
+    assert (stale.intervals, stale.since) == ((day(2, 3),), written)
+
+
+def test_where_the_first_change_of_one_input_is_not_known_no_time_is_told() -> None:
+    graph = graph_of({"events": HOURLY, "both": BOTH})
+    world = built(graph)
+    landed(world, (0.6, 3), until=3)
+    only_events(world, graph)
+    assert since(plan(world.services(), graph), "mart.both") is not None
+    world.catalog.expire(RAW)
+    assert since(plan(world.services(), graph), "mart.both") is None
 
 
 def test_where_the_first_change_is_not_retained_no_time_is_told() -> None:

@@ -101,7 +101,7 @@ def test_what_the_json_of_commands_has_is_in_the_table(project: Path) -> None:
 
 
 def test_what_the_json_of_runs_and_of_the_status_has_is_in_the_table(project: Path) -> None:
-    rows = dict(re.findall(r"^\| `([a-z-]+)` \| (`.*) \|$", CLI, flags=re.MULTILINE))
+    rows = dict(re.findall(r"^\| `([a-z-]+)` \| (.*) \|$", CLI, flags=re.MULTILINE))
     promote(project)
     found = {
         name: json.loads(call(*arguments, "--project", project, "--format", "json").stdout)
