@@ -1,4 +1,4 @@
-"""`vde jars` and what `vde ui` refuses."""
+"""`vde jars`, what `vde ui` refuses, and what it says before it serves."""
 
 from __future__ import annotations
 
@@ -39,3 +39,18 @@ def test_the_ui_needs_a_workspace(project: Path) -> None:
 def test_the_address_names_the_port() -> None:
     assert address() == "http://127.0.0.1:3000"
     assert address(3100) == "http://127.0.0.1:3100"
+
+
+def test_the_ui_says_where_sensors_are_switched_on(
+    project: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    started: list[list[str]] = []
+    monkeypatch.setenv("DAGSTER_HOME", str(project / "home"))
+    monkeypatch.chdir(project)
+    monkeypatch.setattr("os.execv", lambda _, arguments: started.append(arguments))
+    done = call("ui", "--project", project, "--port", "3100")
+    assert done.exit_code == 0
+    assert [each[1:4] for each in started] == [["-m", "dagster", "dev"]]
+    told = " ".join((done.stdout + done.stderr).split())
+    assert "http://127.0.0.1:3100" in told
+    assert "until its sensor is switched on, in the UI under Automation" in told

@@ -44,6 +44,10 @@ def command(*, port: int, folder: Path) -> None:
         )
     os.environ["DAGSTER_HOME"] = str(dagster_home(configuration).resolve())
     note(f"Dagster's UI: {address(port)} (Ctrl-C ends it)")
+    note(
+        "Nothing is launched by itself until its sensor is switched on, in the UI under "
+        "Automation: vde_automation_<environment> computes what is due and what is stale."
+    )
     sys.stdout.flush()
     sys.stderr.flush()
     os.chdir(configuration.folder)
