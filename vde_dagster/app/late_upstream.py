@@ -197,9 +197,10 @@ def _why_expired(planned: Planned, node: Node, look: StaleLook) -> str:
     """Why rows would be lost, and what to do about it."""
     lacking = {name for each in look.expired for name in each.inputs}
     gone = [name for name in lacking if look.inputs.states.is_gone(name)]
-    why = f"{listed(gone)} is not there any more" if gone else UNCOVERED
+    if gone:
+        return f"{listed(gone)} is not there any more. Restore it, or take it out of the model"
     again = f"`vde plan {planned.environment} --restate-model {node.name}`"
-    return f"{why}. To compute it from what is left, run {again}"
+    return f"{UNCOVERED}. To compute it from what is left, run {again}"
 
 
 def _late(
