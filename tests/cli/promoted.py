@@ -11,6 +11,7 @@ from pyiceberg.schema import Schema
 from pyiceberg.types import IntegerType, NestedField
 
 from vde_dagster import kinds
+from vde_dagster.app.late_upstream import stale_looks
 from vde_dagster.app.planning import plan_environment
 from vde_dagster.app.services import Services
 from vde_dagster.app.world import VdeProject
@@ -55,6 +56,18 @@ def promote(folder: Path, environment: str = "prod", *, held: bool = False) -> N
     )
     services.state.finish_promotion(environment, plan_id=plan.plan_id)
     services.state.release_lease(lease)
+    if held:
+        _look(services, plan)
+
+
+def _look(services: Services, plan: Plan) -> None:
+    """Record that all that is booked is fresh, as it is after a plan that was applied."""
+    keys = {name: each.key for name, each in plan.snapshots.items()}
+    holds = services.state.holdings(keys.values())
+    looks = stale_looks(services, plan.graph, plan.snapshots, holds)
+    services.state.record_looks(
+        {key: looks.seen(name) for name, key in keys.items() if key in holds}
+    )
 
 
 def _hold(services: Services, plan: Plan, lease: Lease) -> None:

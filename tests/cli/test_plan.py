@@ -127,6 +127,7 @@ def test_the_contract_of_the_json_document(project: Path) -> None:
         "reused": None,
         "may_adopt": False,
         "behind": None,
+        "stale": None,
         "schema_changes": [],
     }
 

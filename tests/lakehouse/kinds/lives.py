@@ -111,6 +111,8 @@ class Side:
         kept: set[str] = set()
         try:
             plan = plan_environment(self.services, self.graph(models), environment, options)
+            due = tuple(replace(each, staleness=None) for each in plan.changes)
+            plan = replace(plan, changes=due)  # a life is about what each event loads
             for each in apply_plan(self.services, plan, lambda _: None):
                 name = each.key.model.name
                 computed[name] = computed.get(name, 0) + each.rows
