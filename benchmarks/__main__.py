@@ -8,7 +8,7 @@ import tempfile
 from collections.abc import Callable, Sequence
 from pathlib import Path
 
-from benchmarks import commands, dsha, growth, imports, peer, planning
+from benchmarks import commands, dsha, growth, imports, peer, planning, staleness
 from benchmarks.measuring import DEFAULT_SHAPES, Settings
 from benchmarks.projects import Shape
 
@@ -19,8 +19,9 @@ BENCHMARKS: dict[str, Callable[[Settings], None]] = {
     "sqlmesh": peer.main,
     "dsha": dsha.main,
     "growth": growth.main,
+    "staleness": staleness.main,
 }
-ON_REQUEST = ("sqlmesh", "dsha", "growth")
+ON_REQUEST = ("sqlmesh", "dsha", "growth", "staleness")
 """What downloads another tool, or keeps the machine busy for long."""
 
 

@@ -224,4 +224,4 @@ def test_late_flights_reach_the_last_mart_by_themselves(flights: Flights) -> Non
 @pytest.mark.full
 @pytest.mark.timeout(3600)
 def test_late_flights_reach_the_last_mart_hour_by_hour_over_two_days(flights: Flights) -> None:
-    story(flights, first=datetime(2013, 1, 1, 1, tzinfo=UTC), ticks=47)
+    story(flights, first=datetime(2013, 1, 1, 14, tzinfo=UTC), ticks=46)
