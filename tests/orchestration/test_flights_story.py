@@ -11,7 +11,7 @@ import uuid
 from collections.abc import Iterable, Iterator
 from dataclasses import dataclass, field
 from datetime import UTC, datetime, timedelta
-from functools import cached_property
+from functools import cached_property, lru_cache
 from pathlib import Path
 from typing import TYPE_CHECKING
 
@@ -44,6 +44,7 @@ TIMES = {
 DAILY = ("mart.airport_delays", "mart.carrier_delays")
 QUIET = {"loggers": {"console": {"config": {"log_level": "CRITICAL"}}}}
 SENSOR = "vde_automation_prod"
+model_rows = lru_cache(maxsize=2)(expected.model_rows)
 
 
 @dataclass(frozen=True)
@@ -138,9 +139,7 @@ def by_unit(rows: expected.Rows, column: str, unit: timedelta) -> dict[datetime,
 
 def changed(name: str, before: datetime, after: datetime) -> set[datetime]:
     """The hours whose rows of an hourly model differ between two times."""
-    old, new = (
-        by_unit(expected.model_rows(each)[name], TIMES[name], HOUR) for each in (before, after)
-    )
+    old, new = (by_unit(model_rows(each)[name], TIMES[name], HOUR) for each in (before, after))
     return {hour for hour in old.keys() | new.keys() if old.get(hour) != new.get(hour)}
 
 
@@ -167,7 +166,7 @@ def story(flights: Flights, *, first: datetime, ticks: int) -> None:
         assert isinstance(answer, list), answer
         (request,) = answer
         told = flights.run(request)
-        wanted = expected.model_rows(now)
+        wanted = model_rows(now)
         for name in (*TIMES, *DAILY, "mart.punctuality"):
             is_due = now >= expected.START + DAY or name in TIMES
             rows = unordered(wanted[name].rows) if is_due else []
