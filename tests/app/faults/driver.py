@@ -92,20 +92,23 @@ def hold(folder: str, models: Sequence[str], day: int = 0) -> Iterator[object]:
 
 
 def compete(folder: str, models: Sequence[str], days: Sequence[int]) -> Iterator[object]:
-    """Evaluate days that others may be at, then let on what was begun here, and try again.
-
-    Says how the first try of each ended, and how those end that nobody else writes any more.
-    """
+    """Evaluate days that others may be at, once each; says how each try ended."""
     evaluations = _begun.get(folder) or Evaluations.of(folder)
     services, _ = evaluations.services()
-    wanted = [(name, day) for name in models for day in days]
-    yield [evaluations.evaluate(services, name, DAYS[day]) for name, day in wanted]
+    yield [evaluations.evaluate(services, name, DAYS[day]) for name in models for day in days]
+
+
+def compete_on(folder: str, models: Sequence[str], days: Sequence[int]) -> Iterator[object]:
+    """Let on what was begun here, and try days again until nobody else writes them any more."""
+    evaluations = _begun.get(folder) or Evaluations.of(folder)
+    services, _ = evaluations.services()
     own = _begun.pop(folder).go_on() if folder in _begun else {}
     ended = []
-    for name, day in wanted:
-        while (end := evaluations.evaluate(services, name, DAYS[day])) == "Conflict":
-            time.sleep(0.05)
-        ended.append(end)
+    for name in models:
+        for day in days:
+            while (end := evaluations.evaluate(services, name, DAYS[day])) == "Conflict":
+                time.sleep(0.05)
+            ended.append(end)
     yield {"own": own, "ended": ended}
 
 
@@ -129,7 +132,7 @@ def fail(folder: str, then: str, points: Mapping[str, str], writing: str) -> Ite
 
 JOBS: Final = {
     each.__name__: each
-    for each in (start, apply, converge, read, begin, go_on, hold, compete, fail)
+    for each in (start, apply, converge, read, begin, go_on, hold, compete, compete_on, fail)
 }
 
 

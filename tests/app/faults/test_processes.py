@@ -51,6 +51,9 @@ def test_of_two_processes_that_write_the_same_and_different_days_none_loses_or_d
         # Each has staged the first day of what the other one wants now, and of which it waits.
         for driver, others in zip(both, reversed(halves), strict=True):
             assert driver.answer() == ["Conflict", "Conflict"] * len(others)
+        # Only when both were refused does either go on, so that none is let in by the other's end.
+        for driver, others in zip(both, reversed(halves), strict=True):
+            driver.tell("compete_on", tmp_path, models=others, days=[0, 1])
         for driver, own, others in zip(both, halves, reversed(halves), strict=True):
             assert driver.answer() == {
                 "own": dict.fromkeys(own, "done"),
