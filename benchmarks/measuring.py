@@ -74,7 +74,9 @@ def alternating(
 
 def print_table(head: Sequence[str], rows: Sequence[Sequence[str | float]]) -> None:
     """A table with numbers on the right."""
-    cells = [[f"{each:.2f}" if isinstance(each, float) else each for each in row] for row in rows]
+    cells = [
+        [f"{each:.2f}" if isinstance(each, float) else str(each) for each in row] for row in rows
+    ]
     widths = [max(len(row[at]) for row in [head, *cells]) for at in range(len(head))]
     for row in [head, *cells]:
         print("  ".join(text.rjust(width) for text, width in zip(row, widths, strict=True)))

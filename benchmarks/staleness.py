@@ -1,7 +1,7 @@
 """`vde plan prod` by what is recorded: CPU seconds where nothing and where a little has changed.
 
 Models are hourly and read each other's hour, in layers. *changed* is after new rows of five hours
-were booked on the first model: these hours of all that reads it are looked at. What is recorded
+were recorded for the first model: these hours of all that reads it are looked at. What is recorded
 besides should cost nothing.
 """
 

@@ -68,7 +68,7 @@ WRITING: Final = frozenset(
         *("acquire_lease", "renew_lease", "release_lease"),
         *("store_snapshots", "begin_promotion", "finish_promotion", "swap_views"),
         *("record_intent", "record_audits", "record_staged", "finalize", "abandon", "outdate"),
-        "record_saving",
+        *("record_looks", "record_saving"),
         *("stage", "create_view", "publish", "drop_branch", "evolve", "describe"),
     ]
 )
@@ -77,10 +77,14 @@ WRITING: Final = frozenset(
 
 READING: Final = {
     "branches",
+    "changed_since",
     "drifted",
     "earliest",
     "environment",
     "heads",
+    "held_within",
+    "holdings",
+    "last_looks",
     "ledger",
     "line",
     "open_work",
@@ -93,6 +97,7 @@ READING: Final = {
     "snapshots",
     "table",
     "taken",
+    "totals",
     "unfinished",
     "views",
     "work",

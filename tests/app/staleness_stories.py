@@ -32,9 +32,10 @@ from tests.app.memory_world import (
     build,
     hour_of,
 )
-from vde_dagster.app.apply import apply_plan, evaluate_range
+from vde_dagster.app.apply import apply_plan
 from vde_dagster.app.catch_up import catch_up
 from vde_dagster.app.evaluated import Evaluated
+from vde_dagster.app.filling import evaluate_range
 from vde_dagster.app.planning import plan_environment
 from vde_dagster.app.promote import finish_promotions
 from vde_dagster.app.running import Wanted, plan_run

@@ -33,7 +33,8 @@ from tests.app.shop_world import (
     work,
 )
 from vde_dagster.app.adopting import ADOPTED
-from vde_dagster.app.apply import applying, evaluate_range, finish, reserved
+from vde_dagster.app.apply import applying, finish, reserved
+from vde_dagster.app.filling import evaluate_range
 from vde_dagster.core.errors import Refused
 from vde_dagster.core.names import ModelName
 from vde_dagster.core.snapshot import Category, DecidedBy

@@ -18,8 +18,9 @@ from tests.app.memory_world import (
     hour_of,
 )
 from tests.app.shop_world import EVENTS_NAME, asked, change, day, done, work
-from vde_dagster.app.apply import apply_plan, evaluate_range
+from vde_dagster.app.apply import apply_plan
 from vde_dagster.app.catch_up import catch_up
+from vde_dagster.app.filling import evaluate_range
 from vde_dagster.app.services import Services
 from vde_dagster.core.errors import Conflict
 from vde_dagster.core.names import ModelName

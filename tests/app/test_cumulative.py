@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Mapping
+from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, replace
 from typing import Any
 
@@ -268,6 +268,12 @@ class Counting:
         self.count += any(key.model == self._name for key in keys)
         return self._world.state.ledger(keys)
 
+    def held_within(
+        self, key: VersionKey, times: Sequence[Interval] | None
+    ) -> tuple[LedgerEntry, ...]:
+        self.count += key.model == self._name
+        return self._world.state.held_within(key, times)
+
 
 def test_what_is_booked_of_parents_is_read_once_however_many_turns_there_are() -> None:
     def asked_for(days: int) -> int:
@@ -282,7 +288,7 @@ def test_what_is_booked_of_parents_is_read_once_however_many_turns_there_are() -
         assert len(work.entries) == days
         return int(state.count)
 
-    assert asked_for(2) == asked_for(7)
+    assert asked_for(2) == asked_for(7) > 0
 
 
 def test_a_restatement_that_fails_leaves_the_old_table() -> None:

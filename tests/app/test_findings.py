@@ -23,9 +23,10 @@ from tests.app.memory_world import (
     plan,
 )
 from vde_dagster.app import promote
-from vde_dagster.app.apply import apply_plan, evaluate_range
+from vde_dagster.app.apply import apply_plan
 from vde_dagster.app.catch_up import catch_up
 from vde_dagster.app.detecting import detect
+from vde_dagster.app.filling import evaluate_range
 from vde_dagster.app.heads import ForeignWrite
 from vde_dagster.app.planning import plan_environment
 from vde_dagster.app.verify import verify

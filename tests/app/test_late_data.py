@@ -21,11 +21,11 @@ from tests.app.memory_world import (
     graph_of,
     hour_of,
 )
-from vde_dagster.app.apply import evaluate_range
 from vde_dagster.app.catch_up import catch_up
 from vde_dagster.app.detecting import detect
 from vde_dagster.app.evaluate import evaluate
 from vde_dagster.app.evaluated import Evaluated
+from vde_dagster.app.filling import evaluate_range
 from vde_dagster.app.verify import verify
 from vde_dagster.core.dsha import Column
 from vde_dagster.core.errors import Place, Refused

@@ -35,7 +35,8 @@ from tests.app.shop_world import (
     shop_in_production,
     work,
 )
-from vde_dagster.app.apply import apply_plan, evaluate_range
+from vde_dagster.app.apply import apply_plan
+from vde_dagster.app.filling import evaluate_range
 from vde_dagster.app.interval_report import report_intervals
 from vde_dagster.app.planning import plan_environment
 from vde_dagster.core.errors import Refused

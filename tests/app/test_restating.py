@@ -34,7 +34,8 @@ from tests.app.shop_world import (
     shop_in_production,
     work,
 )
-from vde_dagster.app.apply import apply_plan, applying, evaluate_range
+from vde_dagster.app.apply import apply_plan, applying
+from vde_dagster.app.filling import evaluate_range
 from vde_dagster.core.errors import Conflict, Refused
 from vde_dagster.core.ledger import Standing
 from vde_dagster.core.restatement import RestatementRefused

@@ -34,9 +34,9 @@ from tests.app.shop_world import (
     shop_in_production,
 )
 from tests.kinds.sentences.projects import built
-from vde_dagster.app.apply import evaluate_range
 from vde_dagster.app.catch_up import catch_up
 from vde_dagster.app.evaluated import Evaluated
+from vde_dagster.app.filling import evaluate_range
 from vde_dagster.app.heads import ForeignWrite
 from vde_dagster.app.reuse import FORCED, UNCHANGED
 from vde_dagster.app.services import VALID_TO, Services

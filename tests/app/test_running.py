@@ -18,14 +18,20 @@ from tests.app.memory_world import (
     graph_of,
     hour_of,
 )
+from tests.app.memory_world import bound as bind
 from vde_dagster.app.apply import apply_plan, carry_out_plan
 from vde_dagster.app.evaluated import Evaluated
-from vde_dagster.app.running import plan_run, set_aside
+from vde_dagster.app.filling import evaluate_range
+from vde_dagster.app.leases import environment_resource
+from vde_dagster.app.running import end_without_work, plan_run, set_aside
+from vde_dagster.app.status import look_at_environment
+from vde_dagster.core.errors import Refused
 from vde_dagster.core.intervals import Interval
 from vde_dagster.core.names import ModelName
 from vde_dagster.core.plan import Plan, Staleness
 
 STAGED, DAY = ModelName("staging", "events"), ModelName("mart", "daily")
+COUNTED_NAME = ModelName("mart", "counted")
 TOTALS, OTHER = ModelName("mart", "totals"), ModelName("mart", "other")
 HOURLY = """
 MODEL (name core.hourly, kind INCREMENTAL_BY_TIME_RANGE (time_column at), cron '@hourly');
@@ -231,3 +237,76 @@ def test_a_walk_yields_what_is_done_before_it_raises_what_failed() -> None:
     walk.close()
     assert not services.state.lease_holder("environment:prod")
     assert [name for name, _ in computed(run(world))] == ["mart.daily", "mart.totals"]
+
+
+def test_a_dropped_table_holds_back_what_reads_it_and_the_rest_goes_on() -> None:
+    world = world_of({**PROJECT, "hourly": HOURLY, "counted": COUNTED})
+    services = world.services()
+    shown = services.state.environment("prod")
+    assert shown is not None
+    dropped = shown.snapshots[STAGED].key.table
+    world.catalog.drop_table(dropped)
+    world.land((7.5, 5), (50.5, 2), until=72)
+    plan = plan_run(services, "prod")
+    assert {each.name for each in plan.backfills} == {COUNTED_NAME}
+    done: list[Evaluated] = []
+    with pytest.raises(Refused, match=rf"{dropped} of staging\.events is gone"):
+        apply_plan(services, plan, done.append)
+    assert [each.key.model for each in done] == [COUNTED_NAME]
+    assert world.rows("mart.counted") == [(4,)]
+    waits = {
+        str(each.node.name): each.waits for each in look_at_environment(services, "prod").models
+    }
+    gone = "what staging.events holds is gone: somebody dropped it"
+    assert [str(each) for each in waits["core.hourly"]] == [gone]
+    assert [str(each) for each in waits["mart.daily"]] == [gone]
+    assert not plan_run(services, "prod").is_up_to_date
+
+
+def test_a_table_that_goes_while_a_run_is_planned_stops_it_before_anything_is_done() -> None:
+    world = world_of(PROJECT)
+    services = world.services()
+    world.land((7.5, 5), until=48)
+    plan = plan_run(services, "prod")
+    shown = services.state.environment("prod")
+    assert shown is not None
+    world.catalog.drop_table(shown.snapshots[STAGED].key.table)
+    with pytest.raises(Refused, match=r"staging\.events is gone"):
+        apply_plan(services, plan, lambda _: None)
+
+
+def test_a_look_from_before_a_promotion_takes_no_decision_of_it_back() -> None:
+    """A non-breaking edit computes nothing below, also where an idle run ends behind it (R10)."""
+    child = """
+    MODEL (name core.below, kind INCREMENTAL_BY_TIME_RANGE (time_column at), cron '@hourly');
+    SELECT id AS id, at AS at FROM core.hourly WHERE at BETWEEN @start_dt AND @end_dt
+    """
+    world = world_of({**PROJECT, "hourly": HOURLY, "below": child})
+    services = world.services()
+    idle = plan_run(services, "prod")
+    assert idle.is_up_to_date
+    wider = HOURLY.replace("amount AS amount", "amount AS amount, amount + 1 AS more")
+    edited = build(services, graph_of({**PROJECT, "hourly": wider, "below": child}))
+    assert {str(each.key.model) for each in edited} == {"core.hourly"}
+    assert plan_run(services, "prod").is_up_to_date
+    end_without_work(services, idle)
+    assert plan_run(services, "prod").is_up_to_date
+
+
+def test_while_somebody_is_at_work_a_run_that_has_nothing_to_do_keeps_nothing() -> None:
+    world = world_of(PROJECT)
+    services = world.services()
+    world.land((50.5, 3), until=72)
+    third = Interval(hour_of(48), hour_of(72))
+    for name, each in ((STAGED, third), (DAY, third), (TOTALS, Interval(hour_of(0), hour_of(72)))):
+        evaluate_range(services, bind(services), name, each)
+    idle = plan_run(services, "prod")
+    assert idle.is_empty
+    before = services.state.last_looks([bind(services).key(DAY)])
+    hour = timedelta(hours=1)
+    lease = services.state.acquire_lease(environment_resource("prod"), holder="h", ttl=hour)
+    end_without_work(services, idle)
+    assert services.state.last_looks([bind(services).key(DAY)]) == before
+    services.state.release_lease(lease)
+    end_without_work(services, idle)
+    assert services.state.last_looks([bind(services).key(DAY)]) != before

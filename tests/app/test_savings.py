@@ -22,8 +22,9 @@ from tests.app.shop_world import (
     done,
     entries,
 )
-from vde_dagster.app.apply import apply_plan, applying, evaluate_range
+from vde_dagster.app.apply import apply_plan, applying
 from vde_dagster.app.evaluated import Evaluated
+from vde_dagster.app.filling import evaluate_range
 from vde_dagster.app.savings import report_savings
 from vde_dagster.app.services import Services
 from vde_dagster.core.errors import Conflict, EvaluationFailed, OutcomeUnknown, Refused

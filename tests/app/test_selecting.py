@@ -30,7 +30,8 @@ from tests.app.shop_world import (
     shop_in_production,
     work,
 )
-from vde_dagster.app.apply import apply_plan, evaluate_range
+from vde_dagster.app.apply import apply_plan
+from vde_dagster.app.filling import evaluate_range
 from vde_dagster.core.changes.difference import Change
 from vde_dagster.core.errors import EvaluationFailed, ProjectInvalid, Refused
 from vde_dagster.core.schema_changes import ColumnAdded, ColumnIncompatible

@@ -19,7 +19,8 @@ from tests.app.memory_world import (
     hour_of,
     plan,
 )
-from vde_dagster.app.apply import apply_plan, evaluate_range
+from vde_dagster.app.apply import apply_plan
+from vde_dagster.app.filling import evaluate_range
 from vde_dagster.app.interval_report import report_intervals
 from vde_dagster.app.running import plan_run
 from vde_dagster.core.errors import EvaluationFailed, Place

@@ -18,7 +18,7 @@ from tests.app.memory_world import (
     plan,
 )
 from tests.app.shop_world import SALES, day
-from vde_dagster.app.apply import evaluate_range
+from vde_dagster.app.filling import evaluate_range
 from vde_dagster.app.services import Services
 from vde_dagster.core.graph import Graph
 from vde_dagster.core.names import ModelName

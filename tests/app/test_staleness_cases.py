@@ -9,8 +9,9 @@ from typing import Final
 import pytest
 
 from tests.app.memory_world import RAW, MemoryWorld, bound, build, graph_of, hour_of
-from vde_dagster.app.apply import apply_plan, evaluate_range
+from vde_dagster.app.apply import apply_plan
 from vde_dagster.app.evaluated import Evaluated
+from vde_dagster.app.filling import evaluate_range
 from vde_dagster.app.running import plan_run
 from vde_dagster.app.services import VALID_TO, Services
 from vde_dagster.core.errors import Conflict, VdeError

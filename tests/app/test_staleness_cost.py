@@ -9,11 +9,14 @@ from typing import Any, Final
 
 import pytest
 
-from tests.app.memory_world import MemoryWorld, build, graph_of
+from tests.app.memory_world import MemoryWorld, bound, build, graph_of, hour_of
 from vde_dagster.app.apply import apply_plan
+from vde_dagster.app.filling import evaluate_range
 from vde_dagster.app.planning import plan_environment
-from vde_dagster.app.running import plan_run
+from vde_dagster.app.running import end_without_work, plan_run
 from vde_dagster.app.services import Services
+from vde_dagster.core.intervals import Interval
+from vde_dagster.core.names import ModelName
 from vde_dagster.core.plan import Plan
 
 HOURS: Final = 500
@@ -87,6 +90,27 @@ def run(services: Services) -> Plan:
     return plan_run(services, "prod")
 
 
+def test_what_was_computed_by_hand_is_looked_at_by_one_run_that_has_nothing_to_do() -> None:
+    world = MemoryWorld()
+    world.land((0.5, 1), (30.5, 2), until=48)
+    services = world.services()
+    build(services, graph_of(CHAIN))
+    world.land((50.5, 3), until=72)
+    third = Interval(hour_of(48), hour_of(72))
+    for name in ("copy", "again", "near", "days", "last"):
+        evaluate_range(services, bound(services), ModelName("mart", name), third)
+    first, read = counted(world, run)
+    assert first.is_up_to_date
+    assert read.read >= 4 * 24
+    end_without_work(services, first)
+    again, read = counted(world, run)
+    assert again.is_up_to_date
+    assert read.read == 0
+    state = Counted(services.state)
+    end_without_work(replace(services, state=state), again)
+    assert "record_looks" not in state.calls
+
+
 @pytest.mark.parametrize("plan", [planned, run])
 def test_where_nothing_has_changed_no_entry_is_read(
     long_built: MemoryWorld, plan: Callable[[Services], Plan]
@@ -107,7 +131,11 @@ def test_where_one_hour_has_changed_some_entries_around_it_are_read(
     assert sum((each.end - each.start).total_seconds() / 3600 for each in stale["mart.copy"]) == 1
     assert state.calls["ledger"] == 0
     assert state.read <= 10
-    apply_plan(long_built.services(), plan, lambda _: None)
+    services = long_built.services()
+    state = Counted(services.state)
+    apply_plan(replace(services, state=state), plan, lambda _: None)
+    assert state.calls["ledger"] == 0
+    assert state.read < HOURS / 2
     after, state = counted(long_built, run)
     assert after.is_up_to_date
     assert state.read == 0

@@ -22,7 +22,8 @@ from tests.app.memory_world import (
     hour_of,
     plan,
 )
-from vde_dagster.app.apply import apply_plan, applying, evaluate_range
+from vde_dagster.app.apply import apply_plan, applying
+from vde_dagster.app.filling import evaluate_range
 from vde_dagster.app.promote import finish_promotions
 from vde_dagster.app.services import Services
 from vde_dagster.app.view_names import naming_of

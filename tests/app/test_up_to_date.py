@@ -31,8 +31,9 @@ from tests.app.shop_world import (
     entries,
 )
 from tests.app.shop_world import shop_in_production as shop
-from vde_dagster.app.apply import apply_plan, applying, evaluate_range, finish, reserved
+from vde_dagster.app.apply import apply_plan, applying, finish, reserved
 from vde_dagster.app.catch_up import catch_up
+from vde_dagster.app.filling import evaluate_range
 from vde_dagster.app.planning import plan_environment
 from vde_dagster.app.promote import end_promotions, finish_promotions
 from vde_dagster.core.errors import Conflict, Refused

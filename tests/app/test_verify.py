@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Mapping
+from collections.abc import Sequence
 from dataclasses import replace
 from typing import Any
 
@@ -158,8 +158,10 @@ class Racing:
     def __getattr__(self, name: str) -> Any:
         return getattr(self._world.state, name)
 
-    def ledger(self, keys: Iterable[VersionKey]) -> Mapping[VersionKey, tuple[LedgerEntry, ...]]:
-        found = self._world.state.ledger(keys)
+    def held_within(
+        self, key: VersionKey, times: Sequence[Interval] | None
+    ) -> tuple[LedgerEntry, ...]:
+        found = self._world.state.held_within(key, times)
         if not self.is_done:
             self.is_done = True
             other = self._world.services()

@@ -61,7 +61,7 @@ def promote(folder: Path, environment: str = "prod", *, held: bool = False) -> N
 
 
 def _look(services: Services, plan: Plan) -> None:
-    """Record that all that is booked is fresh, as it is after a plan that was applied."""
+    """Record that all that is held is fresh, as it is after a plan that was applied."""
     keys = {name: each.key for name, each in plan.snapshots.items()}
     holds = services.state.holdings(keys.values())
     looks = stale_looks(services, plan.graph, plan.snapshots, holds)

@@ -72,15 +72,9 @@ def test_the_contract_of_the_json_document(project: Path, changed: Path) -> None
     write(changed, {"models/mart/few.sql": "SELECT customer FROM mart.revenue"})
     write(changed, {BEST: None})
     found = facts(project, changed)
-    assert list(found) == [
-        "version",
-        "before",
-        "after",
-        "strict_columns",
-        "undeclared_sources",
-        "counts",
-        "models",
-    ]
+    assert " ".join(found) == (
+        "version before after strict_columns undeclared_sources counts models"
+    )
     assert found["before"] == {"name": str(project), "folder": str(project), "commit": None}
     assert found["after"]["folder"] == str(changed)
     assert (found["version"], found["strict_columns"]) == (1, False)
@@ -94,12 +88,7 @@ def test_the_contract_of_the_json_document(project: Path, changed: Path) -> None
         "none": 1,
     }
     by_name = {each["name"]: each for each in found["models"]}
-    assert list(by_name) == [
-        "staging.orders",
-        "mart.revenue",
-        "mart.few",
-        "mart.best_customers",
-    ]
+    assert " ".join(by_name) == "staging.orders mart.revenue mart.few mart.best_customers"
     before, after = fingerprints(project), fingerprints(changed)
     revenue = by_name["mart.revenue"]
     assert revenue == {

@@ -16,6 +16,7 @@ from tests.cli.changing import facts, land, remove, write_project
 from tests.cli.promoted import promote
 from vde_dagster.app.leases import environment_resource
 from vde_dagster.app.world import VdeProject
+from vde_dagster.core.names import ModelName
 
 if TYPE_CHECKING:
     from pyspark.sql import SparkSession
@@ -127,16 +128,11 @@ def test_what_excludes_each_other_is_wrong_usage(held: Path) -> None:
     assert "--no-stale and --only-stale exclude each other" in done.stderr
 
 
-@pytest.mark.spark
-def test_late_rows_are_told_and_exactly_what_reads_them_is_computed(changing: Path) -> None:
-    assert status(changing)["up_to_date"]
-    land(changing, (50.5, 10), until=72)
-    before = datetime.now(UTC).replace(microsecond=0)
-    land(changing, (5.25, 4), until=72)
-
+def assert_one_late_hour_is_told(changing: Path, *, after: datetime) -> None:
+    """A third day is due, and the sixth hour of the first one was changed ``after`` a time."""
     found = behind(changing)
     since = found["staging.events"]["stale"].pop("since")
-    assert before <= datetime.fromisoformat(since) <= datetime.now(UTC)
+    assert after <= datetime.fromisoformat(since) <= datetime.now(UTC)
     assert found["staging.events"]["stale"] == {
         "intervals": stretch(5, 6, 1),
         "reason": "what it reads of raw.events has changed since",
@@ -162,10 +158,19 @@ def test_late_rows_are_told_and_exactly_what_reads_them_is_computed(changing: Pa
         f"(since {told}): what it reads" in call("plan", "--no-apply", "--project", changing).stdout
     )
 
+
+@pytest.mark.spark
+def test_late_rows_are_told_and_exactly_what_reads_them_is_computed(changing: Path) -> None:
+    assert status(changing)["up_to_date"]
+    land(changing, (50.5, 10), until=72)
+    before = datetime.now(UTC).replace(microsecond=0)
+    land(changing, (5.25, 4), until=72)
+    assert_one_late_hour_is_told(changing, after=before)
+    found = behind(changing).keys()
     explained = run(changing, "--explain")
     assert explained["built"] == []
     assert not explained["up_to_date"]
-    assert behind(changing).keys() == found.keys()
+    assert behind(changing).keys() == found
 
     assert built(changing, "--no-stale") == {
         "staging.events": 24,
@@ -239,3 +244,22 @@ def test_where_somebody_is_at_work_a_run_does_nothing_and_says_so(changing: Path
     assert found["built"] == []
     state.release_lease(lease)
     assert built(changing)["staging.events"] == 1
+
+
+@pytest.mark.spark
+def test_a_table_that_somebody_dropped_is_an_error_whether_or_not_the_rest_had_to_be_done(
+    changing: Path,
+) -> None:
+    project = VdeProject.load(changing)
+    shown = project.services.state.environment("prod")
+    assert shown is not None
+    dropped = shown.snapshots[ModelName("mart", "daily")].key.table
+    project.iceberg_catalog().drop_table((dropped.namespace, dropped.name))
+    land(changing, (5.25, 4), until=48)
+    for _ in ("the rest is to be computed", "nothing is to be computed"):
+        done = call("run", "--project", changing)
+        assert done.exit_code == 1
+        assert f"the table {dropped} of mart.daily is gone: somebody dropped it" in done.stderr
+        assert rows(changing, "SELECT * FROM mart.total") == [[5, 10]]
+    waits = behind(changing)["mart.best"]["stale"]["why_kept"]
+    assert waits == "it waits until the table of mart.daily is back"

@@ -22,6 +22,7 @@ from tests.app.memory_world import DAILY, MemoryWorld
 from tests.app.memory_world import PROJECT as MODELS
 from tests.orchestration.automated_world import AutomatedWorld
 from vde_dagster.app.leases import environment_resource
+from vde_dagster.core.names import ModelName
 
 if TYPE_CHECKING:
     from tests.orchestration.conftest import Sample
@@ -206,6 +207,21 @@ def test_a_model_that_failed_is_tried_again_when_its_pause_is_over_or_its_input_
     automated.world.land((31.5, -1), (8.5, -480), (9.5, 1), until=48)
     automated.launch(automated.request(), fails=True)  # 511 + 1, and days leave out what is below 0
     assert isinstance(automated.request(), dg.RunRequest)
+
+
+def test_a_dropped_table_is_told_and_all_that_does_not_read_it_goes_on(
+    automated: AutomatedWorld,
+) -> None:
+    state = automated.world.services().state
+    shown = state.environment("prod")
+    assert shown is not None
+    table = shown.snapshots[ModelName("core", "hourly")].key.table
+    automated.world.catalog.drop_table(table)
+    automated.world.land((7.5, 5), until=48)
+    launched = automated.launch(automated.request(), fails=True)
+    assert set(partitions(launched)) == {"staging/events", "mart/daily", "mart/totals"}
+    assert automated.world.rows("mart.totals") == [(2, 16)]
+    assert f"core.hourly: its table {table} is gone" in automated.skipped()
 
 
 def test_a_run_that_a_person_launches_tries_what_failed_too(

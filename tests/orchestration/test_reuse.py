@@ -7,9 +7,9 @@ import dagster as dg
 import pytest
 
 from tests.orchestration.test_assets import events, failure, materialize
-from vde_dagster.app.apply import evaluate_range
 from vde_dagster.app.binding import bind_environment
 from vde_dagster.app.catch_up import catch_up
+from vde_dagster.app.filling import evaluate_range
 from vde_dagster.app.heads import ForeignWrite
 from vde_dagster.app.world import VdeProject
 from vde_dagster.core.intervals import IntervalUnit

@@ -12,10 +12,10 @@ import pytest
 
 from tests.orchestration.conftest import START
 from vde_dagster.app.adopting import ADOPTED
-from vde_dagster.app.apply import evaluate_range
 from vde_dagster.app.binding import bind_environment
 from vde_dagster.app.catch_up import catch_up
 from vde_dagster.app.evaluated import Evaluated
+from vde_dagster.app.filling import evaluate_range
 from vde_dagster.core.errors import Conflict, EvaluationFailed, Refused
 from vde_dagster.core.intervals import Interval
 from vde_dagster.core.late_data import NothingToLoad

@@ -218,6 +218,7 @@ def python(key: str, value: str) -> Files:
 
 # Found by the tests above: the files, and what a person is told now.
 FOUND: list[tuple[Files, str, str, str]] = [
+    ({SQL: b"MODEL (name m.x, kind FULL, audits (sequential_values (column := ts, interval := INTERVAL '1NULL' DAYMODEL)));\nSELECT id AS id, ts AS ts FROM raw.orders"}, SQL, "is no SQL expression", "Check the SQL"),
     ({AUDITS: f"AUDIT (name above, defaults (bound {'x -> ' * 2000}x));\nSELECT 1".encode(), SQL: b"SELECT 1 AS a"}, "audits/a.sql", "the audit is nested too deeply", "Split it"),
     (python("kind", "10**5000"), "models/m/x.py:12", "a number of 16610 bits is too large", "texts, numbers"),
     (python("clustered_by", "[{'name': 10**5000}]"), "models/m/x.py:12", "a name is a text, and not a int", "texts, numbers"),

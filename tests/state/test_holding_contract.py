@@ -2,15 +2,25 @@
 
 from __future__ import annotations
 
+import random
+from collections.abc import Sequence
+from dataclasses import replace
+
 import pytest
 
 from tests.state.builders import COLUMNS, KEY, MINUTE, SALES, change, day, intent, publication
 from tests.state.conftest import Store
-from vde_dagster.core.dsha import RowSum
+from vde_dagster.core.dsha import Column, RowSum
 from vde_dagster.core.holding import Holding
 from vde_dagster.core.intervals import Interval
 from vde_dagster.core.last_look import LastLook, SeenInput
-from vde_dagster.core.ledger import LedgerChange, LedgerMismatch, LedgerOperation, Standing
+from vde_dagster.core.ledger import (
+    LedgerChange,
+    LedgerEntry,
+    LedgerMismatch,
+    LedgerOperation,
+    Standing,
+)
 from vde_dagster.core.names import ModelName
 from vde_dagster.core.snapshot import VersionKey
 from vde_dagster.ports.state import Lease, State, version_resource
@@ -28,10 +38,17 @@ def environment(state: State) -> Lease:
     return state.acquire_lease("environment:prod", holder="plan p", ttl=MINUTE)
 
 
-def book(state: State, work_id: str, *changes: LedgerChange, key: VersionKey = KEY) -> None:
+def book(
+    state: State,
+    work_id: str,
+    *changes: LedgerChange,
+    key: VersionKey = KEY,
+    columns: tuple[Column, ...] = COLUMNS,
+) -> None:
     lease = state.acquire_lease(version_resource(key), holder=work_id, ttl=MINUTE)
     state.record_intent(intent(work_id, key=key), lease=lease)
-    state.record_staged(work_id, publication(*changes), lease=lease)
+    staged = replace(publication(*changes), columns=columns)
+    state.record_staged(work_id, staged, lease=lease)
     state.finalize(work_id, lease=lease)
     state.release_lease(lease)
 
@@ -96,6 +113,73 @@ def test_entries_that_are_taken_away_are_noticed(state: State) -> None:
     book(state, "w3", change(2))
     found = state.holdings([KEY])[KEY]
     assert (found.number, found.removed, found.recorded) == (3, 2, (days(1, 3),))
+
+
+def drawn(draw: random.Random) -> tuple[LedgerChange, ...]:
+    """Changes of some of eight days: rows, none on purpose, or all of the table at once."""
+    days_ = draw.sample(range(8), draw.randint(1, 3))
+    rows = RowSum(rows=draw.randint(1, 3))
+    match draw.choice(("rows", "rows", "rows", "empty", "all")):
+        case "all":
+            return (change(days_[0], operation=LedgerOperation.REPLACE_ALL, rows=rows),)
+        case "empty":
+            empty = replace(change(days_[0], rows=RowSum()), standing=Standing.EMPTY, reason="r")
+            return (empty,)
+        case _:
+            return tuple(change(each, rows=rows) for each in days_)
+
+
+def of(entries: Sequence[LedgerEntry], standing: Standing) -> list[Interval]:
+    return [each.interval for each in entries if each.standing is standing]
+
+
+def by_day(merged: Sequence[Interval]) -> list[Interval]:
+    every = map(day, range(8))
+    return [each for each in every if any(m.start <= each.start < m.end for m in merged)]
+
+
+@pytest.mark.parametrize("seed", range(3))
+def test_after_any_changes_the_whole_is_that_of_the_entries(
+    state: State, environment: Lease, seed: int
+) -> None:
+    draw, number, removed, wide = random.Random(seed), 0, 0, False
+    before: tuple[LedgerEntry, ...] = ()
+    written: dict[Interval, tuple[LedgerEntry, int]] = {}
+    for turn in range(40):
+        wide = wide or turn > 20
+        if draw.random() < 0.2:
+            outdated = day(draw.randrange(8))
+            state.outdate({KEY: [outdated]}, reason="r", lease=environment)
+        else:
+            day_column, *others = (*COLUMNS, Column(name="more", type="bigint"))[: 3 if wide else 2]
+            columns = (replace(day_column, description=f"as of {turn // 5}"), *others)
+            book(state, f"w{turn}", *drawn(draw), columns=columns)
+        entries = state.ledger([KEY])[KEY] if state.holdings([KEY]) else ()
+        number += entries != before
+        times = {each.interval for each in entries}
+        removed = number if {each.interval for each in before} - times else removed
+        written = {
+            each.interval: known
+            if (known := written.get(each.interval)) is not None and known[0] == each
+            else (each, number)
+            for each in entries
+        }
+        before = entries
+        if not entries:
+            continue
+        whole = state.holdings([KEY])[KEY]
+        assert (whole.number, whole.removed) == (number, removed)
+        assert by_day(whole.computed) == of(entries, Standing.COMPUTED)
+        assert by_day(whole.outdated) == of(entries, Standing.OUTDATED)
+        assert by_day(whole.empty) == of(entries, Standing.EMPTY)
+        schemas = [each.columns for each in entries]
+        widest = max(map(len, schemas))
+        assert whole.columns == [each for each in schemas if len(each) == widest][-1]
+        for since in range(number + 1):
+            later = [each for each, (_, at) in written.items() if at > since]
+            assert [each.interval for each in state.changed_since(KEY, since)] == later
+    assert removed
+    assert wide
 
 
 def test_entries_are_found_by_their_times(state: State) -> None:

@@ -71,6 +71,25 @@ def test_what_was_never_recorded_is_no_saving(state: State) -> None:
     assert list(state.savings(environment="prod", since=LONG_AGO)) == []
 
 
+def test_what_versions_hold_is_summed_up_apart_from_what_some_work_wrote(state: State) -> None:
+    trace = Trace(key="k", inputs={}, seconds=1.5)
+    lease = state.acquire_lease(version_resource(KEY), holder="w", ttl=MINUTE)
+    for work_id, days in (("w1", (0, 1, 2)), ("w2", (2, 3))):
+        changes = [replace(change(each, rows=RowSum(rows=each + 1)), trace=trace) for each in days]
+        if work_id == "w2":
+            changes[0] = replace(changes[0], trace=None)
+        state.record_intent(intent(work_id), lease=lease)
+        state.record_staged(work_id, publication(*changes), lease=lease)
+        state.finalize(work_id, lease=lease)
+    other = VersionKey(ORDERS, "b" * 32)
+    # the first day has one row, the second two, and so on
+    everything = Saved(intervals=4, time=96 * HOUR, rows=1 + 2 + 3 + 4, seconds=4.5, untimed=1)
+    assert state.totals([KEY, other]) == {KEY: everything}
+    first = Saved(intervals=2, time=48 * HOUR, rows=1 + 2, seconds=3.0)
+    assert state.totals([KEY, other], without=["w2", *map(str, range(40_000))]) == {KEY: first}
+    assert state.totals([KEY], without=["w1", "w2"]) == {}
+
+
 def test_savings_add_up_by_environment_model_and_kind(state: State) -> None:
     more = Saved(intervals=1, time=HOUR / 4, rows=2**40, seconds=0.25)
     orders = VersionKey(ORDERS, "b" * 32)

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Collection, Generator, Iterator, Sequence
+from collections.abc import Callable, Collection, Generator, Iterator
 from contextlib import ExitStack, closing, contextmanager
 from dataclasses import dataclass, field
 from typing import assert_never
@@ -18,30 +18,27 @@ from vde_dagster.app.adopting import (
 )
 from vde_dagster.app.adoption import has_rows_of
 from vde_dagster.app.binding import Binding, bind_plan
-from vde_dagster.app.catch_up import catch_up, load
+from vde_dagster.app.catch_up import catch_up
 from vde_dagster.app.empty_backfill import record_empty
-from vde_dagster.app.evaluate import evaluate, writing
+from vde_dagster.app.evaluate import writing
 from vde_dagster.app.evaluated import Evaluated
 from vde_dagster.app.evolution import evolve_tables
-from vde_dagster.app.late_upstream import remember_looks, stale_now
+from vde_dagster.app.filling import Filling, evaluate_range
+from vde_dagster.app.late_upstream import remember_looks
 from vde_dagster.app.leases import environment_resource, held, holder_of
-from vde_dagster.app.pace import pace_of
-from vde_dagster.app.plan_checks import check_plan
+from vde_dagster.app.plan_checks import check_plan, what_stayed_undone
 from vde_dagster.app.planning import holdings_of
 from vde_dagster.app.promote import promote, show
 from vde_dagster.app.recovery import recover
-from vde_dagster.app.reuse import UNCHANGED
-from vde_dagster.app.savings import record, saved_by
 from vde_dagster.app.services import Services
 from vde_dagster.app.stopped import raise_stopped
 from vde_dagster.app.workload import restatement
 from vde_dagster.core.adoption import with_snapshot
 from vde_dagster.core.errors import Conflict, VdeError
 from vde_dagster.core.graph import Node
-from vde_dagster.core.intervals import END_OF_TIME, Interval, common, merge, subtract
+from vde_dagster.core.intervals import Interval, common
 from vde_dagster.core.kind import View
-from vde_dagster.core.ledger import LedgerEntry, Standing, held_intervals
-from vde_dagster.core.names import PRODUCTION, ModelName
+from vde_dagster.core.names import ModelName
 from vde_dagster.core.plan import ModelChange, Plan
 from vde_dagster.core.restatement import asked_again
 from vde_dagster.core.schedule import batches
@@ -116,6 +113,7 @@ def carry_out_plan(services: Services, plan: Plan) -> Generator[Evaluated, None,
                 errors.append(error)
                 failed |= fills
                 lacking |= fills
+    errors += what_stayed_undone(plan)
     if errors:
         raise_stopped(plan, errors, failed)
 
@@ -200,7 +198,7 @@ class Applying:
                 evolve_tables(self.services, self.binding, changes)
             case Backfill():
                 yield from self._adopt(stage)
-                yield from self._fill(self.changes[stage.model])
+                yield from self._filling(stage.model).steps()
             case CatchUp():
                 yield from self._catch_up(self.changes[stage.model])
             case MakeView():
@@ -293,53 +291,9 @@ class Applying:
         }
         return {name: ranges for name, ranges in wanted.items() if ranges}
 
-    def _fill(self, change: ModelChange) -> Iterator[Evaluated]:
-        """Evaluate what is to be done now, batch by batch; that may be less than was planned."""
-        within = self.plan.options.bounds(self.plan.environment)
-        pace = pace_of(self.services, self.plan.now) if self.plan.paced else None
-        found = stale_now(self.services, self.binding, change.name, change.stale, pace)
-        if found.fresh:
-            yield self._unchanged(change, found.fresh)
-        stale = self._behind(change, found.behind)
-        left, is_first = merge((*self._left(change), *stale)), True
-        for batch in batches(self.plan.graph[change.name].model, left):
-            if not common([batch], left):
-                continue
-            done = evaluate_range(self.services, self.binding, change.name, batch, within=within)
-            yield from done
-            stale = subtract(stale, [entry.interval for each in done for entry in each.entries])
-            left = self._left_after(change, left, done, stale=stale, is_first=is_first)
-            is_first = False
-
-    def _unchanged(self, change: ModelChange, fresh: tuple[LedgerEntry, ...]) -> Evaluated:
-        """What might have been behind and turned out as it was: the early end of a change."""
-        done = Evaluated(
-            work_id=fresh[-1].work_id,
-            key=self.binding.key(change.name),
-            interval=Interval(fresh[0].interval.start, fresh[-1].interval.end),
-            rows=0,
-            entries=fresh,
-            iceberg_snapshot_id=fresh[-1].iceberg_snapshot_id,
-            seconds=0.0,
-            saved=saved_by(self.plan.graph[change.name], fresh),
-            reason=UNCHANGED,
-            reused=True,
-        )
-        record(self.services, self.plan.environment, self.services.ids.new(), done)
-        return done
-
-    def _behind(self, change: ModelChange, found: tuple[Interval, ...]) -> tuple[Interval, ...]:
-        """What is computed again, since some of it is behind.
-
-        What can only be made again as a whole is marked, all of it, as a restatement does.
-        """
-        node, key = self.plan.graph[change.name], self.binding.key(change.name)
-        if not (found and kinds.of(node.model).restates_whole):
-            return found
-        reason = f"what it is built from has changed, as plan {self.plan.plan_id} found"
-        recorded = self.services.state.holdings([key])[key].recorded
-        self.services.state.outdate({key: recorded}, reason=reason, lease=self.lease)
-        return recorded
+    def _filling(self, name: ModelName) -> Filling:
+        """The evaluation of a model, of what is to be done now."""
+        return Filling(self.services, self.plan, self.binding, self.changes[name], self.lease)
 
     def _adopt(self, stage: Backfill) -> Iterator[Evaluated]:
         """Let a model have its existing version back, where that has the same rows (rule R6)."""
@@ -365,7 +319,7 @@ class Applying:
             name, planned = node.name, self.planned
             if name in compared and has_to_give_back(self.services, self.plan, planned, name):
                 self._follow(with_snapshot(self.plan, planned.snapshots[name]))
-                yield from self._fill(self.changes[name])
+                yield from self._filling(name).steps()
                 moved.add(name)
             elif not moved.isdisjoint(node.model.parents):
                 yield from self._follow_moved(node, self.changes[name])
@@ -403,54 +357,13 @@ class Applying:
         done = catch_up(self.services, self.binding, change.name, within=within)
         if isinstance(done, Evaluated):
             yield done
-        yield from self._fill(change)
+        yield from self._filling(change.name).steps()
 
     def _make_view(self, change: ModelChange) -> Iterator[Evaluated]:
         """Make a physical view that is not recorded, or that somebody dropped."""
         table = self.binding.key(change.name).table
-        if self._left(change) or not self.services.catalog.present([table]):
+        if self._filling(change.name).left() or not self.services.catalog.present([table]):
             yield from evaluate_range(self.services, self.binding, change.name, ALWAYS)
-
-    def _left(self, change: ModelChange) -> tuple[Interval, ...]:
-        """What of a plan's intervals is to be evaluated still: missing, or marked as outdated."""
-        key = self.binding.key(change.name)
-        entries = self.services.state.ledger([key]).get(key, ())
-        outdated = [each.interval for each in entries if each.standing is Standing.OUTDATED]
-        also = () if self.plan.environment == PRODUCTION else (Standing.EMPTY,)
-        missing = self._missing(change, held_intervals(entries, *also))
-        return merge((*missing, *common(outdated, merge((*change.restated, *change.stale)))))
-
-    def _left_after(
-        self,
-        change: ModelChange,
-        left: tuple[Interval, ...],
-        done: Sequence[Evaluated],
-        *,
-        stale: tuple[Interval, ...],
-        is_first: bool,
-    ) -> tuple[Interval, ...]:
-        """What is left of a plan's intervals once a batch of them is done.
-
-        The ledger of many intervals is read again only where it may say more than the batch does:
-        after the first one, which books what an earlier process staged, and where others wrote.
-        """
-        key = self.binding.key(change.name)
-        head = self.services.state.heads([key]).get(key)
-        if is_first or not done or head != done[-1].iceberg_snapshot_id:
-            return merge((*self._left(change), *stale))
-        return subtract(left, [entry.interval for each in done for entry in each.entries])
-
-    def _missing(self, change: ModelChange, held_now: tuple[Interval, ...]) -> tuple[Interval, ...]:
-        if not change.missing:
-            return ()
-        model = self.plan.graph[change.name].model
-        until = change.missing[-1].end
-        ended = until == END_OF_TIME or (
-            model.end is not None and until >= model.unit.floor(model.end)
-        )
-        beyond = [] if ended else [Interval(until, END_OF_TIME)]
-        found = kinds.of(model).missing(model, held_now, self.plan.now or model.start, beyond)
-        return common(found, change.missing)
 
     def _record_empty(self, stage: EmptyBackfill) -> Iterator[Evaluated]:
         reason = f"recorded as empty by plan {self.plan.plan_id} of {self.plan.environment}"
@@ -482,25 +395,6 @@ def store_plan(services: Services, plan: Plan) -> None:
             f"another plan stored {', '.join(sorted(moved))} with another version since this plan "
             "was made. Nothing was computed; plan again."
         )
-
-
-def evaluate_range(
-    services: Services,
-    binding: Binding,
-    name: ModelName,
-    interval: Interval,
-    *,
-    within: Interval | None = None,
-    force: bool = False,
-) -> tuple[Evaluated, ...]:
-    """Evaluate a contiguous range of a model in the way that the model is loaded.
-
-    A model with late data is loaded by a session, which begins intervals of the time ``within``.
-    What would come out as it is held is kept, unless ``force`` (rule R2).
-    """
-    if binding.node(name).model.stateless is not None:
-        return load(services, binding, name, interval, within=within, force=force)
-    return (evaluate(services, binding, name, interval, force=force),)
 
 
 def finish(services: Services, plan: Plan, lease: Lease) -> None:

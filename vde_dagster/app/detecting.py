@@ -10,9 +10,9 @@ from vde_dagster.app.readiness import held_back
 from vde_dagster.app.services import Services
 from vde_dagster.core.errors import Refused
 from vde_dagster.core.graph import Node
+from vde_dagster.core.holding import NOTHING
 from vde_dagster.core.intervals import Interval, due, subtract
 from vde_dagster.core.late_data import Decision, NothingToLoad, decide_stateless
-from vde_dagster.core.ledger import written_intervals
 from vde_dagster.core.names import ModelName
 from vde_dagster.core.snapshot import VersionKey
 from vde_dagster.project.signals import ready_intervals
@@ -86,4 +86,4 @@ def _held_back(
 
 def loaded_late(services: Services, key: VersionKey) -> tuple[Interval, ...]:
     """What has rows; late ones are added to an outdated interval, too, until it is made anew."""
-    return written_intervals(services.state.ledger([key]).get(key, ()))
+    return services.state.holdings([key]).get(key, NOTHING).written

@@ -21,8 +21,9 @@ from vde_dagster.app.recovery import recover
 from vde_dagster.app.services import Services
 from vde_dagster.app.units_of_work import Step, carry_out
 from vde_dagster.core.graph import Node
+from vde_dagster.core.holding import NOTHING
 from vde_dagster.core.intervals import Interval, subtract
-from vde_dagster.core.ledger import Standing, recorded_intervals
+from vde_dagster.core.ledger import Standing
 from vde_dagster.core.model import PythonFunction
 from vde_dagster.core.names import ModelName
 from vde_dagster.core.render_model import time_axis
@@ -57,7 +58,7 @@ def record_empty(
     key = binding.key(name)
     with writing(services, binding, key) as lease:
         recover(services, key, lease)
-        there = recorded_intervals(services.state.ledger([key]).get(key, ()))
+        there = services.state.holdings([key]).get(key, NOTHING).recorded
         if kinds.is_by_interval(node.model):
             left = subtract(intervals, there)
         else:

@@ -28,19 +28,22 @@ from vde_dagster.app.reuse import (
 )
 from vde_dagster.app.savings import record, saved_by
 from vde_dagster.app.services import Services
-from vde_dagster.app.units_of_work import Step, carry_out, entries_of
+from vde_dagster.app.units_of_work import Step, carry_out
 from vde_dagster.core.errors import Refused
 from vde_dagster.core.graph import Node
+from vde_dagster.core.holding import NOTHING
 from vde_dagster.core.intervals import Interval, common, merge, subtract
 from vde_dagster.core.kind import Embedded, External, View
 from vde_dagster.core.ledger import (
     LedgerOperation,
     Trace,
-    held_intervals,
+    entries_of,
+    touched,
 )
 from vde_dagster.core.names import ModelName
 from vde_dagster.core.ownership import may_write
 from vde_dagster.core.reads.constants import Moments
+from vde_dagster.core.reads.input_ranges import WHOLE
 from vde_dagster.core.render_model import reads_of
 from vde_dagster.core.schedule import batches
 from vde_dagster.core.snapshot import ModelSnapshot, VersionKey
@@ -188,7 +191,7 @@ def _left(
     Who asks again after a crash means the interval that a recovery has just booked, and not to
     build it on itself.
     """
-    held_now = held_intervals(services.state.ledger([key]).get(key, ()))
+    held_now = services.state.holdings([key]).get(key, NOTHING).computed
     done = merge(each for work in finished for each in work.intent.intervals)
     left = subtract([interval], common(done, held_now))
     return Interval(left[0].start, left[-1].end) if left else None
@@ -198,7 +201,7 @@ def _finished(services: Services, work: Work) -> Evaluated:
     """What a unit of work did that an earlier process staged and this one has booked."""
     assert work.publication is not None, "finished work says what it published"
     intent, publication = work.intent, work.publication
-    ledger = services.state.ledger([intent.key]).get(intent.key, ())
+    ledger = services.state.held_within(intent.key, touched(publication.changes))
     return Evaluated(
         work_id=intent.work_id,
         key=intent.key,
@@ -221,7 +224,7 @@ def _in_turn(
     write = kinds.of(node.model).write
     first = found[0].evaluated
     read = reads_of(binding.graph, node.name).ranges(Moments.between(first, first))
-    booked = booked_of(services, binding, read)
+    booked = booked_of(services, binding, dict.fromkeys(read, WHOLE))
     readings: list[Reading] = []
     for number, each in enumerate(found):
         readings.append(

@@ -14,13 +14,20 @@ from functools import cached_property
 
 from vde_dagster.app.services import Services
 from vde_dagster.core.graph import Graph
-from vde_dagster.core.intervals import Interval, merge, subtract
+from vde_dagster.core.intervals import Interval, merge
 from vde_dagster.core.kind import External
 from vde_dagster.core.latest_changes import LatestChanges, Times
 from vde_dagster.core.ledger import LedgerEntry
 from vde_dagster.core.names import ModelName, TableName
 from vde_dagster.core.reads.constants import Moments
-from vde_dagster.core.reads.input_ranges import WHOLE, InputRange, Reads, WholeTable
+from vde_dagster.core.reads.input_ranges import (
+    WHOLE,
+    InputRange,
+    Reads,
+    WholeTable,
+    covers,
+    together,
+)
 from vde_dagster.core.snapshot import ModelSnapshot
 from vde_dagster.core.staleness import SourceTime
 from vde_dagster.core.traces import HeldTokens, source_token
@@ -53,12 +60,6 @@ class _Held:
         """Their tokens."""
         return HeldTokens(self.entries)
 
-    def covers(self, read: InputRange) -> bool:
-        """Whether all entries of a range are there."""
-        if isinstance(self.times, WholeTable):
-            return True
-        return not isinstance(read, WholeTable) and not subtract(read, self.times)
-
     def writes(self, ids: Sequence[int]) -> LatestChanges:
         """Which of a table's Iceberg snapshots, newest first, wrote each of them."""
         if self._writes is None:
@@ -82,14 +83,6 @@ class _Changes:
     def latest(self) -> LatestChanges:
         """The latest of them at each time."""
         return LatestChanges.of([None if each is None else each.times for each in self.told])
-
-
-def _around(ranges: Iterable[InputRange]) -> InputRange:
-    """All of some ranges as one."""
-    every = list(ranges)
-    if any(isinstance(each, WholeTable) for each in every):
-        return WHOLE
-    return merge(time for each in every if not isinstance(each, WholeTable) for time in each)
 
 
 @dataclass(kw_only=True)
@@ -155,22 +148,20 @@ class InputStates:
                 wanted.setdefault(name, []).append(each)
         for name, ranges in wanted.items():
             if not self.is_source(name):
-                self._held_of(name, _around(ranges))
+                self._held_of(name, together(ranges))
 
     def entries(self, name: ModelName, ranges: Iterable[InputRange]) -> Sequence[LedgerEntry]:
         """What a model's version holds now of some ranges, and maybe more."""
-        return self._held_of(name, _around(ranges)).entries
+        return self._held_of(name, together(ranges)).entries
 
     def _held_of(self, name: ModelName, read: InputRange) -> _Held:
         """What a model's version holds now, at least in a range."""
         known = self._held.get(name)
-        if known is None or not known.covers(read):
+        if known is None or not covers(known.times, read):
             key = self.snapshots[name].key
-            wanted = read if known is None else _around([known.times, read])
-            if isinstance(wanted, WholeTable):
-                entries = self.services.state.ledger([key]).get(key, ())
-            else:
-                entries = self.services.state.held_within(key, wanted)
+            wanted = read if known is None else together([known.times, read])
+            times = None if isinstance(wanted, WholeTable) else wanted
+            entries = self.services.state.held_within(key, times)
             self._held[name] = _Held(times=wanted, entries=entries)
         return self._held[name]
 

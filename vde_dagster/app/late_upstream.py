@@ -19,6 +19,7 @@ from vde_dagster.app.workload import left_out_by, within_bounds
 from vde_dagster.core.graph import Graph, Node
 from vde_dagster.core.holding import Holding
 from vde_dagster.core.intervals import Interval, common, merge, subtract
+from vde_dagster.core.last_look import LastLook
 from vde_dagster.core.ledger import LedgerEntry, Standing
 from vde_dagster.core.names import ModelName
 from vde_dagster.core.ownership import may_write
@@ -85,7 +86,17 @@ def stale_looks(
 
 
 def remember_looks(services: Services, binding: Binding) -> None:
-    """Keep what there is to see of the versions that an environment writes, once it is written."""
+    """Keep what there is to see of the versions that an environment writes, where that is new.
+
+    Its lease is held: a promotion decides what versions are fresh below, whatever a look tells.
+    """
+    seen = new_looks(services, binding)
+    if seen:
+        services.state.record_looks(seen)
+
+
+def new_looks(services: Services, binding: Binding) -> dict[VersionKey, LastLook]:
+    """What there is to see of the versions that an environment writes, where that is new."""
     keys = {name: each.key for name, each in binding.snapshots.items()}
     held, owners = services.state.holdings(keys.values()), services.state.owners(keys.values())
     names = [
@@ -95,9 +106,8 @@ def remember_looks(services: Services, binding: Binding) -> None:
         and binding.graph[name].model.stateless is None
     ]
     looks = stale_looks(services, binding.graph, binding.snapshots, held)
-    seen = {keys[name]: each for name, _, each in looks.found(names)}
-    if seen:
-        services.state.record_looks(seen)
+    found = {keys[name]: each for name, _, each in looks.found(names)}
+    return {key: each for key, each in found.items() if looks.last.get(key) != each}
 
 
 def carry_looks(services: Services, shown: Environment, graph: Graph, plan: Plan) -> None:

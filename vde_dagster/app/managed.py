@@ -23,7 +23,6 @@ from vde_dagster.core.names import ModelName
 from vde_dagster.core.ownership import may_write
 from vde_dagster.core.reads.constants import Moments
 from vde_dagster.core.render_model import reads_of
-from vde_dagster.core.traces import HeldTokens
 from vde_dagster.core.work import AsOf
 from vde_dagster.kinds.managed import target_lag
 from vde_dagster.kinds.rules import ALWAYS
@@ -148,13 +147,10 @@ def _same_rows(
     """
     if entry.trace is None or not names:
         return set()
-    known, now = entry.trace.inputs, booked_of(services, binding, names).held
-    ranges = reads_of(binding.graph, node.name).ranges(Moments.between(ALWAYS, ALWAYS))
-    return {
-        name
-        for name, held in now.items()
-        if name in ranges and HeldTokens(held).of(ranges[name]) == known.get(name)
-    }
+    every = reads_of(binding.graph, node.name).ranges(Moments.between(ALWAYS, ALWAYS))
+    ranges = {name: each for name, each in every.items() if name in names}
+    known, now = entry.trace.inputs, booked_of(services, binding, ranges).tokens
+    return {name for name, each in now.items() if each.of(ranges[name]) == known.get(name)}
 
 
 def _rows_at(services: Services, table: AsOf, snapshot_id: int | None) -> int | None:

@@ -28,8 +28,9 @@ def check_plan(services: Services, plan: Plan) -> None:
     """
     work = work_of(plan)
     look = look_at_versions(services, plan.graph, plan.snapshots)
+    lost = lost_for(services, plan.environment, look)
     found = [
-        *lost_problems(plan, lost_for(services, plan.environment, look)),
+        *lost_problems(plan, [each for each in lost if each not in _set_aside(plan)]),
         *_schema_problems(plan),
         *_view_problems(services, plan),
         *_empty_problems(plan, work),
@@ -38,6 +39,18 @@ def check_plan(services: Services, plan: Plan) -> None:
     ]
     if found:
         raise Refused("\n".join([*found, "Nothing was changed."]))
+
+
+def _set_aside(plan: Plan) -> tuple[LostTable, ...]:
+    """The tables that a run knows to be gone, and does without (`vde_dagster.app.running`)."""
+    return plan.lost_tables if plan.paced else ()
+
+
+def what_stayed_undone(plan: Plan) -> Iterator[Refused]:
+    """The error of a run that did without tables that are gone; none where it lacked nothing."""
+    lost = _set_aside(plan)
+    if lost:
+        yield Refused("\n".join([*lost_problems(plan, lost), "What reads it waits."]))
 
 
 def gaps_after(services: Services, plan: Plan, work: Iterable[Work] = ()) -> tuple[Gap, ...]:

@@ -306,18 +306,18 @@ def _views(
         for each in environment.snapshots.values()
         if each.name in names and each.name not in environment.hidden and not _is_source(each)
     ]
-    ledger = services.state.ledger(each.key for each in shown)
+    holdings = services.state.holdings(each.key for each in shown)
     views: list[ViewDefinition] = []
     for snapshot in shown:
-        entries = ledger.get(snapshot.key, ())
-        if not entries:
+        held = holdings.get(snapshot.key)
+        if held is None:
             continue
         node = graph[snapshot.name]
         views.append(
             ViewDefinition(
                 name=environment_view(snapshot.name, environment.name, naming),
                 target=snapshot.key.table,
-                columns=_shown_columns(services, node, snapshot.key, entries[-1].columns),
+                columns=_shown_columns(services, node, snapshot.key, held.columns),
                 comment=node.model.description,
             )
         )

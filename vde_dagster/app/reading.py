@@ -2,9 +2,11 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass, field
 from datetime import datetime
+from itertools import islice
+from typing import Final, TypeVar
 
 from vde_dagster import kinds
 from vde_dagster.app.binding import Binding
@@ -12,18 +14,25 @@ from vde_dagster.app.heads import readable
 from vde_dagster.app.services import Services, valid_to_of
 from vde_dagster.core.errors import Refused
 from vde_dagster.core.graph import Node
+from vde_dagster.core.holding import NOTHING, Holding
 from vde_dagster.core.intervals import Interval, common, due, format_instant, subtract
 from vde_dagster.core.kind import Embedded, External, View
-from vde_dagster.core.ledger import LedgerEntry, held_intervals, recorded_intervals
 from vde_dagster.core.model import PythonFunction, SeedRows
 from vde_dagster.core.names import ModelName, TableName
 from vde_dagster.core.reads.constants import Moments
-from vde_dagster.core.reads.input_ranges import InputRange, WholeTable, input_ranges
+from vde_dagster.core.reads.input_ranges import (
+    WHOLE,
+    InputRange,
+    WholeTable,
+    input_ranges,
+    together,
+)
 from vde_dagster.core.render_model import axes_of, reads_of, render_model, render_tree
 from vde_dagster.core.schedule import lacking
 from vde_dagster.core.snapshot import VersionKey
 from vde_dagster.core.sql.macros import TimeRange
 from vde_dagster.core.sql.sql_text import SqlText
+from vde_dagster.core.traces import HeldTokens
 from vde_dagster.core.work import AsOf, CsvRows, Input, PythonRows, Rows, SqlRows
 from vde_dagster.kinds.rules import ALWAYS
 from vde_dagster.ports.state import State
@@ -33,30 +42,34 @@ from vde_dagster.ports.state import State
 class Reading:
     """How one part of an evaluation makes its rows.
 
-    ``pinned`` is the Iceberg snapshot that each model or source is read at, ``held`` what the
-    ledger says of each model there.
+    ``pinned`` is the Iceberg snapshot that each model or source is read at, ``tokens`` those of
+    what the ledger says of each model there.
     """
 
     rows: Rows
     inputs: Mapping[str, Input]
     pinned: Mapping[ModelName, int | None]
-    held: Mapping[ModelName, tuple[LedgerEntry, ...]] = field(default_factory=dict)
+    tokens: Mapping[ModelName, HeldTokens] = field(default_factory=dict)
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Booked:
-    """What the ledger says of models, and the Iceberg snapshots at which just that is true."""
+    """What the ledger says of models, and the Iceberg snapshots at which just that is true.
 
-    held: Mapping[ModelName, tuple[LedgerEntry, ...]]
+    ``held`` is each ledger as a whole, and ``tokens`` are those of the ranges that were asked for.
+    """
+
+    held: Mapping[ModelName, Holding]
+    tokens: Mapping[ModelName, HeldTokens]
     heads: Mapping[ModelName, int | None]
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class _Inputs:
-    """The tables of what is read, by name, and what is held of those that are models."""
+    """The tables of what is read, by name, and the tokens of those that are models."""
 
     tables: Mapping[ModelName, AsOf]
-    held: Mapping[ModelName, tuple[LedgerEntry, ...]]
+    tokens: Mapping[ModelName, HeldTokens]
 
     @property
     def pinned(self) -> dict[ModelName, int | None]:
@@ -103,7 +116,7 @@ def read_whole(
                 rows=_python_rows(node, body, interval, execution_time),
                 inputs={str(name): each for name, each in read.tables.items()},
                 pinned=read.pinned,
-                held=read.held,
+                tokens=read.tokens,
             )
         case _:
             times = TimeRange.of(interval, execution_time=execution_time)
@@ -148,7 +161,7 @@ def analysed(
     interval = Interval(first, node.model.unit.following(first))
     query = rendered(binding, node, interval, services.clock.now())
     known = sorted(name for name in query.tables if name in binding.graph)
-    read = _Inputs(tables=pin(services, binding, known, {}), held={})
+    read = _Inputs(tables=pin(services, binding, known, {}), tokens={})
     found = _sql_reading(query, read, services.ids.new())
     assert isinstance(found.rows, SqlRows), "a query gives rows of SQL"
     return found.rows, found.inputs
@@ -190,7 +203,7 @@ def _sql_reading(query: SqlText, read: _Inputs, work_id: str) -> Reading:
         rows=SqlRows(sql=with_inputs(query, names)),
         inputs={names[name]: each for name, each in read.tables.items()},
         pinned=read.pinned,
-        held=read.held,
+        tokens=read.tokens,
     )
 
 
@@ -209,12 +222,14 @@ def _pinned(
     Raises:
         Refused: A model lacks something of its range, or a source is not complete.
     """
-    booked = booked or booked_of(services, binding, ranges)
-    held = {name: each for name, each in booked.held.items() if name in ranges}
+    booked = booked or booked_of(
+        services, binding, _with_each_unit(binding, node, interval, ranges)
+    )
+    tokens = {name: each for name, each in booked.tokens.items() if name in ranges}
     gaps = gaps_of(binding, ranges, booked, interval.end)
     _refuse(services, binding, node, interval, ranges=ranges, gaps=gaps)
     known = {**source_pins, **booked.heads}
-    return _Inputs(tables=pin(services, binding, ranges, known), held=held)
+    return _Inputs(tables=pin(services, binding, ranges, known), tokens=tokens)
 
 
 def gaps_of(
@@ -223,34 +238,73 @@ def gaps_of(
     """What models lack of what is read of them for a time up to ``until``, for people."""
     return [
         gap
-        for name, entries in sorted(booked.held.items())
-        if name in ranges and (gap := _gap(binding.graph[name], ranges[name], entries, until))
+        for name, held in sorted(booked.held.items())
+        if name in ranges and (gap := _gap(binding.graph[name], ranges[name], held, until))
     ]
 
 
-def booked_of(services: Services, binding: Binding, names: Iterable[ModelName]) -> Booked:
-    """What is booked of some models; sources among them are passed over."""
-    keys = {name: binding.key(name) for name in names if not _is_source(binding, name)}
-    ledger, heads = ledger_with_heads(services.state, tuple(keys.values()))
+def _with_each_unit(
+    binding: Binding, node: Node, interval: Interval, ranges: Mapping[ModelName, InputRange]
+) -> dict[ModelName, InputRange]:
+    """What is read, with what each unit reads by itself: its trace tells of that.
+
+    Of many units it is all that there is.
+    """
+    if not any(isinstance(each, tuple) for each in ranges.values()):
+        return dict(ranges)
+    unit, is_by_unit = node.model.unit, kinds.is_by_interval(node.model)
+    units = list(islice(unit.cells(unit.widen(interval)), _MANY)) if is_by_unit else [interval]
+    if len(units) == _MANY:
+        return dict.fromkeys(ranges, WHOLE)
+    reads = reads_of(binding.graph, node.name)
+    alone = [reads.ranges(Moments.between(each, each)) for each in units]
+    return {
+        name: together([each, *(read.get(name, WHOLE) for read in alone)])
+        for name, each in ranges.items()
+    }
+
+
+_MANY: Final = 1_000
+_Read = TypeVar("_Read")
+
+
+def booked_of(
+    services: Services, binding: Binding, ranges: Mapping[ModelName, InputRange]
+) -> Booked:
+    """What is recorded of ranges of some models; sources among them are passed over."""
+    keys = {name: binding.key(name) for name in ranges if not _is_source(binding, name)}
+    times = {
+        keys[name]: None if isinstance(each, WholeTable) else each
+        for name, each in ranges.items()
+        if name in keys
+    }
+
+    def read() -> tuple[Mapping[VersionKey, Holding], Mapping[ModelName, HeldTokens]]:
+        held = services.state.holdings(times)
+        found = {key: services.state.held_within(key, each) for key, each in times.items()}
+        return held, {name: HeldTokens(found[key], ranges[name]) for name, key in keys.items()}
+
+    (held, tokens), heads = with_heads(services.state, tuple(times), read)
     return Booked(
-        held={name: ledger.get(key, ()) for name, key in keys.items()},
+        held={name: held.get(key, NOTHING) for name, key in keys.items()},
+        tokens=tokens,
         heads={name: heads.get(key) for name, key in keys.items()},
     )
 
 
-def ledger_with_heads(
-    state: State, keys: Sequence[VersionKey]
-) -> tuple[Mapping[VersionKey, tuple[LedgerEntry, ...]], Mapping[VersionKey, int]]:
-    """What versions hold, and the Iceberg snapshots at which just that is true (rule R3).
+def with_heads(
+    state: State, keys: Sequence[VersionKey], read: Callable[[], _Read]
+) -> tuple[_Read, Mapping[VersionKey, int]]:
+    """What is read of versions, and the Iceberg snapshots at which just that is true (rule R3).
 
     A version may be booked between two questions, so they are asked until the answers fit.
     """
     heads = state.heads(keys)
     while True:
-        ledger = state.ledger(keys)
+        found = read()
         after = state.heads(keys)
         if after == heads:
-            return ledger, heads
+            return found, heads
         heads = after
 
 
@@ -349,34 +403,32 @@ def _is_source(binding: Binding, name: ModelName) -> bool:
     return isinstance(binding.graph[name].model.kind, External)
 
 
-def _gap(
-    node: Node, wanted: InputRange, entries: tuple[LedgerEntry, ...], until: datetime
-) -> str | None:
+def _gap(node: Node, wanted: InputRange, held: Holding, until: datetime) -> str | None:
     """What a parent lacks of a range, for a person; None where it holds it all.
 
     Who reads a whole table for a time up to ``until`` needs all that is due of it by then, and that
     every row there is counts (`vde_dagster.core.ledger.Standing`).
     """
-    if not entries:
+    if not held.recorded:
         return f"{node.name} holds nothing yet"
     if isinstance(wanted, WholeTable):
-        if held_intervals(entries) != recorded_intervals(entries):
-            return _to_be_made(node, entries)
+        if held.computed != held.recorded:
+            return _to_be_made(node, held)
         if until == ALWAYS.end:  # what does not depend on time takes what there is
             return None
         due_until = due(node.model.start, until, node.model.unit)
         if not kinds.is_by_interval(node.model) or due_until is None:
             return None
         wanted = (due_until,)
-    missing = common(wanted, lacking(node.model, held_intervals(entries)))
+    missing = common(wanted, lacking(node.model, held.computed))
     if not missing:
         return None
     return f"{node.name} does not hold {', '.join(str(each) for each in missing)}"
 
 
-def _to_be_made(node: Node, entries: tuple[LedgerEntry, ...]) -> str:
+def _to_be_made(node: Node, held: Holding) -> str:
     """What of a whole table does not count, for a person."""
     if not kinds.is_by_interval(node.model):
         return f"{node.name} is to be evaluated first"
-    again = subtract(recorded_intervals(entries), held_intervals(entries))
+    again = subtract(held.recorded, held.computed)
     return f"{node.name} is to be evaluated first for {', '.join(map(str, again))}"

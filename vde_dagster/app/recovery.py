@@ -80,14 +80,16 @@ def book(
 ) -> tuple[LedgerEntry, ...]:
     """Book what is published; a version's first rows get their view before they are booked.
 
+    Returns the entries of the intervals that were set.
+
     Raises:
         LeaseLost: Somebody else took the version over; that one books it.
     """
-    if not services.state.ledger([key]).get(key):
+    if not services.state.holdings([key]):
         show_first(services, environment, key, publication.columns)
-    ledger = services.state.finalize(work_id, lease=lease)
+    recorded = services.state.finalize(work_id, lease=lease)
     _drop_closed_branches(services, key)
-    return ledger
+    return recorded
 
 
 def give_up(

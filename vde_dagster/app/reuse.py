@@ -17,6 +17,7 @@ from vde_dagster.app.recovery import book
 from vde_dagster.app.services import Services
 from vde_dagster.core.errors import Refused
 from vde_dagster.core.graph import Node
+from vde_dagster.core.holding import NOTHING, Holding
 from vde_dagster.core.intervals import Interval, merge
 from vde_dagster.core.ledger import (
     LedgerChange,
@@ -30,7 +31,6 @@ from vde_dagster.core.names import ModelName
 from vde_dagster.core.render_model import reads_of
 from vde_dagster.core.snapshot import VersionKey
 from vde_dagster.core.traces import (
-    HeldTokens,
     OneToken,
     Tokens,
     recipe,
@@ -89,7 +89,9 @@ def look(
     why = why_volatile(binding.graph, node.name)
     found = {} if why else traces_of(services, binding, node, write, reading)
     key = binding.key(node.name)
-    entries = services.state.ledger([key]).get(key, ())
+    # what is made as a whole has one entry
+    times = None if isinstance(write, ReplaceTable) else merge(intervals)
+    entries = services.state.held_within(key, times)
     before = _before(entries, write)
     kept: dict[Interval, LedgerEntry] = {}
     if not force:
@@ -101,7 +103,7 @@ def look(
     left = [each for each in intervals if each not in kept]
     if not left:
         reason = UNCHANGED
-    elif is_first_build(entries):
+    elif is_first_build(services.state.holdings([key]).get(key, NOTHING)):
         reason = FIRST_BUILD
     elif force:
         reason = FORCED
@@ -215,8 +217,8 @@ def book_kept(
     publication = Publication(iceberg_snapshot_id=head, changes=changes, columns=columns)
     services.state.record_intent(intent, lease=lease)
     services.state.record_staged(work_id, publication, lease=lease)
-    ledger = book(services, binding.environment, key, work_id, publication, lease=lease)
-    return tuple(entry for entry in ledger if entry.interval in kept)
+    recorded = book(services, binding.environment, key, work_id, publication, lease=lease)
+    return tuple({**kept, **{each.interval: each for each in recorded}}.values())
 
 
 def _booked(write: Write) -> tuple[Interval, ...]:
@@ -250,9 +252,9 @@ def _is_same(entry: LedgerEntry, trace: Trace | None) -> bool:
     return held is not None and trace is not None and held.key == trace.key
 
 
-def is_first_build(entries: Sequence[LedgerEntry]) -> bool:
+def is_first_build(held: Holding) -> bool:
     """Whether a version holds nothing that was computed."""
-    return all(each.standing is Standing.EMPTY for each in entries)
+    return not held.written
 
 
 def _why_computed(before: LedgerEntry | None, trace: Trace | None, volatile: str) -> str:
@@ -272,9 +274,7 @@ def _why_computed(before: LedgerEntry | None, trace: Trace | None, volatile: str
 
 def _tokens(services: Services, binding: Binding, reading: Reading) -> dict[ModelName, Tokens]:
     """The tokens of everything that is read; of sources those of the Iceberg snapshots read."""
-    found: dict[ModelName, Tokens] = {
-        name: HeldTokens(entries) for name, entries in reading.held.items()
-    }
+    found: dict[ModelName, Tokens] = dict(reading.tokens)
     for name, pinned in reading.pinned.items():
         if name not in found:
             found[name] = OneToken(_source_token(services, binding, name, pinned))

@@ -7,14 +7,18 @@ the project's files since is left to a plan of these.
 from __future__ import annotations
 
 from collections.abc import Collection
+from contextlib import suppress
 from dataclasses import replace
 from enum import Enum
 
-from vde_dagster.app.binding import bind_environment
+from vde_dagster.app.binding import bind_environment, bind_plan
+from vde_dagster.app.late_upstream import new_looks
+from vde_dagster.app.leases import environment_resource, held, holder_of
 from vde_dagster.app.planning import plan_environment
 from vde_dagster.app.promote import end_promotions
 from vde_dagster.app.services import Services
-from vde_dagster.core.errors import Refused
+from vde_dagster.app.waiting import lost_inputs
+from vde_dagster.core.errors import Conflict, Refused
 from vde_dagster.core.intervals import merge
 from vde_dagster.core.names import ModelName
 from vde_dagster.core.plan import ModelChange, Plan, Staleness
@@ -45,7 +49,34 @@ def plan_run(services: Services, environment: str, wanted: Wanted = Wanted.DUE_A
         )
     plan = plan_environment(services, binding.graph, environment, paced=True)
     changes = tuple(_narrowed(each, wanted) for each in plan.changes)
-    return replace(plan, changes=changes, paced=True)
+    return _without_lost(replace(plan, changes=changes, paced=True))
+
+
+def _without_lost(plan: Plan) -> Plan:
+    """A run without the models whose table is gone, and those that read one; all else is done."""
+    lost = {each.name for each in plan.lost_tables}
+    if not lost:
+        return plan
+    readers = {node.name for node in plan.graph if lost_inputs(plan, node)}
+    told = ", ".join(sorted(map(str, lost)))
+    return set_aside(plan, lost | readers, f"it waits until the table of {told} is back")
+
+
+def end_without_work(services: Services, plan: Plan) -> None:
+    """Keep what was seen by a run that computes nothing, so that the next one begins there.
+
+    What was recorded since the last look may be much: backfills of assets by hand, say. A promotion
+    decides what its versions are fresh below, so nothing is kept beside one, or after it.
+    """
+    seen = new_looks(services, bind_plan(plan)) if plan.is_empty else {}
+    if not seen:
+        return
+    resource, ttl = environment_resource(plan.environment), services.lease_ttl
+    holder = holder_of(services.ids, f"a look at {plan.environment}")
+    with suppress(Conflict), held(services.state, resource, holder=holder, ttl=ttl):
+        shown = services.state.environment(plan.environment)
+        if shown is not None and shown.revision == plan.base_revision and not shown.promoting:
+            services.state.record_looks(seen)
 
 
 def _narrowed(change: ModelChange, wanted: Wanted) -> ModelChange:

@@ -54,18 +54,10 @@ def saved_by(node: Node, entries: Sequence[LedgerEntry]) -> Saved:
 
 def left_as_it_is(services: Services, binding: Binding, done: Iterable[Evaluated]) -> Saved:
     """What an environment's versions hold and a run did not compute."""
-    computed = {
-        (each.key, entry.interval) for each in done if not each.reused for entry in each.entries
-    }
-    found: list[Saved] = []
-    for node in binding.graph:
-        if not kinds.of(node.model).has_rows:
-            continue
-        key = binding.key(node.name)
-        entries = services.state.ledger([key]).get(key, ())
-        left = [each for each in entries if (key, each.interval) not in computed]
-        found.append(saved_by(node, left))
-    return total_saved(found)
+    computed = {each.work_id for each in done if not each.reused}
+    keys = [binding.key(node.name) for node in binding.graph if kinds.of(node.model).has_rows]
+    held = services.state.totals(keys, without=computed)
+    return total_saved(each.without_time for each in held.values())
 
 
 def record(

@@ -1,7 +1,7 @@
 """Rule R14: which intervals of versions that stay are behind what they would be computed from now.
 
-A look at a version begins where the last one ended: only what was booked since on it or on what it
-reads, and what was behind then, is compared. So it costs what has changed, and not what is held.
+A look at a version begins where the last one ended: only what was recorded since on it or on what
+it reads, and what was behind then, is compared. So it costs what has changed, not what is held.
 """
 
 from __future__ import annotations
@@ -158,7 +158,7 @@ class StaleLooks:
         return affected(look.reads, name, changed, unit=look.node.model.unit, within=within)
 
     def _changes(self, name: ModelName, last: SeenInput) -> Times:
-        """The times of a model's version that were booked since; None where some were removed."""
+        """The times of a model's version that were recorded since; None where some were removed."""
         number = last.number or 0
         if self._holding(name).removed > number:
             return None

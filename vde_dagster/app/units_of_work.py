@@ -3,9 +3,9 @@
 from __future__ import annotations
 
 from bisect import bisect_right
-from collections.abc import Container, Mapping, Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field, replace
-from datetime import datetime
+from datetime import datetime, timedelta
 from typing import Final
 
 from vde_dagster.app.auditing import Audited, audits_for, record_audits
@@ -27,6 +27,7 @@ from vde_dagster.app.statements import Beside, statements_of
 from vde_dagster.core.dsha import ALGORITHMS, RowSum, total
 from vde_dagster.core.errors import EvaluationFailed, Refused
 from vde_dagster.core.graph import Node
+from vde_dagster.core.holding import NOTHING
 from vde_dagster.core.intervals import Interval, merge, subtract
 from vde_dagster.core.late_data import HighWaterMark, Load
 from vde_dagster.core.ledger import (
@@ -37,6 +38,7 @@ from vde_dagster.core.ledger import (
     Standing,
     Trace,
     apply_changes,
+    touched,
 )
 from vde_dagster.core.schema_changes import newest_columns
 from vde_dagster.core.snapshot import VersionKey
@@ -125,7 +127,7 @@ def _carry_out(
 ) -> Evaluated:
     started = services.clock.now()
     key = binding.key(node.name)
-    first = is_first_build(services.state.ledger([key]).get(key, ()))
+    first = is_first_build(services.state.holdings([key]).get(key, NOTHING))
     services.state.record_intent(_intent(binding, key, step, base, started), lease=lease)
     algorithm = _algorithm(services, key, step)
     staging = _prepared(
@@ -153,13 +155,14 @@ def _carry_out(
     services.state.record_staged(step.work_id, publication, lease=lease)
     services.state.renew_lease(lease, ttl=services.lease_ttl)
     publish(services, key, base, publication)
-    ledger = book(services, binding.environment, key, step.work_id, publication, lease=lease)
+    recorded = book(services, binding.environment, key, step.work_id, publication, lease=lease)
+    entries = {**kept, **{each.interval: each for each in recorded}}
     return Evaluated(
         work_id=step.work_id,
         key=key,
         interval=step.interval,
         rows=sum(change.rows.rows for change in written),
-        entries=_at(ledger, {*kept, *(change.interval for change in written)}),
+        entries=tuple(sorted(entries.values(), key=lambda each: each.interval)),
         iceberg_snapshot_id=publication.iceberg_snapshot_id,
         seconds=(services.clock.now() - started).total_seconds(),
         session=step.session,
@@ -229,7 +232,7 @@ def _check_bookable(
     """
     try:
         apply_changes(
-            services.state.ledger([key]).get(key, ()),
+            services.state.held_within(key, touched(publication.changes)),
             publication.changes,
             columns=publication.columns,
             work_id=work_id,
@@ -253,7 +256,8 @@ def _check_rows_stay(
 
     What builds on itself is made from nothing with at least as many rows as it had.
     """
-    entries = services.state.ledger([key]).get(key, ())
+    times = None if step.anew else merge(each.interval for each in written)
+    entries = services.state.held_within(key, times)
     emptied = _made_smaller(written, entries) if step.anew else _emptied(written, entries)
     if not emptied:
         return
@@ -299,9 +303,17 @@ def _algorithm(services: Services, key: VersionKey, step: Step) -> str:
     """
     if step.anew or any(isinstance(write, ReplaceTable) for write in step.writes):
         return services.algorithm
-    entries = services.state.ledger([key]).get(key, ())
-    known = [each.algorithm for each in entries if each.algorithm in ALGORITHMS]
-    return known[-1] if known else services.algorithm
+    recorded = services.state.holdings([key]).get(key, NOTHING).recorded
+    if not recorded:
+        return services.algorithm
+    # the last entry has one, unless it is of an earlier release
+    last = Interval(recorded[-1].end - timedelta(microseconds=1), recorded[-1].end)
+    for times in ((last,), None):
+        entries = services.state.held_within(key, times)
+        known = [each.algorithm for each in entries if each.algorithm in ALGORITHMS]
+        if known:
+            return known[-1]
+    return services.algorithm
 
 
 def _staging(
@@ -420,14 +432,3 @@ def _operation(write: Write) -> LedgerOperation:
             return LedgerOperation.ADD
         case _:
             return LedgerOperation.REPLACE
-
-
-def entries_of(
-    ledger: Sequence[LedgerEntry], changes: Sequence[LedgerChange]
-) -> tuple[LedgerEntry, ...]:
-    """The entries of the intervals that changes have set."""
-    return _at(ledger, {change.interval for change in changes})
-
-
-def _at(ledger: Sequence[LedgerEntry], intervals: Container[Interval]) -> tuple[LedgerEntry, ...]:
-    return tuple(entry for entry in ledger if entry.interval in intervals)

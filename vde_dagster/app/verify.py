@@ -8,11 +8,12 @@ from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
+from functools import partial
 
 from vde_dagster import kinds
 from vde_dagster.app.binding import Binding
 from vde_dagster.app.heads import foreign_write, readable
-from vde_dagster.app.reading import ledger_with_heads
+from vde_dagster.app.reading import with_heads
 from vde_dagster.app.services import Services
 from vde_dagster.core.dsha import RowSum
 from vde_dagster.core.graph import Node
@@ -76,8 +77,8 @@ def verify(
     stored = [node for node in nodes if kinds.of(node.model).has_rows]
     for node in stored:
         key = binding.key(node.name)
-        ledger, heads = ledger_with_heads(services.state, [key])
-        entries = ledger.get(key, ())
+        read = partial(services.state.held_within, key, None)
+        entries, heads = with_heads(services.state, [key], read)
         if entries:
             yield _verified(services, node, key, entries, heads.get(key))
 

@@ -26,7 +26,7 @@ from vde_dagster.core.ownership import may_write
 from vde_dagster.core.plan import Plan
 from vde_dagster.core.reads.constants import Moments
 from vde_dagster.core.reads.input_ranges import InputRange, WholeTable
-from vde_dagster.core.render_model import reads_of
+from vde_dagster.core.render_model import reads_of, tables_below
 from vde_dagster.core.schedule import lacking
 
 
@@ -38,6 +38,7 @@ class Reason(Enum):
     SOURCE = "source"
     MODEL = "model"
     SIGNAL = "signal"
+    GONE = "gone"
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -53,6 +54,7 @@ class Wait:
       the first interval. They are None for a model without intervals.
     - ``SIGNAL``: one of the model's own; the first interval of the model that is held back. It is
       not ``certain`` where the model has several, since a plan does not tell which one answered no.
+    - ``GONE``: the table or view of a model that somebody dropped.
     """
 
     reason: Reason
@@ -76,6 +78,8 @@ class Wait:
             case Reason.SIGNAL:
                 holds = "holds" if self.certain else "may hold"
                 return f"the signal {self.name} {holds} back {first}"
+            case Reason.GONE:
+                return f"what {self.name} holds is gone: somebody dropped it"
 
 
 def waits_of(
@@ -112,9 +116,21 @@ def waits_of(
         return ()
     if owner is not None and not may_write(plan.environment, owner):
         return (Wait(reason=Reason.ENVIRONMENT, name=owner),)
+    lost = lost_inputs(plan, node)
+    if lost:
+        return tuple(Wait(reason=Reason.GONE, name=str(name)) for name in lost)
     if timeless:
         return tuple(_unmade_parents(plan, node, there))
     return _waits_by_time(services, plan, node, there, recorded, held=held, waiting=waiting)
+
+
+def lost_inputs(plan: Plan, node: Node) -> tuple[ModelName, ...]:
+    """The models whose table or view is gone and that a model needs; it may be one of them."""
+    lost = {each.name for each in plan.lost_tables}
+    if not lost:
+        return ()
+    needed = {node.name, *stored_parents(plan.graph, node.name), *tables_below(plan.graph, node)}
+    return tuple(sorted(lost & needed))
 
 
 def _waits_by_time(

@@ -62,7 +62,14 @@ class Built:
 
 def held_by(services: Services, binding: Binding) -> tuple[Built, ...]:
     """What every model of an environment holds now, and what computing it took."""
-    nodes = [node for node in binding.graph if not isinstance(node.model.kind, External)]
+    return _held_of(
+        services,
+        binding,
+        [node for node in binding.graph if not isinstance(node.model.kind, External)],
+    )
+
+
+def _held_of(services: Services, binding: Binding, nodes: Sequence[Node]) -> tuple[Built, ...]:
     ledger = services.state.ledger(binding.key(node.name) for node in nodes)
     return tuple(
         _held(services, binding, node, ledger.get(binding.key(node.name), ())) for node in nodes
@@ -74,7 +81,8 @@ def built_by(services: Services, binding: Binding, done: Iterable[Evaluated]) ->
     by_model: dict[str, list[Evaluated]] = {}
     for each in done:
         by_model.setdefault(str(each.key.model), []).append(each)
-    holds = {each.model: each for each in held_by(services, binding)}
+    nodes = [node for node in binding.graph if str(node.name) in by_model]
+    holds = {each.model: each for each in _held_of(services, binding, nodes)}
     return tuple(_of_run(holds[name], units) for name, units in by_model.items() if name in holds)
 
 

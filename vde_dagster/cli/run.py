@@ -56,7 +56,8 @@ def command(
     """
     if no_stale and only_stale:
         raise click.UsageError("--no-stale and --only-stale exclude each other.")
-    from vde_dagster.app.running import Wanted, plan_run
+    from vde_dagster.app.plan_checks import what_stayed_undone
+    from vde_dagster.app.running import Wanted, end_without_work, plan_run
     from vde_dagster.app.world import VdeProject
 
     wanted = Wanted.DUE if no_stale else Wanted.STALE if only_stale else Wanted.DUE_AND_STALE
@@ -79,6 +80,10 @@ def command(
         print_computed(project, plan, done)
     if busy:
         ctx.exit(BUSY)
+    if plan.is_empty and not explain:
+        end_without_work(project.services, plan)
+        for error in what_stayed_undone(plan):
+            raise error
 
 
 def _waiting(project: VdeProject, plan: Plan) -> list[Waiting]:

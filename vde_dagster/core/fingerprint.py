@@ -12,6 +12,7 @@ import hashlib
 import json
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, fields
+from functools import cached_property
 from itertools import chain, repeat
 from typing import Final
 
@@ -57,7 +58,7 @@ SCHEME: Final = "vde/4"
 DIGEST_BYTES: Final = 16
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
+@dataclass(frozen=True, kw_only=True)
 class Fingerprint:
     """Four hashes of 128 bits, as 32 hexadecimal digits each.
 
@@ -70,12 +71,12 @@ class Fingerprint:
     metadata: str
     parent_metadata: str
 
-    @property
+    @cached_property
     def digest(self) -> str:
         """One hash that identifies the model snapshot."""
         return hash_parts(SCHEME, self.data, self.parent_data, self.metadata, self.parent_metadata)
 
-    @property
+    @cached_property
     def data_version(self) -> str:
         """The version of a snapshot that keeps no older one: what its rows follow from."""
         return hash_parts(SCHEME, self.data, self.parent_data)

@@ -76,6 +76,33 @@ def holding_after(before: Holding, entries: Sequence[LedgerEntry]) -> Holding:
         before: What it held.
         entries: All that there are now.
     """
-    after, number = holding_of(entries), before.number + 1
-    is_less = bool(subtract(before.recorded, after.recorded))
+    return _counted(before, holding_of(entries))
+
+
+def holding_changed(
+    before: Holding,
+    old: Sequence[LedgerEntry],
+    new: Sequence[LedgerEntry],
+    columns: tuple[Column, ...],
+) -> Holding:
+    """What a version holds after the next change, of which all other entries are left as they are.
+
+    Args:
+        before: What it held.
+        old: The entries that are taken away or written again.
+        new: What stands in their place.
+        columns: Those of the table afterwards.
+    """
+    gone, found = merge(each.interval for each in old), holding_of(new)
+    after = Holding(
+        computed=merge((*subtract(before.computed, gone), *found.computed)),
+        outdated=merge((*subtract(before.outdated, gone), *found.outdated)),
+        empty=merge((*subtract(before.empty, gone), *found.empty)),
+        columns=columns,
+    )
+    return _counted(before, after)
+
+
+def _counted(before: Holding, after: Holding) -> Holding:
+    number, is_less = before.number + 1, bool(subtract(before.recorded, after.recorded))
     return replace(after, number=number, removed=number if is_less else before.removed)

@@ -24,7 +24,7 @@ class SeenInput:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class LastLook:
-    """A look at all entries of a version. It stays true, whatever is booked later.
+    """A look at all entries of a version. It stays true, whatever is recorded later.
 
     - ``definition`` identifies what the model reads and how: another one says nothing.
     - ``number`` is that of the version's own last change when the look began. Every entry that was

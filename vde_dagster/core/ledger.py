@@ -115,6 +115,14 @@ class LedgerChange:
     kept: Interval | None = None
 
 
+def touched(changes: Iterable[LedgerChange]) -> tuple[Interval, ...] | None:
+    """The merged times of all entries that changes may meet; None where they meet every entry."""
+    every = list(changes)
+    if any(each.operation is LedgerOperation.REPLACE_ALL for each in every):
+        return None
+    return merge(time for each in every for time in (each.interval, each.kept) if time is not None)
+
+
 class LedgerMismatch(Refused, ValueError):
     """A change does not fit what the ledger holds; applying it would lose or double rows."""
 
@@ -223,6 +231,14 @@ def _kept(before: LedgerEntry | None, change: LedgerChange) -> LedgerEntry:
         kept = change.kept or change.interval
         raise LedgerMismatch(f"the rows of {kept} are not those that were to be kept any more")
     return replace(before, interval=change.interval, standing=Standing.COMPUTED, reason="")
+
+
+def entries_of(
+    ledger: Sequence[LedgerEntry], changes: Iterable[LedgerChange]
+) -> tuple[LedgerEntry, ...]:
+    """The entries of the intervals that changes have set."""
+    intervals = {change.interval for change in changes}
+    return tuple(entry for entry in ledger if entry.interval in intervals)
 
 
 def held_dsha(entries: Sequence[LedgerEntry]) -> str:

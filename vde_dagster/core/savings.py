@@ -88,6 +88,17 @@ class Saved:
             untimed=self.untimed + other.untimed,
         )
 
+    def __sub__(self, part: Saved) -> Saved:
+        """What is left without a part of it."""
+        timed = self.intervals - self.untimed - (part.intervals - part.untimed)
+        return Saved(
+            intervals=self.intervals - part.intervals,
+            time=None if self.time is None else self.time - (part.time or timedelta()),
+            rows=self.rows - part.rows,
+            seconds=(self.seconds or 0.0) - (part.seconds or 0.0) if timed else None,
+            untimed=self.untimed - part.untimed,
+        )
+
 
 def total_saved(parts: Iterable[Saved]) -> Saved:
     """All of them together."""

@@ -112,18 +112,20 @@ def same_type(one: str, other: str) -> bool:
 def newest_columns(schemas: Iterable[Sequence[Column]]) -> tuple[Column, ...]:
     """The one of a table's schemas, each changed into another in place, that holds all others.
 
+    Of those that differ by their words alone it is the last one.
+
     Args:
         schemas: At least one, in any order.
     """
-    # The many entries of a ledger have few schemas; of equal ones the last counts.
-    every = list(reversed(dict.fromkeys(tuple(each) for each in reversed(list(schemas)))))
+    # the many entries of a ledger have few schemas
+    every = list(dict.fromkeys(tuple(each) for each in reversed(list(schemas))))
     return next(
         (
             each
             for each in every
             if all(_only_grew(before, each) for before in every if before is not each)
         ),
-        every[-1],
+        every[0],
     )
 
 

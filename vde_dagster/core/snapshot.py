@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from dataclasses import dataclass, replace
 from enum import Enum
+from functools import cached_property
 
 from vde_dagster.core.fingerprint import Fingerprint
 from vde_dagster.core.model import ModelSource
@@ -54,7 +55,7 @@ class VersionKey:
         return f"{self.model}@{self.version[:8]}"
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
+@dataclass(frozen=True, kw_only=True)
 class ModelSnapshot:
     """One model at one fingerprint. Stored once, by the first plan that is applied.
 
@@ -77,7 +78,7 @@ class ModelSnapshot:
     decided_from: str = ""
     drifted: bool = False
 
-    @property
+    @cached_property
     def key(self) -> VersionKey:
         """The version that this snapshot writes to."""
         return VersionKey(self.name, self.version)

@@ -12,6 +12,7 @@ from bisect import bisect_left, bisect_right
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from datetime import datetime
+from functools import cached_property
 from itertools import accumulate, groupby
 from typing import Final, Protocol
 
@@ -30,10 +31,12 @@ from vde_dagster.core.reads import alone
 from vde_dagster.core.reads.bounds import Axis
 from vde_dagster.core.reads.constants import Moments
 from vde_dagster.core.reads.input_ranges import (
+    WHOLE,
     InputRange,
     Reads,
     TimeAxis,
     WholeTable,
+    covers,
     time_column_of,
 )
 from vde_dagster.core.reads.telling import told
@@ -60,15 +63,22 @@ class HeldTokens:
     search in the entries, and not as many as there are entries in it.
 
     Args:
-        entries: The ledger of the version, sorted by interval; all that its table holds.
+        entries: The ledger of the version, sorted by interval.
+        times: Where these are all that there is; no other range may be asked for.
     """
 
-    def __init__(self, entries: Sequence[LedgerEntry]) -> None:
-        ordered = sorted(entries, key=lambda each: (_alike(each), each.interval))
-        self._groups = [_Group.of(list(each)) for _, each in groupby(ordered, key=_alike)]
+    def __init__(self, entries: Sequence[LedgerEntry], times: InputRange = WHOLE) -> None:
+        self._entries, self._times = entries, times
+
+    @cached_property
+    def _groups(self) -> list[_Group]:
+        ordered = sorted(self._entries, key=lambda each: (_alike(each), each.interval))
+        return [_Group.of(list(each)) for _, each in groupby(ordered, key=_alike)]
 
     def of(self, read: InputRange) -> str:
         """The token of a range, or of the whole table."""
+        if not covers(self._times, read):
+            raise RuntimeError(f"the token of {read} was asked for, and {self._times} was read")
         found = [each.digest(read) for each in self._groups]
         known = [each for each in found if each]
         return known[0] if len(known) == 1 else hash_parts(*known)

@@ -14,7 +14,7 @@ from vde_dagster.core.holding import Holding, holding_after
 from vde_dagster.core.intervals import Interval, format_instant
 from vde_dagster.core.last_look import LastLook
 from vde_dagster.core.late_data import HighWaterMark, marks_after
-from vde_dagster.core.ledger import LedgerEntry, apply_changes
+from vde_dagster.core.ledger import LedgerEntry, apply_changes, entries_of
 from vde_dagster.core.ledger import outdate as outdated
 from vde_dagster.core.names import PRODUCTION, ModelName
 from vde_dagster.core.savings import Saved, Saving, SavingTotal
@@ -257,13 +257,16 @@ class MemoryState:
             entries = self._held.ledger.get(key, ())
             return tuple(each for each in entries if numbers[key, each.interval] > number)
 
-    def held_within(self, key: VersionKey, times: Sequence[Interval]) -> tuple[LedgerEntry, ...]:
+    def held_within(
+        self, key: VersionKey, times: Sequence[Interval] | None
+    ) -> tuple[LedgerEntry, ...]:
         """The entries of a version that overlap some times, sorted by interval."""
         with self._lock:
             return tuple(
                 entry
                 for entry in self._held.ledger.get(key, ())
-                if any(entry.interval.intersection(each) is not None for each in times)
+                if times is None
+                or any(entry.interval.intersection(each) is not None for each in times)
             )
 
     def last_looks(self, keys: Iterable[VersionKey]) -> Mapping[VersionKey, LastLook]:
@@ -337,8 +340,8 @@ class MemoryState:
             work = self._known(work_id)
             key, publication = work.intent.key, work.publication
             before = self._held.ledger.get(key, ())
-            if work.state is WorkState.DONE:
-                return before
+            if work.state is WorkState.DONE and publication is not None:
+                return entries_of(before, publication.changes)
             if work.state is not WorkState.STAGED or publication is None:
                 raise Refused(
                     f"work {work_id} is {work.state.value}, not staged; it cannot be booked"
@@ -359,7 +362,7 @@ class MemoryState:
                 inputs=work.intent.inputs,
             )
             self._finish(work, WorkState.DONE)
-            return after
+            return entries_of(after, publication.changes)
 
     def outdate(
         self,
@@ -485,6 +488,19 @@ class MemoryState:
                 for each, at in self._held.savings.values()
                 if environment in (None, each.environment) and (since is None or at >= since)
             )
+
+    def totals(
+        self, keys: Iterable[VersionKey], *, without: Collection[str] = ()
+    ) -> Mapping[VersionKey, Saved]:
+        """What these versions hold, and what computing it took."""
+        with self._lock:
+            found = {
+                key: [
+                    each for each in self._held.ledger.get(key, ()) if each.work_id not in without
+                ]
+                for key in keys
+            }
+            return {key: Saved.by(each, by_interval=True) for key, each in found.items() if each}
 
     def recording_savings_since(self) -> datetime:
         """When this state began to record what was not computed."""

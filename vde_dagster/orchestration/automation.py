@@ -21,7 +21,7 @@ from vde_dagster.app.binding import bind_plan
 from vde_dagster.app.evaluated import Evaluated
 from vde_dagster.app.interval_report import report_intervals
 from vde_dagster.app.leases import environment_resource
-from vde_dagster.app.running import plan_run, set_aside
+from vde_dagster.app.running import end_without_work, plan_run, set_aside
 from vde_dagster.app.staying import is_computed
 from vde_dagster.app.work_tokens import plan_token, work_tokens
 from vde_dagster.core.errors import VdeError
@@ -123,6 +123,7 @@ def build_automation_sensor(location: Location, job: dg.JobDefinition) -> dg.Sen
             return dg.SkipReason(busy)
         due = _due(location, runs)
         if due.plan.is_empty:
+            end_without_work(services, due.plan)
             return dg.SkipReason(_why_nothing(location, due.plan, due.pauses))
         # Whoever was killed tried, too: a run key that was used once starts nothing.
         same = dg.RunsFilter(tags={AUTOMATION: _who(location), WORK: due.token})
@@ -282,6 +283,8 @@ def _why_nothing(
 ) -> str:
     """Why there is nothing to do, for people."""
     told = {str(name): why for name, why in (pauses or {}).items()}
+    for lost in plan.lost_tables:
+        told.setdefault(str(lost.name), f"its table {lost.table} is gone")
     for change in plan.changes:
         if change.staleness is not None and change.staleness.kept:
             told.setdefault(str(change.name), change.staleness.why_kept)

@@ -17,7 +17,7 @@ from vde_dagster.app.apply import Applying, applying
 from vde_dagster.app.binding import Binding
 from vde_dagster.app.catch_up import catch_up
 from vde_dagster.app.evaluated import Evaluated
-from vde_dagster.app.plan_checks import check_plan
+from vde_dagster.app.plan_checks import check_plan, what_stayed_undone
 from vde_dagster.app.stopped import raise_stopped
 from vde_dagster.app.view_names import naming_of
 from vde_dagster.app.world import VdeProject
@@ -249,6 +249,7 @@ class _PlanRun:
                 list(self.work.visit(closing))
             except VdeError as error:
                 errors.append(error)
+        errors += what_stayed_undone(self.plan)
         if errors:
             raise_stopped(self.plan, errors, self.failed)
 

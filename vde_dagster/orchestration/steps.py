@@ -9,10 +9,11 @@ from datetime import datetime
 from typing import Final
 
 from vde_dagster import kinds
-from vde_dagster.app.apply import evaluate_range, finish, reserved, store_plan
+from vde_dagster.app.apply import finish, reserved, store_plan
 from vde_dagster.app.binding import Binding, bind_environment
 from vde_dagster.app.cumulative import ranges_in_turn
 from vde_dagster.app.evaluated import Evaluated
+from vde_dagster.app.filling import evaluate_range
 from vde_dagster.app.leases import environment_resource, held, holder_of
 from vde_dagster.app.plan_checks import check_plan
 from vde_dagster.app.planning import plan_environment

@@ -192,12 +192,14 @@ class State(Protocol):
         """
         ...
 
-    def held_within(self, key: VersionKey, times: Sequence[Interval]) -> tuple[LedgerEntry, ...]:
+    def held_within(
+        self, key: VersionKey, times: Sequence[Interval] | None
+    ) -> tuple[LedgerEntry, ...]:
         """The entries of a version that overlap some times, sorted by interval.
 
         Args:
             key: The version.
-            times: Merged.
+            times: Merged; None for all that there are.
         """
         ...
 
@@ -235,7 +237,8 @@ class State(Protocol):
     def finalize(self, work_id: str, *, lease: Lease) -> tuple[LedgerEntry, ...]:
         """Book a published unit of work: ledger, D-SHAs, mark and session in one transaction.
 
-        Returns the version's ledger afterwards. Booking it again changes nothing.
+        Returns the entries of the intervals that it has set, as they are afterwards. Booking it
+        again changes nothing.
 
         Raises:
             LeaseLost: The lease on the version is not held any more.
@@ -326,6 +329,19 @@ class State(Protocol):
         Args:
             environment: Of this one only; of all where it is None.
             since: Recorded at this instant or later; all that was ever recorded where it is None.
+        """
+        ...
+
+    def totals(
+        self, keys: Iterable[VersionKey], *, without: Collection[str] = ()
+    ) -> Mapping[VersionKey, Saved]:
+        """What these versions hold, and what computing it took; absent where that is nothing.
+
+        The time that the intervals cover is given for every kind of model.
+
+        Args:
+            keys: The versions.
+            without: Units of work, by id, whose rows do not count.
         """
         ...
 

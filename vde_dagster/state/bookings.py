@@ -9,19 +9,24 @@ from typing import Any, Final
 from sqlalchemy import Connection, Row, Select, delete, func, insert, select, update
 
 from vde_dagster.core.audits.values import AuditResult
-from vde_dagster.core.dsha import RowSum
+from vde_dagster.core.dsha import Column, RowSum
 from vde_dagster.core.errors import Refused
-from vde_dagster.core.holding import Holding, holding_after, holding_of
+from vde_dagster.core.holding import (
+    Holding,
+    holding_changed,
+    holding_of,
+)
 from vde_dagster.core.intervals import Interval
 from vde_dagster.core.last_look import LastLook
 from vde_dagster.core.late_data import HighWaterMark, marks_after
-from vde_dagster.core.ledger import LedgerEntry, Standing, apply_changes
+from vde_dagster.core.ledger import LedgerEntry, Standing, apply_changes, entries_of, touched
 from vde_dagster.core.ledger import outdate as outdated
 from vde_dagster.core.names import ModelName
+from vde_dagster.core.schema_changes import newest_columns
 from vde_dagster.core.snapshot import VersionKey
 from vde_dagster.core.work import Intent, Publication, Work, WorkState
 from vde_dagster.state import codec, schema
-from vde_dagster.state.database import chunks, now, pairs, upsert
+from vde_dagster.state.database import chunks, few_pairs, now, pairs, upsert
 
 _work = schema.work
 _ledger = schema.ledger
@@ -42,7 +47,7 @@ def held(
             select(_ledger)
             .where(pairs(_ledger.c.model, _ledger.c.version, chunk))
             .order_by(_ledger.c.model, _ledger.c.version, _ledger.c.interval_start)
-        )
+        ).all()
         for (model, version), entries in groupby(rows, key=lambda row: (row.model, row.version)):
             key = VersionKey(codec.decode_model(model), version)
             found[key] = tuple(map(_decode_entry, entries))
@@ -63,8 +68,8 @@ def _kept_holdings(connection: Connection, keys: Iterable[VersionKey]) -> dict[V
     found: dict[VersionKey, Holding] = {}
     for chunk in chunks((codec.encode_model(key.model), key.version) for key in keys):
         rows = connection.execute(
-            select(_holdings).where(pairs(_holdings.c.model, _holdings.c.version, chunk))
-        )
+            select(_holdings).where(few_pairs(_holdings.c.model, _holdings.c.version, chunk))
+        ).all()
         for row in rows:
             key = VersionKey(codec.decode_model(row.model), row.version)
             found[key] = codec.decode_holding(
@@ -76,28 +81,34 @@ def _kept_holdings(connection: Connection, keys: Iterable[VersionKey]) -> dict[V
 def changed_since(connection: Connection, key: VersionKey, number: int) -> tuple[LedgerEntry, ...]:
     """The entries that later changes wrote, sorted by interval."""
     query = _entries_of(key).where(_ledger.c.number > number)
-    return tuple(map(_decode_entry, connection.execute(query)))
+    return tuple(map(_decode_entry, connection.execute(query).all()))
 
 
 def held_within(
-    connection: Connection, key: VersionKey, times: Sequence[Interval]
+    connection: Connection, key: VersionKey, times: Sequence[Interval] | None
 ) -> tuple[LedgerEntry, ...]:
-    """The entries that overlap some merged times, sorted by interval."""
+    """The entries that overlap some merged times, sorted by interval; all of them for None."""
+    if times is None:
+        return held(connection, [key]).get(key, ())
     found: dict[Interval, LedgerEntry] = {}
     for each in times:
         query = _entries_of(key).where(
             _ledger.c.interval_start < codec.encode_instant(each.end),
             _ledger.c.interval_end > codec.encode_instant(each.start),
         )
-        found |= {entry.interval: entry for entry in map(_decode_entry, connection.execute(query))}
+        found |= {
+            entry.interval: entry for entry in map(_decode_entry, connection.execute(query).all())
+        }
     return tuple(found.values())
 
 
-def _entries_of(key: VersionKey) -> Select[Any]:
+def _entries_of(key: VersionKey, *, newest: bool = False) -> Select[Any]:
+    """The entries of a version by interval, the oldest first unless the newest shall be."""
+    start = _ledger.c.interval_start
     return (
         select(_ledger)
         .where(_ledger.c.model == codec.encode_model(key.model), _ledger.c.version == key.version)
-        .order_by(_ledger.c.interval_start)
+        .order_by(start.desc() if newest else start)
     )
 
 
@@ -106,8 +117,8 @@ def last_looks(connection: Connection, keys: Iterable[VersionKey]) -> dict[Versi
     found: dict[VersionKey, LastLook] = {}
     for chunk in chunks((codec.encode_model(key.model), key.version) for key in keys):
         rows = connection.execute(
-            select(_looks).where(pairs(_looks.c.model, _looks.c.version, chunk))
-        )
+            select(_looks).where(few_pairs(_looks.c.model, _looks.c.version, chunk))
+        ).all()
         for row in rows:
             key = VersionKey(codec.decode_model(row.model), row.version)
             found[key] = codec.decode_look(row.look_json)
@@ -153,7 +164,7 @@ def drifted(connection: Connection, keys: Iterable[VersionKey]) -> frozenset[Ver
             .where(pairs(_work.c.model, _work.c.version, chunk))
             .where(_work.c.drifted, _work.c.state.in_(_WRITTEN))
             .distinct()
-        )
+        ).all()
         found.update(VersionKey(codec.decode_model(row.model), row.version) for row in rows)
     return frozenset(found)
 
@@ -206,12 +217,13 @@ def finalize(connection: Connection, work_id: str) -> tuple[LedgerEntry, ...]:
     """
     row = _known(connection, work_id)
     key = VersionKey(codec.decode_model(row.model), row.version)
-    before = held(connection, [key]).get(key, ())
-    if row.state == WorkState.DONE.value:
-        return before
-    if row.state != WorkState.STAGED.value:
+    if row.state not in _WRITTEN:
         raise Refused(f"work {work_id} is {row.state}, not staged; it cannot be booked")
     publication = codec.decode_publication(row.publication_json)
+    times = touched(publication.changes)
+    before = held_within(connection, key, times)
+    if row.state == WorkState.DONE.value:
+        return entries_of(before, publication.changes)
     after = apply_changes(
         before,
         publication.changes,
@@ -223,7 +235,7 @@ def finalize(connection: Connection, work_id: str) -> tuple[LedgerEntry, ...]:
     _write_difference(connection, key, before, after)
     _move_marks(connection, key, codec.decode_intent(row.intent_json), publication)
     _set(connection, work_id, state=WorkState.DONE.value, finished_at=now(connection))
-    return after
+    return entries_of(after, publication.changes)
 
 
 def outdate(
@@ -311,7 +323,7 @@ def marks(connection: Connection, key: VersionKey) -> dict[ModelName, HighWaterM
         select(_marks.c.mark_json)
         .where(_marks.c.model == codec.encode_model(key.model), _marks.c.version == key.version)
         .order_by(_marks.c.source)
-    )
+    ).all()
     found = [codec.decode_mark(row.mark_json) for row in rows]
     return {mark.source: mark for mark in found}
 
@@ -322,8 +334,10 @@ def _write_difference(
     before: Sequence[LedgerEntry],
     after: Sequence[LedgerEntry],
 ) -> None:
+    """Write what stands in place of some entries, which are all that it meets, and the whole."""
     old = {entry.interval.start: entry for entry in before}
     new = {entry.interval.start: entry for entry in after}
+    whole = _whole(connection, key)
     for chunk in chunks(codec.encode_instant(start) for start in old if start not in new):
         connection.execute(
             delete(_ledger).where(
@@ -334,10 +348,46 @@ def _write_difference(
         )
     changed = [entry for start, entry in new.items() if old.get(start) != entry]
     if changed or not old.keys() <= new.keys():
-        whole = _kept_holdings(connection, [key]).get(key) or holding_of(before)
-        whole = holding_after(whole, after)
-        upsert(connection, _ledger, [_encode_entry(key, entry, whole.number) for entry in changed])
+        number = whole.number + 1
+        upsert(connection, _ledger, [_encode_entry(key, entry, number) for entry in changed])
+        columns = _columns_after(connection, key, whole, before, after)
+        whole = holding_changed(whole, before, after, columns)
         upsert(connection, _holdings, [_encode_holding(key, whole)])
+
+
+def _whole(connection: Connection, key: VersionKey) -> Holding:
+    """A ledger as a whole, also where it was written before that was kept."""
+    kept = _kept_holdings(connection, [key]).get(key)
+    return kept or holding_of(held(connection, [key]).get(key, ()))
+
+
+def _columns_after(
+    connection: Connection,
+    key: VersionKey,
+    whole: Holding,
+    before: Sequence[LedgerEntry],
+    after: Sequence[LedgerEntry],
+) -> tuple[Column, ...]:
+    """The columns of a version's table, of which some entries were changed."""
+    is_more = {each.interval for each in before} <= {each.interval for each in after}
+    if is_more and all(_are_alike(each.columns, whole.columns) for each in (*before, *after)):
+        last = connection.execute(_entries_of(key, newest=True).limit(1)).one()
+        columns = codec.decode_columns(last.columns_json)
+        if _are_alike(columns, whole.columns):
+            return columns
+    query = (
+        select(_ledger.c.columns_json)
+        .where(_ledger.c.model == codec.encode_model(key.model), _ledger.c.version == key.version)
+        .group_by(_ledger.c.columns_json)
+        .order_by(func.max(_ledger.c.interval_start))
+    )
+    schemas = [codec.decode_columns(each) for each in connection.execute(query).scalars()]
+    return newest_columns(schemas) if schemas else ()
+
+
+def _are_alike(left: Sequence[Column], right: Sequence[Column]) -> bool:
+    """Whether columns differ by nothing but their words."""
+    return [(each.name, each.type) for each in left] == [(each.name, each.type) for each in right]
 
 
 def _move_marks(

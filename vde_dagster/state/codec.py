@@ -47,7 +47,7 @@ def encode_model(name: ModelName) -> str:
     return str(name)
 
 
-@lru_cache(maxsize=4096)
+@lru_cache(maxsize=65_536)
 def decode_model(text: str) -> ModelName:
     """The name that was encoded; it was checked when it was made. A ledger repeats its names."""
     *catalog, schema, name = text.split(".")

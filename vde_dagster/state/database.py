@@ -234,6 +234,17 @@ def pairs(
     )
 
 
+def few_pairs(
+    left: ColumnElement[str], right: ColumnElement[str], values: Iterable[tuple[str, str]]
+) -> ColumnElement[bool]:
+    """The same as `pairs`, where few rows have one value on the left, which an index has.
+
+    SQLite looks up each of those, and not each with each on the right.
+    """
+    wanted = list(values)
+    return and_(left.in_([first for first, _ in wanted]), tuple_(left, right).in_(wanted))
+
+
 def insert_absent(
     connection: Connection, table: Table, rows: Sequence[Mapping[str, object]]
 ) -> None:

@@ -86,7 +86,7 @@ def _promoted_by_writers(
             .where(pairs(_promoted.c.model, version, chunk), how)
             .where(or_(_promoted.c.environment == PRODUCTION, owned))
             .distinct()
-        )
+        ).all()
         found.update(VersionKey(codec.decode_model(row.model), row.version) for row in rows)
     return frozenset(found)
 

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Collection, Iterable, Sequence
 from datetime import datetime, timedelta
 from typing import Any, Final
 
@@ -14,7 +15,7 @@ from vde_dagster.core.ledger import Standing
 from vde_dagster.core.savings import Saved, Saving, SavingKind, SavingTotal
 from vde_dagster.core.snapshot import VersionKey
 from vde_dagster.state import codec, schema
-from vde_dagster.state.database import insert_absent, now
+from vde_dagster.state.database import chunks, insert_absent, now, pairs
 
 _savings = schema.savings
 _ledger = schema.ledger
@@ -92,6 +93,36 @@ def totals(
     return tuple(sorted(found, key=lambda each: each.order))
 
 
+def held(
+    connection: Connection, keys: Iterable[VersionKey], *, without: Collection[str]
+) -> dict[VersionKey, Saved]:
+    """What these versions hold; nothing of the rows that some units of work wrote."""
+    wanted = list(keys)
+    found = _held(connection, wanted)
+    for chunk in chunks(without):
+        for key, part in _held(connection, wanted, of=chunk).items():
+            found[key] -= part
+    return {key: each for key, each in found.items() if each.intervals}
+
+
+def _held(
+    connection: Connection, keys: Iterable[VersionKey], *, of: Sequence[str] | None = None
+) -> dict[VersionKey, Saved]:
+    """What these versions hold; only of the rows of some units of work, where these are given."""
+    found: dict[VersionKey, Saved] = {}
+    for chunk in chunks((codec.encode_model(key.model), key.version) for key in keys):
+        query = (
+            select(_ledger.c.model, _ledger.c.version, *_sums())
+            .where(pairs(_ledger.c.model, _ledger.c.version, chunk))
+            .group_by(_ledger.c.model, _ledger.c.version)
+        )
+        if of is not None:
+            query = query.where(_ledger.c.work_id.in_(of))
+        for row in connection.execute(query).all():
+            found[VersionKey(codec.decode_model(row.model), row.version)] = _saved(row)
+    return found
+
+
 def recording_since(connection: Connection) -> datetime:
     """When the state got the table of savings."""
     versions = schema.state_version
@@ -104,16 +135,8 @@ def computed_elsewhere(
 ) -> dict[VersionKey, Saved]:
     """What others computed of the versions that an environment has now."""
     by = (_promoted.c.model, _promoted.c.version)
-    seconds = TraceSeconds(_ledger.c.trace_json)
     query: Select[Any] = (
-        select(
-            *by,
-            func.count().label("intervals"),
-            func.sum(_ledger.c.interval_end - _ledger.c.interval_start).label("time_covered"),
-            func.sum(_ledger.c.row_count).label("row_count"),
-            func.sum(seconds).label("seconds"),
-            (func.count() - func.count(seconds)).label("untimed"),
-        )
+        select(*by, *_sums())
         .join_from(
             _promoted,
             _ledger,
@@ -135,6 +158,18 @@ def computed_elsewhere(
         VersionKey(codec.decode_model(row.model), row.version): _saved(row)
         for row in connection.execute(query)
     }
+
+
+def _sums() -> tuple[ColumnElement[Any], ...]:
+    """What entries of the ledger hold together."""
+    seconds = TraceSeconds(_ledger.c.trace_json)
+    return (
+        func.count().label("intervals"),
+        func.sum(_ledger.c.interval_end - _ledger.c.interval_start).label("time_covered"),
+        func.sum(_ledger.c.row_count).label("row_count"),
+        func.sum(seconds).label("seconds"),
+        (func.count() - func.count(seconds)).label("untimed"),
+    )
 
 
 def _only_since(query: Select[Any], environment: str, since: int) -> Select[Any]:

@@ -11,7 +11,7 @@ from vde_dagster.core.fingerprint import Fingerprint
 from vde_dagster.core.names import ModelName
 from vde_dagster.core.snapshot import Category, DecidedBy, ModelSnapshot, VersionKey
 from vde_dagster.state import codec, schema
-from vde_dagster.state.database import chunks, insert_absent, pairs, upsert
+from vde_dagster.state.database import chunks, few_pairs, insert_absent, upsert
 
 _snapshots = schema.snapshots
 _owners = schema.owners
@@ -25,8 +25,8 @@ def stored(connection: Connection, ids: Iterable[SnapshotId]) -> dict[SnapshotId
     found: dict[SnapshotId, ModelSnapshot] = {}
     for chunk in chunks((codec.encode_model(name), digest) for name, digest in ids):
         rows = connection.execute(
-            select(_snapshots).where(pairs(_snapshots.c.model, _snapshots.c.digest, chunk))
-        )
+            select(_snapshots).where(few_pairs(_snapshots.c.model, _snapshots.c.digest, chunk))
+        ).all()
         for row in rows:
             snapshot = decode(row)
             found[snapshot.name, row.digest] = snapshot
@@ -41,9 +41,9 @@ def store(connection: Connection, given: Sequence[ModelSnapshot], *, environment
     for chunk in chunks(ids):
         rows = connection.execute(
             select(_snapshots.c.model, _snapshots.c.version)
-            .where(pairs(_snapshots.c.model, _snapshots.c.digest, chunk))
+            .where(few_pairs(_snapshots.c.model, _snapshots.c.digest, chunk))
             .distinct()
-        )
+        ).all()
         claims.extend(
             {"model": row.model, "version": row.version, "environment": environment} for row in rows
         )
@@ -63,9 +63,9 @@ def versions(
         rows = connection.execute(
             select(_snapshots.c.model, _snapshots.c.data, _snapshots.c.parent_data)
             .add_columns(_snapshots.c.version)
-            .where(pairs(_snapshots.c.model, _snapshots.c.data, chunk), ~_snapshots.c.drifted)
+            .where(few_pairs(_snapshots.c.model, _snapshots.c.data, chunk), ~_snapshots.c.drifted)
             .distinct()
-        )
+        ).all()
         for row in rows:
             key = wanted.get((row.model, row.data, row.parent_data))
             if key is not None:
@@ -78,8 +78,8 @@ def owners(connection: Connection, keys: Iterable[VersionKey]) -> dict[VersionKe
     found: dict[VersionKey, str] = {}
     for chunk in chunks((codec.encode_model(key.model), key.version) for key in keys):
         rows = connection.execute(
-            select(_owners).where(pairs(_owners.c.model, _owners.c.version, chunk))
-        )
+            select(_owners).where(few_pairs(_owners.c.model, _owners.c.version, chunk))
+        ).all()
         for row in rows:
             found[VersionKey(codec.decode_model(row.model), row.version)] = row.environment
     return found

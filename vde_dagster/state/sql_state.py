@@ -193,7 +193,9 @@ class SqlState:
         with self._database.read() as connection:
             return bookings.changed_since(connection, key, number)
 
-    def held_within(self, key: VersionKey, times: Sequence[Interval]) -> tuple[LedgerEntry, ...]:
+    def held_within(
+        self, key: VersionKey, times: Sequence[Interval] | None
+    ) -> tuple[LedgerEntry, ...]:
         """The entries of a version that overlap some times, sorted by interval."""
         with self._database.read() as connection:
             return bookings.held_within(connection, key, times)
@@ -336,6 +338,13 @@ class SqlState:
         """What was recorded, summed up by environment, model and kind."""
         with self._database.read() as connection:
             return savings.totals(connection, environment=environment, since=since)
+
+    def totals(
+        self, keys: Iterable[VersionKey], *, without: Collection[str] = ()
+    ) -> Mapping[VersionKey, Saved]:
+        """What these versions hold, and what computing it took."""
+        with self._database.read() as connection:
+            return savings.held(connection, keys, without=without)
 
     def recording_savings_since(self) -> datetime:
         """When this state began to record what was not computed."""

@@ -20,7 +20,7 @@ from tests.kinds.sentences.projects import (
     span,
     sql_of,
 )
-from vde_dagster.app.apply import evaluate_range
+from vde_dagster.app.filling import evaluate_range
 from vde_dagster.core.errors import ProjectInvalid
 from vde_dagster.core.intervals import Interval
 from vde_dagster.core.model import Call

@@ -20,7 +20,7 @@ from tests.kinds.sentences.projects import (
     table_of,
 )
 from vde_dagster import kinds
-from vde_dagster.app.apply import evaluate_range
+from vde_dagster.app.filling import evaluate_range
 from vde_dagster.core.graph import Node
 from vde_dagster.core.kind import IncrementalByTimeRange
 from vde_dagster.core.names import ModelName, TableName

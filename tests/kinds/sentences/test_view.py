@@ -14,7 +14,7 @@ from tests.kinds.sentences.projects import (
     refusal,
     table_of,
 )
-from vde_dagster.app.apply import evaluate_range
+from vde_dagster.app.filling import evaluate_range
 from vde_dagster.core.kind import View
 from vde_dagster.core.names import ModelName, TableName
 from vde_dagster.kinds.rules import ALWAYS

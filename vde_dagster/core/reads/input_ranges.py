@@ -15,7 +15,7 @@ from typing import Final
 from sqlglot import exp
 
 from vde_dagster.core.grains import BEGINNING, FOREVER, Grain
-from vde_dagster.core.intervals import EPOCH, Interval, IntervalUnit, merge
+from vde_dagster.core.intervals import EPOCH, Interval, IntervalUnit, merge, subtract
 from vde_dagster.core.model import Window
 from vde_dagster.core.names import ModelName
 from vde_dagster.core.reads.bounds import (
@@ -42,6 +42,21 @@ class WholeTable:
 WHOLE: Final = WholeTable()
 InputRange = WholeTable | tuple[Interval, ...]
 """The whole table, or merged intervals in whole units of the parent."""
+
+
+def together(ranges: Iterable[InputRange]) -> InputRange:
+    """All of some ranges of one parent."""
+    every = list(ranges)
+    if any(isinstance(each, WholeTable) for each in every):
+        return WHOLE
+    return merge(time for each in every if not isinstance(each, WholeTable) for time in each)
+
+
+def covers(known: InputRange, read: InputRange) -> bool:
+    """Whether a range lies in one that is known."""
+    if isinstance(known, WholeTable):
+        return True
+    return not isinstance(read, WholeTable) and not subtract(read, known)
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

@@ -5,17 +5,20 @@ from __future__ import annotations
 import re
 from typing import Final
 
+import sqlglot
 from sqlglot import exp
 from sqlglot.optimizer.normalize_identifiers import normalize_identifiers
 
 from vde_dagster.core.model import Call, Window
 from vde_dagster.core.names import InvalidName, ModelName
 from vde_dagster.core.sql.dialects import is_spark
+from vde_dagster.core.sql.sql_errors import SQL_ERRORS
 from vde_dagster.core.sql.sql_text import closed
 from vde_dagster.project.problems import Problems
 from vde_dagster.project.properties.model_block import Value
 from vde_dagster.project.properties.values import (
     check_known,
+    note_unreadable,
     read_duration,
     read_expression,
     read_options,
@@ -78,7 +81,20 @@ def read_argument(item: Value, dialect: str, problems: Problems, *, sql_texts: b
     normalized = normalize_identifiers(found, dialect=dialect)
     for identifier in normalized.find_all(exp.Identifier):
         identifier.set("quoted", not _NAME.fullmatch(identifier.name))
-    return normalized.sql(dialect="spark", comments=False)
+    text = normalized.sql(dialect="spark", comments=False)
+    if _is_read_again(text):
+        return text
+    note_unreadable(rest or item, problems)
+    return None
+
+
+def _is_read_again(sql: str) -> bool:
+    """Whether an argument can be read as it is kept: sqlglot takes texts that it cannot write."""
+    try:
+        sqlglot.parse_one(sql, dialect="spark")
+    except (*SQL_ERRORS, RecursionError):
+        return False
+    return True
 
 
 def _written(value: Value | None) -> str | None:

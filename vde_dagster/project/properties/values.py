@@ -144,9 +144,14 @@ def read_expression(value: Value, dialect: str, problems: Problems) -> exp.Expr 
     try:
         return read_sql(value.sql, dialect)
     except (*SQL_ERRORS, RecursionError):
-        message = f"{value.sql!r} is no SQL expression"
-        problems.add(value.place, message, "Check the SQL against the model's dialect.")
+        note_unreadable(value, problems)
         return None
+
+
+def note_unreadable(value: Value, problems: Problems) -> None:
+    """Note that a value is no expression."""
+    message = f"{value.sql!r} is no SQL expression"
+    problems.add(value.place, message, "Check the SQL against the model's dialect.")
 
 
 def check_known(
