@@ -21,18 +21,11 @@ from benchmarks.measuring import Settings, Step, alternating, print_table
 from benchmarks.processes import timed
 from vde_dagster.core.intervals import Interval, IntervalUnit
 from vde_dagster.core.layout import time_partition
-from vde_dagster.core.model import Storage
 from vde_dagster.core.names import ModelName
 from vde_dagster.core.snapshot import VersionKey
-from vde_dagster.core.work import (
-    AppendRows,
-    OverwriteIntervals,
-    Part,
-    SqlRows,
-    Staging,
-    TimeAxisSpec,
-    Write,
-)
+from vde_dagster.core.storage import Storage
+from vde_dagster.core.work import Part, SqlRows, Staging
+from vde_dagster.core.writes import AppendRows, OverwriteIntervals, TimeAxisSpec, Write
 from vde_dagster.ports.catalog import Catalog
 from vde_dagster.ports.engine import Engine
 

@@ -14,7 +14,7 @@ from vde_dagster.app.evaluated import Evaluated
 from vde_dagster.app.planning import plan_environment
 from vde_dagster.app.promote import finish_promotions
 from vde_dagster.app.services import VALID_TO, Services
-from vde_dagster.core.dsha import Column
+from vde_dagster.core.columns import Column
 from vde_dagster.core.errors import Place
 from vde_dagster.core.graph import Graph, build_graph
 from vde_dagster.core.model import ModelSource

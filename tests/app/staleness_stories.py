@@ -40,7 +40,7 @@ from vde_dagster.app.planning import plan_environment
 from vde_dagster.app.promote import finish_promotions
 from vde_dagster.app.running import Wanted, plan_run
 from vde_dagster.app.services import VALID_TO, Services
-from vde_dagster.core.dsha import Column
+from vde_dagster.core.columns import Column
 from vde_dagster.core.errors import EvaluationFailed
 from vde_dagster.core.intervals import Interval, subtract
 from vde_dagster.core.names import TableName

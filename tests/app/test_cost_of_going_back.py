@@ -12,7 +12,7 @@ from tests.app.memory_world import RAW, SOURCE, Fuse, MemoryWorld, graph_of, hou
 from tests.app.shop_world import SALES, asked, day, done, work
 from vde_dagster.app import input_moves
 from vde_dagster.app.input_moves import InputStates
-from vde_dagster.core.dsha import Column
+from vde_dagster.core.columns import Column
 from vde_dagster.core.intervals import Interval
 from vde_dagster.core.names import TableName
 from vde_dagster.core.plan import Plan

@@ -22,7 +22,7 @@ from vde_dagster.app.leases import environment_resource
 from vde_dagster.app.planning import plan_environment
 from vde_dagster.app.promote import finish_promotions
 from vde_dagster.app.verify import verify
-from vde_dagster.core.dsha import Column
+from vde_dagster.core.columns import Column
 from vde_dagster.core.errors import Refused
 from vde_dagster.core.graph import Graph
 from vde_dagster.core.names import ModelName, TableName

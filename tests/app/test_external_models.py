@@ -5,7 +5,7 @@ from __future__ import annotations
 from pathlib import Path
 
 from vde_dagster.app.external_models import declare_sources, survey_sources, write_declaration
-from vde_dagster.core.dsha import Column
+from vde_dagster.core.columns import Column
 from vde_dagster.core.names import ModelName, TableName
 from vde_dagster.memory.catalog import MemoryCatalog
 

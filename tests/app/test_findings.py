@@ -32,7 +32,7 @@ from vde_dagster.app.planning import plan_environment
 from vde_dagster.app.verify import verify
 from vde_dagster.core.changes.comparison import compare_graphs
 from vde_dagster.core.changes.difference import Change
-from vde_dagster.core.dsha import Column
+from vde_dagster.core.columns import Column
 from vde_dagster.core.errors import Conflict, OutcomeUnknown, ProjectInvalid, Refused
 from vde_dagster.core.intervals import Interval
 from vde_dagster.core.late_data import Load

@@ -44,7 +44,7 @@ from vde_dagster.app.returning import _reads_such
 from vde_dagster.app.saved_plans import renewed
 from vde_dagster.app.version_behind import Ledger, Planned
 from vde_dagster.app.workload import Holdings
-from vde_dagster.core.dsha import Column
+from vde_dagster.core.columns import Column
 from vde_dagster.core.errors import Conflict, Place, Refused
 from vde_dagster.core.graph import Graph
 from vde_dagster.core.intervals import Interval

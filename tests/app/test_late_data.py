@@ -27,7 +27,7 @@ from vde_dagster.app.evaluate import evaluate
 from vde_dagster.app.evaluated import Evaluated
 from vde_dagster.app.filling import evaluate_range
 from vde_dagster.app.verify import verify
-from vde_dagster.core.dsha import Column
+from vde_dagster.core.columns import Column
 from vde_dagster.core.errors import Place, Refused
 from vde_dagster.core.graph import Graph
 from vde_dagster.core.intervals import Interval

@@ -20,9 +20,8 @@ from tests.app.memory_world import (
 from vde_dagster.app.evaluate import evaluate
 from vde_dagster.app.evaluated import Evaluated
 from vde_dagster.app.managed import Freshness, managed_tables, refresh_managed
-from vde_dagster.core.intervals import Interval
+from vde_dagster.core.intervals import ALWAYS, Interval
 from vde_dagster.core.names import ModelName
-from vde_dagster.kinds.rules import ALWAYS
 
 LIVE = """
 MODEL (name mart.live, kind MANAGED, physical_properties (target_lag = '1 hour'));

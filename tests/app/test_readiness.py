@@ -12,12 +12,11 @@ from vde_dagster.app.planning import plan_environment
 from vde_dagster.app.waiting import Reason
 from vde_dagster.core.errors import Refused
 from vde_dagster.core.graph import Graph
-from vde_dagster.core.intervals import Interval
+from vde_dagster.core.intervals import ALWAYS, Interval
 from vde_dagster.core.ledger import Standing
 from vde_dagster.core.names import ModelName
 from vde_dagster.core.plan_options import PlanOptions
 from vde_dagster.core.stages import Restate, Stage, stages_of
-from vde_dagster.kinds.rules import ALWAYS
 
 PARENT, CHILD = ModelName("a", "p"), ModelName("a", "c")
 FIRST, SECOND = Interval(START, hour_of(24)), Interval(hour_of(24), hour_of(48))

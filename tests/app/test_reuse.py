@@ -40,7 +40,7 @@ from vde_dagster.app.filling import evaluate_range
 from vde_dagster.app.heads import ForeignWrite
 from vde_dagster.app.reuse import FORCED, UNCHANGED
 from vde_dagster.app.services import VALID_TO, Services
-from vde_dagster.core.dsha import Column
+from vde_dagster.core.columns import Column
 from vde_dagster.core.intervals import Interval
 from vde_dagster.core.ledger import Standing
 from vde_dagster.core.names import ModelName, TableName

@@ -21,10 +21,9 @@ from tests.app.memory_world import (
 from vde_dagster.app.apply import apply_plan
 from vde_dagster.app.evaluated import Evaluated
 from vde_dagster.core.graph import Graph, build_graph
-from vde_dagster.core.intervals import Interval
+from vde_dagster.core.intervals import ALWAYS, Interval
 from vde_dagster.core.names import ModelName
 from vde_dagster.core.plan import Plan
-from vde_dagster.kinds.rules import ALWAYS
 from vde_dagster.orchestration.partitions import partitions_of
 
 # The project's clock is the source's, which starts at 2024-01-01, a Monday. Hours count from there.

@@ -15,7 +15,8 @@ from vde_dagster.app.late_upstream import stale_looks
 from vde_dagster.app.planning import plan_environment
 from vde_dagster.app.services import Services
 from vde_dagster.app.world import VdeProject
-from vde_dagster.core.dsha import Column, RowSum
+from vde_dagster.core.columns import Column
+from vde_dagster.core.dsha import RowSum
 from vde_dagster.core.graph import Graph
 from vde_dagster.core.intervals import Interval
 from vde_dagster.core.kind import Embedded, External

@@ -19,8 +19,8 @@ from tests.cli.promoted import promote
 from vde_dagster.app.binding import bind_environment
 from vde_dagster.app.evaluate import evaluate
 from vde_dagster.app.world import VdeProject
+from vde_dagster.core.intervals import ALWAYS
 from vde_dagster.core.names import ModelName
-from vde_dagster.kinds.rules import ALWAYS
 
 if TYPE_CHECKING:
     from pyspark.sql import SparkSession

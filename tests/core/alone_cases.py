@@ -16,7 +16,7 @@ import sqlglot
 from sqlglot import exp
 
 from tests.core.test_input_ranges_proof import on_duckdb
-from vde_dagster.core.dsha import Column
+from vde_dagster.core.columns import Column
 from vde_dagster.core.intervals import Interval, IntervalUnit
 from vde_dagster.core.names import ModelName
 from vde_dagster.core.reads.alone import why_together

@@ -12,7 +12,7 @@ import duckdb
 import pyarrow as pa
 
 from tests.core.history_tables import Row
-from vde_dagster.core.dsha import Column
+from vde_dagster.core.columns import Column
 from vde_dagster.core.history import History, Sides, written_rows
 
 INSTANT: Final = pa.timestamp("us", "UTC")

@@ -6,11 +6,11 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
+from vde_dagster.core.columns import Column
 from vde_dagster.core.dsha import (
     ALGORITHMS,
     FIRST_ALGORITHM,
     MODULUS,
-    Column,
     RowSum,
     combined_dsha,
     combined_dshas,

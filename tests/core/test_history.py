@@ -32,7 +32,7 @@ from tests.core.kept_history import (
     day,
     ordered,
 )
-from vde_dagster.core.dsha import Column
+from vde_dagster.core.columns import Column
 from vde_dagster.core.history import (
     History,
     Sides,

@@ -9,7 +9,7 @@ import pytest
 import sqlglot
 from sqlglot import exp
 
-from vde_dagster.core.dsha import Column
+from vde_dagster.core.columns import Column
 from vde_dagster.core.intervals import EPOCH, Interval, IntervalUnit
 from vde_dagster.core.names import ModelName
 from vde_dagster.core.reads.input_ranges import WHOLE, InputRange, TimeAxis, input_ranges

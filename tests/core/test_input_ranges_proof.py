@@ -21,7 +21,7 @@ from hypothesis import HealthCheck, assume, given, settings
 from hypothesis import strategies as st
 from sqlglot import exp
 
-from vde_dagster.core.dsha import Column
+from vde_dagster.core.columns import Column
 from vde_dagster.core.intervals import Interval, IntervalUnit
 from vde_dagster.core.names import ModelName
 from vde_dagster.core.reads.input_ranges import (

@@ -17,7 +17,6 @@ from vde_dagster.core.late_data import (
     HighWaterMark,
     Load,
     NothingToLoad,
-    OnSourceRewrite,
     ProcessingUri,
     SourceChange,
     SourceHistory,
@@ -28,6 +27,7 @@ from vde_dagster.core.late_data import (
     marks_after,
     overwriting,
 )
+from vde_dagster.core.late_data_policy import OnSourceRewrite
 from vde_dagster.core.ledger import LedgerChange, LedgerOperation, Standing
 from vde_dagster.core.names import ModelName
 

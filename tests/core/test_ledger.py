@@ -7,15 +7,8 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from vde_dagster.core.dsha import (
-    DEFAULT_ALGORITHM,
-    MURMUR3_128,
-    Column,
-    RowSum,
-    combined_dsha,
-    dsha,
-    total,
-)
+from vde_dagster.core.columns import Column
+from vde_dagster.core.dsha import DEFAULT_ALGORITHM, MURMUR3_128, RowSum, combined_dsha, dsha, total
 from vde_dagster.core.intervals import EPOCH, Interval
 from vde_dagster.core.ledger import (
     LedgerChange,

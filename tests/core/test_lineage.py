@@ -10,7 +10,7 @@ import pytest
 from sqlglot import parse_one
 from sqlglot.expressions import Query
 
-from vde_dagster.core.dsha import Column
+from vde_dagster.core.columns import Column
 from vde_dagster.core.graph import Graph, build_graph
 from vde_dagster.core.lineage import (
     End,

@@ -7,7 +7,7 @@ import sqlglot
 from sqlglot import exp
 
 from tests.core.conftest import external, read
-from vde_dagster.core.dsha import Column
+from vde_dagster.core.columns import Column
 from vde_dagster.core.errors import ProjectInvalid
 from vde_dagster.core.graph import Graph, build_graph
 from vde_dagster.core.names import ModelName

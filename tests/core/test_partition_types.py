@@ -4,8 +4,8 @@ from __future__ import annotations
 
 import pytest
 
-from vde_dagster.core.model import PartitionField, Storage, Transform
 from vde_dagster.core.partition_types import layout_problems
+from vde_dagster.core.storage import PartitionField, Storage, Transform
 
 TIMES = ("date", "timestamp", "timestamp_ntz")
 FITS = {

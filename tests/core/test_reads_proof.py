@@ -19,7 +19,6 @@ from tests.core.rendered import read_query
 from tests.core.test_input_ranges_proof import on_duckdb
 from vde_dagster.core.graph import Graph
 from vde_dagster.core.intervals import Interval, IntervalUnit, merge
-from vde_dagster.core.model import Window
 from vde_dagster.core.names import ModelName
 from vde_dagster.core.reads.bounds import instants_meeting
 from vde_dagster.core.reads.constants import Moments
@@ -35,6 +34,7 @@ from vde_dagster.core.reads.input_ranges import (
 )
 from vde_dagster.core.render_model import input_axis, reads_of, render_model, render_tree
 from vde_dagster.core.sql.macros import TimeRange
+from vde_dagster.core.windows import Window
 
 GraphOf = Callable[[Mapping[str, str]], Graph]
 C, H, D = ModelName("m", "c"), ModelName("m", "h"), ModelName("m", "d")

@@ -22,7 +22,7 @@ from tests.lakehouse.dialects import (
     tsql,
 )
 from tests.lakehouse.dialects.rows import FOUR_TYPES, ONE_TYPES
-from vde_dagster.core.dsha import Column
+from vde_dagster.core.columns import Column
 from vde_dagster.core.errors import Finding
 from vde_dagster.core.names import ModelName
 from vde_dagster.core.sql.canonical import QueryInvalid, canonicalize

@@ -11,7 +11,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from tests.core.scheduled_models import BY_TIME, model, span, spans, utc
-from vde_dagster.core.dsha import Column
+from vde_dagster.core.columns import Column
 from vde_dagster.core.graph import Graph, build_graph
 from vde_dagster.core.intervals import END_OF_TIME, EPOCH, Interval, IntervalUnit, common, subtract
 from vde_dagster.core.kind import (
@@ -27,7 +27,7 @@ from vde_dagster.core.kind import (
     Seed,
     View,
 )
-from vde_dagster.core.model import Model, PythonFunction, Window
+from vde_dagster.core.model import Model, PythonFunction
 from vde_dagster.core.names import ModelName
 from vde_dagster.core.restatement import (
     RestatementRefused,
@@ -36,6 +36,7 @@ from vde_dagster.core.restatement import (
     restate_all,
     restated_ranges,
 )
+from vde_dagster.core.windows import Window
 
 ALWAYS = Interval(EPOCH, END_OF_TIME)
 HELD = "2024-01-01 2024-02-01"

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import pytest
 
-from vde_dagster.core.dsha import Column
+from vde_dagster.core.columns import Column
 from vde_dagster.core.schema_changes import (
     ColumnAdded,
     ColumnDropped,

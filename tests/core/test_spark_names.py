@@ -8,7 +8,7 @@ from functools import partial
 import pytest
 from sqlglot import exp
 
-from vde_dagster.core.dsha import Column
+from vde_dagster.core.columns import Column
 from vde_dagster.core.meaning.parts import Meaning
 from vde_dagster.core.names import ModelName
 from vde_dagster.core.sql.canonical import CanonicalQuery, QueryInvalid, canonicalize

@@ -9,7 +9,8 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from tests.core.scheduled_models import model, spans
-from vde_dagster.core.dsha import Column, RowSum
+from vde_dagster.core.columns import Column
+from vde_dagster.core.dsha import RowSum
 from vde_dagster.core.gaps import lost_intervals
 from vde_dagster.core.intervals import END_OF_TIME, EPOCH, Interval, common, merge, subtract
 from vde_dagster.core.kind import Full, View

@@ -6,7 +6,7 @@ import pytest
 import sqlglot
 from sqlglot import exp
 
-from vde_dagster.core.dsha import Column
+from vde_dagster.core.columns import Column
 from vde_dagster.core.names import InvalidName, ModelName, TableName
 from vde_dagster.core.sql.canonical import canonicalize
 from vde_dagster.core.sql.canonical_form import canonical_form

@@ -10,7 +10,8 @@ from pathlib import Path
 
 import pytest
 
-from vde_dagster.core.dsha import FIRST_ALGORITHM, Column, RowSum, dsha, total
+from vde_dagster.core.columns import Column
+from vde_dagster.core.dsha import FIRST_ALGORITHM, RowSum, dsha, total
 from vde_dagster.core.errors import Place
 from vde_dagster.core.graph import Graph, build_graph
 from vde_dagster.core.intervals import Interval, IntervalUnit

@@ -4,14 +4,8 @@ from __future__ import annotations
 
 from datetime import UTC, datetime, timedelta
 
-from vde_dagster.core.dsha import (
-    DEFAULT_ALGORITHM,
-    FIRST_ALGORITHM,
-    MURMUR3_128,
-    Column,
-    RowSum,
-    total,
-)
+from vde_dagster.core.columns import Column
+from vde_dagster.core.dsha import DEFAULT_ALGORITHM, FIRST_ALGORITHM, MURMUR3_128, RowSum, total
 from vde_dagster.core.intervals import Interval
 from vde_dagster.core.ledger import LedgerEntry
 from vde_dagster.core.verification import (

@@ -10,7 +10,7 @@ import duckdb
 import pytest
 from sqlglot import parse_one
 
-from vde_dagster.core.dsha import Column
+from vde_dagster.core.columns import Column
 from vde_dagster.core.errors import Finding, ProjectInvalid
 from vde_dagster.core.intervals import Interval
 from vde_dagster.core.names import ModelName

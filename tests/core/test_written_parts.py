@@ -9,7 +9,7 @@ import sqlglot
 from sqlglot import exp
 
 from tests.lakehouse.dialects.rows import ONE_TYPES
-from vde_dagster.core.dsha import Column
+from vde_dagster.core.columns import Column
 from vde_dagster.core.names import ModelName
 from vde_dagster.core.sql.canonical import QueryInvalid, canonicalize
 from vde_dagster.core.sql.spark_meaning import part_with_spark_meaning

@@ -12,11 +12,11 @@ from hypothesis import strategies as st
 from sqlglot import exp, parse_one
 
 from vde_dagster import kinds
-from vde_dagster.core.dsha import Column
+from vde_dagster.core.columns import Column
 from vde_dagster.core.errors import Place
 from vde_dagster.core.fingerprint import Fingerprint
 from vde_dagster.core.graph import Node
-from vde_dagster.core.intervals import Interval, IntervalUnit, covers
+from vde_dagster.core.intervals import ALWAYS, Interval, IntervalUnit, covers
 from vde_dagster.core.kind import (
     Embedded,
     External,
@@ -35,7 +35,7 @@ from vde_dagster.core.kind import (
 )
 from vde_dagster.core.model import Model, ModelSource
 from vde_dagster.core.names import ModelName
-from vde_dagster.core.work import (
+from vde_dagster.core.writes import (
     AppendRows,
     MergeRows,
     OverwriteIntervals,
@@ -44,7 +44,6 @@ from vde_dagster.core.work import (
     TimeAxisSpec,
     Write,
 )
-from vde_dagster.kinds.rules import ALWAYS
 
 START = datetime(2024, 2, 28, tzinfo=UTC)
 INCREMENTAL = IncrementalByTimeRange(time_column="ts")

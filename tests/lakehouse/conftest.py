@@ -19,7 +19,8 @@ from vde_dagster.core.intervals import EPOCH, Interval
 from vde_dagster.core.model import ModelSource
 from vde_dagster.core.names import ModelName, TableName
 from vde_dagster.core.snapshot import VersionKey
-from vde_dagster.core.work import Part, ReplaceTable, Rows, SqlRows, Staged, Staging, Write
+from vde_dagster.core.work import Part, Rows, SqlRows, Staged, Staging
+from vde_dagster.core.writes import ReplaceTable, Write
 from vde_dagster.memory.clock import ManualClock
 from vde_dagster.memory.ids import CountingIds
 from vde_dagster.memory.state import MemoryState

@@ -9,7 +9,7 @@ from pathlib import Path
 import pytest
 
 from tests.lakehouse.catalog_worlds import AT, EVENTS, ID, TABLE, IcebergWorld, MemoryWorld, World
-from vde_dagster.core.dsha import Column
+from vde_dagster.core.columns import Column
 from vde_dagster.core.errors import Conflict, Refused
 from vde_dagster.core.intervals import END_OF_TIME
 from vde_dagster.core.late_data import SourceOperation, SourceStatus

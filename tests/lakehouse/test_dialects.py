@@ -11,7 +11,7 @@ import sqlglot
 from pyspark.sql import SparkSession
 from sqlglot import exp
 
-from vde_dagster.core.dsha import Column
+from vde_dagster.core.columns import Column
 from vde_dagster.core.names import ModelName
 from vde_dagster.core.sql.canonical import QueryInvalid, canonicalize
 from vde_dagster.core.sql.interval_sums import with_closed_sums

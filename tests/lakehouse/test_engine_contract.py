@@ -10,27 +10,30 @@ from typing import TYPE_CHECKING
 
 import pytest
 
-from vde_dagster.core.dsha import Column, RowSum, total
+from vde_dagster.core.columns import Column
+from vde_dagster.core.dsha import RowSum, total
 from vde_dagster.core.errors import Conflict, EvaluationFailed
 from vde_dagster.core.intervals import Interval, IntervalUnit
 from vde_dagster.core.layout import time_partition
-from vde_dagster.core.model import Storage
 from vde_dagster.core.names import ModelName, TableName
 from vde_dagster.core.snapshot import VersionKey
+from vde_dagster.core.storage import Storage
 from vde_dagster.core.work import (
     AddedBetween,
-    AppendToIntervals,
     AsOf,
     CsvRows,
     Input,
-    OverwriteIntervals,
     Part,
     PythonRows,
-    ReplaceTable,
     Rows,
     SqlRows,
     Staged,
     Staging,
+)
+from vde_dagster.core.writes import (
+    AppendToIntervals,
+    OverwriteIntervals,
+    ReplaceTable,
     TimeAxisSpec,
     Write,
 )

@@ -34,7 +34,7 @@ from tests.lakehouse.dialects import (
 )
 from tests.lakehouse.dialects import duckdb as duckdb_list
 from tests.lakehouse.dialects.rows import FOUR, FOUR_TYPES, ONE, ONE_TYPES, rows_in
-from vde_dagster.core.dsha import Column
+from vde_dagster.core.columns import Column
 from vde_dagster.core.names import ModelName
 from vde_dagster.core.sql.canonical import QueryInvalid, canonicalize
 from vde_dagster.core.sql.dialects import SPARKS

@@ -10,12 +10,13 @@ import pytest
 from tests.app.memory_world import bound, build
 from tests.lakehouse.conftest import DAY, Lake
 from vde_dagster.app.evaluate import evaluate
-from vde_dagster.core.dsha import Column
+from vde_dagster.core.columns import Column
 from vde_dagster.core.errors import EvaluationFailed
 from vde_dagster.core.history import History
 from vde_dagster.core.intervals import EPOCH
 from vde_dagster.core.names import ModelName
-from vde_dagster.core.work import KeepHistory, PythonRows
+from vde_dagster.core.work import PythonRows
+from vde_dagster.core.writes import KeepHistory
 
 pytestmark = pytest.mark.spark
 

@@ -11,7 +11,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 from sqlglot.dialects.dialect import Dialect
 
-from vde_dagster.core.dsha import Column
+from vde_dagster.core.columns import Column
 from vde_dagster.core.fingerprint import data_parts, metadata_parts
 from vde_dagster.core.model import Model, ModelSource, Query
 from vde_dagster.core.names import ModelName

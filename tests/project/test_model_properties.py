@@ -25,7 +25,7 @@ from tests.project.headers import (
     refused,
     sql_model,
 )
-from vde_dagster.core.dsha import Column
+from vde_dagster.core.columns import Column
 from vde_dagster.core.errors import ProjectInvalid
 from vde_dagster.core.graph import build_graph
 from vde_dagster.core.intervals import EPOCH, IntervalUnit
@@ -43,10 +43,12 @@ from vde_dagster.core.kind import (
     Seed,
     View,
 )
-from vde_dagster.core.model import Call, PartitionField, Storage, Transform, UpdatesOn, Window
+from vde_dagster.core.model import Call, UpdatesOn
 from vde_dagster.core.names import ModelName
 from vde_dagster.core.schedule import due_interval
 from vde_dagster.core.session_settings import changing_results
+from vde_dagster.core.storage import PartitionField, Storage, Transform
+from vde_dagster.core.windows import Window
 from vde_dagster.project.configuration import Defaults
 from vde_dagster.project.properties.model_properties import PROPERTIES, UNSUPPORTED
 

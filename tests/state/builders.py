@@ -5,7 +5,8 @@ from __future__ import annotations
 from datetime import UTC, datetime, timedelta
 from pathlib import Path
 
-from vde_dagster.core.dsha import Column, RowSum
+from vde_dagster.core.columns import Column
+from vde_dagster.core.dsha import RowSum
 from vde_dagster.core.fingerprint import Fingerprint, hash_parts
 from vde_dagster.core.intervals import Interval
 from vde_dagster.core.late_data import HighWaterMark, Load, ProcessingUri

@@ -8,7 +8,8 @@ from pathlib import Path
 from hypothesis import given
 from hypothesis import strategies as st
 
-from vde_dagster.core.dsha import ALGORITHMS, FIRST_ALGORITHM, MODULUS, Column, RowSum
+from vde_dagster.core.columns import Column
+from vde_dagster.core.dsha import ALGORITHMS, FIRST_ALGORITHM, MODULUS, RowSum
 from vde_dagster.core.intervals import Interval
 from vde_dagster.core.late_data import HighWaterMark, Load, ProcessingUri
 from vde_dagster.core.ledger import LedgerChange, LedgerEntry, LedgerOperation, Standing, Trace

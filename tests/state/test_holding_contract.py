@@ -10,7 +10,8 @@ import pytest
 
 from tests.state.builders import COLUMNS, KEY, MINUTE, SALES, change, day, intent, publication
 from tests.state.conftest import Store
-from vde_dagster.core.dsha import Column, RowSum
+from vde_dagster.core.columns import Column
+from vde_dagster.core.dsha import RowSum
 from vde_dagster.core.holding import Holding
 from vde_dagster.core.intervals import Interval
 from vde_dagster.core.last_look import LastLook, SeenInput

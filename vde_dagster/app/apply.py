@@ -36,7 +36,7 @@ from vde_dagster.app.workload import restatement
 from vde_dagster.core.adoption import with_snapshot
 from vde_dagster.core.errors import Conflict, VdeError
 from vde_dagster.core.graph import Node
-from vde_dagster.core.intervals import Interval, common
+from vde_dagster.core.intervals import ALWAYS, Interval, common
 from vde_dagster.core.kind import View
 from vde_dagster.core.names import ModelName
 from vde_dagster.core.plan import ModelChange, Plan
@@ -62,7 +62,6 @@ from vde_dagster.core.stages import (
     opening_of,
     stages_of,
 )
-from vde_dagster.kinds.rules import ALWAYS
 from vde_dagster.ports.state import Lease
 
 Report = Callable[[Evaluated], None]

@@ -17,7 +17,8 @@ from vde_dagster.core.intervals import Interval, merge
 from vde_dagster.core.names import ModelName
 from vde_dagster.core.snapshot import VersionKey
 from vde_dagster.core.sql.macros import TimeRange
-from vde_dagster.core.work import AppendToIntervals, Input, OverwriteIntervals, Write
+from vde_dagster.core.work import Input
+from vde_dagster.core.writes import AppendToIntervals, OverwriteIntervals, Write
 from vde_dagster.ports.state import Lease
 
 

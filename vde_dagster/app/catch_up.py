@@ -38,14 +38,8 @@ from vde_dagster.core.late_data import (
 from vde_dagster.core.ledger import SchemaOutgrown
 from vde_dagster.core.names import ModelName, TableName
 from vde_dagster.core.render_model import time_axis
-from vde_dagster.core.work import (
-    AddedBetween,
-    AppendToIntervals,
-    OverwriteIntervals,
-    SqlRows,
-    TimeAxisSpec,
-    Write,
-)
+from vde_dagster.core.work import AddedBetween, SqlRows
+from vde_dagster.core.writes import AppendToIntervals, OverwriteIntervals, TimeAxisSpec, Write
 from vde_dagster.ports.state import Lease
 
 

@@ -27,7 +27,8 @@ from vde_dagster.core.ledger import Standing
 from vde_dagster.core.model import PythonFunction
 from vde_dagster.core.names import ModelName
 from vde_dagster.core.render_model import time_axis
-from vde_dagster.core.work import AsOf, OverwriteIntervals, SqlRows, Write
+from vde_dagster.core.work import AsOf, SqlRows
+from vde_dagster.core.writes import OverwriteIntervals, Write
 
 
 def record_empty(

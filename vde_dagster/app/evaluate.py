@@ -47,7 +47,8 @@ from vde_dagster.core.reads.input_ranges import WHOLE
 from vde_dagster.core.render_model import reads_of
 from vde_dagster.core.schedule import batches
 from vde_dagster.core.snapshot import ModelSnapshot, VersionKey
-from vde_dagster.core.work import KeepHistory, Work, Write
+from vde_dagster.core.work import Work
+from vde_dagster.core.writes import KeepHistory, Write
 from vde_dagster.ports.state import Lease, version_resource
 
 Read = Callable[[Interval, str], Reading]

@@ -16,7 +16,7 @@ from vde_dagster.app.leases import held, holder_of
 from vde_dagster.app.reading import analysed
 from vde_dagster.app.services import Services
 from vde_dagster.app.view_names import shown_naming
-from vde_dagster.core.dsha import Column
+from vde_dagster.core.columns import Column
 from vde_dagster.core.embedded import stored_parents
 from vde_dagster.core.errors import EvaluationFailed, Refused
 from vde_dagster.core.graph import Graph, Node

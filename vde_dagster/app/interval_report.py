@@ -17,12 +17,11 @@ from vde_dagster.core import schedule
 from vde_dagster.core.cron import Cron
 from vde_dagster.core.graph import Node
 from vde_dagster.core.holding import NOTHING
-from vde_dagster.core.intervals import END_OF_TIME, Interval
+from vde_dagster.core.intervals import ALWAYS, END_OF_TIME, Interval
 from vde_dagster.core.kind import Embedded, External, Managed, Seed, View
 from vde_dagster.core.model import Model
 from vde_dagster.core.names import PRODUCTION
 from vde_dagster.core.plan import Plan
-from vde_dagster.kinds.rules import ALWAYS
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

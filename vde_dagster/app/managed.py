@@ -16,7 +16,7 @@ from vde_dagster.app.evaluated import Evaluated
 from vde_dagster.app.reading import booked_of, gaps_of, pin
 from vde_dagster.app.services import Services
 from vde_dagster.core.graph import Node
-from vde_dagster.core.intervals import format_instant
+from vde_dagster.core.intervals import ALWAYS, format_instant
 from vde_dagster.core.kind import Managed
 from vde_dagster.core.ledger import LedgerEntry
 from vde_dagster.core.names import ModelName
@@ -25,7 +25,6 @@ from vde_dagster.core.reads.constants import Moments
 from vde_dagster.core.render_model import reads_of
 from vde_dagster.core.work import AsOf
 from vde_dagster.kinds.managed import target_lag
-from vde_dagster.kinds.rules import ALWAYS
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

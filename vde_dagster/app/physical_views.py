@@ -16,18 +16,19 @@ from vde_dagster.app.reading import physical_query
 from vde_dagster.app.recovery import book
 from vde_dagster.app.reuse import FIRST_BUILD
 from vde_dagster.app.services import Services
-from vde_dagster.core.dsha import Column, RowSum, combined_dsha
+from vde_dagster.core.columns import Column
+from vde_dagster.core.dsha import RowSum, combined_dsha
 from vde_dagster.core.embedded import embedded_above, stored_parents
 from vde_dagster.core.errors import EvaluationFailed, Refused
 from vde_dagster.core.fingerprint import hash_parts
 from vde_dagster.core.graph import Node
+from vde_dagster.core.intervals import ALWAYS
 from vde_dagster.core.kind import External
 from vde_dagster.core.ledger import LedgerChange, LedgerEntry, LedgerOperation, Standing, Trace
 from vde_dagster.core.names import ModelName
 from vde_dagster.core.savings import Saved
 from vde_dagster.core.snapshot import VersionKey
 from vde_dagster.core.work import Intent, Publication
-from vde_dagster.kinds.rules import ALWAYS
 from vde_dagster.ports.state import Lease
 
 _STANDS: Final = "the view stands as it would be made"

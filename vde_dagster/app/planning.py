@@ -22,7 +22,7 @@ from vde_dagster.app.workload import (
     restatement,
     workloads,
 )
-from vde_dagster.core.dsha import Column
+from vde_dagster.core.columns import Column
 from vde_dagster.core.gaps import find_gaps
 from vde_dagster.core.graph import Graph, sources
 from vde_dagster.core.holding import NOTHING, Holding

@@ -20,7 +20,7 @@ from vde_dagster.app.plan_checks import gap_problems, gaps_after, lost_problems
 from vde_dagster.app.planned_again import refuse_older_rows
 from vde_dagster.app.services import Services
 from vde_dagster.app.view_names import are_moving, former_views, shown_naming
-from vde_dagster.core.dsha import Column
+from vde_dagster.core.columns import Column
 from vde_dagster.core.errors import Conflict, OutcomeUnknown, Refused
 from vde_dagster.core.graph import Graph, Node
 from vde_dagster.core.kind import Embedded, External

@@ -12,7 +12,7 @@ from typing import Final
 
 from vde_dagster import kinds
 from vde_dagster.core.graph import Graph, Node
-from vde_dagster.core.intervals import END_OF_TIME, EPOCH, Interval, subtract
+from vde_dagster.core.intervals import ALWAYS, END_OF_TIME, EPOCH, Interval, subtract
 from vde_dagster.core.kind import Embedded, External, Full, View
 from vde_dagster.core.model import Model
 from vde_dagster.core.names import ModelName
@@ -20,7 +20,6 @@ from vde_dagster.core.reads.constants import Moments
 from vde_dagster.core.reads.input_ranges import WholeTable, affected
 from vde_dagster.core.render_model import reads_of, tables_below
 from vde_dagster.core.schedule import blocked_for_whole, lacking
-from vde_dagster.kinds.rules import ALWAYS
 
 Ready = Callable[[Model, Sequence[Interval]], tuple[Interval, ...]]
 _BEGINNING: Final = datetime.min.replace(tzinfo=UTC)

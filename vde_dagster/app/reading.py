@@ -15,7 +15,7 @@ from vde_dagster.app.services import Services, valid_to_of
 from vde_dagster.core.errors import Refused
 from vde_dagster.core.graph import Node
 from vde_dagster.core.holding import NOTHING, Holding
-from vde_dagster.core.intervals import Interval, common, due, format_instant, subtract
+from vde_dagster.core.intervals import ALWAYS, Interval, common, due, format_instant, subtract
 from vde_dagster.core.kind import Embedded, External, View
 from vde_dagster.core.model import PythonFunction, SeedRows
 from vde_dagster.core.names import ModelName, TableName
@@ -34,7 +34,6 @@ from vde_dagster.core.sql.macros import TimeRange
 from vde_dagster.core.sql.sql_text import SqlText
 from vde_dagster.core.traces import HeldTokens
 from vde_dagster.core.work import AsOf, CsvRows, Input, PythonRows, Rows, SqlRows
-from vde_dagster.kinds.rules import ALWAYS
 from vde_dagster.ports.state import State
 
 

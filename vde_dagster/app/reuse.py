@@ -38,7 +38,8 @@ from vde_dagster.core.traces import (
     traces,
     why_volatile,
 )
-from vde_dagster.core.work import Intent, OverwriteIntervals, Publication, ReplaceTable, Write
+from vde_dagster.core.work import Intent, Publication
+from vde_dagster.core.writes import OverwriteIntervals, ReplaceTable, Write
 from vde_dagster.ports.state import Lease
 
 UNCHANGED = "nothing that its rows follow from has changed since they were computed"

@@ -42,16 +42,8 @@ from vde_dagster.core.ledger import (
 )
 from vde_dagster.core.schema_changes import newest_columns
 from vde_dagster.core.snapshot import VersionKey
-from vde_dagster.core.work import (
-    AppendToIntervals,
-    Intent,
-    Part,
-    Publication,
-    ReplaceTable,
-    Staged,
-    Staging,
-    Write,
-)
+from vde_dagster.core.work import Intent, Part, Publication, Staged, Staging
+from vde_dagster.core.writes import AppendToIntervals, ReplaceTable, Write
 from vde_dagster.kinds.storage import storage_of
 from vde_dagster.ports.catalog import TableMoved
 from vde_dagster.ports.engine import Sought

@@ -173,9 +173,8 @@ def _held_and_empty(report: ModelIntervals) -> str:
 
 
 def _held(node: Node, held: Sequence[Interval]) -> str:
-    from vde_dagster.core.intervals import format_instant
+    from vde_dagster.core.intervals import ALWAYS, format_instant
     from vde_dagster.core.kind import View
-    from vde_dagster.kinds.rules import ALWAYS
 
     if ALWAYS in held:
         return "made" if isinstance(node.model.kind, View) else "whole"

@@ -8,8 +8,7 @@ from typing import TYPE_CHECKING
 
 from vde_dagster.cli.plan_view import work_units
 from vde_dagster.cli.printing import console, note
-from vde_dagster.core.intervals import format_instant
-from vde_dagster.kinds.rules import ALWAYS
+from vde_dagster.core.intervals import ALWAYS, format_instant
 
 if TYPE_CHECKING:
     from vde_dagster.app.apply import Report

@@ -15,6 +15,8 @@ from dataclasses import dataclass
 from functools import lru_cache
 from typing import Final
 
+from vde_dagster.core.columns import Column
+
 SUM_BITS: Final = 128
 MODULUS: Final = 1 << SUM_BITS
 _HALF_BITS: Final = SUM_BITS // 2
@@ -29,15 +31,6 @@ ALGORITHMS: Final = (XXHASH64X2, MURMUR3_128)
 DEFAULT_ALGORITHM: Final = XXHASH64X2
 FIRST_ALGORITHM: Final = "xx2/1"
 """What the first release hashed with: its sums are kept and shown, and nothing is added to them."""
-
-
-@dataclass(frozen=True, slots=True, kw_only=True)
-class Column:
-    """A column as the catalog knows it. ``type`` is Spark's simple name, for example ``bigint``."""
-
-    name: str
-    type: str
-    description: str = ""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

@@ -9,7 +9,7 @@ from typing import Protocol
 
 from sqlglot import exp
 
-from vde_dagster.core.dsha import Column
+from vde_dagster.core.columns import Column
 from vde_dagster.core.errors import Finding, Problem, ProjectInvalid
 from vde_dagster.core.fingerprint import Fingerprint, fingerprint, hash_parts
 from vde_dagster.core.graph_checks import (

@@ -31,7 +31,7 @@ from typing import Final
 
 from sqlglot import exp
 
-from vde_dagster.core.dsha import Column
+from vde_dagster.core.columns import Column
 from vde_dagster.core.intervals import EPOCH
 from vde_dagster.core.kind import EVERY_COLUMN
 from vde_dagster.core.sql.keys import key_expression

@@ -9,7 +9,7 @@ from __future__ import annotations
 from collections.abc import Sequence
 from dataclasses import dataclass, replace
 
-from vde_dagster.core.dsha import Column
+from vde_dagster.core.columns import Column
 from vde_dagster.core.intervals import Interval, merge, subtract
 from vde_dagster.core.ledger import LedgerEntry, Standing
 from vde_dagster.core.schema_changes import newest_columns

@@ -46,6 +46,10 @@ class Interval:
         return f"[{format_instant(self.start)}, {format_instant(self.end)})"
 
 
+ALWAYS: Final = Interval(EPOCH, END_OF_TIME)
+"""The one interval of what does not depend on time: a seed, a view."""
+
+
 class IntervalUnit(Enum):
     """The grain at which a model's intervals are recorded as held."""
 

@@ -8,9 +8,9 @@ from typing import Final
 
 from vde_dagster.core.grains import Grain
 from vde_dagster.core.intervals import Interval, IntervalUnit, merge
-from vde_dagster.core.model import PartitionField, Transform
+from vde_dagster.core.storage import PartitionField, Transform
 from vde_dagster.core.time_formats import ISO_DATE, TimeFormat
-from vde_dagster.core.work import TimeAxisSpec
+from vde_dagster.core.writes import TimeAxisSpec
 
 _GRAINS: Final = {
     Transform.HOURS: Grain.HOUR,

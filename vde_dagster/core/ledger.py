@@ -12,9 +12,9 @@ from enum import Enum
 from itertools import pairwise
 from typing import Final
 
+from vde_dagster.core.columns import Column
 from vde_dagster.core.dsha import (
     DEFAULT_ALGORITHM,
-    Column,
     RowSum,
     combined_dsha,
     combined_dshas,

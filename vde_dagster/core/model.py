@@ -11,13 +11,15 @@ from typing import Final
 
 from sqlglot import exp
 
+from vde_dagster.core.columns import Column
 from vde_dagster.core.deferred import Deferred
-from vde_dagster.core.dsha import Column
 from vde_dagster.core.errors import Place, Problem
 from vde_dagster.core.intervals import IntervalUnit
 from vde_dagster.core.kind import IncrementalByTimeRange, Kind
-from vde_dagster.core.late_data import LateDataMode, LateDataPolicy
+from vde_dagster.core.late_data_policy import LateDataMode, LateDataPolicy
 from vde_dagster.core.names import ModelName
+from vde_dagster.core.storage import Storage
+from vde_dagster.core.windows import Window
 
 AUDITS_FOLDER: Final = "audits/"
 """Where the files of audits lie in a project, and among the attachments of a model."""
@@ -110,14 +112,6 @@ Body = Query | PythonFunction | SeedRows | None
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class Window:
-    """What of a parent an interval [start, end) reads: [start - before, end + after)."""
-
-    before: timedelta = timedelta(0)
-    after: timedelta = timedelta(0)
-
-
-@dataclass(frozen=True, slots=True, kw_only=True)
 class Call:
     """An audit or a signal with its arguments, each as SQL in Spark's dialect, by name.
 
@@ -143,43 +137,6 @@ class OwnAudit:
     query: exp.Query
     text: AuthorsText | None = None
     blocking: bool = True
-
-
-class Transform(Enum):
-    """How Iceberg makes a partition of a column's value (Iceberg's specification)."""
-
-    IDENTITY = "identity"
-    YEARS = "years"
-    MONTHS = "months"
-    DAYS = "days"
-    HOURS = "hours"
-    BUCKET = "bucket"
-    TRUNCATE = "truncate"
-
-
-@dataclass(frozen=True, slots=True, kw_only=True)
-class PartitionField:
-    """One field of a partitioning; ``argument`` is the number of buckets or the width."""
-
-    column: str
-    transform: Transform = Transform.IDENTITY
-    argument: int | None = None
-
-    def __str__(self) -> str:
-        if self.transform is Transform.IDENTITY:
-            return self.column
-        inner = self.column if self.argument is None else f"{self.argument}, {self.column}"
-        return f"{self.transform.value}({inner})"
-
-
-@dataclass(frozen=True, slots=True, kw_only=True)
-class Storage:
-    """How a model's table is laid out. Empty values are the catalog's own defaults."""
-
-    partitioned_by: tuple[PartitionField, ...] = ()
-    clustered_by: tuple[str, ...] = ()
-    storage_format: str = ""
-    properties: tuple[tuple[str, str], ...] = ()
 
 
 class UpdatesOn(Enum):
@@ -225,7 +182,7 @@ class Model:
     tags: tuple[str, ...] = ()
     grains: tuple[tuple[str, ...], ...] = ()
     references: tuple[tuple[str, ...], ...] = ()
-    storage: Storage = Storage()
+    storage: Storage = field(default_factory=Storage)
     audits: tuple[Call, ...] = ()
     own_audits: tuple[OwnAudit, ...] = ()
     signals: tuple[Call, ...] = ()

@@ -8,7 +8,7 @@ from typing import Final
 
 from sqlglot import exp
 
-from vde_dagster.core.dsha import Column
+from vde_dagster.core.columns import Column
 from vde_dagster.core.errors import Finding
 from vde_dagster.core.kind import IncrementalByTimeRange, View
 from vde_dagster.core.model import Model

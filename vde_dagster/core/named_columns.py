@@ -16,7 +16,7 @@ from vde_dagster.core.kind import (
     ScdType2ByColumn,
     ScdType2ByTime,
 )
-from vde_dagster.core.model import Storage
+from vde_dagster.core.storage import Storage
 
 
 def missing_columns(

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterable, Mapping
 from typing import Final
 
-from vde_dagster.core.model import PartitionField, Storage, Transform
+from vde_dagster.core.storage import PartitionField, Storage, Transform
 
 _INSTANTS: Final = frozenset({"timestamp", "timestamp_ntz"})
 _TIMES: Final = _INSTANTS | {"date"}

@@ -9,7 +9,7 @@ from typing import Final
 
 from vde_dagster.core.adoption import reads_changed_source
 from vde_dagster.core.changes.difference import Change
-from vde_dagster.core.dsha import Column
+from vde_dagster.core.columns import Column
 from vde_dagster.core.graph import Graph, Node
 from vde_dagster.core.kind import Embedded, External, View
 from vde_dagster.core.names import ModelName

@@ -24,7 +24,7 @@ from vde_dagster.core.sql.rendering import inline, model_name_of, render_interva
 from vde_dagster.core.sql.sql_text import SqlText
 from vde_dagster.core.sql.statement_tables import defined_tables
 from vde_dagster.core.time_formats import axis_type
-from vde_dagster.core.work import TimeAxisSpec
+from vde_dagster.core.writes import TimeAxisSpec
 
 Statements = tuple[tuple[SqlText, ...], tuple[SqlText, ...]]
 """Those before a query or function, and those behind it."""

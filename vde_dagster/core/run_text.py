@@ -11,7 +11,7 @@ from typing import Final
 
 from sqlglot import exp
 
-from vde_dagster.core.dsha import Column
+from vde_dagster.core.columns import Column
 from vde_dagster.core.errors import Refused
 from vde_dagster.core.graph import Graph, Node
 from vde_dagster.core.intervals import Interval
@@ -24,7 +24,7 @@ from vde_dagster.core.sql.spark_reading import read_spark
 from vde_dagster.core.sql.sql_text import SqlText
 from vde_dagster.core.sql.star_macro import with_star_columns
 from vde_dagster.core.sql.statement_tables import temporary_names
-from vde_dagster.core.work import TimeAxisSpec
+from vde_dagster.core.writes import TimeAxisSpec
 
 _ROWS: Final = "_rows"
 

@@ -12,7 +12,7 @@ from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
 from typing import Final, assert_never
 
-from vde_dagster.core.dsha import Column
+from vde_dagster.core.columns import Column
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

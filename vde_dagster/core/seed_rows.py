@@ -12,7 +12,7 @@ from decimal import Decimal
 from itertools import islice
 from typing import TYPE_CHECKING, Final
 
-from vde_dagster.core.dsha import Column
+from vde_dagster.core.columns import Column
 from vde_dagster.core.errors import EvaluationFailed, Finding
 
 if TYPE_CHECKING:

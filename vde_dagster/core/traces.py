@@ -18,7 +18,8 @@ from typing import Final, Protocol
 
 from sqlglot import exp
 
-from vde_dagster.core.dsha import Column, RowSum, dsha
+from vde_dagster.core.columns import Column
+from vde_dagster.core.dsha import RowSum, dsha
 from vde_dagster.core.fingerprint import hash_parts
 from vde_dagster.core.graph import Graph, Node
 from vde_dagster.core.intervals import Interval

@@ -5,7 +5,8 @@ from __future__ import annotations
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
 
-from vde_dagster.core.dsha import ALGORITHMS, Column, RowSum, total
+from vde_dagster.core.columns import Column
+from vde_dagster.core.dsha import ALGORITHMS, RowSum, total
 from vde_dagster.core.intervals import Interval
 from vde_dagster.core.ledger import LedgerEntry
 from vde_dagster.core.schema_changes import newest_columns

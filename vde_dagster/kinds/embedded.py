@@ -9,7 +9,7 @@ from datetime import datetime
 from vde_dagster.core.graph import Node
 from vde_dagster.core.intervals import Interval
 from vde_dagster.core.model import Model
-from vde_dagster.core.work import Write
+from vde_dagster.core.writes import Write
 
 
 @dataclass(frozen=True, slots=True)

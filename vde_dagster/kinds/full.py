@@ -10,7 +10,7 @@ from vde_dagster.core import schedule
 from vde_dagster.core.graph import Node
 from vde_dagster.core.intervals import Interval, covers
 from vde_dagster.core.model import Model
-from vde_dagster.core.work import ReplaceTable, Write
+from vde_dagster.core.writes import ReplaceTable, Write
 
 
 @dataclass(frozen=True, slots=True)

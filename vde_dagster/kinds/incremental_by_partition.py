@@ -10,7 +10,7 @@ from vde_dagster.core import schedule
 from vde_dagster.core.graph import Node
 from vde_dagster.core.intervals import Interval
 from vde_dagster.core.model import Model
-from vde_dagster.core.work import ReplacePartitions, Write
+from vde_dagster.core.writes import ReplacePartitions, Write
 
 
 @dataclass(frozen=True, slots=True)

@@ -11,7 +11,7 @@ from vde_dagster.core.graph import Node
 from vde_dagster.core.intervals import Interval
 from vde_dagster.core.model import Model
 from vde_dagster.core.render_model import time_axis
-from vde_dagster.core.work import OverwriteIntervals, Write
+from vde_dagster.core.writes import OverwriteIntervals, Write
 
 
 @dataclass(frozen=True, slots=True)

@@ -14,7 +14,7 @@ from vde_dagster.core.model import Model
 from vde_dagster.core.sql.macros import TimeRange
 from vde_dagster.core.sql.places import macros_placed
 from vde_dagster.core.sql.rendering import in_spark
-from vde_dagster.core.work import MergeRows, Write
+from vde_dagster.core.writes import MergeRows, Write
 
 
 @dataclass(frozen=True, slots=True)

@@ -12,10 +12,9 @@ from datetime import datetime, timedelta
 from typing import Final
 
 from vde_dagster.core.graph import Node
-from vde_dagster.core.intervals import Interval, parse_duration
+from vde_dagster.core.intervals import ALWAYS, Interval, parse_duration
 from vde_dagster.core.model import Model
-from vde_dagster.core.work import ReplaceTable, Write
-from vde_dagster.kinds.rules import ALWAYS
+from vde_dagster.core.writes import ReplaceTable, Write
 
 TARGET_LAG: Final = "target_lag"
 

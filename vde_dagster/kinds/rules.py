@@ -4,15 +4,12 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from datetime import datetime
-from typing import Final, Protocol
+from typing import Protocol
 
 from vde_dagster.core.graph import Node
-from vde_dagster.core.intervals import END_OF_TIME, EPOCH, Interval
+from vde_dagster.core.intervals import Interval
 from vde_dagster.core.model import Model
-from vde_dagster.core.work import Write
-
-ALWAYS: Final = Interval(EPOCH, END_OF_TIME)
-"""The one interval of what does not depend on time: a seed, a view."""
+from vde_dagster.core.writes import Write
 
 
 class KindRules(Protocol):

@@ -8,13 +8,13 @@ from datetime import datetime
 from typing import assert_never
 
 from vde_dagster.core import schedule
-from vde_dagster.core.dsha import Column
+from vde_dagster.core.columns import Column
 from vde_dagster.core.graph import Node
 from vde_dagster.core.history import History
 from vde_dagster.core.intervals import Interval
 from vde_dagster.core.kind import ScdType2, ScdType2ByColumn, ScdType2ByTime
 from vde_dagster.core.model import Model
-from vde_dagster.core.work import KeepHistory, Write
+from vde_dagster.core.writes import KeepHistory, Write
 
 
 def history_of(kind: ScdType2, columns: Sequence[Column]) -> History:

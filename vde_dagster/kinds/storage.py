@@ -12,8 +12,8 @@ from vde_dagster.core.kind import (
     ScdType2ByTime,
 )
 from vde_dagster.core.layout import time_partition
-from vde_dagster.core.model import PartitionField, Storage, Transform
 from vde_dagster.core.render_model import time_axis
+from vde_dagster.core.storage import PartitionField, Storage, Transform
 from vde_dagster.kinds.managed import TARGET_LAG
 
 

@@ -7,10 +7,9 @@ from dataclasses import dataclass
 from datetime import datetime
 
 from vde_dagster.core.graph import Node
-from vde_dagster.core.intervals import Interval
+from vde_dagster.core.intervals import ALWAYS, Interval
 from vde_dagster.core.model import Model
-from vde_dagster.core.work import ReplaceTable, Write
-from vde_dagster.kinds.rules import ALWAYS
+from vde_dagster.core.writes import ReplaceTable, Write
 
 
 @dataclass(frozen=True, slots=True)

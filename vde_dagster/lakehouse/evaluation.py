@@ -20,7 +20,7 @@ from pyspark.sql import functions as F  # noqa: N812 - the name that Spark's doc
 from sqlglot import TokenType, exp, tokenize
 from sqlglot.errors import SqlglotError
 
-from vde_dagster.core.dsha import Column
+from vde_dagster.core.columns import Column
 from vde_dagster.core.errors import EvaluationFailed
 from vde_dagster.core.module_texts import importable
 from vde_dagster.core.names import DEFAULT_SCHEMA, TableName, model_of

@@ -10,7 +10,8 @@ from typing import TYPE_CHECKING
 
 from sqlglot import exp
 
-from vde_dagster.core.dsha import Column, RowSum
+from vde_dagster.core.columns import Column
+from vde_dagster.core.dsha import RowSum
 from vde_dagster.core.errors import EvaluationFailed
 from vde_dagster.core.intervals import Interval
 from vde_dagster.core.names import TableName

@@ -12,7 +12,7 @@ from pyspark.errors import PySparkException
 from pyspark.sql.types import StructType
 
 from vde_dagster.core.audits.values import AuditResult
-from vde_dagster.core.dsha import Column
+from vde_dagster.core.columns import Column
 from vde_dagster.core.errors import EvaluationFailed
 from vde_dagster.core.names import TableName
 from vde_dagster.core.work import AsOf, Staged, Staging

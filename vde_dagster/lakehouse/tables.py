@@ -10,8 +10,8 @@ from typing import TYPE_CHECKING, Final
 
 from sqlglot import exp
 
-from vde_dagster.core.dsha import Column
-from vde_dagster.core.model import PartitionField, Storage, Transform
+from vde_dagster.core.columns import Column
+from vde_dagster.core.storage import PartitionField, Storage, Transform
 from vde_dagster.core.work import Staging
 
 if TYPE_CHECKING:

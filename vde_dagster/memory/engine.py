@@ -8,7 +8,8 @@ from typing import TYPE_CHECKING, assert_never
 from sqlglot import exp, parse_one
 from sqlglot.errors import SqlglotError
 
-from vde_dagster.core.dsha import Column, RowSum
+from vde_dagster.core.columns import Column
+from vde_dagster.core.dsha import RowSum
 from vde_dagster.core.errors import EvaluationFailed
 from vde_dagster.core.intervals import Interval
 from vde_dagster.core.late_data import SourceOperation
@@ -21,14 +22,13 @@ from vde_dagster.core.work import (
     AsOf,
     CsvRows,
     Input,
-    KeepHistory,
     Part,
     PythonRows,
     SqlRows,
     Staged,
     Staging,
-    TimeAxisSpec,
 )
+from vde_dagster.core.writes import KeepHistory, TimeAxisSpec
 from vde_dagster.memory.auditing import run_audits
 from vde_dagster.memory.catalog import MemoryCatalog, Row
 from vde_dagster.memory.duck import connected, failures, result_of

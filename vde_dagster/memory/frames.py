@@ -12,7 +12,8 @@ from typing import Any, Final
 import pyarrow as pa
 from sqlglot import exp
 
-from vde_dagster.core.dsha import Column, RowSum, total
+from vde_dagster.core.columns import Column
+from vde_dagster.core.dsha import RowSum, total
 from vde_dagster.core.errors import EvaluationFailed
 from vde_dagster.memory.catalog import Row
 

@@ -12,7 +12,7 @@ from vde_dagster.core.history import (
     shared_key,
     written_rows,
 )
-from vde_dagster.core.work import KeepHistory
+from vde_dagster.core.writes import KeepHistory
 from vde_dagster.memory.catalog import Row
 from vde_dagster.memory.duck import connected, result_of
 from vde_dagster.memory.frames import Frame

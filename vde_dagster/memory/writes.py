@@ -11,9 +11,9 @@ from typing import assert_never
 from vde_dagster.core.dsha import RowSum
 from vde_dagster.core.errors import EvaluationFailed
 from vde_dagster.core.intervals import Interval
-from vde_dagster.core.model import PartitionField
+from vde_dagster.core.storage import PartitionField
 from vde_dagster.core.time_formats import ISO_DATE, TimeFormat
-from vde_dagster.core.work import (
+from vde_dagster.core.writes import (
     AppendRows,
     AppendToIntervals,
     KeepHistory,

@@ -13,9 +13,9 @@ from vde_dagster.app.binding import Binding
 from vde_dagster.core.errors import Refused
 from vde_dagster.core.graph import Node
 from vde_dagster.core.intervals import Interval, IntervalUnit, merge
-from vde_dagster.core.model import Window
 from vde_dagster.core.reads.input_ranges import window
 from vde_dagster.core.render_model import reads_of
+from vde_dagster.core.windows import Window
 
 _DAYS: Final = "%Y-%m-%d"
 _MINUTES: Final = "%Y-%m-%d-%H:%M"

@@ -9,7 +9,7 @@ from typing import Final
 
 import dagster as dg
 
-from vde_dagster.core.dsha import Column
+from vde_dagster.core.columns import Column
 from vde_dagster.core.freshness import duration_text, expected_within
 from vde_dagster.core.graph import Node
 from vde_dagster.core.kind import External

@@ -14,7 +14,7 @@ from vde_dagster.core.kind import (
     Managed,
     View,
 )
-from vde_dagster.core.late_data import LateDataMode
+from vde_dagster.core.late_data_policy import LateDataMode
 from vde_dagster.core.model import AuthorsText, Query
 from vde_dagster.core.named_columns import added_columns, clashing_columns, missing_columns
 from vde_dagster.core.row_local import why_not_row_local

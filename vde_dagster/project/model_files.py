@@ -10,7 +10,7 @@ from pathlib import Path, PurePath
 
 from sqlglot import exp
 
-from vde_dagster.core.dsha import Column
+from vde_dagster.core.columns import Column
 from vde_dagster.core.errors import Place, ProjectInvalid
 from vde_dagster.core.intervals import EPOCH
 from vde_dagster.core.kind import External, Seed

@@ -18,7 +18,7 @@ from typing import Final, TypeVar
 from sqlglot.errors import SqlglotError
 
 from vde_dagster.core.errors import Place
-from vde_dagster.core.late_data import LateDataMode
+from vde_dagster.core.late_data_policy import LateDataMode
 from vde_dagster.core.model import AuthorsText, Model, ModelSource, PythonFunction
 from vde_dagster.core.module_texts import importable
 from vde_dagster.core.sql.statement_tables import defined_tables

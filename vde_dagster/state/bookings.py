@@ -9,7 +9,8 @@ from typing import Any, Final
 from sqlalchemy import Connection, Row, Select, delete, func, insert, select, update
 
 from vde_dagster.core.audits.values import AuditResult
-from vde_dagster.core.dsha import Column, RowSum
+from vde_dagster.core.columns import Column
+from vde_dagster.core.dsha import RowSum
 from vde_dagster.core.errors import Refused
 from vde_dagster.core.holding import (
     Holding,

@@ -15,7 +15,8 @@ from pathlib import Path
 from typing import Any, Final
 
 from vde_dagster.core.audits.values import AuditResult
-from vde_dagster.core.dsha import FIRST_ALGORITHM, Column, RowSum
+from vde_dagster.core.columns import Column
+from vde_dagster.core.dsha import FIRST_ALGORITHM, RowSum
 from vde_dagster.core.holding import Holding
 from vde_dagster.core.intervals import EPOCH, Interval
 from vde_dagster.core.last_look import LastLook, SeenInput

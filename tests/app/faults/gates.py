@@ -19,10 +19,9 @@ from vde_dagster.app.planning import plan_environment
 from vde_dagster.app.services import Services
 from vde_dagster.app.world import VdeProject
 from vde_dagster.core.errors import VdeError
-from vde_dagster.core.intervals import Interval
+from vde_dagster.core.intervals import ALWAYS, Interval
 from vde_dagster.core.kind import Full, Managed, Seed
 from vde_dagster.core.names import ModelName
-from vde_dagster.kinds.rules import ALWAYS
 
 POINTS: Final = {
     "pinned": ("engine", "stage", False),

@@ -5,7 +5,7 @@ from __future__ import annotations
 import pytest
 from sqlglot import exp, parse_one
 
-from vde_dagster.core.dsha import Column
+from vde_dagster.core.columns import Column
 from vde_dagster.core.meaning.parts import EVERY, ROWS, Meaning, Part
 from vde_dagster.core.names import ModelName
 from vde_dagster.core.sql.canonical import canonicalize

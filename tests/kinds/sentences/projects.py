@@ -14,7 +14,7 @@ from sqlglot import exp
 from tests.app.memory_world import RAW_COLUMNS, MemoryWorld, bound, build, plan
 from tests.core.rendered import read_query
 from vde_dagster.app.binding import Binding, bind_plan
-from vde_dagster.core.dsha import Column
+from vde_dagster.core.columns import Column
 from vde_dagster.core.errors import Place, Problem, ProjectInvalid
 from vde_dagster.core.graph import Graph, Node, build_graph
 from vde_dagster.core.intervals import Interval

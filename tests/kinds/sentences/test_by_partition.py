@@ -18,9 +18,9 @@ from tests.kinds.sentences.projects import (
 )
 from vde_dagster import kinds
 from vde_dagster.core.kind import Full, IncrementalByPartition
-from vde_dagster.core.model import PartitionField, Transform
 from vde_dagster.core.names import ModelName
 from vde_dagster.core.restatement import restate
+from vde_dagster.core.storage import PartitionField, Transform
 
 REGION = """MODEL (
   name db.events,

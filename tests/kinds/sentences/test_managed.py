@@ -8,12 +8,12 @@ from vde_dagster.app.apply import store_plan
 from vde_dagster.app.binding import bind_plan
 from vde_dagster.app.leases import held
 from vde_dagster.core.dsha import RowSum
+from vde_dagster.core.intervals import ALWAYS
 from vde_dagster.core.kind import Managed
 from vde_dagster.core.ledger import LedgerChange, LedgerOperation
 from vde_dagster.core.names import ModelName
 from vde_dagster.core.plan import Plan
 from vde_dagster.core.work import Intent, Publication
-from vde_dagster.kinds.rules import ALWAYS
 from vde_dagster.ports.state import version_resource
 
 EXAMPLE = """MODEL (

@@ -23,10 +23,11 @@ from pyspark import TaskContext
 from vde_dagster.core.dsha import XXHASH64X2, RowSum, total
 from vde_dagster.core.errors import EvaluationFailed
 from vde_dagster.core.intervals import EPOCH, Interval
-from vde_dagster.core.model import PartitionField, Storage
 from vde_dagster.core.names import ModelName
 from vde_dagster.core.snapshot import VersionKey
-from vde_dagster.core.work import Part, PythonRows, ReplaceTable, Staged, Staging
+from vde_dagster.core.storage import PartitionField, Storage
+from vde_dagster.core.work import Part, PythonRows, Staged, Staging
+from vde_dagster.core.writes import ReplaceTable
 from vde_dagster.lakehouse.digest import observed, row_sums
 from vde_dagster.lakehouse.iceberg_catalog import open_iceberg_catalog
 from vde_dagster.lakehouse.jars import resolve_jars

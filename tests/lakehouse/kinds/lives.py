@@ -19,7 +19,7 @@ from vde_dagster.app.managed import refresh_managed
 from vde_dagster.app.planning import plan_environment
 from vde_dagster.app.services import VALID_TO, Services
 from vde_dagster.app.verify import verify
-from vde_dagster.core.dsha import Column
+from vde_dagster.core.columns import Column
 from vde_dagster.core.errors import Place, VdeError
 from vde_dagster.core.graph import Graph, build_graph
 from vde_dagster.core.intervals import EPOCH

@@ -12,7 +12,7 @@ from vde_dagster.core.graph import build_graph
 from vde_dagster.core.intervals import Interval
 from vde_dagster.core.model import ModelSource
 from vde_dagster.core.names import ModelName
-from vde_dagster.core.work import Write
+from vde_dagster.core.writes import Write
 from vde_dagster.project.configuration import Defaults
 from vde_dagster.project.model_files import read_model
 

@@ -26,9 +26,9 @@ from vde_dagster.core.dsha import RowSum, total
 from vde_dagster.core.errors import EvaluationFailed
 from vde_dagster.core.intervals import Interval, IntervalUnit
 from vde_dagster.core.layout import time_partition
-from vde_dagster.core.model import PartitionField
+from vde_dagster.core.storage import PartitionField
 from vde_dagster.core.time_formats import TimeFormat
-from vde_dagster.core.work import OverwriteIntervals, TimeAxisSpec
+from vde_dagster.core.writes import OverwriteIntervals, TimeAxisSpec
 
 FIVE, QUARTER = IntervalUnit.FIVE_MINUTE, IntervalUnit.QUARTER_HOUR
 HOUR, DAY, MONTH = IntervalUnit.HOUR, IntervalUnit.DAY, IntervalUnit.MONTH

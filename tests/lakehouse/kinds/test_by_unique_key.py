@@ -13,7 +13,8 @@ from tests.lakehouse.kinds.models import write_of
 from tests.lakehouse.kinds.worlds import Values, Worlds, days, field, ordered
 from vde_dagster.core.dsha import RowSum, total
 from vde_dagster.core.errors import EvaluationFailed
-from vde_dagster.core.work import MergeRows, SqlRows
+from vde_dagster.core.work import SqlRows
+from vde_dagster.core.writes import MergeRows
 
 ITEMS: Final = {"id": "int", "name": "string"}
 

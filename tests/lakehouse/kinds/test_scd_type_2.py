@@ -25,14 +25,16 @@ from tests.core.history_tables import (
     printed,
 )
 from tests.core.kept_history import COLUMN, TIME, day, ordered
-from vde_dagster.core.dsha import Column, RowSum, total
+from vde_dagster.core.columns import Column
+from vde_dagster.core.dsha import RowSum, total
 from vde_dagster.core.errors import EvaluationFailed
 from vde_dagster.core.history import History
 from vde_dagster.core.intervals import Interval
-from vde_dagster.core.model import PartitionField, Storage, Transform
 from vde_dagster.core.names import ModelName
 from vde_dagster.core.snapshot import VersionKey
-from vde_dagster.core.work import KeepHistory, Part, SqlRows, Staged, Staging
+from vde_dagster.core.storage import PartitionField, Storage, Transform
+from vde_dagster.core.work import Part, SqlRows, Staged, Staging
+from vde_dagster.core.writes import KeepHistory
 from vde_dagster.memory.catalog import MemoryCatalog
 from vde_dagster.memory.engine import MemoryEngine
 from vde_dagster.ports.catalog import Catalog

@@ -15,17 +15,11 @@ from typing import Final
 import pytest
 
 from tests.lakehouse.kinds.worlds import START, Values, World, Worlds, days, field, hours
-from vde_dagster.core.dsha import (
-    ALGORITHMS,
-    MURMUR3_128,
-    XXHASH64X2,
-    Column,
-    RowSum,
-    total,
-)
+from vde_dagster.core.columns import Column
+from vde_dagster.core.dsha import ALGORITHMS, MURMUR3_128, XXHASH64X2, RowSum, total
 from vde_dagster.core.history import History
 from vde_dagster.core.intervals import Interval, IntervalUnit
-from vde_dagster.core.work import (
+from vde_dagster.core.writes import (
     AppendRows,
     AppendToIntervals,
     KeepHistory,

@@ -13,7 +13,7 @@ from functools import lru_cache
 
 from sqlglot import exp, parse_one
 
-from vde_dagster.core.dsha import Column
+from vde_dagster.core.columns import Column
 from vde_dagster.core.fingerprint import data_parts, loading_parts, statement_parts
 from vde_dagster.core.graph import Graph, Node
 from vde_dagster.core.kind import (

@@ -16,7 +16,6 @@ from sqlglot import exp
 
 from vde_dagster.core.grains import BEGINNING, FOREVER, Grain
 from vde_dagster.core.intervals import EPOCH, Interval, IntervalUnit, merge, subtract
-from vde_dagster.core.model import Window
 from vde_dagster.core.names import ModelName
 from vde_dagster.core.reads.bounds import (
     ANYTHING,
@@ -32,6 +31,7 @@ from vde_dagster.core.reads.constants import Moments
 from vde_dagster.core.reads.scans import Kept, TimeColumn, scan_bounds
 from vde_dagster.core.sql.macros import MICROSECOND
 from vde_dagster.core.time_formats import ISO_DATE, TimeFormat, axis_type
+from vde_dagster.core.windows import Window
 
 
 @dataclass(frozen=True, slots=True)

@@ -17,8 +17,8 @@ from sqlglot import exp
 from sqlglot.optimizer.qualify import qualify
 from sqlglot.schema import MappingSchema
 
+from vde_dagster.core.columns import Column
 from vde_dagster.core.deferred import Deferred
-from vde_dagster.core.dsha import Column
 from vde_dagster.core.errors import Finding, Refused
 from vde_dagster.core.meaning.parts import Meaning
 from vde_dagster.core.meaning.queries import meaning_of

@@ -11,7 +11,7 @@ from typing import Final
 
 from sqlglot import exp
 
-from vde_dagster.core.dsha import Column
+from vde_dagster.core.columns import Column
 from vde_dagster.core.names import ModelName
 from vde_dagster.core.sql.spark_names import KnownTables
 from vde_dagster.core.sql.spark_scopes import Scopes

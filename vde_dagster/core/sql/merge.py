@@ -10,7 +10,7 @@ from sqlglot import exp
 
 from vde_dagster.core.sql.spark_reading import read_spark
 from vde_dagster.core.sql.sql_text import closed
-from vde_dagster.core.work import MergeRows
+from vde_dagster.core.writes import MergeRows
 
 SOURCE: Final = "source"
 TARGET: Final = "target"

@@ -14,7 +14,7 @@ from typing import Final
 from sqlglot import exp
 from sqlglot.optimizer.annotate_types import annotate_types
 
-from vde_dagster.core.dsha import Column
+from vde_dagster.core.columns import Column
 from vde_dagster.core.names import ModelName
 from vde_dagster.core.sql.lambdas import bind_lambdas
 from vde_dagster.core.sql.spark_names import KnownTables

@@ -24,7 +24,7 @@ from vde_dagster.core.history import (
     shared_key,
     written_rows,
 )
-from vde_dagster.core.work import AppendRows, KeepHistory
+from vde_dagster.core.writes import AppendRows, KeepHistory
 from vde_dagster.lakehouse.evaluation import first_useful_line
 from vde_dagster.lakehouse.fitting import as_table
 from vde_dagster.lakehouse.writes.whole import append_rows

@@ -13,7 +13,7 @@ from vde_dagster.core.errors import EvaluationFailed
 from vde_dagster.core.intervals import Interval, merge
 from vde_dagster.core.layout import are_whole_partitions
 from vde_dagster.core.sql.rendering import within
-from vde_dagster.core.work import AppendToIntervals, OverwriteIntervals, TimeAxisSpec
+from vde_dagster.core.writes import AppendToIntervals, OverwriteIntervals, TimeAxisSpec
 from vde_dagster.lakehouse.unit_sums import unit_sums
 from vde_dagster.lakehouse.writes.written import Written, check_count, put
 

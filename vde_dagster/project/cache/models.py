@@ -17,7 +17,7 @@ from typing import Final, cast
 
 from sqlglot import exp
 
-from vde_dagster.core.dsha import Column
+from vde_dagster.core.columns import Column
 from vde_dagster.core.fingerprint import hash_parts
 from vde_dagster.core.graph import Derived, Node
 from vde_dagster.core.kind import Embedded

@@ -16,7 +16,7 @@ from typing import Any, Final, cast
 
 from sqlglot import exp
 
-from vde_dagster.core.dsha import Column
+from vde_dagster.core.columns import Column
 from vde_dagster.core.errors import Place, Problem
 from vde_dagster.core.intervals import IntervalUnit
 from vde_dagster.core.kind import (
@@ -34,7 +34,7 @@ from vde_dagster.core.kind import (
     View,
     WrittenMerge,
 )
-from vde_dagster.core.late_data import (
+from vde_dagster.core.late_data_policy import (
     LateDataMode,
     LateDataPolicy,
     LoadType,
@@ -42,17 +42,10 @@ from vde_dagster.core.late_data import (
     TrackedSource,
 )
 from vde_dagster.core.meaning.parts import Meaning, Part, Read, Rows
-from vde_dagster.core.model import (
-    AuthorsText,
-    Call,
-    OwnAudit,
-    PartitionField,
-    Storage,
-    Transform,
-    UpdatesOn,
-    Window,
-)
+from vde_dagster.core.model import AuthorsText, Call, OwnAudit, UpdatesOn
 from vde_dagster.core.names import ModelName
+from vde_dagster.core.storage import PartitionField, Storage, Transform
+from vde_dagster.core.windows import Window
 from vde_dagster.project.cache.trees import Json, Unkept, nodes_of, tree_of
 
 _DATACLASSES: Final = (

@@ -10,7 +10,8 @@ import sqlglot
 from sqlglot import exp
 from sqlglot.tokenizer_core import TokenType
 
-from vde_dagster.core.dsha import Column, with_lower_words
+from vde_dagster.core.columns import Column
+from vde_dagster.core.dsha import with_lower_words
 from vde_dagster.core.sql.spark_meaning import with_precision
 from vde_dagster.core.sql.sql_errors import SQL_ERRORS
 from vde_dagster.project.problems import Problems

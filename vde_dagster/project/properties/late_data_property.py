@@ -10,7 +10,7 @@ from typing import Final, TypeVar
 
 from vde_dagster.core.errors import Place
 from vde_dagster.core.kind import IncrementalByTimeRange, IncrementalUnmanaged, Kind
-from vde_dagster.core.late_data import (
+from vde_dagster.core.late_data_policy import (
     LANDING_COLUMN,
     LateDataMode,
     LateDataPolicy,

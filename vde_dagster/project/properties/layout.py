@@ -8,7 +8,7 @@ from typing import Final
 from sqlglot.tokenizer_core import TokenType
 
 from vde_dagster.core.kind import IncrementalByPartition, Kind, Managed
-from vde_dagster.core.model import PartitionField, Storage, Transform
+from vde_dagster.core.storage import PartitionField, Storage, Transform
 from vde_dagster.kinds.managed import TARGET_LAG
 from vde_dagster.project.problems import Problems
 from vde_dagster.project.properties.model_block import Value

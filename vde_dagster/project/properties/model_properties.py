@@ -9,14 +9,16 @@ from typing import Final
 
 from sqlglot.tokenizer_core import TokenType
 
-from vde_dagster.core.dsha import Column
+from vde_dagster.core.columns import Column
 from vde_dagster.core.errors import Place
 from vde_dagster.core.kind import Embedded, Kind, Seed, View
-from vde_dagster.core.late_data import LateDataPolicy
-from vde_dagster.core.model import Body, Call, Model, ModelSource, OwnAudit, Storage, Window
+from vde_dagster.core.late_data_policy import LateDataPolicy
+from vde_dagster.core.model import Body, Call, Model, ModelSource, OwnAudit
 from vde_dagster.core.names import ModelName
 from vde_dagster.core.session_settings import against_translation
 from vde_dagster.core.sql.dialects import is_spark
+from vde_dagster.core.storage import Storage
+from vde_dagster.core.windows import Window
 from vde_dagster.project.configuration import SUPPORTED_DIALECTS, Defaults, is_dialect
 from vde_dagster.project.problems import Problems, suggestion
 from vde_dagster.project.properties import layout
