@@ -14,7 +14,7 @@ from vde_dagster.app.interval_report import next_due
 from vde_dagster.core import schedule
 from vde_dagster.core.errors import Place
 from vde_dagster.core.intervals import Interval, IntervalUnit, parse_instant
-from vde_dagster.core.kind import Full, IncrementalByTimeRange, Kind, Seed, View
+from vde_dagster.core.kinds import Full, IncrementalByTimeRange, Kind, Seed, View
 from vde_dagster.core.model import Model, ModelSource
 from vde_dagster.core.names import ModelName
 

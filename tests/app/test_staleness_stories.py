@@ -25,7 +25,7 @@ from vde_dagster.app import late_upstream, staying
 from vde_dagster.app.input_moves import InputMoves
 from vde_dagster.core import restatement
 from vde_dagster.core.graph import Node
-from vde_dagster.core.kind import Full, IncrementalByTimeRange, Kind
+from vde_dagster.core.kinds import Full, IncrementalByTimeRange, Kind
 from vde_dagster.core.last_look import LastLook
 from vde_dagster.core.reads.input_ranges import affected
 from vde_dagster.core.snapshot import VersionKey
@@ -157,7 +157,7 @@ DEFECTS: Final = {
     ),
     "full tables are forgotten": Defect(
         places=[(staying, "is_computed"), (late_upstream, "is_computed")],
-        by=only(lambda kind: not isinstance(kind, Full)),
+        by=only(lambda kind: not kind.is_whole),
         story=told(COPY, made(Form.FULL, "gen.copy")),
     ),
     "what a look found is not kept": Defect(

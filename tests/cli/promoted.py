@@ -10,7 +10,6 @@ from typing import Final
 from pyiceberg.schema import Schema
 from pyiceberg.types import IntegerType, NestedField
 
-from vde_dagster import kinds
 from vde_dagster.app.late_upstream import stale_looks
 from vde_dagster.app.planning import plan_environment
 from vde_dagster.app.services import Services
@@ -19,7 +18,6 @@ from vde_dagster.core.columns import Column
 from vde_dagster.core.dsha import RowSum
 from vde_dagster.core.graph import Graph
 from vde_dagster.core.intervals import Interval
-from vde_dagster.core.kind import Embedded, External
 from vde_dagster.core.ledger import LedgerChange, LedgerOperation
 from vde_dagster.core.model import Model
 from vde_dagster.core.names import ModelName, environment_view
@@ -108,7 +106,7 @@ def stand(
     catalog = project.iceberg_catalog()
     views: list[ViewDefinition] = []
     for name, snapshot in snapshots.items():
-        if isinstance(graph[name].model.kind, Embedded | External):
+        if not graph[name].model.kind.is_physical:
             continue
         table = snapshot.key.table
         catalog.create_namespace_if_not_exists(table.namespace)
@@ -124,7 +122,7 @@ _SOMETHING: Final = Schema(NestedField(1, "x", IntegerType()))
 
 
 def _cells(model: Model, ranges: tuple[Interval, ...]) -> tuple[Interval, ...]:
-    if not kinds.is_by_interval(model):
+    if not model.kind.is_by_interval:
         return ranges
     return tuple(cell for each in ranges for cell in model.unit.cells(each))
 

@@ -7,7 +7,7 @@ from pathlib import Path
 
 from vde_dagster.core.errors import Place
 from vde_dagster.core.intervals import Interval, IntervalUnit
-from vde_dagster.core.kind import IncrementalByTimeRange, Kind
+from vde_dagster.core.kinds import IncrementalByTimeRange, Kind
 from vde_dagster.core.model import Model, ModelSource
 from vde_dagster.core.names import ModelName
 

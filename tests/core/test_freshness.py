@@ -22,7 +22,7 @@ from vde_dagster.core.freshness import (
 )
 from vde_dagster.core.graph import build_graph
 from vde_dagster.core.intervals import parse_duration
-from vde_dagster.core.kind import Embedded, External, Full, Kind, Seed, View
+from vde_dagster.core.kinds import Embedded, External, Full, Kind, Seed, View
 from vde_dagster.core.model import Model, ModelSource, UpdatesOn
 from vde_dagster.core.names import ModelName
 

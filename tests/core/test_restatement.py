@@ -14,7 +14,7 @@ from tests.core.scheduled_models import BY_TIME, model, span, spans, utc
 from vde_dagster.core.columns import Column
 from vde_dagster.core.graph import Graph, build_graph
 from vde_dagster.core.intervals import END_OF_TIME, EPOCH, Interval, IntervalUnit, common, subtract
-from vde_dagster.core.kind import (
+from vde_dagster.core.kinds import (
     External,
     Full,
     IncrementalByPartition,
@@ -122,7 +122,7 @@ def named(
     return replace(
         model(kind, unit=unit),
         name=ModelName("m", name),
-        body=None if isinstance(kind, External) else BODY,
+        body=None if kind.is_source else BODY,
         columns=(Column(name="ts", type="timestamp"),),
         parents=tuple(windows),
         windows={each: window for each, window in windows.items() if window is not None},

@@ -5,7 +5,7 @@ from __future__ import annotations
 import pytest
 
 from tests.core.scheduled_models import BY_TIME, model, span, spans, utc
-from vde_dagster.core.kind import (
+from vde_dagster.core.kinds import (
     Full,
     IncrementalByPartition,
     IncrementalByTimeRange,

@@ -18,7 +18,7 @@ from vde_dagster.core.intervals import (
     merge,
     subtract,
 )
-from vde_dagster.core.kind import IncrementalByTimeRange
+from vde_dagster.core.kinds import IncrementalByTimeRange
 from vde_dagster.core.model import Model
 from vde_dagster.core.schedule import (
     batches,

@@ -13,7 +13,7 @@ from vde_dagster.core.columns import Column
 from vde_dagster.core.dsha import RowSum
 from vde_dagster.core.gaps import lost_intervals
 from vde_dagster.core.intervals import END_OF_TIME, EPOCH, Interval, common, merge, subtract
-from vde_dagster.core.kind import Full, View
+from vde_dagster.core.kinds import Full, View
 from vde_dagster.core.ledger import (
     LedgerEntry,
     Standing,

@@ -11,13 +11,12 @@ from hypothesis import given
 from hypothesis import strategies as st
 from sqlglot import exp, parse_one
 
-from vde_dagster import kinds
 from vde_dagster.core.columns import Column
 from vde_dagster.core.errors import Place
 from vde_dagster.core.fingerprint import Fingerprint
 from vde_dagster.core.graph import Node
 from vde_dagster.core.intervals import ALWAYS, Interval, IntervalUnit, covers
-from vde_dagster.core.kind import (
+from vde_dagster.core.kinds import (
     Embedded,
     External,
     Full,
@@ -71,7 +70,7 @@ def days(first: int, last: int) -> Interval:
 
 
 def missing(kind: Kind, held: list[Interval], now: datetime) -> tuple[Interval, ...]:
-    return kinds.of(model(kind)).missing(model(kind), held, now)
+    return model(kind).kind.missing(model(kind), held, now)
 
 
 NOW = START + timedelta(days=3, hours=5)
@@ -121,9 +120,9 @@ def test_what_is_blocked_ends_a_whole_and_leaves_a_hole_in_intervals() -> None:
         (Seed(path="s.csv"), (ALWAYS,)),
     ]
     for kind, expected in cases:
-        rules = kinds.of(model(kind))
+        rules = model(kind).kind
         assert rules.missing(model(kind), [], NOW, [days(1, 2)]) == expected
-    assert kinds.of(model(Full())).missing(model(Full()), [days(0, 2)], NOW, [days(2, 3)]) == ()
+    assert model(Full()).kind.missing(model(Full()), [days(0, 2)], NOW, [days(2, 3)]) == ()
 
 
 @pytest.mark.parametrize("kind", [UNIQUE_KEY, IncrementalByPartition(), SCD_BY_TIME, SCD_BY_COLUMN])
@@ -140,13 +139,13 @@ def test_what_is_blocked_ends_a_whole_and_leaves_a_hole_in_intervals() -> None:
 def test_what_builds_on_itself_waits_for_what_is_blocked_before(
     kind: Kind, held: list[Interval], blocked: list[Interval], expected: list[Interval]
 ) -> None:
-    rules = kinds.of(model(kind))
+    rules = model(kind).kind
     assert list(rules.missing(model(kind), held, NOW, blocked)) == expected
 
 
 def test_what_is_appended_waits_for_nothing_before() -> None:
     unmanaged = model(IncrementalUnmanaged())
-    found = kinds.of(unmanaged).missing(unmanaged, [], NOW, [days(1, 2)])
+    found = unmanaged.kind.missing(unmanaged, [], NOW, [days(1, 2)])
     assert found == (days(0, 1), days(2, 3))
 
 
@@ -186,7 +185,7 @@ def node(kind: Kind) -> Node:
     ],
 )
 def test_what_a_kind_writes(kind: Kind, expected: Write) -> None:
-    assert kinds.of(model(kind)).write(node(kind), days(0, 1), NOW) == expected
+    assert node(kind).write(days(0, 1), NOW) == expected
 
 
 def test_time_macros_of_a_merge_stand_for_the_interval() -> None:
@@ -196,7 +195,7 @@ def test_time_macros_of_a_merge_stand_for_the_interval() -> None:
     )
     clauses = tuple(clause.find_all(exp.When))
     kind = replace(UNIQUE_KEY, merge_filter=condition, when_matched=clauses)
-    write = kinds.of(model(kind)).write(node(kind), days(0, 2), NOW)
+    write = node(kind).write(days(0, 2), NOW)
     assert isinstance(write, MergeRows)
     assert write.merge_filter == "`target`.`day` >= '2024-02-28'"
     assert write.when_matched == "WHEN MATCHED AND `source`.`day` > '2024-02-29' THEN DELETE"
@@ -206,7 +205,7 @@ def test_time_macros_of_a_merge_stand_for_the_interval() -> None:
         merge_filter="target.day>=@start_ds",
     )
     own = replace(kind, written=written)
-    runs = kinds.of(model(own)).write(node(own), days(0, 2), NOW)
+    runs = node(own).write(days(0, 2), NOW)
     assert isinstance(runs, MergeRows)
     assert runs.key == ("Id",)
     assert runs.when_matched == "when  matched AND source.day > '2024-02-29'  then DELETE"
@@ -215,7 +214,7 @@ def test_time_macros_of_a_merge_stand_for_the_interval() -> None:
 
 def test_nothing_is_written_to_a_source() -> None:
     with pytest.raises(ValueError, match="never written"):
-        kinds.of(model(External())).write(node(External()), days(0, 1), NOW)
+        node(External()).write(days(0, 1), NOW)
 
 
 @pytest.mark.parametrize(
@@ -231,8 +230,8 @@ def test_nothing_is_written_to_a_source() -> None:
 def test_which_kinds_have_rows_and_partitions(
     kind: Kind, has_rows: bool, is_partitioned: bool
 ) -> None:
-    rules = kinds.of(model(kind))
-    assert (rules.has_rows, rules.is_partitioned) == (has_rows, is_partitioned)
+    rules = model(kind).kind
+    assert (rules.stores_rows, rules.is_partitioned) == (has_rows, is_partitioned)
 
 
 # Seed 001: UNIQUE_KEY, BY_PARTITION and UNMANAGED support no partial restatement, SCD2 neither; all
@@ -255,5 +254,5 @@ def test_which_kinds_have_rows_and_partitions(
 def test_which_kinds_count_on_order_and_restate_whole(
     kind: Kind, sequential: bool, whole: bool
 ) -> None:
-    rules = kinds.of(model(kind))
+    rules = model(kind).kind
     assert (rules.is_sequential, rules.restates_whole) == (sequential, whole)

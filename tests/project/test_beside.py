@@ -8,7 +8,7 @@ import pytest
 
 from vde_dagster.core.errors import Place, ProjectInvalid
 from vde_dagster.core.graph import build_graph
-from vde_dagster.core.kind import IncrementalByUniqueKey
+from vde_dagster.core.kinds import IncrementalByUniqueKey
 from vde_dagster.core.model import Model, ModelSource, Query
 from vde_dagster.core.names import ModelName
 from vde_dagster.project.configuration import Defaults

@@ -29,7 +29,7 @@ from vde_dagster.core.columns import Column
 from vde_dagster.core.errors import ProjectInvalid
 from vde_dagster.core.graph import build_graph
 from vde_dagster.core.intervals import EPOCH, IntervalUnit
-from vde_dagster.core.kind import (
+from vde_dagster.core.kinds import (
     Embedded,
     Full,
     IncrementalByPartition,

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 
-from vde_dagster import kinds
 from vde_dagster.app.services import Services
 from vde_dagster.core.adoption import compared_parents, has_equal_rows
 from vde_dagster.core.graph import Graph
@@ -28,7 +27,7 @@ def has_rows_of(services: Services, graph: Graph, snapshots: Snapshots, key: Ver
         name,
         ledger.get(key, ()),
         {parent: ledger.get(each, ()) for parent, each in parents.items()},
-        in_turn=kinds.of(graph[name].model).is_sequential,
+        in_turn=graph[name].model.kind.is_sequential,
     )
 
 

@@ -7,7 +7,6 @@ from contextlib import ExitStack, closing, contextmanager
 from dataclasses import dataclass, field
 from typing import assert_never
 
-from vde_dagster import kinds
 from vde_dagster.app.adopting import (
     Adopted,
     adopt,
@@ -37,7 +36,6 @@ from vde_dagster.core.adoption import with_snapshot
 from vde_dagster.core.errors import Conflict, VdeError
 from vde_dagster.core.graph import Node
 from vde_dagster.core.intervals import ALWAYS, Interval, common
-from vde_dagster.core.kind import View
 from vde_dagster.core.names import ModelName
 from vde_dagster.core.plan import ModelChange, Plan
 from vde_dagster.core.restatement import asked_again
@@ -330,7 +328,7 @@ class Applying:
         Raises:
             Conflict: It builds on itself, so that it cannot be computed again here.
         """
-        if isinstance(node.model.kind, View):
+        if node.model.kind.is_view:
             yield from self._make_view(change)
             return
         key = self.plan.snapshots[node.name].key
@@ -338,7 +336,7 @@ class Applying:
             return
         if has_rows_of(self.services, self.plan.graph, self.plan.snapshots, key):
             return
-        if kinds.of(node.model).is_sequential:
+        if node.model.kind.is_sequential:
             raise Conflict(
                 f"{node.name} was computed from a table that has changed since. No view was moved; "
                 f"plan again with --restate-model {node.name}."

@@ -8,11 +8,9 @@ from __future__ import annotations
 from collections.abc import Collection, Mapping, Sequence
 from dataclasses import dataclass
 
-from vde_dagster import kinds
 from vde_dagster.app.services import Services
 from vde_dagster.core.graph import Graph
 from vde_dagster.core.holding import Holding
-from vde_dagster.core.kind import Embedded, External, View
 from vde_dagster.core.names import ModelName, TableName, ViewNaming, environment_view
 from vde_dagster.core.ownership import may_write
 from vde_dagster.core.plan import LostTable
@@ -94,18 +92,18 @@ def look_at_catalog(
     filled = {
         name: key
         for name, each in snapshots.items()
-        if (key := each.key) in held and not isinstance(graph[name].model.kind, External)
+        if (key := each.key) in held and not graph[name].model.kind.is_source
     }
     views = _views(graph, filled, shown, naming)
     there = services.catalog.present([*(key.table for key in filled.values()), *views])
     gone = {name: key for name, key in filled.items() if key.table not in there}
-    is_view = {name: isinstance(graph[name].model.kind, View) for name in gone}
+    is_view = {name: graph[name].model.kind.is_view for name in gone}
     return CatalogLook(
         physical_views=frozenset(key for name, key in gone.items() if is_view[name]),
         tables={
             name: key.table
             for name, key in gone.items()
-            if not is_view[name] and kinds.of(graph[name].model).has_rows
+            if not is_view[name] and graph[name].model.kind.stores_rows
         },
         views=_lost(views, there, gone),
     )
@@ -125,7 +123,7 @@ def _views(
         for name, each in shown.snapshots.items()
         if filled.get(name) == each.key
         and name not in shown.hidden
-        and not isinstance(graph[name].model.kind, Embedded)
+        and not graph[name].model.kind.is_embedded
     }
 
 

@@ -37,7 +37,6 @@ from vde_dagster.core.late_data import (
 )
 from vde_dagster.core.ledger import SchemaOutgrown
 from vde_dagster.core.names import ModelName, TableName
-from vde_dagster.core.render_model import time_axis
 from vde_dagster.core.work import AddedBetween, SqlRows
 from vde_dagster.core.writes import AppendToIntervals, OverwriteIntervals, TimeAxisSpec, Write
 from vde_dagster.ports.state import Lease
@@ -253,6 +252,6 @@ def _source(node: Node) -> ModelName:
 
 
 def _axis(node: Node) -> TimeAxisSpec:
-    axis = time_axis(node)
+    axis = node.time_axis
     assert axis is not None, f"{node.name} has a time column: its file was refused otherwise"
     return axis

@@ -14,7 +14,6 @@ from typing import NoReturn
 
 from vde_dagster.core.errors import Refused
 from vde_dagster.core.intervals import Interval, subtract
-from vde_dagster.core.kind import IncrementalByUniqueKey, IncrementalUnmanaged
 from vde_dagster.core.ledger import LedgerEntry, LedgerOperation, Standing, held_intervals
 from vde_dagster.core.model import Model
 from vde_dagster.core.schedule import batches
@@ -99,7 +98,7 @@ def _next_turn(
     in_turn = (
         len(new) == 1 and new[0].end == interval.end and (last is None or new[0].start >= last)
     )
-    if not in_turn and not (isinstance(model.kind, IncrementalUnmanaged) and new == (interval,)):
+    if not in_turn and not (not model.kind.range_shapes_rows and new == (interval,)):
         raise Refused(
             f"{model.name} holds {_told(held)}, and {interval} is not its next interval: "
             f"{model.kind.keyword} builds each interval on the ones before it. Nothing was "
@@ -122,9 +121,7 @@ def _looked_at_again(
 def _refuse_beyond_lookback(
     model: Model, start: datetime, until: datetime, environment: str
 ) -> None:
-    kind = model.kind
-    lookback = kind.lookback if isinstance(kind, IncrementalByUniqueKey) else 0
-    if not lookback or start < model.unit.shifted(until, -lookback):
+    if not model.lookback or start < model.unit.shifted(until, -model.lookback):
         _refuse_again(model, Interval(start, until), environment)
 
 

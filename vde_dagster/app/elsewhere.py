@@ -10,7 +10,6 @@ from vde_dagster.core.changes.difference import Rules
 from vde_dagster.core.decisions import Stored
 from vde_dagster.core.equal_versions import Elsewhere, rows_of_production
 from vde_dagster.core.graph import Graph, Node
-from vde_dagster.core.kind import Embedded, External, View
 from vde_dagster.core.names import ModelName
 from vde_dagster.core.snapshot import ModelSnapshot
 from vde_dagster.ports.state import Environment
@@ -74,7 +73,7 @@ def _filled(services: Services, graph: Graph, stored: Stored) -> Iterator[tuple[
 
 
 def _has_table(node: Node) -> bool:
-    return not isinstance(node.model.kind, External | Embedded | View)
+    return node.model.kind.stores_rows
 
 
 def _is_stored(node: Node, stored: Stored) -> bool:

@@ -12,7 +12,6 @@ from datetime import datetime
 
 from sqlglot import exp
 
-from vde_dagster import kinds
 from vde_dagster.app.binding import Binding
 from vde_dagster.app.evaluate import writable, writing
 from vde_dagster.app.evaluated import Evaluated
@@ -26,7 +25,6 @@ from vde_dagster.core.intervals import Interval, subtract
 from vde_dagster.core.ledger import Standing
 from vde_dagster.core.model import PythonFunction
 from vde_dagster.core.names import ModelName
-from vde_dagster.core.render_model import time_axis
 from vde_dagster.core.work import AsOf, SqlRows
 from vde_dagster.core.writes import OverwriteIntervals, Write
 
@@ -60,7 +58,7 @@ def record_empty(
     with writing(services, binding, key) as lease:
         recover(services, key, lease)
         there = services.state.holdings([key]).get(key, NOTHING).recorded
-        if kinds.is_by_interval(node.model):
+        if node.model.kind.is_by_interval:
             left = subtract(intervals, there)
         else:
             left = () if there else tuple(intervals)
@@ -80,10 +78,10 @@ def record_empty(
 
 
 def _write(node: Node, intervals: tuple[Interval, ...], now: datetime) -> Write:
-    axis = time_axis(node)
+    axis = node.time_axis
     if axis is not None:
         return OverwriteIntervals(intervals=intervals, axis=axis)
-    return kinds.of(node.model).write(node, intervals[0], now)
+    return node.write(intervals[0], now)
 
 
 def _no_rows(

@@ -10,7 +10,6 @@ from collections.abc import Callable, Sequence
 from contextlib import AbstractContextManager
 from dataclasses import replace
 
-from vde_dagster import kinds
 from vde_dagster.app.binding import Binding
 from vde_dagster.app.cumulative import turns
 from vde_dagster.app.evaluated import Evaluated
@@ -33,7 +32,6 @@ from vde_dagster.core.errors import Refused
 from vde_dagster.core.graph import Node
 from vde_dagster.core.holding import NOTHING
 from vde_dagster.core.intervals import Interval, common, merge, subtract
-from vde_dagster.core.kind import Embedded, External, View
 from vde_dagster.core.ledger import (
     LedgerOperation,
     Trace,
@@ -79,9 +77,9 @@ def evaluate(
     key = binding.key(name)
     with writing(services, binding, key) as lease:
         finished = recover(services, key, lease)
-        if isinstance(node.model.kind, View):
+        if node.model.kind.is_view:
             return make_view(services, binding, node, lease, force=force)
-        if kinds.of(node.model).is_sequential:
+        if node.model.kind.is_sequential:
             left = _left(services, key, interval, finished)
             if left is None:
                 return _finished(services, finished[-1])
@@ -128,9 +126,9 @@ def _filled(
 ) -> Evaluated:
     """See `fill`. What is computed is evaluated in batches of the model's size, in one commit."""
     started = services.clock.now()
-    key, write = binding.key(node.name), kinds.of(node.model).write
+    key, write = binding.key(node.name), node.write
     reading = read(interval, work_id)
-    whole = write(node, interval, started)
+    whole = write(interval, started)
     found = look(services, binding, node, whole, reading, force=force)
     if not found.computed:
         head = head_of(services, key)
@@ -155,7 +153,7 @@ def _filled(
     parts = batches(node.model, found.computed)
     if found.kept or len(parts) > 1:
         readings = tuple(read(each, f"{work_id}_{at}") for at, each in enumerate(parts))
-        writes = tuple(write(node, each, started) for each in parts)
+        writes = tuple(write(each, started) for each in parts)
         traces = traces_of_parts(services, binding, node, writes, readings)
     step = Step(
         work_id=work_id,
@@ -222,7 +220,6 @@ def _in_turn(
     key, execution_time = binding.key(node.name), services.clock.now()
     entries = services.state.ledger([key]).get(key, ())
     found = turns(node.model, entries, interval, environment=binding.environment)
-    write = kinds.of(node.model).write
     first = found[0].evaluated
     read = reads_of(binding.graph, node.name).ranges(Moments.between(first, first))
     booked = booked_of(services, binding, dict.fromkeys(read, WHOLE))
@@ -247,7 +244,7 @@ def _in_turn(
         writes=_histories(
             services,
             binding.snapshots[node.name],
-            [write(node, each.evaluated, execution_time) for each in found],
+            [node.write(each.evaluated, execution_time) for each in found],
             is_first=not entries or found[0].operation is LedgerOperation.REPLACE_ALL,
         ),
         turns=found,
@@ -300,9 +297,9 @@ def writable(services: Services, binding: Binding, name: ModelName) -> Node:
         Refused: It is a source or EMBEDDED, or another environment owns its version (rule R9).
     """
     node = binding.node(name)
-    if isinstance(node.model.kind, External):
+    if node.model.kind.is_source:
         raise Refused(f"{name} is a source: others write it, so it cannot be evaluated.")
-    if isinstance(node.model.kind, Embedded):
+    if node.model.kind.is_embedded:
         raise Refused(
             f"{name} is EMBEDDED: it has no table, so it cannot be evaluated; evaluate the models "
             "that read it."

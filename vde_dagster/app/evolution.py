@@ -20,14 +20,12 @@ from vde_dagster.core.columns import Column
 from vde_dagster.core.embedded import stored_parents
 from vde_dagster.core.errors import EvaluationFailed, Refused
 from vde_dagster.core.graph import Graph, Node
-from vde_dagster.core.kind import View
 from vde_dagster.core.model import Query
 from vde_dagster.core.names import ModelName, environment_view
 from vde_dagster.core.ownership import may_write
 from vde_dagster.core.plan import ModelChange, Plan
 from vde_dagster.core.schema_changes import ColumnAdded, ColumnWidened, InPlace, is_widening
 from vde_dagster.core.snapshot import VersionKey
-from vde_dagster.kinds.storage import storage_of
 from vde_dagster.ports.catalog import TableText, ViewDefinition
 from vde_dagster.ports.state import version_resource
 
@@ -88,14 +86,14 @@ def describe_tables(services: Services, binding: Binding, plan: Plan) -> None:
         if change.version is None or change.version != change.previous_version:
             continue
         node, key = binding.node(change.name), binding.key(change.name)
-        if isinstance(node.model.kind, View) or not _is_ours(services, binding, key):
+        if node.model.kind.is_view or not _is_ours(services, binding, key):
             continue
         if services.catalog.table(key.table) is None:
             continue
         text = TableText(
             comment=node.model.description,
             columns={each.name.lower(): each.description for each in node.columns},
-            storage=storage_of(node),
+            storage=node.storage,
         )
         services.catalog.describe(key.table, text)
 
@@ -123,7 +121,7 @@ def readers_of_views(services: Services, plan: Plan) -> Iterator[tuple[ModelName
 
 def _views_over(graph: Graph, name: ModelName) -> Iterator[ModelName]:
     for node in graph:
-        if isinstance(node.model.kind, View) and name in stored_parents(graph, node.name):
+        if node.model.kind.is_view and name in stored_parents(graph, node.name):
             yield node.name
 
 

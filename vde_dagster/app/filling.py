@@ -5,7 +5,6 @@ from __future__ import annotations
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 
-from vde_dagster import kinds
 from vde_dagster.app.binding import Binding
 from vde_dagster.app.catch_up import load
 from vde_dagster.app.evaluate import evaluate
@@ -109,7 +108,7 @@ class Filling:
             model.end is not None and until >= model.unit.floor(model.end)
         )
         beyond = [] if ended else [Interval(until, END_OF_TIME)]
-        found = kinds.of(model).missing(model, held_now, self.plan.now or model.start, beyond)
+        found = model.kind.missing(model, held_now, self.plan.now or model.start, beyond)
         return common(found, change.missing)
 
     def _unchanged(self, fresh: tuple[LedgerEntry, ...]) -> Evaluated:
@@ -135,7 +134,7 @@ class Filling:
         What can only be made again as a whole is marked, all of it, as a restatement does.
         """
         node = self.plan.graph[self.change.name]
-        if not (found and kinds.of(node.model).restates_whole):
+        if not (found and node.model.kind.restates_whole):
             return found
         reason = f"what it is built from has changed, as plan {self.plan.plan_id} found"
         recorded = self._holding().recorded

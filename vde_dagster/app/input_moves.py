@@ -15,7 +15,6 @@ from functools import cached_property
 from vde_dagster.app.services import Services
 from vde_dagster.core.graph import Graph
 from vde_dagster.core.intervals import Interval, merge
-from vde_dagster.core.kind import External
 from vde_dagster.core.latest_changes import LatestChanges, Times
 from vde_dagster.core.ledger import LedgerEntry
 from vde_dagster.core.names import ModelName, TableName
@@ -110,7 +109,7 @@ class InputStates:
 
     def is_source(self, name: ModelName) -> bool:
         """Whether others write this table."""
-        return isinstance(self.graph[name].model.kind, External)
+        return self.graph[name].model.kind.is_source
 
     def table_of(self, name: ModelName) -> TableName:
         """Where an input's rows lie."""

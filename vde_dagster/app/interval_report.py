@@ -6,7 +6,6 @@ from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, replace
 from datetime import datetime
 
-from vde_dagster import kinds
 from vde_dagster.app.binding import bind_environment
 from vde_dagster.app.planning import plan_environment
 from vde_dagster.app.readiness import readable_after
@@ -18,7 +17,6 @@ from vde_dagster.core.cron import Cron
 from vde_dagster.core.graph import Node
 from vde_dagster.core.holding import NOTHING
 from vde_dagster.core.intervals import ALWAYS, END_OF_TIME, Interval
-from vde_dagster.core.kind import Embedded, External, Managed, Seed, View
 from vde_dagster.core.model import Model
 from vde_dagster.core.names import PRODUCTION
 from vde_dagster.core.plan import Plan
@@ -64,7 +62,7 @@ def plan_models(project: VdeProject, environment: str | None) -> Plan:
 
 def report_intervals(services: Services, plan: Plan) -> tuple[ModelIntervals, ...]:
     """Every model of a plan that has intervals, parents first."""
-    nodes = [node for node in plan.graph if not isinstance(node.model.kind, External | Embedded)]
+    nodes = [node for node in plan.graph if node.model.kind.is_physical]
     keys = {node.name: plan.snapshots[node.name].key for node in nodes}
     holdings = services.state.holdings(keys.values())
     owners = services.state.owners(keys.values())
@@ -104,7 +102,7 @@ def report_intervals(services: Services, plan: Plan) -> tuple[ModelIntervals, ..
 
 def next_due(model: Model, now: datetime) -> datetime | None:
     """When the first unit that is not due at ``now`` becomes due; None where none ever will."""
-    timeless = isinstance(model.kind, External | Embedded | Managed | Seed | View)
+    timeless = model.kind.is_timeless
     if timeless or model.start >= END_OF_TIME:
         return None
     wanted = schedule.due_interval(model, now)
@@ -125,7 +123,7 @@ def clipped(report: ModelIntervals, shown: Interval) -> ModelIntervals:
 
     What is made at once is one interval, however long; what is timeless is always shown.
     """
-    unit, by_interval = report.node.model.unit, kinds.is_by_interval(report.node.model)
+    unit, by_interval = report.node.model.unit, report.node.model.kind.is_by_interval
 
     def inside(intervals: Sequence[Interval]) -> Iterator[Interval]:
         for each in intervals:

@@ -6,7 +6,6 @@ from collections.abc import Iterable, Iterator, Mapping
 from dataclasses import dataclass, field, replace
 from typing import Final
 
-from vde_dagster import kinds
 from vde_dagster.app.binding import Binding
 from vde_dagster.app.input_moves import InputStates
 from vde_dagster.app.pace import Pace
@@ -197,7 +196,7 @@ def _told(planned: Planned, node: Node, look: StaleLook) -> Staleness:
         return replace(told, kept=behind, why_kept=FORBIDDEN)
     expired = look.expired
     kept = merge(each.entry.interval for each in expired)
-    if kept and kinds.of(node.model).restates_whole:
+    if kept and node.model.kind.restates_whole:
         kept = behind
     why = _why_expired(planned, node, look) if kept else ""
     return replace(told, intervals=subtract(behind, kept), kept=kept, why_kept=why)
@@ -280,7 +279,7 @@ class Followers:
             return known
         times = merge((*own.intervals, *subtract(read, own.kept)))
         following = subtract(times, own.intervals)
-        if times and kinds.of(node.model).restates_whole:
+        if times and node.model.kind.restates_whole:
             times = () if own.kept else merge(computed)
             following = times if known is None else ()
         if not (times or known):

@@ -17,14 +17,13 @@ from vde_dagster.app.reading import booked_of, gaps_of, pin
 from vde_dagster.app.services import Services
 from vde_dagster.core.graph import Node
 from vde_dagster.core.intervals import ALWAYS, format_instant
-from vde_dagster.core.kind import Managed
+from vde_dagster.core.kinds.managed import target_lag
 from vde_dagster.core.ledger import LedgerEntry
 from vde_dagster.core.names import ModelName
 from vde_dagster.core.ownership import may_write
 from vde_dagster.core.reads.constants import Moments
 from vde_dagster.core.render_model import reads_of
 from vde_dagster.core.work import AsOf
-from vde_dagster.kinds.managed import target_lag
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -54,7 +53,7 @@ def managed_tables(services: Services, binding: Binding) -> tuple[Freshness, ...
 
     One that was never made is left to a plan, and is not named.
     """
-    nodes = [node for node in binding.graph if isinstance(node.model.kind, Managed)]
+    nodes = [node for node in binding.graph if node.model.kind.is_refreshed]
     return tuple(_looked_at(services, binding, nodes))
 
 
@@ -79,7 +78,7 @@ def refresh_managed(
         Refused: It cannot be evaluated as things stand.
         EvaluationFailed: Its query failed; readers see what they saw before.
     """
-    for node in [each for each in binding.graph if isinstance(each.model.kind, Managed)]:
+    for node in [each for each in binding.graph if each.model.kind.is_refreshed]:
         for found in _looked_at(services, binding, [node]):
             yield found, evaluate(services, binding, found.name, ALWAYS) if found.is_due else None
 
@@ -99,7 +98,7 @@ def _staleness(services: Services, binding: Binding, node: Node, entry: LedgerEn
     if work is None or work.finished_at is None:
         reason = "nobody knows when it was made"
         return Freshness(name=node.name, is_stale=True, reason=reason, token=work_id)
-    fresh_until = work.finished_at + target_lag(node.model)
+    fresh_until = work.finished_at + target_lag(node.model.storage)
     if services.clock.now() < fresh_until:
         reason = f"its target lag lasts until {_told(fresh_until)}"
         return Freshness(name=node.name, is_stale=False, reason=reason, token=work_id)

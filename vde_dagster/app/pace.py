@@ -10,7 +10,6 @@ from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
 from datetime import datetime
 
-from vde_dagster import kinds
 from vde_dagster.app.input_moves import InputStates
 from vde_dagster.app.services import Services
 from vde_dagster.app.staying import look_within
@@ -56,7 +55,7 @@ class Pace:
             planned.graph, node, list(self._changed(planned, node, found, above))
         )
         waits = [(each, wait) for each, wait in decided if isinstance(wait, Wait)]
-        whole = kinds.of(node.model).restates_whole
+        whole = node.model.kind.restates_whole
         if not waits or (whole and len(waits) < len(decided)):
             return found
         waiting = found.intervals if whole else merge(each.entry.interval for each, _ in waits)
@@ -72,7 +71,7 @@ class Pace:
             return stale
         decided = self._decided(graph, node, stale)
         ready = [each for each, may in decided if isinstance(may, Recompute)]
-        return stale if ready and kinds.of(node.model).restates_whole else ready
+        return stale if ready and node.model.kind.restates_whole else ready
 
     def _decided(
         self, graph: Graph, node: Node, stale: Sequence[Stale]

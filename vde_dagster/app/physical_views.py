@@ -23,7 +23,6 @@ from vde_dagster.core.errors import EvaluationFailed, Refused
 from vde_dagster.core.fingerprint import hash_parts
 from vde_dagster.core.graph import Node
 from vde_dagster.core.intervals import ALWAYS
-from vde_dagster.core.kind import External
 from vde_dagster.core.ledger import LedgerChange, LedgerEntry, LedgerOperation, Standing, Trace
 from vde_dagster.core.names import ModelName
 from vde_dagster.core.savings import Saved
@@ -125,7 +124,7 @@ def _held_above(
         Refused: One holds nothing, so there is no table or view to read.
     """
     stored = stored_parents(binding.graph, node.name)
-    parents = [name for name in stored if not isinstance(binding.graph[name].model.kind, External)]
+    parents = [name for name in stored if not binding.graph[name].model.kind.is_source]
     ledger = services.state.ledger(binding.key(name) for name in parents)
     unmade = [str(name) for name in parents if not ledger.get(binding.key(name))]
     if unmade:

@@ -118,7 +118,7 @@ def lost_problems(plan: Plan, lost: Iterable[LostTable]) -> Iterator[str]:
 def _new_version(plan: Plan, lost: LostTable) -> str:
     """How a model gets a new version by a stamp; by itself unless it keeps the one that it has."""
     kind = plan.graph[lost.name].model.kind
-    if plan.options.forward_only or getattr(kind, "forward_only", False):
+    if plan.options.forward_only or kind.forward_only:
         decides = f"--decide {lost.name}=breaking"
         return f" and plan with `{decides}`, since it is forward-only and would keep the table."
     return ", which gives it a new version."

@@ -6,7 +6,6 @@ from collections.abc import Iterator
 from dataclasses import dataclass, replace
 from datetime import datetime
 
-from vde_dagster import kinds
 from vde_dagster.app.binding import stored_graph
 from vde_dagster.app.input_moves import InputStates
 from vde_dagster.app.planning import plan_environment, planned_now, shown_heads
@@ -81,7 +80,7 @@ def _booked_since(
     moved = {
         name: shown.snapshots[name].key
         for name, head in heads.items()
-        if head != plan.shown_heads.get(name) and kinds.of(plan.graph[name].model).has_rows
+        if head != plan.shown_heads.get(name) and plan.graph[name].model.kind.stores_rows
     }
     ledger = services.state.ledger(moved.values())
     for name, key in moved.items():

@@ -6,7 +6,6 @@ from collections.abc import Collection, Mapping, Sequence
 from dataclasses import dataclass
 from datetime import datetime
 
-from vde_dagster import kinds
 from vde_dagster.app.catalog_look import CatalogLook, look_at_catalog, lost_for
 from vde_dagster.app.late_upstream import followed, late_upstream
 from vde_dagster.app.pace import Pace, pace_of
@@ -27,7 +26,6 @@ from vde_dagster.core.gaps import find_gaps
 from vde_dagster.core.graph import Graph, sources
 from vde_dagster.core.holding import NOTHING, Holding
 from vde_dagster.core.intervals import Interval
-from vde_dagster.core.kind import Full
 from vde_dagster.core.names import ModelName
 from vde_dagster.core.ownership import may_write
 from vde_dagster.core.plan import Plan, Reuse, Workload, complete_to
@@ -318,7 +316,7 @@ def _capped(
     """Up to where intervals are held, from the first on, that only another environment may fill."""
     capped: dict[ModelName, datetime | None] = {}
     for node in graph:
-        if node.name in writes or not kinds.is_by_interval(node.model):
+        if node.name in writes or not node.model.kind.is_by_interval:
             continue
         unit, end = node.model.unit, node.model.end
         first = unit.ceil(node.model.start)
@@ -339,9 +337,9 @@ def _overdue(
     found: dict[ModelName, datetime | None] = {}
     for node in graph:
         horizon, held = horizons[node.name], holdings.computed[node.name]
-        if node.name in holdings.writes or not isinstance(node.model.kind, Full):
+        if node.name in holdings.writes or not node.model.kind.is_whole:
             continue
-        if horizon is not None and kinds.of(node.model).missing(node.model, held, horizon):
+        if horizon is not None and node.model.kind.missing(node.model, held, horizon):
             found[node.name] = held[-1].end if held else None
     return found
 

@@ -23,7 +23,7 @@ from vde_dagster.app.view_names import are_moving, former_views, shown_naming
 from vde_dagster.core.columns import Column
 from vde_dagster.core.errors import Conflict, OutcomeUnknown, Refused
 from vde_dagster.core.graph import Graph, Node
-from vde_dagster.core.kind import Embedded, External
+from vde_dagster.core.kinds import Embedded
 from vde_dagster.core.names import (
     ModelName,
     TableName,
@@ -272,7 +272,7 @@ def _check_names(services: Services, plan: Plan, before: Environment | None) -> 
     wanted = {
         environment_view(node.name, plan.environment, services.naming): node.name
         for node in plan.graph
-        if not isinstance(node.model.kind, External | Embedded)
+        if node.model.kind.is_physical
         and node.name not in plan.hidden
         and (node.name not in known or _is_embedded(known[node.name]))
     }
@@ -349,10 +349,10 @@ def _shown_columns(
 
 
 def _is_source(snapshot: ModelSnapshot) -> bool:
-    return isinstance(read_model(snapshot.source).kind, External)
+    return read_model(snapshot.source).kind.is_source
 
 
 def _is_embedded(snapshot: ModelSnapshot) -> bool:
     """Whether a model has no view. Most texts need not be read to know that they have one."""
     may_be = Embedded.keyword in snapshot.source.text.upper()
-    return may_be and isinstance(read_model(snapshot.source).kind, Embedded)
+    return may_be and read_model(snapshot.source).kind.is_embedded

@@ -10,10 +10,8 @@ from collections.abc import Callable, Collection, Iterable, Mapping, Sequence
 from datetime import UTC, datetime
 from typing import Final
 
-from vde_dagster import kinds
 from vde_dagster.core.graph import Graph, Node
 from vde_dagster.core.intervals import ALWAYS, END_OF_TIME, EPOCH, Interval, subtract
-from vde_dagster.core.kind import Embedded, External, Full, View
 from vde_dagster.core.model import Model
 from vde_dagster.core.names import ModelName
 from vde_dagster.core.reads.constants import Moments
@@ -78,7 +76,7 @@ def missing_intervals(
         there[name] = readable_after(node.model, readable[name], missing[name], recorded[name])
         if subtract(recorded.get(name, ()), there[name]):
             doubtful.add(name)
-        has_table = not isinstance(node.model.kind, Embedded | External)
+        has_table = node.model.kind.is_physical
         if not (held[name] or missing[name]) if has_table else waits:
             void.add(name)
     return missing
@@ -94,7 +92,7 @@ def _outside(model: Model, within: Interval | None) -> tuple[Interval, ...]:
         return ()
     after = Interval(within.end, END_OF_TIME) if within.end < END_OF_TIME else None
     before = Interval(_BEGINNING, within.start) if within.start > _BEGINNING else None
-    bounds = [before if kinds.of(model).is_partitioned else None, after]
+    bounds = [before if model.kind.is_partitioned else None, after]
     return tuple(each for each in bounds if each is not None)
 
 
@@ -110,7 +108,7 @@ def _missing(
     ready: Ready,
     outside: tuple[Interval, ...],
 ) -> tuple[Interval, ...]:
-    model, rules = node.model, kinds.of(node.model)
+    model, rules = node.model, node.model.kind
     if now is None or horizon is None:
         return rules.missing(model, held, model.start)  # only what does not depend on time
     blocked = [Interval(horizon, END_OF_TIME)] if horizon < END_OF_TIME else []
@@ -142,7 +140,7 @@ def held_back(model: Model, lacking: Iterable[Interval], ready: Ready) -> tuple[
 
 def _may_block(parent: Node) -> bool:
     """Whether a parent has intervals, or reads what may have some in place of its readers."""
-    return kinds.is_by_interval(parent.model) or isinstance(parent.model.kind, View | Embedded)
+    return parent.model.kind.is_by_interval or parent.model.kind.is_inlined
 
 
 def readable_after(
@@ -155,7 +153,7 @@ def readable_after(
 
     Where intervals do not stand for themselves, whatever was to be made again is made with it.
     """
-    again = recorded if missing and not kinds.of(model).is_partitioned else ()
+    again = recorded if missing and not model.kind.is_partitioned else ()
     return (*readable, *missing, *again)
 
 
@@ -165,7 +163,7 @@ def _waits_for_all(graph: Graph, node: Node, doubtful: Collection[ModelName]) ->
     ``doubtful`` are the models above it that have such rows. Its query is looked at only where it
     reads one of them.
     """
-    if not (doubtful and kinds.of(node.model).has_rows):
+    if not (doubtful and node.model.kind.stores_rows):
         return False
     if not any(name in doubtful for name in tables_below(graph, node)):
         return False
@@ -197,10 +195,10 @@ def blocked_by_parents(
     blocked: dict[ModelName, tuple[Interval, ...]] = {}
     for name, found in read.items():
         parent = graph[name].model
-        lacks = lacking(parent, there[name]) if kinds.is_by_interval(parent) else ()
+        lacks = lacking(parent, there[name]) if parent.kind.is_by_interval else ()
         if isinstance(found, WholeTable) and subtract(recorded.get(name, ()), there.get(name, ())):
             blocked[name] = (_EVER,)
-        elif isinstance(found, WholeTable) or isinstance(node.model.kind, Full):
+        elif isinstance(found, WholeTable) or node.model.kind.is_whole:
             blocked[name] = blocked_for_whole(node.model, parent, lacks)
         else:
             blocked[name] = affected(reads, name, lacks, unit=node.model.unit, within=within)

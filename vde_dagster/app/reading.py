@@ -8,7 +8,6 @@ from datetime import datetime
 from itertools import islice
 from typing import Final, TypeVar
 
-from vde_dagster import kinds
 from vde_dagster.app.binding import Binding
 from vde_dagster.app.heads import readable
 from vde_dagster.app.services import Services, valid_to_of
@@ -16,7 +15,6 @@ from vde_dagster.core.errors import Refused
 from vde_dagster.core.graph import Node
 from vde_dagster.core.holding import NOTHING, Holding
 from vde_dagster.core.intervals import ALWAYS, Interval, common, due, format_instant, subtract
-from vde_dagster.core.kind import Embedded, External, View
 from vde_dagster.core.model import PythonFunction, SeedRows
 from vde_dagster.core.names import ModelName, TableName
 from vde_dagster.core.reads.constants import Moments
@@ -251,7 +249,7 @@ def _with_each_unit(
     """
     if not any(isinstance(each, tuple) for each in ranges.values()):
         return dict(ranges)
-    unit, is_by_unit = node.model.unit, kinds.is_by_interval(node.model)
+    unit, is_by_unit = node.model.unit, node.model.kind.is_by_interval
     units = list(islice(unit.cells(unit.widen(interval)), _MANY)) if is_by_unit else [interval]
     if len(units) == _MANY:
         return dict.fromkeys(ranges, WHOLE)
@@ -348,7 +346,7 @@ def _python_inputs(
     views = [
         f"{binding.graph[parent].model.kind.keyword} {parent}"
         for parent in node.model.parents
-        if isinstance(binding.graph[parent].model.kind, View | Embedded)
+        if binding.graph[parent].model.kind.is_inlined
     ]
     if views:
         raise Refused(
@@ -399,7 +397,7 @@ def pin(
 
 
 def _is_source(binding: Binding, name: ModelName) -> bool:
-    return isinstance(binding.graph[name].model.kind, External)
+    return binding.graph[name].model.kind.is_source
 
 
 def _gap(node: Node, wanted: InputRange, held: Holding, until: datetime) -> str | None:
@@ -416,7 +414,7 @@ def _gap(node: Node, wanted: InputRange, held: Holding, until: datetime) -> str 
         if until == ALWAYS.end:  # what does not depend on time takes what there is
             return None
         due_until = due(node.model.start, until, node.model.unit)
-        if not kinds.is_by_interval(node.model) or due_until is None:
+        if not node.model.kind.is_by_interval or due_until is None:
             return None
         wanted = (due_until,)
     missing = common(wanted, lacking(node.model, held.computed))
@@ -427,7 +425,7 @@ def _gap(node: Node, wanted: InputRange, held: Holding, until: datetime) -> str 
 
 def _to_be_made(node: Node, held: Holding) -> str:
     """What of a whole table does not count, for a person."""
-    if not kinds.is_by_interval(node.model):
+    if not node.model.kind.is_by_interval:
         return f"{node.name} is to be evaluated first"
     again = subtract(held.recorded, held.computed)
     return f"{node.name} is to be evaluated first for {', '.join(map(str, again))}"

@@ -10,7 +10,6 @@ from vde_dagster.app.interval_report import plan_models
 from vde_dagster.app.world import VdeProject
 from vde_dagster.core.graph import Node
 from vde_dagster.core.intervals import Interval, due
-from vde_dagster.core.kind import Embedded, External, Full, Managed, Seed, View
 from vde_dagster.core.model import Model, Query
 from vde_dagster.core.names import ModelName
 from vde_dagster.core.reads.constants import Moments
@@ -60,7 +59,7 @@ def render(
         node.name,
         TimeRange.of(interval, execution_time=execution_time),
         target=_target(binding),
-        inline_views=not isinstance(node.model.kind, View),
+        inline_views=not node.model.kind.is_view,
     )
 
 
@@ -90,10 +89,10 @@ def whole_units(model: Model, interval: Interval) -> Interval:
     Raises:
         OverflowError: The last of them does not end before the year 10000.
     """
-    if isinstance(model.kind, View | Embedded | Seed | Managed | External):
+    if model.kind.is_timeless:
         return interval
     whole = model.unit.widen(interval)
-    if not isinstance(model.kind, Full):
+    if not model.kind.is_whole:
         return whole
     until = whole.end if model.end is None else min(whole.end, model.end)
     return due(model.start, until, model.unit) or whole

@@ -10,7 +10,6 @@ from __future__ import annotations
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 
-from vde_dagster import kinds
 from vde_dagster.app.detecting import detect
 from vde_dagster.app.input_moves import InputStates
 from vde_dagster.app.late_upstream import staying
@@ -159,7 +158,7 @@ def _carried_on(
         planned.graph,
         wanted,
         held,
-        whole=lambda model: kinds.of(model).restates_whole,
+        whole=lambda model: model.kind.restates_whole,
         writes=planned.holdings.writes,
         changed=caught_up,
         roots=caught_up.keys(),

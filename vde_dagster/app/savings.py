@@ -11,13 +11,11 @@ from dataclasses import dataclass
 from datetime import datetime
 from typing import Final
 
-from vde_dagster import kinds
 from vde_dagster.app.binding import Binding, bind_environment
 from vde_dagster.app.evaluated import Evaluated
 from vde_dagster.app.services import Services
 from vde_dagster.core.errors import Conflict, OutcomeUnknown, Refused
 from vde_dagster.core.graph import Node
-from vde_dagster.core.kind import View
 from vde_dagster.core.ledger import LedgerEntry
 from vde_dagster.core.savings import Saved, Saving, SavingKind, SavingTotal, total_saved
 
@@ -49,13 +47,13 @@ class SavingsReport:
 
 def saved_by(node: Node, entries: Sequence[LedgerEntry]) -> Saved:
     """What keeping entries of a model with rows saves."""
-    return Saved.by(entries, by_interval=kinds.is_by_interval(node.model))
+    return Saved.by(entries, by_interval=node.model.kind.is_by_interval)
 
 
 def left_as_it_is(services: Services, binding: Binding, done: Iterable[Evaluated]) -> Saved:
     """What an environment's versions hold and a run did not compute."""
     computed = {each.work_id for each in done if not each.reused}
-    keys = [binding.key(node.name) for node in binding.graph if kinds.of(node.model).has_rows]
+    keys = [binding.key(node.name) for node in binding.graph if node.model.kind.stores_rows]
     held = services.state.totals(keys, without=computed)
     return total_saved(each.without_time for each in held.values())
 
@@ -126,13 +124,13 @@ def _shared(
         return
     for key, saved in found.items():
         model = binding.node(key.model).model
-        if isinstance(model.kind, View):
+        if model.kind.is_view:
             continue
         yield SavingTotal(
             environment=environment,
             model=key.model,
             kind=SavingKind.SHARED,
-            saved=saved if kinds.is_by_interval(model) else saved.without_time,
+            saved=saved if model.kind.is_by_interval else saved.without_time,
         )
 
 

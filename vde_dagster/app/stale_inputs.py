@@ -12,6 +12,7 @@ from vde_dagster.app.input_moves import InputStates
 from vde_dagster.app.late_upstream import why_stale
 from vde_dagster.app.services import Services
 from vde_dagster.app.staying import is_computed, look_within
+from vde_dagster.core.counted import units
 from vde_dagster.core.graph import Node
 from vde_dagster.core.holding import NOTHING
 from vde_dagster.core.intervals import Interval, common, merge
@@ -20,7 +21,6 @@ from vde_dagster.core.names import ModelName
 from vde_dagster.core.reads.constants import Moments
 from vde_dagster.core.reads.input_ranges import WholeTable
 from vde_dagster.core.render_model import reads_of
-from vde_dagster.kinds.counted import units
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

@@ -11,7 +11,6 @@ from vde_dagster.app.reading import Reading, pin
 from vde_dagster.app.services import Services
 from vde_dagster.core.graph import Node
 from vde_dagster.core.intervals import Interval
-from vde_dagster.core.kind import Embedded, View
 from vde_dagster.core.model import PythonFunction, Query
 from vde_dagster.core.names import ModelName, TableName
 from vde_dagster.core.render_model import Statements, render_beside, render_model
@@ -85,7 +84,7 @@ def statements_of(
 
 def _is_view(binding: Binding, name: ModelName) -> bool:
     """Whether a model has no rows of its own: no parent of the reader, else it were inlined."""
-    return isinstance(binding.graph[name].model.kind, View | Embedded)
+    return binding.graph[name].model.kind.is_inlined
 
 
 def _rendered(

@@ -23,7 +23,6 @@ from vde_dagster.app.waiting import Wait
 from vde_dagster.core.graph import Node
 from vde_dagster.core.holding import NOTHING
 from vde_dagster.core.intervals import Interval, merge
-from vde_dagster.core.kind import External
 from vde_dagster.core.names import ModelName
 from vde_dagster.core.ownership import may_write
 from vde_dagster.core.plan import LostTable, Plan, Staleness
@@ -129,7 +128,7 @@ def look_at_environment(services: Services, environment: str) -> EnvironmentStat
 
 
 def _has_status(node: Node) -> bool:
-    return not isinstance(node.model.kind, External)
+    return not node.model.kind.is_source
 
 
 def _owners(services: Services, binding: Binding) -> dict[ModelName, str]:

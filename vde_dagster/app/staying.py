@@ -10,13 +10,11 @@ from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
 from typing import Final
 
-from vde_dagster import kinds
 from vde_dagster.app.input_look import InputLook, input_look
 from vde_dagster.app.input_moves import InputStates
 from vde_dagster.core.graph import Graph, Node
 from vde_dagster.core.holding import NOTHING, Holding
 from vde_dagster.core.intervals import Interval, merge
-from vde_dagster.core.kind import Managed, Seed
 from vde_dagster.core.last_look import LastLook, SeenInput
 from vde_dagster.core.latest_changes import Times
 from vde_dagster.core.ledger import LedgerEntry
@@ -152,7 +150,7 @@ class StaleLooks:
             return None
         held = self._holding(look.node.name).recorded
         within = Interval(held[0].start, held[-1].end)
-        rules = kinds.of(look.node.model)
+        rules = look.node.model.kind
         if not (rules.is_partitioned or rules.is_sequential):
             return (within,) if changed else ()
         return affected(look.reads, name, changed, unit=look.node.model.unit, within=within)
@@ -177,7 +175,7 @@ def is_computed(node: Node) -> bool:
 
     The platform decides when a MANAGED table follows its inputs, and a file has a seed's rows.
     """
-    return kinds.of(node.model).has_rows and not isinstance(node.model.kind, Managed | Seed)
+    return node.model.kind.follows_upstream
 
 
 def look_within(
@@ -200,6 +198,6 @@ def _stale(graph: Graph, look: InputLook) -> StaleLook:
     """
     if not any(True for _ in look.stale(in_turn=False)):  # sources are read without a bound so far
         return StaleLook(inputs=look, stale=())
-    in_turn = kinds.of(look.node.model).is_sequential
+    in_turn = look.node.model.kind.is_sequential
     by_times = look.by_times(graph)
     return StaleLook(inputs=by_times, stale=tuple(by_times.stale(in_turn=in_turn)))

@@ -44,7 +44,6 @@ from vde_dagster.core.schema_changes import newest_columns
 from vde_dagster.core.snapshot import VersionKey
 from vde_dagster.core.work import Intent, Part, Publication, Staged, Staging
 from vde_dagster.core.writes import AppendToIntervals, ReplaceTable, Write
-from vde_dagster.kinds.storage import storage_of
 from vde_dagster.ports.catalog import TableMoved
 from vde_dagster.ports.engine import Sought
 from vde_dagster.ports.state import Lease
@@ -331,7 +330,7 @@ def _staging(
             column.name: column.description for column in node.columns if column.description
         },
         anew=step.anew,
-        storage=storage_of(node),
+        storage=node.storage,
         comment=node.model.description,
         audits=audited.audits,
         audit_inputs=audited.inputs,

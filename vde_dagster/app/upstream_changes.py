@@ -11,13 +11,11 @@ from collections.abc import Collection, Iterator, Mapping
 from dataclasses import dataclass, field, replace
 from typing import Final
 
-from vde_dagster import kinds
 from vde_dagster.app.input_moves import InputStates
 from vde_dagster.app.services import Services
 from vde_dagster.app.version_behind import UNCOVERED, Planned, look_at
 from vde_dagster.core.graph import Node
 from vde_dagster.core.intervals import Interval, common, merge, subtract
-from vde_dagster.core.kind import Managed, Seed
 from vde_dagster.core.names import ModelName
 from vde_dagster.core.render_model import reads_of
 from vde_dagster.core.restatement import Restatement, read_again, units_reading
@@ -58,7 +56,7 @@ def computed_first(
 def _made_again(planned: Planned, node: Node) -> tuple[Interval, ...]:
     """What a plan evaluates of a model that has an entry of it already."""
     held, horizon = planned.holdings.computed[node.name], planned.horizons[node.name]
-    recorded, rules = planned.holdings.recorded[node.name], kinds.of(node.model)
+    recorded, rules = planned.holdings.recorded[node.name], node.model.kind
     due = rules.missing(node.model, held, horizon) if horizon is not None else ()
     if not due:
         return ()
@@ -72,7 +70,7 @@ def reading_again(planned: Planned, name: ModelName, changed: Times) -> tuple[In
     was in their turn.
     """
     node = planned.graph[name]
-    if kinds.of(node.model).is_sequential:
+    if node.model.kind.is_sequential:
         demands = reads_of(planned.graph, name).demands
         bounded = {each for each, (axis, _) in demands.items() if axis is not None}
         changed = {each: times for each, times in changed.items() if each in bounded}
@@ -116,7 +114,7 @@ def _reading(planned: Planned, kept: Collection[ModelName], changed: Times) -> R
         planned.graph,
         {},
         {name: held for name, held in planned.holdings.recorded.items() if name in kept},
-        whole=lambda model: kinds.of(model).restates_whole,
+        whole=lambda model: model.kind.restates_whole,
         writes=planned.holdings.writes,
         changed=changed,
         roots=changed.keys(),
@@ -129,7 +127,7 @@ def _unspoiled(
     """What of a reader can be computed again without losing rows."""
     if name not in spoiled:
         return again.ranges[name]
-    stands_alone = kinds.of(planned.graph[name].model).is_partitioned
+    stands_alone = planned.graph[name].model.kind.is_partitioned
     return subtract(again.ranges[name], spoiled[name]) if stands_alone else ()
 
 
@@ -140,8 +138,7 @@ def _replaced(planned: Planned) -> Iterator[ModelName]:
         before = shown.get(node.name)
         if before is None or before.key == planned.snapshots[node.name].key:
             continue
-        is_made = isinstance(node.model.kind, Managed | Seed)  # of what nobody reads here
-        if kinds.of(node.model).has_rows and not is_made and before.key in planned.held:
+        if node.model.kind.follows_upstream and before.key in planned.held:
             yield node.name
 
 
@@ -176,7 +173,7 @@ def _changed(
         gone = found.lost if found is not None and found.why_lost == UNCOVERED else ()
         times = merge((*subtract(behind, gone), *units_reading(planned.graph, node, changed, held)))
         fewer = merge((*gone, *units_reading(planned.graph, node, lost, held)))
-        if not kinds.of(node.model).is_partitioned and (times or look.has_moved()):
+        if not node.model.kind.is_partitioned and (times or look.has_moved()):
             times = merge(held)
         if times:
             changed[node.name] = times

@@ -10,7 +10,6 @@ from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 from functools import partial
 
-from vde_dagster import kinds
 from vde_dagster.app.binding import Binding
 from vde_dagster.app.heads import foreign_write, readable
 from vde_dagster.app.reading import with_heads
@@ -19,7 +18,6 @@ from vde_dagster.core.dsha import RowSum
 from vde_dagster.core.graph import Node
 from vde_dagster.core.ledger import LedgerEntry
 from vde_dagster.core.names import ModelName
-from vde_dagster.core.render_model import time_axis
 from vde_dagster.core.snapshot import VersionKey
 from vde_dagster.core.verification import (
     Mismatch,
@@ -74,7 +72,7 @@ def verify(
         EvaluationFailed: A table cannot be read.
     """
     nodes = list(binding.graph) if names is None else [binding.node(name) for name in names]
-    stored = [node for node in nodes if kinds.of(node.model).has_rows]
+    stored = [node for node in nodes if node.model.kind.stores_rows]
     for node in stored:
         key = binding.key(node.name)
         read = partial(services.state.held_within, key, None)
@@ -93,7 +91,7 @@ def _verified(
     if services.catalog.table(key.table) is None:
         return Verified(key=key, rows=0, entries=len(entries), mismatches=(), missing_table=True)
     known, unknown = portions(entries)
-    if kinds.of(node.model).is_sequential:
+    if node.model.kind.is_sequential:
         known = as_one(known)
     told, snapshot = foreign_write(services, key, booked), readable(services, key, booked)
     rows = 0
@@ -125,7 +123,7 @@ def _compared(
 
     Where it is the ``whole`` table, rows outside of every recorded interval are found as well.
     """
-    axis = time_axis(node)
+    axis = node.time_axis
     sought = Sought(
         table=key.table,
         iceberg_snapshot_id=snapshot,

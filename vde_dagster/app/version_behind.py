@@ -11,7 +11,6 @@ from dataclasses import dataclass, field, replace
 from datetime import datetime
 from typing import Final
 
-from vde_dagster import kinds
 from vde_dagster.app.binding import Binding
 from vde_dagster.app.detecting import detect
 from vde_dagster.app.input_look import InputLook, input_look
@@ -22,7 +21,6 @@ from vde_dagster.core.dsha import RowSum
 from vde_dagster.core.graph import Graph, Node
 from vde_dagster.core.holding import NOTHING, Holding
 from vde_dagster.core.intervals import Interval, merge, subtract
-from vde_dagster.core.kind import Managed, ScdType2ByColumn, ScdType2ByTime, Seed
 from vde_dagster.core.late_data import Load, NothingToLoad, Stop
 from vde_dagster.core.ledger import LedgerEntry
 from vde_dagster.core.names import ModelName
@@ -113,11 +111,13 @@ class Planned:
         shown = {each.key for each in self.own.snapshots.values()} if self.own is not None else ()
         for node in self.graph:
             key = self.snapshots[node.name].key
-            # the platform makes the rows of the one, and a file has those of the other
-            is_made = isinstance(node.model.kind, Managed | Seed)
-            is_computed = kinds.of(node.model).has_rows and not is_made
             writes = node.name in self.holdings.writes
-            if is_computed and writes and key not in shown and key in self.held:
+            if (
+                node.model.kind.follows_upstream
+                and writes
+                and key not in shown
+                and key in self.held
+            ):
                 yield node
 
 
@@ -178,7 +178,7 @@ class VersionLook:
                 return Behind(intervals=behind, reason=load.why_again, session=True)
 
     def _stale(self) -> tuple[Stale, ...]:
-        rules, entries = kinds.of(self.node.model), self.planned.entries(self.node.name)
+        rules, entries = self.node.model.kind, self.planned.entries(self.node.name)
         if not self.moved:
             return ()
         found = self._without_kept(tuple(self._moved(in_turn=rules.is_sequential)))
@@ -196,7 +196,7 @@ class VersionLook:
 
     def _moved(self, *, in_turn: bool) -> Iterator[Stale]:
         """The entries whose inputs have other rows now; see `stale_entries`."""
-        rules, name = kinds.of(self.node.model), self.node.name
+        rules, name = self.node.model.kind, self.node.name
         held, horizon = self.planned.holdings.computed[name], self.planned.horizons[name]
         goes_on = horizon is not None and bool(rules.missing(self.node.model, held, horizon))
         last = self.inputs.entries[-1].interval.end if self.inputs.entries else None
@@ -220,7 +220,7 @@ class VersionLook:
 
     def _missed_history(self) -> tuple[Interval, ...]:
         """The times at which the version that is shown looked at changes, and this one did not."""
-        if not isinstance(self.node.model.kind, ScdType2ByTime | ScdType2ByColumn):
+        if not self.node.model.kind.keeps_history:
             return ()
         seen = (
             each.interval for each in self.planned.shown(self.node.name) if each.rows != RowSum()
@@ -235,7 +235,7 @@ class VersionLook:
             times = merge([*(each.entry.interval for each in stale), *missed])
             return times, _HISTORY if missed and not stale else FORBIDDEN
         beyond = [each.entry.interval for each in stale if self.inputs.is_beyond(each)]
-        if beyond and kinds.of(self.node.model).restates_whole:
+        if beyond and self.node.model.kind.restates_whole:
             beyond = [each.entry.interval for each in stale]
         if missed:
             return merge([*beyond, *missed]), _HISTORY

@@ -7,7 +7,6 @@ from dataclasses import dataclass
 from datetime import datetime
 from enum import Enum
 
-from vde_dagster import kinds
 from vde_dagster.app.readiness import blocked_by_parents
 from vde_dagster.app.services import Services, valid_to_of
 from vde_dagster.core.embedded import stored_parents
@@ -20,7 +19,6 @@ from vde_dagster.core.intervals import (
     format_instant,
     subtract,
 )
-from vde_dagster.core.kind import External, Full, Managed, Seed, View
 from vde_dagster.core.names import ModelName
 from vde_dagster.core.ownership import may_write
 from vde_dagster.core.plan import Plan
@@ -103,14 +101,14 @@ def waits_of(
         held: What the model's version holds now.
         owner: The environment that may write the version; None where any may.
     """
-    timeless = isinstance(node.model.kind, Managed | Seed | View)
+    timeless = node.model.kind.is_timeless and node.model.kind.is_physical
     if plan.now is None and not timeless:
         return tuple(
             Wait(reason=Reason.CLOCK, name=str(name))
             for name in services.clock_sources
             if valid_to_of(services.source(name)) is None
         )
-    due = kinds.of(node.model).missing(node.model, held, plan.now or node.model.start)
+    due = node.model.kind.missing(node.model, held, plan.now or node.model.start)
     waiting = subtract(due, [*held, *there[node.name]])
     if not waiting:
         return ()
@@ -153,7 +151,7 @@ def _waits_by_time(
     unmade = [*_unmade_parents(plan, node, there)] if ready else []
     if unmade or not ready:
         return (*found, *unmade)
-    wanted = kinds.of(model).missing(model, held, now, beyond)
+    wanted = model.kind.missing(model, held, now, beyond)
     by_parent = {
         name: common(ready, map(model.unit.widen, times))
         for name, times in blocked_by_parents(plan.graph, node, wanted, there, recorded).items()
@@ -215,9 +213,9 @@ def _unmade_parents(
     """The tables and views that a model reads and that hold nothing, also after the plan."""
     for name in stored_parents(plan.graph, node.name):
         model = plan.graph[name].model
-        if isinstance(model.kind, External) or there[name]:
+        if model.kind.is_source or there[name]:
             continue
-        lacks = () if isinstance(model.kind, View | Seed | Managed) else lacking(model, ())
+        lacks = () if model.kind.is_timeless else lacking(model, ())
         first = _cell(model.unit, lacks[0].start) if lacks else None
         yield _of_model(name, first)
 
@@ -237,7 +235,7 @@ def _lacks(
         return _of_model(name, None)
     cell = _cell(node.model.unit, first.start)
     read: InputRange = reads_of(plan.graph, node.name).ranges(Moments.between(cell, cell))[name]
-    if not isinstance(read, WholeTable) and not isinstance(node.model.kind, Full):
+    if not isinstance(read, WholeTable) and not node.model.kind.is_whole:
         lacks = common(lacks, read) or lacks
     return _of_model(name, _cell(parent.unit, lacks[0].start))
 

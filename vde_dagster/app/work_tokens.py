@@ -9,7 +9,6 @@ from vde_dagster.app.services import Services
 from vde_dagster.core.fingerprint import hash_parts
 from vde_dagster.core.holding import NOTHING
 from vde_dagster.core.intervals import Interval
-from vde_dagster.core.kind import External
 from vde_dagster.core.names import ModelName
 from vde_dagster.core.plan import ModelChange, Plan
 from vde_dagster.core.render_model import tables_below
@@ -65,7 +64,7 @@ def _input_tokens(
     held = services.state.holdings(each.key for each in plan.snapshots.values())
     found: dict[ModelName, str] = {}
     for name in names:
-        if isinstance(plan.graph[name].model.kind, External):
+        if plan.graph[name].model.kind.is_source:
             table = services.source(name)
             last = None if table is None else table.iceberg_snapshot_id
             found[name] = f"{name} {'' if table is None else table.uuid} {last}"

@@ -7,12 +7,10 @@ from dataclasses import dataclass
 from datetime import datetime
 from typing import Final
 
-from vde_dagster import kinds
 from vde_dagster.app.readiness import Ready, missing_intervals
 from vde_dagster.core.graph import Graph
 from vde_dagster.core.holding import Holding
 from vde_dagster.core.intervals import Interval, subtract
-from vde_dagster.core.kind import Embedded, External, Seed, View
 from vde_dagster.core.model import Model, PythonFunction
 from vde_dagster.core.names import PRODUCTION, ModelName
 from vde_dagster.core.plan import NotRestated, Workload
@@ -127,7 +125,7 @@ def workloads(
     for name, found in missing.items():
         again = restated.ranges.get(name, ())
         # What is outdated is missing, too. What is made as a whole is one interval in any case.
-        is_whole = not kinds.is_by_interval(graph[name].model)
+        is_whole = not graph[name].model.kind.is_by_interval
         work[name] = Workload(
             missing=found if is_whole else subtract(found, again),
             restated=again,
@@ -141,7 +139,7 @@ def within_bounds(
 ) -> tuple[Interval, ...]:
     """What of some ranges a plan evaluates whose start and end bound it."""
     bounds = options.bounds(environment)
-    if bounds is None or not kinds.of(model).is_partitioned:
+    if bounds is None or not model.kind.is_partitioned:
         return tuple(ranges)
     inside = [part for each in ranges if (part := each.intersection(bounds)) is not None]
     whole = ((model.unit.ceil(each.start), model.unit.floor(each.end)) for each in inside)
@@ -168,7 +166,7 @@ def _missing(
         return _unrecorded(question, holdings, within)
     writes: Collection[ModelName] = holdings.writes
     if options.skip_backfill:  # a view is made of what is there, nothing is computed for it
-        writes = {name for name in writes if isinstance(question.graph[name].model.kind, View)}
+        writes = {name for name in writes if question.graph[name].model.kind.is_view}
     return question.answer(writes, holdings.settled, holdings.computed, holdings.recorded, within)
 
 
@@ -184,7 +182,7 @@ def _unrecorded(
     found: dict[ModelName, tuple[Interval, ...]] = {}
     for name, each in missing.items():
         model = question.graph[name].model
-        if kinds.is_by_interval(model):
+        if model.kind.is_by_interval:
             found[name] = subtract(each, recorded[name])
         else:
             found[name] = () if recorded[name] else each
@@ -211,7 +209,7 @@ def records_empty(model: Model) -> bool:
 
     A view has no rows of its own, and those of a seed stand in the project: both are made.
     """
-    return not isinstance(model.kind, View | Seed | Embedded | External)
+    return model.kind.stores_rows and not model.kind.is_seed
 
 
 def why_never_empty(model: Model) -> str:
@@ -223,7 +221,7 @@ def why_never_empty(model: Model) -> str:
         return "its rows enter through catch-up sessions only (rule R7)"
     if isinstance(model.body, PythonFunction) and not model.columns:
         return "its function says only when it is called which columns there are"
-    if kinds.of(model).is_sequential:
+    if model.kind.is_sequential:
         return f"{model.kind.keyword} builds each interval on what the ones before it left"
     return ""
 
@@ -244,7 +242,7 @@ def restatement(
         select([graph], options.restate, catalog=catalog),
         options.asked,
         holdings.recorded,
-        whole=lambda model: kinds.of(model).restates_whole,
+        whole=lambda model: model.kind.restates_whole,
         writes=holdings.writes,
     )
 
@@ -269,6 +267,6 @@ def not_restated(
         yield NotRestated(name=name, reason="it sets disable_restatement")
     named = {*done.foreign, *done.kept, *done.ranges}
     for name in sorted(select([graph], options.restate, catalog=catalog) - named):
-        if kinds.of(graph[name].model).has_rows:  # else those that read it are restated
+        if graph[name].model.kind.stores_rows:  # else those that read it are restated
             when = "of that time" if holdings.recorded[name] else "yet"
             yield NotRestated(name=name, reason=f"it holds nothing {when}")

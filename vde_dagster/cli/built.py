@@ -6,11 +6,9 @@ from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
-from vde_dagster import kinds
 from vde_dagster.cli.printing import as_text, instant
 from vde_dagster.core.dsha import total
 from vde_dagster.core.intervals import Interval
-from vde_dagster.core.kind import External
 from vde_dagster.core.ledger import LedgerEntry, held_dsha, held_intervals
 
 if TYPE_CHECKING:
@@ -65,7 +63,7 @@ def held_by(services: Services, binding: Binding) -> tuple[Built, ...]:
     return _held_of(
         services,
         binding,
-        [node for node in binding.graph if not isinstance(node.model.kind, External)],
+        [node for node in binding.graph if not node.model.kind.is_source],
     )
 
 
@@ -117,14 +115,14 @@ def _box() -> Box:
 def _held(
     services: Services, binding: Binding, node: Node, entries: Sequence[LedgerEntry]
 ) -> Built:
-    rules = kinds.of(node.model)
+    rules = node.model.kind
     return Built(
         model=str(node.name),
         kind=node.model.kind.keyword,
         version=binding.key(node.name).version,
         intervals=len(entries) if rules.is_partitioned else None,
-        rows=total(each.rows for each in entries).rows if rules.has_rows else None,
-        digest=_digest(entries, has_rows=rules.has_rows),
+        rows=total(each.rows for each in entries).rows if rules.stores_rows else None,
+        digest=_digest(entries, has_rows=rules.stores_rows),
         seconds=_seconds(services, {each.work_id for each in entries}),
         held=held_intervals(entries) if rules.is_partitioned else (),
     )

@@ -203,10 +203,9 @@ def _is_landed(project: VdeProject, until: datetime) -> bool:
 
 
 def _source_tables(project: VdeProject) -> dict[str, TableState | None]:
-    from vde_dagster.core.kind import External
     from vde_dagster.core.names import TableName
 
-    names = [node.name for node in project.files.graph if isinstance(node.model.kind, External)]
+    names = [node.name for node in project.files.graph if node.model.kind.is_source]
     catalog = project.services.catalog
     return {str(name): catalog.table(TableName(name.schema, name.name)) for name in names}
 

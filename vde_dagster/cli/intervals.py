@@ -78,18 +78,13 @@ def _wanted(plan: Plan, models: Sequence[ModelName], *, catalog: str) -> set[Mod
     Raises:
         Refused: One of them is not there, or has no intervals of its own.
     """
-    from vde_dagster.core.kind import Embedded, External
-
     nodes = [chosen(plan.graph, name, catalog=catalog, where=plan.environment) for name in models]
     for node in nodes:
         name = node.name
-        match node.model.kind:
-            case External():
-                raise Refused(f"{name} is a source: others write it, so it has no intervals here.")
-            case Embedded():
-                raise Refused(f"{name} is EMBEDDED: it has no table, so it has no intervals.")
-            case _:
-                pass
+        if node.model.kind.is_source:
+            raise Refused(f"{name} is a source: others write it, so it has no intervals here.")
+        if node.model.kind.is_embedded:
+            raise Refused(f"{name} is EMBEDDED: it has no table, so it has no intervals.")
     return {node.name for node in nodes}
 
 
@@ -174,10 +169,9 @@ def _held_and_empty(report: ModelIntervals) -> str:
 
 def _held(node: Node, held: Sequence[Interval]) -> str:
     from vde_dagster.core.intervals import ALWAYS, format_instant
-    from vde_dagster.core.kind import View
 
     if ALWAYS in held:
-        return "made" if isinstance(node.model.kind, View) else "whole"
+        return "made" if node.model.kind.is_view else "whole"
     ranges = [f"{format_instant(each.start)} to {format_instant(each.end)}" for each in held]
     return _shortened(ranges)
 

@@ -101,7 +101,6 @@ def _widened(node: Node, asked: Interval) -> Interval:
     """The whole intervals that a range is in; a person is told where they are more than it."""
     from vde_dagster.app.rendering import whole_units
     from vde_dagster.core.intervals import format_instant
-    from vde_dagster.core.kind import Full
 
     try:
         interval = whole_units(node.model, asked)
@@ -116,7 +115,7 @@ def _widened(node: Node, asked: Interval) -> Interval:
         why = (
             f"is not what an evaluation of {node.name} has, since a FULL model is made at once "
             "from its start"
-            if isinstance(node.model.kind, Full)
+            if node.model.kind.is_whole
             else f"is not on borders of the interval unit of {node.name}, {unit}"
         )
         note(f"vde: {first} {why}; rendering {last}")
@@ -129,9 +128,8 @@ def _heading(binding: Binding, node: Node, interval: Interval) -> str:
 
 
 def _has_table(node: Node) -> bool:
-    from vde_dagster.core.kind import Embedded
 
-    return not isinstance(node.model.kind, Embedded)
+    return not node.model.kind.is_embedded
 
 
 def _version(binding: Binding, node: Node) -> str:
@@ -179,7 +177,7 @@ def _csv(node: Node) -> str | None:
     """A seed's file, relative to the project."""
     from os.path import normpath
 
-    from vde_dagster.core.kind import Seed
+    from vde_dagster.core.kinds import Seed
 
     kind = node.model.kind
     if not isinstance(kind, Seed):

@@ -13,7 +13,6 @@ from itertools import pairwise
 
 from vde_dagster.core.graph import Graph
 from vde_dagster.core.intervals import EPOCH, Interval, meets, merge
-from vde_dagster.core.kind import External
 from vde_dagster.core.ledger import LedgerEntry, Standing, held_dshas
 from vde_dagster.core.names import ModelName
 from vde_dagster.core.plan import Plan
@@ -32,7 +31,7 @@ def compared_parents(graph: Graph, name: ModelName) -> tuple[ModelName, ...]:
     is as up to date with it as it was.
     """
     read = _read(graph, name)
-    return tuple(each for each in read if not isinstance(graph[each].model.kind, External))
+    return tuple(each for each in read if not graph[each].model.kind.is_source)
 
 
 def reads_changed_source(before: Graph, after: Graph, name: ModelName) -> bool:
@@ -43,7 +42,7 @@ def reads_changed_source(before: Graph, after: Graph, name: ModelName) -> bool:
     return any(
         each not in before or before[each].fingerprint.data != after[each].fingerprint.data
         for each in _read(after, name)
-        if isinstance(after[each].model.kind, External)
+        if after[each].model.kind.is_source
     )
 
 

@@ -7,7 +7,6 @@ downstream model that references it, as a subquery."
 from __future__ import annotations
 
 from vde_dagster.core.graph import Graph
-from vde_dagster.core.kind import Embedded
 from vde_dagster.core.names import ModelName
 
 
@@ -17,7 +16,7 @@ def embedded_above(graph: Graph, name: ModelName) -> tuple[ModelName, ...]:
     waiting = [*graph[name].model.parents]
     while waiting:
         parent = waiting.pop()
-        if isinstance(graph[parent].model.kind, Embedded) and parent not in found:
+        if graph[parent].model.kind.is_embedded and parent not in found:
             found.add(parent)
             waiting += graph[parent].model.parents
     return tuple(sorted(found))
@@ -27,4 +26,4 @@ def stored_parents(graph: Graph, name: ModelName) -> tuple[ModelName, ...]:
     """What a model's query names once EMBEDDED models are inlined: tables, views and sources."""
     readers = (name, *embedded_above(graph, name))
     every = {parent for reader in readers for parent in graph[reader].model.parents}
-    return tuple(sorted(each for each in every if not isinstance(graph[each].model.kind, Embedded)))
+    return tuple(sorted(each for each in every if not graph[each].model.kind.is_embedded))

@@ -19,16 +19,9 @@ from typing import Final
 from sqlglot import exp
 
 from vde_dagster.core.intervals import format_instant
-from vde_dagster.core.kind import (
-    Embedded,
-    External,
-    Full,
+from vde_dagster.core.kinds import (
     IncrementalByPartition,
     IncrementalByTimeRange,
-    IncrementalUnmanaged,
-    Managed,
-    Seed,
-    View,
 )
 from vde_dagster.core.model import (
     SESSION,
@@ -220,7 +213,8 @@ def _loading_part(model: Model) -> str:
         if policy is not None
         else ()
     )
-    options = (f"{name}={getattr(model.kind, name, None)}" for name in _LOADING)
+    given = {option.name: getattr(model.kind, option.name) for option in fields(model.kind)}
+    options = (f"{name}={given.get(name)}" for name in _LOADING)
     return " ".join([*options, *map(str, late)])
 
 
@@ -257,7 +251,7 @@ def _replaced_part(model: Model) -> str:
 
 def _is_incremental(model: Model) -> bool:
     """Whether a model is evaluated in pieces of its interval unit."""
-    return not isinstance(model.kind, External | Full | View | Embedded | Seed | Managed)
+    return model.kind.is_by_interval
 
 
 def _range_part(model: Model) -> str:
@@ -267,7 +261,7 @@ def _range_part(model: Model) -> str:
     other kinds merge each piece into what the ones before it left, or are evaluated as a whole, up
     to the model's end.
     """
-    if isinstance(model.kind, IncrementalByTimeRange | IncrementalUnmanaged):
+    if not model.kind.range_shapes_rows:
         return ""
     body = model.body
     if not isinstance(body, PythonFunction | Query):
@@ -454,7 +448,7 @@ def _audit_queries(model: Model) -> list[str]:
 def _promise_parts(model: Model) -> list[str]:
     """What an author says of what need not be computed again; no row follows from that."""
     body, kind = model.body, model.kind
-    is_independent = isinstance(kind, IncrementalByTimeRange) and kind.independent
+    is_independent = kind.independent
     return [
         *(["deterministic"] if isinstance(body, PythonFunction) and body.deterministic else []),
         *(["independent"] if is_independent else []),

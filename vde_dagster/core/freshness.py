@@ -15,7 +15,6 @@ from vde_dagster.core.cron import Cron
 from vde_dagster.core.errors import Refused
 from vde_dagster.core.graph import Graph, Node
 from vde_dagster.core.intervals import END_OF_TIME, format_instant, parse_duration
-from vde_dagster.core.kind import Embedded, External, Seed, View
 from vde_dagster.core.model import Model, UpdatesOn
 from vde_dagster.core.names import ModelName
 
@@ -131,13 +130,13 @@ def _behind(graph: Graph, name: ModelName) -> Iterator[Node]:
 
 
 def _is_inlined(node: Node) -> bool:
-    return isinstance(node.model.kind, View | Embedded)
+    return node.model.kind.is_inlined
 
 
 def _is_loaded_on(node: Node, now: datetime) -> bool:
     model = node.model
     has_ended = model.end is not None and model.end <= now
-    return not (isinstance(model.kind, Seed | External) or has_ended)
+    return not (model.kind.is_seed or model.kind.is_source or has_ended)
 
 
 def _old_enough(computed_at: datetime, freshness: timedelta | None) -> datetime | None:

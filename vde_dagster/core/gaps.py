@@ -8,7 +8,6 @@ from typing import Final
 from vde_dagster.core.graph import Graph
 from vde_dagster.core.holding import Holding
 from vde_dagster.core.intervals import END_OF_TIME, EPOCH, Interval, subtract
-from vde_dagster.core.kind import Embedded, External
 from vde_dagster.core.model import Model
 from vde_dagster.core.names import ModelName
 from vde_dagster.core.plan import Gap
@@ -53,7 +52,7 @@ def find_gaps(
         shown = before.get(node.name)
         if shown is None or shown.key == after[node.name].key:
             continue
-        if isinstance(node.model.kind, External | Embedded):
+        if not node.model.kind.is_physical:
             continue  # nothing of it is shown
         there = ledgers.get(shown.key)
         written = there.written if there is not None else ()

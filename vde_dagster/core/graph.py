@@ -20,7 +20,7 @@ from vde_dagster.core.graph_checks import (
     place_in,
     written_models,
 )
-from vde_dagster.core.kind import Embedded, External, ScdType2ByColumn, ScdType2ByTime, View
+from vde_dagster.core.intervals import Interval
 from vde_dagster.core.model import Model, Query, SeedRows
 from vde_dagster.core.model_fit import misfits, unlaid
 from vde_dagster.core.names import ModelName
@@ -32,6 +32,8 @@ from vde_dagster.core.sql.canonical import (
     canonicalize,
 )
 from vde_dagster.core.sql.proven import functions_made
+from vde_dagster.core.storage import Storage
+from vde_dagster.core.writes import TimeAxisSpec, Write
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -51,6 +53,27 @@ class Node:
     def name(self) -> ModelName:
         """The model's name."""
         return self.model.name
+
+    @property
+    def storage(self) -> Storage:
+        """The layout of the model's table."""
+        model = self.model
+        return model.kind.laid_out(model.storage, self.columns, model.unit)
+
+    @property
+    def time_axis(self) -> TimeAxisSpec | None:
+        """How the model's rows belong to intervals; None for kinds whose rows belong to none."""
+        return self.model.kind.time_axis(self.columns, self.model.unit)
+
+    def write(self, interval: Interval, execution_time: datetime) -> Write:
+        """What evaluating an interval at ``execution_time`` does to the model's table.
+
+        Raises:
+            ValueError: The model's kind has nothing that is written to.
+        """
+        return self.model.kind.write(
+            interval, execution_time=execution_time, columns=self.columns, unit=self.model.unit
+        )
 
 
 @dataclass(frozen=True, slots=True)
@@ -190,7 +213,7 @@ def _start_of(model: Model, starts: Mapping[ModelName, datetime]) -> datetime | 
 
     ``starts`` are those of the models above, as far as they have one. Sources have none.
     """
-    if isinstance(model.kind, External):
+    if model.kind.is_source:
         return None
     if not model.inherits_start:
         return model.start
@@ -199,7 +222,7 @@ def _start_of(model: Model, starts: Mapping[ModelName, datetime]) -> datetime | 
 
 def _is_undeclared(model: Model) -> bool:
     """Whether a model is a source whose columns nobody declared."""
-    return isinstance(model.kind, External) and not model.columns
+    return model.kind.is_source and not model.columns
 
 
 def _node(
@@ -254,7 +277,7 @@ def _derived(model: Model, nodes: Mapping[ModelName, Node], *, undeclared: bool)
         findings = list(misfits(model, canonical, typed, list(_embedded(model, nodes))))
         if findings:
             raise QueryInvalid(*findings)
-    laid = list(unlaid(model, columns)) if not isinstance(model.kind, View | Embedded) else []
+    laid = list(unlaid(model, columns)) if not model.kind.is_inlined else []
     if laid:
         raise QueryInvalid(*laid)
     own = fingerprint(model, canonical, ())
@@ -269,7 +292,7 @@ def _embedded(
     seen: set[ModelName] = set()
     while waiting:
         parent = nodes[waiting.pop(0)]
-        if parent.name in seen or not isinstance(parent.model.kind, Embedded):
+        if parent.name in seen or not parent.model.kind.is_embedded:
             continue
         seen.add(parent.name)
         waiting += parent.model.parents
@@ -286,17 +309,8 @@ def _columns(model: Model, canonical: CanonicalQuery | None) -> tuple[Column, ..
     if isinstance(model.body, SeedRows) and not model.columns:
         own = seed_columns(model.body.text)
     names = {each.name.lower() for each in own}
-    added = [each for each in _validity(model) if each.name not in names]
+    added = [each for each in model.kind.added_columns if each.name not in names]
     return tuple(_column(each, declared.get(each.name.lower()), model) for each in (*own, *added))
-
-
-def _validity(model: Model) -> tuple[Column, ...]:
-    """The two columns that SCD_TYPE_2 adds to those of the query (seed 001, *SCD Type 2*)."""
-    kind = model.kind
-    if not isinstance(kind, ScdType2ByTime | ScdType2ByColumn):
-        return ()
-    names = (kind.valid_from_name, kind.valid_to_name)
-    return tuple(Column(name=name, type=kind.time_data_type) for name in names)
 
 
 def _column(found: Column, declared: Column | None, model: Model) -> Column:
@@ -312,4 +326,4 @@ def _column(found: Column, declared: Column | None, model: Model) -> Column:
 
 def sources(graph: Graph) -> tuple[ModelName, ...]:
     """The tables that the models read and that none of them writes."""
-    return tuple(node.name for node in graph if isinstance(node.model.kind, External))
+    return tuple(node.name for node in graph if node.model.kind.is_source)

@@ -6,7 +6,6 @@ from collections.abc import Container, Iterator, Mapping, Sequence
 from graphlib import CycleError, TopologicalSorter
 
 from vde_dagster.core.errors import Place, Problem
-from vde_dagster.core.kind import External
 from vde_dagster.core.model import Model, PythonFunction, Query
 from vde_dagster.core.names import ModelName
 from vde_dagster.core.sql.rendering import model_name_of
@@ -80,7 +79,7 @@ def written_models(models: Mapping[ModelName, Model]) -> Iterator[Problem]:
         for table in (each for statement in beside for each in written_tables(statement)):
             written = model_name_of(table)
             other = models.get(written) if written is not None else None
-            if other is None or isinstance(other.kind, External):
+            if other is None or other.kind.is_source:
                 continue
             whose = "its own rows" if other is model else f"the model {other.name}"
             yield Problem(

@@ -33,10 +33,11 @@ from sqlglot import exp
 
 from vde_dagster.core.columns import Column
 from vde_dagster.core.intervals import EPOCH
-from vde_dagster.core.kind import EVERY_COLUMN
 from vde_dagster.core.sql.keys import key_expression
 from vde_dagster.core.sql.macros import timestamp_literal
 
+EVERY_COLUMN: Final = "*"
+"""What stands for all columns where those are named that are compared."""
 SHARED_KEY: Final = "rows share the key ("
 """How the text begins that says of a source that several of its rows have one key."""
 

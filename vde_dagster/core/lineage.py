@@ -14,7 +14,6 @@ from sqlglot import exp
 from sqlglot.optimizer.scope import Scope, traverse_scope
 
 from vde_dagster.core.graph import Graph, Node
-from vde_dagster.core.kind import External
 from vde_dagster.core.model import PythonFunction, SeedRows
 from vde_dagster.core.names import ModelName
 from vde_dagster.core.sql.rendering import model_name_of
@@ -168,7 +167,7 @@ def _lineage(
 def _end(node: Node, column: str | None) -> End | None:
     match node.model.body:
         case None:
-            return End.SOURCE if isinstance(node.model.kind, External) else End.KIND
+            return End.SOURCE if node.model.kind.is_source else End.KIND
         case SeedRows():
             return End.SEED
         case PythonFunction():

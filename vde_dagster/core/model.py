@@ -15,7 +15,7 @@ from vde_dagster.core.columns import Column
 from vde_dagster.core.deferred import Deferred
 from vde_dagster.core.errors import Place, Problem
 from vde_dagster.core.intervals import IntervalUnit
-from vde_dagster.core.kind import IncrementalByTimeRange, Kind
+from vde_dagster.core.kinds import Kind
 from vde_dagster.core.late_data_policy import LateDataMode, LateDataPolicy
 from vde_dagster.core.names import ModelName
 from vde_dagster.core.storage import Storage
@@ -197,7 +197,17 @@ class Model:
     @property
     def time_column(self) -> str | None:
         """The column by which rows belong to intervals; None for kinds without intervals."""
-        return self.kind.time_column if isinstance(self.kind, IncrementalByTimeRange) else None
+        return self.kind.time_column
+
+    @property
+    def lookback(self) -> int:
+        """How many units before each new range are evaluated again."""
+        return self.kind.lookback
+
+    @property
+    def batch_size(self) -> int | None:
+        """At most how many units one evaluation has; None for any number."""
+        return self.kind.batch_size
 
     def declares(self, column: str) -> bool:
         """Whether a person wrote the column's type, so that it is no guess."""

@@ -10,7 +10,7 @@ from sqlglot import exp
 
 from vde_dagster.core.columns import Column
 from vde_dagster.core.errors import Finding
-from vde_dagster.core.kind import IncrementalByTimeRange, View
+from vde_dagster.core.kinds import IncrementalByTimeRange
 from vde_dagster.core.model import Model
 from vde_dagster.core.named_columns import clashing_columns, missing_columns
 from vde_dagster.core.names import ModelName
@@ -139,7 +139,7 @@ def _unfiltered(
 ) -> Iterator[Finding]:
     """A query by time ranges that would read everything for each of them (seed 001)."""
     query = canonical.expression
-    if not isinstance(model.kind, IncrementalByTimeRange) or query.find(exp.Table) is None:
+    if model.time_column is None or query.find(exp.Table) is None:
         return
     if not any(map(filters_by_time, (query, *(each for _, each in embedded)))):
         yield Finding(
@@ -153,7 +153,7 @@ def _unfiltered(
 
 def _timed_view(model: Model, embedded: EmbeddedQueries) -> Iterator[Finding]:
     """A VIEW is read at any time, so no time macro may come into its query with another's."""
-    if not isinstance(model.kind, View):
+    if not model.kind.is_view:
         return
     for name, query in embedded:
         if any(True for _ in macros_in(query)):

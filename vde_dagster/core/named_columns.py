@@ -3,18 +3,27 @@
 from __future__ import annotations
 
 from collections.abc import Collection, Iterable, Iterator
+from typing import assert_never
 
 import sqlglot
 from sqlglot import exp
 
 from vde_dagster.core.errors import Finding
-from vde_dagster.core.kind import (
-    EVERY_COLUMN,
+from vde_dagster.core.history import EVERY_COLUMN
+from vde_dagster.core.kinds import (
+    Embedded,
+    External,
+    Full,
+    IncrementalByPartition,
     IncrementalByTimeRange,
     IncrementalByUniqueKey,
+    IncrementalUnmanaged,
     Kind,
+    Managed,
     ScdType2ByColumn,
     ScdType2ByTime,
+    Seed,
+    View,
 )
 from vde_dagster.core.storage import Storage
 
@@ -84,8 +93,12 @@ def _named_columns(kind: Kind) -> Iterator[tuple[str, str]]:
                     yield "compared column", column
             if updated_at is not None:
                 yield "updated_at column", updated_at
-        case _:
+        case IncrementalByPartition() | IncrementalUnmanaged():
             return
+        case Full() | View() | Embedded() | Seed() | External() | Managed():
+            return
+        case unreachable:
+            assert_never(unreachable)
 
 
 def _columns_of_key(keys: Iterable[str]) -> Iterator[tuple[str, str]]:

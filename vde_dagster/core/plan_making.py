@@ -11,7 +11,6 @@ from vde_dagster.core.adoption import reads_changed_source
 from vde_dagster.core.changes.difference import Change
 from vde_dagster.core.columns import Column
 from vde_dagster.core.graph import Graph, Node
-from vde_dagster.core.kind import Embedded, External, View
 from vde_dagster.core.names import ModelName
 from vde_dagster.core.plan import (
     Behind,
@@ -188,7 +187,7 @@ def _is_only_below(graph: Graph, node: Node, shown: Shown, found: Resolved) -> b
     before = shown.snapshots.get(node.name)
     return (
         before is not None
-        and not isinstance(node.model.kind, View)  # which is made at no cost
+        and not node.model.kind.is_view  # which is made at no cost
         and (found.difference.category is Category.INDIRECT_BREAKING or _gives_back(before, found))
         and found.snapshot.version != before.version
         and node.fingerprint.data == shown.graph[node.name].fingerprint.data
@@ -217,7 +216,7 @@ def _schema_changes(
     Both sides are what queries are known to return: a table's own types may be spelled otherwise.
     """
     before, booked = shown.snapshots.get(node.name), findings.booked.get(node.name, ())
-    if isinstance(node.model.kind, View | Embedded | External):
+    if not node.model.kind.stores_rows:
         return ()
     if before is None or before.version != snapshot.version:
         stored_for_others = snapshot.version != snapshot.fingerprint.data_version
@@ -289,7 +288,7 @@ def _lost_views(
 
 
 def _has_view(node: Node) -> bool:
-    return not isinstance(node.model.kind, External | Embedded)
+    return node.model.kind.is_physical
 
 
 def _removed(name: ModelName, shown: Shown) -> ModelChange:

@@ -13,7 +13,6 @@ from sqlglot import exp
 
 from vde_dagster.core.errors import Refused
 from vde_dagster.core.graph import Graph, Node
-from vde_dagster.core.kind import Embedded, IncrementalByTimeRange, Kind, View
 from vde_dagster.core.model import PythonFunction, Query
 from vde_dagster.core.names import ModelName, TableName
 from vde_dagster.core.reads.input_ranges import Reads, TimeAxis, declared_reads, reads
@@ -23,8 +22,6 @@ from vde_dagster.core.sql.macros import MICROSECOND, TimeRange, resolve_time_mac
 from vde_dagster.core.sql.rendering import inline, model_name_of, render_interval, spark_form
 from vde_dagster.core.sql.sql_text import SqlText
 from vde_dagster.core.sql.statement_tables import defined_tables
-from vde_dagster.core.time_formats import axis_type
-from vde_dagster.core.writes import TimeAxisSpec
 
 Statements = tuple[tuple[SqlText, ...], tuple[SqlText, ...]]
 """Those before a query or function, and those behind it."""
@@ -72,7 +69,7 @@ def render_model(
     body, _ = _query_of(node)
     whole = _whole(times)
     bodies = _texts(graph, node, whole, inline_views=inline_views)
-    axis = time_axis(node)
+    axis = node.time_axis
     query = query_text(graph, node) if axis is None else interval_text(graph, node, axis, whole)
     before, after = _beside(graph, node, body, whole, bodies=bodies, target=target)
     return RenderedModel(
@@ -95,7 +92,7 @@ def render_tree(graph: Graph, name: ModelName, times: TimeRange) -> exp.Query:
     _query_of(node)
     whole = _whole(times)
     bodies = _bodies(graph, node, whole)
-    axis = time_axis(node)
+    axis = node.time_axis
     if axis is None:
         query = resolve_time_macros(_tree(node), whole)
     else:
@@ -184,7 +181,7 @@ def tables_below(graph: Graph, node: Node) -> Iterator[ModelName]:
 
 
 def _is_looked_through(node: Node) -> bool:
-    return isinstance(node.model.kind, View | Embedded)
+    return node.model.kind.is_inlined
 
 
 def query_over_tables(graph: Graph, name: ModelName) -> exp.Query | None:
@@ -199,23 +196,6 @@ def query_over_tables(graph: Graph, name: ModelName) -> exp.Query | None:
     return inline(_tree(node), bodies)
 
 
-def time_axis(node: Node) -> TimeAxisSpec | None:
-    """How a model's rows belong to intervals; None for kinds without intervals.
-
-    A column whose type is not known is taken for a timestamp.
-    """
-    if not isinstance(node.model.kind, IncrementalByTimeRange):
-        return None
-    kind = node.model.kind
-    known = axis_type(_type_of(node, kind.time_column))
-    return TimeAxisSpec(
-        column=kind.time_column,
-        type=known if known not in ("", "unknown") else "timestamp",
-        unit=node.model.unit,
-        format=kind.time_format,
-    )
-
-
 def axes_of(graph: Graph, query: exp.Query) -> dict[ModelName, TimeAxis | None]:
     """The time axes of the models and sources that a query names."""
     names = {model_name_of(table) for table in query.find_all(exp.Table)}
@@ -224,14 +204,15 @@ def axes_of(graph: Graph, query: exp.Query) -> dict[ModelName, TimeAxis | None]:
 
 def input_axis(node: Node) -> TimeAxis | None:
     """How rows of a model are bounded by who reads them; None for kinds without intervals."""
-    if not isinstance(node.model.kind, IncrementalByTimeRange):
+    own = node.time_axis
+    if own is None:
         return None
-    column = node.model.kind.time_column
+    column = own.column
     return TimeAxis(
         column=column,
         unit=node.model.unit,
         type=_type_of(node, column),
-        format=node.model.kind.time_format,
+        format=own.format,
     )
 
 
@@ -267,7 +248,7 @@ def _told_of(node: Node) -> Iterator[None]:
 
 
 def _has_intervals(node: Node) -> bool:
-    return isinstance(node.model.kind, IncrementalByTimeRange)
+    return node.model.kind.is_partitioned
 
 
 def _type_of(node: Node, column: str) -> str:
@@ -278,7 +259,7 @@ def _type_of(node: Node, column: str) -> str:
 def _bodies(graph: Graph, node: Node, times: TimeRange | None) -> Mapping[ModelName, exp.Query]:
     """The queries that stand in place of models above, each with its own ones inlined already."""
     bodies: dict[ModelName, exp.Query] = {}
-    for above in _inlined(graph, node, (Embedded, View)):
+    for above in _inlined(graph, node, views=True):
         assert above.canonical is not None, "what is inlined has a query"
         query = _tree(above)
         resolved = query if times is None else resolve_time_macros(query, times)
@@ -291,20 +272,21 @@ def _texts(
 ) -> Mapping[ModelName, SqlText]:
     """The texts that stand in place of models above, each with its own ones inlined already."""
     texts: dict[ModelName, SqlText] = {}
-    kinds = (Embedded, View) if inline_views else (Embedded,)
-    for above in _inlined(graph, node, kinds):
+    for above in _inlined(graph, node, views=inline_views):
         texts[above.name] = query_text(graph, above).with_times(times).with_queries(texts)
     return texts
 
 
-def _inlined(graph: Graph, node: Node, kinds: tuple[type[Kind], ...]) -> Iterator[Node]:
+def _inlined(graph: Graph, node: Node, *, views: bool) -> Iterator[Node]:
     """The models above whose queries stand in a model's own, those that they read before them."""
     seen: set[ModelName] = set()
 
     def above(reader: Node) -> Iterator[Node]:
         for name in reader.model.parents:
             parent = graph[name]
-            if name in seen or parent.canonical is None or not isinstance(parent.model.kind, kinds):
+            kind = parent.model.kind
+            stands_in = kind.is_inlined if views else kind.is_embedded
+            if name in seen or parent.canonical is None or not stands_in:
                 continue
             seen.add(name)
             yield from above(parent)

@@ -12,7 +12,6 @@ from vde_dagster.core.embedded import embedded_above, stored_parents
 from vde_dagster.core.equal_versions import NOWHERE, Elsewhere
 from vde_dagster.core.fingerprint import view_version
 from vde_dagster.core.graph import Graph, Node
-from vde_dagster.core.kind import External, View
 from vde_dagster.core.names import ModelName, TableName
 from vde_dagster.core.snapshot import Category, DecidedBy, ModelSnapshot, VersionKey
 
@@ -133,7 +132,7 @@ class _Resolution:
         known = self.stored.get((node.name, node.fingerprint.digest))
         if known is None and before is not None and difference.change is Change.NONE:
             known = before
-        if isinstance(node.model.kind, View):
+        if node.model.kind.is_view:
             version = self._version_of_view(node, difference, before)
             snapshot = replace(known or self._new(node, difference), version=version)
         else:
@@ -231,7 +230,7 @@ def view_versions(
     """Snapshots in which each VIEW has the version that follows from those of what it reads."""
     found = dict(snapshots)
     for node in graph:
-        if isinstance(node.model.kind, View):
+        if node.model.kind.is_view:
             version = _view_version(graph, node.name, found.__getitem__)
             found[node.name] = replace(found[node.name], version=version)
     return found
@@ -247,6 +246,6 @@ def _view_version(
 
 def _physical(node: Node, snapshot: ModelSnapshot) -> TableName:
     """The name under which a query finds a model's rows: a source keeps its own."""
-    if isinstance(node.model.kind, External):
+    if node.model.kind.is_source:
         return TableName(node.name.schema, node.name.name)
     return snapshot.key.table

@@ -15,17 +15,6 @@ from typing import Final
 from vde_dagster.core.errors import Refused
 from vde_dagster.core.graph import Graph, Node
 from vde_dagster.core.intervals import END_OF_TIME, Interval, common, merge
-from vde_dagster.core.kind import (
-    Embedded,
-    External,
-    IncrementalByPartition,
-    IncrementalByTimeRange,
-    IncrementalByUniqueKey,
-    IncrementalUnmanaged,
-    ScdType2ByColumn,
-    ScdType2ByTime,
-    View,
-)
 from vde_dagster.core.model import Model
 from vde_dagster.core.names import ModelName
 from vde_dagster.core.reads.input_ranges import affected
@@ -167,7 +156,7 @@ def read_again(
             continue
         reached.add(node.name)
         model, holds = node.model, held.get(node.name, ())
-        if isinstance(model.kind, View | Embedded | External) or not holds:
+        if not model.kind.stores_rows or not holds:
             continue  # its readers are known to read what lies below it
         times = (*units_reading(graph, node, changed, holds), *wanted.get(node.name, ()))
         found = restated_ranges(model, times, holds, whole=whole(model))
@@ -197,7 +186,7 @@ def asked_again(graph: Graph, names: Collection[ModelName]) -> frozenset[ModelNa
 
 
 def _is_shown_through(model: Model) -> bool:
-    return isinstance(model.kind, View | Embedded | External)
+    return not model.kind.stores_rows
 
 
 def _refuse_kept(models: Iterable[Model]) -> None:
@@ -220,9 +209,9 @@ def _others_tables(graph: Graph, names: Iterable[ModelName]) -> set[ModelName]:
     while waiting:
         name = waiting.pop()
         model = graph[name].model
-        if isinstance(model.kind, External):
+        if model.kind.is_source:
             found.add(name)
-        elif isinstance(model.kind, View | Embedded):
+        elif model.kind.is_inlined:
             found.update(model.parents)
             waiting += [each for each in model.parents if each not in seen]
             seen.update(model.parents)
@@ -247,15 +236,4 @@ def units_reading(
 
 def forbids_restatement(model: Model) -> bool:
     """Whether a model's ``disable_restatement`` keeps what it holds (seed 001; SCD2's default)."""
-    match model.kind:
-        case (
-            IncrementalByTimeRange(disable_restatement=True)
-            | IncrementalByUniqueKey(disable_restatement=True)
-            | IncrementalByPartition(disable_restatement=True)
-            | IncrementalUnmanaged(disable_restatement=True)
-            | ScdType2ByTime(disable_restatement=True)
-            | ScdType2ByColumn(disable_restatement=True)
-        ):
-            return True
-        case _:
-            return False
+    return model.kind.disable_restatement

@@ -9,7 +9,7 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Sequence
 from datetime import datetime, timedelta
-from typing import Final
+from typing import Final, Protocol
 
 from vde_dagster.core.cron import Cron
 from vde_dagster.core.intervals import (
@@ -21,19 +21,50 @@ from vde_dagster.core.intervals import (
     merge,
     subtract,
 )
-from vde_dagster.core.kind import (
-    IncrementalByTimeRange,
-    IncrementalByUniqueKey,
-    Kind,
-    ScdType2ByColumn,
-    ScdType2ByTime,
-)
-from vde_dagster.core.model import Model
 
 _MICROSECOND: Final = timedelta(microseconds=1)
 
 
-def last_tick(model: Model, now: datetime) -> datetime:
+class Scheduled(Protocol):
+    """What becomes due interval by interval: a model."""
+
+    @property
+    def start(self) -> datetime:
+        """The first instant that intervals may cover."""
+        ...
+
+    @property
+    def end(self) -> datetime | None:
+        """The first instant that they may not cover any more; None where there is none."""
+        ...
+
+    @property
+    def cron(self) -> str:
+        """When intervals become due."""
+        ...
+
+    @property
+    def cron_tz(self) -> str:
+        """The zone of the cron expression."""
+        ...
+
+    @property
+    def unit(self) -> IntervalUnit:
+        """The interval unit."""
+        ...
+
+    @property
+    def lookback(self) -> int:
+        """How many units before each new range are evaluated again."""
+        ...
+
+    @property
+    def batch_size(self) -> int | None:
+        """At most how many units one evaluation has; None for any number."""
+        ...
+
+
+def last_tick(model: Scheduled, now: datetime) -> datetime:
     """The latest moment at or before ``now`` at which the model became due.
 
     Raises:
@@ -43,7 +74,7 @@ def last_tick(model: Model, now: datetime) -> datetime:
     return Cron.parse(model.cron).previous(min(now, END_OF_TIME), model.cron_tz)
 
 
-def due_interval(model: Model, now: datetime) -> Interval | None:
+def due_interval(model: Scheduled, now: datetime) -> Interval | None:
     """All whole units from the model's start that had ended at its last tick, up to its end.
 
     None where there are none. A start within a unit leaves that unit out, and so does an end.
@@ -52,14 +83,16 @@ def due_interval(model: Model, now: datetime) -> Interval | None:
     return due(model.start, until if model.end is None else min(until, model.end), model.unit)
 
 
-def due_at_once(model: Model, now: datetime, blocked: Sequence[Interval] = ()) -> Interval | None:
+def due_at_once(
+    model: Scheduled, now: datetime, blocked: Sequence[Interval] = ()
+) -> Interval | None:
     """What is due of a model that is made as a whole: up to the first time that is blocked."""
     until = min([last_tick(model, now), *(each.start for each in blocked)])
     return due(model.start, until if model.end is None else min(until, model.end), model.unit)
 
 
 def missing(
-    model: Model, held: Sequence[Interval], now: datetime, blocked: Sequence[Interval] = ()
+    model: Scheduled, held: Sequence[Interval], now: datetime, blocked: Sequence[Interval] = ()
 ) -> tuple[Interval, ...]:
     """The contiguous ranges of units that have to be evaluated at ``now``.
 
@@ -87,7 +120,7 @@ def missing(
 
 
 def missing_in_turn(
-    model: Model, held: Sequence[Interval], now: datetime, blocked: Sequence[Interval] = ()
+    model: Scheduled, held: Sequence[Interval], now: datetime, blocked: Sequence[Interval] = ()
 ) -> tuple[Interval, ...]:
     """What of `missing` can be evaluated by a model that builds each interval on those before it.
 
@@ -107,7 +140,7 @@ def missing_in_turn(
 
 
 def _after_the_end(
-    model: Model, end: datetime, now: datetime, unready: Sequence[Interval]
+    model: Scheduled, end: datetime, now: datetime, unready: Sequence[Interval]
 ) -> list[datetime]:
     """The start of the last unit after the model's end that would be due; one, or none."""
     if model.end is None:
@@ -117,9 +150,11 @@ def _after_the_end(
     return [model.unit.shifted(ready[-1].end, -1)] if ready else []
 
 
-def _units_before(model: Model, borders: Iterable[datetime], *, first: datetime) -> list[Interval]:
+def _units_before(
+    model: Scheduled, borders: Iterable[datetime], *, first: datetime
+) -> list[Interval]:
     """The units that are looked at again before each of these borders."""
-    count = _lookback(model.kind)
+    count = model.lookback
     found: list[Interval] = []
     for border in borders:
         start = _shifted(model.unit, border, -count)
@@ -137,20 +172,12 @@ def _shifted(unit: IntervalUnit, instant: datetime, count: int) -> datetime | No
         return None
 
 
-def _lookback(kind: Kind) -> int:
-    match kind:
-        case IncrementalByTimeRange(lookback=count) | IncrementalByUniqueKey(lookback=count):
-            return count
-        case _:
-            return 0
-
-
-def batches(model: Model, ranges: Iterable[Interval]) -> tuple[Interval, ...]:
+def batches(model: Scheduled, ranges: Iterable[Interval]) -> tuple[Interval, ...]:
     """Ranges cut into pieces of at most ``batch_size`` units each, in order.
 
     A gap ends a batch. Without a batch size, each contiguous range is one.
     """
-    size = _batch_size(model.kind)
+    size = model.batch_size
     if size is None:
         return merge(ranges)
     return tuple(batch for each in merge(ranges) for batch in _cut(each, model.unit, size))
@@ -166,20 +193,7 @@ def _cut(interval: Interval, unit: IntervalUnit, size: int) -> list[Interval]:
     return pieces
 
 
-def _batch_size(kind: Kind) -> int | None:
-    match kind:
-        case (
-            IncrementalByTimeRange(batch_size=size)
-            | IncrementalByUniqueKey(batch_size=size)
-            | ScdType2ByTime(batch_size=size)
-            | ScdType2ByColumn(batch_size=size)
-        ):
-            return size
-        case _:
-            return None
-
-
-def lacking(model: Model, holds: Sequence[Interval]) -> tuple[Interval, ...]:
+def lacking(model: Scheduled, holds: Sequence[Interval]) -> tuple[Interval, ...]:
     """What a model's intervals will hold one day, and do not hold yet: all before its end.
 
     Nothing is lacking before its start and after its end.
@@ -192,7 +206,7 @@ def lacking(model: Model, holds: Sequence[Interval]) -> tuple[Interval, ...]:
 
 
 def blocked_for_whole(
-    model: Model, parent: Model, lacks: Sequence[Interval]
+    model: Scheduled, parent: Scheduled, lacks: Sequence[Interval]
 ) -> tuple[Interval, ...]:
     """The times for which a parent is not whole enough for who reads all of it.
 

@@ -10,7 +10,6 @@ from dataclasses import dataclass
 from typing import assert_never
 
 from vde_dagster.core.intervals import Interval
-from vde_dagster.core.kind import Seed, View
 from vde_dagster.core.names import PRODUCTION, ModelName
 from vde_dagster.core.plan import ModelChange, Plan
 from vde_dagster.core.schedule import batches
@@ -237,12 +236,12 @@ def _nearest(plan: Plan, name: ModelName, filled: Collection[ModelName]) -> froz
 
 def _work(plan: Plan, change: ModelChange) -> Work:
     model, version = plan.graph[change.name].model, change.version or ""
-    if isinstance(model.kind, View):
+    if model.kind.is_view:
         return MakeView(model=change.name, version=version)
     intervals = change.to_evaluate
     if change.catches_up:
         return CatchUp(model=change.name, version=version, intervals=intervals)
-    if plan.options.empty_backfill and not isinstance(model.kind, Seed):
+    if plan.options.empty_backfill and not model.kind.is_seed:
         return EmptyBackfill(model=change.name, version=version, intervals=intervals)
     return Backfill(
         model=change.name,

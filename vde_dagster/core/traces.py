@@ -23,7 +23,6 @@ from vde_dagster.core.dsha import RowSum, dsha
 from vde_dagster.core.fingerprint import hash_parts
 from vde_dagster.core.graph import Graph, Node
 from vde_dagster.core.intervals import Interval
-from vde_dagster.core.kind import Embedded, IncrementalByTimeRange, View
 from vde_dagster.core.ledger import LedgerEntry, Trace
 from vde_dagster.core.meaning.functions import is_execution_time, is_unknown, is_volatile
 from vde_dagster.core.model import PythonFunction, Query
@@ -236,8 +235,8 @@ def why_together(graph: Graph, node: Node) -> str:
     With a ``batch_size`` of one no unit is evaluated with another one (see `batches`), and an
     ``independent`` model's author says that it does not matter.
     """
-    kind, unit = node.model.kind, node.model.unit
-    if not isinstance(kind, IncrementalByTimeRange) or kind.independent or kind.batch_size == 1:
+    kind, unit, own = node.model.kind, node.model.unit, node.time_axis
+    if own is None or kind.independent or kind.batch_size == 1:
         return ""
     query = query_over_tables(graph, node.name)
     if query is None:
@@ -245,12 +244,12 @@ def why_together(graph: Graph, node: Node) -> str:
 
     def axis(table: ModelName, column: str) -> Axis | None:
         types = {each.name.lower(): each.type for each in graph[table].columns}
-        form = kind.time_format if column == kind.time_column.lower() else ""
+        form = own.format if column == own.column.lower() else ""
         written = TimeAxis(column=column, unit=unit, type=types.get(column, "unknown"), format=form)
         found = time_column_of(written)
         return None if found is None else found.axis
 
-    why = alone.why_together(query, kind.time_column, axis=axis, unit=unit)
+    why = alone.why_together(query, own.column, axis=axis, unit=unit)
     if not why:
         return ""
     one = unit.value.replace("_", " ")
@@ -272,7 +271,7 @@ def _inlined(graph: Graph, name: ModelName) -> Iterable[Node]:
     waiting = [name]
     while waiting:
         node = graph[waiting.pop()]
-        if node.name == name or isinstance(node.model.kind, View | Embedded):
+        if node.name == name or node.model.kind.is_inlined:
             found[node.name] = node
             waiting += [each for each in node.model.parents if each not in found]
     return found.values()

@@ -10,7 +10,6 @@ from vde_dagster.app.heads import readable
 from vde_dagster.app.view_names import naming_of
 from vde_dagster.core.errors import Refused
 from vde_dagster.core.intervals import subtract
-from vde_dagster.core.kind import View
 from vde_dagster.core.ledger import held_intervals
 from vde_dagster.core.names import environment_view
 from vde_dagster.core.sql.rendering import within
@@ -82,7 +81,7 @@ class VdeIcebergIOManager(dg.IOManager):
         entries = project.services.state.ledger([key]).get(key, ())
         if not entries:
             raise Refused(f"{node.name} holds nothing yet in {binding.environment}.")
-        if isinstance(node.model.kind, View):
+        if node.model.kind.is_view:
             naming = naming_of(project.services, binding.environment)
             view = environment_view(node.name, binding.environment, naming)
             return project.open_spark_for_users(reading=[view]).table(table_sql(catalog, view))
@@ -109,9 +108,8 @@ def _condition(node: Node, wanted: object) -> str:
     from sqlglot import exp
 
     from vde_dagster.core.intervals import Interval
-    from vde_dagster.core.render_model import time_axis
 
-    axis = time_axis(node)
+    axis = node.time_axis
     assert axis is not None, f"{node.name} has intervals"
     assert isinstance(wanted, Interval)
     column = exp.column(exp.to_identifier(axis.column, quoted=True))

@@ -8,7 +8,6 @@ from typing import Final
 
 import dagster as dg
 
-from vde_dagster import kinds
 from vde_dagster.app.binding import Binding
 from vde_dagster.core.errors import Refused
 from vde_dagster.core.graph import Node
@@ -38,7 +37,7 @@ _CRONS: Final = {
 
 def is_partitioned(node: Node) -> bool:
     """Whether a model's intervals are shown as partitions."""
-    return kinds.of(node.model).is_partitioned
+    return node.model.kind.is_partitioned
 
 
 def partitions_of(node: Node, end: datetime | None) -> dg.TimeWindowPartitionsDefinition | None:

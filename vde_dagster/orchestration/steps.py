@@ -8,7 +8,6 @@ from dataclasses import dataclass, field
 from datetime import datetime
 from typing import Final
 
-from vde_dagster import kinds
 from vde_dagster.app.apply import finish, reserved, store_plan
 from vde_dagster.app.binding import Binding, bind_environment
 from vde_dagster.app.cumulative import ranges_in_turn
@@ -232,7 +231,7 @@ def _whole(
     model = node.model
     plan = plan_environment(services, binding.graph, binding.environment)
     (change,) = (each for each in plan.changes if each.name == node.name)
-    rules = kinds.of(model)
+    rules = model.kind
     if rules.is_sequential:
         key = binding.key(node.name)
         entries = services.state.ledger([key]).get(key, ())

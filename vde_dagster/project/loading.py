@@ -13,7 +13,6 @@ from vde_dagster.core.audits.binding import wrong_for
 from vde_dagster.core.errors import Problem, ProjectInvalid
 from vde_dagster.core.graph import Graph, build_graph
 from vde_dagster.core.graph_checks import place_in
-from vde_dagster.core.kind import External
 from vde_dagster.core.model import Model
 from vde_dagster.core.sql.whole_seconds import WHOLE_UNITS, cut_off
 from vde_dagster.project.cache.models import FILE_NAME as KEPT
@@ -185,5 +184,5 @@ def _followed_models(graph: Graph) -> list[Problem]:
         for node in graph
         if node.model.late_data is not None
         for source in node.model.late_data.tracked
-        if source.name in graph and not isinstance(graph[source.name].model.kind, External)
+        if source.name in graph and not graph[source.name].model.kind.is_source
     ]

@@ -8,12 +8,8 @@ from typing import Final
 from sqlglot import exp
 
 from vde_dagster.core.errors import Place
-from vde_dagster.core.kind import (
-    EVERY_COLUMN,
-    Embedded,
-    Managed,
-    View,
-)
+from vde_dagster.core.history import EVERY_COLUMN
+from vde_dagster.core.kinds import Managed, View
 from vde_dagster.core.late_data_policy import LateDataMode
 from vde_dagster.core.model import AuthorsText, Query
 from vde_dagster.core.named_columns import added_columns, clashing_columns, missing_columns
@@ -38,7 +34,7 @@ def check_query(body: Query, properties: Properties, place: Place, problems: Pro
     """
     query = body.expression
     if isinstance(properties.kind, View | Managed):
-        made = "read" if isinstance(properties.kind, View) else "refreshed"
+        made = "read" if properties.kind.is_view else "refreshed"
         for name in dict.fromkeys(name for name, _ in macros_in(query) if name in TIME_MACROS):
             problems.add(
                 place,
@@ -46,7 +42,7 @@ def check_query(body: Query, properties: Properties, place: Place, problems: Pro
                 "it",
                 "Use the kind FULL, or leave the filter to who reads the view.",
             )
-    if isinstance(properties.kind, View | Embedded) and (body.before or body.after):
+    if properties.kind.is_inlined and (body.before or body.after):
         message = f"a model of kind {properties.kind.keyword} has statements beside its query"
         problems.add(place, message, "Such models are not run, so take the statements out.")
     _check_runs(body, place, problems)

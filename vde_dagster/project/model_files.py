@@ -13,7 +13,7 @@ from sqlglot import exp
 from vde_dagster.core.columns import Column
 from vde_dagster.core.errors import Place, ProjectInvalid
 from vde_dagster.core.intervals import EPOCH
-from vde_dagster.core.kind import External, Seed
+from vde_dagster.core.kinds import External, Seed
 from vde_dagster.core.model import AuthorsText, Model, ModelSource, Query, SeedRows
 from vde_dagster.core.names import InvalidName, ModelName
 from vde_dagster.core.seed_rows import seed_findings

@@ -20,7 +20,7 @@ from vde_dagster.app.services import Services
 from vde_dagster.app.world import VdeProject
 from vde_dagster.core.errors import VdeError
 from vde_dagster.core.intervals import ALWAYS, Interval
-from vde_dagster.core.kind import Full, Managed, Seed
+from vde_dagster.core.kinds import Full, Managed, Seed
 from vde_dagster.core.names import ModelName
 
 POINTS: Final = {

@@ -9,7 +9,7 @@ from vde_dagster.app.binding import bind_plan
 from vde_dagster.app.leases import held
 from vde_dagster.core.dsha import RowSum
 from vde_dagster.core.intervals import ALWAYS
-from vde_dagster.core.kind import Managed
+from vde_dagster.core.kinds import Managed
 from vde_dagster.core.ledger import LedgerChange, LedgerOperation
 from vde_dagster.core.names import ModelName
 from vde_dagster.core.plan import Plan

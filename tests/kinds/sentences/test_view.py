@@ -16,7 +16,7 @@ from tests.kinds.sentences.projects import (
 )
 from vde_dagster.app.filling import evaluate_range
 from vde_dagster.core.intervals import ALWAYS
-from vde_dagster.core.kind import View
+from vde_dagster.core.kinds import View
 from vde_dagster.core.names import ModelName, TableName
 
 EXAMPLE = """MODEL (name demo.example_view, kind VIEW, cron '@daily');

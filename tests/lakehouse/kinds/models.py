@@ -7,7 +7,6 @@ from datetime import datetime
 from pathlib import Path
 from typing import Final
 
-from vde_dagster import kinds
 from vde_dagster.core.graph import build_graph
 from vde_dagster.core.intervals import Interval
 from vde_dagster.core.model import ModelSource
@@ -28,4 +27,4 @@ def write_of(
     text = f"MODEL (name {NAME}, kind {kind}, {layout}start '2024-01-01');\nSELECT {selects}"
     source = ModelSource(path=Path("x.sql"), text=text, defaults=Defaults().as_texts())
     node = build_graph([read_model(source)])[NAME]
-    return kinds.of(node.model).write(node, interval, datetime.now(interval.start.tzinfo))
+    return node.write(interval, datetime.now(interval.start.tzinfo))

@@ -20,7 +20,6 @@ from vde_dagster.core.changes.flow import (
 from vde_dagster.core.changes.reasons import Readers, why_reached
 from vde_dagster.core.changes.verdicts import Delta, Verdict, direct_verdict
 from vde_dagster.core.graph import Graph, Node
-from vde_dagster.core.kind import Embedded, External, View
 from vde_dagster.core.meaning.parts import digest_of
 from vde_dagster.core.names import ModelName
 from vde_dagster.core.snapshot import Category, DecidedBy
@@ -74,7 +73,7 @@ def _above(changed: Collection[ModelName], *graphs: Graph) -> set[ModelName]:
         while waiting:
             node = waiting.pop()
             for parent in node.model.parents:
-                if parent not in found and isinstance(graph[parent].model.kind, View | Embedded):
+                if parent not in found and graph[parent].model.kind.is_inlined:
                     waiting.append(graph[parent])
                 found.add(parent)
     return found
@@ -181,7 +180,7 @@ def _indirect_verdict(node: Node, delta: Delta, above: tuple[str, ...], rules: R
     if not delta:
         reason = "nothing that it reads changed"
         return Verdict(category=Category.INDIRECT_NON_BREAKING, reasons=(reason,))
-    if rules.settled.get(node.name, bool(getattr(node.model.kind, "forward_only", False))):
+    if rules.settled.get(node.name, node.model.kind.forward_only):
         reason = "forward-only: it keeps its rows, and goes on with what it reads now"
         return Verdict(category=Category.FORWARD_ONLY, reasons=(*above, reason))
     return Verdict(category=Category.INDIRECT_BREAKING, reasons=above)
@@ -205,9 +204,9 @@ def _passed_on(verdict: Verdict, old: Flow, new: Flow) -> Flow:
 
 def _has_rows(node: Node) -> bool:
     """Whether a model has a table, whose rows stay when the model changes."""
-    return not isinstance(node.model.kind, External | View | Embedded)
+    return node.model.kind.stores_rows
 
 
 def _is_made(node: Node) -> bool:
     """Whether the project makes a model's rows, be it in its readers' queries."""
-    return not isinstance(node.model.kind, External)
+    return not node.model.kind.is_source

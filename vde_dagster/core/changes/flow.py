@@ -10,21 +10,26 @@ from __future__ import annotations
 from collections.abc import Iterable, Iterator, Mapping
 from dataclasses import dataclass, field
 from functools import lru_cache
+from typing import assert_never
 
 from sqlglot import exp, parse_one
 
 from vde_dagster.core.columns import Column
 from vde_dagster.core.fingerprint import data_parts, loading_parts, statement_parts
 from vde_dagster.core.graph import Graph, Node
-from vde_dagster.core.kind import (
-    EVERY_COLUMN,
+from vde_dagster.core.history import EVERY_COLUMN
+from vde_dagster.core.kinds import (
     Embedded,
     External,
+    Full,
     IncrementalByPartition,
     IncrementalByTimeRange,
     IncrementalByUniqueKey,
+    IncrementalUnmanaged,
+    Managed,
     ScdType2ByColumn,
     ScdType2ByTime,
+    Seed,
     View,
 )
 from vde_dagster.core.meaning.parts import EVERY, ROWS, Meaning, Part, Read, digest_of
@@ -87,7 +92,7 @@ def unchanged_flow(node: Node, above: Flows) -> Flow:
 
 def flow_of(node: Node, above: Flows) -> Flow:
     """The flow of a model, from those of its parents."""
-    if isinstance(node.model.kind, External):
+    if node.model.kind.is_source:
         return _source_flow(node)
     if isinstance(node.model.body, SeedRows):
         return _seed_flow(node, node.model.body.text)
@@ -200,7 +205,7 @@ def _rows_digest(
 
 def _is_inlined(node: Node) -> bool:
     """Whether a model's query is run by whoever reads the model."""
-    return isinstance(node.model.kind, View | Embedded)
+    return node.model.kind.is_inlined
 
 
 def _varying(meaning: Meaning, above: Flows) -> frozenset[str]:
@@ -293,8 +298,12 @@ def row_columns(model: Model, names: Iterable[str]) -> list[str]:
         case ScdType2ByColumn(unique_key=keys, columns=compared, updated_at_name=updated):
             named = [*compared, *([updated] if updated is not None else [])]
             found = list(names) if EVERY_COLUMN in compared else [*_columns_in(keys), *named]
-        case _:
+        case (
+            IncrementalUnmanaged() | Full() | View() | Embedded() | Seed() | External() | Managed()
+        ):
             pass
+        case unreachable:
+            assert_never(unreachable)
     return [each.lower() for each in found]
 
 

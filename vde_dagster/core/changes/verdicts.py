@@ -12,7 +12,6 @@ from vde_dagster.core.changes.flow import Flow, row_columns, row_parts
 from vde_dagster.core.changes.reasons import Readers, listed, quoted, why_rows_differ
 from vde_dagster.core.fingerprint import loading_parts, statement_parts
 from vde_dagster.core.graph import Node
-from vde_dagster.core.kind import Managed
 from vde_dagster.core.meaning.functions import is_unknown
 from vde_dagster.core.meaning.parts import EVERY
 from vde_dagster.core.model import PythonFunction
@@ -112,7 +111,7 @@ def _goes_forward(before: Node, after: Node, rules: Rules) -> bool:
         return rules.settled[after.name]
     if before.model.kind.keyword != after.model.kind.keyword:
         return False
-    return rules.forward_only or bool(getattr(after.model.kind, "forward_only", False))
+    return rules.forward_only or after.model.kind.forward_only
 
 
 def _automatic(
@@ -170,7 +169,7 @@ def _undecidable(before: Node, after: Node) -> str | None:
         return None if _only_storage(before, after) else "its Python code or inputs changed"
     if statement_parts(before.model) != statement_parts(after.model):
         return "the statements beside its query changed, and they may do anything"
-    if isinstance(after.model.kind, Managed):
+    if after.model.kind.is_refreshed:
         return "it is managed by the platform, which is not looked into"
     return None
 

@@ -20,7 +20,6 @@ from sqlglot import exp
 from vde_dagster.core.columns import Column
 from vde_dagster.core.fingerprint import hash_parts
 from vde_dagster.core.graph import Derived, Node
-from vde_dagster.core.kind import Embedded
 from vde_dagster.core.model import AuthorsText, Body, Model, ModelSource, Query, SeedRows
 from vde_dagster.core.names import ModelName
 from vde_dagster.core.sql.canonical import CanonicalQuery
@@ -124,7 +123,7 @@ class KnownModels:
             for parent in each.parents:
                 parts += [str(parent), self._columns_of(above[parent])]
                 inner = above[parent].model
-                if isinstance(inner.kind, Embedded) and parent not in seen:
+                if inner.kind.is_embedded and parent not in seen:
                     seen.add(parent)
                     waiting.append(inner)
         return f"derived {hash_parts(*parts)}"

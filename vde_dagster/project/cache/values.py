@@ -19,7 +19,7 @@ from sqlglot import exp
 from vde_dagster.core.columns import Column
 from vde_dagster.core.errors import Place, Problem
 from vde_dagster.core.intervals import IntervalUnit
-from vde_dagster.core.kind import (
+from vde_dagster.core.kinds import (
     Embedded,
     External,
     Full,

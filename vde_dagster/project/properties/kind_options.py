@@ -7,8 +7,8 @@ from dataclasses import dataclass
 from typing import Final
 
 from vde_dagster.core.errors import Place
-from vde_dagster.core.kind import (
-    EVERY_COLUMN,
+from vde_dagster.core.history import EVERY_COLUMN
+from vde_dagster.core.kinds import (
     Embedded,
     Full,
     IncrementalByPartition,

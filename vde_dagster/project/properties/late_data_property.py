@@ -9,7 +9,7 @@ from enum import Enum
 from typing import Final, TypeVar
 
 from vde_dagster.core.errors import Place
-from vde_dagster.core.kind import IncrementalByTimeRange, IncrementalUnmanaged, Kind
+from vde_dagster.core.kinds import IncrementalByTimeRange, IncrementalUnmanaged, Kind
 from vde_dagster.core.late_data_policy import (
     LANDING_COLUMN,
     LateDataMode,

@@ -8,7 +8,7 @@ from typing import Final, TypeVar
 import sqlglot
 from sqlglot import exp
 
-from vde_dagster.core.kind import WrittenMerge
+from vde_dagster.core.kinds import WrittenMerge
 from vde_dagster.core.sql.data_names import normalized_names
 from vde_dagster.core.sql.dialects import is_spark
 from vde_dagster.core.sql.macros import TIME_MACROS, macros_in

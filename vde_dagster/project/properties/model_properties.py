@@ -11,7 +11,7 @@ from sqlglot.tokenizer_core import TokenType
 
 from vde_dagster.core.columns import Column
 from vde_dagster.core.errors import Place
-from vde_dagster.core.kind import Embedded, Kind, Seed, View
+from vde_dagster.core.kinds import Embedded, Kind, Seed, View
 from vde_dagster.core.late_data_policy import LateDataPolicy
 from vde_dagster.core.model import Body, Call, Model, ModelSource, OwnAudit
 from vde_dagster.core.names import ModelName

@@ -8,7 +8,7 @@ from datetime import timedelta
 from typing import Final
 
 from vde_dagster.core.freshness import FRESHNESS, UPDATES_ON, FreshnessInvalid, parse_freshness
-from vde_dagster.core.kind import Embedded, External, Kind, Managed, Seed, View
+from vde_dagster.core.kinds import Embedded, External, Kind, Managed, Seed, View
 from vde_dagster.core.model import UpdatesOn
 from vde_dagster.project.configuration import Defaults
 from vde_dagster.project.problems import Problems

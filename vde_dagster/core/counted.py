@@ -5,7 +5,6 @@ from __future__ import annotations
 from collections.abc import Sequence
 from typing import Final
 
-from vde_dagster import kinds
 from vde_dagster.core.intervals import Interval, IntervalUnit
 from vde_dagster.core.model import Model
 
@@ -22,7 +21,7 @@ _NOUNS: Final = {
 
 def count(model: Model, ranges: Sequence[Interval]) -> int:
     """How many intervals these ranges are; what is made at once is one."""
-    if not kinds.is_by_interval(model):
+    if not model.kind.is_by_interval:
         return len(ranges)
     return sum(1 for each in ranges for _ in model.unit.cells(each))
 
@@ -35,4 +34,4 @@ def in_units(unit: IntervalUnit, ranges: Sequence[Interval]) -> str:
 
 def units(model: Model, ranges: Sequence[Interval]) -> str:
     """How many intervals these ranges are, with their noun: "3 hours"; what is whole is "all"."""
-    return in_units(model.unit, ranges) if kinds.is_by_interval(model) else "all"
+    return in_units(model.unit, ranges) if model.kind.is_by_interval else "all"
