@@ -27,9 +27,10 @@ from vde_dagster.app.late_upstream import remember_looks
 from vde_dagster.app.leases import environment_resource, held, holder_of
 from vde_dagster.app.plan_checks import check_plan, what_stayed_undone
 from vde_dagster.app.planning import holdings_of
-from vde_dagster.app.promote import promote, show
+from vde_dagster.app.promote import promote
 from vde_dagster.app.recovery import recover
 from vde_dagster.app.services import Services
+from vde_dagster.app.shown_views import show
 from vde_dagster.app.stopped import raise_stopped
 from vde_dagster.app.workload import restatement
 from vde_dagster.core.adoption import with_snapshot

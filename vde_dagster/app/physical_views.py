@@ -12,8 +12,8 @@ from typing import Final
 
 from vde_dagster.app.binding import Binding
 from vde_dagster.app.evaluated import Evaluated
+from vde_dagster.app.publishing import book
 from vde_dagster.app.reading import physical_query
-from vde_dagster.app.recovery import book
 from vde_dagster.app.reuse import FIRST_BUILD
 from vde_dagster.app.services import Services
 from vde_dagster.core.columns import Column

@@ -8,7 +8,6 @@ from __future__ import annotations
 
 import logging
 from collections.abc import Collection, Mapping
-from dataclasses import replace
 from typing import Final
 
 from vde_dagster.app.binding import bind_plan, stored_graph
@@ -19,22 +18,20 @@ from vde_dagster.app.leases import environment_resource, held, holder_of
 from vde_dagster.app.plan_checks import gap_problems, gaps_after, lost_problems
 from vde_dagster.app.planned_again import refuse_older_rows
 from vde_dagster.app.services import Services
+from vde_dagster.app.shown_views import settle, views_of
 from vde_dagster.app.view_names import are_moving, former_views, shown_naming
-from vde_dagster.core.columns import Column
 from vde_dagster.core.errors import Conflict, OutcomeUnknown, Refused
-from vde_dagster.core.graph import Graph, Node
+from vde_dagster.core.graph import Graph
 from vde_dagster.core.kinds import Embedded
 from vde_dagster.core.names import (
     ModelName,
     TableName,
-    ViewNaming,
     environment_view,
     model_of,
 )
 from vde_dagster.core.plan import Plan
 from vde_dagster.core.schema_changes import ColumnAdded
 from vde_dagster.core.snapshot import ModelSnapshot, VersionKey
-from vde_dagster.ports.catalog import ViewDefinition
 from vde_dagster.ports.state import Environment, Lease
 from vde_dagster.project.model_files import read_model
 
@@ -129,33 +126,6 @@ def _gone(services: Services, environment: Environment, graph: Graph) -> tuple[T
     return look_at_versions(services, graph, shown).versions
 
 
-def show(services: Services, environment: str, names: Collection[ModelName]) -> None:
-    """Make the views of these models, where the environment shows them and they hold something."""
-    shown = services.state.environment(environment)
-    if shown is not None and not shown.promoting:
-        graph = stored_graph(shown.snapshots, services.models)
-        views = _views(services, shown, names, shown_naming(services, shown), graph=graph)
-        services.catalog.swap_views(views, ())
-
-
-def show_first(
-    services: Services, environment: str, key: VersionKey, columns: tuple[Column, ...]
-) -> None:
-    """Make the view of a version that an environment was promoted to before it held anything.
-
-    Called between publishing and booking a version's first rows, so that a crash leaves either a
-    view or open work that makes it.
-    """
-    shown = services.state.environment(environment)
-    snapshot = shown.snapshots.get(key.model) if shown is not None else None
-    is_shown = shown is not None and key.model not in shown.hidden
-    if shown is not None and is_shown and snapshot is not None and snapshot.key == key:
-        name = environment_view(key.model, environment, shown_naming(services, shown))
-        view = ViewDefinition(name=name, target=key.table, columns=columns)
-        services.catalog.swap_views([view], ())
-        _settle(services, environment, shown)
-
-
 def _show_added(services: Services, plan: Plan) -> None:
     """Let other environments show the columns that tables have gained, where they want them.
 
@@ -197,7 +167,7 @@ def _show_gained(
         graph = stored_graph(shown.snapshots, services.models)
         naming = shown_naming(services, shown)
         services.catalog.swap_views(_views(services, shown, names, naming, graph=graph), ())
-        _settle(services, environment, shown)
+        settle(services, environment, shown)
 
 
 def _lacks(
@@ -216,7 +186,7 @@ def _swap(services: Services, environment: Environment, graph: Graph) -> Environ
         for name, each in environment.snapshots.items()
         if name not in environment.hidden and not _is_embedded(each)
     }
-    views = _views(services, environment, environment.snapshots, services.naming, graph=graph)
+    views = views_of(services, environment, environment.snapshots, services.naming, graph=graph)
     former = former_views(
         services, environment.name, kept=kept, removed=_shown_before(services, environment) - kept
     )
@@ -224,7 +194,7 @@ def _swap(services: Services, environment: Environment, graph: Graph) -> Environ
     try:
         return services.state.finish_promotion(environment.name, plan_id=environment.plan_id)
     finally:
-        _settle(services, environment.name, environment)
+        settle(services, environment.name, environment)
 
 
 def _shown_before(services: Services, environment: Environment) -> set[ModelName]:
@@ -236,17 +206,6 @@ def _shown_before(services: Services, environment: Environment) -> set[ModelName
         if before is not None and not before.promoting:
             break
     return names
-
-
-def _settle(services: Services, name: str, swapped: Environment) -> None:
-    """Let the views follow the state where it moved on while we swapped (a process that slept)."""
-    latest = services.state.environment(name)
-    while latest is not None and latest.revision != swapped.revision:
-        naming = shown_naming(services, latest)
-        graph = stored_graph(latest.snapshots, services.models)
-        views = _views(services, latest, latest.snapshots, naming, graph=graph)
-        services.catalog.swap_views(views, ())
-        swapped, latest = latest, services.state.environment(name)
 
 
 def _check_targets(services: Services, plan: Plan) -> None:
@@ -290,66 +249,6 @@ def _check_names(services: Services, plan: Plan, before: Environment | None) -> 
                 "another environment, whose views were named by another environment_suffix_target. "
                 "Plan that environment first, or rename the model. Nothing was changed."
             )
-
-
-def _views(
-    services: Services,
-    environment: Environment,
-    names: Collection[ModelName],
-    naming: ViewNaming,
-    *,
-    graph: Graph,
-) -> list[ViewDefinition]:
-    """The views of those models that hold something; others get theirs when they are filled."""
-    shown = [
-        each
-        for each in environment.snapshots.values()
-        if each.name in names and each.name not in environment.hidden and not _is_source(each)
-    ]
-    holdings = services.state.holdings(each.key for each in shown)
-    views: list[ViewDefinition] = []
-    for snapshot in shown:
-        held = holdings.get(snapshot.key)
-        if held is None:
-            continue
-        node = graph[snapshot.name]
-        views.append(
-            ViewDefinition(
-                name=environment_view(snapshot.name, environment.name, naming),
-                target=snapshot.key.table,
-                columns=_shown_columns(services, node, snapshot.key, held.columns),
-                comment=node.model.description,
-            )
-        )
-    return views
-
-
-def _shown_columns(
-    services: Services, node: Node, key: VersionKey, booked: tuple[Column, ...]
-) -> tuple[Column, ...]:
-    """The columns of a version that its model returns, with the model's words (rule R11).
-
-    Args:
-        services: The ports.
-        node: The model; where its columns are not known, all that are booked are shown.
-        key: The version.
-        booked: The columns under which rows were written last.
-    """
-    if not node.columns:
-        return booked
-    there = {each.name.lower(): each for each in booked}
-    if any(each.name.lower() not in there for each in node.columns):
-        table = services.catalog.table(key.table)
-        there |= {each.name.lower(): each for each in table.columns} if table is not None else {}
-    return tuple(
-        replace(found, description=each.description)
-        for each in node.columns
-        if (found := there.get(each.name.lower())) is not None
-    )
-
-
-def _is_source(snapshot: ModelSnapshot) -> bool:
-    return read_model(snapshot.source).kind.is_source
 
 
 def _is_embedded(snapshot: ModelSnapshot) -> bool:

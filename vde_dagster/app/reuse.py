@@ -12,8 +12,8 @@ from dataclasses import dataclass, replace
 
 from vde_dagster.app.binding import Binding
 from vde_dagster.app.cumulative import Turn
+from vde_dagster.app.publishing import book
 from vde_dagster.app.reading import Reading
-from vde_dagster.app.recovery import book
 from vde_dagster.app.services import Services
 from vde_dagster.core.errors import Refused
 from vde_dagster.core.graph import Node

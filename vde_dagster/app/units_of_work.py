@@ -13,8 +13,8 @@ from vde_dagster.app.binding import Binding
 from vde_dagster.app.cumulative import Turn
 from vde_dagster.app.evaluated import Evaluated
 from vde_dagster.app.heads import head_of
+from vde_dagster.app.publishing import book, give_up, publish
 from vde_dagster.app.reading import Reading
-from vde_dagster.app.recovery import book, give_up, publish
 from vde_dagster.app.reuse import (
     FIRST_BUILD,
     Reuse,

@@ -16,8 +16,9 @@ from vde_dagster.app.filling import evaluate_range
 from vde_dagster.app.leases import environment_resource, held, holder_of
 from vde_dagster.app.plan_checks import check_plan
 from vde_dagster.app.planning import plan_environment
-from vde_dagster.app.promote import end_promotions, show
+from vde_dagster.app.promote import end_promotions
 from vde_dagster.app.services import Services
+from vde_dagster.app.shown_views import show
 from vde_dagster.app.stale_inputs import stale_inputs
 from vde_dagster.app.view_names import naming_of
 from vde_dagster.core.errors import Conflict, Refused
