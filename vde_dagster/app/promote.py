@@ -166,7 +166,7 @@ def _show_gained(
     if names:
         graph = stored_graph(shown.snapshots, services.models)
         naming = shown_naming(services, shown)
-        services.catalog.swap_views(_views(services, shown, names, naming, graph=graph), ())
+        services.catalog.swap_views(views_of(services, shown, names, naming, graph=graph), ())
         settle(services, environment, shown)
 
 
