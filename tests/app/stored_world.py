@@ -18,10 +18,10 @@ from typing import Any
 
 from tests.app.memory_world import MemoryWorld
 from vde_dagster.core.columns import Column
-from vde_dagster.core.intervals import IntervalUnit
-from vde_dagster.core.late_data import SourceOperation
+from vde_dagster.core.ledger.late_data import SourceOperation
+from vde_dagster.core.model.writes import TimeAxisSpec
 from vde_dagster.core.names import TableName
-from vde_dagster.core.writes import TimeAxisSpec
+from vde_dagster.core.time.intervals import IntervalUnit
 from vde_dagster.memory.catalog import MemoryCatalog, Row, Snapshot, Table
 from vde_dagster.ports.catalog import ViewDefinition
 from vde_dagster.project.machine import RandomIds

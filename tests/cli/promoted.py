@@ -10,20 +10,20 @@ from typing import Final
 from pyiceberg.schema import Schema
 from pyiceberg.types import IntegerType, NestedField
 
-from vde_dagster.app.late_upstream import stale_looks
-from vde_dagster.app.planning import plan_environment
+from vde_dagster.app.plan.planning import plan_environment
 from vde_dagster.app.services import Services
-from vde_dagster.app.world import VdeProject
+from vde_dagster.app.staleness.late_upstream import stale_looks
+from vde_dagster.composition import VdeProject
 from vde_dagster.core.columns import Column
-from vde_dagster.core.dsha import RowSum
-from vde_dagster.core.graph import Graph
-from vde_dagster.core.intervals import Interval
-from vde_dagster.core.ledger import LedgerChange, LedgerOperation
-from vde_dagster.core.model import Model
+from vde_dagster.core.graph.graph import Graph
+from vde_dagster.core.ledger.dsha import RowSum
+from vde_dagster.core.ledger.entries import LedgerChange, LedgerOperation
+from vde_dagster.core.ledger.unit_of_work import Intent, Publication
+from vde_dagster.core.model.model import Model
+from vde_dagster.core.model.snapshot import ModelSnapshot
 from vde_dagster.core.names import ModelName, environment_view
-from vde_dagster.core.plan import Plan
-from vde_dagster.core.snapshot import ModelSnapshot
-from vde_dagster.core.work import Intent, Publication
+from vde_dagster.core.planning.plan import Plan
+from vde_dagster.core.time.intervals import Interval
 from vde_dagster.ports.catalog import ViewDefinition
 from vde_dagster.ports.state import Lease
 

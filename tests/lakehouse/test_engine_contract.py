@@ -11,14 +11,9 @@ from typing import TYPE_CHECKING
 import pytest
 
 from vde_dagster.core.columns import Column
-from vde_dagster.core.dsha import RowSum, total
 from vde_dagster.core.errors import Conflict, EvaluationFailed
-from vde_dagster.core.intervals import Interval, IntervalUnit
-from vde_dagster.core.layout import time_partition
-from vde_dagster.core.names import ModelName, TableName
-from vde_dagster.core.snapshot import VersionKey
-from vde_dagster.core.storage import Storage
-from vde_dagster.core.work import (
+from vde_dagster.core.ledger.dsha import RowSum, total
+from vde_dagster.core.ledger.unit_of_work import (
     AddedBetween,
     AsOf,
     CsvRows,
@@ -30,13 +25,18 @@ from vde_dagster.core.work import (
     Staged,
     Staging,
 )
-from vde_dagster.core.writes import (
+from vde_dagster.core.model.layout import time_partition
+from vde_dagster.core.model.snapshot import VersionKey
+from vde_dagster.core.model.storage import Storage
+from vde_dagster.core.model.writes import (
     AppendToIntervals,
     OverwriteIntervals,
     ReplaceTable,
     TimeAxisSpec,
     Write,
 )
+from vde_dagster.core.names import ModelName, TableName
+from vde_dagster.core.time.intervals import Interval, IntervalUnit
 from vde_dagster.memory.catalog import MemoryCatalog
 from vde_dagster.memory.engine import MemoryEngine
 from vde_dagster.ports.catalog import Catalog

@@ -38,9 +38,9 @@ from vde_dagster.core.columns import Column
 from vde_dagster.core.names import ModelName
 from vde_dagster.core.sql.canonical import QueryInvalid, canonicalize
 from vde_dagster.core.sql.dialects import SPARKS
-from vde_dagster.core.sql.proven import SUPPORTED, part_of, unproven
-from vde_dagster.core.sql.proven_parts import PROVEN
 from vde_dagster.core.sql.rendering import inline, spark_form
+from vde_dagster.core.sql.translation.proven import SUPPORTED, part_of, unproven
+from vde_dagster.core.sql.translation.proven_parts import PROVEN
 
 WRITTEN = {
     "bigquery": bigquery,

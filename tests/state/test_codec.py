@@ -9,14 +9,20 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from vde_dagster.core.columns import Column
-from vde_dagster.core.dsha import ALGORITHMS, FIRST_ALGORITHM, MODULUS, RowSum
-from vde_dagster.core.intervals import Interval
-from vde_dagster.core.late_data import HighWaterMark, Load, ProcessingUri
-from vde_dagster.core.ledger import LedgerChange, LedgerEntry, LedgerOperation, Standing, Trace
-from vde_dagster.core.model import ModelSource
+from vde_dagster.core.ledger.dsha import ALGORITHMS, FIRST_ALGORITHM, MODULUS, RowSum
+from vde_dagster.core.ledger.entries import (
+    LedgerChange,
+    LedgerEntry,
+    LedgerOperation,
+    Standing,
+    Trace,
+)
+from vde_dagster.core.ledger.late_data import HighWaterMark, Load, ProcessingUri
+from vde_dagster.core.ledger.unit_of_work import Intent, Publication
+from vde_dagster.core.model.model import ModelSource
+from vde_dagster.core.model.snapshot import VersionKey
 from vde_dagster.core.names import ModelName
-from vde_dagster.core.snapshot import VersionKey
-from vde_dagster.core.work import Intent, Publication
+from vde_dagster.core.time.intervals import Interval
 from vde_dagster.state import bookings, codec, schema
 from vde_dagster.state.sql_state import SqlState
 

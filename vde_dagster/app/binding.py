@@ -8,12 +8,12 @@ from typing import Final
 
 from vde_dagster.app.services import Services
 from vde_dagster.core.errors import Refused
-from vde_dagster.core.graph import Graph, Node, build_graph
+from vde_dagster.core.graph.graph import Graph, Node, build_graph
+from vde_dagster.core.model.snapshot import ModelSnapshot, VersionKey
 from vde_dagster.core.names import ModelName, TableName
-from vde_dagster.core.plan import ModelChange, Plan
-from vde_dagster.core.snapshot import ModelSnapshot, VersionKey
+from vde_dagster.core.planning.plan import ModelChange, Plan
 from vde_dagster.project.cache.models import ModelCache, known_models
-from vde_dagster.project.collector import looking_at_new_values_only
+from vde_dagster.project.garbage_collection import looking_at_new_values_only
 from vde_dagster.project.model_files import read_model
 
 

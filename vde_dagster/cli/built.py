@@ -7,18 +7,18 @@ from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
 from vde_dagster.cli.printing import as_text, instant
-from vde_dagster.core.dsha import total
-from vde_dagster.core.intervals import Interval
-from vde_dagster.core.ledger import LedgerEntry, held_dsha, held_intervals
+from vde_dagster.core.ledger.dsha import total
+from vde_dagster.core.ledger.entries import LedgerEntry, held_dsha, held_intervals
+from vde_dagster.core.time.intervals import Interval
 
 if TYPE_CHECKING:
     from rich.box import Box
     from rich.table import Table
 
     from vde_dagster.app.binding import Binding
-    from vde_dagster.app.evaluated import Evaluated
+    from vde_dagster.app.evaluate.evaluated import Evaluated
     from vde_dagster.app.services import Services
-    from vde_dagster.core.graph import Node
+    from vde_dagster.core.graph.graph import Node
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

@@ -8,14 +8,14 @@ from typing import TYPE_CHECKING, Final
 from rich.text import Text
 
 from vde_dagster.cli.ranges import count, counted
-from vde_dagster.core.changes.difference import Change, DecidedBy
-from vde_dagster.core.intervals import Interval, format_instant
-from vde_dagster.core.schema_changes import told
-from vde_dagster.core.snapshot import Category
+from vde_dagster.core.ledger.schema_changes import told
+from vde_dagster.core.model.snapshot import Category
+from vde_dagster.core.planning.changes.difference import Change, DecidedBy
+from vde_dagster.core.time.intervals import Interval, format_instant
 
 if TYPE_CHECKING:
-    from vde_dagster.core.graph import Node
-    from vde_dagster.core.plan import Behind, ModelChange, Plan, Staleness
+    from vde_dagster.core.graph.graph import Node
+    from vde_dagster.core.planning.plan import Behind, ModelChange, Plan, Staleness
 
 MARKS: Final = {
     Change.ADDED: ("+", "green", "new"),

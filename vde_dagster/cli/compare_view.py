@@ -10,13 +10,13 @@ from rich.text import Text
 from rich.tree import Tree
 
 from vde_dagster.cli.change_text import MARKS, words
-from vde_dagster.core.changes.difference import Change, DecidedBy
+from vde_dagster.core.planning.changes.difference import Change, DecidedBy
 
 if TYPE_CHECKING:
     from rich.console import Console
 
-    from vde_dagster.app.compare import ComparedModel, Comparison
-    from vde_dagster.core.snapshot import ModelSnapshot
+    from vde_dagster.app.inspect.compare import ComparedModel, Comparison
+    from vde_dagster.core.model.snapshot import ModelSnapshot
     from vde_dagster.project.revisions import ProjectAt
 
 _SECTIONS: Final = {

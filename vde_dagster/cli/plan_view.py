@@ -8,10 +8,10 @@ from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, Final
 
 from vde_dagster.cli.ranges import count, units
-from vde_dagster.core.changes.difference import Change
-from vde_dagster.core.intervals import format_instant
-from vde_dagster.core.plan import ModelChange, Plan
-from vde_dagster.core.snapshot import Category
+from vde_dagster.core.model.snapshot import Category
+from vde_dagster.core.planning.changes.difference import Change
+from vde_dagster.core.planning.plan import ModelChange, Plan
+from vde_dagster.core.time.intervals import format_instant
 
 if TYPE_CHECKING:
     from rich.console import Console

@@ -4,9 +4,9 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 
-from vde_dagster.core import counted as counting
-from vde_dagster.core.graph import Node
-from vde_dagster.core.intervals import Interval, IntervalUnit, format_instant
+from vde_dagster.core.graph.graph import Node
+from vde_dagster.core.model import counted as counting
+from vde_dagster.core.time.intervals import Interval, IntervalUnit, format_instant
 
 
 def count(node: Node, missing: Sequence[Interval]) -> int:

@@ -25,8 +25,8 @@ from sqlglot import exp
 
 from vde_dagster.core.columns import Column
 from vde_dagster.core.errors import Conflict, OutcomeUnknown, Refused
+from vde_dagster.core.ledger.schema_changes import is_widening
 from vde_dagster.core.names import TableName, is_another_models
-from vde_dagster.core.schema_changes import is_widening
 from vde_dagster.lakehouse.iceberg_types import columns_of, iceberg_type, spark_type
 from vde_dagster.ports.catalog import ViewDefinition
 

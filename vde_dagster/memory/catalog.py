@@ -13,15 +13,7 @@ from typing import Final
 
 from vde_dagster.core.columns import Column
 from vde_dagster.core.errors import Conflict, Refused
-from vde_dagster.core.intervals import (
-    END_OF_TIME,
-    EPOCH,
-    Interval,
-    IntervalUnit,
-    merge,
-    parse_instant,
-)
-from vde_dagster.core.late_data import (
+from vde_dagster.core.ledger.late_data import (
     HighWaterMark,
     ProcessingUri,
     SourceChange,
@@ -29,10 +21,18 @@ from vde_dagster.core.late_data import (
     SourceOperation,
     SourceStatus,
 )
+from vde_dagster.core.ledger.schema_changes import ColumnWidened, InPlace, is_widening, same_type
+from vde_dagster.core.model.writes import TimeAxisSpec
 from vde_dagster.core.names import ModelName, TableName, is_another_models
-from vde_dagster.core.schema_changes import ColumnWidened, InPlace, is_widening, same_type
-from vde_dagster.core.time_formats import iso_day
-from vde_dagster.core.writes import TimeAxisSpec
+from vde_dagster.core.time.formats import iso_day
+from vde_dagster.core.time.intervals import (
+    END_OF_TIME,
+    EPOCH,
+    Interval,
+    IntervalUnit,
+    merge,
+    parse_instant,
+)
 from vde_dagster.memory.clock import ManualClock
 from vde_dagster.ports.catalog import (
     RowChange,

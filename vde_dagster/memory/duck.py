@@ -10,7 +10,7 @@ import pyarrow as pa
 from sqlglot import exp
 
 from vde_dagster.core.errors import EvaluationFailed
-from vde_dagster.core.sql.spark_reading import read_spark
+from vde_dagster.core.sql.spark.reading import read_spark
 from vde_dagster.memory.frames import Frame
 
 if TYPE_CHECKING:

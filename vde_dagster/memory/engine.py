@@ -9,15 +9,11 @@ from sqlglot import exp, parse_one
 from sqlglot.errors import SqlglotError
 
 from vde_dagster.core.columns import Column
-from vde_dagster.core.dsha import RowSum
 from vde_dagster.core.errors import EvaluationFailed
-from vde_dagster.core.intervals import Interval
-from vde_dagster.core.late_data import SourceOperation
-from vde_dagster.core.layout import time_partition
-from vde_dagster.core.names import TableName
-from vde_dagster.core.schema_changes import ColumnAdded
-from vde_dagster.core.seed_rows import seed_columns, seed_rows
-from vde_dagster.core.work import (
+from vde_dagster.core.ledger.dsha import RowSum
+from vde_dagster.core.ledger.late_data import SourceOperation
+from vde_dagster.core.ledger.schema_changes import ColumnAdded
+from vde_dagster.core.ledger.unit_of_work import (
     AddedBetween,
     AsOf,
     CsvRows,
@@ -28,7 +24,11 @@ from vde_dagster.core.work import (
     Staged,
     Staging,
 )
-from vde_dagster.core.writes import KeepHistory, TimeAxisSpec
+from vde_dagster.core.model.layout import time_partition
+from vde_dagster.core.model.seed_rows import seed_columns, seed_rows
+from vde_dagster.core.model.writes import KeepHistory, TimeAxisSpec
+from vde_dagster.core.names import TableName
+from vde_dagster.core.time.intervals import Interval
 from vde_dagster.memory.auditing import run_audits
 from vde_dagster.memory.catalog import MemoryCatalog, Row
 from vde_dagster.memory.duck import connected, failures, result_of

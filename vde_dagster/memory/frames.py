@@ -13,8 +13,8 @@ import pyarrow as pa
 from sqlglot import exp
 
 from vde_dagster.core.columns import Column
-from vde_dagster.core.dsha import RowSum, total
 from vde_dagster.core.errors import EvaluationFailed
+from vde_dagster.core.ledger.dsha import RowSum, total
 from vde_dagster.memory.catalog import Row
 
 _ARROW: Final[Mapping[str, pa.DataType]] = {

@@ -5,14 +5,14 @@ from __future__ import annotations
 from typing import Final
 
 from vde_dagster.core.errors import EvaluationFailed
-from vde_dagster.core.history import (
+from vde_dagster.core.model.history import (
     History,
     Sides,
     duplicate_keys,
     shared_key,
     written_rows,
 )
-from vde_dagster.core.writes import KeepHistory
+from vde_dagster.core.model.writes import KeepHistory
 from vde_dagster.memory.catalog import Row
 from vde_dagster.memory.duck import connected, result_of
 from vde_dagster.memory.frames import Frame

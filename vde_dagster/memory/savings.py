@@ -6,10 +6,10 @@ from collections.abc import Iterable, Mapping, Sequence
 from datetime import datetime
 from itertools import groupby
 
-from vde_dagster.core.ledger import LedgerEntry, Standing
-from vde_dagster.core.savings import Saved, Saving, SavingTotal, total_saved
-from vde_dagster.core.snapshot import VersionKey
-from vde_dagster.core.work import Work
+from vde_dagster.core.ledger.entries import LedgerEntry, Standing
+from vde_dagster.core.ledger.savings import Saved, Saving, SavingTotal, total_saved
+from vde_dagster.core.ledger.unit_of_work import Work
+from vde_dagster.core.model.snapshot import VersionKey
 from vde_dagster.ports.state import Environment
 
 

@@ -9,17 +9,17 @@ from threading import RLock
 
 from vde_dagster.core.audits.values import AuditResult
 from vde_dagster.core.errors import Conflict, Refused
-from vde_dagster.core.fingerprint import Fingerprint
-from vde_dagster.core.holding import Holding, holding_after
-from vde_dagster.core.intervals import Interval, format_instant
-from vde_dagster.core.last_look import LastLook
-from vde_dagster.core.late_data import HighWaterMark, marks_after
-from vde_dagster.core.ledger import LedgerEntry, apply_changes, entries_of
-from vde_dagster.core.ledger import outdate as outdated
+from vde_dagster.core.ledger.entries import LedgerEntry, apply_changes, entries_of
+from vde_dagster.core.ledger.entries import outdate as outdated
+from vde_dagster.core.ledger.holdings import Holding, holding_after
+from vde_dagster.core.ledger.last_look import LastLook
+from vde_dagster.core.ledger.late_data import HighWaterMark, marks_after
+from vde_dagster.core.ledger.savings import Saved, Saving, SavingTotal
+from vde_dagster.core.ledger.unit_of_work import Intent, Publication, Work, WorkState
+from vde_dagster.core.model.fingerprint import Fingerprint
+from vde_dagster.core.model.snapshot import ModelSnapshot, VersionKey
 from vde_dagster.core.names import PRODUCTION, ModelName
-from vde_dagster.core.savings import Saved, Saving, SavingTotal
-from vde_dagster.core.snapshot import ModelSnapshot, VersionKey
-from vde_dagster.core.work import Intent, Publication, Work, WorkState
+from vde_dagster.core.time.intervals import Interval, format_instant
 from vde_dagster.memory.savings import computed_elsewhere, totals_of
 from vde_dagster.ports.clock import Clock
 from vde_dagster.ports.state import Environment, Lease, LeaseLost, version_resource

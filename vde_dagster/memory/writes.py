@@ -8,12 +8,10 @@ from datetime import datetime
 from itertools import compress
 from typing import assert_never
 
-from vde_dagster.core.dsha import RowSum
 from vde_dagster.core.errors import EvaluationFailed
-from vde_dagster.core.intervals import Interval
-from vde_dagster.core.storage import PartitionField
-from vde_dagster.core.time_formats import ISO_DATE, TimeFormat
-from vde_dagster.core.writes import (
+from vde_dagster.core.ledger.dsha import RowSum
+from vde_dagster.core.model.storage import PartitionField
+from vde_dagster.core.model.writes import (
     AppendRows,
     AppendToIntervals,
     KeepHistory,
@@ -24,6 +22,8 @@ from vde_dagster.core.writes import (
     TimeAxisSpec,
     Write,
 )
+from vde_dagster.core.time.formats import ISO_DATE, TimeFormat
+from vde_dagster.core.time.intervals import Interval
 from vde_dagster.memory.catalog import Row, instant_of
 from vde_dagster.memory.frames import Frame, sum_of
 from vde_dagster.memory.histories import kept

@@ -7,7 +7,7 @@ from typing import Final
 
 import dagster as dg
 
-from vde_dagster.core.graph import Node
+from vde_dagster.core.graph.graph import Node
 from vde_dagster.core.names import ModelName
 from vde_dagster.orchestration.failures import failures
 from vde_dagster.orchestration.location import Location

@@ -6,13 +6,13 @@ from typing import TYPE_CHECKING
 
 import dagster as dg
 
-from vde_dagster.app.heads import readable
+from vde_dagster.app.publish.table_heads import readable
 from vde_dagster.app.view_names import naming_of
 from vde_dagster.core.errors import Refused
-from vde_dagster.core.intervals import subtract
-from vde_dagster.core.ledger import held_intervals
+from vde_dagster.core.ledger.entries import held_intervals
 from vde_dagster.core.names import environment_view
 from vde_dagster.core.sql.rendering import within
+from vde_dagster.core.time.intervals import subtract
 from vde_dagster.orchestration._unpublished import set_data_version
 from vde_dagster.orchestration.failures import failures
 from vde_dagster.orchestration.location import Location
@@ -29,7 +29,7 @@ if TYPE_CHECKING:
     from pyspark.sql import DataFrame
 
     from vde_dagster.app.binding import Binding
-    from vde_dagster.core.graph import Node
+    from vde_dagster.core.graph.graph import Node
 
 
 class VdeIcebergIOManager(dg.IOManager):
@@ -107,7 +107,7 @@ class VdeIcebergIOManager(dg.IOManager):
 def _condition(node: Node, wanted: object) -> str:
     from sqlglot import exp
 
-    from vde_dagster.core.intervals import Interval
+    from vde_dagster.core.time.intervals import Interval
 
     axis = node.time_axis
     assert axis is not None, f"{node.name} has intervals"

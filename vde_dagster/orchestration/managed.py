@@ -7,8 +7,8 @@ from datetime import UTC, datetime
 import dagster as dg
 
 from vde_dagster.app.binding import bind_environment
-from vde_dagster.app.managed import Freshness, managed_tables
-from vde_dagster.core.snapshot import VersionKey
+from vde_dagster.app.catch_up.managed import Freshness, managed_tables
+from vde_dagster.core.model.snapshot import VersionKey
 from vde_dagster.orchestration.attempts import SECONDS, attempts_with
 from vde_dagster.orchestration.location import Location
 from vde_dagster.orchestration.metadata import ENVIRONMENT, REFRESH

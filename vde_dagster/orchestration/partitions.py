@@ -10,11 +10,11 @@ import dagster as dg
 
 from vde_dagster.app.binding import Binding
 from vde_dagster.core.errors import Refused
-from vde_dagster.core.graph import Node
-from vde_dagster.core.intervals import Interval, IntervalUnit, merge
-from vde_dagster.core.reads.input_ranges import window
-from vde_dagster.core.render_model import reads_of
-from vde_dagster.core.windows import Window
+from vde_dagster.core.graph.graph import Node
+from vde_dagster.core.graph.render_model import reads_of
+from vde_dagster.core.sql.reads.input_ranges import window
+from vde_dagster.core.time.intervals import Interval, IntervalUnit, merge
+from vde_dagster.core.time.windows import Window
 
 _DAYS: Final = "%Y-%m-%d"
 _MINUTES: Final = "%Y-%m-%d-%H:%M"

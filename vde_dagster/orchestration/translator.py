@@ -10,11 +10,11 @@ from typing import Final
 import dagster as dg
 
 from vde_dagster.core.columns import Column
-from vde_dagster.core.freshness import duration_text, expected_within
-from vde_dagster.core.graph import Node
-from vde_dagster.core.model import Model, PythonFunction, SeedRows, UpdatesOn
+from vde_dagster.core.graph.freshness import duration_text, expected_within
+from vde_dagster.core.graph.graph import Node
+from vde_dagster.core.model.model import Model, PythonFunction, SeedRows, UpdatesOn
+from vde_dagster.core.model.snapshot import ModelSnapshot
 from vde_dagster.core.names import TableName, ViewNaming, environment_view
-from vde_dagster.core.snapshot import ModelSnapshot
 
 _OWNER: Final = re.compile(r"[A-Za-z0-9_-]+")
 _EMAIL: Final = re.compile(r"[^@\s]+@[^@\s]+\.[^@\s]+")

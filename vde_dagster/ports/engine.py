@@ -7,11 +7,11 @@ from dataclasses import dataclass
 from typing import Protocol
 
 from vde_dagster.core.columns import Column
-from vde_dagster.core.dsha import RowSum
-from vde_dagster.core.intervals import Interval
+from vde_dagster.core.ledger.dsha import RowSum
+from vde_dagster.core.ledger.unit_of_work import Input, SqlRows, Staged, Staging
+from vde_dagster.core.model.writes import TimeAxisSpec
 from vde_dagster.core.names import TableName
-from vde_dagster.core.work import Input, SqlRows, Staged, Staging
-from vde_dagster.core.writes import TimeAxisSpec
+from vde_dagster.core.time.intervals import Interval
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

@@ -8,15 +8,15 @@ from typing import Final
 from sqlglot import exp
 
 from vde_dagster.core.errors import Place
-from vde_dagster.core.history import EVERY_COLUMN
-from vde_dagster.core.kinds import Managed, View
-from vde_dagster.core.late_data_policy import LateDataMode
-from vde_dagster.core.model import AuthorsText, Query
-from vde_dagster.core.named_columns import added_columns, clashing_columns, missing_columns
-from vde_dagster.core.row_local import why_not_row_local
+from vde_dagster.core.model.history import EVERY_COLUMN
+from vde_dagster.core.model.kinds import Managed, View
+from vde_dagster.core.model.late_data import LateDataMode
+from vde_dagster.core.model.model import AuthorsText, Query
+from vde_dagster.core.model.named_columns import added_columns, clashing_columns, missing_columns
+from vde_dagster.core.sql.errors import SQL_ERRORS, first_line
 from vde_dagster.core.sql.macros import TIME_MACROS, macros_in
-from vde_dagster.core.sql.spark_reading import read_spark
-from vde_dagster.core.sql.sql_errors import SQL_ERRORS, first_line
+from vde_dagster.core.sql.row_local import why_not_row_local
+from vde_dagster.core.sql.spark.reading import read_spark
 from vde_dagster.core.sql.star_macro import is_star_macro
 from vde_dagster.core.sql.unresolved import line_of
 from vde_dagster.project.problems import Problems, suggestion

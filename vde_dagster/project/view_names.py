@@ -9,7 +9,7 @@ from __future__ import annotations
 from collections.abc import Iterator, Sequence
 
 from vde_dagster.core.errors import Problem
-from vde_dagster.core.model import Model
+from vde_dagster.core.model.model import Model
 from vde_dagster.core.names import SuffixTarget, ViewNaming, why_ambiguous
 
 

@@ -10,22 +10,28 @@ from sqlalchemy import Connection, Row, Select, delete, func, insert, select, up
 
 from vde_dagster.core.audits.values import AuditResult
 from vde_dagster.core.columns import Column
-from vde_dagster.core.dsha import RowSum
 from vde_dagster.core.errors import Refused
-from vde_dagster.core.holding import (
+from vde_dagster.core.ledger.dsha import RowSum
+from vde_dagster.core.ledger.entries import (
+    LedgerEntry,
+    Standing,
+    apply_changes,
+    entries_of,
+    touched,
+)
+from vde_dagster.core.ledger.entries import outdate as outdated
+from vde_dagster.core.ledger.holdings import (
     Holding,
     holding_changed,
     holding_of,
 )
-from vde_dagster.core.intervals import Interval
-from vde_dagster.core.last_look import LastLook
-from vde_dagster.core.late_data import HighWaterMark, marks_after
-from vde_dagster.core.ledger import LedgerEntry, Standing, apply_changes, entries_of, touched
-from vde_dagster.core.ledger import outdate as outdated
+from vde_dagster.core.ledger.last_look import LastLook
+from vde_dagster.core.ledger.late_data import HighWaterMark, marks_after
+from vde_dagster.core.ledger.schema_changes import newest_columns
+from vde_dagster.core.ledger.unit_of_work import Intent, Publication, Work, WorkState
+from vde_dagster.core.model.snapshot import VersionKey
 from vde_dagster.core.names import ModelName
-from vde_dagster.core.schema_changes import newest_columns
-from vde_dagster.core.snapshot import VersionKey
-from vde_dagster.core.work import Intent, Publication, Work, WorkState
+from vde_dagster.core.time.intervals import Interval
 from vde_dagster.state import codec, schema
 from vde_dagster.state.database import chunks, few_pairs, now, pairs, upsert
 

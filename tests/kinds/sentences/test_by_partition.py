@@ -16,10 +16,10 @@ from tests.kinds.sentences.projects import (
     rows_of,
     span,
 )
-from vde_dagster.core.kinds import IncrementalByPartition
+from vde_dagster.core.model.kinds import IncrementalByPartition
+from vde_dagster.core.model.storage import PartitionField, Transform
 from vde_dagster.core.names import ModelName
-from vde_dagster.core.restatement import restate
-from vde_dagster.core.storage import PartitionField, Transform
+from vde_dagster.core.planning.restatement import restate
 
 REGION = """MODEL (
   name db.events,

@@ -27,11 +27,11 @@ from tests.kinds.sentences.projects import (
     table_of,
 )
 from vde_dagster.core.errors import ProjectInvalid
-from vde_dagster.core.kinds import IncrementalByUniqueKey
+from vde_dagster.core.model.kinds import IncrementalByUniqueKey
 from vde_dagster.core.names import ModelName
-from vde_dagster.core.reads.input_ranges import WHOLE
-from vde_dagster.core.restatement import restate
-from vde_dagster.core.schedule import missing
+from vde_dagster.core.planning.restatement import restate
+from vde_dagster.core.sql.reads.input_ranges import WHOLE
+from vde_dagster.core.time.schedule import missing
 
 EXAMPLE = """MODEL (
   name demo.incremental_by_unique_key_example,

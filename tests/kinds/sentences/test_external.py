@@ -8,7 +8,7 @@ import pytest
 
 from tests.kinds.sentences.projects import columns_of, graph_of, instant, problems, span
 from vde_dagster.core.errors import ProjectInvalid
-from vde_dagster.core.kinds import External
+from vde_dagster.core.model.kinds import External
 from vde_dagster.core.names import ModelName
 from vde_dagster.project.loading import load_project
 

@@ -1,6 +1,6 @@
 """SCD_TYPE_2_BY_TIME and SCD_TYPE_2_BY_COLUMN: what a model may say, sentence by sentence.
 
-What happens to rows is tested in tests/core/test_history.py and in tests/lakehouse/kinds.
+What happens to rows is tested in tests/core/model/test_history.py and in tests/lakehouse/kinds.
 """
 
 from __future__ import annotations
@@ -20,12 +20,12 @@ from tests.kinds.sentences.projects import (
     span,
 )
 from vde_dagster.core.errors import ProjectInvalid
-from vde_dagster.core.intervals import Interval
-from vde_dagster.core.kinds import ScdType2, ScdType2ByColumn, ScdType2ByTime
-from vde_dagster.core.model import Model
+from vde_dagster.core.model.kinds import ScdType2, ScdType2ByColumn, ScdType2ByTime
+from vde_dagster.core.model.model import Model
 from vde_dagster.core.names import ModelName
-from vde_dagster.core.restatement import Restatement, RestatementRefused, restate
-from vde_dagster.core.schedule import batches, missing
+from vde_dagster.core.planning.restatement import Restatement, RestatementRefused, restate
+from vde_dagster.core.time.intervals import Interval
+from vde_dagster.core.time.schedule import batches, missing
 
 BY_TIME = """MODEL (
   name db.menu_items,

@@ -19,11 +19,11 @@ from tests.kinds.sentences.projects import (
     span,
     table_of,
 )
-from vde_dagster.app.filling import evaluate_range
-from vde_dagster.core.graph import Node
-from vde_dagster.core.kinds import IncrementalByTimeRange
+from vde_dagster.app.apply.filling import evaluate_range
+from vde_dagster.core.graph.graph import Node
+from vde_dagster.core.model.kinds import IncrementalByTimeRange
 from vde_dagster.core.names import ModelName, TableName
-from vde_dagster.core.restatement import restate
+from vde_dagster.core.planning.restatement import restate
 
 RECEIPTS = """MODEL (
   name demo.receipts,

@@ -11,10 +11,10 @@ from itertools import pairwise
 import pytest
 
 from tests.kinds.sentences.projects import graph_of, instant, problems, read, span
-from vde_dagster.core.intervals import Interval
-from vde_dagster.core.kinds import IncrementalUnmanaged
+from vde_dagster.core.model.kinds import IncrementalUnmanaged
 from vde_dagster.core.names import ModelName
-from vde_dagster.core.restatement import restate
+from vde_dagster.core.planning.restatement import restate
+from vde_dagster.core.time.intervals import Interval
 
 EXAMPLE = """MODEL (
   name db.events,

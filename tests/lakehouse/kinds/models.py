@@ -7,11 +7,11 @@ from datetime import datetime
 from pathlib import Path
 from typing import Final
 
-from vde_dagster.core.graph import build_graph
-from vde_dagster.core.intervals import Interval
-from vde_dagster.core.model import ModelSource
+from vde_dagster.core.graph.graph import build_graph
+from vde_dagster.core.model.model import ModelSource
+from vde_dagster.core.model.writes import Write
 from vde_dagster.core.names import ModelName
-from vde_dagster.core.writes import Write
+from vde_dagster.core.time.intervals import Interval
 from vde_dagster.project.configuration import Defaults
 from vde_dagster.project.model_files import read_model
 

@@ -10,13 +10,13 @@ from typing import TYPE_CHECKING, Final
 
 import pyarrow.parquet as pq
 
-from vde_dagster.core.dsha import RowSum, total
-from vde_dagster.core.intervals import Interval
+from vde_dagster.core.ledger.dsha import RowSum, total
+from vde_dagster.core.ledger.unit_of_work import Part, Rows, SqlRows, Staged, Staging
+from vde_dagster.core.model.snapshot import VersionKey
+from vde_dagster.core.model.storage import PartitionField, Storage, Transform
+from vde_dagster.core.model.writes import ReplaceTable, Write
 from vde_dagster.core.names import ModelName
-from vde_dagster.core.snapshot import VersionKey
-from vde_dagster.core.storage import PartitionField, Storage, Transform
-from vde_dagster.core.work import Part, Rows, SqlRows, Staged, Staging
-from vde_dagster.core.writes import ReplaceTable, Write
+from vde_dagster.core.time.intervals import Interval
 from vde_dagster.memory.catalog import MemoryCatalog
 from vde_dagster.memory.engine import MemoryEngine
 from vde_dagster.ports.catalog import Catalog

@@ -37,17 +37,17 @@ from vde_dagster.core.audits.values import (
 )
 from vde_dagster.core.audits.written import condition_text, leaf, rows_of_text, tables_in
 from vde_dagster.core.errors import Finding, Refused
-from vde_dagster.core.graph import Graph, Node
-from vde_dagster.core.intervals import Interval
-from vde_dagster.core.model import Call, OwnAudit
+from vde_dagster.core.graph.graph import Graph, Node
+from vde_dagster.core.graph.render_model import input_axis, render_query, render_text
+from vde_dagster.core.model.model import Call, OwnAudit
 from vde_dagster.core.names import ModelName
-from vde_dagster.core.reads.input_ranges import TimeAxis
-from vde_dagster.core.render_model import input_axis, render_query, render_text
 from vde_dagster.core.sql.macros import TimeRange, resolve_time_macros
 from vde_dagster.core.sql.places import placed
+from vde_dagster.core.sql.reads.input_ranges import TimeAxis
 from vde_dagster.core.sql.rendering import model_name_of, within
-from vde_dagster.core.sql.sql_text import SqlText
-from vde_dagster.core.time_formats import axis_type
+from vde_dagster.core.sql.text import SqlText
+from vde_dagster.core.time.formats import axis_type
+from vde_dagster.core.time.intervals import Interval
 
 
 def audits_of(

@@ -4,8 +4,8 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING, assert_never
 
-from vde_dagster.core.work import Staging
-from vde_dagster.core.writes import (
+from vde_dagster.core.ledger.unit_of_work import Staging
+from vde_dagster.core.model.writes import (
     AppendRows,
     AppendToIntervals,
     KeepHistory,
@@ -25,7 +25,7 @@ if TYPE_CHECKING:
     from pyspark.sql import DataFrame
 
     from vde_dagster.core.columns import Column
-    from vde_dagster.core.history import History
+    from vde_dagster.core.model.history import History
     from vde_dagster.lakehouse.branch import Branch
     from vde_dagster.lakehouse.writes.written import Written
 

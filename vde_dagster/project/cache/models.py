@@ -18,9 +18,9 @@ from typing import Final, cast
 from sqlglot import exp
 
 from vde_dagster.core.columns import Column
-from vde_dagster.core.fingerprint import hash_parts
-from vde_dagster.core.graph import Derived, Node
-from vde_dagster.core.model import AuthorsText, Body, Model, ModelSource, Query, SeedRows
+from vde_dagster.core.graph.graph import Derived, Node
+from vde_dagster.core.model.fingerprint import hash_parts
+from vde_dagster.core.model.model import AuthorsText, Body, Model, ModelSource, Query, SeedRows
 from vde_dagster.core.names import ModelName
 from vde_dagster.core.sql.canonical import CanonicalQuery
 from vde_dagster.project.cache.entries import Entries, Parts, opened

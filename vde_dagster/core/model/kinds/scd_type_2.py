@@ -1,0 +1,196 @@
+"""SCD_TYPE_2_BY_TIME and SCD_TYPE_2_BY_COLUMN: rows with the time in which they were valid."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass, field, replace
+from datetime import datetime
+from typing import ClassVar
+
+from vde_dagster.core.columns import Column
+from vde_dagster.core.model.history import History
+from vde_dagster.core.model.kinds.facts import KindFacts, Loading, Role
+from vde_dagster.core.model.kinds.written_merge import WrittenMerge
+from vde_dagster.core.model.storage import PartitionField, Storage, Transform
+from vde_dagster.core.model.writes import (
+    KeepHistory,
+    Write,
+)
+from vde_dagster.core.time import schedule
+from vde_dagster.core.time.intervals import Interval, IntervalUnit
+from vde_dagster.core.time.schedule import Scheduled
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class ScdType2ByTime(KindFacts):
+    """History of rows that carry the time of their last change.
+
+    ``time_data_type`` is the Spark type of the columns ``valid_from_name`` and ``valid_to_name``.
+    """
+
+    keyword: ClassVar[str] = "SCD_TYPE_2_BY_TIME"
+    role: ClassVar[Role] = Role.TABLE
+    loading: ClassVar[Loading] = Loading.IN_TURN
+    unique_key: tuple[str, ...]
+    written: WrittenMerge = field(default=WrittenMerge(), compare=False)
+    updated_at_name: str = "updated_at"
+    updated_at_as_valid_from: bool = False
+    valid_from_name: str = "valid_from"
+    valid_to_name: str = "valid_to"
+    time_data_type: str = "timestamp"
+    invalidate_hard_deletes: bool = False
+    batch_size: int | None = None
+    forward_only: bool = True
+    disable_restatement: bool = True
+
+    def missing(
+        self,
+        model: Scheduled,
+        held: Sequence[Interval],
+        now: datetime,
+        blocked: Sequence[Interval] = (),
+    ) -> tuple[Interval, ...]:
+        """Every unit in turn; see `vde_dagster.core.time.schedule.missing_in_turn`."""
+        return schedule.missing_in_turn(model, held, now, blocked)
+
+    def write(
+        self,
+        interval: Interval,
+        *,
+        execution_time: datetime,
+        columns: Sequence[Column],
+        unit: IntervalUnit,
+    ) -> Write:
+        """Compare what the query returns with the rows that are valid now."""
+        return KeepHistory(
+            interval=interval,
+            history=self.history(columns),
+            execution_time=execution_time,
+        )
+
+    @property
+    def keeps_history(self) -> bool:
+        """Whether rows have the time in which they were valid."""
+        return True
+
+    @property
+    def added_columns(self) -> tuple[Column, ...]:
+        """The two columns that say when a row was valid (seed 001, *SCD Type 2*)."""
+        names = (self.valid_from_name, self.valid_to_name)
+        return tuple(Column(name=name, type=self.time_data_type) for name in names)
+
+    def laid_out(self, storage: Storage, columns: Sequence[Column], unit: IntervalUnit) -> Storage:
+        """Rows that are valid lie apart from those that are not any more (ADR 7)."""
+        return _closed_apart(storage, self.valid_to_name)
+
+    def history(self, columns: Sequence[Column]) -> History:
+        """How the history is kept.
+
+        Args:
+            columns: The model's columns, `added_columns` among them; of these the types count,
+                since a model's header may declare others than ``time_data_type``.
+        """
+        added = [_typed_as(each, columns) for each in self.added_columns]
+        return History(
+            key=self.written.key or self.unique_key,
+            updated_at=self.updated_at_name,
+            compared=(),
+            from_epoch=not self.updated_at_as_valid_from,
+            closes_missing=self.invalidate_hard_deletes,
+            valid_from=added[0],
+            valid_to=added[1],
+        )
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class ScdType2ByColumn(KindFacts):
+    """History of rows, a change told by comparing ``columns`` (``*`` for all of them)."""
+
+    keyword: ClassVar[str] = "SCD_TYPE_2_BY_COLUMN"
+    role: ClassVar[Role] = Role.TABLE
+    loading: ClassVar[Loading] = Loading.IN_TURN
+    unique_key: tuple[str, ...]
+    written: WrittenMerge = field(default=WrittenMerge(), compare=False)
+    columns: tuple[str, ...]
+    execution_time_as_valid_from: bool = False
+    updated_at_name: str | None = None
+    valid_from_name: str = "valid_from"
+    valid_to_name: str = "valid_to"
+    time_data_type: str = "timestamp"
+    invalidate_hard_deletes: bool = False
+    batch_size: int | None = None
+    forward_only: bool = True
+    disable_restatement: bool = True
+
+    def missing(
+        self,
+        model: Scheduled,
+        held: Sequence[Interval],
+        now: datetime,
+        blocked: Sequence[Interval] = (),
+    ) -> tuple[Interval, ...]:
+        """Every unit in turn; see `vde_dagster.core.time.schedule.missing_in_turn`."""
+        return schedule.missing_in_turn(model, held, now, blocked)
+
+    def write(
+        self,
+        interval: Interval,
+        *,
+        execution_time: datetime,
+        columns: Sequence[Column],
+        unit: IntervalUnit,
+    ) -> Write:
+        """Compare what the query returns with the rows that are valid now."""
+        return KeepHistory(
+            interval=interval,
+            history=self.history(columns),
+            execution_time=execution_time,
+        )
+
+    @property
+    def keeps_history(self) -> bool:
+        """Whether rows have the time in which they were valid."""
+        return True
+
+    @property
+    def added_columns(self) -> tuple[Column, ...]:
+        """The two columns that say when a row was valid (seed 001, *SCD Type 2*)."""
+        names = (self.valid_from_name, self.valid_to_name)
+        return tuple(Column(name=name, type=self.time_data_type) for name in names)
+
+    def laid_out(self, storage: Storage, columns: Sequence[Column], unit: IntervalUnit) -> Storage:
+        """Rows that are valid lie apart from those that are not any more (ADR 7)."""
+        return _closed_apart(storage, self.valid_to_name)
+
+    def history(self, columns: Sequence[Column]) -> History:
+        """How the history is kept.
+
+        Args:
+            columns: The model's columns, `added_columns` among them; of these the types count,
+                since a model's header may declare others than ``time_data_type``.
+        """
+        added = [_typed_as(each, columns) for each in self.added_columns]
+        return History(
+            key=self.written.key or self.unique_key,
+            updated_at=self.updated_at_name,
+            compared=self.columns,
+            from_epoch=not self.execution_time_as_valid_from,
+            closes_missing=self.invalidate_hard_deletes,
+            valid_from=added[0],
+            valid_to=added[1],
+        )
+
+
+ScdType2 = ScdType2ByTime | ScdType2ByColumn
+
+
+def _typed_as(added: Column, columns: Sequence[Column]) -> Column:
+    types = [each.type for each in columns if each.name.lower() == added.name]
+    return replace(added, type=types[0]) if types else added
+
+
+def _closed_apart(storage: Storage, valid_to: str) -> Storage:
+    if any(each.column == valid_to for each in storage.partitioned_by):
+        return storage  # every transform puts NULL into a partition of its own
+    closed = PartitionField(column=valid_to, transform=Transform.YEARS)
+    return replace(storage, partitioned_by=(*storage.partitioned_by, closed))
