@@ -158,7 +158,7 @@ def _without_query(node: Node) -> str:
     Raises:
         Refused: They are others' rows.
     """
-    from vde_dagster.core.model.model import PythonFunction, SeedRows
+    from vde_dagster.core.model.model import PythonFunction, Query, SeedRows
 
     match node.model.body:
         case PythonFunction(function=function):
@@ -169,7 +169,7 @@ def _without_query(node: Node) -> str:
             )
         case SeedRows():
             return f"{node.name} is a seed: its rows are those of {_csv(node)}."
-        case _:
+        case Query() | None:
             raise Refused(f"{node.name} is a source: others write it, so nothing is run for it.")
 
 

@@ -17,7 +17,7 @@ from vde_dagster.core.graph.render_model import axes_of, reads_of, render_model,
 from vde_dagster.core.ledger.holdings import NOTHING, Holding
 from vde_dagster.core.ledger.traces import HeldTokens
 from vde_dagster.core.ledger.unit_of_work import AsOf, CsvRows, Input, PythonRows, Rows, SqlRows
-from vde_dagster.core.model.model import PythonFunction, SeedRows
+from vde_dagster.core.model.model import PythonFunction, Query, SeedRows
 from vde_dagster.core.model.snapshot import VersionKey
 from vde_dagster.core.names import ModelName, TableName
 from vde_dagster.core.sql.macros import TimeRange
@@ -115,7 +115,7 @@ def read_whole(
                 pinned=read.pinned,
                 tokens=read.tokens,
             )
-        case _:
+        case Query() | None:
             times = TimeRange.of(interval, execution_time=execution_time)
             tree = render_tree(binding.graph, node.name, times)
             ranges = input_ranges(tree, axes=axes_of(binding.graph, tree))

@@ -9,6 +9,7 @@ from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, replace
+from typing import assert_never
 
 from vde_dagster.app.binding import Binding
 from vde_dagster.app.evaluate.cumulative import Turn
@@ -37,7 +38,16 @@ from vde_dagster.core.ledger.traces import (
 )
 from vde_dagster.core.ledger.unit_of_work import Intent, Publication
 from vde_dagster.core.model.snapshot import VersionKey
-from vde_dagster.core.model.writes import OverwriteIntervals, ReplaceTable, Write
+from vde_dagster.core.model.writes import (
+    AppendRows,
+    AppendToIntervals,
+    KeepHistory,
+    MergeRows,
+    OverwriteIntervals,
+    ReplacePartitions,
+    ReplaceTable,
+    Write,
+)
 from vde_dagster.core.names import ModelName
 from vde_dagster.core.time.intervals import Interval, merge
 from vde_dagster.ports.state import Lease
@@ -229,8 +239,10 @@ def _booked(write: Write) -> tuple[Interval, ...]:
             return tuple(cell for each in intervals for cell in axis.unit.cells(each))
         case ReplaceTable(interval=interval):
             return (interval,)
-        case _:
+        case AppendToIntervals() | MergeRows() | ReplacePartitions() | AppendRows() | KeepHistory():
             return ()
+        case unreachable:
+            assert_never(unreachable)
 
 
 def _before(entries: Sequence[LedgerEntry], write: Write) -> dict[Interval, LedgerEntry]:

@@ -6,7 +6,7 @@ from bisect import bisect_right
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from datetime import datetime, timedelta
-from typing import Final
+from typing import Final, assert_never
 
 from vde_dagster.app.binding import Binding
 from vde_dagster.app.evaluate.auditing import Audited, audits_for, record_audits
@@ -42,7 +42,16 @@ from vde_dagster.core.ledger.late_data import HighWaterMark, Load
 from vde_dagster.core.ledger.schema_changes import newest_columns
 from vde_dagster.core.ledger.unit_of_work import Intent, Part, Publication, Staged, Staging
 from vde_dagster.core.model.snapshot import VersionKey
-from vde_dagster.core.model.writes import AppendToIntervals, ReplaceTable, Write
+from vde_dagster.core.model.writes import (
+    AppendRows,
+    AppendToIntervals,
+    KeepHistory,
+    MergeRows,
+    OverwriteIntervals,
+    ReplacePartitions,
+    ReplaceTable,
+    Write,
+)
 from vde_dagster.core.time.intervals import Interval, merge, subtract
 from vde_dagster.ports.catalog import TableMoved
 from vde_dagster.ports.engine import Sought
@@ -421,5 +430,9 @@ def _operation(write: Write) -> LedgerOperation:
             return LedgerOperation.REPLACE_ALL
         case AppendToIntervals():
             return LedgerOperation.ADD
-        case _:
+        case (
+            OverwriteIntervals() | MergeRows() | ReplacePartitions() | AppendRows() | KeepHistory()
+        ):
             return LedgerOperation.REPLACE
+        case unreachable:
+            assert_never(unreachable)

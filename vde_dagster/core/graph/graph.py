@@ -309,7 +309,7 @@ def _columns(model: Model, canonical: CanonicalQuery | None) -> tuple[Column, ..
     if isinstance(model.body, SeedRows) and not model.columns:
         own = seed_columns(model.body.text)
     names = {each.name.lower() for each in own}
-    added = [each for each in model.kind.added_columns if each.name not in names]
+    added = [each for each in model.kind.added_columns.values() if each.name not in names]
     return tuple(_column(each, declared.get(each.name.lower()), model) for each in (*own, *added))
 
 

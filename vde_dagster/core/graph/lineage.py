@@ -14,7 +14,7 @@ from sqlglot import exp
 from sqlglot.optimizer.scope import Scope, traverse_scope
 
 from vde_dagster.core.graph.graph import Graph, Node
-from vde_dagster.core.model.model import PythonFunction, SeedRows
+from vde_dagster.core.model.model import PythonFunction, Query, SeedRows
 from vde_dagster.core.names import ModelName
 from vde_dagster.core.sql.rendering import model_name_of
 
@@ -172,9 +172,9 @@ def _end(node: Node, column: str | None) -> End | None:
             return End.SEED
         case PythonFunction():
             return End.PYTHON if column is not None else None
-        case _ if column is None or node.canonical is None:
-            return None
-        case _:
+        case Query():
+            if column is None or node.canonical is None:
+                return None
             named = {each.name.lower() for each in node.canonical.columns}
             return End.CONSTANT if column in named else End.KIND
 

@@ -59,11 +59,7 @@ def clashing_columns(kind: Kind, names: Collection[str]) -> Iterator[Finding]:
 
 def added_columns(kind: Kind) -> dict[str, str]:
     """Columns that a kind adds to those of the query, with the options that name them."""
-    match kind:
-        case ScdType2ByTime() | ScdType2ByColumn():
-            return {kind.valid_from_name: "valid_from_name", kind.valid_to_name: "valid_to_name"}
-        case _:
-            return {}
+    return {column.name: option for option, column in kind.added_columns.items()}
 
 
 def _laid_out_by(storage: Storage) -> Iterator[tuple[str, str]]:

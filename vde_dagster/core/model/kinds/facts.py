@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from abc import ABC, abstractmethod
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from datetime import datetime
 from enum import Enum
 from typing import ClassVar
@@ -202,9 +202,9 @@ class KindFacts(ABC):
         return False
 
     @property
-    def added_columns(self) -> tuple[Column, ...]:
-        """The columns that the table has behind those of the query."""
-        return ()
+    def added_columns(self) -> Mapping[str, Column]:
+        """The columns of the table behind those of the query, by the option that names each."""
+        return {}
 
     def time_axis(self, columns: Sequence[Column], unit: IntervalUnit) -> TimeAxisSpec | None:
         """How rows belong to intervals; None for kinds whose rows belong to none."""

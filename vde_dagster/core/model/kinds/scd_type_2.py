@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from datetime import datetime
 from typing import ClassVar
@@ -74,10 +74,12 @@ class ScdType2ByTime(KindFacts):
         return True
 
     @property
-    def added_columns(self) -> tuple[Column, ...]:
+    def added_columns(self) -> Mapping[str, Column]:
         """The two columns that say when a row was valid (seed 001, *SCD Type 2*)."""
-        names = (self.valid_from_name, self.valid_to_name)
-        return tuple(Column(name=name, type=self.time_data_type) for name in names)
+        return {
+            "valid_from_name": Column(name=self.valid_from_name, type=self.time_data_type),
+            "valid_to_name": Column(name=self.valid_to_name, type=self.time_data_type),
+        }
 
     def laid_out(self, storage: Storage, columns: Sequence[Column], unit: IntervalUnit) -> Storage:
         """Rows that are valid lie apart from those that are not any more (ADR 7)."""
@@ -90,7 +92,7 @@ class ScdType2ByTime(KindFacts):
             columns: The model's columns, `added_columns` among them; of these the types count,
                 since a model's header may declare others than ``time_data_type``.
         """
-        added = [_typed_as(each, columns) for each in self.added_columns]
+        added = [_typed_as(each, columns) for each in self.added_columns.values()]
         return History(
             key=self.written.key or self.unique_key,
             updated_at=self.updated_at_name,
@@ -153,10 +155,12 @@ class ScdType2ByColumn(KindFacts):
         return True
 
     @property
-    def added_columns(self) -> tuple[Column, ...]:
+    def added_columns(self) -> Mapping[str, Column]:
         """The two columns that say when a row was valid (seed 001, *SCD Type 2*)."""
-        names = (self.valid_from_name, self.valid_to_name)
-        return tuple(Column(name=name, type=self.time_data_type) for name in names)
+        return {
+            "valid_from_name": Column(name=self.valid_from_name, type=self.time_data_type),
+            "valid_to_name": Column(name=self.valid_to_name, type=self.time_data_type),
+        }
 
     def laid_out(self, storage: Storage, columns: Sequence[Column], unit: IntervalUnit) -> Storage:
         """Rows that are valid lie apart from those that are not any more (ADR 7)."""
@@ -169,7 +173,7 @@ class ScdType2ByColumn(KindFacts):
             columns: The model's columns, `added_columns` among them; of these the types count,
                 since a model's header may declare others than ``time_data_type``.
         """
-        added = [_typed_as(each, columns) for each in self.added_columns]
+        added = [_typed_as(each, columns) for each in self.added_columns.values()]
         return History(
             key=self.written.key or self.unique_key,
             updated_at=self.updated_at_name,
