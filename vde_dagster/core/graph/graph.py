@@ -21,6 +21,7 @@ from vde_dagster.core.graph.checks import (
 )
 from vde_dagster.core.model.fingerprint import Fingerprint, fingerprint, hash_parts
 from vde_dagster.core.model.fit import misfits, unlaid
+from vde_dagster.core.model.kinds.facts import Evaluation
 from vde_dagster.core.model.model import Model, Query, SeedRows
 from vde_dagster.core.model.seed_rows import seed_columns
 from vde_dagster.core.model.storage import Storage
@@ -71,9 +72,13 @@ class Node:
         Raises:
             ValueError: The model's kind has nothing that is written to.
         """
-        return self.model.kind.write(
-            interval, execution_time=execution_time, columns=self.columns, unit=self.model.unit
+        what = Evaluation(
+            interval=interval,
+            execution_time=execution_time,
+            columns=self.columns,
+            unit=self.model.unit,
         )
+        return self.model.kind.write(what)
 
 
 @dataclass(frozen=True, slots=True)

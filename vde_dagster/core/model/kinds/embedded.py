@@ -2,18 +2,11 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
 from dataclasses import dataclass
-from datetime import datetime
 from typing import ClassVar
 
-from vde_dagster.core.columns import Column
-from vde_dagster.core.model.kinds.facts import KindFacts, Loading, Role
-from vde_dagster.core.model.writes import (
-    Write,
-)
-from vde_dagster.core.time.intervals import Interval, IntervalUnit
-from vde_dagster.core.time.schedule import Scheduled
+from vde_dagster.core.model.kinds.facts import Evaluation, KindFacts, Loading, Role
+from vde_dagster.core.model.writes import Write
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -24,24 +17,7 @@ class Embedded(KindFacts):
     role: ClassVar[Role] = Role.EMBEDDED
     loading: ClassVar[Loading] = Loading.NEVER
 
-    def missing(
-        self,
-        model: Scheduled,
-        held: Sequence[Interval],
-        now: datetime,
-        blocked: Sequence[Interval] = (),
-    ) -> tuple[Interval, ...]:
-        """Nothing."""
-        return ()
-
-    def write(
-        self,
-        interval: Interval,
-        *,
-        execution_time: datetime,
-        columns: Sequence[Column],
-        unit: IntervalUnit,
-    ) -> Write:
+    def write(self, what: Evaluation) -> Write:
         """Never called.
 
         Raises:

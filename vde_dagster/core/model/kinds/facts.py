@@ -4,14 +4,16 @@ from __future__ import annotations
 
 from abc import ABC, abstractmethod
 from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
 from datetime import datetime
 from enum import Enum
-from typing import ClassVar
+from typing import ClassVar, assert_never
 
 from vde_dagster.core.columns import Column
 from vde_dagster.core.model.storage import Storage
 from vde_dagster.core.model.writes import TimeAxisSpec, Write
-from vde_dagster.core.time.intervals import Interval, IntervalUnit
+from vde_dagster.core.time import schedule
+from vde_dagster.core.time.intervals import ALWAYS, Interval, IntervalUnit, covers
 from vde_dagster.core.time.schedule import Scheduled
 
 
@@ -29,17 +31,31 @@ class Loading(Enum):
 
     BY_INTERVAL = "each interval by itself, in any order"
     IN_TURN = "each interval once, on what those before it left"
+    APPENDED = "each interval once, beside what is there"
     WHOLE = "all rows at once, for each cron period again"
     ONCE = "once for each version"
     REFRESHED = "once by a plan, then again whenever what it reads changes"
     NEVER = "never"
 
 
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Evaluation:
+    """One evaluation of a model.
+
+    ``columns`` are the model's, with types where these are known; ``unit`` is its interval unit.
+    """
+
+    interval: Interval
+    execution_time: datetime
+    columns: tuple[Column, ...]
+    unit: IntervalUnit
+
+
 class KindFacts(ABC):
     """What every kind answers, so that nobody else lists kinds. All of it is pure.
 
-    A kind says its keyword, its role and how it is loaded, which intervals are missing and what
-    evaluating one writes. Everything else follows, or has the value of most kinds.
+    A kind says its keyword, its role, how it is loaded and what an evaluation writes. Everything
+    else follows from that, or has the value of most kinds.
     """
 
     __slots__ = ()
@@ -47,10 +63,15 @@ class KindFacts(ABC):
     keyword: ClassVar[str]
     role: ClassVar[Role]
     loading: ClassVar[Loading]
-    range_shapes_rows: ClassVar[bool] = True
-    """Whether rows may follow from where the model's intervals start, not only from each one."""
 
     @abstractmethod
+    def write(self, what: Evaluation) -> Write:
+        """What an evaluation does to the table.
+
+        Raises:
+            ValueError: The kind has nothing that is written to.
+        """
+
     def missing(
         self,
         model: Scheduled,
@@ -66,27 +87,20 @@ class KindFacts(ABC):
             now: The project's clock.
             blocked: Times for which what the model reads is not whole.
         """
-
-    @abstractmethod
-    def write(
-        self,
-        interval: Interval,
-        *,
-        execution_time: datetime,
-        columns: Sequence[Column],
-        unit: IntervalUnit,
-    ) -> Write:
-        """What evaluating an interval at ``execution_time`` does to the table.
-
-        Args:
-            interval: What is evaluated.
-            execution_time: When.
-            columns: The columns of the model, with types where these are known.
-            unit: Its interval unit.
-
-        Raises:
-            ValueError: The kind has nothing that is written to.
-        """
+        match self.loading:
+            case Loading.BY_INTERVAL | Loading.APPENDED:
+                return schedule.missing(model, held, now, blocked)
+            case Loading.IN_TURN:
+                return schedule.missing_in_turn(model, held, now, blocked)
+            case Loading.WHOLE:
+                wanted = schedule.due_at_once(model, now, blocked)
+                return (wanted,) if wanted and not covers(held, wanted) else ()
+            case Loading.ONCE | Loading.REFRESHED:
+                return () if held else (ALWAYS,)
+            case Loading.NEVER:
+                return ()
+            case unreachable:
+                assert_never(unreachable)
 
     @property
     def is_source(self) -> bool:
@@ -126,7 +140,7 @@ class KindFacts(ABC):
     @property
     def is_sequential(self) -> bool:
         """Whether a batch builds on what those before it wrote, so that order counts."""
-        return self.loading is Loading.IN_TURN
+        return self.loading in (Loading.IN_TURN, Loading.APPENDED)
 
     @property
     def is_by_interval(self) -> bool:
@@ -135,6 +149,16 @@ class KindFacts(ABC):
         So are all incremental kinds. A FULL table, a view and a seed are made at once.
         """
         return self.is_partitioned or self.is_sequential
+
+    @property
+    def range_shapes_rows(self) -> bool:
+        """Whether rows may follow from where the model's intervals start, not only from each one.
+
+        A piece of a time range, or what is appended for it, has its rows whenever the model starts.
+        The other kinds merge each piece into what the ones before it left, or are evaluated as a
+        whole.
+        """
+        return self.loading not in (Loading.BY_INTERVAL, Loading.APPENDED)
 
     @property
     def is_whole(self) -> bool:

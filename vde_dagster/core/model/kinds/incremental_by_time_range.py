@@ -4,22 +4,15 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from dataclasses import dataclass, field, replace
-from datetime import datetime
 from typing import ClassVar
 
 from vde_dagster.core.columns import Column
-from vde_dagster.core.model.kinds.facts import KindFacts, Loading, Role
+from vde_dagster.core.model.kinds.facts import Evaluation, KindFacts, Loading, Role
 from vde_dagster.core.model.layout import time_partition
 from vde_dagster.core.model.storage import Storage
-from vde_dagster.core.model.writes import (
-    OverwriteIntervals,
-    TimeAxisSpec,
-    Write,
-)
-from vde_dagster.core.time import schedule
+from vde_dagster.core.model.writes import OverwriteIntervals, TimeAxisSpec, Write
 from vde_dagster.core.time.formats import axis_type
-from vde_dagster.core.time.intervals import Interval, IntervalUnit
-from vde_dagster.core.time.schedule import Scheduled
+from vde_dagster.core.time.intervals import IntervalUnit
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -36,7 +29,6 @@ class IncrementalByTimeRange(KindFacts):
     keyword: ClassVar[str] = "INCREMENTAL_BY_TIME_RANGE"
     role: ClassVar[Role] = Role.TABLE
     loading: ClassVar[Loading] = Loading.BY_INTERVAL
-    range_shapes_rows: ClassVar[bool] = False
     time_column: str = field()  # no default, though the facts of all kinds have one
     time_format: str = ""
     written_format: str = field(default="", compare=False)
@@ -47,26 +39,11 @@ class IncrementalByTimeRange(KindFacts):
     partition_by_time_column: bool = True
     independent: bool = False
 
-    def missing(
-        self,
-        model: Scheduled,
-        held: Sequence[Interval],
-        now: datetime,
-        blocked: Sequence[Interval] = (),
-    ) -> tuple[Interval, ...]:
-        """Every unit that is due and not held; see `vde_dagster.core.time.schedule.missing`."""
-        return schedule.missing(model, held, now, blocked)
-
-    def write(
-        self,
-        interval: Interval,
-        *,
-        execution_time: datetime,
-        columns: Sequence[Column],
-        unit: IntervalUnit,
-    ) -> Write:
+    def write(self, what: Evaluation) -> Write:
         """Overwrite the interval, also where the query returns no rows for it."""
-        return OverwriteIntervals(intervals=(interval,), axis=self.time_axis(columns, unit))
+        return OverwriteIntervals(
+            intervals=(what.interval,), axis=self.time_axis(what.columns, what.unit)
+        )
 
     def time_axis(self, columns: Sequence[Column], unit: IntervalUnit) -> TimeAxisSpec:
         """The time column; one whose type is not known is taken for a timestamp."""

@@ -2,26 +2,17 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
 from dataclasses import dataclass, field
-from datetime import datetime
 from typing import ClassVar
 
 from sqlglot import exp
 
-from vde_dagster.core.columns import Column
-from vde_dagster.core.model.kinds.facts import KindFacts, Loading, Role
+from vde_dagster.core.model.kinds.facts import Evaluation, KindFacts, Loading, Role
 from vde_dagster.core.model.kinds.written_merge import WrittenMerge
-from vde_dagster.core.model.writes import (
-    MergeRows,
-    Write,
-)
+from vde_dagster.core.model.writes import MergeRows, Write
 from vde_dagster.core.sql.macros import TimeRange
 from vde_dagster.core.sql.places import macros_placed
 from vde_dagster.core.sql.rendering import in_spark
-from vde_dagster.core.time import schedule
-from vde_dagster.core.time.intervals import Interval, IntervalUnit
-from vde_dagster.core.time.schedule import Scheduled
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -45,30 +36,13 @@ class IncrementalByUniqueKey(KindFacts):
     forward_only: bool = False
     disable_restatement: bool = False
 
-    def missing(
-        self,
-        model: Scheduled,
-        held: Sequence[Interval],
-        now: datetime,
-        blocked: Sequence[Interval] = (),
-    ) -> tuple[Interval, ...]:
-        """Every unit in turn; see `vde_dagster.core.time.schedule.missing_in_turn`."""
-        return schedule.missing_in_turn(model, held, now, blocked)
-
-    def write(
-        self,
-        interval: Interval,
-        *,
-        execution_time: datetime,
-        columns: Sequence[Column],
-        unit: IntervalUnit,
-    ) -> Write:
+    def write(self, what: Evaluation) -> Write:
         """Insert and update rows by their key."""
-        times = TimeRange.of(interval, execution_time=execution_time)
+        times = TimeRange.of(what.interval, execution_time=what.execution_time)
         clauses = self.written.when_matched or in_spark(self.when_matched)
         condition = self.written.merge_filter or in_spark([self.merge_filter])
         return MergeRows(
-            interval=interval,
+            interval=what.interval,
             key=self.written.key or self.unique_key,
             when_matched=macros_placed(clauses).with_times(times).text,
             merge_filter=macros_placed(condition).with_times(times).text,

@@ -2,20 +2,11 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
 from dataclasses import dataclass
-from datetime import datetime
 from typing import ClassVar
 
-from vde_dagster.core.columns import Column
-from vde_dagster.core.model.kinds.facts import KindFacts, Loading, Role
-from vde_dagster.core.model.writes import (
-    AppendRows,
-    Write,
-)
-from vde_dagster.core.time import schedule
-from vde_dagster.core.time.intervals import Interval, IntervalUnit
-from vde_dagster.core.time.schedule import Scheduled
+from vde_dagster.core.model.kinds.facts import Evaluation, KindFacts, Loading, Role
+from vde_dagster.core.model.writes import AppendRows, Write
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -24,28 +15,10 @@ class IncrementalUnmanaged(KindFacts):
 
     keyword: ClassVar[str] = "INCREMENTAL_UNMANAGED"
     role: ClassVar[Role] = Role.TABLE
-    loading: ClassVar[Loading] = Loading.IN_TURN
-    range_shapes_rows: ClassVar[bool] = False
+    loading: ClassVar[Loading] = Loading.APPENDED
     forward_only: bool = True
     disable_restatement: bool = False
 
-    def missing(
-        self,
-        model: Scheduled,
-        held: Sequence[Interval],
-        now: datetime,
-        blocked: Sequence[Interval] = (),
-    ) -> tuple[Interval, ...]:
-        """Every unit that is due and not held; see `vde_dagster.core.time.schedule.missing`."""
-        return schedule.missing(model, held, now, blocked)
-
-    def write(
-        self,
-        interval: Interval,
-        *,
-        execution_time: datetime,
-        columns: Sequence[Column],
-        unit: IntervalUnit,
-    ) -> Write:
+    def write(self, what: Evaluation) -> Write:
         """Append what the query returns."""
-        return AppendRows(interval=interval)
+        return AppendRows(interval=what.interval)

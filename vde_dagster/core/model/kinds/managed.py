@@ -8,18 +8,14 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from dataclasses import dataclass, replace
-from datetime import datetime, timedelta
+from datetime import timedelta
 from typing import ClassVar, Final
 
 from vde_dagster.core.columns import Column
-from vde_dagster.core.model.kinds.facts import KindFacts, Loading, Role
+from vde_dagster.core.model.kinds.facts import Evaluation, KindFacts, Loading, Role
 from vde_dagster.core.model.storage import Storage
-from vde_dagster.core.model.writes import (
-    ReplaceTable,
-    Write,
-)
-from vde_dagster.core.time.intervals import ALWAYS, Interval, IntervalUnit, parse_duration
-from vde_dagster.core.time.schedule import Scheduled
+from vde_dagster.core.model.writes import ReplaceTable, Write
+from vde_dagster.core.time.intervals import ALWAYS, IntervalUnit, parse_duration
 
 TARGET_LAG: Final = "target_lag"
 
@@ -32,24 +28,7 @@ class Managed(KindFacts):
     role: ClassVar[Role] = Role.TABLE
     loading: ClassVar[Loading] = Loading.REFRESHED
 
-    def missing(
-        self,
-        model: Scheduled,
-        held: Sequence[Interval],
-        now: datetime,
-        blocked: Sequence[Interval] = (),
-    ) -> tuple[Interval, ...]:
-        """Making the table, unless it was made."""
-        return () if held else (ALWAYS,)
-
-    def write(
-        self,
-        interval: Interval,
-        *,
-        execution_time: datetime,
-        columns: Sequence[Column],
-        unit: IntervalUnit,
-    ) -> Write:
+    def write(self, what: Evaluation) -> Write:
         """Replace all rows."""
         return ReplaceTable(interval=ALWAYS)
 

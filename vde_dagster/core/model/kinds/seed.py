@@ -2,19 +2,12 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
 from dataclasses import dataclass
-from datetime import datetime
 from typing import ClassVar
 
-from vde_dagster.core.columns import Column
-from vde_dagster.core.model.kinds.facts import KindFacts, Loading, Role
-from vde_dagster.core.model.writes import (
-    ReplaceTable,
-    Write,
-)
-from vde_dagster.core.time.intervals import ALWAYS, Interval, IntervalUnit
-from vde_dagster.core.time.schedule import Scheduled
+from vde_dagster.core.model.kinds.facts import Evaluation, KindFacts, Loading, Role
+from vde_dagster.core.model.writes import ReplaceTable, Write
+from vde_dagster.core.time.intervals import ALWAYS
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -26,23 +19,6 @@ class Seed(KindFacts):
     loading: ClassVar[Loading] = Loading.ONCE
     path: str
 
-    def missing(
-        self,
-        model: Scheduled,
-        held: Sequence[Interval],
-        now: datetime,
-        blocked: Sequence[Interval] = (),
-    ) -> tuple[Interval, ...]:
-        """The one load, unless it was done."""
-        return () if held else (ALWAYS,)
-
-    def write(
-        self,
-        interval: Interval,
-        *,
-        execution_time: datetime,
-        columns: Sequence[Column],
-        unit: IntervalUnit,
-    ) -> Write:
+    def write(self, what: Evaluation) -> Write:
         """Replace all rows."""
         return ReplaceTable(interval=ALWAYS)
