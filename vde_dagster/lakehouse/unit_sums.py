@@ -11,7 +11,8 @@ from pyspark.sql import functions as F  # noqa: N812 - the name that Spark's doc
 from vde_dagster.core.ledger.dsha import RowSum
 from vde_dagster.core.model.writes import TimeAxisSpec
 from vde_dagster.core.time.formats import ISO_DATE, TimeFormat
-from vde_dagster.core.time.intervals import EPOCH, Interval, IntervalUnit
+from vde_dagster.core.time.grains import Grain
+from vde_dagster.core.time.intervals import EPOCH, Interval
 from vde_dagster.lakehouse.digest import row_sums
 from vde_dagster.lakehouse.tables import quoted
 
@@ -19,14 +20,8 @@ if TYPE_CHECKING:
     from pyspark.sql import Column as SparkColumn
     from pyspark.sql import DataFrame
 
-_SECONDS: Final = {
-    IntervalUnit.FIVE_MINUTE: 300,
-    IntervalUnit.QUARTER_HOUR: 900,
-    IntervalUnit.HALF_HOUR: 1800,
-    IntervalUnit.HOUR: 3600,
-    IntervalUnit.DAY: 86400,
-}
-_DAY_MICROS: Final = 86_400_000_000
+_MICROSECOND: Final = Grain.MICROSECOND.longest
+_DAY_MICROS: Final = Grain.DAY.longest // _MICROSECOND
 
 
 def unit_sums(
@@ -51,10 +46,10 @@ def _unit_key(axis: TimeAxisSpec) -> SparkColumn:
     if axis.is_formatted:
         return column.cast("string")
     micros = _micros(column, axis.type)
-    # Months and years are told from days: no function is used that asks for the session's zone,
+    # Months and years are made of days: no function is used that asks for the session's zone,
     # which a model's own statements may have set.
-    seconds = _SECONDS.get(axis.unit, _SECONDS[IntervalUnit.DAY])
-    return micros - F.pmod(micros, F.lit(seconds * 1_000_000))
+    length = min(axis.unit.longest, Grain.DAY.longest) // _MICROSECOND
+    return micros - F.pmod(micros, F.lit(length))
 
 
 def _micros(column: SparkColumn, axis_type: str) -> SparkColumn:

@@ -25,11 +25,11 @@ from vde_dagster.core.ledger.schema_changes import ColumnWidened, InPlace, is_wi
 from vde_dagster.core.model.writes import TimeAxisSpec
 from vde_dagster.core.names import ModelName, TableName, is_another_models
 from vde_dagster.core.time.formats import iso_day
+from vde_dagster.core.time.grains import Grain
 from vde_dagster.core.time.intervals import (
     END_OF_TIME,
     EPOCH,
     Interval,
-    IntervalUnit,
     merge,
     parse_instant,
 )
@@ -533,10 +533,10 @@ def _change(table: Table, snapshot: Snapshot) -> SourceChange:
 
 
 _FORMS: Final = {
-    IntervalUnit.HOUR: "%Y-%m-%d-%H",
-    IntervalUnit.DAY: "%Y-%m-%d",
-    IntervalUnit.MONTH: "%Y-%m",
-    IntervalUnit.YEAR: "%Y",
+    Grain.HOUR: "%Y-%m-%d-%H",
+    Grain.DAY: "%Y-%m-%d",
+    Grain.MONTH: "%Y-%m",
+    Grain.YEAR: "%Y",
 }
 
 
@@ -547,9 +547,9 @@ def _partition(table: Table, row: Row) -> tuple[tuple[str, str | int | None], ..
         return ()
     names = [each.name.lower() for each in table.columns]
     instant = instant_of(row[names.index(axis.column.lower())])
-    unit = axis.unit if axis.unit in _FORMS else IntervalUnit.HOUR
-    by_value = axis.type.lower() == "date" and unit in (IntervalUnit.HOUR, IntervalUnit.DAY)
+    grain = max(axis.unit.grain, Grain.HOUR)
+    by_value = axis.type.lower() == "date" and grain <= Grain.DAY
     if by_value:
         return ((axis.column, None if instant is None else instant.date().isoformat()),)
-    text = None if instant is None else instant.strftime(_FORMS[unit])
-    return ((f"{axis.column}_{unit.value}", text),)
+    text = None if instant is None else instant.strftime(_FORMS[grain])
+    return ((f"{axis.column}_{grain.name.lower()}", text),)

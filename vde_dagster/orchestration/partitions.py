@@ -13,20 +13,13 @@ from vde_dagster.core.errors import Refused
 from vde_dagster.core.graph.graph import Node
 from vde_dagster.core.graph.render_model import reads_of
 from vde_dagster.core.sql.reads.input_ranges import window
+from vde_dagster.core.time.grains import Grain
 from vde_dagster.core.time.intervals import Interval, IntervalUnit, merge
 from vde_dagster.core.time.windows import Window
 
 _DAYS: Final = "%Y-%m-%d"
 _MINUTES: Final = "%Y-%m-%d-%H:%M"
-_FORMATS: Final = {
-    IntervalUnit.FIVE_MINUTE: _MINUTES,
-    IntervalUnit.QUARTER_HOUR: _MINUTES,
-    IntervalUnit.HALF_HOUR: _MINUTES,
-    IntervalUnit.HOUR: _MINUTES,
-    IntervalUnit.DAY: _DAYS,
-    IntervalUnit.MONTH: _DAYS,
-    IntervalUnit.YEAR: _DAYS,
-}
+_FORMATS: Final = {unit: _MINUTES if unit.grain < Grain.DAY else _DAYS for unit in IntervalUnit}
 _CRONS: Final = {
     IntervalUnit.FIVE_MINUTE: "*/5 * * * *",
     IntervalUnit.QUARTER_HOUR: "*/15 * * * *",
@@ -127,17 +120,4 @@ def _units(unit: IntervalUnit, length: timedelta) -> int:
 
     It is negative where the length is: then so many units are certainly not longer.
     """
-    shortest, longest = _LENGTHS[unit]
-    return -((-length) // (shortest if length > timedelta(0) else longest))
-
-
-_LENGTHS: Final = {
-    IntervalUnit.FIVE_MINUTE: (timedelta(minutes=5), timedelta(minutes=5)),
-    IntervalUnit.QUARTER_HOUR: (timedelta(minutes=15), timedelta(minutes=15)),
-    IntervalUnit.HALF_HOUR: (timedelta(minutes=30), timedelta(minutes=30)),
-    IntervalUnit.HOUR: (timedelta(hours=1), timedelta(hours=1)),
-    IntervalUnit.DAY: (timedelta(days=1), timedelta(days=1)),
-    IntervalUnit.MONTH: (timedelta(days=28), timedelta(days=31)),
-    IntervalUnit.YEAR: (timedelta(days=365), timedelta(days=366)),
-}
-"""The lengths of the shortest and of the longest interval of each unit."""
+    return -((-length) // (unit.shortest if length > timedelta(0) else unit.longest))

@@ -10,11 +10,12 @@ from typing import Final
 import dagster as dg
 
 from vde_dagster.core.columns import Column
-from vde_dagster.core.graph.freshness import duration_text, expected_within
+from vde_dagster.core.graph.freshness import expected_within
 from vde_dagster.core.graph.graph import Node
 from vde_dagster.core.model.model import Model, PythonFunction, SeedRows, UpdatesOn
 from vde_dagster.core.model.snapshot import ModelSnapshot
 from vde_dagster.core.names import TableName, ViewNaming, environment_view
+from vde_dagster.core.time.intervals import format_duration
 
 _OWNER: Final = re.compile(r"[A-Za-z0-9_-]+")
 _EMAIL: Final = re.compile(r"[^@\s]+@[^@\s]+\.[^@\s]+")
@@ -170,7 +171,7 @@ def _metadata(data: VdeTranslatorData) -> dict[str, object]:
         file_path=str(data.folder / place.path), line_number=place.line
     )
     if data.node.model.freshness is not None:
-        metadata["vde/freshness"] = duration_text(data.node.model.freshness)
+        metadata["vde/freshness"] = format_duration(data.node.model.freshness)
     if data.node.model.updates_on is not UpdatesOn.ANY:
         metadata["vde/updates_on"] = data.node.model.updates_on.value
     return metadata | {

@@ -15,7 +15,6 @@ from vde_dagster.core.graph.freshness import (
     Recompute,
     Wait,
     awaited_parents,
-    duration_text,
     expected_within,
     may_recompute,
     parse_freshness,
@@ -24,7 +23,7 @@ from vde_dagster.core.graph.graph import build_graph
 from vde_dagster.core.model.kinds import Embedded, External, Full, Kind, Seed, View
 from vde_dagster.core.model.model import Model, ModelSource, UpdatesOn
 from vde_dagster.core.names import ModelName
-from vde_dagster.core.time.intervals import parse_duration
+from vde_dagster.core.time.intervals import format_duration, parse_duration
 
 A, B = ModelName("core", "a"), ModelName("core", "b")
 NOON = utc("2024-01-01T12:00")
@@ -160,5 +159,5 @@ def test_a_freshness_is_a_length_of_time_of_at_least_a_minute(text: str) -> None
 @pytest.mark.parametrize("text", ["1 minute", "4 hours", "1 day 12 hours", "14 days", "90 seconds"])
 def test_a_length_of_time_is_told_so_that_it_can_be_read_again(text: str) -> None:
     length = parse_duration(text)
-    assert parse_duration(duration_text(length)) == length
-    assert duration_text(timedelta(hours=36)) == "1 day 12 hours"
+    assert parse_duration(format_duration(length)) == length
+    assert format_duration(timedelta(hours=36)) == "1 day 12 hours"

@@ -16,7 +16,12 @@ from vde_dagster.core.graph.graph import Graph, Node
 from vde_dagster.core.model.model import Model, UpdatesOn
 from vde_dagster.core.names import ModelName
 from vde_dagster.core.time.cron import Cron
-from vde_dagster.core.time.intervals import END_OF_TIME, format_instant, parse_duration
+from vde_dagster.core.time.intervals import (
+    END_OF_TIME,
+    format_duration,
+    format_instant,
+    parse_duration,
+)
 
 FRESHNESS: Final = "freshness"
 UPDATES_ON: Final = "updates_on"
@@ -152,24 +157,14 @@ def _reason(
     lacking: tuple[ModelName, ...],
 ) -> str:
     """Such as: core.a has changed; waits until ... (freshness '4 hours') and for core.b."""
-    told = ", ".join(map(str, sorted(changed)))
+    names = ", ".join(map(str, sorted(changed)))
     waits: list[str] = []
     if until is not None and model.freshness is not None:
-        waits.append(f"until {_told(until)} (freshness '{duration_text(model.freshness)}')")
+        waits.append(f"until {_written(until)} (freshness '{format_duration(model.freshness)}')")
     if lacking:
         waits.append(f"for a change of {', '.join(map(str, lacking))} (updates_on all)")
-    return f"{told} changed, and it waits {' and '.join(waits)}"
+    return f"{names} changed, and it waits {' and '.join(waits)}"
 
 
-def _told(instant: datetime) -> str:
+def _written(instant: datetime) -> str:
     return f"{format_instant(instant.replace(microsecond=0))} UTC"
-
-
-def duration_text(length: timedelta) -> str:
-    """A length of time as it is written in a model, in the longest units: ``1 day 12 hours``."""
-    rest, parts = int(length.total_seconds()), list[str]()
-    for word, seconds in (("day", 86400), ("hour", 3600), ("minute", 60), ("second", 1)):
-        count, rest = divmod(rest, seconds)
-        if count:
-            parts.append(f"{count} {word}{'s' if count > 1 else ''}")
-    return " ".join(parts) or "0 seconds"

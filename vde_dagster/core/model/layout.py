@@ -10,19 +10,15 @@ from vde_dagster.core.model.storage import PartitionField, Transform
 from vde_dagster.core.model.writes import TimeAxisSpec
 from vde_dagster.core.time.formats import ISO_DATE, TimeFormat
 from vde_dagster.core.time.grains import Grain
-from vde_dagster.core.time.intervals import Interval, IntervalUnit, merge
+from vde_dagster.core.time.intervals import Interval, merge
 
-_GRAINS: Final = {
-    Transform.HOURS: Grain.HOUR,
-    Transform.DAYS: Grain.DAY,
-    Transform.MONTHS: Grain.MONTH,
-    Transform.YEARS: Grain.YEAR,
+_TRANSFORMS: Final = {
+    Grain.HOUR: Transform.HOURS,
+    Grain.DAY: Transform.DAYS,
+    Grain.MONTH: Transform.MONTHS,
+    Grain.YEAR: Transform.YEARS,
 }
-_BY_UNIT: Final = {
-    IntervalUnit.DAY: Transform.DAYS,
-    IntervalUnit.MONTH: Transform.MONTHS,
-    IntervalUnit.YEAR: Transform.YEARS,
-}
+_GRAINS: Final = {transform: grain for grain, transform in _TRANSFORMS.items()}
 
 
 def time_partition(axis: TimeAxisSpec) -> PartitionField:
@@ -34,7 +30,7 @@ def time_partition(axis: TimeAxisSpec) -> PartitionField:
     if axis.is_formatted:
         return PartitionField(column=axis.column)
     is_date = axis.type == "date"
-    transform = _BY_UNIT.get(axis.unit, Transform.DAYS if is_date else Transform.HOURS)
+    transform = _TRANSFORMS[max(axis.unit.grain, Grain.DAY if is_date else Grain.HOUR)]
     if is_date and transform is Transform.DAYS:
         transform = Transform.IDENTITY
     return PartitionField(column=axis.column, transform=transform)

@@ -11,7 +11,9 @@ the manual page of cron). Ticks are wall-clock times of a zone; those of dayligh
 
 from __future__ import annotations
 
+import calendar
 import re
+from bisect import bisect_right
 from collections.abc import Iterator
 from dataclasses import dataclass, field
 from datetime import UTC, date, datetime, time, timedelta
@@ -20,6 +22,7 @@ from itertools import pairwise
 from typing import Final
 
 from vde_dagster.core.errors import Refused
+from vde_dagster.core.time.grains import BEGINNING, FOREVER
 from vde_dagster.core.time.intervals import IntervalUnit
 from vde_dagster.core.time.zones import instants_of, zone_of
 
@@ -34,8 +37,6 @@ _NAMED: Final = {
 }
 _SHORTEST: Final = 5
 _DAY: Final = 24 * 60
-_FIRST: Final = datetime.min.replace(tzinfo=UTC)
-_LAST: Final = datetime.max.replace(tzinfo=UTC)
 
 
 class CronInvalid(Refused, ValueError):
@@ -99,7 +100,7 @@ class Cron:
     @property
     def longest_gap(self) -> timedelta:
         """The time on the wall clock between the two ticks that are farthest apart."""
-        return timedelta(minutes=_longest_gap(self))
+        return timedelta(minutes=_gaps(self)[1])
 
 
 def unit_of(cron: str) -> IntervalUnit:
@@ -214,10 +215,9 @@ def _value(text: str, of: _Field) -> int:
 
 
 def _check(cron: Cron) -> None:
-    longest = {2: 29, 4: 30, 6: 30, 9: 30, 11: 30}
-    if len(cron.weekdays) == 7 and min(cron.days) > max(longest.get(m, 31) for m in cron.months):
+    if len(cron.weekdays) == 7 and not _dates(cron):
         raise _Wrong("its day never comes")
-    if _smallest_gap(cron) < _SHORTEST:
+    if _gaps(cron)[0] < _SHORTEST:
         raise _Wrong(f"it comes more often than every {_SHORTEST} minutes")
 
 
@@ -229,30 +229,25 @@ def _times(cron: Cron) -> list[int]:
     return [hour * 60 + minute for hour in cron.hours for minute in cron.minutes]
 
 
-def _smallest_gap(cron: Cron) -> int:
-    """Minutes on the wall clock between the two ticks that are closest to each other."""
-    times = _times(cron)
-    overnight = _days_between(cron) * _DAY - times[-1] + times[0]
-    return min([overnight, *(later - sooner for sooner, later in pairwise(times))])
-
-
 @lru_cache(maxsize=1024)
-def _longest_gap(cron: Cron) -> int:
-    """Minutes on the wall clock between the two ticks that are farthest apart."""
+def _gaps(cron: Cron) -> tuple[int, int]:
+    """Minutes on the wall clock between the ticks that are closest together and farthest apart."""
     times = _times(cron)
-    days = max((later - sooner).days for sooner, later in pairwise(_all_days(cron)))
-    overnight = days * _DAY - times[-1] + times[0]
-    return max([overnight, *(later - sooner for sooner, later in pairwise(times))])
+    restricted = len(cron.months) < 12 or len(cron.days) < 31 or len(cron.weekdays) < 7
+    days = {(b - a).days for a, b in pairwise(_all_days(cron))} if restricted else {1}
+    gaps = [later - sooner for sooner, later in pairwise(times)]
+    gaps += [each * _DAY - times[-1] + times[0] for each in days]
+    return min(gaps), max(gaps)
 
 
-def _days_between(cron: Cron) -> int:
-    """Days between the two days with ticks that are closest to each other."""
-    smallest = 8 * 366
-    for sooner, later in pairwise(_all_days(cron)):
-        smallest = min(smallest, (later - sooner).days)
-        if smallest == 1:
-            break
-    return smallest
+def _dates(cron: Cron) -> list[tuple[int, int]]:
+    """The months and days that an expression names and the calendar has, if in leap years only."""
+    return [
+        (month, day)
+        for month in cron.months
+        for day in cron.days
+        if day <= calendar.monthrange(2000, month)[1]
+    ]
 
 
 def _all_days(cron: Cron) -> Iterator[date]:
@@ -269,24 +264,14 @@ def _all_days(cron: Cron) -> Iterator[date]:
 @lru_cache(maxsize=1024)
 def _unit(cron: Cron) -> IntervalUnit:
     """Calendar units have no one length: one fits where none of them has two ticks."""
-    if len(_times(cron)) == 1:
-        days = list(_all_days(cron))
-        if all(sooner.year < later.year for sooner, later in pairwise(days)):
+    if len(_times(cron)) == 1 and len(cron.weekdays) == 7:
+        dates = _dates(cron)
+        if len(dates) == 1:
             return IntervalUnit.YEAR
-        if all(sooner.replace(day=1) < later.replace(day=1) for sooner, later in pairwise(days)):
+        if len({month for month, _ in dates}) == len(dates):
             return IntervalUnit.MONTH
-    gap = _smallest_gap(cron)
-    fitting = [unit for unit, minutes in _UNITS.items() if minutes <= gap]
-    return fitting[-1]
-
-
-_UNITS: Final = {
-    IntervalUnit.FIVE_MINUTE: 5,
-    IntervalUnit.QUARTER_HOUR: 15,
-    IntervalUnit.HALF_HOUR: 30,
-    IntervalUnit.HOUR: 60,
-    IntervalUnit.DAY: _DAY,
-}
+    gap = timedelta(minutes=_gaps(cron)[0])
+    return [unit for unit in IntervalUnit if not unit.months and unit.longest <= gap][-1]
 
 
 # Ticks
@@ -300,32 +285,40 @@ def _in_utc(instant: datetime) -> datetime:
 
 @lru_cache(maxsize=4096)
 def _previous(cron: Cron, instant: datetime, tz: str) -> datetime:
-    near = [tick for tick in _near(cron, instant, tz) if tick <= instant]
+    near = [
+        ticks[after - 1]
+        for ticks in _near(cron, instant, tz)
+        if (after := bisect_right(ticks, instant))
+    ]
     if near:
         return max(near)
     for day in _days(cron, _local_day(instant, tz) - 2, step=-1):
         if ticks := _ticks(cron, day, tz):
             return ticks[-1]
-    return _FIRST
+    return BEGINNING
 
 
 @lru_cache(maxsize=4096)
 def _following(cron: Cron, instant: datetime, tz: str) -> datetime:
-    near = [tick for tick in _near(cron, instant, tz) if tick > instant]
+    near = [
+        ticks[after]
+        for ticks in _near(cron, instant, tz)
+        if (after := bisect_right(ticks, instant)) < len(ticks)
+    ]
     if near:
         return min(near)
     for day in _days(cron, _local_day(instant, tz) + 2, step=1):
         if ticks := _ticks(cron, day, tz):
             return ticks[0]
-    return _LAST
+    return FOREVER
 
 
-def _near(cron: Cron, instant: datetime, tz: str) -> Iterator[datetime]:
+def _near(cron: Cron, instant: datetime, tz: str) -> Iterator[tuple[datetime, ...]]:
     """The ticks of an instant's day and of those around it: a repeated hour may cross midnight."""
     today = _local_day(instant, tz)
     for ordinal in (today - 1, today, today + 1):
         if 1 <= ordinal <= date.max.toordinal() and cron.comes_on(date.fromordinal(ordinal)):
-            yield from _ticks(cron, date.fromordinal(ordinal), tz)
+            yield _ticks(cron, date.fromordinal(ordinal), tz)
 
 
 def _days(cron: Cron, ordinal: int, *, step: int) -> Iterator[date]:

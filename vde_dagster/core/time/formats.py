@@ -32,7 +32,8 @@ _UNITS: Final[Mapping[str, tuple[Grain, int]]] = {
     "%f": (Grain.MICROSECOND, 6),
 }
 """The codes that a format may have, in the order of time, with their numbers of digits."""
-_PARTS: Final = ("year", "month", "day", "hour", "minute", "second", "microsecond")
+_PARTS: Final = [grain.name.lower() for grain, _ in _UNITS.values()]
+"""What Python names them."""
 _TOKEN: Final = re.compile(r"%-?.|[^%]+|%", re.DOTALL)
 _ADVICE: Final = "write year, month, day, hour... in this order with all digits, such as yyyyMMdd"
 
@@ -90,7 +91,7 @@ class TimeFormat:
     def position(self, text: str) -> tuple[datetime, bool] | None:
         """The unit of time after whose text ``text`` is ordered, and whether it is that very text.
 
-        None where that cannot be told, which includes texts before all that the format writes.
+        None where that is not known, which includes texts before all that the format writes.
         """
         length = sum(_UNITS[each][1] if each in _UNITS else len(each) for each in self._tokens())
         instant = self.read(text[:length])
@@ -191,15 +192,6 @@ _AXIS_TYPES: Final[Mapping[str, str]] = {
     "long": "bigint",
     "unknown": "unknown",
 }
-_UNIT_GRAINS: Final[Mapping[IntervalUnit, Grain]] = {
-    IntervalUnit.FIVE_MINUTE: Grain.MINUTE,
-    IntervalUnit.QUARTER_HOUR: Grain.MINUTE,
-    IntervalUnit.HALF_HOUR: Grain.MINUTE,
-    IntervalUnit.HOUR: Grain.HOUR,
-    IntervalUnit.DAY: Grain.DAY,
-    IntervalUnit.MONTH: Grain.MONTH,
-    IntervalUnit.YEAR: Grain.YEAR,
-}
 
 
 def why_no_axis(
@@ -230,7 +222,7 @@ def why_no_axis(
                 return "is a number; say how it writes a date in digits, such as 'yyyyMMdd'"
             grain = TimeFormat(time_format or ISO_DATE).grain
             named = f"is written as {(written or time_format or ISO_DATE)!r}"
-    if grain <= _UNIT_GRAINS[unit]:
+    if grain <= unit.grain:
         return None
     return (
         f"{named}, which cannot tell one {unit.value} from another; use a timestamp, "

@@ -1,56 +1,63 @@
-"""Units of the calendar as SQL truncates to them, and adding months as SQL does.
+"""The units of time: their names, lengths and borders, and adding months as SQL does.
 
-Interval units say how rows are recorded as held; grains say what functions of SQL do to instants.
-All instants are aware UTC datetimes.
+This is the one table of units. `Grain` names those that SQL truncates to and counts by; interval
+units (`intervals`), the words of SQL and of configuration (`time_units`) and what is stored by
+units are made of them. All instants are aware UTC datetimes.
 """
 
 from __future__ import annotations
 
 import calendar
-from collections.abc import Mapping
 from datetime import UTC, datetime, timedelta
 from enum import IntEnum
-from typing import Final
-
-from vde_dagster.core.time.intervals import EPOCH
+from typing import Final, Self
 
 BEGINNING: Final = datetime.min.replace(tzinfo=UTC)
+"""The first instant of the year 1: a border of every unit, and a Monday."""
 FOREVER: Final = datetime.max.replace(tzinfo=UTC)
 """The last microsecond of the year 9999, taken as the exclusive end of all time."""
 
 
 class Grain(IntEnum):
-    """A unit that instants are truncated to, the finest first. Weeks start on Monday."""
+    """A unit that instants are truncated to, the finest first. Weeks start on Monday.
 
-    MICROSECOND = 1
-    MILLISECOND = 2
-    SECOND = 3
-    MINUTE = 4
-    HOUR = 5
-    DAY = 6
-    WEEK = 7
-    MONTH = 8
-    QUARTER = 9
-    YEAR = 10
+    The name is the one that SQL has for it.
+
+    Attributes:
+        longest: The length of the longest unit.
+        shortest: The length of the shortest one, which is the same for all but calendar units.
+        months: How many months it is; zero for units of a fixed length.
+    """
+
+    longest: timedelta
+    shortest: timedelta
+    months: int
+
+    MICROSECOND = 1, timedelta(microseconds=1)
+    MILLISECOND = 2, timedelta(milliseconds=1)
+    SECOND = 3, timedelta(seconds=1)
+    MINUTE = 4, timedelta(minutes=1)
+    HOUR = 5, timedelta(hours=1)
+    DAY = 6, timedelta(days=1)
+    WEEK = 7, timedelta(weeks=1)
+    MONTH = 8, timedelta(days=31), timedelta(days=28), 1
+    QUARTER = 9, timedelta(days=92), timedelta(days=90), 3
+    YEAR = 10, timedelta(days=366), timedelta(days=365), 12
+
+    def __new__(
+        cls, order: int, longest: timedelta, shortest: timedelta | None = None, months: int = 0
+    ) -> Self:
+        """A unit with its place among the others."""
+        grain = int.__new__(cls, order)
+        grain._value_ = order
+        grain.longest, grain.shortest, grain.months = longest, shortest or longest, months
+        return grain
 
     def floor(self, instant: datetime) -> datetime:
-        """The latest border of this grain that is not after ``instant``.
-
-        Raises:
-            OverflowError: It lies before the year 1.
-        """
-        if self in _LENGTHS:
-            return instant - (instant - EPOCH) % _LENGTHS[self]
-        midnight = instant.replace(hour=0, minute=0, second=0, microsecond=0)
-        match self:
-            case Grain.WEEK:
-                return midnight - timedelta(days=midnight.weekday())
-            case Grain.MONTH:
-                return midnight.replace(day=1)
-            case Grain.QUARTER:
-                return midnight.replace(day=1, month=midnight.month - (midnight.month - 1) % 3)
-            case _:
-                return midnight.replace(day=1, month=1)
+        """The latest border of this grain that is not after ``instant``."""
+        if self.months:
+            return floor_months(instant, self.months)
+        return instant - (instant - BEGINNING) % self.longest
 
     def following(self, border: datetime) -> datetime:
         """The border after ``border``.
@@ -58,18 +65,7 @@ class Grain(IntEnum):
         Raises:
             OverflowError: It lies after the year 9999.
         """
-        match self:
-            case Grain.WEEK:
-                return border + timedelta(days=7)
-            case Grain.MONTH | Grain.QUARTER | Grain.YEAR:
-                return add_months(border, _MONTHS[self])
-            case _:
-                return border + _LENGTHS[self]
-
-    @property
-    def longest(self) -> timedelta:
-        """The length of the longest unit."""
-        return _LONGEST[self] if self in _LONGEST else _LENGTHS[self]
+        return add_months(border, self.months) if self.months else border + self.longest
 
     def ceil(self, instant: datetime) -> datetime:
         """The earliest border of this grain that is not before ``instant``.
@@ -81,21 +77,19 @@ class Grain(IntEnum):
         return border if border == instant else self.following(border)
 
 
-_LENGTHS: Final[Mapping[Grain, timedelta]] = {
-    Grain.MICROSECOND: timedelta(microseconds=1),
-    Grain.MILLISECOND: timedelta(milliseconds=1),
-    Grain.SECOND: timedelta(seconds=1),
-    Grain.MINUTE: timedelta(minutes=1),
-    Grain.HOUR: timedelta(hours=1),
-    Grain.DAY: timedelta(days=1),
-}
-_LONGEST: Final[Mapping[Grain, timedelta]] = {
-    Grain.WEEK: timedelta(days=7),
-    Grain.MONTH: timedelta(days=31),
-    Grain.QUARTER: timedelta(days=92),
-    Grain.YEAR: timedelta(days=366),
-}
-_MONTHS: Final[Mapping[Grain, int]] = {Grain.MONTH: 1, Grain.QUARTER: 3, Grain.YEAR: 12}
+# Months
+
+
+def floor_months(instant: datetime, months: int) -> datetime:
+    """The start of the month that ``instant`` lies in, of its quarter (3) or of its year (12)."""
+    return instant.replace(
+        month=instant.month - (instant.month - 1) % months,
+        day=1,
+        hour=0,
+        minute=0,
+        second=0,
+        microsecond=0,
+    )
 
 
 def add_months(instant: datetime, months: int) -> datetime:
@@ -110,8 +104,10 @@ def add_months(instant: datetime, months: int) -> datetime:
     year, month = divmod(instant.year * 12 + instant.month - 1 + months, 12)
     if not 1 <= year <= 9999:
         raise OverflowError(f"the year {year} is no year of a date")
-    last = calendar.monthrange(year, month + 1)[1]
-    return instant.replace(year=year, month=month + 1, day=min(instant.day, last))
+    day = instant.day
+    if day > 28:  # every month has the others
+        day = min(day, calendar.monthrange(year, month + 1)[1])
+    return instant.replace(year=year, month=month + 1, day=day)
 
 
 def lengths_of_months(months: int) -> tuple[timedelta, timedelta]:
@@ -125,8 +121,8 @@ def lengths_of_months(months: int) -> tuple[timedelta, timedelta]:
         return -longest, -shortest
     cycles, rest = divmod(months, 12 * 400)
     years, single = divmod(rest, 12)
-    days = cycles * 146_097
+    whole = timedelta(days=cycles * 146_097)
     return (
-        timedelta(days=days + 365 * years + 28 * single),
-        timedelta(days=days + 366 * years + 31 * single),
+        whole + years * Grain.YEAR.shortest + single * Grain.MONTH.shortest,
+        whole + years * Grain.YEAR.longest + single * Grain.MONTH.longest,
     )

@@ -12,7 +12,10 @@ from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass
 from datetime import UTC, datetime, timedelta
 from enum import Enum
+from functools import cached_property
 from typing import Final
+
+from vde_dagster.core.time.grains import BEGINNING, Grain, add_months, floor_months
 
 EPOCH = datetime(1970, 1, 1, tzinfo=UTC)
 END_OF_TIME: Final = datetime(9999, 1, 1, tzinfo=UTC)
@@ -51,7 +54,10 @@ ALWAYS: Final = Interval(EPOCH, END_OF_TIME)
 
 
 class IntervalUnit(Enum):
-    """The grain at which a model's intervals are recorded as held."""
+    """The unit at which a model's intervals are recorded as loaded, the finest first.
+
+    The value is how configuration writes it.
+    """
 
     FIVE_MINUTE = "five_minute"
     QUARTER_HOUR = "quarter_hour"
@@ -61,16 +67,34 @@ class IntervalUnit(Enum):
     MONTH = "month"
     YEAR = "year"
 
+    @cached_property
+    def grain(self) -> Grain:
+        """The unit of SQL that it is made of."""
+        return _MADE_OF[self][1]
+
+    @cached_property
+    def months(self) -> int:
+        """How many months it is; zero for units of a fixed length."""
+        count, grain = _MADE_OF[self]
+        return count * grain.months
+
+    @cached_property
+    def longest(self) -> timedelta:
+        """The length of the longest interval of this unit."""
+        count, grain = _MADE_OF[self]
+        return count * grain.longest
+
+    @cached_property
+    def shortest(self) -> timedelta:
+        """The length of the shortest one, which is the same for all but months and years."""
+        count, grain = _MADE_OF[self]
+        return count * grain.shortest
+
     def floor(self, instant: datetime) -> datetime:
         """The latest border of this unit that is not after ``instant``."""
-        match self:
-            case IntervalUnit.YEAR:
-                return instant.replace(month=1, day=1, hour=0, minute=0, second=0, microsecond=0)
-            case IntervalUnit.MONTH:
-                return instant.replace(day=1, hour=0, minute=0, second=0, microsecond=0)
-            case _:
-                length = _LENGTHS[self]
-                return instant - (instant - EPOCH) % length
+        if self.months:
+            return floor_months(instant, self.months)
+        return instant - (instant - BEGINNING) % self.longest
 
     def ceil(self, instant: datetime) -> datetime:
         """The earliest border of this unit that is not before ``instant``."""
@@ -87,15 +111,9 @@ class IntervalUnit(Enum):
         Raises:
             OverflowError: It lies outside the years 1 to 9999.
         """
-        match self:
-            case IntervalUnit.YEAR | IntervalUnit.MONTH:
-                months = count * (12 if self is IntervalUnit.YEAR else 1)
-                year, month = divmod(border.year * 12 + border.month - 1 + months, 12)
-                if not 1 <= year <= 9999:
-                    raise OverflowError(f"the year {year} is no year of a date")
-                return border.replace(year=year, month=month + 1)
-            case _:
-                return border + count * _LENGTHS[self]
+        if self.months:
+            return add_months(border, count * self.months)
+        return border + count * self.longest
 
     def cells(self, interval: Interval) -> Iterator[Interval]:
         """The units of which an aligned interval consists, in order.
@@ -116,13 +134,16 @@ class IntervalUnit(Enum):
         return Interval(self.floor(interval.start), self.ceil(interval.end))
 
 
-_LENGTHS = {
-    IntervalUnit.FIVE_MINUTE: timedelta(minutes=5),
-    IntervalUnit.QUARTER_HOUR: timedelta(minutes=15),
-    IntervalUnit.HALF_HOUR: timedelta(minutes=30),
-    IntervalUnit.HOUR: timedelta(hours=1),
-    IntervalUnit.DAY: timedelta(days=1),
+_MADE_OF: Final = {
+    IntervalUnit.FIVE_MINUTE: (5, Grain.MINUTE),
+    IntervalUnit.QUARTER_HOUR: (15, Grain.MINUTE),
+    IntervalUnit.HALF_HOUR: (30, Grain.MINUTE),
+    IntervalUnit.HOUR: (1, Grain.HOUR),
+    IntervalUnit.DAY: (1, Grain.DAY),
+    IntervalUnit.MONTH: (1, Grain.MONTH),
+    IntervalUnit.YEAR: (1, Grain.YEAR),
 }
+"""Each interval unit as so many of a grain."""
 
 
 def merge(intervals: Iterable[Interval]) -> tuple[Interval, ...]:
@@ -177,9 +198,9 @@ def meets(ordered: Sequence[Interval], wanted: Interval) -> bool:
     return after < len(ordered) and ordered[after].start < wanted.end
 
 
-def covers(held: Sequence[Interval], wanted: Interval) -> bool:
-    """Whether every instant of ``wanted`` is in ``held``."""
-    return not subtract([wanted], held)
+def covers(intervals: Sequence[Interval], wanted: Interval) -> bool:
+    """Whether every instant of ``wanted`` is in ``intervals``."""
+    return not subtract([wanted], intervals)
 
 
 def due(start: datetime, now: datetime, unit: IntervalUnit) -> Interval | None:
@@ -214,8 +235,12 @@ def parse_instant(text: str) -> datetime:
         raise ValueError(f"{text!r} lies before or after every date") from error
 
 
-_UNITS: Final = {"week": 7 * 86400, "day": 86400, "hour": 3600, "minute": 60, "second": 1}
-_DURATION: Final = re.compile(r"\s*([0-9]{1,6})\s*(week|day|hour|minute|second)s?", re.ASCII)
+_WORDS: Final = {
+    each.name.lower(): each.longest
+    for each in (Grain.WEEK, Grain.DAY, Grain.HOUR, Grain.MINUTE, Grain.SECOND)
+}
+"""The words of configuration for units of a fixed length, the longest first."""
+_DURATION: Final = re.compile(rf"\s*([0-9]{{1,6}})\s*({'|'.join(_WORDS)})s?", re.ASCII)
 
 
 def parse_duration(text: str) -> timedelta:
@@ -224,14 +249,29 @@ def parse_duration(text: str) -> timedelta:
     Raises:
         ValueError: ``text`` is none; months and years have no fixed length.
     """
-    position, seconds = 0, 0
+    position, length = 0, timedelta(0)
     lowered = text.strip().lower()
     while position < len(lowered):
         found = _DURATION.match(lowered, position)
         if found is None:
             break
-        seconds += int(found[1]) * _UNITS[found[2]]
+        length += int(found[1]) * _WORDS[found[2]]
         position = found.end()
     if not lowered or position < len(lowered):
         raise ValueError(f"{text!r} is no length of time; write it like '7 days' or '1 hour'")
-    return timedelta(seconds=seconds)
+    return length
+
+
+def format_duration(length: timedelta) -> str:
+    """A length of time as configuration writes it, in the longest units: ``1 day 12 hours``.
+
+    Weeks are written as days, and what is less than a second is left out.
+    """
+    rest, parts = length, list[str]()
+    for word, unit in _WORDS.items():
+        if word == "week":
+            continue
+        count, rest = divmod(rest, unit)
+        if count:
+            parts.append(f"{count} {word}{'s' if count > 1 else ''}")
+    return " ".join(parts) or "0 seconds"

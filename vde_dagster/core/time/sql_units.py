@@ -51,49 +51,34 @@ def grain_of(unit: exp.Expr | None, *, names: Mapping[str, Grain]) -> Grain | No
     return names.get(unit.name.upper()) if unit is not None else None
 
 
-TRUNC_NAMES: Final[Mapping[str, Grain]] = {
-    "YEAR": Grain.YEAR,
+_ABBREVIATIONS: Final[Mapping[str, Grain]] = {
     "YYYY": Grain.YEAR,
     "YY": Grain.YEAR,
-    "QUARTER": Grain.QUARTER,
-    "MONTH": Grain.MONTH,
     "MM": Grain.MONTH,
     "MON": Grain.MONTH,
-    "WEEK": Grain.WEEK,
+    "DD": Grain.DAY,
+}
+DATE_TRUNC_NAMES: Final[Mapping[str, Grain]] = {**Grain.__members__, **_ABBREVIATIONS}
+"""What Spark's DATE_TRUNC of timestamps knows."""
+TRUNC_NAMES: Final[Mapping[str, Grain]] = {
+    name: grain for name, grain in DATE_TRUNC_NAMES.items() if grain > Grain.DAY
 }
 """What Spark's TRUNC of dates knows; it gives NULL for every other name."""
-DATE_TRUNC_NAMES: Final[Mapping[str, Grain]] = {
-    **TRUNC_NAMES,
-    "DAY": Grain.DAY,
-    "DD": Grain.DAY,
-    "HOUR": Grain.HOUR,
-    "MINUTE": Grain.MINUTE,
-    "SECOND": Grain.SECOND,
-    "MILLISECOND": Grain.MILLISECOND,
-    "MICROSECOND": Grain.MICROSECOND,
-}
-"""What Spark's DATE_TRUNC of timestamps knows."""
 
 _DIGITS: Final = re.compile("[0-9]{1,18}")
 _SPELLED: Final = re.compile(r"\s*([+-]?[0-9]{1,9})\s+([a-zA-Z]+)\s*,?")
-_LENGTHS: Final[Mapping[str, timedelta]] = {
-    "MICROSECOND": timedelta(microseconds=1),
-    "MILLISECOND": timedelta(milliseconds=1),
-    "SECOND": timedelta(seconds=1),
-    "MINUTE": timedelta(minutes=1),
-    "HOUR": timedelta(hours=1),
-    "DAY": timedelta(days=1),
-    "WEEK": timedelta(weeks=1),
-}
-_MONTHS: Final[Mapping[str, int]] = {"MONTH": 1, "QUARTER": 3, "YEAR": 12}
 
 
 def times(count: int, unit: str) -> Duration | None:
-    """So many units, such as days or MONTH; None for a unit that SQL does not know."""
-    name = unit.upper().removesuffix("S")
-    if name in _MONTHS:
-        return count * _MONTHS[name], timedelta(0)
-    return (0, count * _LENGTHS[name]) if name in _LENGTHS else None
+    """So many units, such as days or MONTH; None for a unit that SQL does not know.
+
+    Raises:
+        OverflowError: No length of time is that long.
+    """
+    grain = Grain.__members__.get(unit.upper().removesuffix("S"))
+    if grain is None:
+        return None
+    return (count * grain.months, timedelta(0)) if grain.months else (0, count * grain.longest)
 
 
 def _spelled_duration(text: str) -> Duration | None:

@@ -58,6 +58,8 @@ def instants_of(wall: datetime, zone: tzinfo, *, every_hour: bool) -> tuple[date
             twice. Otherwise a skipped time is the first instant after the gap, and one that comes
             twice is the first of them. No instant where it lies outside the years 1 to 9999.
     """
+    if zone is UTC:
+        return (wall.replace(tzinfo=UTC),)
     try:
         early, late = (wall.replace(tzinfo=zone, fold=fold).astimezone(UTC) for fold in (0, 1))
     except OverflowError:

@@ -195,7 +195,7 @@ def declared_reads(
 class Windows:
     """What every interval of a unit reads of a parent: at most the union of these windows.
 
-    ``exact`` tells that every interval reads all of it.
+    ``exact`` means that every interval reads all of it.
     """
 
     parts: tuple[Window, ...]
@@ -252,13 +252,7 @@ ONE_OF_EACH_LENGTH: Final[Mapping[IntervalUnit, tuple[datetime, ...]]] = {
     IntervalUnit.YEAR: (datetime(2023, 1, 1, tzinfo=UTC), datetime(2024, 1, 1, tzinfo=UTC)),
 }
 MOVES_BY: Final[Mapping[IntervalUnit, Grain]] = {
-    IntervalUnit.FIVE_MINUTE: Grain.MINUTE,
-    IntervalUnit.QUARTER_HOUR: Grain.MINUTE,
-    IntervalUnit.HALF_HOUR: Grain.MINUTE,
-    IntervalUnit.HOUR: Grain.HOUR,
-    IntervalUnit.DAY: Grain.DAY,
-    IntervalUnit.MONTH: Grain.DAY,
-    IntervalUnit.YEAR: Grain.DAY,
+    unit: min(unit.grain, Grain.DAY) for unit in IntervalUnit
 }
 """From one interval of a unit to any other it is a multiple of this grain."""
 

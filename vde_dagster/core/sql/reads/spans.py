@@ -78,13 +78,9 @@ def _has_one_length(grain: Grain) -> bool:
 
 def _divides(grain: Grain, unit: IntervalUnit) -> bool:
     """Whether every border of a unit is one of the grain."""
-    return grain <= MOVES_BY[unit] or grain in _COARSER.get(unit, ())
-
-
-_COARSER: Final = {
-    IntervalUnit.MONTH: (Grain.MONTH,),
-    IntervalUnit.YEAR: (Grain.MONTH, Grain.QUARTER, Grain.YEAR),
-}
+    if grain.months and unit.months:
+        return unit.months % grain.months == 0
+    return grain <= MOVES_BY[unit]
 
 
 def _ceil(length: timedelta, grain: Grain) -> timedelta:

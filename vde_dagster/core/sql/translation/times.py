@@ -14,6 +14,8 @@ from sqlglot.dialects.dialect import Dialect
 
 from vde_dagster.core.sql.translation.type_names import time_in, whole_number_in
 from vde_dagster.core.sql.translation.values import NotInSpark, kind_of, refused
+from vde_dagster.core.time.grains import Grain
+from vde_dagster.core.time.sql_units import TRUNC_NAMES
 
 _Type = exp.DataType.Type
 FORWARD: Final = (exp.DateAdd, exp.TsOrDsAdd, exp.TimestampAdd, exp.DatetimeAdd)
@@ -167,7 +169,7 @@ def cut(node: exp.Expr, source: Dialect) -> exp.Expr:
     if name_of(source) == "duckdb":
         return exp.TimestampTrunc(this=node.this, unit=exp.Var(this=name))
     is_date = node.this.is_type(_Type.DATE) and name_of(source) in _DATES_STAY
-    if (isinstance(node, exp.DateTrunc) or is_date) and name in _TRUNC:
+    if (isinstance(node, exp.DateTrunc) or is_date) and name in TRUNC_NAMES:
         found: exp.Expr = exp.func("DATE_TRUNC", exp.Literal.string(name), node.this)
         return exp.cast(found, _Type.DATE)
     if is_date or (isinstance(node, exp.DateTrunc) and node.this.is_type(_Type.DATE)):
@@ -175,23 +177,18 @@ def cut(node: exp.Expr, source: Dialect) -> exp.Expr:
     return exp.TimestampTrunc(this=node.this, unit=exp.Var(this=name))
 
 
-_TRUNC: Final = frozenset({"YEAR", "QUARTER", "MONTH", "WEEK"})
 _DATES_STAY: Final = frozenset({"snowflake", "trino", "presto", "bigquery", "tsql"})
 """Dialects in which a date that is cut stays a date."""
 
-_LENGTHS: Final = {
-    "YEAR": (12, "MONTH"),
-    "QUARTER": (3, "MONTH"),
-    "MONTH": (1, "MONTH"),
-    "WEEK": (7, "DAY"),
-    "DAY": (1, "DAY"),
-    "HOUR": (1, "HOUR"),
-    "MINUTE": (1, "MINUTE"),
-    "SECOND": (1, "SECOND"),
-    "MILLISECOND": (1, "MILLISECOND"),
-    "MICROSECOND": (1, "MICROSECOND"),
-}
-"""Units as so many of one that Spark's literals of intervals know."""
+
+def literal_of(grain: Grain) -> tuple[int, str]:
+    """A unit as so many of one that Spark's literals of intervals know."""
+    if grain.months:
+        return grain.months, Grain.MONTH.name
+    return (7, Grain.DAY.name) if grain is Grain.WEEK else (1, grain.name)
+
+
+_LENGTHS: Final = {each.name: literal_of(each) for each in Grain}
 
 
 def _length(name: str, node: exp.Expr) -> tuple[int, str]:
