@@ -1,13 +1,17 @@
+# ruff: noqa: E501 - texts as they are stored stay on one line
 """What goes into the database comes out the same."""
 
 from __future__ import annotations
 
 from datetime import UTC, datetime
 from pathlib import Path
+from typing import Any
 
+import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
+from vde_dagster.core.audits.values import AuditResult
 from vde_dagster.core.columns import Column
 from vde_dagster.core.ledger.dsha import ALGORITHMS, FIRST_ALGORITHM, MODULUS, RowSum
 from vde_dagster.core.ledger.entries import (
@@ -17,6 +21,8 @@ from vde_dagster.core.ledger.entries import (
     Standing,
     Trace,
 )
+from vde_dagster.core.ledger.holdings import Holding
+from vde_dagster.core.ledger.last_look import LastLook, SeenInput
 from vde_dagster.core.ledger.late_data import HighWaterMark, Load, ProcessingUri
 from vde_dagster.core.ledger.unit_of_work import Intent, Publication
 from vde_dagster.core.model.model import ModelSource
@@ -198,3 +204,117 @@ def test_a_ledger_entry_comes_back_from_its_row(sqlite_url: str) -> None:
 def test_equal_columns_are_decoded_once() -> None:
     text = codec.encode_columns((Column(name="n", type="bigint"),))
     assert codec.decode_columns(text) is codec.decode_columns(text)
+
+
+# What releases of this schema version stored; these texts are never written again
+RAW = ModelName("raw", "orders")
+DAY = Interval(datetime(2024, 1, 1, tzinfo=UTC), datetime(2024, 1, 2, tzinfo=UTC))
+COLUMNS = (Column(name="n", type="bigint"), Column(name="t", type="string", description="why"))
+MARK = HighWaterMark(
+    source=RAW,
+    table_uuid="u",
+    iceberg_snapshot_id=7,
+    sequence_number=3,
+    committed_at=datetime(2024, 1, 2, 3, 4, 5, 6, tzinfo=UTC),
+    complete_to=None,
+)
+TRACE = Trace(key="k", inputs={RAW: "t"}, seconds=0.5)
+INTENT = Intent(
+    work_id="w",
+    key=VersionKey(ModelName("mart", "sales", "other"), "v"),
+    environment="prod",
+    intervals=(DAY,),
+    inputs={RAW: 5, ModelName("raw", "late"): None},
+    base=None,
+    execution_time=DAY.end,
+    session=Load(
+        before=None,
+        after=MARK,
+        fill=(),
+        held=(DAY,),
+        evidence=(ProcessingUri(partition=(("day", "2024-01-01"), ("hour", 3)), files=1, rows=2),),
+    ),
+    drifted=True,
+)
+PUBLICATION = Publication(
+    iceberg_snapshot_id=9,
+    changes=(
+        LedgerChange(operation=LedgerOperation.ADD, interval=DAY, rows=RowSum(rows=2, sum=2**64)),
+        LedgerChange(
+            operation=LedgerOperation.KEEP,
+            interval=DAY,
+            rows=RowSum(),
+            digest="d",
+            standing=Standing.OUTDATED,
+            reason="r",
+            trace=TRACE,
+            kept=DAY,
+        ),
+    ),
+    columns=COLUMNS,
+    mark=MARK,
+    algorithm="murmur3_128",
+)
+SOURCE = ModelSource(
+    path=Path("models/a.sql"),
+    text="SELECT 1",
+    defaults={"b": "1", "a": "2"},
+    attachments={"m": "x"},
+)
+HOLDING = Holding(number=4, removed=2, computed=(DAY,), empty=(DAY,), columns=COLUMNS[:1])
+LOOK = LastLook(
+    definition="d", number=4, inputs={RAW: SeenInput(table="t", number=None)}, stale=(DAY,)
+)
+AUDIT = AuditResult(
+    name="not_null",
+    arguments=(("columns", "(n)"),),
+    failing=1,
+    columns=("n", "m"),
+    sample=(("x", 1.5), (None, True)),
+    message="1 row",
+)
+STORED: list[tuple[str, Any, str]] = [
+    ("columns", COLUMNS, '[["n","bigint",""],["t","string","why"]]'),
+    ("source", SOURCE, '{"path":"models/a.sql","text":"SELECT 1","defaults":{"b":"1","a":"2"},"attachments":{"m":"x"}}'),
+    ("trace", TRACE, '{"key":"k","inputs":{"raw.orders":"t"},"seconds":0.5}'),
+    ("holding", HOLDING, '{"computed":[[1704067200000000,1704153600000000]],"outdated":[],"empty":[[1704067200000000,1704153600000000]],"columns":[["n","bigint",""]]}'),
+    ("look", LOOK, '{"definition":"d","number":4,"inputs":{"raw.orders":["t",null]},"stale":[[1704067200000000,1704153600000000]]}'),
+    ("mark", MARK, '{"source":"raw.orders","table_uuid":"u","iceberg_snapshot_id":7,"sequence_number":3,"committed_at":1704164645000006,"complete_to":null}'),
+    ("intent", INTENT, '{"work_id":"w","model":"other.mart.sales","version":"v","environment":"prod","intervals":[[1704067200000000,1704153600000000]],"inputs":{"raw.orders":5,"raw.late":null},"base":null,"execution_time":1704153600000000,"session":{"before":null,"after":{"source":"raw.orders","table_uuid":"u","iceberg_snapshot_id":7,"sequence_number":3,"committed_at":1704164645000006,"complete_to":null},"fill":[],"held":[[1704067200000000,1704153600000000]],"evidence":[{"partition":[["day","2024-01-01"],["hour",3]],"files":1,"rows":2}],"rewrite":""},"drifted":true}'),
+    ("publication", PUBLICATION, '{"iceberg_snapshot_id":9,"changes":[{"operation":"add","interval":[1704067200000000,1704153600000000],"rows":[2,"1","0"],"digest":null,"standing":"computed","reason":"","trace":null,"kept":null},{"operation":"keep","interval":[1704067200000000,1704153600000000],"rows":[0,"0","0"],"digest":"d","standing":"outdated","reason":"r","trace":{"key":"k","inputs":{"raw.orders":"t"},"seconds":0.5},"kept":[1704067200000000,1704153600000000]}],"columns":[["n","bigint",""],["t","string","why"]],"mark":{"source":"raw.orders","table_uuid":"u","iceberg_snapshot_id":7,"sequence_number":3,"committed_at":1704164645000006,"complete_to":null},"algorithm":"murmur3_128"}'),
+    ("audits", (AUDIT,), '[{"name":"not_null","arguments":[["columns","(n)"]],"blocking":true,"failing":1,"columns":["n","m"],"sample":[["x",1.5],[null,true]],"message":"1 row"}]'),
+    ("reasons", ("a", "b"), '["a","b"]'),
+]  # fmt: skip
+
+
+@pytest.mark.parametrize("what,value,text", STORED, ids=[row[0] for row in STORED])
+def test_what_is_stored_stays_the_same_text(what: str, value: Any, text: str) -> None:
+    given = {"number": 4, "removed": 2} if what == "holding" else {}
+    assert getattr(codec, f"encode_{what}")(value) == text
+    assert getattr(codec, f"decode_{what}")(text, **given) == value
+
+
+def test_what_was_not_stored_at_first_is_what_it_was_then() -> None:
+    """The fields that were added without another schema version, and what stood for them."""
+    publication = codec.decode_publication(
+        '{"iceberg_snapshot_id":9,"changes":[{"operation":"add","interval":[0,1],'
+        '"rows":[2,"1","0"],"digest":null}],"columns":[],"mark":null}'
+    )
+    (change,) = publication.changes
+    assert publication.algorithm == FIRST_ALGORITHM
+    assert (change.standing, change.reason) == (Standing.COMPUTED, "")
+    assert (change.trace, change.kept) == (None, None)
+    intent = codec.decode_intent(
+        '{"work_id":"w","model":"raw.orders","version":"v","environment":"prod","intervals":[],'
+        '"inputs":{},"base":null,"execution_time":0,"session":{"before":null,"after":'
+        '{"source":"raw.orders","table_uuid":"u","iceberg_snapshot_id":7,"sequence_number":3,'
+        '"committed_at":0,"complete_to":null},"fill":[],"held":[],"evidence":[]}}'
+    )
+    assert intent.session is not None
+    assert (intent.drifted, intent.session.rewrite) == (False, "")
+
+
+def test_what_a_later_release_added_is_passed_over() -> None:
+    text = codec.encode_trace(TRACE)
+    assert text is not None
+    assert codec.decode_trace(text.replace("{", '{"later":1,', 1)) == TRACE

@@ -13,9 +13,9 @@ from vde_dagster.core.ledger.schema_changes import (
     ColumnWidened,
     SchemaChange,
 )
-from vde_dagster.core.plain import to_plain
 from vde_dagster.core.planning.options import PlanOptions
 from vde_dagster.core.planning.plan import Behind, ModelChange, Plan, Reuse, Staleness
+from vde_dagster.core.planning.plan_file import CODEC
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
@@ -35,7 +35,7 @@ def plan_facts(plan: Plan) -> Facts:
         "now": instant(plan.now) if plan.now else None,
         "empty": plan.is_empty,
         "promotes": plan.promotes,
-        "options": to_plain(PlanOptions, plan.options),
+        "options": CODEC.write(PlanOptions, plan.options),
         "changes": [_change(plan.graph.nodes.get(each.name), each) for each in plan.changes],
         "views": [str(name) for name in plan.views],
         "removed_views": [str(name) for name in plan.removed],

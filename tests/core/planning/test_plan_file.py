@@ -15,15 +15,15 @@ from hypothesis import given, settings
 
 from tests.core.typed_values import values_of
 from vde_dagster.core.graph.graph import Graph, build_graph
-from vde_dagster.core.ledger.schema_changes import ColumnAdded, ColumnWidened, SchemaChange
+from vde_dagster.core.ledger.schema_changes import ColumnAdded, ColumnWidened
 from vde_dagster.core.model.model import ModelSource
 from vde_dagster.core.model.snapshot import Category, ModelSnapshot
 from vde_dagster.core.names import ModelName
-from vde_dagster.core.plain import NotPlain, from_plain, to_plain
 from vde_dagster.core.planning.changes.difference import Change, DecidedBy
 from vde_dagster.core.planning.options import PlanOptions
 from vde_dagster.core.planning.plan import ModelChange, Plan
 from vde_dagster.core.planning.plan_file import (
+    CODEC,
     FORMAT_VERSION,
     PlanFileInvalid,
     is_plan_file,
@@ -217,8 +217,7 @@ def test_a_file_of_this_format_version_is_read_for_as_long_as_there_is_the_versi
     found = read_plan(text, name="plan.json")
     assert (found.project, found.release) == ("shop", "0.1.0")
     assert found.snapshots[NAME].source == SOURCE
-    plan = from_plain(Plan, json.loads(text)["plan"], given={Graph: GRAPH})
-    assert isinstance(plan, Plan)
+    plan = CODEC.read(Plan, json.loads(text)["plan"], graph=GRAPH)
     assert (plan.changes, plan.options, plan.now) == (PLAN.changes, PLAN.options, PLAN.now)
 
 
@@ -234,49 +233,3 @@ def test_models_that_are_read_otherwise_than_they_were_reviewed_are_refused() ->
         again(saved(), other)
     with pytest.raises(PlanFileInvalid, match=r"mart\.revenue"):
         again(saved(), build_graph([]))
-
-
-# Plain values
-@pytest.mark.parametrize(
-    "kind,plain",
-    [
-        (bool, 1),
-        (int, True),
-        (int, "1"),
-        (str, None),
-        (datetime, "yesterday"),
-        (datetime, "2024-01-01"),
-        (datetime, "2024-01-01T00:00:00+01:00"),
-        (ModelName, "a.b.c.d"),
-        (ModelName, "a b"),
-        (Category, "very_breaking"),
-        (tuple[int, ...], {}),
-        (tuple[int, str], [1]),
-        (Interval, {"start": "2024-01-02T00:00:00+00:00", "end": "2024-01-01T00:00:00+00:00"}),
-        (Interval, {"start": "2024-01-02T00:00:00+00:00"}),
-        (PlanOptions, {"stat": None}),
-        (PlanOptions, []),
-        (SchemaChange, {"is": "ColumnLost", "column": "a"}),
-        (SchemaChange, {"column": "a", "type": "int"}),
-        (int | None, "1"),
-    ],
-)
-def test_plain_json_of_another_shape_is_no_value(kind: object, plain: object) -> None:
-    with pytest.raises(NotPlain):
-        from_plain(kind, plain)
-
-
-def test_a_problem_is_told_with_its_place() -> None:
-    plain: Any = to_plain(Plan, PLAN, without=frozenset({Graph}))
-    plain["changes"][0]["missing"][0]["end"] = "never"
-    with pytest.raises(NotPlain, match=r"^changes\[0\]\.missing\[0\]\.end: "):
-        from_plain(Plan, plain, given={Graph: GRAPH})
-
-
-def test_a_field_that_was_not_there_yet_has_its_default() -> None:
-    assert from_plain(PlanOptions, {}) == PlanOptions()
-
-
-def test_what_has_no_plain_form_is_no_silent_loss() -> None:
-    with pytest.raises(TypeError, match="no plain form"):
-        to_plain(Plan, PLAN)

@@ -14,21 +14,24 @@ from collections.abc import Mapping
 from dataclasses import dataclass
 from typing import Final, cast
 
+from vde_dagster.core.codec import Codec
 from vde_dagster.core.errors import Refused
 from vde_dagster.core.graph.graph import Graph
+from vde_dagster.core.json_forms import NotPlain, Plain
 from vde_dagster.core.model.snapshot import ModelSnapshot
 from vde_dagster.core.names import ModelName
-from vde_dagster.core.plain import NotPlain, Plain, from_plain, to_plain
 from vde_dagster.core.planning.plan import Plan
 
 FORMAT: Final = "vde plan"
 FORMAT_VERSION: Final = 1
 """The version of the file's shape. Raise it when what a field means changes."""
 
+CODEC: Final = Codec(left_out={Plan: ("graph",)})
+"""How plans are written; who reads one gives its graph."""
+
 _AGAIN: Final = "Save the plan again: `vde plan ENV --save FILE`."
 _SNAPSHOTS: Final = Mapping[ModelName, ModelSnapshot]
 _FINGERPRINTS: Final = Mapping[ModelName, str]
-_WITHOUT: Final = frozenset[object]({Graph})
 
 
 class PlanFileInvalid(Refused):
@@ -61,7 +64,7 @@ class SavedPlan:
         found = _digests(graph)
         if found != dict(self.fingerprints):
             raise PlanFileInvalid(_changed(self, found))
-        return cast("Plan", _decoded(Plan, self._plan, given={Graph: graph}))
+        return cast("Plan", _decoded(Plan, self._plan, graph=graph))
 
 
 def write_plan(plan: Plan, *, project: str, release: str) -> str:
@@ -77,8 +80,8 @@ def write_plan(plan: Plan, *, project: str, release: str) -> str:
         "format_version": FORMAT_VERSION,
         "release": release,
         "project": project,
-        "fingerprints": to_plain(_FINGERPRINTS, _digests(plan.graph)),
-        "plan": to_plain(Plan, plan, without=_WITHOUT),
+        "fingerprints": CODEC.write(_FINGERPRINTS, _digests(plan.graph)),
+        "plan": CODEC.write(Plan, plan),
     }
     whole = {"format": FORMAT, "digest": _digest(content), **content}
     return json.dumps(whole, indent=1) + "\n"
@@ -159,11 +162,9 @@ def _digests(graph: Graph) -> dict[ModelName, str]:
     return {node.name: node.fingerprint.digest for node in graph}
 
 
-def _decoded(
-    kind: object, plain: object, *, given: Mapping[object, object] | None = None
-) -> object:
+def _decoded(kind: object, plain: object, **given: object) -> object:
     try:
-        return from_plain(kind, plain, given=given)
+        return CODEC.read(kind, plain, **given)
     except NotPlain as error:
         raise PlanFileInvalid(f"the saved plan cannot be read: {error}. {_AGAIN}") from error
 

@@ -11,7 +11,7 @@ import json
 import zlib
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
-from dataclasses import dataclass, field, fields
+from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Final, cast
 
@@ -19,16 +19,20 @@ from sqlglot import exp
 
 from vde_dagster.core.columns import Column
 from vde_dagster.core.graph.graph import Derived, Node
+from vde_dagster.core.json_forms import Plain
 from vde_dagster.core.model.fingerprint import hash_parts
 from vde_dagster.core.model.model import AuthorsText, Body, Model, ModelSource, Query, SeedRows
 from vde_dagster.core.names import ModelName
 from vde_dagster.core.sql.canonical import CanonicalQuery
+from vde_dagster.core.sql.meaning.parts import Meaning
 from vde_dagster.project.cache.entries import Entries, Parts, opened
 from vde_dagster.project.cache.keys import code_digest, is_lasting, source_digest
-from vde_dagster.project.cache.trees import Json, Unkept, pack_trees, unpack_trees
-from vde_dagster.project.cache.values import pack, unpack
+from vde_dagster.project.cache.trees import Unkept, pack_trees, unpack_trees
+from vde_dagster.project.cache.values import CODEC
 
 FILE_NAME: Final = "parsed_models.sqlite"
+
+_COLUMNS: Final = tuple[Column, ...]
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -143,12 +147,7 @@ def _packed_model(model: Model, source: ModelSource) -> Parts:
     trees = [*body.before, body.expression, *body.after] if isinstance(body, Query) else []
     text = body.text if isinstance(body, Query) else None
     facts: dict[str, object] = {
-        "model": {
-            each.name: pack(value)
-            for each in fields(model)
-            if each.name not in ("body", "source")
-            and (value := getattr(model, each.name)) != each.default
-        },
+        "model": CODEC.write(Model, model),
         "query": [body.dialect, len(body.before), len(body.after)]
         if isinstance(body, Query)
         else None,
@@ -175,11 +174,11 @@ def _unpacked_model(kept: Parts, source: ModelSource) -> Model:
     own = ModelSource(
         path=source.path, text=source.text, defaults=facts["defaults"], attachments=attached
     )
-    given = {key: unpack(value) for key, value in facts["model"].items()}
-    return Model(**given, source=own, body=_unpacked_body(facts, kept[1], source))
+    body = _unpacked_body(facts, kept[1], source)
+    return CODEC.read(Model, facts["model"], source=own, body=body)
 
 
-def _unpacked_body(facts: Mapping[str, Json], trees: bytes, source: ModelSource) -> Body:
+def _unpacked_body(facts: Mapping[str, Plain], trees: bytes, source: ModelSource) -> Body:
     seed = facts["seed"]
     if facts["query"] is None:
         return SeedRows(text=source.attachments[cast("str", seed)]) if seed is not None else None
@@ -202,7 +201,7 @@ def _unpacked_body(facts: Mapping[str, Json], trees: bytes, source: ModelSource)
     return Query.deferred(makers, **known)
 
 
-def _unpacked_text(kept: Json, stars: Sequence[exp.Expr]) -> AuthorsText:
+def _unpacked_text(kept: Plain, stars: Sequence[exp.Expr]) -> AuthorsText:
     catalog, query, before, after = cast("tuple[str, str, list[str], list[str]]", kept)
     return AuthorsText(
         catalog=catalog, query=query, before=tuple(before), after=tuple(after), stars=tuple(stars)
@@ -212,8 +211,8 @@ def _unpacked_text(kept: Json, stars: Sequence[exp.Expr]) -> AuthorsText:
 def _packed_derived(derived: Derived) -> Parts:
     canonical = derived.canonical
     facts = {
-        "columns": pack(derived.columns),
-        "own": pack(canonical.columns) if canonical is not None else None,
+        "columns": CODEC.write(_COLUMNS, derived.columns),
+        "own": CODEC.write(_COLUMNS, canonical.columns) if canonical is not None else None,
         "is_bound": canonical.is_bound if canonical is not None else None,
         "data": derived.data,
         "metadata": derived.metadata,
@@ -221,7 +220,7 @@ def _packed_derived(derived: Derived) -> Parts:
     text = json.dumps(facts, separators=(",", ":")).encode()
     if canonical is None:
         return [text]
-    meaning = json.dumps(pack(canonical.meaning), separators=(",", ":")).encode()
+    meaning = json.dumps(CODEC.write(Meaning, canonical.meaning), separators=(",", ":")).encode()
     return [text, pack_trees([canonical.expression]), zlib.compress(meaning, 1)]
 
 
@@ -229,20 +228,20 @@ def _unpacked_derived(kept: Parts) -> Derived:
     facts = json.loads(kept[0])
     return Derived(
         canonical=_unpacked_query(facts, kept[1:]) if facts["own"] is not None else None,
-        columns=unpack(facts["columns"]),
+        columns=CODEC.read(_COLUMNS, facts["columns"]),
         data=facts["data"],
         metadata=facts["metadata"],
     )
 
 
-def _unpacked_query(facts: Mapping[str, Json], packed: Sequence[bytes]) -> CanonicalQuery:
+def _unpacked_query(facts: Mapping[str, Plain], packed: Sequence[bytes]) -> CanonicalQuery:
     tree, meaning = packed
     return CanonicalQuery.deferred(
         {
             "expression": lambda: cast("exp.Query", unpack_trees(tree)[0]),
-            "meaning": lambda: unpack(json.loads(zlib.decompress(meaning))),
+            "meaning": lambda: CODEC.read(Meaning, json.loads(zlib.decompress(meaning))),
         },
-        columns=unpack(facts["own"]),
+        columns=CODEC.read(_COLUMNS, facts["own"]),
         is_bound=facts["is_bound"],
         refusals=(),
     )

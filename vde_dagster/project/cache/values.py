@@ -1,181 +1,57 @@
-"""Values of the core as JSON, and back: the classes that are named here, and nothing else.
+"""Values of the core as JSON in the cache: by their declared types, so that no class is named.
 
-A tuple is a list, everything that JSON has no form for an object with the name of its class under
-``!``. Of a dataclass only what differs from its defaults is written.
+Only what differs from its default is written. Syntax trees are lists of their nodes.
 """
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping
-from dataclasses import MISSING, fields
-from datetime import datetime, timedelta
-from enum import Enum
+from datetime import timedelta
 from functools import lru_cache
-from pathlib import Path
-from typing import Any, Final, cast
+from typing import Final, cast
 
 from sqlglot import exp
 
-from vde_dagster.core.columns import Column
-from vde_dagster.core.errors import Place, Problem
-from vde_dagster.core.model.kinds import (
-    Embedded,
-    External,
-    Full,
-    IncrementalByPartition,
-    IncrementalByTimeRange,
-    IncrementalByUniqueKey,
-    IncrementalUnmanaged,
-    Managed,
-    ScdType2ByColumn,
-    ScdType2ByTime,
-    Seed,
-    View,
-    WrittenMerge,
-)
-from vde_dagster.core.model.late_data import (
-    LateDataMode,
-    LateDataPolicy,
-    LoadType,
-    OnSourceRewrite,
-    TrackedSource,
-)
-from vde_dagster.core.model.model import AuthorsText, Call, OwnAudit, UpdatesOn
-from vde_dagster.core.model.storage import PartitionField, Storage, Transform
+from vde_dagster.core.codec import Codec
+from vde_dagster.core.json_forms import Plain, form, known_name
+from vde_dagster.core.model.model import Model
 from vde_dagster.core.names import ModelName
-from vde_dagster.core.sql.meaning.parts import Meaning, Part, Read, Rows
-from vde_dagster.core.time.intervals import IntervalUnit
-from vde_dagster.core.time.windows import Window
-from vde_dagster.project.cache.trees import Json, Unkept, nodes_of, tree_of
+from vde_dagster.core.sql.meaning.parts import Read
+from vde_dagster.project.cache.trees import Unkept, nodes_of, tree_of
 
-_DATACLASSES: Final = (
-    AuthorsText,
-    Call,
-    Column,
-    Embedded,
-    External,
-    Full,
-    IncrementalByPartition,
-    IncrementalByTimeRange,
-    IncrementalByUniqueKey,
-    WrittenMerge,
-    IncrementalUnmanaged,
-    LateDataPolicy,
-    Managed,
-    Meaning,
-    ModelName,
-    OwnAudit,
-    Part,
-    PartitionField,
-    Place,
-    Problem,
-    Rows,
-    ScdType2ByColumn,
-    ScdType2ByTime,
-    Seed,
-    Storage,
-    TrackedSource,
-    View,
-    Window,
+
+@lru_cache(maxsize=65_536)
+def _text_of(name: ModelName) -> str:
+    """A name as a text that is read as this name again; not so where a part has a dot inside."""
+    text = str(name)
+    if text.count(".") not in (1, 2) or known_name(text) != name:
+        raise Unkept(text)
+    return text
+
+
+def _read_of(found: tuple[str, str]) -> Read:
+    name, column = found
+    return Read(known_name(name), column)
+
+
+def _duration(time: timedelta) -> list[Plain]:
+    return [time.days, time.seconds, time.microseconds]
+
+
+def _timedelta(found: tuple[int, int, int]) -> timedelta:
+    days, seconds, microseconds = found
+    return timedelta(days, seconds, microseconds)
+
+
+CODEC: Final = Codec(
+    forms={
+        exp.Expr: form(lambda tree: cast("Plain", nodes_of(tree)), tree_of),
+        ModelName: form(_text_of, known_name),
+        Read: form(lambda read: [_text_of(read.model), read.column], _read_of),
+        bytes: form(bytes.hex, bytes.fromhex),
+        timedelta: form(_duration, _timedelta),
+    },
+    left_out={Model: ("source", "body")},
+    is_checked=False,
+    is_sparse=True,
 )
-_ENUMS: Final = (IntervalUnit, LateDataMode, LoadType, OnSourceRewrite, Transform, UpdatesOn)
-_CLASS: Final = "!"
-_VALUE: Final = "="
-
-
-def pack(value: object) -> Json:
-    """A value as JSON.
-
-    Raises:
-        Unkept: It has a part of a class that is not known here.
-    """
-    match value:
-        case None | bool() | int() | float() | str():
-            return value
-        case Read():
-            return _named("Read", [pack(value.model), value.column])
-        case tuple():
-            return [pack(each) for each in value]
-        case list():
-            return _named("list", [pack(each) for each in value])
-        case Mapping():
-            return _named("mapping", [[pack(key), pack(each)] for key, each in value.items()])
-        case _:
-            return _packed(value)
-
-
-def _packed(value: object) -> Json:
-    made = type(value)
-    if made in _DATACLASSES:
-        given = {
-            name: pack(each)
-            for name, default in _defaults(made)
-            if (each := getattr(value, name)) != default
-        }
-        return {_CLASS: made.__name__, **given}
-    if isinstance(value, Enum) and made in _ENUMS:
-        return _named(made.__name__, value.value)
-    return _named(*_plain(value))
-
-
-def _plain(value: object) -> tuple[str, Json]:
-    """The name and the form of a value whose class Python or sqlglot defines."""
-    match value:
-        case frozenset():
-            return "frozenset", [pack(each) for each in value]
-        case bytes():
-            return "bytes", value.hex()
-        case datetime():
-            return "datetime", value.isoformat()
-        case timedelta():
-            return "timedelta", [value.days, value.seconds, value.microseconds]
-        case Path():
-            return "Path", value.as_posix()
-        case exp.Expr():
-            return "tree", cast("Json", nodes_of(value))
-        case _:
-            raise Unkept(type(value).__name__)
-
-
-def _named(name: str, value: Json) -> Json:
-    return {_CLASS: name, _VALUE: value}
-
-
-@lru_cache(maxsize=64)
-def _defaults(made: type) -> tuple[tuple[str, object], ...]:
-    """The fields of a dataclass with their defaults, where they have one."""
-    return tuple(
-        (
-            each.name,
-            each.default_factory() if each.default_factory is not MISSING else each.default,
-        )
-        for each in fields(made)
-    )
-
-
-def unpack(packed: Json) -> Any:  # noqa: ANN401 - of the class that was packed
-    """The value that `pack` was given; mappings come back as dictionaries."""
-    if type(packed) is list:
-        return tuple([unpack(each) for each in packed])
-    if type(packed) is not dict:
-        return packed
-    name = cast("str", packed.pop(_CLASS))
-    made = _MAKERS.get(name)
-    if made is not None:
-        return made(packed[_VALUE])
-    return _BY_NAME[name](**{key: unpack(each) for key, each in packed.items()})
-
-
-_BY_NAME: Final[dict[str, Any]] = {each.__name__: each for each in _DATACLASSES}
-_MAKERS: Final[dict[str, Callable[[Any], object]]] = {
-    "Read": lambda given: Read(unpack(given[0]), given[1]),
-    "list": lambda given: [unpack(each) for each in given],
-    "mapping": lambda given: {unpack(key): unpack(each) for key, each in given},
-    "frozenset": lambda given: frozenset(unpack(each) for each in given),
-    "bytes": bytes.fromhex,
-    "datetime": datetime.fromisoformat,
-    "timedelta": lambda given: timedelta(*given),
-    "Path": Path,
-    "tree": tree_of,
-    **{each.__name__: each for each in _ENUMS},
-}
+"""What is read was written by the same code, and its checksum is right."""
