@@ -40,7 +40,7 @@ from vde_dagster.core.time.intervals import Interval, IntervalUnit
 from vde_dagster.memory.catalog import MemoryCatalog
 from vde_dagster.memory.engine import MemoryEngine
 from vde_dagster.ports.catalog import Catalog
-from vde_dagster.ports.engine import Engine
+from vde_dagster.ports.engine import Engine, TableRows, UserFrame
 
 if TYPE_CHECKING:
     from pyspark.sql import SparkSession
@@ -452,6 +452,62 @@ def test_fetch_returns_no_more_than_it_is_asked_for(world: World) -> None:
     names, found = world.engine.fetch(f"SELECT id FROM {world.key.table}", limit=2)
     assert names == ("id",)
     assert len(found) == 2
+
+
+def ids_of(frame: UserFrame) -> list[object]:
+    return sorted((row[0] for row in frame.collect()), key=str)
+
+
+def test_a_users_code_reads_a_table_as_it_was_at_an_iceberg_snapshot(world: World) -> None:
+    world.overwrite(rows((1, 0), (2, 1)), hours(0, 2))
+    pinned = world.head()
+    world.overwrite(rows((3, 1), (4, 1.5)), hours(1, 2))
+    then = world.engine.read(TableRows(table=world.key.table, iceberg_snapshot_id=pinned))
+    now = world.engine.read(TableRows(table=world.key.table))
+    assert (list(then.columns), ids_of(then)) == (["id", "at"], [1, 2])
+    assert ids_of(now) == [1, 3, 4]
+    world.overwrite(NOTHING, hours(0, 2))
+    assert ids_of(then) == [1, 2], "whatever is committed before the rows are fetched"
+
+
+def test_a_users_code_reads_the_rows_of_intervals(world: World) -> None:
+    world.overwrite(rows((1, 0), (2, 0.99), (3, 1), (4, 2.5), (5, 3)), hours(0, 4))
+    some = TableRows(
+        table=world.key.table,
+        iceberg_snapshot_id=world.head(),
+        axis=HOURLY,
+        intervals=(hours(0, 1), hours(2, 3)),
+    )
+    assert ids_of(world.engine.read(some)) == [1, 2, 4]
+    assert ids_of(world.engine.read(replace(some, iceberg_snapshot_id=None))) == [1, 2, 4]
+    assert ids_of(world.engine.read(replace(some, intervals=()))) == []
+
+
+def test_a_users_code_reads_intervals_of_a_time_that_is_written_as_text(world: World) -> None:
+    written = (
+        "SELECT CAST(1 AS BIGINT) AS id, '20130101' AS day UNION ALL "
+        "SELECT CAST(2 AS BIGINT) AS id, '20130102' AS day"
+    )
+    world.publish(
+        world.staging(
+            Part(rows=SqlRows(sql=written), inputs={}, write=ReplaceTable(interval=WHOLE)),
+            axis=None,
+        )
+    )
+    axis = TimeAxisSpec(column="day", type="string", unit=IntervalUnit.DAY, format="%Y%m%d")
+    found = world.engine.read(TableRows(table=world.key.table, axis=axis, intervals=(WHOLE,)))
+    assert ids_of(found) == [1]
+
+
+def test_a_users_code_reads_a_view_and_is_told_what_is_missing(world: World) -> None:
+    world.overwrite(rows((1, 0), (2, 0)), hours(0, 1))
+    view = TableName(world.key.table.namespace, "for_users")
+    world.engine.create_view(view, f"SELECT id + 10 AS number FROM {world.key.table}")
+    found = world.engine.read(TableRows(table=view))
+    assert (list(found.columns), ids_of(found)) == (["number"], [11, 12])
+    nowhere = TableName(world.key.table.namespace, "nowhere")
+    with pytest.raises(EvaluationFailed, match="nowhere"):
+        world.engine.read(TableRows(table=nowhere))
 
 
 def python(source: str) -> PythonRows:

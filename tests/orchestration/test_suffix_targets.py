@@ -72,7 +72,7 @@ def test_an_environment_is_materialized_and_read_wherever_its_name_stands(
     loaded = VdeIcebergIOManager(location).load_input(
         dg.build_input_context(asset_key=dg.AssetKey(keys[2].split("/")))
     )
-    assert [row.events for row in loaded.collect()] == [24]
+    assert [row[1] for row in loaded.collect()] == [24]
 
 
 def test_a_location_keeps_the_keys_of_the_views_until_they_have_moved(sample: "Sample") -> None:

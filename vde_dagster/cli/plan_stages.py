@@ -1,6 +1,6 @@
 """The stages of a plan, told and not carried out: the second visitor of them.
 
-The first one is `vde_dagster.app.apply.applying.Applying`.
+The first one is `vde_dagster.app.apply.visitor.Applying`.
 """
 
 from __future__ import annotations

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Iterable, Mapping
 from typing import TYPE_CHECKING
 
 from pyspark.sql import functions as F  # noqa: N812 - the name that Spark's documentation uses
@@ -10,6 +10,7 @@ from sqlglot import exp
 
 from vde_dagster.core.ledger.dsha import RowSum, total
 from vde_dagster.core.ledger.unit_of_work import AsOf
+from vde_dagster.core.model.writes import TimeAxisSpec
 from vde_dagster.core.sql.rendering import within
 from vde_dagster.core.time.intervals import Interval, merge
 from vde_dagster.lakehouse.digest import row_sums
@@ -31,7 +32,9 @@ def sums_of(
     that gives every value as it was, or is by now.
     """
     pinned = AsOf(table=sought.table, iceberg_snapshot_id=sought.iceberg_snapshot_id)
-    rows = _inside(input_frame(spark, catalog, pinned), sought)
+    rows = input_frame(spark, catalog, pinned)
+    if sought.axis is not None and sought.intervals is not None:
+        rows = inside(rows, sought.axis, sought.intervals)
     then = rows.select(
         *[rows[quoted(each.name)].cast(each.type).alias(each.name) for each in sought.columns]
     )
@@ -40,13 +43,11 @@ def sums_of(
     return unit_sums(then, sought.axis, algorithm)
 
 
-def _inside(rows: DataFrame, sought: Sought) -> DataFrame:
-    if sought.axis is None or sought.intervals is None:
-        return rows
-    axis = sought.axis
+def inside(rows: DataFrame, axis: TimeAxisSpec, intervals: Iterable[Interval]) -> DataFrame:
+    """The rows whose time lies in one of some intervals."""
     column = exp.column(axis.column, quoted=True)
     ranges = [
         within(column, each, time_type=axis.type, time_format=axis.format)
-        for each in merge(sought.intervals)
+        for each in merge(intervals)
     ]
     return rows.where(F.expr(exp.or_(*ranges).sql("spark")) if ranges else F.lit(False))

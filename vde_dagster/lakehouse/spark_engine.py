@@ -16,13 +16,13 @@ from vde_dagster.core.ledger.dsha import RowSum
 from vde_dagster.core.ledger.unit_of_work import Input, PythonRows, SqlRows, Staged, Staging
 from vde_dagster.core.names import TableName
 from vde_dagster.core.time.intervals import Interval
-from vde_dagster.lakehouse.session import restore, result_settings, settle
-from vde_dagster.ports.engine import Sought
+from vde_dagster.lakehouse.session import add_catalog, restore, result_settings, settle
+from vde_dagster.ports.engine import Sought, TableRows
 
 if TYPE_CHECKING:
     from pyiceberg.catalog import Catalog as PyIcebergCatalog
     from pyiceberg.table import Table
-    from pyspark.sql import SparkSession
+    from pyspark.sql import DataFrame, SparkSession
 
     from vde_dagster.lakehouse.own_session import OwnSession
 
@@ -103,6 +103,18 @@ class SparkEngine:
 
         with failures(str(sought.table)):
             return sums_of(self._settled(), self._catalog, sought, algorithm)
+
+    def read(self, wanted: TableRows) -> DataFrame:
+        """Rows for a user's own code, in the session of users' assets; see the port."""
+        from vde_dagster.lakehouse.evaluation import failures
+        from vde_dagster.lakehouse.own_session import session_for_users
+        from vde_dagster.lakehouse.user_rows import rows_for_users
+
+        with failures(str(wanted.table)):
+            main = self._spark()
+            if wanted.table.catalog:
+                add_catalog(main, self._catalog, wanted.table.catalog)
+            return rows_for_users(session_for_users(main), self._catalog, wanted)
 
     def fetch(
         self, sql: str, *, limit: int

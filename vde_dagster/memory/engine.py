@@ -32,10 +32,10 @@ from vde_dagster.core.time.intervals import Interval
 from vde_dagster.memory.auditing import run_audits
 from vde_dagster.memory.catalog import MemoryCatalog, Row
 from vde_dagster.memory.duck import connected, failures, result_of
-from vde_dagster.memory.frames import Frame, sum_of
+from vde_dagster.memory.frames import Frame, UserRows, sum_of
 from vde_dagster.memory.histories import with_validity
 from vde_dagster.memory.writes import Written, inside, unit_sums, written
-from vde_dagster.ports.engine import Sought
+from vde_dagster.ports.engine import Sought, TableRows
 
 if TYPE_CHECKING:
     import duckdb
@@ -107,6 +107,20 @@ class MemoryEngine:
             columns = self._query(sql, {}).columns
             self._catalog.queries[name] = sql
             return columns
+
+    def read(self, wanted: TableRows) -> UserRows:
+        """Rows for a user's own code; see the port. They are fetched at once."""
+        with self._catalog.lock, failures(str(wanted.table)):
+            found = (
+                self._named(wanted.table)
+                if wanted.iceberg_snapshot_id is None
+                else self._input(
+                    AsOf(table=wanted.table, iceberg_snapshot_id=wanted.iceberg_snapshot_id)
+                )
+            )
+            if wanted.axis is not None:
+                found = inside(found, wanted.axis, wanted.intervals)
+            return UserRows(tuple(each.name for each in found.columns), found.rows)
 
     def fetch(
         self, sql: str, *, limit: int

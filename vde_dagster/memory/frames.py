@@ -5,6 +5,7 @@ from __future__ import annotations
 import hashlib
 import math
 from collections.abc import Iterable, Mapping, Sequence
+from dataclasses import dataclass
 from datetime import UTC, datetime
 from decimal import Decimal
 from typing import Any, Final
@@ -32,6 +33,18 @@ _ARROW: Final[Mapping[str, pa.DataType]] = {
     "timestamp": pa.timestamp("us", "UTC"),
     "timestamp_ntz": pa.timestamp("us"),
 }
+
+
+@dataclass(frozen=True, slots=True)
+class UserRows:
+    """Implements `vde_dagster.ports.engine.UserFrame`: rows under the names of their columns."""
+
+    columns: tuple[str, ...]
+    rows: tuple[Row, ...]
+
+    def collect(self) -> tuple[Row, ...]:
+        """All rows; see the port."""
+        return self.rows
 
 
 class Frame:

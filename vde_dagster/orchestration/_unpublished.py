@@ -21,20 +21,10 @@ __all__ = [
     "AndCondition",
     "UnresolvedAssetJob",
     "is_switched_on",
-    "set_data_version",
 ]
 
 HIDDEN_JOB: Final = ANONYMOUS_ASSET_JOB_PREFIX
 """What the names of jobs begin with that Dagster makes for a target, and does not list."""
-
-
-def set_data_version(context: dg.OutputContext, version: str) -> None:
-    """Set the data version of the materialization that follows a ``handle_output``.
-
-    An IO manager's published context cannot. ``handle_output`` runs before Dagster builds the
-    event, so what is set here is in it.
-    """
-    context.step_context.set_data_version(context.asset_key, dg.DataVersion(version))
 
 
 def is_switched_on(context: dg.SensorEvaluationContext, sensor: str) -> bool:

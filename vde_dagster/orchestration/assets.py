@@ -10,6 +10,7 @@ import dagster as dg
 from vde_dagster.core.graph.graph import Node
 from vde_dagster.core.names import ModelName
 from vde_dagster.orchestration.failures import failures
+from vde_dagster.orchestration.io_manager import VdeIcebergIOManager
 from vde_dagster.orchestration.location import Location
 from vde_dagster.orchestration.metadata import (
     CODE_VERSION,
@@ -27,7 +28,7 @@ from vde_dagster.orchestration.partitions import (
     partition_key,
     partitions_of,
 )
-from vde_dagster.orchestration.steps import Evaluation, HeldResult, decide, show_result
+from vde_dagster.orchestration.steps import EvaluationResult, HeldResult, decide, show_result
 
 IO_MANAGER: Final = "vde_io_manager"
 PARENT_RUN: Final = "dagster/parent_run_id"
@@ -61,6 +62,7 @@ def build_asset(location: Location, node: Node) -> dg.AssetsDefinition:
         backfill_policy=dg.BackfillPolicy.single_run(),
         code_version=location.binding.snapshots[node.name].version,
         io_manager_key=IO_MANAGER,
+        required_resource_keys={IO_MANAGER},
         dagster_type=dg.Any,
     )
     return decorated(_body(location, node.name))
@@ -78,8 +80,11 @@ def _body(location: Location, name: ModelName) -> Callable[..., Iterator[object]
                 show_result(location, name)
             yield from _held_events(location, decided)
         else:
-            yield dg.MaterializeResult(value=decided)
-            yield from _exact_events(context, location, decided, partitions)
+            manager: VdeIcebergIOManager = getattr(context.resources, IO_MANAGER)
+            result = manager.write(decided)
+            version = dg.DataVersion(data_version(result.entries))
+            yield dg.MaterializeResult(value=result, data_version=version)
+            yield from _exact_events(context, location, result, partitions)
 
     return evaluate
 
@@ -130,7 +135,7 @@ def _held_events(location: Location, shown: HeldResult) -> Iterator[object]:
 def _exact_events(
     context: dg.AssetExecutionContext,
     location: Location,
-    evaluation: Evaluation,
+    result: EvaluationResult,
     partitions: list[str],
 ) -> Iterator[dg.AssetMaterialization]:
     """Each written partition's own event, where Dagster's automatic ones cannot tell it.
@@ -140,9 +145,9 @@ def _exact_events(
     partition looks as if it had a new dependency.
     """
     keys = {name: spec.key for name, spec in location.specs.items()}
-    node = evaluation.node
-    written = {entry.interval for each in evaluation.done for entry in each.entries}
-    beyond = any(not evaluation.interval.contains(each) for each in written)
+    asked, node = result.evaluation, result.evaluation.node
+    written = {entry.interval for each in result.done for entry in each.entries}
+    beyond = any(not asked.interval.contains(each) for each in written)
     if not is_partitioned(node) or (len(partitions) == 1 and not beyond):
         return
     automatic = context.instance.get_latest_materialization_event(keys[node.name])
@@ -150,12 +155,12 @@ def _exact_events(
     tags = told.tags if told is not None and told.tags else {}
     provenance = {key: value for key, value in tags.items() if key.startswith(PROVENANCE)}
     yield from materializations(
-        evaluation.binding,
+        asked.binding,
         node,
         keys,
-        evaluation.done,
+        result.done,
         provenance=provenance,
-        stale_inputs=evaluation.stale_inputs,
+        stale_inputs=result.stale_inputs,
     )
 
 

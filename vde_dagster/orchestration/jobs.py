@@ -6,19 +6,17 @@ which tell of each written interval themselves.
 """
 
 # No `from __future__ import annotations`: Dagster reads the annotation of `context` as an object.
-from collections.abc import Callable, Iterator, Mapping
+from collections.abc import Iterator, Mapping
 from contextlib import contextmanager
 from dataclasses import dataclass, field
 from typing import Final
 
 import dagster as dg
 
-from vde_dagster.app.apply.applying import Applying, applying
-from vde_dagster.app.apply.stopped import raise_stopped
+from vde_dagster.app.apply.applying import Report, Walk, walking
 from vde_dagster.app.binding import Binding
 from vde_dagster.app.catch_up.sessions import catch_up
 from vde_dagster.app.evaluate.evaluated import Evaluated
-from vde_dagster.app.plan.plan_checks import check_plan, what_stayed_undone
 from vde_dagster.app.view_names import naming_of
 from vde_dagster.composition import VdeProject
 from vde_dagster.core.errors import VdeError
@@ -26,15 +24,7 @@ from vde_dagster.core.graph.graph import Graph
 from vde_dagster.core.ledger.late_data import NothingToLoad
 from vde_dagster.core.names import ModelName, ViewNaming
 from vde_dagster.core.planning.plan import Plan
-from vde_dagster.core.planning.stages import (
-    ShowFilled,
-    Stage,
-    Work,
-    awaited,
-    closing_of,
-    opening_of,
-    work_of,
-)
+from vde_dagster.core.planning.stages import Closing, Work, awaited
 from vde_dagster.orchestration.failures import failures
 from vde_dagster.orchestration.home import dagster_home
 from vde_dagster.orchestration.location import Location
@@ -51,9 +41,9 @@ CATCH_UP_JOB: Final = "vde_catch_up"
 _CATCH_UP_OP: Final = "catch_up"
 _PLAN_JOB: Final = "vde_plan"
 _PROMOTE_OP: Final = "promote"
+_PRIORITY: Final = "dagster/priority"
+"""The tag of ops by which Dagster chooses among those that may be run; the highest number first."""
 _QUIET: Final = {"loggers": {"console": {"config": {"log_level": "CRITICAL"}}}}
-
-Report = Callable[[Evaluated], None]
 
 
 def run_plan(project: VdeProject, plan: Plan, report: Report) -> tuple[Evaluated, ...]:
@@ -77,14 +67,13 @@ def run_plan(project: VdeProject, plan: Plan, report: Report) -> tuple[Evaluated
     """
     if plan.is_empty:
         return ()
-    check_plan(project.services, plan)
-    with applying(project.services, plan) as work:
-        for stage in opening_of(plan):
-            list(work.visit(stage))
-        run = _PlanRun(project=project, plan=plan, work=work, report=report)
+    with walking(project.services, plan) as walk:
+        keys = asset_keys(plan.graph, plan.environment, project.services.naming)
+        run = _PlanRun(walk=walk, keys=keys, report=report)
         tags = {ENVIRONMENT: plan.environment, PLAN: plan.plan_id}
         _execute(project, run.job(), run.errors, tags)
-        run.end()
+        run.errors.raise_unexpected()
+        run.done.extend(walk.rest())  # views that are missing are made, also where ops failed
     return tuple(run.done)
 
 
@@ -214,108 +203,82 @@ class _Errors:
             self.raised.append(error)
             raise
 
-    def told(self) -> list[VdeError]:
-        """What the ops raised on purpose.
+    def raise_unexpected(self) -> None:
+        """Raise what an op did not raise on purpose.
 
         Raises:
-            BaseException: One of them raised something else, or the user stopped it.
+            BaseException: One of them raised something else than ours, or the user stopped it.
         """
         for error in self.raised:
             if not isinstance(error, VdeError):
                 raise error
-        return [error for error in self.raised if isinstance(error, VdeError)]
 
 
 @dataclass(kw_only=True)
 class _PlanRun:
-    """A plan as a job: an op for each model to fill, parents first, and one that promotes.
+    """The stages of a walk as a job: an op for each model to fill, and one that shows them.
 
-    Where an op fails, those that do not await it are done all the same.
+    Ops are run in the order of the stages. Where one fails, those that do not await it are run all
+    the same, as the walk itself does.
     """
 
-    project: VdeProject
-    plan: Plan
-    work: Applying
+    walk: Walk
+    keys: Mapping[ModelName, dg.AssetKey]
     report: Report
     done: list[Evaluated] = field(default_factory=list)
     errors: _Errors = field(default_factory=_Errors)
-    failed: set[ModelName] = field(default_factory=set)
-
-    def end(self) -> None:
-        """Where ops failed, make views that are missing all the same, and tell of all errors."""
-        errors, closing = self.errors.told(), closing_of(self.plan)
-        if self.failed and isinstance(closing, ShowFilled):
-            try:
-                list(self.work.visit(closing))
-            except VdeError as error:
-                errors.append(error)
-        errors += what_stayed_undone(self.plan)
-        if errors:
-            raise_stopped(self.plan, errors, self.failed)
 
     def job(self) -> dg.JobDefinition:
-        filled = {stage.model: stage for stage in work_of(self.plan)}
-        above = {name: sorted(awaited(self.plan, stage)) for name, stage in filled.items()}
-        shown = sorted(awaited(self.plan, closing_of(self.plan)))
-        keys = asset_keys(self.plan.graph, self.plan.environment, self.project.services.naming)
-        ops = {
-            name: self._work_op(each, keys, first=not above[name]) for name, each in filled.items()
-        }
-        promote = self._promote_op(keys, first=not shown)
+        plan, stages = self.walk.plan, self.walk.stages
+        awaits = [sorted(awaited(plan, stage)) for stage in stages]
+        ops = [self._op(stage, at=at, first=not awaits[at]) for at, stage in enumerate(stages)]
 
         @dg.job(
             name=_PLAN_JOB,
-            description=f"A plan of {self.plan.environment}, applied by `vde`.",
+            description=f"A plan of {plan.environment}, applied by `vde`.",
             executor_def=dg.in_process_executor,
         )
         def plan_job() -> None:
             ended: dict[ModelName, object] = {}
-            for name, op in ops.items():
-                before = [ended[each] for each in above[name]]
-                ended[name] = op(before) if before else op()
-            promote([ended[name] for name in shown]) if shown else promote()
+            for stage, op, names in zip(stages, ops, awaits, strict=True):
+                before = [ended[each] for each in names]
+                end = op(before) if before else op()
+                if isinstance(stage, Work):
+                    ended[stage.model] = end
 
         return plan_job
 
-    def _work_op(
-        self, stage: Work, keys: Mapping[ModelName, dg.AssetKey], *, first: bool
-    ) -> dg.OpDefinition:
-        plan, name = self.plan, stage.model
-
-        def fill(context: dg.OpExecutionContext) -> Iterator[object]:
-            self.failed.add(name)  # until it is done
-            yield from self._visit(stage, keys)
-            self.failed.remove(name)
+    def _op(self, stage: Work | Closing, *, at: int, first: bool) -> dg.OpDefinition:
+        def run(context: dg.OpExecutionContext) -> Iterator[object]:
+            yield from self._events(stage)
             yield dg.Output(None)
 
+        name, description = _op_of(stage, self.walk.plan)
         return dg.op(
-            name=f"{name.schema}__{name.name}",
+            name=name,
             ins={} if first else {"after": dg.In(dg.Nothing)},
             out=dg.Out(dg.Nothing),
-            description=plan.graph[name].model.description or None,
-        )(fill)
+            description=description,
+            tags={_PRIORITY: str(-at)},
+        )(run)
 
-    def _visit(self, stage: Stage, keys: Mapping[ModelName, dg.AssetKey]) -> Iterator[object]:
-        """Carry out a stage, and tell Dagster of each interval that it writes."""
-        with self.errors.kept():
-            for evaluated in self.work.visit(stage):
+    def _events(self, stage: Work | Closing) -> Iterator[object]:
+        """Run a stage, and tell Dagster of each interval that it writes."""
+        with self.errors.kept(), self.walk.visit(stage) as steps:
+            for evaluated in steps:
                 self.done.append(evaluated)
                 self.report(evaluated)
-                binding = self.work.binding
+                binding = self.walk.binding
                 node = binding.node(evaluated.key.model)
-                yield from materializations(binding, node, keys, [evaluated])
+                yield from materializations(binding, node, self.keys, [evaluated])
 
-    def _promote_op(self, keys: Mapping[ModelName, dg.AssetKey], *, first: bool) -> dg.OpDefinition:
-        def promote(context: dg.OpExecutionContext) -> Iterator[object]:
-            yield from self._visit(closing_of(self.plan), keys)
-            yield dg.Output(None)
 
-        return dg.op(
-            name=_PROMOTE_OP,
-            ins={} if first else {"after": dg.In(dg.Nothing)},
-            out=dg.Out(dg.Nothing),
-            description=f"Let the views of {self.plan.environment} show the plan's versions.",
-        )(promote)
+def _op_of(stage: Work | Closing, plan: Plan) -> tuple[str, str | None]:
+    """The name of a stage's op, and what it says about itself."""
+    if isinstance(stage, Work):
+        name = stage.model
+        return f"{name.schema}__{name.name}", plan.graph[name].model.description or None
+    return _PROMOTE_OP, f"Let the views of {plan.environment} show the plan's versions."
 
 
 def asset_keys(graph: Graph, environment: str, naming: ViewNaming) -> dict[ModelName, dg.AssetKey]:

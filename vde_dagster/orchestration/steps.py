@@ -4,12 +4,13 @@ from __future__ import annotations
 
 import time
 from collections.abc import Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass
 from datetime import datetime
 from typing import Final
 
-from vde_dagster.app.apply.applying import finish, reserved, store_plan
+from vde_dagster.app.apply.applying import promote_followed
 from vde_dagster.app.apply.filling import evaluate_range
+from vde_dagster.app.apply.visitor import store_plan
 from vde_dagster.app.binding import Binding, bind_environment
 from vde_dagster.app.evaluate.cumulative import ranges_in_turn
 from vde_dagster.app.evaluate.evaluated import Evaluated
@@ -34,26 +35,43 @@ from vde_dagster.orchestration.partitions import contiguous, is_partitioned
 _PAUSES: Final = (0.5, 1.0, 2.0, 4.0, 8.0)
 
 
-@dataclass(kw_only=True)
+@dataclass(frozen=True, slots=True, kw_only=True)
 class Evaluation:
-    """What an asset's body asks of the IO manager, and what it did.
+    """What an asset's body asks of the IO manager.
 
     ``ranges`` are evaluated one after the other, each in a unit of work of its own. With ``force``
-    they are computed, whatever has changed (rule R2). ``stale_inputs`` says for people what of the
-    inputs that it reads was late or changed upstream itself when it began.
+    they are computed, whatever has changed (rule R2).
     """
 
     binding: Binding
     node: Node
     ranges: tuple[Interval, ...]
     force: bool = False
-    done: tuple[Evaluated, ...] = field(default=())
-    stale_inputs: tuple[str, ...] = ()
 
     @property
     def interval(self) -> Interval:
         """The time from the first range to the last."""
         return Interval(self.ranges[0].start, self.ranges[-1].end)
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class EvaluationResult:
+    """What the IO manager did about an evaluation, in units of work.
+
+    ``stale_inputs`` says for people what of the inputs that it reads was late or changed upstream
+    itself when it began.
+    """
+
+    evaluation: Evaluation
+    done: tuple[Evaluated, ...]
+    stale_inputs: tuple[str, ...] = ()
+
+    @property
+    def entries(self) -> tuple[LedgerEntry, ...]:
+        """What is held now of the time that was asked for, in order."""
+        latest = {entry.interval: entry for each in self.done for entry in each.entries}
+        asked = self.evaluation.interval
+        return tuple(entry for at, entry in sorted(latest.items()) if asked.contains(at))
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -148,16 +166,19 @@ def current_binding(location: Location, name: ModelName) -> Binding:
     return binding
 
 
-def carry_out(location: Location, evaluation: Evaluation) -> None:
+def carry_out(location: Location, evaluation: Evaluation) -> EvaluationResult:
     """Evaluate, publish, book, and let the environment's view show it."""
     services = location.project.services
     store_followed(location)
     name, binding, ranges = evaluation.node.name, evaluation.binding, evaluation.ranges
     behind = stale_inputs(services, binding, name, ranges)
-    evaluation.stale_inputs = tuple(map(str, behind))
+    done: list[Evaluated] = []
     for each in ranges:
-        evaluation.done += evaluate_range(services, binding, name, each, force=evaluation.force)
+        done += evaluate_range(services, binding, name, each, force=evaluation.force)
     show_result(location, name)
+    return EvaluationResult(
+        evaluation=evaluation, done=tuple(done), stale_inputs=tuple(map(str, behind))
+    )
 
 
 def store_followed(location: Location) -> None:
@@ -196,9 +217,7 @@ def _show_result(location: Location, name: ModelName) -> None:
     services, environment = location.project.services, location.environment
     plan = _outstanding(location)
     if plan is not None:
-        check_plan(services, plan)
-        with reserved(services, plan) as lease:
-            finish(services, plan, lease)
+        promote_followed(services, plan)
         return
     naming = naming_of(services, environment)
     view = services.catalog.view(environment_view(name, environment, naming))

@@ -30,6 +30,33 @@ class Sought:
     intervals: tuple[Interval, ...] | None = None
 
 
+@dataclass(frozen=True, slots=True, kw_only=True)
+class TableRows:
+    """Rows of a table or view that a user's own code is to have.
+
+    They are those at an Iceberg snapshot, or with None those that there are. With an ``axis`` they
+    are those whose time lies in one of some ``intervals``.
+    """
+
+    table: TableName
+    iceberg_snapshot_id: int | None = None
+    axis: TimeAxisSpec | None = None
+    intervals: tuple[Interval, ...] = ()
+
+
+class UserFrame(Protocol):
+    """Rows as an engine gives them to a user's own code; that of Spark is its DataFrame."""
+
+    @property
+    def columns(self) -> Sequence[str]:
+        """The names of the columns, in order."""
+        ...
+
+    def collect(self) -> Sequence[tuple[object, ...]]:
+        """All rows, computed now."""
+        ...
+
+
 class Engine(Protocol):
     """Computes. Starting it is expensive, so an adapter starts at the first call that needs it."""
 
@@ -73,6 +100,16 @@ class Engine(Protocol):
 
         Raises:
             EvaluationFailed: The table cannot be read.
+        """
+        ...
+
+    def read(self, wanted: TableRows) -> UserFrame:
+        """Rows for a user's own code, which are fetched when it asks for them.
+
+        What that code sets in the engine reaches no model.
+
+        Raises:
+            EvaluationFailed: They cannot be read, as far as that is known before they are fetched.
         """
         ...
 

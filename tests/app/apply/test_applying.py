@@ -19,7 +19,7 @@ from tests.app.memory_world import (
     hour_of,
     plan,
 )
-from vde_dagster.app.apply.applying import apply_plan
+from vde_dagster.app.apply.applying import Walk, apply_plan, promote_followed, walking
 from vde_dagster.app.apply.filling import evaluate_range
 from vde_dagster.app.apply.stopped import raise_stopped
 from vde_dagster.app.evaluate.evaluated import Evaluated
@@ -177,11 +177,9 @@ def test_a_plan_that_was_overtaken_is_refused_before_anything_is_written(
 def test_of_two_plans_at_once_the_second_is_refused_with_the_first_ones_id(
     world: MemoryWorld,
 ) -> None:
-    from vde_dagster.app.apply.applying import reserved
-
     first = plan(world.services(), graph_of(PROJECT))
     second = plan(world.services(), graph_of(PROJECT))
-    with reserved(world.services(), first), pytest.raises(Conflict, match=first.plan_id):
+    with walking(world.services(), first), pytest.raises(Conflict, match=first.plan_id):
         apply_plan(world.services(), second, lambda _: None)
 
 
@@ -238,6 +236,58 @@ def test_one_error_tells_of_all_models_that_failed_and_of_all_that_waited_for_th
     left = plan(world.services(), graph_of({**PROJECT, **new}))
     assert "good" not in {change.name.name for change in left.backfills}
     assert world.catalog.view(TableName("mart", "good")) is None
+
+
+def test_a_walk_runs_what_its_driver_did_not_run_and_nothing_twice(world: MemoryWorld) -> None:
+    asked = plan(world.services(), graph_of(PROJECT))
+    with walking(world.services(), asked) as walk:
+        events, daily, *_ = walk.stages
+        with walk.visit(events) as first:
+            done = [each.key.model.name for each in first]
+        with walk.visit(daily) as second:
+            done += [each.key.model.name for each in second]
+        rest = [each.key.model.name for each in walk.rest()]
+        assert list(walk.rest()) == []
+    assert (done, sorted(rest)) == (["events", "daily"], ["people", "totals"])
+    assert world.rows("mart.totals") == [(2, 35)]
+
+
+def test_what_fails_while_a_driver_shows_it_counts_as_failed(world: MemoryWorld) -> None:
+    asked = plan(world.services(), graph_of(PROJECT))
+
+    def without_room(walk: Walk) -> None:
+        with walk.visit(walk.stages[0]) as steps:
+            list(steps)
+            raise Refused("no room")
+
+    def driven() -> None:
+        with walking(world.services(), asked) as walk:
+            with pytest.raises(Refused, match=r"^no room$"):
+                without_room(walk)
+            assert walk.failed == {ModelName("staging", "events")}
+            assert list(walk.rest()) == []
+
+    with pytest.raises(Refused, match=r"(?s)^no room.*wait for.*mart\.daily.*No view of prod"):
+        driven()
+    assert world.state.environment("prod") is None
+
+
+def test_a_plan_whose_models_others_fill_is_promoted_and_fills_none(world: MemoryWorld) -> None:
+    asked = plan(world.services(), graph_of(PROJECT), "dev")
+    assert [each.name.name for each in asked.backfills] == ["events", "daily", "people", "totals"]
+    promote_followed(world.services(), asked)
+    shown = world.state.environment("dev")
+    assert shown is not None
+    assert (shown.revision, shown.promoting) == (1, False)
+    assert not world.state.ledger([each.key for each in shown.snapshots.values()])
+    assert not world.state.lease_holder("environment:dev")
+    after = plan(world.services(), graph_of(PROJECT), "dev")
+    assert not after.promotes
+    assert [each.to_evaluate for each in after.backfills] == [
+        each.to_evaluate for each in asked.backfills
+    ]
+    with pytest.raises(Conflict, match="plan again"):
+        promote_followed(world.services(), asked)
 
 
 def test_errors_of_several_kinds_are_told_as_one(world: MemoryWorld) -> None:

@@ -16,7 +16,7 @@ from tests.app.shop_world import (
     done,
     shop_in_production,
 )
-from vde_dagster.app.apply.applying import reserved
+from vde_dagster.app.apply.applying import walking
 from vde_dagster.core.model.snapshot import Category
 
 DOUBLED = {**SHOP, "sales": SALES.replace("SUM(amount)", "SUM(amount * 2)")}
@@ -32,7 +32,7 @@ def world() -> MemoryWorld:
 def only_stored(world: MemoryWorld, environment: str) -> None:
     """A forward-only plan that stored its snapshots, and came no further."""
     services = world.services()
-    with reserved(services, asked(services, graph_of(DOUBLED), environment, forward_only=True)):
+    with walking(services, asked(services, graph_of(DOUBLED), environment, forward_only=True)):
         pass
 
 

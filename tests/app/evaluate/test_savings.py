@@ -22,8 +22,9 @@ from tests.app.shop_world import (
     done,
     entries,
 )
-from vde_dagster.app.apply.applying import apply_plan, applying
+from vde_dagster.app.apply.applying import apply_plan
 from vde_dagster.app.apply.filling import evaluate_range
+from vde_dagster.app.apply.visitor import applying
 from vde_dagster.app.evaluate.evaluated import Evaluated
 from vde_dagster.app.evaluate.savings import report_savings
 from vde_dagster.app.services import Services

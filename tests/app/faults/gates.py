@@ -12,7 +12,8 @@ from pathlib import Path
 from typing import Any, Final
 
 from tests.app.faults.lake import DAYS
-from vde_dagster.app.apply.applying import apply_plan, store_plan
+from vde_dagster.app.apply.applying import apply_plan
+from vde_dagster.app.apply.visitor import store_plan
 from vde_dagster.app.binding import Binding, bind_plan
 from vde_dagster.app.evaluate.evaluation import evaluate
 from vde_dagster.app.plan.planning import plan_environment

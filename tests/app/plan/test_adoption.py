@@ -33,8 +33,9 @@ from tests.app.shop_world import (
     work,
 )
 from vde_dagster.app.apply.adopting import ADOPTED
-from vde_dagster.app.apply.applying import applying, finish, reserved
+from vde_dagster.app.apply.applying import promote_followed
 from vde_dagster.app.apply.filling import evaluate_range
+from vde_dagster.app.apply.visitor import applying
 from vde_dagster.core.errors import Refused
 from vde_dagster.core.model.snapshot import Category, DecidedBy
 from vde_dagster.core.names import ModelName
@@ -254,11 +255,8 @@ def test_a_run_that_follows_the_files_compares_what_was_adopted_once_more(
     assert plan.promotes
     world.land((73, 500), until=96)
     done(world.services(), graph_of(SHOP), "prod")
-    with (
-        pytest.raises(Refused, match=r"^mart\.triple would show.*No view was moved"),
-        reserved(services, plan) as lease,
-    ):
-        finish(services, plan, lease)
+    with pytest.raises(Refused, match=r"^mart\.triple would show.*No view was moved"):
+        promote_followed(services, plan)
     shown = services.state.environment("dev")
     assert shown is not None
     assert (shown.revision, shown.promoting) == (1, False)

@@ -34,8 +34,9 @@ from tests.app.shop_world import (
     shop_in_production,
     work,
 )
-from vde_dagster.app.apply.applying import apply_plan, applying
+from vde_dagster.app.apply.applying import apply_plan
 from vde_dagster.app.apply.filling import evaluate_range
+from vde_dagster.app.apply.visitor import applying
 from vde_dagster.core.errors import Conflict, Refused
 from vde_dagster.core.ledger.entries import Standing
 from vde_dagster.core.planning.restatement import RestatementRefused

@@ -22,8 +22,9 @@ from tests.app.memory_world import (
     hour_of,
     plan,
 )
-from vde_dagster.app.apply.applying import apply_plan, applying
+from vde_dagster.app.apply.applying import apply_plan
 from vde_dagster.app.apply.filling import evaluate_range
+from vde_dagster.app.apply.visitor import applying
 from vde_dagster.app.promote.promotion import finish_promotions
 from vde_dagster.app.services import Services
 from vde_dagster.app.view_names import naming_of

@@ -31,8 +31,9 @@ from tests.app.shop_world import (
     entries,
 )
 from tests.app.shop_world import shop_in_production as shop
-from vde_dagster.app.apply.applying import apply_plan, applying, finish, reserved
+from vde_dagster.app.apply.applying import apply_plan, promote_followed
 from vde_dagster.app.apply.filling import evaluate_range
+from vde_dagster.app.apply.visitor import applying
 from vde_dagster.app.catch_up.sessions import catch_up
 from vde_dagster.app.plan.planning import plan_environment
 from vde_dagster.app.promote.promotion import end_promotions, finish_promotions
@@ -196,8 +197,8 @@ def test_a_run_that_follows_the_files_promotes_nothing_over_a_dropped_table() ->
     world, plan, table = dropped_in_dev()
     world.catalog.drop_table(table)
     services = world.services()
-    with pytest.raises(Refused, match=r"mart\.sales is gone"), reserved(services, plan) as lease:
-        finish(services, plan, lease)
+    with pytest.raises(Refused, match=r"mart\.sales is gone"):
+        promote_followed(services, plan)
     assert shown_by(world, "dev") == (1, False)
 
 

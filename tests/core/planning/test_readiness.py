@@ -5,7 +5,8 @@ from __future__ import annotations
 import pytest
 
 from tests.app.memory_world import START, MemoryWorld, bound, build, graph_of, hour_of, plan
-from vde_dagster.app.apply.applying import apply_plan, applying
+from vde_dagster.app.apply.applying import apply_plan
+from vde_dagster.app.apply.visitor import applying
 from vde_dagster.app.evaluate.evaluation import evaluate
 from vde_dagster.app.inspect.interval_report import report_intervals
 from vde_dagster.app.plan.planning import plan_environment

@@ -1,0 +1,73 @@
+"""What a user's own code reads of models, on the ports in memory."""
+
+from __future__ import annotations
+
+from datetime import date
+
+import pytest
+
+from tests.app.memory_world import (
+    PROJECT,
+    MemoryWorld,
+    bound,
+    build,
+    graph_of,
+    hour_of,
+    plan,
+)
+from vde_dagster.app.binding import Binding, bind_plan
+from vde_dagster.app.inspect.user_reads import read_version
+from vde_dagster.core.errors import Refused
+from vde_dagster.core.names import ModelName
+from vde_dagster.core.time.intervals import Interval
+
+EVENTS, DAILY = ModelName("staging", "events"), ModelName("mart", "daily")
+TOTALS, PEOPLE = ModelName("mart", "totals"), ModelName("mart", "people")
+
+
+@pytest.fixture
+def world() -> MemoryWorld:
+    world = MemoryWorld()
+    world.land((1, 10), (2.5, 20), (30, 5), until=48)
+    build(world.services(), graph_of(PROJECT))
+    return world
+
+
+def read(
+    world: MemoryWorld, binding: Binding, name: ModelName, interval: Interval | None = None
+) -> list[tuple[object, ...]]:
+    return sorted(read_version(world.services(), binding, name, interval).collect(), key=str)
+
+
+def test_a_model_is_read_whole_or_by_interval(world: MemoryWorld) -> None:
+    binding = bound(world.services())
+    days = [(date(2024, 1, 1), 30), (date(2024, 1, 2), 5)]
+    assert read(world, binding, DAILY) == days
+    assert read(world, binding, DAILY, Interval(hour_of(24), hour_of(48))) == days[1:]
+    assert read(world, binding, TOTALS) == [(2, 35)]
+    assert read(world, binding, PEOPLE) == days
+    assert [row[2] for row in read(world, binding, EVENTS, Interval(hour_of(2), hour_of(31)))] == [
+        20,
+        5,
+    ]
+
+
+def test_what_was_read_stays_as_it_was(world: MemoryWorld) -> None:
+    before = read_version(world.services(), bound(world.services()), TOTALS)
+    world.land((50, 7), until=72)
+    build(world.services(), graph_of(PROJECT))
+    assert list(before.collect()) == [(2, 35)]
+    assert read(world, bound(world.services()), TOTALS) == [(3, 42)]
+
+
+def test_what_is_not_held_is_refused(world: MemoryWorld) -> None:
+    binding = bound(world.services())
+    lacks = (
+        r"^mart\.daily does not hold \[2024-01-03, 2024-01-04\) in prod\. Materialize it first\.$"
+    )
+    with pytest.raises(Refused, match=lacks):
+        read(world, binding, DAILY, Interval(hour_of(24), hour_of(72)))
+    new = "MODEL (name mart.new, kind FULL);\nSELECT COUNT(*) AS days FROM mart.daily"
+    planned = bind_plan(plan(world.services(), graph_of({**PROJECT, "new": new})))
+    with pytest.raises(Refused, match=r"^mart\.new holds nothing yet in prod\.$"):
+        read(world, planned, ModelName("mart", "new"))

@@ -1,0 +1,171 @@
+"""A plan as a Dagster run comes to what it comes to without one: both are one walk."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterator
+from pathlib import Path
+from typing import Final
+
+import dagster as dg
+import pytest
+
+from tests.app.memory_world import MemoryWorld, build, graph_of, plan
+from vde_dagster.app.apply.applying import Report, apply_plan
+from vde_dagster.app.evaluate.evaluated import Evaluated
+from vde_dagster.composition import VdeProject
+from vde_dagster.core.errors import EvaluationFailed, VdeError
+from vde_dagster.core.graph.graph import Graph
+from vde_dagster.core.names import TableName
+from vde_dagster.core.planning.plan import Plan
+from vde_dagster.core.planning.stages import work_of
+from vde_dagster.orchestration.home import dagster_home
+from vde_dagster.orchestration.jobs import run_plan
+from vde_dagster.project.configuration import Configuration
+
+Apply = Callable[[MemoryWorld, Plan, Report], tuple[Evaluated, ...]]
+
+FAILS: Final = "CAST('x' AS BIGINT)"
+
+
+def full(name: str, reads: str = "raw.events", amount: str = "SUM(amount)") -> str:
+    return f"MODEL (name mart.{name}, kind FULL);\nSELECT {amount} AS amount FROM {reads}"
+
+
+def models(**texts: str) -> Graph:
+    return graph_of(texts)
+
+
+@pytest.fixture
+def project(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> VdeProject:
+    monkeypatch.delenv("DAGSTER_HOME", raising=False)
+    return VdeProject(Configuration(folder=tmp_path, name="in_memory"))
+
+
+@pytest.fixture(params=["without Dagster", "as a Dagster run"])
+def apply(request: pytest.FixtureRequest, project: VdeProject) -> Apply:
+    """Either way to apply a plan, on services in memory."""
+
+    def without(world: MemoryWorld, asked: Plan, report: Report) -> tuple[Evaluated, ...]:
+        return apply_plan(world.services(), asked, report)
+
+    def as_run(world: MemoryWorld, asked: Plan, report: Report) -> tuple[Evaluated, ...]:
+        vars(project)["services"] = world.services()
+        return run_plan(project, asked, report)
+
+    return without if request.param == "without Dagster" else as_run
+
+
+def landed() -> MemoryWorld:
+    world = MemoryWorld()
+    world.land((1, 10), (2.5, 20), until=24)
+    return world
+
+
+def names(done: tuple[Evaluated, ...] | list[Evaluated]) -> list[str]:
+    return [each.key.model.name for each in done]
+
+
+def steps(project: VdeProject) -> Iterator[tuple[str, str]]:
+    """What became of each step of the last run that was run."""
+    with dg.DagsterInstance.from_config(str(dagster_home(project.configuration))) as instance:
+        (run,) = instance.get_runs(limit=1)
+        for entry in instance.all_logs(run.run_id):
+            event = entry.dagster_event
+            if event is not None and (event.is_step_success or event.is_step_failure):
+                yield str(event.step_key), event.event_type_value
+
+
+# Dagster, which knows nothing of what is not filled, could run the last one before `below_b`.
+UNEVEN = models(
+    a=full("a"),
+    b=full("b"),
+    below_b=full("below_b", "mart.b", "amount + 1"),
+    inlined="MODEL (name mart.inlined, kind EMBEDDED);\nSELECT amount + 2 AS amount FROM mart.a",
+    last=full("last", "mart.inlined", "amount"),
+)
+
+
+def test_models_are_filled_in_the_order_that_the_plan_tells(apply: Apply) -> None:
+    world = landed()
+    asked = plan(world.services(), UNEVEN)
+    told: list[Evaluated] = []
+    done = apply(world, asked, told.append)
+    assert names(done) == ["a", "b", "below_b", "last"]
+    assert names(done) == [stage.model.name for stage in work_of(asked)]
+    assert tuple(told) == done
+    assert world.rows("mart.last") == [(32,)]
+
+
+BROKEN = models(
+    bad=full("bad", amount=FAILS),
+    below=full("below", "mart.bad", "amount"),
+    last=full("last", "mart.below", "amount"),
+    good=full("good"),
+    worse=full("worse", amount=f"SUM({FAILS})"),
+)
+
+
+def test_what_does_not_wait_for_a_failure_is_done_and_all_failures_are_told(apply: Apply) -> None:
+    world = landed()
+    told: list[Evaluated] = []
+    with pytest.raises(EvaluationFailed) as caught:
+        apply(world, plan(world.services(), BROKEN), told.append)
+    lines = str(caught.value).splitlines()
+    assert [line.partition("@")[0] for line in lines[:2]] == ["mart.bad", "mart.worse"]
+    assert lines[2:] == [
+        "Not filled, since they wait for what failed: mart.below, mart.last.",
+        "No view of prod was moved. What was filled stays.",
+    ]
+    assert names(told) == ["good"]
+    assert world.state.environment("prod") is None
+    left = plan(world.services(), BROKEN)
+    assert {each.name.name for each in left.backfills} == {"bad", "below", "last", "worse"}
+
+
+def test_dagster_shows_which_models_failed_and_runs_none_that_waits(project: VdeProject) -> None:
+    world = landed()
+    vars(project)["services"] = world.services()
+    with pytest.raises(EvaluationFailed):
+        run_plan(project, plan(world.services(), BROKEN), lambda _: None)
+    assert sorted(steps(project)) == [
+        ("mart__bad", "STEP_FAILURE"),
+        ("mart__good", "STEP_SUCCESS"),
+        ("mart__worse", "STEP_FAILURE"),
+    ]
+
+
+def test_missing_views_are_made_where_another_model_fails(apply: Apply) -> None:
+    world = landed()
+    fails_later = "SUM(CAST(CASE WHEN amount = 13 THEN 'x' ELSE '1' END AS BIGINT))"
+    graph = models(bad=full("bad", amount=fails_later), good=full("good"))
+    build(world.services(), graph)
+    asked = plan(world.services(), graph)
+    assert asked.is_empty
+    world.catalog.swap_views([], [TableName("mart", "good"), TableName("mart", "bad")])
+    world.land((30, 13), until=48)
+    asked = plan(world.services(), graph)
+    assert not asked.promotes
+    with pytest.raises(EvaluationFailed, match=r"^mart\.bad@[^\n]*$"):
+        apply(world, asked, lambda _: None)
+    assert world.rows("mart.good") == [(43,)]
+    assert world.rows("mart.bad") == [(2,)]
+
+
+class NotOurs(Exception):
+    """What nobody expects."""
+
+
+@pytest.mark.parametrize("raised", [KeyboardInterrupt, NotOurs, VdeError])
+def test_what_is_raised_while_a_result_is_shown_ends_the_plan_as_it_is(
+    apply: Apply, raised: type[BaseException]
+) -> None:
+    world = landed()
+
+    def report(done: Evaluated) -> None:
+        raise raised
+
+    with pytest.raises(raised):
+        apply(world, plan(world.services(), models(a=full("a"))), report)
+    assert world.state.environment("prod") is None
+    assert not world.state.lease_holder("environment:prod")
+    assert plan(world.services(), models(a=full("a"))).backfills == (), "what was filled stays"

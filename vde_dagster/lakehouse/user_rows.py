@@ -1,0 +1,26 @@
+"""Rows of tables and views as DataFrames for users' own assets."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING
+
+from vde_dagster.lakehouse.evaluation import table_sql
+from vde_dagster.lakehouse.recomputing import inside
+from vde_dagster.ports.engine import TableRows
+
+if TYPE_CHECKING:
+    from pyspark.sql import DataFrame, SparkSession
+
+
+def rows_for_users(spark: SparkSession, catalog: str, wanted: TableRows) -> DataFrame:
+    """The rows that are wanted, lazily, in the session of a user's code.
+
+    Those at an Iceberg snapshot have the columns that the table had then.
+    """
+    name = table_sql(catalog, wanted.table)
+    if wanted.iceberg_snapshot_id is None:
+        rows = spark.table(name)
+    else:
+        pinned = spark.read.option("versionAsOf", str(wanted.iceberg_snapshot_id))
+        rows = pinned.format("iceberg").load(name)
+    return inside(rows, wanted.axis, wanted.intervals) if wanted.axis is not None else rows
