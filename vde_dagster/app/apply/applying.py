@@ -1,4 +1,4 @@
-"""Applying a plan: one walk over its stages (`vde_dagster.core.planning.stages`), whoever runs them.
+"""Applying a plan: one walk over its stages, see `vde_dagster.core.planning.stages`.
 
 `walking` checks a plan, reserves its environment and opens it. Whoever enters runs the stages: all
 in a row (`Walk.rest`), or some of them in a way of its own (`Walk.visit`) and then the rest. At the
@@ -134,8 +134,8 @@ class Walk:
     def visit(self, stage: Work | Closing) -> Iterator[Iterator[Evaluated]]:
         """Run a stage: whoever enters goes through its units of work, each of which is done then.
 
-        What it awaits (`vde_dagster.core.planning.stages.awaited`) has to be done before. The stage is done
-        when this is left without an error.
+        What it awaits (`vde_dagster.core.planning.stages.awaited`) has to be done before. The stage
+        is done when this is left without an error.
 
         Raises:
             VdeError: What was raised here; it is kept for the end of the walk, too.
