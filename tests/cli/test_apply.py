@@ -210,7 +210,7 @@ def cut(text: str) -> str:
 
 
 def newer(text: str) -> str:
-    return text.replace('"format_version": 1', '"format_version": 2')
+    return text.replace('"format_version": 2', '"format_version": 3')
 
 
 @pytest.mark.parametrize(
@@ -219,7 +219,7 @@ def newer(text: str) -> str:
         (lambda text: text.replace('"prod"', '"dev"'), "was edited or damaged"),
         (lambda text: text.replace("bigint", "string"), "was edited or damaged"),
         (cut, "is cut off or damaged"),
-        (newer, "format version 2"),
+        (newer, "format version 3"),
         (lambda _: "", "no JSON"),
         (lambda _: "{}", "no saved plan"),
         (lambda _: "[" * 200_000, "no JSON"),

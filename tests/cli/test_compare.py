@@ -99,6 +99,7 @@ def test_the_contract_of_the_json_document(project: Path, changed: Path) -> None
         "decided_by": "automatic",
         "undecidable": False,
         "reasons": revenue["reasons"],
+        "reason_fields": revenue["reason_fields"],
         "rebuild": True,
         "columns_changed": ["revenue"],
         "fingerprint_before": before["mart.revenue"]["fingerprint"],
@@ -115,6 +116,18 @@ def test_the_contract_of_the_json_document(project: Path, changed: Path) -> None
     assert any(
         "revenue" in reason and "no model reads it" in reason for reason in revenue["reasons"]
     )
+    assert revenue["reason_fields"] == [
+        {
+            "kind": "unread_columns_changed",
+            "columns": ["revenue"],
+            "upstream": None,
+            "read_by": [],
+            "clauses": [],
+            "function": None,
+            "before": None,
+            "after": None,
+        }
+    ]
     few, best, orders = (by_name[f] for f in ("mart.few", "mart.best_customers", "staging.orders"))
     assert (few["change"], few["category"]) == ("added", "none")
     assert (few["fingerprint_before"], few["version_before"]) == (None, None)

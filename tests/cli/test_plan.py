@@ -19,6 +19,17 @@ from vde_dagster.composition import VdeProject
 
 ROOT = Path(__file__).parents[2]
 REVENUE = Path("models", "mart", "revenue.sql")
+ADDED: dict[str, object] = {
+    "kind": "model_added",
+    "columns": [],
+    "upstream": None,
+    "read_by": [],
+    "clauses": [],
+    "function": None,
+    "before": None,
+    "after": None,
+}
+"""The one reason of a new model."""
 
 
 def planned(project: Path, *arguments: str) -> dict[str, Any]:
@@ -111,6 +122,7 @@ def test_the_contract_of_the_json_document(project: Path) -> None:
         "decided_by": "automatic",
         "undecidable": False,
         "reasons": ["new model"],
+        "reason_fields": [ADDED],
         "columns_changed": ["order_id", "ordered_on", "customer", "amount"],
         "previous_version": None,
         "version": seed["version"],

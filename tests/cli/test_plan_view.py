@@ -21,6 +21,7 @@ from vde_dagster.core.model.model import ModelSource
 from vde_dagster.core.model.snapshot import Category
 from vde_dagster.core.names import ModelName
 from vde_dagster.core.planning.changes.difference import Change, DecidedBy
+from vde_dagster.core.planning.changes.reason_values import Reason, ReasonKind
 from vde_dagster.core.planning.plan import (
     Behind,
     Gap,
@@ -61,13 +62,20 @@ def graph_of(reads: dict[str, str]) -> Graph:
     return build_graph(models)
 
 
-def change(name: str, kind: Change, category: Category | None = None, *because: str) -> ModelChange:
+def reason(given: Reason | str) -> Reason:
+    """A reason; of a text one in whose sentence it stands."""
+    return given if isinstance(given, Reason) else Reason(kind=ReasonKind.ROWS, clauses=(given,))
+
+
+def change(
+    name: str, kind: Change, category: Category | None = None, *because: Reason | str
+) -> ModelChange:
     kept = kind in (Change.NONE, Change.METADATA) or category is UNAFFECTED
     return ModelChange(
         name=ModelName.parse(name),
         change=kind,
         category=category,
-        reasons=because,
+        reasons=tuple(map(reason, because)),
         previous_version=None if kind is Change.ADDED else OLD,
         version=None if kind is Change.REMOVED else OLD if kept else NEW,
         missing=() if kept or kind is Change.REMOVED else (WHOLE,),
@@ -114,15 +122,19 @@ ORDERS = {
     "mart.customers": "staging.orders",
     "mart.report": "mart.revenue",
 }
-PRICE = "removes column `price`, read by `mart.revenue`"
+REVENUE, STAGED = ModelName("mart", "revenue"), ModelName("staging", "orders")
+PRICE = Reason(kind=ReasonKind.READ_COLUMN_REMOVED, columns=("price",), read_by=(REVENUE,))
+OF_PRICE = Reason(kind=ReasonKind.UPSTREAM_VALUES, columns=("price",), upstream=STAGED)
+DESCRIBED = Reason(kind=ReasonKind.METADATA)
+OF_REVENUE = Reason(kind=ReasonKind.UPSTREAM_ROWS, upstream=REVENUE)
 
 
 def edited() -> list[ModelChange]:
     return [
         change("staging.orders", Change.DIRECT, Category.BREAKING, PRICE),
-        change("mart.revenue", Change.INDIRECT, BROKEN, "reads `price` of `staging.orders`"),
+        change("mart.revenue", Change.INDIRECT, BROKEN, OF_PRICE),
         change("mart.customers", Change.INDIRECT, UNAFFECTED, "nothing that it reads changed"),
-        change("mart.report", Change.INDIRECT, BROKEN, "reads `revenue` of `mart.revenue`"),
+        change("mart.report", Change.INDIRECT, BROKEN, OF_REVENUE),
     ]
 
 
@@ -131,13 +143,13 @@ def test_an_edit_stands_with_its_reasons_above_all_that_it_reaches() -> None:
     assert text.split("\n\n")[1].splitlines() == [
         "Changed",
         "~ staging.orders  changed, breaking",
-        "│  removes column `price`, read by `mart.revenue`",
+        "│  removes column `price`, read by mart.revenue",
         "│  00000000 -> 11111111  the whole table",
         "├─ ~ mart.revenue  indirect breaking",
-        "│     reads `price` of `staging.orders`",
+        "│     reads `price` of staging.orders, which may have other values",
         "│     00000000 -> 11111111  the whole table",
         "├─ ~ mart.report  indirect breaking",
-        "│     reads `revenue` of `mart.revenue`",
+        "│     reads mart.revenue, whose rows may be others",
         "│     00000000 -> 11111111  the whole table",
         "└─ 1 below keeps its version: nothing that is read of this changes",
     ]
@@ -167,7 +179,7 @@ def test_new_removed_and_metadata_models_have_lists_of_their_own() -> None:
     late = replace(change("a.late", Change.NONE), missing=(WHOLE,))
     changes = [
         change("a.new", Change.ADDED, None, "new model"),
-        change("a.described", Change.METADATA, Category.METADATA, "the description changed"),
+        change("a.described", Change.METADATA, Category.METADATA, DESCRIBED),
         change("a.gone", Change.REMOVED, None, "no longer in the project"),
         late,
     ]
@@ -175,7 +187,7 @@ def test_new_removed_and_metadata_models_have_lists_of_their_own() -> None:
     assert [part.splitlines() for part in text.split("\n\n")[1:-1]] == [
         ["New", "+ a.new  11111111  the whole table"],
         ["Removed", "- a.gone  00000000"],
-        ["Only metadata", "~ a.described  the description changed"],
+        ["Only metadata", "~ a.described  only metadata changed"],
         ["Unchanged, with intervals to compute", "  a.late  00000000 stays  the whole table"],
     ]
     assert "1 new, 1 removed, 1 metadata, 1 unchanged; 0 sources." in text
@@ -291,7 +303,7 @@ def test_a_terminal_without_unicode_gets_a_tree_of_ascii() -> None:
             "in place: drops x (int)",
         ),
         ({"version": OLD, "missing": ()}, "00000000 stays"),
-        ({"reasons": tuple(f"reason {n}" for n in range(8))}, "... and 3 more reasons"),
+        ({"reasons": tuple(reason(f"clause {n}") for n in range(8))}, "... and 3 more reasons"),
     ],
 )
 def test_what_is_said_of_a_model(fields: dict[str, Any], text: str) -> None:

@@ -43,7 +43,9 @@ class Binding:
             Refused: The environment has no model of this name.
         """
         if name not in self.graph:
-            raise Refused(f"{self.environment} has no model {name}; `vde plan` lists its models.")
+            raise Refused(
+                f"{self.environment} has no model {name}", advice="`vde plan` lists its models."
+            )
         return self.graph[name]
 
     def table(self, name: ModelName) -> TableName:
@@ -55,7 +57,8 @@ class Binding:
         if self.graph[name].model.kind.is_embedded:
             raise Refused(
                 f"{name} is EMBEDDED: it has no table or view, its query stands in the queries "
-                "that read it. Read one of those, or make it a VIEW."
+                "that read it",
+                advice="Read one of those, or make it a VIEW.",
             )
         if self.graph[name].model.kind.is_source:
             return TableName(name.schema, name.name)

@@ -38,7 +38,9 @@ def command(file: Path, *, output: str, folder: Path) -> None:
     project = VdeProject.load(folder)
     plan = load_plan(project.configuration, file)
     if plan.now is None:
-        raise Refused("the project's clock had no time when this plan was saved; plan again.")
+        raise Refused(
+            "the project's clock had no time when this plan was saved", advice="plan again."
+        )
     before = is_applied(project.services, plan)
     plan = _rest(project, plan, before=before)
     if output == "text" and before:

@@ -46,7 +46,7 @@ def command(*, model: str, limit: int, environment: str, output: str, folder: Pa
     catalog = project.configuration.catalog.name
     name = parsed(model, catalog=catalog)
     if name is None:
-        raise Refused(f"{model!r} is no name of a model; write `schema.model`.")
+        raise Refused(f"{model!r} is no name of a model", advice="write `schema.model`.")
     works = _audited(project, name, environment, limit)
     if output == "json":
         facts = [_facts(each) for each in works]

@@ -10,7 +10,7 @@ import click
 
 from vde_dagster.cli import options
 from vde_dagster.cli.printing import instant, print_json
-from vde_dagster.core.errors import EvaluationFailed, Refused
+from vde_dagster.core.errors import EvaluationFailed, Refused, as_sentence
 from vde_dagster.core.ledger.late_data import Decision, Load, NothingToLoad, Stop
 from vde_dagster.core.names import ModelName
 from vde_dagster.core.time.intervals import format_instant
@@ -58,7 +58,9 @@ def command(
     services = project.services
     binding = bind_environment(services, environment)
     if binding is None:
-        raise Refused(f"there is no environment {environment}; `vde environments` lists them.")
+        raise Refused(
+            f"there is no environment {environment}", advice="`vde environments` lists them."
+        )
     own = project.configuration.catalog.name
     names = (model.within(own),) if model is not None else late_models(binding)
     facts: list[dict[str, object]] = []
@@ -72,7 +74,7 @@ def command(
             except (Refused, EvaluationFailed) as error:
                 if len(names) == 1:
                     raise
-                decision = Stop(reason=str(error).rstrip("."), advice="")
+                decision = Stop(reason=error.message.rstrip("."), advice=as_sentence(error.advice))
         if isinstance(decision, Stop):
             stopped.append(str(name))
         facts.append(_facts(name, decision, loaded))

@@ -11,6 +11,7 @@ from vde_dagster.cli.ranges import count, counted
 from vde_dagster.core.ledger.schema_changes import told
 from vde_dagster.core.model.snapshot import Category
 from vde_dagster.core.planning.changes.difference import Change, DecidedBy
+from vde_dagster.core.planning.changes.reason_values import sentence
 from vde_dagster.core.time.intervals import Interval, format_instant
 
 if TYPE_CHECKING:
@@ -62,7 +63,7 @@ def head(change: ModelChange) -> Text:
 def details(plan: Plan, change: ModelChange) -> Iterator[Text]:
     """What stands below it: reasons, changes of the table in place, versions, and the work."""
     for reason in change.reasons[:_REASONS]:
-        yield Text(reason, style="dim")
+        yield Text(sentence(reason), style="dim")
     more = len(change.reasons) - _REASONS
     if more > 0:
         yield Text(f"... and {more:,} more reason{'s' if more > 1 else ''}", style="dim")

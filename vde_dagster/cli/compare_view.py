@@ -10,7 +10,9 @@ from rich.text import Text
 from rich.tree import Tree
 
 from vde_dagster.cli.change_text import MARKS, words
+from vde_dagster.cli.reason_facts import reason_facts
 from vde_dagster.core.planning.changes.difference import Change, DecidedBy
+from vde_dagster.core.planning.changes.reason_values import sentence
 
 if TYPE_CHECKING:
     from rich.console import Console
@@ -61,7 +63,7 @@ def _model_facts(compared: ComparedModel) -> dict[str, object]:
         "category": difference.category.value if difference.category else "none",
         "decided_by": difference.decided_by.value,
         "undecidable": difference.undecidable,
-        "reasons": list(difference.reasons),
+        **reason_facts(difference.reasons),
         "rebuild": difference.rebuild,
         "columns_changed": list(difference.columns_changed),
         "fingerprint_before": _fingerprint(compared.before),
@@ -133,7 +135,7 @@ def _head(compared: ComparedModel) -> Text:
 def _details(compared: ComparedModel) -> Iterator[Text]:
     difference = compared.difference
     if difference.change not in (Change.ADDED, Change.REMOVED):
-        yield from (Text(reason, style="dim") for reason in difference.reasons)
+        yield from (Text(sentence(reason), style="dim") for reason in difference.reasons)
         columns = difference.columns_changed
         if columns:
             more = f" and {len(columns) - _MOST:,} more" if len(columns) > _MOST else ""

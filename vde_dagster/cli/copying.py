@@ -45,8 +45,8 @@ def copy_project(source: Path, target: Path) -> Copied:
     record = target / _RECORD
     if target.is_file() or (target.is_dir() and any(target.iterdir()) and not record.is_file()):
         raise Refused(
-            f"{target} is there already and was not made by this command; nothing was written. "
-            "Name another folder."
+            f"{target} is there already and was not made by this command; nothing was written",
+            advice="Name another folder.",
         )
     ours = {path: (source / path).read_bytes() for path in project_files(source)}
     known = _read(record)

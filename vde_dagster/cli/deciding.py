@@ -12,6 +12,7 @@ from vde_dagster.cli import options
 from vde_dagster.cli.model_choice import nearest
 from vde_dagster.cli.printing import note
 from vde_dagster.core.errors import Refused
+from vde_dagster.core.planning.changes.reason_values import sentences
 
 if TYPE_CHECKING:
     from vde_dagster.core.model.snapshot import Category
@@ -147,7 +148,7 @@ def _undecided(questions: Sequence[ModelChange]) -> str:
     lines = [f"{models} a decision. Say what each edit means, or pass --categorize automatic:"]
     for each in questions:
         lines.append(f"  --decide {each.name}={'|'.join(_CATEGORIES)}")
-        lines += [f"      {reason}" for reason in each.reasons]
+        lines += [f"      {reason}" for reason in sentences(each.reasons)]
     return "\n".join(lines)
 
 
@@ -170,7 +171,7 @@ def _ask(
 
     why = "what this edit means cannot be told" if change.undecidable else "what does it mean?"
     click.echo(f"\n{click.style(str(change.name), bold=True)} ({count}): {why}")
-    for reason in change.reasons:
+    for reason in sentences(change.reasons):
         click.echo(f"  {reason}")
     choices: dict[str, _Choice] = {}
     for each in map(Category, _CATEGORIES):

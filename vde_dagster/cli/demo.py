@@ -174,7 +174,9 @@ def _copy(folder: Path) -> Copied:
             return copy_project(source, folder)
     source = Path(str(files("vde_dagster"))).parent / "examples" / EXAMPLE
     if not source.is_dir():
-        raise Refused("this installation of vde-dagster lacks the example; install it again.")
+        raise Refused(
+            "this installation of vde-dagster lacks the example", advice="install it again."
+        )
     return copy_project(source, folder)
 
 

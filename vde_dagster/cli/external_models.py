@@ -54,11 +54,11 @@ def _refuse(declaration: Declaration, *, check: bool) -> None:
     if declaration.undeclared:
         raise Refused(
             f"models read {', '.join(map(str, declaration.undeclared))}, which neither the catalog "
-            f"nor {name} describes. Load it, correct its name in the models, or declare it in "
-            f"{name} by hand."
+            f"nor {name} describes",
+            advice=f"Load it, correct its name in the models, or declare it in {name} by hand.",
         )
     if check and declaration.changes:
-        raise Refused(f"{name} is not as the catalog is; run the command without --check.")
+        raise Refused(f"{name} is not as the catalog is", advice="run the command without --check.")
 
 
 def _lines(declaration: Declaration, *, check: bool) -> Iterator[str]:

@@ -54,7 +54,7 @@ def _refuse(done: Sequence[Formatted], *, check: bool) -> None:
             f"{'; '.join(left)}. This is a fault of the formatter; please report it."
         )
     if check and any(each.changes for each in done):
-        raise Refused("not formatted; run the command without --check.")
+        raise Refused("not formatted", advice="run the command without --check.")
 
 
 def _print(done: Sequence[Formatted], folder: Path, *, writes: bool, diff: bool) -> None:

@@ -28,7 +28,9 @@ def command(*, folder: Path) -> None:
     no account, no data of yours.
     """
     if folder.is_dir() and any(folder.iterdir()):
-        raise Refused(f"{folder} is not empty, and nothing was written. Name a new folder.")
+        raise Refused(
+            f"{folder} is not empty, and nothing was written", advice="Name a new folder."
+        )
     with as_file(files("vde_dagster.project") / "template") as template:
         for relative in project_files(template):
             target = folder / relative

@@ -69,7 +69,7 @@ def _asked(graph: Graph, text: str, *, catalog: str) -> tuple[Node, str | None]:
     columns = [each.name.lower() for each in graph[name].columns]
     if column not in columns:
         guess = nearest(column, columns) or f"It has {', '.join(columns)}."
-        raise Refused(f"{name} has no column {column!r}. {guess}")
+        raise Refused(f"{name} has no column {column!r}", advice=guess)
     return graph[name], column
 
 

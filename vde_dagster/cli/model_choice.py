@@ -43,7 +43,8 @@ def chosen(graph: Graph, name: ModelName, *, catalog: str, where: str) -> Node:
         return graph[name]
     same = [str(node.name) for node in graph if node.name.name == name.name]
     guess = nearest(str(name), same) or nearest(str(name), (str(node.name) for node in graph))
-    raise Refused(f"{where} has no model {name}. {guess or 'Its models: '}{_list(graph, guess)}")
+    advice = f"{guess or 'Its models: '}{_list(graph, guess)}"
+    raise Refused(f"{where} has no model {name}", advice=advice)
 
 
 def parsed(text: str, *, catalog: str) -> ModelName | None:

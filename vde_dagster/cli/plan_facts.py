@@ -6,6 +6,7 @@ from typing import TYPE_CHECKING, assert_never
 
 from vde_dagster.cli.printing import instant
 from vde_dagster.cli.ranges import count
+from vde_dagster.cli.reason_facts import reason_facts
 from vde_dagster.core.ledger.schema_changes import (
     ColumnAdded,
     ColumnDropped,
@@ -65,7 +66,7 @@ def _change(node: Node | None, change: ModelChange) -> Facts:
         "category": change.category.value if change.category else None,
         "decided_by": change.decided_by.value,
         "undecidable": change.undecidable,
-        "reasons": list(change.reasons),
+        **reason_facts(change.reasons),
         "columns_changed": list(change.columns_changed),
         "previous_version": change.previous_version,
         "version": change.version,

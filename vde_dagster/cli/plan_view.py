@@ -10,6 +10,7 @@ from typing import TYPE_CHECKING, Final
 from vde_dagster.cli.ranges import count, units
 from vde_dagster.core.model.snapshot import Category
 from vde_dagster.core.planning.changes.difference import Change
+from vde_dagster.core.planning.changes.reason_values import sentences
 from vde_dagster.core.planning.plan import ModelChange, Plan
 from vde_dagster.core.time.intervals import format_instant
 
@@ -210,7 +211,7 @@ def _print_section(
         mark, style, _ = MARKS[change.change]
         line = Text(f"{mark} {str(change.name).ljust(width)}  ", style=style)
         if change.change is Change.METADATA:
-            line.append("; ".join(change.reasons), style="dim")
+            line.append("; ".join(sentences(change.reasons)), style="dim")
         else:
             line.append_text(version_and_work(plan, change))
         _print(console, line, rest="    ")

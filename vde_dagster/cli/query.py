@@ -131,14 +131,16 @@ def _on_environment(project: VdeProject, sql: str, environment: str) -> tuple[st
         raise Refused(f"this is no query: {error}") from error
     shown = project.services.state.environment(environment)
     if shown is None:
-        raise Refused(f"there is no environment {environment}; `vde environments` lists them.")
+        raise Refused(
+            f"there is no environment {environment}", advice="`vde environments` lists them."
+        )
     read = {model_name_of(each) for each in tables_of(query)}
     absent = sorted(name for name in shown.hidden if name in read)
     if absent:
         raise Refused(
             f"{environment} has no view of {', '.join(map(str, absent))}: it shows only what "
-            f"differs from {PRODUCTION}. Query {PRODUCTION}, or plan again with "
-            "--include-unmodified."
+            f"differs from {PRODUCTION}",
+            advice=f"Query {PRODUCTION}, or plan again with --include-unmodified.",
         )
     # A source has no view: everybody reads the same one.
     naming = shown_naming(project.services, shown)

@@ -36,7 +36,9 @@ def command(*, explain: bool, environment: str, output: str, folder: Path) -> No
     services = VdeProject.load(folder).services
     binding = bind_environment(services, environment)
     if binding is None:
-        raise Refused(f"there is no environment {environment}; `vde environments` lists them.")
+        raise Refused(
+            f"there is no environment {environment}", advice="`vde environments` lists them."
+        )
     facts: list[dict[str, object]] = []
     looked = ((each, None) for each in managed_tables(services, binding))
     for found, made in looked if explain else refresh_managed(services, binding):

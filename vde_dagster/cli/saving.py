@@ -35,7 +35,7 @@ def save_plan(configuration: Configuration, plan: Plan, path: Path) -> None:
     before = read_as_written(path)
     if before and not is_plan_file(before):
         raise Refused(
-            f"{path} is there and is no saved plan; it stays as it is. Name another file."
+            f"{path} is there and is no saved plan; it stays as it is", advice="Name another file."
         )
     replace_text(path, before, saved_text(configuration, plan))
 
@@ -51,5 +51,7 @@ def load_plan(configuration: Configuration, path: Path) -> Plan:
 
     text = read_as_written(path)
     if text is None:
-        raise Refused(f"there is no file {path}; `vde plan ENV --save {path}` writes one.")
+        raise Refused(
+            f"there is no file {path}", advice=f"`vde plan ENV --save {path}` writes one."
+        )
     return read_saved(configuration, text, name=str(path))

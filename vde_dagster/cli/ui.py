@@ -39,8 +39,8 @@ def command(*, port: int, folder: Path) -> None:
     configuration = VdeProject.load(folder).configuration
     if not (configuration.folder / "workspace.yaml").is_file():
         raise Refused(
-            f"{folder} has no workspace.yaml, which names the code locations to serve. "
-            "`vde init DIR` shows one, with its definitions.py."
+            f"{folder} has no workspace.yaml, which names the code locations to serve.",
+            advice="`vde init DIR` shows one, with its definitions.py.",
         )
     os.environ["DAGSTER_HOME"] = str(dagster_home(configuration).resolve())
     note(f"Dagster's UI: {address(port)} (Ctrl-C ends it)")

@@ -45,7 +45,7 @@ def command(
     project = VdeProject.load(folder)
     binding = bind_environment(project.services, environment)
     if binding is None:
-        raise Refused(f"There is no environment {environment} yet; `vde plan` makes it.")
+        raise Refused(f"There is no environment {environment} yet", advice="`vde plan` makes it.")
     catalog = project.configuration.catalog.name
     names = [_asked(binding, each, catalog=catalog) for each in models] or None
     found: list[Verified] = []
@@ -66,7 +66,7 @@ def command(
 def _asked(binding: Binding, text: str, *, catalog: str) -> ModelName:
     name = parsed(text, catalog=catalog)
     if name is None:
-        raise Refused(f"{text!r} is no name of a model; write `schema.model`.")
+        raise Refused(f"{text!r} is no name of a model", advice="write `schema.model`.")
     return chosen(binding.graph, name, catalog=catalog, where=binding.environment).name
 
 

@@ -13,7 +13,21 @@ from pathlib import Path
 
 
 class VdeError(Exception):
-    """Root of all errors of this package. The text says what happened and what to do next."""
+    """Root of all errors of this package; as a text it is its message and then its advice.
+
+    Args:
+        message: What happened, and where.
+        advice: What to do next; empty where that follows from the message, or nothing can be done.
+            It begins in lower case where it goes on with the message's last sentence.
+    """
+
+    def __init__(self, message: str, *, advice: str = "") -> None:
+        super().__init__(message)
+        self.message = message
+        self.advice = advice
+
+    def __str__(self) -> str:
+        return with_advice(self.message, self.advice)
 
 
 class Refused(VdeError):
@@ -38,6 +52,31 @@ class EvaluationFailed(VdeError):
 
 class AuditFailed(EvaluationFailed):
     """A blocking audit found bad rows; they are kept for inspection, and nobody else sees them."""
+
+
+def with_advice(message: str, advice: str) -> str:
+    """One text of what happened and what to do next.
+
+    Advice that begins with a capital letter is a sentence of its own, and stands on a line of its
+    own below a message of several lines; other advice goes on with the last sentence.
+    """
+    if not advice:
+        return message
+    if "\n" in message and advice[0].isupper():
+        joint = "\n"
+    elif message.endswith((".", "?", "!", ":")):
+        joint = " "
+    else:
+        joint = ". " if advice[0].isupper() else "; "
+    return f"{message}{joint}{advice}"
+
+
+def as_sentence(text: str) -> str:
+    """A text with a capital letter in front and a full stop behind it; nothing stays nothing."""
+    if not text:
+        return ""
+    end = "" if text.endswith((".", "?", "!")) else "."
+    return f"{text[0].upper()}{text[1:]}{end}"
 
 
 @dataclass(frozen=True, slots=True, kw_only=True, order=True)

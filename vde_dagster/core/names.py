@@ -79,16 +79,17 @@ class ModelName:
         written = ".".join(parts)
         if not 1 <= len(parts) <= 3:
             raise InvalidName(
-                f"the name {written!r} has {len(parts)} parts; write name, schema.name or "
-                "catalog.schema.name"
+                f"the name {written!r} has {len(parts)} parts",
+                advice="write name, schema.name or catalog.schema.name",
             )
         lower = [part.lower() for part in parts]
         for part in parts:
             if not (part.isascii() and _PART.fullmatch(part.lower())):
                 shown = repr(part) if part or len(parts) == 1 else "the empty part"
                 raise InvalidName(
-                    f"{shown} in the name {written!r} is no plain identifier; use letters, digits "
-                    f"and underscores, not starting with a digit, at most {MAX_LENGTH} characters"
+                    f"{shown} in the name {written!r} is no plain identifier",
+                    advice="use letters, digits and underscores, not starting with a digit, at "
+                    f"most {MAX_LENGTH} characters",
                 )
         schema = lower[-2] if len(lower) > 1 else DEFAULT_SCHEMA
         _check_schema(schema)
@@ -111,17 +112,19 @@ def _without_quotes(part: str) -> str:
 def _check_schema(schema: str) -> None:
     if "__" in schema:
         raise InvalidName(
-            f"the schema {schema!r} has a double underscore, which separates a schema from "
-            "an environment or a model in the names of views and tables; use one underscore"
+            f"the schema {schema!r} has a double underscore, which separates a schema from an "
+            "environment or a model in the names of views and tables",
+            advice="use one underscore",
         )
     if schema.endswith("_"):
         raise InvalidName(
-            f"the schema {schema!r} ends with an underscore, so that its views in an "
-            "environment could be taken for another schema's; use another name"
+            f"the schema {schema!r} ends with an underscore, so that its views in an environment "
+            "could be taken for another schema's",
+            advice="use another name",
         )
     if schema == _RESERVED:
         raise InvalidName(
-            f"the schema {schema!r} is where the physical tables live; use another name"
+            f"the schema {schema!r} is where the physical tables live", advice="use another name"
         )
 
 
@@ -136,8 +139,8 @@ def environment_name(text: str) -> str:
     name = re.sub(r"[^a-z0-9_]", "_", text.strip().lower())
     if not name.strip("_") or len(name) > MAX_ENVIRONMENT_LENGTH:
         raise InvalidName(
-            f"{text!r} is no name for an environment; use 1 to {MAX_ENVIRONMENT_LENGTH} letters, "
-            "digits or underscores"
+            f"{text!r} is no name for an environment",
+            advice=f"use 1 to {MAX_ENVIRONMENT_LENGTH} letters, digits or underscores",
         )
     return name
 

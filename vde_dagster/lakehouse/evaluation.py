@@ -96,8 +96,8 @@ class ModelContext:
         if found is None:
             declared = ", ".join(sorted(self._tables)) or "nothing"
             raise EvaluationFailed(
-                f"{self._model} reads {name!r}, which it does not declare; it may read {declared}. "
-                "Add the name to depends_on."
+                f"{self._model} reads {name!r}, which it does not declare; it may read {declared}",
+                advice="Add the name to depends_on.",
             )
         return found
 
@@ -217,10 +217,9 @@ def failures(subject: str) -> Iterator[None]:
     try:
         yield
     except EvaluationFailed as error:
-        text = str(error)
-        if text.startswith(subject):
+        if error.message.startswith(subject):
             raise
-        raise EvaluationFailed(f"{subject}: {text}") from error
+        raise EvaluationFailed(f"{subject}: {error.message}", advice=error.advice) from error
     except PySparkException as error:
         raise EvaluationFailed(f"{subject}: {first_useful_line(error)}") from error
     except Exception as error:
@@ -322,8 +321,9 @@ def _python_frame(
         return from_pandas(spark, cast("pd.DataFrame", result), columns, place=place)
     of = f"{type(result).__module__.partition('.')[0]}.{type(result).__qualname__}"
     raise EvaluationFailed(
-        f"{place} returns {of.removeprefix('builtins.')}; a model returns a Spark DataFrame, or a "
-        "pandas one. A polars frame has to_pandas(), a list of rows spark.createDataFrame()."
+        f"{place} returns {of.removeprefix('builtins.')}",
+        advice="a model returns a Spark DataFrame, or a pandas one. A polars frame has "
+        "to_pandas(), a list of rows spark.createDataFrame().",
     )
 
 

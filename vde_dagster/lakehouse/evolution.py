@@ -70,7 +70,8 @@ def _schema_change(table: Table, name: TableName, changes: Iterable[InPlace]) ->
                 elif not same_type(present, each.type):
                     raise Refused(
                         f"{name} has the column {each.column} already, of type {present}, so it "
-                        f"cannot be added as {each.type}; give it another name. Nothing was changed"
+                        f"cannot be added as {each.type}",
+                        advice="give it another name. Nothing was changed",
                     )
             case ColumnWidened():
                 if present is not None and is_widening(present, each.after):

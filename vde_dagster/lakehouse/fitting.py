@@ -14,7 +14,7 @@ from pyspark.sql import functions as F  # noqa: N812 - the name that Spark's doc
 from pyspark.sql.types import DataType, StructField, StructType
 
 from vde_dagster.core.columns import Column
-from vde_dagster.core.errors import EvaluationFailed
+from vde_dagster.core.errors import EvaluationFailed, with_advice
 from vde_dagster.core.model.partition_types import layout_problems
 from vde_dagster.lakehouse.storable import can_store, loses_values, stored_type, unstorable
 from vde_dagster.lakehouse.tables import quoted
@@ -97,7 +97,8 @@ def _part_problems(found: StructType, staging: Staging, table: StructType | None
     yield from unstorable(wanted)
     if table is None:
         types = {each.name.lower(): each.dataType.simpleString() for each in wanted.fields}
-        yield from layout_problems(staging.storage, types)
+        for each in layout_problems(staging.storage, types):
+            yield with_advice(each.message, each.advice)
     else:
         yield from _table_problems(wanted, staging, table)
 

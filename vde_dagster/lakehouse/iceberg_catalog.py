@@ -201,7 +201,7 @@ class IcebergCatalog:
     def _sql_views(self) -> SqlViews:
         if self._views is None:
             raise Refused(
-                f"views in a catalog of type {type(self._catalog).__name__} are not supported yet; "
-                "use a SQL catalog (SQLite or Postgres)"
+                f"views in a catalog of type {type(self._catalog).__name__} are not supported yet",
+                advice="use a SQL catalog (SQLite or Postgres)",
             )
         return self._views

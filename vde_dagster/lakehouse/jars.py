@@ -98,7 +98,9 @@ def spark_home() -> Path:
     """
     found = importlib.util.find_spec("pyspark")
     if found is None or not found.submodule_search_locations:
-        raise SetupError("pyspark is not installed; install vde-dagster with its dependencies.")
+        raise SetupError(
+            "pyspark is not installed", advice="install vde-dagster with its dependencies."
+        )
     return Path(next(iter(found.submodule_search_locations)))
 
 
@@ -107,8 +109,9 @@ def _given_jars(text: str) -> tuple[Path, ...]:
     absent = [str(each) for each in paths if not each.is_file()]
     if absent:
         raise SetupError(
-            f"VDE_JARS names files that are not there: {', '.join(absent)}. "
-            f"Mend it (paths with {os.pathsep!r} between them), or unset it to resolve the jars."
+            f"VDE_JARS names files that are not there: {', '.join(absent)}",
+            advice=f"Mend it (paths with {os.pathsep!r} between them), or unset it to resolve the "
+            "jars.",
         )
     return paths
 
@@ -140,8 +143,8 @@ def _resolve(missing: Sequence[str], root: Path, conf: Mapping[str, str]) -> Non
                 done.result()
     except OSError as error:
         raise SetupError(
-            f"The jars cannot be kept in {root}: {error}. Set VDE_JARS_CACHE to a folder that can "
-            "be written."
+            f"The jars cannot be kept in {root}: {error}",
+            advice="Set VDE_JARS_CACHE to a folder that can be written.",
         ) from error
 
 
@@ -151,7 +154,7 @@ def _resolve_one(coordinate: str, root: Path, java: Java, conf: Mapping[str, str
         folder = Path(scratch) / "jars"
         files = [_describe(each) for each in sorted(folder.glob("*.jar"))]
         if not files:
-            raise SetupError(f"{coordinate} has no jar. {_advice()}")
+            raise SetupError(f"{coordinate} has no jar", advice=_advice())
         manifest = {"coordinate": coordinate, "files": files}
         (folder / _MANIFEST).write_text(json.dumps(manifest, indent=1), "utf-8")
         _put(folder, _folder(root, coordinate))
@@ -191,7 +194,7 @@ def _run_ivy(coordinate: str, ivy: Path, java: Java, conf: Mapping[str, str]) ->
     answer = subprocess.run(command, capture_output=True, text=True, errors="replace", check=False)
     if answer.returncode != 0:
         told = "\n".join(f"  {line}" for line in _relevant(answer.stderr + answer.stdout))
-        raise SetupError(f"{coordinate} could not be resolved:\n{told}\n{_advice()}")
+        raise SetupError(f"{coordinate} could not be resolved:\n{told}", advice=_advice())
 
 
 def log_settings() -> Path:

@@ -43,8 +43,9 @@ def find_java() -> Java:
         executable = _in_home(Path(named))
         if executable is None:
             raise SetupError(
-                f"JAVA_HOME is {named}, and there is no bin/java in it. Set JAVA_HOME to a Java "
-                f"{MINIMUM_VERSION} or newer, or unset it. {_how_to_install()}"
+                f"JAVA_HOME is {named}, and there is no bin/java in it",
+                advice=f"Set JAVA_HOME to a Java {MINIMUM_VERSION} or newer, or unset it. "
+                f"{_how_to_install()}",
             )
         home: Path | None = Path(named)
     else:
@@ -52,14 +53,15 @@ def find_java() -> Java:
         if on_path is None:
             raise SetupError(
                 f"Spark needs Java {MINIMUM_VERSION} or newer, and there is none: JAVA_HOME is not "
-                f"set and no java is on the PATH. {_how_to_install()}"
+                "set and no java is on the PATH",
+                advice=_how_to_install(),
             )
         executable, home = Path(on_path), None
     version, full_version = _ask_version(executable)
     if version < MINIMUM_VERSION:
         raise SetupError(
-            f"Spark needs Java {MINIMUM_VERSION} or newer, and {executable} is {full_version}. "
-            f"{_how_to_install()}"
+            f"Spark needs Java {MINIMUM_VERSION} or newer, and {executable} is {full_version}",
+            advice=_how_to_install(),
         )
     return Java(executable=executable, home=home, version=version, full_version=full_version)
 
@@ -91,7 +93,8 @@ def _ask_version(executable: Path) -> tuple[int, str]:
 
 def _broken(executable: Path, reason: str) -> SetupError:
     return SetupError(
-        f"{executable} does not run as a Java ({reason or 'no answer'}). {_how_to_install()}"
+        f"{executable} does not run as a Java ({reason or 'no answer'})",
+        advice=_how_to_install(),
     )
 
 

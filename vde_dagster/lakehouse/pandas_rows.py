@@ -42,8 +42,8 @@ def from_pandas(
     """
     if not columns:
         raise EvaluationFailed(
-            f"{place} returns a pandas DataFrame, whose types Spark cannot know; declare the "
-            "model's columns"
+            f"{place} returns a pandas DataFrame, whose types Spark cannot know",
+            advice="declare the model's columns",
         )
     schema = t.StructType([t.StructField(each.name, stored_type(each.type)) for each in columns])
     arrow = to_arrow_schema(schema)

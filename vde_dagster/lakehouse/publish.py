@@ -157,7 +157,7 @@ def _commit(
     if isinstance(lost, CommitFailedException):
         raise Conflict(f"{name} is being changed by others all the time; nothing was done: {what}")
     raise OutcomeUnknown(
-        f"the answer to {what} was lost ({lost}); look at the table before trying again"
+        f"the answer to {what} was lost ({lost})", advice="look at the table before trying again"
     ) from lost
 
 

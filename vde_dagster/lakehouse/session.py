@@ -181,8 +181,9 @@ def add_catalog(session: SparkSession, own: str, name: str) -> None:
     }
     if "" not in settings:
         raise SetupError(
-            f"the Spark session does not know the catalog {own!r}; set spark.sql.catalog.{own} and "
-            "what belongs to it in `spark.conf` of vde.yaml, or on the server"
+            f"the Spark session does not know the catalog {own!r}",
+            advice=f"set spark.sql.catalog.{own} and what belongs to it in `spark.conf` of "
+            "vde.yaml, or on the server",
         )
     for key, value in settings.items():
         folder = f"{value.rstrip('/')}/{name}" if key == ".warehouse" else value

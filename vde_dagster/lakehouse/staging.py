@@ -201,8 +201,8 @@ class Stage:
                 raise EvaluationFailed(
                     f"{staging.path}: a statement in front of the query reads the model's own "
                     "rows. There are none on the first load, and the query does not tell their "
-                    f"columns before the statements have run: {first_useful_line(error)}. Declare "
-                    "the model's `columns`."
+                    f"columns before the statements have run: {first_useful_line(error)}",
+                    advice="Declare the model's `columns`.",
                 ) from error
         return self._spark.createDataFrame([], schema)
 

@@ -101,8 +101,8 @@ class SqlViews:
             if name in entries and not self._is_ours(entries[name]):
                 kind = "view of somebody else's" if entries[name].is_view else "table"
                 raise Refused(
-                    f"{name} is a {kind}, so no view can be put there; nothing was changed. "
-                    "Rename the model, or move what stands there away."
+                    f"{name} is a {kind}, so no view can be put there; nothing was changed",
+                    advice="Rename the model, or move what stands there away.",
                 )
         writes = [write for view in views if (write := self._staged(view, entries)) is not None] + [
             _Write(name=name, before=entries[name].location, after=None)
@@ -176,8 +176,8 @@ class SqlViews:
                 connection.commit()
         except OperationalError as error:
             raise OutcomeUnknown(
-                f"the answer to the swap of {len(writes)} views was lost ({error.orig}); "
-                "doing it again is safe"
+                f"the answer to the swap of {len(writes)} views was lost ({error.orig})",
+                advice="doing it again is safe",
             ) from error
         except DBAPIError as error:
             if not error.connection_invalidated:

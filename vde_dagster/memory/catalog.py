@@ -214,9 +214,9 @@ class MemoryCatalog:
                     there[each.column.lower()] = Column(name=each.column, type=each.type)
                 elif not same_type(found.type, each.type):
                     raise Refused(
-                        f"{name} has the column {each.column} already, of type {found.type}, so "
-                        f"it cannot be added as {each.type}; give it another name. Nothing was "
-                        "changed"
+                        f"{name} has the column {each.column} already, of type {found.type}, so it "
+                        f"cannot be added as {each.type}",
+                        advice="give it another name. Nothing was changed",
                     )
             table.widen(tuple(there.values()))
 

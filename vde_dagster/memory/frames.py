@@ -181,5 +181,5 @@ def _spark_type(arrow: pa.DataType) -> str:
     if pa.types.is_struct(arrow):
         return f"struct<{','.join(f'{each.name}:{_spark_type(each.type)}' for each in arrow)}>"
     if pa.types.is_null(arrow):
-        raise EvaluationFailed("a column is NULL without a type; cast it")
+        raise EvaluationFailed("a column is NULL without a type", advice="cast it")
     return str(arrow)

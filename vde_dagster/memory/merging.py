@@ -64,8 +64,9 @@ def _refuse_shared_keys(connection: duckdb.DuckDBPyConnection, key: tuple[str, .
     for *values, rows in found.rows[:1]:
         told = ", ".join("NULL" if each is None else str(each) for each in values)
         raise EvaluationFailed(
-            f"rows share the key ({', '.join(key)}) = ({told}): {rows} of them. A key has one row "
-            "at most; group the rows in the query, or name more columns in unique_key"
+            f"rows share the key ({', '.join(key)}) = ({told}): {rows} of them",
+            advice="A key has one row at most; group the rows in the query, or name more columns "
+            "in unique_key",
         )
 
 

@@ -152,8 +152,9 @@ class MemoryState:
             revisions = self._held.revisions.get(name, [])
             if len(revisions) != expected_revision:
                 raise Conflict(
-                    f"environment {name} is at revision {len(revisions)}, not "
-                    f"{expected_revision}: another plan was applied meanwhile; plan again"
+                    f"environment {name} is at revision {len(revisions)}, not {expected_revision}: "
+                    "another plan was applied meanwhile",
+                    advice="plan again",
                 )
             begun = Environment(
                 name=name,
@@ -306,7 +307,7 @@ class MemoryState:
             recorded = Work(intent=intent, state=WorkState.INTENT, started_at=self._clock.now())
             if self._held.work.setdefault(intent.work_id, recorded).intent != intent:
                 raise Refused(
-                    f"work {intent.work_id} is recorded with another intent; take a new id"
+                    f"work {intent.work_id} is recorded with another intent", advice="take a new id"
                 )
 
     def record_staged(self, work_id: str, publication: Publication, *, lease: Lease) -> None:
@@ -551,7 +552,9 @@ class MemoryState:
         ids = sorted((each.name, each.fingerprint.digest) for each in snapshots)
         missing = [str(name) for name, digest in ids if (name, digest) not in stored]
         if missing:
-            raise Refused(f"these snapshots are not stored: {', '.join(missing)}; store them first")
+            raise Refused(
+                f"these snapshots are not stored: {', '.join(missing)}", advice="store them first"
+            )
         return {
             each.name: replace(
                 stored[each.name, each.fingerprint.digest],
@@ -565,6 +568,6 @@ class MemoryState:
 
 def _conflict(lease: Lease, until: datetime) -> Conflict:
     return Conflict(
-        f"{lease.resource} is held by {lease.holder} until {format_instant(until)} UTC; "
-        "wait for it, then try again"
+        f"{lease.resource} is held by {lease.holder} until {format_instant(until)} UTC",
+        advice="wait for it, then try again",
     )

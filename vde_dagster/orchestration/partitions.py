@@ -78,12 +78,14 @@ def contiguous(unit: IntervalUnit, keys: Sequence[str]) -> Interval:
         Refused: There are none, or there are holes between them.
     """
     if not keys:
-        raise Refused("this model is evaluated by partitions; name those that the run is for.")
+        raise Refused(
+            "this model is evaluated by partitions", advice="name those that the run is for."
+        )
     found = merge(interval_of(unit, key) for key in keys)
     if len(found) != 1:
         raise Refused(
-            f"a run evaluates one contiguous range of partitions; these are {len(found)} ranges. "
-            "Launch one run for each, or a backfill, which does."
+            f"a run evaluates one contiguous range of partitions; these are {len(found)} ranges",
+            advice="Launch one run for each, or a backfill, which does.",
         )
     return found[0]
 

@@ -32,7 +32,7 @@ from vde_dagster.project.macros.builtin import BUILTINS as MACROS
 from vde_dagster.project.macros.files import UserMacro, load_user_macros
 from vde_dagster.project.macros.language import MacroScope, read_statements
 from vde_dagster.project.macros.values import with_written
-from vde_dagster.project.problems import Problems, suggestion, told_apart
+from vde_dagster.project.problems import Problems, message_and_advice, suggestion
 from vde_dagster.project.properties.model_properties import Properties
 from vde_dagster.project.settings import Settings
 
@@ -267,7 +267,7 @@ class _Reader:
         meant, unclear = part_with_spark_meaning(query, dialect=dialect)
         for node, why in unclear:
             line = line_of(node) or place.line
-            self._problems.reject(Place(path=place.path, line=line), *told_apart(why))
+            self._problems.reject(Place(path=place.path, line=line), *message_and_advice(why))
         return None if unclear else meant
 
     def _reads_known(self, query: exp.Query, place: Place, parents: Collection[ModelName]) -> bool:

@@ -34,7 +34,7 @@ from vde_dagster.core.sql.translation.proven import SUPPORTED, is_supported
 from vde_dagster.core.time.cron import CronInvalid, unit_of
 from vde_dagster.core.time.intervals import parse_duration, parse_instant
 from vde_dagster.project.environment_settings import read_environments, read_mode
-from vde_dagster.project.problems import told_apart
+from vde_dagster.project.problems import message_and_advice
 from vde_dagster.project.yaml_document import Entry, Reader
 
 FILE_NAME: Final = "vde.yaml"
@@ -273,7 +273,7 @@ def _freshness(entry: Entry | None, reader: Reader) -> timedelta | None:
     try:
         return parse_freshness(reader.text(entry, "1 day"))
     except FreshnessInvalid as error:
-        reader.add(entry.place, *told_apart(error))
+        reader.add(entry.place, *message_and_advice(error))
         return None
 
 
@@ -311,7 +311,7 @@ def _cron(entry: Entry | None, standard: str, reader: Reader) -> str:
         unit_of(written)
     except CronInvalid as error:
         where = entry.place if entry is not None else Place(path=Path(FILE_NAME))
-        reader.add(where, *told_apart(error))
+        reader.add(where, *message_and_advice(error))
         return standard
     return written
 
@@ -359,7 +359,7 @@ def _clock(entry: Entry | None, reader: Reader) -> tuple[ModelName, ...]:
         try:
             names.append(ModelName.parse(text))
         except InvalidName as error:
-            reader.add(entry.place, *told_apart(error))
+            reader.add(entry.place, *message_and_advice(error))
     return tuple(names)
 
 

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from vde_dagster.core.names import InvalidName, environment_name
 from vde_dagster.core.planning.decisions import Mode
-from vde_dagster.project.problems import suggestion, told_apart
+from vde_dagster.project.problems import message_and_advice, suggestion
 from vde_dagster.project.yaml_document import Entry, Reader
 
 
@@ -22,7 +22,7 @@ def read_environments(
         try:
             name = environment_name(key)
         except InvalidName as error:
-            reader.add(child.place, *told_apart(error))
+            reader.add(child.place, *message_and_advice(error))
             continue
         follow[name] = reader.flag(child.children.get("follow_files"), default=True)
         mode = read_mode(child.children.get("categorize"), reader)

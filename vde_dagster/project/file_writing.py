@@ -37,7 +37,9 @@ def replace_text(path: Path, before: str | None, after: str) -> None:
     """
     target = path.resolve()
     if read_as_written(target) != before:
-        raise Conflict(f"{path} was changed meanwhile and stays as it is; run the command again.")
+        raise Conflict(
+            f"{path} was changed meanwhile and stays as it is", advice="run the command again."
+        )
     scratch = target.with_name(f".{target.name}.{uuid.uuid4().hex}")
     try:
         scratch.write_bytes(after.encode("utf-8"))

@@ -14,7 +14,7 @@ from vde_dagster.core.sql.table_names import project_names_of_statement
 from vde_dagster.core.sql.translation.differences import part_with_spark_meaning
 from vde_dagster.core.sql.translation.proven import functions_made
 from vde_dagster.core.sql.unresolved import line_of
-from vde_dagster.project.problems import Problems, told_apart
+from vde_dagster.project.problems import Problems, message_and_advice
 
 
 def named_beside(
@@ -45,7 +45,7 @@ def named_beside(
         named = project_names_of_statement(statement, catalog, temporary=temporary)
         found, unclear = part_with_spark_meaning(named, dialect=dialect, functions=made)
         for node, why in (*unclear, *_unwritable(found, dialect)):
-            problems.reject(_line_in(place, node, statement), *told_apart(why))
+            problems.reject(_line_in(place, node, statement), *message_and_advice(why))
         return found
 
     return tuple(map(read, statements))
@@ -60,7 +60,8 @@ def _unwritable(statement: exp.Expr, dialect: str) -> Iterator[tuple[exp.Expr, R
             statement,
             Refused(
                 f"`{statement.sql()[:60]}` is a statement that is not understood, so it cannot be "
-                "written in Spark's SQL. Leave it out, or write the model in Spark's dialect."
+                "written in Spark's SQL",
+                advice="Leave it out, or write the model in Spark's dialect.",
             ),
         )
         return

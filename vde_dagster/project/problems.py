@@ -3,16 +3,14 @@
 from __future__ import annotations
 
 import difflib
-import re
 from collections.abc import Iterable
 from dataclasses import dataclass, field
 from typing import Final
 
-from vde_dagster.core.errors import Place, Problem, Refused
+from vde_dagster.core.errors import Place, Problem, Refused, as_sentence
 
 WARNINGS: Final = "vde_dagster.files"
 """The logger of warnings about a project's files; the one argument of each record is a Problem."""
-_ADVICE: Final = re.compile(r"[;.] (?=(?:use|write|did you mean) )", re.IGNORECASE)
 
 
 @dataclass(slots=True)
@@ -32,9 +30,8 @@ class Problems:
         self.found.append(Problem(place=place, message=message, advice=advice))
 
     def refuse(self, place: Place, error: Refused) -> None:
-        """Report an error whose text ends with what to do."""
-        message, advice = told_apart(error)
-        self.add(place, message, advice)
+        """Report an error; its advice as a sentence."""
+        self.add(place, *message_and_advice(error))
 
     def reject(self, place: Place, message: str, advice: str) -> None:
         """Report what the file asks for and would not get; see ``unsupported``."""
@@ -45,11 +42,9 @@ class Problems:
         self.warnings.append(Problem(place=place, message=message, advice=advice))
 
 
-def told_apart(error: Refused) -> tuple[str, str]:
-    """What happened, and what to do, of an error whose text ends with that."""
-    message, *advice = _ADVICE.split(str(error), maxsplit=1)
-    told = "".join(advice).rstrip(".")
-    return message, f"{told[:1].upper()}{told[1:]}." if told else ""
+def message_and_advice(error: Refused) -> tuple[str, str]:
+    """What happened, and what to do as a sentence of its own."""
+    return error.message, as_sentence(error.advice)
 
 
 def suggestion(word: str, known: Iterable[str]) -> str:

@@ -111,14 +111,17 @@ def repository_of(project: Path, *, wanted: str) -> Repository:
         SetupError: Git is not installed.
     """
     if not project.is_dir():
-        raise Refused(f"there is no folder {project}. Name the project's folder with --project.")
+        raise Refused(
+            f"there is no folder {project}", advice="Name the project's folder with --project."
+        )
     done = _git(project, "rev-parse", "--show-prefix")
     if done.returncode == 0:
         return Repository(folder=project, prefix=os.fsdecode(done.stdout).rstrip("\n"))
     if b"not a git repository" in done.stderr:
         raise Refused(
             f"{wanted!r} is no folder, and {_shown(project)} lies in no git repository, so it is "
-            "no revision either. Name two folders, or a project in a repository with --project."
+            "no revision either",
+            advice="Name two folders, or a project in a repository with --project.",
         )
     raise Refused(f"git cannot read the repository of {_shown(project)}: {_said(done.stderr)}")
 
@@ -136,8 +139,8 @@ def commit_of(repository: Repository, revision: str) -> str:
     if done.returncode == 0 and found:
         return found
     raise Refused(
-        f"{revision!r} is neither a folder nor a git revision of {_shown(repository.folder)}. "
-        f"{_advice(repository, revision)}"
+        f"{revision!r} is neither a folder nor a git revision of {_shown(repository.folder)}",
+        advice=_advice(repository, revision),
     )
 
 
@@ -187,8 +190,8 @@ class _Entry:
             raise Refused(f"the repository has a file {self.path!r}, which is no path inside of it")
         if parts.suffix == ".csv" and content.startswith(_LFS):
             raise Refused(
-                f"{self.path} is stored with Git LFS, so its rows are not in the repository. "
-                "Compare folders: `git worktree add` makes one of a revision."
+                f"{self.path} is stored with Git LFS, so its rows are not in the repository",
+                advice="Compare folders: `git worktree add` makes one of a revision.",
             )
         target = into / parts
         target.parent.mkdir(parents=True, exist_ok=True)
@@ -215,8 +218,9 @@ class _Objects:
         said = self.answers.readline().split()
         if len(said) != 3:
             raise Refused(
-                f"the repository lacks the content of {path} at this revision. Where it is a "
-                "partial clone, fetch it whole with `git fetch --refetch --no-filter`."
+                f"the repository lacks the content of {path} at this revision",
+                advice="Where it is a partial clone, fetch it whole with `git fetch --refetch "
+                "--no-filter`.",
             )
         content = self.answers.read(int(said[2]))
         self.answers.read(1)  # the line's end
@@ -244,8 +248,9 @@ def _git(folder: Path, *arguments: str) -> subprocess.CompletedProcess[bytes]:
         return subprocess.run(command, env=_environment(), capture_output=True, check=False)
     except OSError as error:
         raise SetupError(
-            f"git cannot be run ({error.strerror}), and it reads revisions. Install git (Debian, "
-            "Ubuntu: apt-get install git; macOS: xcode-select --install), or compare two folders."
+            f"git cannot be run ({error.strerror}), and it reads revisions",
+            advice="Install git (Debian, Ubuntu: apt-get install git; macOS: xcode-select "
+            "--install), or compare two folders.",
         ) from error
 
 

@@ -105,7 +105,8 @@ def with_values(source: ModelSource, variables: Mapping[str, object]) -> ModelSo
     if lost:
         raise Refused(
             f"{source.path} uses {', '.join(lost)}, which is not among the variables of vde.yaml "
-            "any more. Set it there, or plan again."
+            "any more",
+            advice="Set it there, or plan again.",
         )
     defaults = {key: text for key, text in source.defaults.items() if key != _LEFT_OUT}
     every = {**json.loads(defaults[_VARIABLES]), **{name: variables[name] for name in names}}

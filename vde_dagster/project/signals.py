@@ -104,8 +104,8 @@ def ready_intervals(
         function = loaded.functions.get(call.name)
         if function is None:
             raise Refused(
-                f"{model.name} names the signal {call.name}, which no file in {FOLDER} declares. "
-                f"{suggestion(call.name, sorted(loaded.functions))}"
+                f"{model.name} names the signal {call.name}, which no file in {FOLDER} declares",
+                advice=suggestion(call.name, sorted(loaded.functions)),
             )
         if ready:
             ready = _answer(model, call, function, ready, execution_time)
@@ -136,7 +136,8 @@ def _answer(
     if strange:
         raise EvaluationFailed(
             f"{model.name}: the signal {call.name} ({function.place}) answered with "
-            f"{min(strange)}, which is not in the batch. Return True, False or pairs of it."
+            f"{min(strange)}, which is not in the batch",
+            advice="Return True, False or pairs of it.",
         )
     return [unit for unit in units if (unit.start, unit.end) in passed]
 

@@ -71,14 +71,16 @@ def open_engine(url: str, *, lock_timeout: timedelta = LOCK_TIMEOUT) -> Engine:
     try:
         parsed = make_url(url)
     except ArgumentError as error:
-        raise Refused(f"{url!r} is no database URL; write sqlite:///path/to/file.db") from error
+        raise Refused(
+            f"{url!r} is no database URL", advice="write sqlite:///path/to/file.db"
+        ) from error
     match parsed.get_backend_name():
         case "sqlite":
             return _sqlite_engine(parsed, lock_timeout)
         case "postgresql":
             return _postgres_engine(parsed, lock_timeout)
         case other:
-            raise Refused(f"the state cannot live in {other}; use sqlite or postgresql")
+            raise Refused(f"the state cannot live in {other}", advice="use sqlite or postgresql")
 
 
 def _sqlite_engine(url: URL, lock_timeout: timedelta) -> Engine:
@@ -130,8 +132,8 @@ def _postgres_engine(url: URL, lock_timeout: timedelta) -> Engine:
         return create_engine(url, connect_args={"options": options}, pool_pre_ping=True)
     except ModuleNotFoundError as error:
         raise SetupError(
-            f"the driver for Postgres is missing ({error.name}); "
-            "install it with: pip install 'vde-dagster[postgres]'"
+            f"the driver for Postgres is missing ({error.name})",
+            advice="install it with: pip install 'vde-dagster[postgres]'",
         ) from error
 
 
@@ -189,15 +191,16 @@ class Database:
 def _raise_named(error: DBAPIError, *, committing: bool) -> None:
     if committing and error.connection_invalidated:
         raise OutcomeUnknown(
-            "the connection to the state's database broke during a commit; read the state again "
-            "before anything else"
+            "the connection to the state's database broke during a commit",
+            advice="read the state again before anything else",
         ) from error
     busy = isinstance(error.orig, sqlite3.Error) and _is_busy(error.orig)
     # psycopg2 and psycopg name it differently
     code = getattr(error.orig, "pgcode", None) or getattr(error.orig, "sqlstate", None)
     if busy or code in _LOCKED:
         raise Conflict(
-            "the state's database is locked by another process; nothing was written, try again"
+            "the state's database is locked by another process",
+            advice="nothing was written, try again",
         ) from error
 
 

@@ -199,11 +199,14 @@ def _check_stored(connection: Connection, snapshots: Sequence[ModelSnapshot]) ->
     found = stored(connection, ids)
     missing = sorted(str(name) for name, digest in ids if (name, digest) not in found)
     if missing:
-        raise Refused(f"these snapshots are not stored: {', '.join(missing)}; store them first")
+        raise Refused(
+            f"these snapshots are not stored: {', '.join(missing)}", advice="store them first"
+        )
 
 
 def _moved(name: str, expected: int, found: int) -> Conflict:
     return Conflict(
         f"environment {name} is at revision {found}, not {expected}: another plan was applied "
-        "meanwhile; plan again"
+        "meanwhile",
+        advice="plan again",
     )

@@ -129,7 +129,8 @@ def holder(connection: Connection, resource: str) -> str:
 def _held(row: Row[Any]) -> Conflict:
     return Conflict(
         f"{row.resource} is held by {row.holder} until "
-        f"{format_instant(decode_instant(row.expires_at))} UTC; wait for it, then try again"
+        f"{format_instant(decode_instant(row.expires_at))} UTC",
+        advice="wait for it, then try again",
     )
 
 

@@ -152,6 +152,7 @@ def _checked_version(connection: Connection) -> int:
     if found > schema.VERSION:
         raise Refused(
             f"the state has schema version {found}, this release of vde_dagster reads up to "
-            f"{schema.VERSION}; install the release that wrote it, or a newer one"
+            f"{schema.VERSION}",
+            advice="install the release that wrote it, or a newer one",
         )
     return int(found)

@@ -82,7 +82,9 @@ def record_intent(connection: Connection, intent: Intent) -> None:
     if before is None:
         connection.execute(insert(_work), row)
     elif codec.decode_intent(before.intent_json) != intent:
-        raise Refused(f"work {intent.work_id} is recorded with another intent; take a new id")
+        raise Refused(
+            f"work {intent.work_id} is recorded with another intent", advice="take a new id"
+        )
 
 
 def record_staged(connection: Connection, work_id: str, publication: Publication) -> None:

@@ -39,6 +39,7 @@ from vde_dagster.app.apply.visitor import applying
 from vde_dagster.core.errors import Refused
 from vde_dagster.core.model.snapshot import Category, DecidedBy
 from vde_dagster.core.names import ModelName
+from vde_dagster.core.planning.changes.reason_values import sentences
 from vde_dagster.core.planning.stages import Backfill, Promote, stages_of
 
 SMALL = "AND amount < 100 GROUP BY"
@@ -167,7 +168,7 @@ def test_what_was_adopted_is_given_back_when_it_has_other_rows(world: MemoryWorl
     plan = asked(world.services(), graph_of(SAME), "dev")
     assert set(plan.may_adopt) == set(BELOW)
     assert work(plan)["triple"] == [day(1, 4)]
-    assert any("adopted" in each for each in change(plan, "mart.triple").reasons)
+    assert any("adopted" in each for each in sentences(change(plan, "mart.triple").reasons))
     assert staged(world, SAME, "dev") == ["sales", "triple", "total"]
     assert adopters(world, "dev") == set()
     assert all(versions(world, "dev")[name] != theirs[name] for name in BELOW)

@@ -41,10 +41,15 @@ def test_every_misfit_is_told_with_what_to_do() -> None:
         clustered_by=("tree", "day", "lost"),
     )
     found = layout_problems(storage, {"day": "date", "tree": "struct<a:int>"})
-    assert [each.partition(". ")[0] for each in found] == [
+    assert [each.message for each in found] == [
         "Iceberg cannot partition by hours(Day), since Day is of type date",
         "it is partitioned by gone, but has no column gone",
         "Iceberg cannot sort by tree, which is of type struct<a:int>",
         "it is clustered by lost, but has no such column",
     ]
-    assert "Write days of a DATE" in found[0]
+    assert [each.advice for each in found] == [
+        "Write days of a DATE, or make the column a TIMESTAMP.",
+        "",
+        "Cluster by a column of a simple type.",
+        "",
+    ]

@@ -13,6 +13,7 @@ from vde_dagster.core.model.session_settings import DEFAULTS, HARMLESS, PINNED, 
 from vde_dagster.core.model.snapshot import Category
 from vde_dagster.core.names import ModelName
 from vde_dagster.core.planning.changes.comparison import compare_graphs
+from vde_dagster.core.planning.changes.reason_values import sentences
 from vde_dagster.project.configuration import read_configuration
 from vde_dagster.project.model_files import external_source, read_model
 
@@ -103,7 +104,9 @@ def test_a_setting_that_may_change_results_is_part_of_all_that_is_computed(
     assert {name for name in old if old[name] != new[name]} == {"m.x", "m.y", "m.p"}
     found = compare_graphs(before, after)[ModelName("m", "x")]
     assert found.category is Category.BREAKING
-    assert found.reasons == ("settings of Spark's session changed that results may follow from",)
+    assert sentences(found.reasons) == (
+        "settings of Spark's session changed that results may follow from",
+    )
 
 
 @pytest.mark.parametrize("setting", KEEPING)

@@ -6,6 +6,7 @@ from vde_dagster.core.graph.graph import Graph, build_graph
 from vde_dagster.core.model.snapshot import Category, ModelSnapshot
 from vde_dagster.core.names import ModelName
 from vde_dagster.core.planning.changes.difference import Change
+from vde_dagster.core.planning.changes.reason_values import sentences
 from vde_dagster.core.planning.plan import Plan
 from vde_dagster.core.planning.plan_making import Current, Findings, make_plan
 from vde_dagster.core.planning.resolution import Shown, resolve_snapshots
@@ -180,4 +181,4 @@ def test_going_back_tells_what_that_changes_and_not_what_once_was_stored(graph_o
     changed = {str(each.name): each for each in plan.changes if each.change is Change.DIRECT}
     assert changed
     assert all(each.category is Category.BREAKING for each in changed.values())
-    assert not any("new model" in each.reasons for each in changed.values())
+    assert not any("new model" in sentences(each.reasons) for each in changed.values())

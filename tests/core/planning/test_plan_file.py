@@ -20,6 +20,7 @@ from vde_dagster.core.model.model import ModelSource
 from vde_dagster.core.model.snapshot import Category, ModelSnapshot
 from vde_dagster.core.names import ModelName
 from vde_dagster.core.planning.changes.difference import Change, DecidedBy
+from vde_dagster.core.planning.changes.reason_values import Reason, ReasonKind
 from vde_dagster.core.planning.options import PlanOptions
 from vde_dagster.core.planning.plan import ModelChange, Plan
 from vde_dagster.core.planning.plan_file import (
@@ -48,7 +49,7 @@ SNAPSHOT = ModelSnapshot(
     fingerprint=GRAPH[NAME].fingerprint,
     version="a" * 32,
     category=Category.NON_BREAKING,
-    reasons=("adds column `n`",),
+    reasons=("adds `n`",),
     source=SOURCE,
     decided_by=DecidedBy.PERSON,
 )
@@ -64,7 +65,7 @@ PLAN = Plan(
             name=NAME,
             change=Change.DIRECT,
             category=Category.NON_BREAKING,
-            reasons=("adds column `n`",),
+            reasons=(Reason(kind=ReasonKind.COLUMNS_ADDED, columns=("n",)),),
             previous_version="b" * 32,
             version="a" * 32,
             missing=(Interval(EPOCH, END_OF_TIME),),
@@ -195,7 +196,7 @@ def test_a_file_that_is_cut_off_is_refused_wherever_it_ends() -> None:
         ("[]", "no saved plan"),
         ('{"version": 1, "environment": "dev", "changes": []}', "cannot be applied"),
         ('{"format": "vde plan"}', "format version None"),
-        ('{"format": "vde plan", "format_version": 1}', "digest"),
+        (f'{{"format": "vde plan", "format_version": {FORMAT_VERSION}}}', "digest"),
     ],
 )
 def test_what_is_no_saved_plan_is_told_as_what_it_is(text: str, told: str) -> None:
@@ -206,8 +207,9 @@ def test_what_is_no_saved_plan_is_told_as_what_it_is(text: str, told: str) -> No
 
 
 def test_another_format_version_is_told_with_both_and_the_release_that_wrote_it() -> None:
+    told = f"version {FORMAT_VERSION + 1}.*9.9.*version {FORMAT_VERSION}"
     newer = json.loads(saved()) | {"format_version": FORMAT_VERSION + 1, "release": "9.9"}
-    with pytest.raises(PlanFileInvalid, match=f"version {FORMAT_VERSION + 1}.*9.9.*version 1"):
+    with pytest.raises(PlanFileInvalid, match=told):
         again(json.dumps(newer))
 
 
@@ -219,6 +221,20 @@ def test_a_file_of_this_format_version_is_read_for_as_long_as_there_is_the_versi
     assert found.snapshots[NAME].source == SOURCE
     plan = CODEC.read(Plan, json.loads(text)["plan"], graph=GRAPH)
     assert (plan.changes, plan.options, plan.now) == (PLAN.changes, PLAN.options, PLAN.now)
+
+
+def test_a_file_of_an_earlier_format_version_is_refused_with_the_release_that_reads_it() -> None:
+    text = (STORED / "plan.1.json").read_text("utf-8")
+    with pytest.raises(PlanFileInvalid, match=r"version 1 .*release 0\.1\.0") as refused:
+        read_plan(text, name="plan.json")
+    assert refused.value.advice.startswith("Apply it with the release that saved it")
+
+
+def test_a_file_tells_people_in_sentences_what_it_holds_as_fields() -> None:
+    content = json.loads(saved())
+    (written,) = content["plan"]["changes"][0]["reasons"]
+    assert (written["kind"], written["columns"]) == ("columns_added", ["n"])
+    assert content["reasons"] == {"mart.revenue": ["adds `n`"]}
 
 
 def test_a_file_is_known_by_its_beginning_also_where_it_is_damaged() -> None:

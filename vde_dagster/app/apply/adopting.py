@@ -113,8 +113,9 @@ def has_to_give_back(services: Services, plan: Plan, planned: Plan, name: ModelN
         return False
     if planned.snapshots[name].is_adopted:
         raise Conflict(
-            f"{name} shows a table of another environment that had the rows of its own, and "
-            "that has changed since this plan was made. No view was moved; plan again."
+            f"{name} shows a table of another environment that had the rows of its own, and that "
+            "has changed since this plan was made. No view was moved",
+            advice="plan again.",
         )
     return True
 
@@ -130,7 +131,8 @@ def refuse_given_back(services: Services, plan: Plan) -> None:
         raise Refused(
             f"{', '.join(sorted(map(str, names)))} would show a table of another environment that "
             "had the rows of its own, and that has changed since this plan was made. No view was "
-            f"moved. Plan {plan.environment} again; a code location has to be reloaded."
+            "moved",
+            advice=f"Plan {plan.environment} again; a code location has to be reloaded.",
         )
 
 

@@ -51,8 +51,8 @@ def read_saved(configuration: Configuration, text: str, *, name: str) -> Plan:
     saved = read_plan(text, name=name)
     if saved.project != configuration.name:
         raise PlanFileInvalid(
-            f"{name} is a plan of the project {saved.project}, and this is {configuration.name}. "
-            "Name the folder of that project with --project."
+            f"{name} is a plan of the project {saved.project}, and this is {configuration.name}",
+            advice="Name the folder of that project with --project.",
         )
     variables = configuration.variables
     snapshots = _with_sources(saved.snapshots, lambda source: with_values(source, variables))

@@ -44,9 +44,9 @@ def _kind_of(errors: Sequence[VdeError]) -> type[VdeError]:
 
 def _of_text(kind: type[VdeError]) -> Iterator[type[VdeError]]:
     """The kinds that a kind of error belongs to and that are made of a text, the special first."""
-    ours = [each for each in kind.__mro__ if issubclass(each, VdeError)]
+    ours = [each for each in kind.__mro__ if issubclass(each, VdeError) and each is not VdeError]
     for number, each in enumerate(ours):
-        if each is not VdeError and all("__init__" not in vars(base) for base in ours[number:]):
+        if all("__init__" not in vars(base) for base in ours[number:]):
             yield each
 
 

@@ -74,7 +74,7 @@ def catch_up(
             case NothingToLoad():
                 return decision
             case Stop(reason=reason, advice=advice):
-                raise Refused(f"{name} was not loaded: {reason}. {advice}")
+                raise Refused(f"{name} was not loaded: {reason}.", advice=advice)
             case Load():
                 again = f"`vde catch-up {name} --reload` loads it again, whole, as its source is."
                 emptied = "" if reload else binding.where_emptied.get(name, again)
@@ -112,8 +112,9 @@ def load(
         still = subtract([interval], loaded_late(services, key))
         if still:
             raise Refused(
-                f"{name} cannot hold {', '.join(map(str, still))}: its source is not complete "
-                "up to there yet. Load the source first."
+                f"{name} cannot hold {', '.join(map(str, still))}: its source is not complete up "
+                "to there yet",
+                advice="Load the source first.",
             )
     for part in held_before:
         again = part.intersection(interval)
@@ -132,9 +133,9 @@ def _overwrite_as_of_mark(
         if mark is None:
             raise Refused(
                 f"{interval} of {node.name} was not loaded: it holds rows that no session loaded, "
-                "so there is no state of the source to overwrite them from. "
-                f"`vde catch-up {node.name} --reload` loads it again, whole, from the source as it "
-                "is now."
+                "so there is no state of the source to overwrite them from.",
+                advice=f"`vde catch-up {node.name} --reload` loads it again, whole, from the "
+                "source as it is now.",
             )
 
         def read(each: Interval, work_id: str) -> Reading:

@@ -101,8 +101,8 @@ def _next_turn(
     if not in_turn and not (not model.kind.range_shapes_rows and new == (interval,)):
         raise Refused(
             f"{model.name} holds {_told(held)}, and {interval} is not its next interval: "
-            f"{model.kind.keyword} builds each interval on the ones before it. Nothing was "
-            f"written. {_advice(model, environment)}"
+            f"{model.kind.keyword} builds each interval on the ones before it. Nothing was written",
+            advice=_advice(model, environment),
         )
     if new[0].start > interval.start:
         _refuse_beyond_lookback(model, interval.start, new[0].start, environment)
@@ -128,8 +128,8 @@ def _refuse_beyond_lookback(
 def _refuse_again(model: Model, interval: Interval, environment: str) -> NoReturn:
     raise Refused(
         f"{model.name} holds {interval} already, and {model.kind.keyword} is loaded once for each "
-        f"interval: its rows follow from what the table held before. Nothing was written. "
-        f"{_advice(model, environment)}"
+        "interval: its rows follow from what the table held before. Nothing was written",
+        advice=_advice(model, environment),
     )
 
 

@@ -301,14 +301,15 @@ def writable(services: Services, binding: Binding, name: ModelName) -> Node:
         raise Refused(f"{name} is a source: others write it, so it cannot be evaluated.")
     if node.model.kind.is_embedded:
         raise Refused(
-            f"{name} is EMBEDDED: it has no table, so it cannot be evaluated; evaluate the models "
-            "that read it."
+            f"{name} is EMBEDDED: it has no table, so it cannot be evaluated",
+            advice="evaluate the models that read it.",
         )
     key = binding.key(name)
     owner = services.state.owners([key]).get(key)
     if not may_write(binding.environment, owner):
         raise Refused(
             f"{name} has the same version in {owner}, which owns it: it is evaluated there, and "
-            f"{binding.environment} shows the result. Change the model to get a version of its own."
+            f"{binding.environment} shows the result",
+            advice="Change the model to get a version of its own.",
         )
     return node

@@ -328,9 +328,9 @@ def _refuse(
     ]
     if gaps or incomplete:
         raise Refused(
-            f"{node.name} cannot be evaluated for {interval}: {'; '.join([*gaps, *incomplete])}. "
-            "Load or evaluate what is missing first; "
-            f"`vde plan {binding.environment}` shows what can be filled."
+            f"{node.name} cannot be evaluated for {interval}: {'; '.join([*gaps, *incomplete])}",
+            advice=f"Load or evaluate what is missing first; `vde plan {binding.environment}` "
+            "shows what can be filled.",
         )
 
 
@@ -351,7 +351,8 @@ def _python_inputs(
     if views:
         raise Refused(
             f"{node.name} is a Python model and reads the {', '.join(views)}, which is no table "
-            "that can be pinned; read the tables below it, or make it FULL."
+            "that can be pinned",
+            advice="read the tables below it, or make it FULL.",
         )
     ranges = reads_of(binding.graph, node.name).ranges(Moments.between(interval, interval))
     return _pinned(
@@ -386,8 +387,9 @@ def pin(
             state = services.catalog.table(table)
             if state is None:
                 raise Refused(
-                    f"the source {name} does not exist in the catalog. Load it, or correct its "
-                    "name in external_models.yaml and in the models that read it."
+                    f"the source {name} does not exist in the catalog",
+                    advice="Load it, or correct its name in external_models.yaml and in the models "
+                    "that read it.",
                 )
             snapshot = state.iceberg_snapshot_id
         if not _is_source(binding, name):

@@ -103,7 +103,9 @@ def report_savings(
     recorded = services.state.savings(environment=environment, since=since)
     known = services.state.environments()
     if environment is not None and environment not in known and not recorded:
-        raise Refused(f"there is no environment {environment}; `vde environments` lists them.")
+        raise Refused(
+            f"there is no environment {environment}", advice="`vde environments` lists them."
+        )
     names = known if environment is None else [environment]
     shared = (each for name in names for each in _shared(services, name, since=since))
     return SavingsReport(

@@ -262,12 +262,13 @@ def _check_rows_stay(
     if not emptied:
         return
     what = "fewer rows than before" if step.anew else "no rows any more"
-    reason = (
-        f"{key.model} was not loaded: what it reads has {what} for "
-        f"{', '.join(map(str, emptied))}, which has some. Where that is right, {step.where_emptied}"
+    error = Refused(
+        f"{key.model} was not loaded: what it reads has {what} for {', '.join(map(str, emptied))}, "
+        "which has some",
+        advice=f"Where that is right, {step.where_emptied}",
     )
-    give_up(services, key, step.work_id, reason=reason, lease=lease)
-    raise Refused(reason)
+    give_up(services, key, step.work_id, reason=str(error), lease=lease)
+    raise error
 
 
 def _emptied(

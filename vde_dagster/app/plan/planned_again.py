@@ -68,7 +68,8 @@ def refuse_older_rows(services: Services, plan: Plan) -> None:
         raise Conflict(
             f"{plan.environment} was given rows of {named} since this plan looked at them, and the "
             "versions that it would show are behind them. No view was moved, and what was filled "
-            f"stays; plan {plan.environment} again."
+            "stays",
+            advice=f"plan {plan.environment} again.",
         )
 
 

@@ -133,8 +133,9 @@ def _chosen(
         found = [each for each in sources if (folder / each.path).is_relative_to(path)]
         if not found:
             raise Refused(
-                f"{path} is no SQL model of this project. Models are the .sql files in "
-                f"{folder / 'models'} whose names do not start with an underscore."
+                f"{path} is no SQL model of this project",
+                advice=f"Models are the .sql files in {folder / 'models'} whose names do not start "
+                "with an underscore.",
             )
         chosen |= {each.path: each for each in found}
     return [chosen[path] for path in sorted(chosen)]

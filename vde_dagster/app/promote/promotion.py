@@ -114,8 +114,8 @@ def end_promotions(services: Services, environment: str) -> None:
         gone = ", ".join(map(str, _gone(services, shown, graph)))
         raise Refused(
             f"a promotion of {environment} was begun and cannot be finished, since somebody "
-            f"dropped what it would show: {gone}. Restore it, or plan {environment} again. No view "
-            "was moved."
+            f"dropped what it would show: {gone}",
+            advice=f"Restore it, or plan {environment} again. No view was moved.",
         )
 
 
@@ -216,7 +216,8 @@ def _check_targets(services: Services, plan: Plan) -> None:
     if look.versions:
         raise Refused(
             f"{', '.join(map(str, look.versions))} is gone: somebody dropped it since this plan "
-            "was made. No view was moved; plan again."
+            "was made. No view was moved",
+            advice="plan again.",
         )
 
 
@@ -239,15 +240,15 @@ def _check_names(services: Services, plan: Plan, before: Environment | None) -> 
     if taken:
         raise Refused(
             f"{', '.join(sorted(map(str, taken)))} stands in the catalog already, so no view of "
-            f"{plan.environment} can be put there. Rename the model, or move what stands there "
-            "away. Nothing was changed."
+            f"{plan.environment} can be put there",
+            advice="Rename the model, or move what stands there away. Nothing was changed.",
         )
     for name, view in services.catalog.views(wanted).items():
         if (other := model_of(view.target)) not in (None, wanted[name]):
             raise Refused(
                 f"{name}, where {plan.environment} would show {wanted[name]}, shows {other} in "
-                "another environment, whose views were named by another environment_suffix_target. "
-                "Plan that environment first, or rename the model. Nothing was changed."
+                "another environment, whose views were named by another environment_suffix_target",
+                advice="Plan that environment first, or rename the model. Nothing was changed.",
             )
 
 

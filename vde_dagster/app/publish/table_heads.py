@@ -27,7 +27,7 @@ def head_of(services: Services, key: VersionKey) -> int | None:
     table = services.catalog.table(key.table)
     found = table.iceberg_snapshot_id if table is not None else None
     if found != booked and not _is_compacted(services, key, found, booked):
-        raise ForeignWrite(_told(services, key, found, booked))
+        raise _foreign(services, key, found, booked)
     return found
 
 
@@ -64,7 +64,7 @@ def foreign_write(services: Services, key: VersionKey, booked: int | None) -> st
             return ""
         now = services.state.heads([key]).get(key)
         if now == booked:
-            return _told(services, key, found, booked)
+            return str(_foreign(services, key, found, booked))
         booked = now
 
 
@@ -85,24 +85,27 @@ def _is_compacted(
     return not retains(key.table, first) and not retains(key.table, booked)
 
 
-def _told(services: Services, key: VersionKey, found: int | None, booked: int | None) -> str:
+def _foreign(
+    services: Services, key: VersionKey, found: int | None, booked: int | None
+) -> ForeignWrite:
     catalog = services.naming.catalog or "CATALOG"
     what = f"{key.model}: its table {key.table}"
     if found is None:
-        return (
+        return ForeignWrite(
             f"{what} is gone, or was emptied, and the Iceberg snapshot {booked} was booked. "
-            "Nothing was done. Restore it, or write another `stamp` in the model, which gives it a "
-            "new version."
+            "Nothing was done",
+            advice="Restore it, or write another `stamp` in the model, which gives it a new "
+            "version.",
         )
     if booked is None:
-        return (
+        return ForeignWrite(
             f"{what} has rows (Iceberg snapshot {found}) that nothing was booked of: somebody else "
-            "wrote them, or this state is not the one of this warehouse. Nothing was done. Drop "
-            "the table, or use the state that belongs to it."
+            "wrote them, or this state is not the one of this warehouse. Nothing was done",
+            advice="Drop the table, or use the state that belongs to it.",
         )
-    return (
+    return ForeignWrite(
         f"{what} is at the Iceberg snapshot {found}, and {booked} was booked: somebody else wrote "
-        "to it, and nothing is built on rows that nobody knows. Nothing was done. Undo that write, "
-        f"in Spark `CALL {catalog}.system.rollback_to_snapshot('{key.table}', {booked})`, and run "
-        "this again."
+        "to it, and nothing is built on rows that nobody knows. Nothing was done",
+        advice="Undo that write, in Spark `CALL "
+        f"{catalog}.system.rollback_to_snapshot('{key.table}', {booked})`, and run this again.",
     )

@@ -176,7 +176,7 @@ def table_name(node: exp.Expr) -> ModelName:
         InvalidName: It is no name.
     """
     if not isinstance(node, exp.Column | exp.Dot):
-        raise InvalidName(f"{node.sql('spark')} is no name. Write it as schema.name.")
+        raise InvalidName(f"{node.sql('spark')} is no name", advice="write it as schema.name")
     return ModelName.of([each.name for each in node.parts])
 
 
@@ -256,7 +256,7 @@ def _why_no_table(node: exp.Expr) -> str | None:
     try:
         table_name(node)
     except InvalidName as error:
-        return str(error).rstrip(".")
+        return str(error)
     return None
 
 

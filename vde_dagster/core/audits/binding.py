@@ -174,14 +174,15 @@ def _built_in(
     if name not in BUILTINS:
         raise Refused(
             f"{node.name} names the audit {call.name}, which is neither built in nor stored with "
-            "the model. Plan again."
+            "the model",
+            advice="Plan again.",
         )
     built_in = BUILTINS[name]
     arguments = {key: _resolved(each, times) for key, each in parsed(call).items()}
     given, wrong = given_to(name, arguments, built_in.parameters)
     wrong += wrong_bounds(name, arguments)
     if wrong:
-        raise Refused(f"{node.name}: {wrong[0].message}. {wrong[0].advice}")
+        raise Refused(f"{node.name}: {wrong[0].message}", advice=wrong[0].advice)
     blocking = is_blocking(call.name, arguments)
     given = as_written(given, call, built_in.parameters, times)
     if built_in.check is not None:
@@ -215,7 +216,9 @@ def _source_rows(
     """How many rows of a parent belong to what was evaluated, as a query in parentheses."""
     parent = _parent(node, given.one("source"))
     if parent is None:
-        raise Refused(f"{node.name} does not read {given.one('source').sql('spark')}. Plan again.")
+        raise Refused(
+            f"{node.name} does not read {given.one('source').sql('spark')}", advice="Plan again."
+        )
     table = exp.table_(parent.name, db=parent.schema, catalog=parent.catalog or None)
     query = exp.select(exp.Count(this=exp.Star(), big_int=True)).from_(table)
     if _reads_its_interval(node) and processed:

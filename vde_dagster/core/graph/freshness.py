@@ -42,12 +42,13 @@ def parse_freshness(text: str) -> timedelta:
         found = parse_duration(text)
     except (ValueError, OverflowError):
         raise FreshnessInvalid(
-            f"freshness {text!r} is no length of time. Write it like '4 hours' or '2 days'."
+            f"freshness {text!r} is no length of time",
+            advice="Write it like '4 hours' or '2 days'.",
         ) from None
     if found < _SHORTEST:
         raise FreshnessInvalid(
-            f"freshness {text!r} is shorter than a minute. Write it like '4 hours', or leave it "
-            "out to have every change at once."
+            f"freshness {text!r} is shorter than a minute",
+            advice="Write it like '4 hours', or leave it out to have every change at once.",
         )
     return found
 

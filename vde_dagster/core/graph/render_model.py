@@ -244,7 +244,7 @@ def _told_of(node: Node) -> Iterator[None]:
     try:
         yield
     except Refused as error:
-        raise Refused(f"{node.name}: {error}") from error
+        raise Refused(f"{node.name}: {error.message}", advice=error.advice) from error
 
 
 def _has_intervals(node: Node) -> bool:

@@ -84,7 +84,7 @@ def _query(graph: Graph, node: Node) -> tuple[SqlText, list[str]]:
     assert isinstance(body, Query), f"{node.name} has a query"
     assert node.canonical is not None, f"{node.name} is resolved"
     for each in node.canonical.refusals:
-        raise Refused(f"{node.name}: {each.message}. {each.advice} Then plan again.")
+        raise Refused(f"{node.name}: {each.message}", advice=f"{each.advice} Then plan again.")
     if body.text is None:
         translated = in_spark([with_own_names(node.canonical.expression)])
         names = [each.name for each in node.canonical.columns]

@@ -214,7 +214,8 @@ def _added(before: LedgerEntry | None, added: LedgerEntry) -> LedgerEntry:
     if before.algorithm != added.algorithm and before.rows != RowSum():
         raise LedgerMismatch(
             f"rows hashed with {added.algorithm} are added to {added.interval}, whose rows were "
-            f"hashed with {before.algorithm}; restate that interval first"
+            f"hashed with {before.algorithm}",
+            advice="restate that interval first",
         )
     return replace(
         added,

@@ -59,9 +59,7 @@ def unlaid(model: Model, columns: Sequence[Column]) -> Iterator[Finding]:
         partitioned_by=tuple(e for e in model.storage.partitioned_by if e.column.lower() in types),
         clustered_by=tuple(name for name in model.storage.clustered_by if name.lower() in types),
     )
-    for told in layout_problems(known, types):
-        message, _, advice = told.partition(". ")
-        yield Finding(message=message, advice=advice)
+    yield from layout_problems(known, types)
 
 
 def _uneven(canonical: CanonicalQuery) -> Iterator[Finding]:
@@ -125,13 +123,7 @@ def _without_axis(model: Model, columns: Sequence[Column]) -> Iterator[Finding]:
             continue
         why = why_no_axis(column.type, kind.time_format, model.unit, written=kind.written_format)
         if why is not None:
-            message, _, advice = why.partition("; ")
-            yield Finding(
-                message=f"the time column {kind.time_column!r} {message}",
-                advice=f"{advice[:1].upper()}{advice[1:]}."
-                if advice
-                else "Choose a column of type DATE or TIMESTAMP, or CAST it in the query.",
-            )
+            yield replace(why, message=f"the time column {kind.time_column!r} {why.message}")
 
 
 def _unfiltered(

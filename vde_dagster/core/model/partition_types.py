@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterable, Mapping
 from typing import Final
 
+from vde_dagster.core.errors import Finding
 from vde_dagster.core.model.storage import PartitionField, Storage, Transform
 
 _INSTANTS: Final = frozenset({"timestamp", "timestamp_ntz"})
@@ -28,8 +29,8 @@ _ADVICE: Final = {
 }
 
 
-def layout_problems(storage: Storage, types: Mapping[str, str]) -> tuple[str, ...]:
-    """Why a table of these columns cannot have a layout, for people; each with what to do.
+def layout_problems(storage: Storage, types: Mapping[str, str]) -> tuple[Finding, ...]:
+    """Why a table of these columns cannot have a layout; each with what to do.
 
     Args:
         storage: The layout.
@@ -44,33 +45,33 @@ def layout_problems(storage: Storage, types: Mapping[str, str]) -> tuple[str, ..
 
 def _partition_problems(
     fields: Iterable[PartitionField], types: Mapping[str, str]
-) -> Iterable[str]:
+) -> Iterable[Finding]:
     for field in fields:
         found = types.get(field.column.lower())
         if found is None:
-            yield f"it is partitioned by {field}, but has no column {field.column}"
+            message = f"it is partitioned by {field}, but has no column {field.column}"
+            yield Finding(message=message, advice="")
             continue
         name = _base(found)
         taken = _TAKEN.get(field.transform)
         fits = name not in _NESTED if taken is None else name in taken
         if name not in ("", "unknown") and not fits:
             advice = _ADVICE.get(field.transform, "Choose another column or transform.")
-            yield (
-                f"Iceberg cannot partition by {field}, since {field.column} is of type {found}. "
-                f"{advice}"
+            message = (
+                f"Iceberg cannot partition by {field}, since {field.column} is of type {found}"
             )
+            yield Finding(message=message, advice=advice)
 
 
-def _order_problems(columns: Iterable[str], types: Mapping[str, str]) -> Iterable[str]:
+def _order_problems(columns: Iterable[str], types: Mapping[str, str]) -> Iterable[Finding]:
     for column in columns:
         found = types.get(column.lower())
         if found is None:
-            yield f"it is clustered by {column}, but has no such column"
+            message = f"it is clustered by {column}, but has no such column"
+            yield Finding(message=message, advice="")
         elif _base(found) in _NESTED:
-            yield (
-                f"Iceberg cannot sort by {column}, which is of type {found}. Cluster by a column "
-                "of a simple type."
-            )
+            message = f"Iceberg cannot sort by {column}, which is of type {found}"
+            yield Finding(message=message, advice="Cluster by a column of a simple type.")
 
 
 def _base(written: str) -> str:

@@ -61,7 +61,7 @@ def seed_rows(text: str, columns: Sequence[Column]) -> list[tuple[Cell, ...]]:
     for each in _read(text, columns):
         if isinstance(each, Finding):
             where = f"line {each.line}: " if each.line is not None else ""
-            raise EvaluationFailed(f"{where}{each.message}. {each.advice}")
+            raise EvaluationFailed(f"{where}{each.message}", advice=each.advice)
         rows.append(each)
     return rows
 

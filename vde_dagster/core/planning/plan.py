@@ -14,6 +14,7 @@ from vde_dagster.core.ledger.schema_changes import SchemaChange
 from vde_dagster.core.model.snapshot import Category, ModelSnapshot
 from vde_dagster.core.names import PRODUCTION, ModelName
 from vde_dagster.core.planning.changes.difference import Change, DecidedBy
+from vde_dagster.core.planning.changes.reason_values import Reason
 from vde_dagster.core.planning.options import DEFAULT_OPTIONS, PlanOptions
 from vde_dagster.core.time.intervals import Interval, merge
 
@@ -98,7 +99,7 @@ class ModelChange:
     name: ModelName
     change: Change
     category: Category | None
-    reasons: tuple[str, ...]
+    reasons: tuple[Reason, ...]
     previous_version: str | None
     version: str | None
     missing: tuple[Interval, ...] = ()

@@ -1,7 +1,8 @@
 """A plan as a file: what was reviewed, to be applied later, perhaps by somebody else.
 
 The file holds all of the plan, with the text of every model, and no path, address or setting of the
-machine that it was made on. Its token is the revision of the environment (DESIGN.md section 6). A
+machine that it was made on. Why each model changes stands in it as fields, and in sentences for
+people, which are not read. Its token is the revision of the environment (DESIGN.md section 6). A
 digest over everything finds that the file was edited or damaged; it is no signature, since whoever
 can write the file can also write a digest.
 """
@@ -20,10 +21,11 @@ from vde_dagster.core.graph.graph import Graph
 from vde_dagster.core.json_forms import NotPlain, Plain
 from vde_dagster.core.model.snapshot import ModelSnapshot
 from vde_dagster.core.names import ModelName
+from vde_dagster.core.planning.changes.reason_values import sentences
 from vde_dagster.core.planning.plan import Plan
 
 FORMAT: Final = "vde plan"
-FORMAT_VERSION: Final = 1
+FORMAT_VERSION: Final = 2
 """The version of the file's shape. Raise it when what a field means changes."""
 
 CODEC: Final = Codec(left_out={Plan: ("graph",)})
@@ -80,6 +82,7 @@ def write_plan(plan: Plan, *, project: str, release: str) -> str:
         "format_version": FORMAT_VERSION,
         "release": release,
         "project": project,
+        "reasons": {str(each.name): list(sentences(each.reasons)) for each in plan.changes},
         "fingerprints": CODEC.write(_FINGERPRINTS, _digests(plan.graph)),
         "plan": CODEC.write(Plan, plan),
     }
@@ -102,7 +105,8 @@ def read_plan(text: str, *, name: str) -> SavedPlan:
     if written != _digest(content):
         raise PlanFileInvalid(
             f"{name} was edited or damaged after it was saved: its digest is another one. A plan "
-            f"is applied as it was reviewed, or not at all. {_AGAIN}"
+            "is applied as it was reviewed, or not at all",
+            advice=_AGAIN,
         )
     match content:
         case {"project": str(project), "release": str(release), "plan": dict(plan)}:
@@ -120,7 +124,7 @@ def read_plan(text: str, *, name: str) -> SavedPlan:
                 _plan=plan,
             )
         case _:
-            raise PlanFileInvalid(f"{name} lacks the plan or its project. {_AGAIN}")
+            raise PlanFileInvalid(f"{name} lacks the plan or its project", advice=_AGAIN)
 
 
 def is_plan_file(text: str) -> bool:
@@ -133,21 +137,24 @@ def _content(text: str, name: str) -> dict[str, Plain]:
         found: object = json.loads(text)
     except (ValueError, RecursionError) as error:
         if is_plan_file(text):
-            raise PlanFileInvalid(f"{name} is cut off or damaged: {error}. {_AGAIN}") from error
-        raise PlanFileInvalid(f"{name} is no saved plan: it is no JSON ({error}). {_AGAIN}") from (
-            error
-        )
+            raise PlanFileInvalid(
+                f"{name} is cut off or damaged: {error}", advice=_AGAIN
+            ) from error
+        raise PlanFileInvalid(
+            f"{name} is no saved plan: it is no JSON ({error})", advice=_AGAIN
+        ) from error
     if not isinstance(found, dict) or found.get("format") != FORMAT:
         raise PlanFileInvalid(
             f"{name} is JSON and no saved plan. The document of `vde plan --format json` tells "
-            f"about a plan and cannot be applied. {_AGAIN}"
+            "about a plan and cannot be applied",
+            advice=_AGAIN,
         )
     version = found.get("format_version")
     if version != FORMAT_VERSION:
         raise PlanFileInvalid(
-            f"{name} has format version {version} and was saved by release "
-            f"{found.get('release')}; this release reads version {FORMAT_VERSION}. Apply it with "
-            f"the release that saved it, or save the plan again."
+            f"{name} has format version {version} and was saved by release {found.get('release')}; "
+            f"this release reads version {FORMAT_VERSION}",
+            advice="Apply it with the release that saved it, or save the plan again.",
         )
     return cast("dict[str, Plain]", found)
 
@@ -166,7 +173,7 @@ def _decoded(kind: object, plain: object, **given: object) -> object:
     try:
         return CODEC.read(kind, plain, **given)
     except NotPlain as error:
-        raise PlanFileInvalid(f"the saved plan cannot be read: {error}. {_AGAIN}") from error
+        raise PlanFileInvalid(f"the saved plan cannot be read: {error}", advice=_AGAIN) from error
 
 
 def _changed(saved: SavedPlan, found: Mapping[ModelName, str]) -> str:

@@ -19,6 +19,7 @@ from vde_dagster.core.model.snapshot import Category, ModelSnapshot
 from vde_dagster.core.names import ModelName
 from vde_dagster.core.planning.adoption import reads_changed_source
 from vde_dagster.core.planning.changes.difference import Change
+from vde_dagster.core.planning.changes.reason_values import Reason, ReasonKind
 from vde_dagster.core.planning.options import DEFAULT_OPTIONS, PlanOptions
 from vde_dagster.core.planning.plan import (
     Behind,
@@ -205,7 +206,7 @@ def _gives_back(before: ModelSnapshot | None, found: Resolved) -> bool:
     )
 
 
-_GIVEN_BACK: Final = "the table that it adopted does not hold just what it reads here any more"
+_GIVEN_BACK: Final = Reason(kind=ReasonKind.GIVEN_BACK)
 
 
 def _schema_changes(
@@ -296,7 +297,7 @@ def _removed(name: ModelName, shown: Shown) -> ModelChange:
         name=name,
         change=Change.REMOVED,
         category=None,
-        reasons=("no longer in the project",),
+        reasons=(Reason(kind=ReasonKind.MODEL_REMOVED),),
         previous_version=shown.snapshots[name].version,
         version=None,
     )

@@ -28,7 +28,9 @@ def still_to_do(reviewed: Plan, current: Plan) -> Plan:
     """
     moved = list(_moved(reviewed, current))
     if moved:
-        raise Conflict("\n".join([*moved, "Nothing was written; plan again, and save that plan."]))
+        raise Conflict(
+            "\n".join([*moved, "Nothing was written"]), advice="plan again, and save that plan."
+        )
     known = {each.name: each for each in reviewed.changes}
     return replace(
         current,
@@ -65,8 +67,8 @@ def refuse_moved(reviewed: Plan, revision: int) -> None:
     if revision != reviewed.base_revision:
         raise Conflict(
             f"{reviewed.environment} was changed since this plan was made: it is at revision "
-            f"{revision}, the plan was made at {reviewed.base_revision}. Nothing was written; plan "
-            "again, and save that plan."
+            f"{revision}, the plan was made at {reviewed.base_revision}. Nothing was written",
+            advice="plan again, and save that plan.",
         )
 
 

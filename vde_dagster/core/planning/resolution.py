@@ -12,6 +12,7 @@ from vde_dagster.core.model.snapshot import Category, DecidedBy, ModelSnapshot, 
 from vde_dagster.core.names import ModelName, TableName
 from vde_dagster.core.planning.changes.comparison import DEFAULT_RULES, compare_graphs
 from vde_dagster.core.planning.changes.difference import Change, Difference, Rules
+from vde_dagster.core.planning.changes.reason_values import sentences
 from vde_dagster.core.planning.decisions import Stored, decided_rules
 from vde_dagster.core.planning.equal_versions import NOWHERE, Elsewhere
 
@@ -167,7 +168,7 @@ class _Resolution:
             fingerprint=node.fingerprint,
             version=node.fingerprint.data_version,
             category=difference.category,
-            reasons=difference.reasons,
+            reasons=sentences(difference.reasons),
             source=node.model.source,
             decided_by=difference.decided_by,
             decided_from=_decided_from(difference, self.shown),

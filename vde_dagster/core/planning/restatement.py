@@ -195,9 +195,9 @@ def _refuse_kept(models: Iterable[Model]) -> None:
         named = ", ".join(f"{each.name} ({each.place})" for each in refused)
         kinds = ", ".join(dict.fromkeys(each.kind.keyword for each in refused))
         raise RestatementRefused(
-            f"{named} sets disable_restatement, so what it holds is kept; "
-            "nothing was done. To restate it, write `disable_restatement false` among the options "
-            f"of its kind {kinds}, apply a plan, and restate again."
+            f"{named} sets disable_restatement, so what it holds is kept; nothing was done",
+            advice="To restate it, write `disable_restatement false` among the options of its "
+            f"kind {kinds}, apply a plan, and restate again.",
         )
 
 

@@ -7,7 +7,6 @@ in which a column is spelled do not count (seed 000, *Fingerprinting*).
 
 from __future__ import annotations
 
-import re
 from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
 from functools import lru_cache
@@ -19,7 +18,7 @@ from sqlglot.schema import MappingSchema
 
 from vde_dagster.core.columns import Column
 from vde_dagster.core.deferred import Deferred
-from vde_dagster.core.errors import Finding, Refused
+from vde_dagster.core.errors import Finding, Refused, as_sentence
 from vde_dagster.core.names import ModelName
 from vde_dagster.core.sql.data_names import keep_data_names, restore_data_names
 from vde_dagster.core.sql.dialects import is_spark
@@ -162,7 +161,7 @@ def canonicalize(
         if isinstance(error, QueryInvalid):
             raise
         if isinstance(error, Refused):
-            raise QueryInvalid(_told_apart(error)) from error
+            raise QueryInvalid(_finding(error)) from error
         findings = _unresolved(query, schemas, schema, dialect)
         raise QueryInvalid(*(findings or [_misunderstood(error, query)])) from error
     return understood(qualified, columns, refusals=_findings(refused))
@@ -247,7 +246,7 @@ def _refuse(unclear: Sequence[Unclear]) -> None:
 
 
 def _findings(unclear: Iterable[Unclear]) -> tuple[Finding, ...]:
-    return tuple(replace(_told_apart(why), line=line_of(node)) for node, why in unclear)
+    return tuple(_finding(why, line=line_of(node)) for node, why in unclear)
 
 
 def _unresolved(
@@ -264,11 +263,10 @@ def _unresolved(
         return []
 
 
-def _told_apart(error: Refused) -> Finding:
-    """An error whose text says what happened, and mostly ends with what to do."""
-    message, *rest = re.split(r"; |\. (?=[A-Z])", str(error), maxsplit=1)
-    advice = rest[0].rstrip(".") if rest else "Name what the SELECT reads as it is called there"
-    return Finding(message=message, advice=f"{advice[:1].upper()}{advice[1:]}.")
+def _finding(error: Refused, line: int | None = None) -> Finding:
+    """An error as what is wrong with a query."""
+    advice = as_sentence(error.advice) or "Name what the SELECT reads as it is called there."
+    return Finding(message=error.message, advice=advice, line=line)
 
 
 def _misunderstood(error: Exception, query: exp.Query) -> Finding:

@@ -146,7 +146,8 @@ def _refuse_time_travel(table: exp.Table, name: ModelName) -> None:
     if any(table.args.get(key) for key in ("version", "when", "system_time")):
         raise Refused(
             f"{name} is read as of a version or a time, but it is no table: its query stands in "
-            "the queries that read it. Read the tables below it so."
+            "the queries that read it",
+            advice="Read the tables below it so.",
         )
 
 
@@ -230,6 +231,6 @@ def _unwritable(what: str, error: Exception) -> Refused:
     nested = isinstance(error, RecursionError)
     reason = "it is nested too deeply" if nested else first_line(error).rstrip(".")
     return Refused(
-        f"the {what} cannot be written in Spark's SQL: {reason}. Write that part in another way, "
-        "such as with a function that Spark has, too."
+        f"the {what} cannot be written in Spark's SQL: {reason}",
+        advice="Write that part in another way, such as with a function that Spark has, too.",
     )

@@ -195,8 +195,8 @@ def _starred(node: exp.Expr, scope: Scope, columns: _Columns) -> Iterator[exp.Ex
         if each not in names:
             shown = ", ".join(sorted(names))
             raise StarMacroInvalid(
-                f"@STAR leaves out {each!r}, which {_written(relation)} does not have; it has: "
-                f"{shown}"
+                f"@STAR leaves out {each!r}, which {_written(relation)} does not have",
+                advice=f"it has: {shown}",
             )
     kept = [each for each in known if each.name.lower() not in excluded]
     if not kept:
@@ -245,8 +245,8 @@ def _alias_in(scope: Scope, relation: Relation) -> str:
         return found[0]
     if found:
         raise StarMacroInvalid(
-            f"{_written(relation)} is read more than once; name one by its alias: "
-            f"{', '.join(sorted(found))}"
+            f"{_written(relation)} is read more than once",
+            advice=f"name one by its alias: {', '.join(sorted(found))}",
         )
     shown = ", ".join(sorted(sources)) or "nothing"
     raise StarMacroInvalid(f"{_written(relation)} is not read by this SELECT, which reads: {shown}")
@@ -280,7 +280,9 @@ class _Columns:
         if isinstance(source, exp.Table):
             return self._table(_parts(source))
         if not isinstance(source.expression, exp.Query):
-            raise StarMacroInvalid("the columns of a table function are not known; name them")
+            raise StarMacroInvalid(
+                "the columns of a table function are not known", advice="name them"
+            )
         found = self._outputs(source)
         given = source.outer_columns
         renamed = [replace(each, name=name) for each, name in zip(found, given, strict=False)]

@@ -154,9 +154,9 @@ def _parsed(text: str) -> Cron:
         _check(cron)
     except _Wrong as error:
         raise CronInvalid(
-            f"the cron {text!r} is not understood: {error}. Use one of "
-            f"{', '.join(sorted(_NAMED))}, or five fields such as `*/15 * * * *`, `5 * * * *`, "
-            "`30 6 * * mon-fri`."
+            f"the cron {text!r} is not understood: {error}",
+            advice=f"Use one of {', '.join(sorted(_NAMED))}, or five fields such as "
+            "`*/15 * * * *`, `5 * * * *`, `30 6 * * mon-fri`.",
         ) from None
     return cron
 

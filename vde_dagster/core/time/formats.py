@@ -16,6 +16,7 @@ from typing import Final
 from sqlglot.dialects.dialect import Dialect
 from sqlglot.time import format_time
 
+from vde_dagster.core.errors import Finding
 from vde_dagster.core.time.grains import Grain
 from vde_dagster.core.time.intervals import IntervalUnit
 
@@ -196,10 +197,10 @@ _AXIS_TYPES: Final[Mapping[str, str]] = {
 
 def why_no_axis(
     column_type: str, time_format: str, unit: IntervalUnit, *, written: str = ""
-) -> str | None:
+) -> Finding | None:
     """Why a column of this type cannot tell one interval from another, or None where it can.
 
-    The text goes on after "the time column `x`".
+    The message goes on after "the time column `x`".
 
     Args:
         column_type: As Spark writes it.
@@ -210,21 +211,23 @@ def why_no_axis(
     known = axis_type(column_type)
     match known:
         case "":
-            return f"is of type {column_type}, which holds no time"
+            message = f"is of type {column_type}, which holds no time"
+            advice = "Choose a column of type DATE or TIMESTAMP, or CAST it in the query."
+            return Finding(message=message, advice=advice)
         case "unknown":
-            return "has a time format, but no known type; declare its type" if time_format else None
+            message = "has a time format, but no known type"
+            return Finding(message=message, advice="Declare its type.") if time_format else None
         case "timestamp" | "timestamp_ntz":
             return None
         case "date":
             grain, named = Grain.DAY, "is a DATE"
         case _:
             if known == "bigint" and not (time_format and TimeFormat(time_format).is_digits):
-                return "is a number; say how it writes a date in digits, such as 'yyyyMMdd'"
+                advice = "Say how it writes a date in digits, such as 'yyyyMMdd'."
+                return Finding(message="is a number", advice=advice)
             grain = TimeFormat(time_format or ISO_DATE).grain
             named = f"is written as {(written or time_format or ISO_DATE)!r}"
     if grain <= unit.grain:
         return None
-    return (
-        f"{named}, which cannot tell one {unit.value} from another; use a timestamp, "
-        "or a coarser cron"
-    )
+    message = f"{named}, which cannot tell one {unit.value} from another"
+    return Finding(message=message, advice="Use a timestamp, or a coarser cron.")

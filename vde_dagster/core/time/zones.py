@@ -34,8 +34,8 @@ def zone_of(name: str) -> tzinfo:
     close = difflib.get_close_matches(name.lower(), known, n=1)
     guess = f"Did you mean {known[close[0]]!r}? " if close else ""
     raise ZoneUnknown(
-        f"the time zone {name!r} is not known. {guess}Write a name of the IANA database, such "
-        "as 'Europe/Berlin' or 'UTC'."
+        f"the time zone {name!r} is not known",
+        advice=f"{guess}Write a name of the IANA database, such as 'Europe/Berlin' or 'UTC'.",
     )
 
 

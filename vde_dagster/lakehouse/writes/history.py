@@ -116,8 +116,9 @@ def _refuse_incomparable(frame: DataFrame, columns: Iterable[str]) -> None:
     if found:
         raise EvaluationFailed(
             f"Spark does not compare values of {', '.join(found)}, so it cannot be told whether "
-            "they changed. Name other columns in `columns`, or compare a text, as in "
-            "to_json(a_column) AS a_text"
+            "they changed",
+            advice="Name other columns in `columns`, or compare a text, as in to_json(a_column) AS "
+            "a_text",
         )
 
 

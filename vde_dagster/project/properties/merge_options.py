@@ -16,7 +16,7 @@ from vde_dagster.core.sql.macros import TIME_MACROS, macros_in
 from vde_dagster.core.sql.spark.reading import read_spark, read_sql
 from vde_dagster.core.sql.text import closed
 from vde_dagster.core.sql.translation.differences import part_with_spark_meaning
-from vde_dagster.project.problems import Problems, suggestion, told_apart
+from vde_dagster.project.problems import Problems, message_and_advice, suggestion
 from vde_dagster.project.properties.model_block import Value
 from vde_dagster.project.properties.values import read_expression
 
@@ -114,7 +114,7 @@ def _in_spark(node: T, value: Value, dialect: str, problems: Problems) -> T:
     """What a part means in Spark; what has no one meaning there is a problem."""
     meant, unclear = part_with_spark_meaning(node, dialect=dialect)
     for _, why in unclear:
-        problems.reject(value.place, *told_apart(why))
+        problems.reject(value.place, *message_and_advice(why))
     return meant
 
 

@@ -259,8 +259,9 @@ def _check(
     if wrong:
         raise Refused(
             f"{path} is written in a way that cannot be edited line by line (with anchors, an "
-            "explicit end, or one name twice); nothing was written. Write the columns of "
-            f"{', '.join(map(str, sorted(wrong)))} by hand, or plainly."
+            "explicit end, or one name twice); nothing was written",
+            advice=f"Write the columns of {', '.join(map(str, sorted(wrong)))} by hand, or "
+            "plainly.",
         )
 
 

@@ -19,6 +19,7 @@ from vde_dagster.core.model.snapshot import Category
 from vde_dagster.core.names import ModelName
 from vde_dagster.core.planning.changes.comparison import DEFAULT_RULES
 from vde_dagster.core.planning.changes.difference import Change, DecidedBy, Difference, Rules
+from vde_dagster.core.planning.changes.reason_values import sentences
 from vde_dagster.project.model_files import read_model
 
 ALL: Final = "*"
@@ -126,7 +127,7 @@ class Expected:
         named = every if self.columns is not None and ALL in self.columns else self.columns
         if named is not None and set(found.columns_changed) != named:
             wrong.append(f"columns {sorted(found.columns_changed)} in place of {sorted(named)}")
-        reasons = " | ".join(found.reasons)
+        reasons = " | ".join(sentences(found.reasons))
         wrong += [f"no {each!r} in {reasons!r}" for each in self.said if each not in reasons]
         return wrong
 

@@ -26,6 +26,7 @@ from vde_dagster.core.model.snapshot import Category
 from vde_dagster.core.names import ModelName
 from vde_dagster.core.planning.changes.comparison import compare_graphs
 from vde_dagster.core.planning.changes.difference import Change, DecidedBy
+from vde_dagster.core.planning.changes.reason_values import sentences
 
 CASES = [
     *cases_columns.CASES,
@@ -68,7 +69,7 @@ def test_every_model_has_one_whole_answer(case: Case) -> None:
         assert each.name == name
         uncategorized = each.change in (Change.ADDED, Change.REMOVED, Change.NONE)
         assert (each.category is None) == uncategorized
-        assert all(each.reasons)
+        assert all(sentences(each.reasons))
         assert bool(each.reasons) or each.change is Change.NONE, f"{name} has no reason"
         assert not (each.rebuild and each.category in KEEPING)
         assert set(each.columns_changed) <= columns_of(name, before, after)

@@ -11,6 +11,7 @@ from vde_dagster.core.graph.graph import Graph, build_graph
 from vde_dagster.core.names import ModelName
 from vde_dagster.core.planning.changes.comparison import compare_graphs
 from vde_dagster.core.planning.changes.difference import Difference
+from vde_dagster.core.planning.changes.reason_values import sentences
 
 FULL = "MODEL (kind FULL); "
 VIEW = "MODEL (kind VIEW); "
@@ -92,4 +93,4 @@ def test_the_order_in_a_view_counts_where_its_rows_are_collected() -> None:
 def test_a_long_condition_that_changes_is_told() -> None:
     longs = [" AND ".join(f"a <> {n}" for n in range(first, first + 2000)) for first in (0, 1)]
     old, new = (build({"m.x": f"SELECT a FROM raw.t WHERE {each}"}) for each in longs)
-    assert "WHERE" in " ".join(compared(old, new)["m.x"].reasons)
+    assert "WHERE" in " ".join(sentences(compared(old, new)["m.x"].reasons))

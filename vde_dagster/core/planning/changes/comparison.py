@@ -20,6 +20,7 @@ from vde_dagster.core.planning.changes.flow import (
     flow_of,
     unchanged_flow,
 )
+from vde_dagster.core.planning.changes.reason_values import Reason, ReasonKind
 from vde_dagster.core.planning.changes.reasons import Readers, why_reached
 from vde_dagster.core.planning.changes.verdicts import Delta, Verdict, direct_verdict
 from vde_dagster.core.sql.meaning.parts import digest_of
@@ -55,7 +56,7 @@ def compare_graphs(
         else comparison.unchanged(node)
         for node in after
     }
-    reasons = ("no longer in the project",)
+    reasons = (Reason(kind=ReasonKind.MODEL_REMOVED),)
     removed = (name for name in before.nodes if name not in after)
     for name in sorted(removed):
         columns = tuple(each.name.lower() for each in before[name].columns)
@@ -154,7 +155,7 @@ class _Comparison:
         if before.fingerprint.parent_data != node.fingerprint.parent_data:
             return Change.INDIRECT, _indirect_verdict(node, delta, above, self.rules)
         own = before.fingerprint.metadata != node.fingerprint.metadata
-        reason = "only metadata changed" if own else "only metadata of what it reads changed"
+        reason = Reason(kind=ReasonKind.METADATA if own else ReasonKind.METADATA_UPSTREAM)
         return Change.METADATA, Verdict(category=Category.METADATA, reasons=(reason,))
 
 
@@ -162,7 +163,7 @@ def _added(node: Node, flow: Flow) -> Difference:
     return Difference(
         name=node.name,
         change=Change.ADDED,
-        reasons=("new model",),
+        reasons=(Reason(kind=ReasonKind.MODEL_ADDED),),
         rebuild=_is_made(node),
         columns_changed=tuple(flow.columns),
     )
@@ -171,17 +172,17 @@ def _added(node: Node, flow: Flow) -> Difference:
 def _computed_anew(change: Change, verdict: Verdict) -> Verdict:
     """A verdict where the rows that are there follow from earlier definitions, too."""
     breaking = Category.BREAKING if change is Change.DIRECT else Category.INDIRECT_BREAKING
-    reason = "what it holds was made in part before a forward-only change: all is computed anew"
-    return replace(verdict, category=breaking, reasons=(*verdict.reasons, reason))
+    reasons = (*verdict.reasons, Reason(kind=ReasonKind.DRIFTED))
+    return replace(verdict, category=breaking, reasons=reasons)
 
 
-def _indirect_verdict(node: Node, delta: Delta, above: tuple[str, ...], rules: Rules) -> Verdict:
+def _indirect_verdict(node: Node, delta: Delta, above: tuple[Reason, ...], rules: Rules) -> Verdict:
     """What changes above a model mean for it: they reach its rows or columns, or they do not."""
     if not delta:
-        reason = "nothing that it reads changed"
+        reason = Reason(kind=ReasonKind.NOTHING_READ_CHANGED)
         return Verdict(category=Category.INDIRECT_NON_BREAKING, reasons=(reason,))
     if rules.settled.get(node.name, node.model.kind.forward_only):
-        reason = "forward-only: it keeps its rows, and goes on with what it reads now"
+        reason = Reason(kind=ReasonKind.FORWARD_ONLY_UPSTREAM)
         return Verdict(category=Category.FORWARD_ONLY, reasons=(*above, reason))
     return Verdict(category=Category.INDIRECT_BREAKING, reasons=above)
 

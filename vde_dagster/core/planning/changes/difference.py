@@ -8,6 +8,7 @@ from enum import Enum
 
 from vde_dagster.core.model.snapshot import Category, DecidedBy
 from vde_dagster.core.names import ModelName
+from vde_dagster.core.planning.changes.reason_values import Reason
 
 __all__ = ["Change", "DecidedBy", "Difference", "Rules"]
 
@@ -58,7 +59,7 @@ class Difference:
     name: ModelName
     change: Change
     category: Category | None = None
-    reasons: tuple[str, ...] = ()
+    reasons: tuple[Reason, ...] = ()
     decided_by: DecidedBy = DecidedBy.AUTOMATIC
     undecidable: bool = False
     rebuild: bool = False

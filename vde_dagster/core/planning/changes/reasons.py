@@ -1,4 +1,4 @@
-"""Why a model's change has its category, in words for a person."""
+"""Why a model's change has its category."""
 
 from __future__ import annotations
 
@@ -11,11 +11,9 @@ from sqlglot import exp
 from vde_dagster.core.graph.graph import Graph, Node
 from vde_dagster.core.names import ModelName
 from vde_dagster.core.planning.changes.flow import Flow, reads_of
+from vde_dagster.core.planning.changes.reason_values import Reason, ReasonKind
 from vde_dagster.core.sql.meaning.functions import calls_in, is_aggregate, unfolds
 from vde_dagster.core.sql.meaning.parts import EVERY, ROWS, Read
-
-_MOST: Final = 3
-"""How many names are told in one reason; what is more is counted."""
 
 _CLAUSES: Final = {
     "from_": "FROM",
@@ -32,28 +30,15 @@ _CLAUSES: Final = {
 }
 
 
-def listed(names: Iterable[object]) -> str:
-    """Names in one text; of many only the first ones."""
-    every = [str(each) for each in names]
-    rest = len(every) - _MOST
-    return ", ".join(every[:_MOST]) + (f" and {rest} more" if rest > 0 else "")
-
-
-def quoted(columns: Iterable[str]) -> str:
-    """Names of columns in one text."""
-    return listed(f"`{each}`" for each in columns)
-
-
-def why_rows_differ(before: Node, after: Node) -> str:
+def why_rows_differ(before: Node, after: Node) -> Reason:
     """Which clauses of a query differ, where its own rows may be others."""
     if before.canonical is None or after.canonical is None:
-        return "its content changed"
+        return Reason(kind=ReasonKind.CONTENT)
     old, new = before.canonical.expression, after.canonical.expression
     words = (
         _clauses(old, new) if isinstance(old, exp.Select) and isinstance(new, exp.Select) else []
     )
-    told = listed(words) if words else "what its query is made of"
-    return f"may have other rows: {told} changed"
+    return Reason(kind=ReasonKind.ROWS, clauses=tuple(words))
 
 
 def _clauses(old: exp.Select, new: exp.Select) -> list[str]:
@@ -88,7 +73,7 @@ def _ctes(select: exp.Select) -> list[str]:
 
 def why_reached(
     node: Node, before: Mapping[ModelName, Flow], after: Mapping[ModelName, Flow]
-) -> Iterator[str]:
+) -> Iterator[Reason]:
     """What of its parents a model follows from that is another thing after a change."""
     found: dict[ModelName, list[str]] = {}
     for read in sorted(reads_of(node)):
@@ -97,11 +82,12 @@ def why_reached(
             found.setdefault(read.model, []).append(read.column)
     for parent, columns in found.items():
         if ROWS in columns:
-            yield f"reads {parent}, whose rows may be others"
+            yield Reason(kind=ReasonKind.UPSTREAM_ROWS, upstream=parent)
         elif EVERY in columns:
-            yield f"may read every column of {parent}, which has other ones"
+            yield Reason(kind=ReasonKind.UPSTREAM_COLUMN_NAMES, upstream=parent)
         else:
-            yield f"reads {quoted(columns)} of {parent}, which may have other values"
+            kind = ReasonKind.UPSTREAM_VALUES
+            yield Reason(kind=kind, upstream=parent, columns=tuple(columns))
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

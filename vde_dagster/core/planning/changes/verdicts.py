@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 from dataclasses import dataclass
+from typing import Final
 
 from sqlglot import exp
 
@@ -14,17 +15,18 @@ from vde_dagster.core.model.snapshot import Category, DecidedBy
 from vde_dagster.core.names import ModelName
 from vde_dagster.core.planning.changes.difference import Rules
 from vde_dagster.core.planning.changes.flow import Flow, row_columns, row_parts
-from vde_dagster.core.planning.changes.reasons import Readers, listed, quoted, why_rows_differ
+from vde_dagster.core.planning.changes.reason_values import Reason, ReasonKind
+from vde_dagster.core.planning.changes.reasons import Readers, why_rows_differ
 from vde_dagster.core.sql.meaning.functions import is_unknown
 from vde_dagster.core.sql.meaning.parts import EVERY
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Verdict:
-    """A category with the reasons that a person reads."""
+    """A category with its reasons."""
 
     category: Category
-    reasons: tuple[str, ...]
+    reasons: tuple[Reason, ...]
     decided_by: DecidedBy = DecidedBy.AUTOMATIC
     undecidable: bool = False
 
@@ -77,7 +79,7 @@ def direct_verdict(
     after: Node,
     delta: Delta,
     *,
-    above: tuple[str, ...],
+    above: tuple[Reason, ...],
     readers: Readers,
     rules: Rules,
 ) -> Verdict:
@@ -87,7 +89,7 @@ def direct_verdict(
         before: The model as it was.
         after: The model as it is.
         delta: What of it differs, its parents' changes with it.
-        above: What of its parents it follows from that changed, for people.
+        above: What of its parents it follows from that changed.
         readers: Who reads each model.
         rules: How changes are judged.
     """
@@ -102,7 +104,7 @@ def direct_verdict(
         )
     if not _goes_forward(before, after, rules):
         return verdict
-    reason = "forward-only: what is there stays, and the change counts from now on"
+    reason = Reason(kind=ReasonKind.FORWARD_ONLY)
     return Verdict(category=Category.FORWARD_ONLY, reasons=(*verdict.reasons, reason))
 
 
@@ -119,7 +121,7 @@ def _automatic(
     after: Node,
     delta: Delta,
     *,
-    above: tuple[str, ...],
+    above: tuple[Reason, ...],
     readers: Readers,
     rules: Rules,
 ) -> Verdict:
@@ -130,7 +132,7 @@ def _automatic(
     lost = list(_lost(after.name, delta, readers, strict=rules.strict_columns))
     reasons = [*own, *(reason for reason, _ in lost)]
     if delta.added:
-        reasons.append(f"adds {quoted(delta.added)}")
+        reasons.append(Reason(kind=ReasonKind.COLUMNS_ADDED, columns=delta.added))
     breaking = delta.rows or any(breaks for _, breaks in lost)
     reasons += above if delta.rows or delta.changed else ()
     unknown = tuple(_unknown(before, after)) if delta.rows else ()
@@ -141,7 +143,7 @@ def _automatic(
     )
 
 
-def _unknown(before: Node, after: Node) -> Iterator[str]:
+def _unknown(before: Node, after: Node) -> Iterator[Reason]:
     """Why the rows of a changed query cannot be told.
 
     A column may come from several places, or the change adds a function that is not known: it may
@@ -149,10 +151,10 @@ def _unknown(before: Node, after: Node) -> Iterator[str]:
     """
     queries = [each.canonical for each in (before, after) if each.canonical is not None]
     if not all(query.is_bound for query in queries):
-        yield "where its columns come from cannot be told, since a source is not declared"
+        yield Reason(kind=ReasonKind.SOURCE_UNDECLARED)
     old, new = (_unknown_functions(node) for node in (before, after))
     for name in sorted(new - old):
-        yield f"what the function {name} does to rows is not known"
+        yield Reason(kind=ReasonKind.FUNCTION_UNKNOWN, function=name)
 
 
 def _unknown_functions(node: Node) -> set[str]:
@@ -162,15 +164,15 @@ def _unknown_functions(node: Node) -> set[str]:
     return {call.name.lower() for call in calls if is_unknown(call)}
 
 
-def _undecidable(before: Node, after: Node) -> str | None:
+def _undecidable(before: Node, after: Node) -> Reason | None:
     """Why what a change does cannot be told at all."""
     old, new = before.model.body, after.model.body
     if isinstance(old, PythonFunction) or isinstance(new, PythonFunction):
-        return None if _only_storage(before, after) else "its Python code or inputs changed"
+        return None if _only_storage(before, after) else Reason(kind=ReasonKind.PYTHON)
     if statement_parts(before.model) != statement_parts(after.model):
-        return "the statements beside its query changed, and they may do anything"
+        return Reason(kind=ReasonKind.STATEMENTS)
     if after.model.kind.is_refreshed:
-        return "it is managed by the platform, which is not looked into"
+        return Reason(kind=ReasonKind.MANAGED)
     return None
 
 
@@ -184,31 +186,41 @@ def _only_storage(before: Node, after: Node) -> bool:
     )
 
 
-_LOADING = {
-    "kind": "its kind or the kind's options changed",
-    "partitions": "the partitions that it replaces changed",
-    "unit": "its interval unit changed",
-    "late_data": "how it loads late data changed",
-    "range": "its first interval changed, which its query reads",
-    "windows": "what it declares to read changed",
-    "session": "settings of Spark's session changed that results may follow from",
+_LOADING: Final = {
+    "kind": ReasonKind.KIND_OPTIONS,
+    "partitions": ReasonKind.PARTITIONS,
+    "unit": ReasonKind.UNIT,
+    "late_data": ReasonKind.LATE_DATA,
+    "range": ReasonKind.FIRST_INTERVAL,
+    "windows": ReasonKind.WINDOWS,
+    "session": ReasonKind.SESSION,
 }
+"""Which reason each of `loading_parts` is."""
 
 
-def _own_rows(before: Node, after: Node, delta: Delta) -> Iterator[str]:
+def _own_rows(before: Node, after: Node, delta: Delta) -> Iterator[Reason]:
     """Why a model's own edit may change its rows; nothing where only its parents' do."""
-    if before.model.kind.keyword != after.model.kind.keyword:
-        yield f"its kind was {before.model.kind.keyword} and is {after.model.kind.keyword}"
+    was, now = before.model.kind.keyword, after.model.kind.keyword
+    if was != now:
+        yield Reason(kind=ReasonKind.MODEL_KIND, before=was, after=now)
         return
     old, new = loading_parts(before.model), loading_parts(after.model)
-    yield from (told for name, told in _LOADING.items() if old[name] != new[name])
+    for name, kind in _LOADING.items():
+        if old[name] != new[name]:
+            is_plain = kind is ReasonKind.UNIT
+            yield Reason(
+                kind=kind,
+                before=old[name] if is_plain else "",
+                after=new[name] if is_plain else "",
+            )
     if _rows_part(before) != _rows_part(after):
         yield why_rows_differ(before, after)
     keys = [row_columns(node.model, delta.order) for node in (before, after)]
     if keys[0] != keys[1]:
-        yield "the columns by which its kind tells rows apart changed"
-    elif told := [name for name in keys[1] if name in delta.changed]:
-        yield f"its kind tells rows apart by {quoted(told)}, which may have other values"
+        was, now = (", ".join(each) for each in keys)
+        yield Reason(kind=ReasonKind.KEY_COLUMNS, before=was, after=now)
+    elif told := tuple(name for name in keys[1] if name in delta.changed):
+        yield Reason(kind=ReasonKind.KEY_VALUES, columns=told)
 
 
 def _rows_part(node: Node) -> object:
@@ -217,38 +229,45 @@ def _rows_part(node: Node) -> object:
 
 def _lost(
     name: ModelName, delta: Delta, readers: Readers, *, strict: bool
-) -> Iterator[tuple[str, bool]]:
+) -> Iterator[tuple[Reason, bool]]:
     """What removed and changed columns mean to who reads them, and whether it is breaking."""
     removed = {column: readers.of_removed(name, column) for column in delta.removed}
     known = {column for column in delta.order if column != EVERY}
     changed = {column: readers.of_changed(name, column, known) for column in delta.changed}
-    for word, read_by in (("removes", removed), ("changes", changed)):
-        unread = [column for column, found in read_by.items() if not found]
+    kinds = (
+        (removed, ReasonKind.READ_COLUMN_REMOVED, _REMOVED[delta.rows]),
+        (changed, ReasonKind.READ_COLUMN_CHANGED, _CHANGED[delta.rows]),
+    )
+    for read_by, of_read, of_unread in kinds:
         for column, found in read_by.items():
             if found:
-                yield f"{word} column `{column}`, read by {listed(found)}", True
-        if unread and not delta.rows:
-            told = f"{word} {quoted(unread)}: no model reads {'it' if len(unread) == 1 else 'them'}"
-            yield f"{told}, readers outside may", strict
-        elif unread:
-            yield f"{word} {quoted(unread)}", strict
+                yield Reason(kind=of_read, columns=(column,), read_by=tuple(found)), True
+        unread = tuple(column for column, found in read_by.items() if not found)
+        if unread:
+            yield Reason(kind=of_unread, columns=unread), strict
+
+
+_REMOVED: Final = {True: ReasonKind.COLUMNS_REMOVED, False: ReasonKind.UNREAD_COLUMNS_REMOVED}
+_CHANGED: Final = {True: ReasonKind.COLUMNS_CHANGED, False: ReasonKind.UNREAD_COLUMNS_CHANGED}
+"""The reasons of columns that no model reads, by whether the rows may be others, too."""
 
 
 def _order_of(node: Node) -> object:
     return node.canonical.meaning.order if node.canonical is not None else None
 
 
-def _harmless(before: Node, after: Node) -> tuple[str, ...]:
+def _harmless(before: Node, after: Node) -> tuple[Reason, ...]:
     """What a change is that leaves rows and values as they are."""
     old, new = before.model, after.model
     found = []
     if old.storage != new.storage or old.kind != new.kind:
-        found.append("only how its table is stored changed")
+        found.append(Reason(kind=ReasonKind.STORAGE))
     if old.stamp != new.stamp:
-        found.append("its stamp changed: its own table is made anew")
+        found.append(Reason(kind=ReasonKind.STAMP, before=old.stamp, after=new.stamp))
     if _order_of(before) != _order_of(after):
-        found.append("only the order in which it writes its rows changed")
+        found.append(Reason(kind=ReasonKind.ROW_ORDER))
     names = [[each.name.lower() for each in node.columns] for node in (before, after)]
     if names[0] != names[1]:
-        found.append("its columns stand in another order")
-    return tuple(found) or ("it returns the same rows, written in another way",)
+        was, now = (", ".join(each) for each in names)
+        found.append(Reason(kind=ReasonKind.COLUMN_ORDER, before=was, after=now))
+    return tuple(found) or (Reason(kind=ReasonKind.WRITING),)

@@ -94,8 +94,8 @@ class _Star:
         name = ".".join(each.name for each in self.star.parts[:-1])
         several = " and of ".join(".".join(scopes.name_of(each)) for each in self.meant)
         return self.star, Refused(
-            f"`{name}.*` means all columns of {several}; "
-            "give each of them a name of its own with AS, and say which one is meant."
+            f"`{name}.*` means all columns of {several}",
+            advice="give each of them a name of its own with AS, and say which one is meant.",
         )
 
 
@@ -192,7 +192,7 @@ def unknown_stars(query: exp.Query) -> Iterator[Unclear]:
     ]
     first = [(each, select) for each, select in left if _reads_function(select)]
     for each, _ in first or left:
-        yield each, Refused(_why_unknown(each))
+        yield each, _unknown_columns(each)
 
 
 def _reads_function(select: exp.Select) -> bool:
@@ -204,14 +204,14 @@ def _reads_function(select: exp.Select) -> bool:
     return any(not isinstance(each.this, exp.Identifier | exp.Query) for each in read)
 
 
-def _why_unknown(star: exp.Expr) -> str:
+def _unknown_columns(star: exp.Expr) -> Refused:
     if isinstance(star, exp.Dot):
-        return (
-            f"the fields that `{star.sql('spark')}` stands for are not known; "
-            f"name them, such as `{star.this.sql('spark')}.a AS a`."
+        return Refused(
+            f"the fields that `{star.sql('spark')}` stands for are not known",
+            advice=f"name them, such as `{star.this.sql('spark')}.a AS a`.",
         )
-    return (
-        f"the columns that `{star.sql('spark')}` stands for are not known; name those of each "
-        "function in FROM and LATERAL VIEW behind AS, such as in `explode(a) x AS item`, or write "
-        "out the columns in place of the star."
+    return Refused(
+        f"the columns that `{star.sql('spark')}` stands for are not known",
+        advice="name those of each function in FROM and LATERAL VIEW behind AS, such as in "
+        "`explode(a) x AS item`, or write out the columns in place of the star.",
     )

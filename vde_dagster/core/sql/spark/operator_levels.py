@@ -58,7 +58,8 @@ def mixtures(query: exp.Expr, source: str) -> Iterator[tuple[exp.Expr, Refused]]
                     node,
                     Refused(
                         f"the order of the operators in `{text_in(node, source)}` is not the same "
-                        "in every dialect. Write parentheses around the part that comes first."
+                        "in every dialect",
+                        advice="Write parentheses around the part that comes first.",
                     ),
                 )
                 break

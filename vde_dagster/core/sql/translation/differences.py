@@ -250,9 +250,9 @@ def _without_zone(node: exp.Expr) -> exp.Expr:
     zone = node.args["zone"]
     if not (isinstance(zone, exp.Literal) and zone.name.upper() in ("UTC", "ETC/UTC", "GMT", "Z")):
         raise NotInSpark(
-            "Spark's functions take no time zone as {} does. Convert the time before with "
-            "DATETIME(time, zone).",
+            "Spark's functions take no time zone as {} does",
             node,
+            advice="Convert the time before with DATETIME(time, zone).",
         )
     node.set("zone", None)  # a session's zone is UTC
     return node
@@ -307,9 +307,10 @@ def _divided(node: exp.Div, source: Dialect) -> exp.Expr:
         fraction, whole = double_in(times.name_of(source)), whole_number_in(times.name_of(source))
         raise NotInSpark(
             "whether {} is a whole number or a fraction depends on what the dialect makes of its "
-            f"sides. Write CAST(... AS {fraction}) around one side for a fraction, or CAST(... AS "
-            f"{whole}) around both for a whole number.",
+            "sides",
             node,
+            advice=f"Write CAST(... AS {fraction}) around one side for a fraction, or CAST(... AS "
+            f"{whole}) around both for a whole number.",
         )
     node.set("typed", False)
     return node
@@ -330,8 +331,8 @@ def _is_fraction(node: exp.Expr, source: Dialect) -> bool:
 def _days(node: exp.TsOrDsAdd) -> exp.Expr:
     if node.expression.find(exp.Interval) is not None:
         raise NotInSpark(
-            "DATE_ADD and DATE_SUB take a number of days in Spark, and no interval. Write "
-            "`DATE_SUB(day, 30)`, or `time - INTERVAL 30 DAYS`; or declare the dialect that the "
-            "model is written in, such as `dialect bigquery`."
+            "DATE_ADD and DATE_SUB take a number of days in Spark, and no interval",
+            advice="Write `DATE_SUB(day, 30)`, or `time - INTERVAL 30 DAYS`; or declare the "
+            "dialect that the model is written in, such as `dialect bigquery`.",
         )
     return node

@@ -145,8 +145,8 @@ def _refused(node: exp.Expr, dialect: str) -> Refused:
     what = "type" if isinstance(node, exp.DataType) else "function"
     what = what if isinstance(node, exp.Func | exp.DataType) else "part"
     return Refused(
-        f"the {what} `{written}` of the dialect {dialect} has no proven translation to Spark. "
-        f"{advice}."
+        f"the {what} `{written}` of the dialect {dialect} has no proven translation to Spark",
+        advice=f"{advice}.",
     )
 
 
@@ -158,17 +158,17 @@ def _is_known_by_unit(part: str, known: Collection[str]) -> bool:
 
 def _refused_unit(node: exp.Expr, dialect: str) -> Refused:
     return Refused(
-        f"Spark cannot count by{_unit_of(node)} as `{text_in(node, dialect)}` does. Write it with "
-        "a unit that Spark has (weeks begin on Monday there), or write the model in Spark's "
-        "dialect."
+        f"Spark cannot count by{_unit_of(node)} as `{text_in(node, dialect)}` does",
+        advice="Write it with a unit that Spark has (weeks begin on Monday there), or write the "
+        "model in Spark's dialect.",
     )
 
 
 def _refused_format(node: exp.Expr, dialect: str) -> Refused:
     return Refused(
-        f"the format of `{text_in(node, dialect)}` has no proven translation to Spark. "
-        "Write it with year, month, day, hour, minute and second as numbers of fixed width, in "
-        "quotes."
+        f"the format of `{text_in(node, dialect)}` has no proven translation to Spark",
+        advice="Write it with year, month, day, hour, minute and second as numbers of fixed width, "
+        "in quotes.",
     )
 
 

@@ -142,7 +142,7 @@ def joined(node: exp.Concat | exp.DPipe | exp.ConcatWs, source: str) -> exp.Expr
         elif given not in ("text", "null"):
             what = "Spark writes in another way" if given else UNKNOWN
             advice = advised_text(given, source)
-            raise NotInSpark(f"{{}} joins {{}}, which {what}. {advice}.", node, part)
+            raise NotInSpark(f"{{}} joins {{}}, which {what}", node, part, advice=f"{advice}.")
     return node
 
 

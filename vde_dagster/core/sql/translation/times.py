@@ -76,9 +76,9 @@ def _time(node: exp.Expr, source: str) -> exp.Expr:
     if form in ("ts", "tstz") or _TIMESTAMP.fullmatch(text):
         return exp.cast(time, _Type.TIMESTAMP)
     raise NotInSpark(
-        "what {} gives depends on a type that is not known. Write CAST(... AS DATE) or "
-        f"CAST(... AS {time_in(source)}) around the time in it.",
+        "what {} gives depends on a type that is not known",
         node,
+        advice=f"Write CAST(... AS DATE) or CAST(... AS {time_in(source)}) around the time in it.",
     )
 
 
@@ -119,9 +119,10 @@ def _refuse_mixture(node: exp.Interval, source: Dialect) -> None:
     months = [_LENGTHS[each][1] == "MONTH" for each in names if each in _LENGTHS]
     if not _PARTS.fullmatch(text) or not known or len(set(months)) > 1:
         raise NotInSpark(
-            "Spark cannot read the interval {}. Write one interval for each unit, such as "
-            "`t + INTERVAL '1' MONTH + INTERVAL '2' DAY`.",
+            "Spark cannot read the interval {}",
             node,
+            advice="Write one interval for each unit, such as `t + INTERVAL '1' MONTH + INTERVAL "
+            "'2' DAY`.",
         )
 
 
@@ -242,7 +243,8 @@ def _unit(node: exp.Expr, source: Dialect) -> str:
 
 def _unknown_unit(name: str, node: exp.Expr) -> NotInSpark:
     return NotInSpark(
-        f"Spark cannot count by {name} as {{}} does. Write it with a unit that Spark has (weeks "
-        "begin on Monday there), or write the model in Spark's dialect.",
+        f"Spark cannot count by {name} as {{}} does",
         node,
+        advice="Write it with a unit that Spark has (weeks begin on Monday there), or write the "
+        "model in Spark's dialect.",
     )

@@ -83,24 +83,26 @@ class NotInSpark(Refused):
     """Parts of a query that have no one meaning in Spark.
 
     Args:
-        text: Why, and what to write, with ``{}`` where each part is to be shown.
+        message: Why, with ``{}`` where each part is to be shown.
         parts: In that order; they may be changed already, so only `told` shows them.
+        advice: What to write.
     """
 
-    def __init__(self, text: str, *parts: exp.Expr) -> None:
-        self._text, self._parts = text, parts
-        super().__init__(text)
+    def __init__(self, message: str, *parts: exp.Expr, advice: str) -> None:
+        self._parts = parts
+        super().__init__(message, advice=advice)
 
     def told(self, written: Callable[[exp.Expr], str]) -> Refused:
         """The same for a person, with the text of each part."""
-        first, *rest = self._text.split(_PART)
+        first, *rest = self.message.split(_PART)
         shown = [f"`{written(each)}`" for each in self._parts]
-        return Refused(first + "".join(map("".join, zip(shown, rest, strict=True))))
+        message = first + "".join(map("".join, zip(shown, rest, strict=True)))
+        return Refused(message, advice=self.advice)
 
 
 def refused(node: exp.Expr, why: str, advice: str) -> NotInSpark:
     """Why a part has no one meaning in Spark, and what to write."""
-    return NotInSpark(f"{_PART} {why}. {advice}.", node)
+    return NotInSpark(f"{_PART} {why}", node, advice=f"{advice}.")
 
 
 UNKNOWN: Final = "depends on a type that is not known"

@@ -23,9 +23,9 @@ def _zone_of(node: exp.Expr, whole: exp.Expr) -> str:
     if name.upper() in _UTC or _ZONE.fullmatch(name):
         return name
     raise NotInSpark(
-        "the zone of {} is read in another way by Spark. Write it as a region in quotes, such as "
-        "'Europe/Berlin', or as 'UTC'.",
+        "the zone of {} is read in another way by Spark",
         whole,
+        advice="Write it as a region in quotes, such as 'Europe/Berlin', or as 'UTC'.",
     )
 
 
@@ -62,10 +62,10 @@ def at_zone(node: exp.AtTimeZone, source: str) -> exp.Expr:
         raise _back(node)
     if given != "instant":
         raise NotInSpark(
-            "whether {} is an instant in {} depends on a type that is not known. Write "
-            "CAST(... AS TIMESTAMPTZ) around it where it is one, in UTC.",
+            "whether {} is an instant in {} depends on a type that is not known",
             node.this,
             node,
+            advice="Write CAST(... AS TIMESTAMPTZ) around it where it is one, in UTC.",
         )
     return exp.Cast(this=_clocks(node.this, zone), to=exp.DataType.build("TIMESTAMP"))
 

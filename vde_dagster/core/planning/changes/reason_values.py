@@ -1,0 +1,160 @@
+"""Reasons of a change as values, and the sentence that people read of each."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable
+from dataclasses import dataclass
+from enum import Enum
+from typing import Final, Self
+
+from vde_dagster.core.names import ModelName
+
+_MOST: Final = 3
+"""How many names are told in one reason; what is more is counted."""
+
+
+class ReasonKind(Enum):
+    """What a reason says: its name in JSON documents and saved plans, and its sentence.
+
+    ``text`` goes on after the model's name, with a Reason's fields in braces; ``them`` stands for
+    its columns. A kind without a sentence cannot be written.
+    """
+
+    MODEL_ADDED = ("model_added", "new model")
+    MODEL_REMOVED = ("model_removed", "no longer in the project")
+    METADATA = ("metadata", "only metadata changed")
+    METADATA_UPSTREAM = ("metadata_upstream", "only metadata of what it reads changed")
+    NOTHING_READ_CHANGED = ("nothing_read_changed", "nothing that it reads changed")
+    FORWARD_ONLY = (
+        "forward_only",
+        "forward-only: what is there stays, and the change counts from now on",
+    )
+    FORWARD_ONLY_UPSTREAM = (
+        "forward_only_upstream",
+        "forward-only: it keeps its rows, and goes on with what it reads now",
+    )
+    DRIFTED = (
+        "drifted",
+        "what it holds was made in part before a forward-only change: all is computed anew",
+    )
+    GIVEN_BACK = (
+        "given_back",
+        "the table that it adopted does not hold just what it reads here any more",
+    )
+    PYTHON = ("python", "its Python code or inputs changed")
+    STATEMENTS = (
+        "statements",
+        "the statements beside its query changed, and they may do anything",
+    )
+    MANAGED = ("managed", "it is managed by the platform, which is not looked into")
+    MODEL_KIND = ("model_kind", "its kind was {before} and is {after}")
+    KIND_OPTIONS = ("kind_options", "its kind or the kind's options changed")
+    PARTITIONS = ("partitions", "the partitions that it replaces changed")
+    UNIT = ("unit", "its interval unit changed")
+    LATE_DATA = ("late_data", "how it loads late data changed")
+    FIRST_INTERVAL = ("first_interval", "its first interval changed, which its query reads")
+    WINDOWS = ("windows", "what it declares to read changed")
+    SESSION = (
+        "session",
+        "settings of Spark's session changed that results may follow from",
+    )
+    CONTENT = ("content", "its content changed")
+    ROWS = ("rows", "may have other rows: {clauses} changed")
+    KEY_COLUMNS = ("key_columns", "the columns by which its kind tells rows apart changed")
+    KEY_VALUES = (
+        "key_values",
+        "its kind tells rows apart by {columns}, which may have other values",
+    )
+    SOURCE_UNDECLARED = (
+        "source_undeclared",
+        "where its columns come from cannot be told, since a source is not declared",
+    )
+    FUNCTION_UNKNOWN = (
+        "function_unknown",
+        "what the function {function} does to rows is not known",
+    )
+    COLUMNS_ADDED = ("columns_added", "adds {columns}")
+    COLUMNS_REMOVED = ("columns_removed", "removes {columns}")
+    COLUMNS_CHANGED = ("columns_changed", "changes {columns}")
+    READ_COLUMN_REMOVED = ("read_column_removed", "removes column {columns}, read by {read_by}")
+    READ_COLUMN_CHANGED = ("read_column_changed", "changes column {columns}, read by {read_by}")
+    UNREAD_COLUMNS_REMOVED = (
+        "unread_columns_removed",
+        "removes {columns}: no model reads {them}, readers outside may",
+    )
+    UNREAD_COLUMNS_CHANGED = (
+        "unread_columns_changed",
+        "changes {columns}: no model reads {them}, readers outside may",
+    )
+    UPSTREAM_ROWS = ("upstream_rows", "reads {upstream}, whose rows may be others")
+    UPSTREAM_COLUMN_NAMES = (
+        "upstream_column_names",
+        "may read every column of {upstream}, which has other ones",
+    )
+    UPSTREAM_VALUES = (
+        "upstream_values",
+        "reads {columns} of {upstream}, which may have other values",
+    )
+    STORAGE = ("storage", "only how its table is stored changed")
+    STAMP = ("stamp", "its stamp changed: its own table is made anew")
+    ROW_ORDER = ("row_order", "only the order in which it writes its rows changed")
+    COLUMN_ORDER = ("column_order", "its columns stand in another order")
+    WRITING = ("writing", "it returns the same rows, written in another way")
+
+    _value_: str
+    text: str
+
+    def __new__(cls, name: str, text: str) -> Self:
+        """A kind whose value is its name."""
+        made = object.__new__(cls)
+        made._value_ = name
+        made.text = text
+        return made
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Reason:
+    """Why a model's change has its category; fields that a kind does not need are empty.
+
+    - ``columns`` are those that it is about, by their names in lower case.
+    - ``upstream`` is the model that is read and has changed.
+    - ``read_by`` are the models that read the column.
+    - ``clauses`` are what of a query changed, as people write it.
+    - ``function`` is a function of which nothing is known.
+    - ``before`` and ``after`` are what changed, where it is one value, or names with commas.
+    """
+
+    kind: ReasonKind
+    columns: tuple[str, ...] = ()
+    upstream: ModelName | None = None
+    read_by: tuple[ModelName, ...] = ()
+    clauses: tuple[str, ...] = ()
+    function: str = ""
+    before: str = ""
+    after: str = ""
+
+
+def sentence(reason: Reason) -> str:
+    """A reason for people: the end of a sentence about the model that changed."""
+    return reason.kind.text.format(
+        columns=_listed(f"`{each}`" for each in reason.columns),
+        them="it" if len(reason.columns) == 1 else "them",
+        upstream=reason.upstream,
+        read_by=_listed(reason.read_by),
+        clauses=_listed(reason.clauses) or "what its query is made of",
+        function=reason.function,
+        before=reason.before,
+        after=reason.after,
+    )
+
+
+def sentences(reasons: Iterable[Reason]) -> tuple[str, ...]:
+    """Reasons for people."""
+    return tuple(map(sentence, reasons))
+
+
+def _listed(names: Iterable[object]) -> str:
+    """Names in one text; of many only the first ones."""
+    every = [str(each) for each in names]
+    rest = len(every) - _MOST
+    return ", ".join(every[:_MOST]) + (f" and {rest} more" if rest > 0 else "")
