@@ -32,6 +32,7 @@ from tests.app.memory_world import (
     build,
     hour_of,
 )
+from tests.worlds.engine import MemoryEngine
 from vde_dagster.app.apply import apply_plan
 from vde_dagster.app.catch_up import catch_up
 from vde_dagster.app.evaluated import Evaluated
@@ -47,7 +48,6 @@ from vde_dagster.core.names import TableName
 from vde_dagster.core.plan import Plan
 from vde_dagster.core.plan_options import PlanOptions
 from vde_dagster.core.work import Staged, Staging
-from vde_dagster.memory.engine import MemoryEngine
 
 Row = tuple[int, datetime, int]
 TABLES: Final = {str(SOURCE): RAW, str(OTHERS): TableName("raw", "others")}

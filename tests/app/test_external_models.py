@@ -4,10 +4,10 @@ from __future__ import annotations
 
 from pathlib import Path
 
+from tests.worlds.catalog import MemoryCatalog
 from vde_dagster.app.external_models import declare_sources, survey_sources, write_declaration
 from vde_dagster.core.dsha import Column
 from vde_dagster.core.names import ModelName, TableName
-from vde_dagster.memory.catalog import MemoryCatalog
 
 ORDERS, LOST, STRANGE = (ModelName("raw", name) for name in ("orders", "lost", "strange"))
 

@@ -36,6 +36,8 @@ from tests.app.shop_world import (
     work,
 )
 from tests.core.counted_graphs import counted
+from tests.worlds.clock import ManualClock
+from tests.worlds.state import MemoryState
 from vde_dagster.app.apply import apply_plan
 from vde_dagster.app.catch_up import catch_up
 from vde_dagster.app.detecting import detect
@@ -52,8 +54,6 @@ from vde_dagster.core.late_data import NothingToLoad
 from vde_dagster.core.names import ModelName, TableName
 from vde_dagster.core.plan import Plan
 from vde_dagster.core.snapshot import Category
-from vde_dagster.memory.clock import ManualClock
-from vde_dagster.memory.state import MemoryState
 from vde_dagster.project.model_files import external_source
 
 ORIGINAL, CHANGED = graph_of(SHOP), graph_of(EDITED)

@@ -19,6 +19,7 @@ from tests.app.memory_world import (
     graph_of,
     plan,
 )
+from tests.worlds.state import MemoryState
 from vde_dagster.app.apply import apply_plan
 from vde_dagster.app.evaluated import Evaluated
 from vde_dagster.app.planning import plan_environment
@@ -34,7 +35,6 @@ from vde_dagster.core.plan import Plan
 from vde_dagster.core.plan_file import PlanFileInvalid
 from vde_dagster.core.plan_options import PlanOptions
 from vde_dagster.core.snapshot import Category
-from vde_dagster.memory.state import MemoryState
 from vde_dagster.project.configuration import Configuration, Defaults
 from vde_dagster.project.model_files import read_model
 from vde_dagster.project.settings import texts_of

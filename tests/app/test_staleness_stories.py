@@ -21,6 +21,7 @@ from tests.app.staleness_stories import (
     story,
     tell,
 )
+from tests.worlds.state import MemoryState
 from vde_dagster.app import late_upstream, staying
 from vde_dagster.app.input_moves import InputMoves
 from vde_dagster.core import restatement
@@ -29,7 +30,6 @@ from vde_dagster.core.kind import Full, IncrementalByTimeRange, Kind
 from vde_dagster.core.last_look import LastLook
 from vde_dagster.core.reads.input_ranges import affected
 from vde_dagster.core.snapshot import VersionKey
-from vde_dagster.memory.state import MemoryState
 
 EVENTS: Final = str(SOURCE)
 SHORT, LONG = range(1, 5), (0, *range(5, 60))

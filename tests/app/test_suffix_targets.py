@@ -22,6 +22,7 @@ from tests.app.memory_world import (
     hour_of,
     plan,
 )
+from tests.worlds.catalog import MemoryCatalog
 from vde_dagster.app.apply import apply_plan, applying
 from vde_dagster.app.filling import evaluate_range
 from vde_dagster.app.promote import finish_promotions
@@ -33,7 +34,6 @@ from vde_dagster.core.intervals import Interval
 from vde_dagster.core.names import ModelName, SuffixTarget, TableName, ViewNaming, environment_view
 from vde_dagster.core.stages import opening_of, work_of
 from vde_dagster.lakehouse.iceberg_catalog import IcebergCatalog, open_iceberg_catalog
-from vde_dagster.memory.catalog import MemoryCatalog
 from vde_dagster.ports.catalog import ViewDefinition
 
 GRAPH = graph_of(PROJECT)

@@ -31,6 +31,7 @@ from tests.app.shop_world import (
     entries,
 )
 from tests.app.shop_world import shop_in_production as shop
+from tests.worlds.catalog import Table
 from vde_dagster.app.apply import apply_plan, applying, finish, reserved
 from vde_dagster.app.catch_up import catch_up
 from vde_dagster.app.filling import evaluate_range
@@ -42,7 +43,6 @@ from vde_dagster.core.plan import Plan
 from vde_dagster.core.snapshot import Category
 from vde_dagster.core.stages import Promote, stages_of
 from vde_dagster.core.work import WorkState
-from vde_dagster.memory.catalog import Table
 
 GRAPH, SHOWN_NAME = graph_of(SHOP), ModelName("mart", "shown")
 LATE = graph_of(PROJECT)

@@ -18,7 +18,6 @@ LEVELS = {
     "core": 0,
     "kinds": 1,
     "ports": 2,
-    "memory": 3,
     "state": 3,
     "lakehouse": 3,
     "project": 3,

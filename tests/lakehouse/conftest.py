@@ -12,6 +12,9 @@ from typing import TYPE_CHECKING, Any
 import pytest
 
 from tests.app.memory_world import DEFAULTS
+from tests.worlds.clock import ManualClock
+from tests.worlds.ids import CountingIds
+from tests.worlds.state import MemoryState
 from vde_dagster.app.services import Services
 from vde_dagster.core.errors import Place
 from vde_dagster.core.graph import Graph, build_graph
@@ -20,9 +23,6 @@ from vde_dagster.core.model import ModelSource
 from vde_dagster.core.names import ModelName, TableName
 from vde_dagster.core.snapshot import VersionKey
 from vde_dagster.core.work import Part, ReplaceTable, Rows, SqlRows, Staged, Staging, Write
-from vde_dagster.memory.clock import ManualClock
-from vde_dagster.memory.ids import CountingIds
-from vde_dagster.memory.state import MemoryState
 from vde_dagster.project.model_files import external_source, read_model
 
 if TYPE_CHECKING:

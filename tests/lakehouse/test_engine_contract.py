@@ -10,6 +10,8 @@ from typing import TYPE_CHECKING
 
 import pytest
 
+from tests.worlds.catalog import MemoryCatalog
+from tests.worlds.engine import MemoryEngine
 from vde_dagster.core.dsha import Column, RowSum, total
 from vde_dagster.core.errors import Conflict, EvaluationFailed
 from vde_dagster.core.intervals import Interval, IntervalUnit
@@ -34,8 +36,6 @@ from vde_dagster.core.work import (
     TimeAxisSpec,
     Write,
 )
-from vde_dagster.memory.catalog import MemoryCatalog
-from vde_dagster.memory.engine import MemoryEngine
 from vde_dagster.ports.catalog import Catalog
 from vde_dagster.ports.engine import Engine
 

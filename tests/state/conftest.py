@@ -11,8 +11,8 @@ from uuid import uuid4
 import pytest
 from sqlalchemy import create_engine, update
 
-from vde_dagster.memory.clock import ManualClock
-from vde_dagster.memory.state import MemoryState
+from tests.worlds.clock import ManualClock
+from tests.worlds.state import MemoryState
 from vde_dagster.ports.state import State
 from vde_dagster.state import schema
 from vde_dagster.state.database import open_engine

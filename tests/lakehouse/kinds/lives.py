@@ -13,6 +13,11 @@ import pyarrow as pa
 from tests.app.memory_world import DEFAULTS
 from tests.lakehouse.conftest import Lake
 from tests.lakehouse.kinds.worlds import START, Values, ordered
+from tests.worlds.catalog import MemoryCatalog
+from tests.worlds.clock import ManualClock
+from tests.worlds.engine import MemoryEngine
+from tests.worlds.ids import CountingIds
+from tests.worlds.state import MemoryState
 from vde_dagster.app.apply import apply_plan
 from vde_dagster.app.binding import Binding, bind_environment
 from vde_dagster.app.managed import refresh_managed
@@ -28,11 +33,6 @@ from vde_dagster.core.model import ModelSource
 from vde_dagster.core.names import ModelName, TableName
 from vde_dagster.core.plan import Plan
 from vde_dagster.core.plan_options import PlanOptions
-from vde_dagster.memory.catalog import MemoryCatalog
-from vde_dagster.memory.clock import ManualClock
-from vde_dagster.memory.engine import MemoryEngine
-from vde_dagster.memory.ids import CountingIds
-from vde_dagster.memory.state import MemoryState
 from vde_dagster.ports.engine import Engine
 from vde_dagster.project.model_files import external_source, read_model
 

@@ -25,6 +25,8 @@ from tests.core.history_tables import (
     printed,
 )
 from tests.core.kept_history import COLUMN, TIME, day, ordered
+from tests.worlds.catalog import MemoryCatalog
+from tests.worlds.engine import MemoryEngine
 from vde_dagster.core.dsha import Column, RowSum, total
 from vde_dagster.core.errors import EvaluationFailed
 from vde_dagster.core.history import History
@@ -33,8 +35,6 @@ from vde_dagster.core.model import PartitionField, Storage, Transform
 from vde_dagster.core.names import ModelName
 from vde_dagster.core.snapshot import VersionKey
 from vde_dagster.core.work import KeepHistory, Part, SqlRows, Staged, Staging
-from vde_dagster.memory.catalog import MemoryCatalog
-from vde_dagster.memory.engine import MemoryEngine
 from vde_dagster.ports.catalog import Catalog
 from vde_dagster.ports.engine import Engine
 

@@ -8,6 +8,12 @@ from typing import TYPE_CHECKING, assert_never
 from sqlglot import exp, parse_one
 from sqlglot.errors import SqlglotError
 
+from tests.worlds.auditing import run_audits
+from tests.worlds.catalog import MemoryCatalog, Row
+from tests.worlds.duck import connected, failures, result_of
+from tests.worlds.frames import Frame, sum_of
+from tests.worlds.histories import with_validity
+from tests.worlds.writes import Written, inside, unit_sums, written
 from vde_dagster.core.dsha import Column, RowSum
 from vde_dagster.core.errors import EvaluationFailed
 from vde_dagster.core.intervals import Interval
@@ -29,12 +35,6 @@ from vde_dagster.core.work import (
     Staging,
     TimeAxisSpec,
 )
-from vde_dagster.memory.auditing import run_audits
-from vde_dagster.memory.catalog import MemoryCatalog, Row
-from vde_dagster.memory.duck import connected, failures, result_of
-from vde_dagster.memory.frames import Frame, sum_of
-from vde_dagster.memory.histories import with_validity
-from vde_dagster.memory.writes import Written, inside, unit_sums, written
 from vde_dagster.ports.engine import Sought
 
 if TYPE_CHECKING:

@@ -7,6 +7,7 @@ from dataclasses import dataclass, field, replace
 from datetime import datetime, timedelta
 from threading import RLock
 
+from tests.worlds.savings import computed_elsewhere, totals_of
 from vde_dagster.core.audits.values import AuditResult
 from vde_dagster.core.errors import Conflict, Refused
 from vde_dagster.core.fingerprint import Fingerprint
@@ -20,7 +21,6 @@ from vde_dagster.core.names import PRODUCTION, ModelName
 from vde_dagster.core.savings import Saved, Saving, SavingTotal
 from vde_dagster.core.snapshot import ModelSnapshot, VersionKey
 from vde_dagster.core.work import Intent, Publication, Work, WorkState
-from vde_dagster.memory.savings import computed_elsewhere, totals_of
 from vde_dagster.ports.clock import Clock
 from vde_dagster.ports.state import Environment, Lease, LeaseLost, version_resource
 

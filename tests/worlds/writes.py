@@ -8,6 +8,11 @@ from datetime import datetime
 from itertools import compress
 from typing import assert_never
 
+from tests.worlds.catalog import Row, instant_of
+from tests.worlds.frames import Frame, sum_of
+from tests.worlds.histories import kept
+from tests.worlds.merging import merged
+from tests.worlds.partitions import partitions_of
 from vde_dagster.core.dsha import RowSum
 from vde_dagster.core.errors import EvaluationFailed
 from vde_dagster.core.intervals import Interval
@@ -24,11 +29,6 @@ from vde_dagster.core.work import (
     TimeAxisSpec,
     Write,
 )
-from vde_dagster.memory.catalog import Row, instant_of
-from vde_dagster.memory.frames import Frame, sum_of
-from vde_dagster.memory.histories import kept
-from vde_dagster.memory.merging import merged
-from vde_dagster.memory.partitions import partitions_of
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

@@ -9,9 +9,9 @@ from typing import TYPE_CHECKING
 import pyarrow as pa
 from sqlglot import exp
 
+from tests.worlds.frames import Frame
 from vde_dagster.core.errors import EvaluationFailed
 from vde_dagster.core.sql.spark_reading import read_spark
-from vde_dagster.memory.frames import Frame
 
 if TYPE_CHECKING:
     import duckdb

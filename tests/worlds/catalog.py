@@ -11,6 +11,7 @@ from dataclasses import dataclass, field, replace
 from datetime import UTC, date, datetime, timedelta
 from typing import Final
 
+from tests.worlds.clock import ManualClock
 from vde_dagster.core.dsha import Column
 from vde_dagster.core.errors import Conflict, Refused
 from vde_dagster.core.intervals import (
@@ -33,7 +34,6 @@ from vde_dagster.core.names import ModelName, TableName, is_another_models
 from vde_dagster.core.schema_changes import ColumnWidened, InPlace, is_widening, same_type
 from vde_dagster.core.time_formats import iso_day
 from vde_dagster.core.work import TimeAxisSpec
-from vde_dagster.memory.clock import ManualClock
 from vde_dagster.ports.catalog import (
     RowChange,
     TableMoved,

@@ -6,14 +6,14 @@ from typing import TYPE_CHECKING, Final
 
 from sqlglot import exp
 
+from tests.worlds.catalog import Row
+from tests.worlds.duck import connected, in_duck, result_of
+from tests.worlds.frames import Frame
 from vde_dagster.core.errors import EvaluationFailed
 from vde_dagster.core.sql.keys import key_expression
 from vde_dagster.core.sql.merge import SOURCE, TARGET, merge_statement, same_key
 from vde_dagster.core.sql.spark_reading import read_spark
 from vde_dagster.core.work import MergeRows
-from vde_dagster.memory.catalog import Row
-from vde_dagster.memory.duck import connected, in_duck, result_of
-from vde_dagster.memory.frames import Frame
 
 if TYPE_CHECKING:
     import duckdb
