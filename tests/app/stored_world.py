@@ -17,7 +17,8 @@ from pathlib import Path
 from typing import Any
 
 from tests.app.memory_world import MemoryWorld
-from tests.worlds.catalog import MemoryCatalog, Row, Snapshot, Table
+from tests.worlds.catalog import MemoryCatalog
+from tests.worlds.tables import Row, Snapshot, Table
 from vde_dagster.core.dsha import Column
 from vde_dagster.core.intervals import IntervalUnit
 from vde_dagster.core.late_data import SourceOperation

@@ -31,7 +31,7 @@ from tests.app.shop_world import (
     entries,
 )
 from tests.app.shop_world import shop_in_production as shop
-from tests.worlds.catalog import Table
+from tests.worlds.tables import Table
 from vde_dagster.app.apply import apply_plan, applying, finish, reserved
 from vde_dagster.app.catch_up import catch_up
 from vde_dagster.app.filling import evaluate_range

@@ -9,10 +9,11 @@ from sqlglot import exp, parse_one
 from sqlglot.errors import SqlglotError
 
 from tests.worlds.auditing import run_audits
-from tests.worlds.catalog import MemoryCatalog, Row
+from tests.worlds.catalog import MemoryCatalog
 from tests.worlds.duck import connected, failures, result_of
 from tests.worlds.frames import Frame, sum_of
 from tests.worlds.histories import with_validity
+from tests.worlds.tables import Row
 from tests.worlds.writes import Written, inside, unit_sums, written
 from vde_dagster.core.dsha import Column, RowSum
 from vde_dagster.core.errors import EvaluationFailed

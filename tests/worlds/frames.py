@@ -12,7 +12,7 @@ from typing import Any, Final
 import pyarrow as pa
 from sqlglot import exp
 
-from tests.worlds.catalog import Row
+from tests.worlds.tables import Row
 from vde_dagster.core.dsha import Column, RowSum, total
 from vde_dagster.core.errors import EvaluationFailed
 

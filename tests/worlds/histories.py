@@ -4,9 +4,9 @@ from __future__ import annotations
 
 from typing import Final
 
-from tests.worlds.catalog import Row
 from tests.worlds.duck import connected, result_of
 from tests.worlds.frames import Frame
+from tests.worlds.tables import Row
 from vde_dagster.core.errors import EvaluationFailed
 from vde_dagster.core.history import (
     History,

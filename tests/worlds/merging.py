@@ -6,9 +6,9 @@ from typing import TYPE_CHECKING, Final
 
 from sqlglot import exp
 
-from tests.worlds.catalog import Row
 from tests.worlds.duck import connected, in_duck, result_of
 from tests.worlds.frames import Frame
+from tests.worlds.tables import Row
 from vde_dagster.core.errors import EvaluationFailed
 from vde_dagster.core.sql.keys import key_expression
 from vde_dagster.core.sql.merge import SOURCE, TARGET, merge_statement, same_key

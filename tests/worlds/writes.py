@@ -8,11 +8,11 @@ from datetime import datetime
 from itertools import compress
 from typing import assert_never
 
-from tests.worlds.catalog import Row, instant_of
 from tests.worlds.frames import Frame, sum_of
 from tests.worlds.histories import kept
 from tests.worlds.merging import merged
 from tests.worlds.partitions import partitions_of
+from tests.worlds.tables import Row, instant_of
 from vde_dagster.core.dsha import RowSum
 from vde_dagster.core.errors import EvaluationFailed
 from vde_dagster.core.intervals import Interval
