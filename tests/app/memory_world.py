@@ -12,7 +12,7 @@ from tests.worlds.catalog import MemoryCatalog
 from tests.worlds.clock import ManualClock
 from tests.worlds.engine import MemoryEngine
 from tests.worlds.ids import CountingIds
-from tests.worlds.state import MemoryState
+from tests.worlds.state import memory_state
 from vde_dagster.app.apply import apply_plan
 from vde_dagster.app.binding import Binding, bind_environment
 from vde_dagster.app.evaluated import Evaluated
@@ -166,7 +166,7 @@ class MemoryWorld:
     ids: Ids = field(default_factory=CountingIds)
 
     def __post_init__(self) -> None:
-        self.state: State = MemoryState(self.clock)
+        self.state: State = memory_state(self.clock)
         self.catalog.clock = self.clock
         columns = tuple(Column(name=name, type=kind) for name, kind in RAW_COLUMNS.items())
         self.catalog.create_table(RAW, columns, properties={VALID_TO: START.isoformat()})

@@ -37,7 +37,7 @@ from tests.app.shop_world import (
 )
 from tests.core.counted_graphs import counted
 from tests.worlds.clock import ManualClock
-from tests.worlds.state import MemoryState
+from tests.worlds.state import memory_state
 from vde_dagster.app.apply import apply_plan
 from vde_dagster.app.catch_up import catch_up
 from vde_dagster.app.detecting import detect
@@ -589,7 +589,7 @@ def test_r15_what_a_model_follows_from_is_told_by_one_look_upstream(behind: int)
         snapshots={},
         holdings=Holdings.of("prod", {}, owners={}, writes=frozenset()),
         held={},
-        ledger=Ledger(MemoryState(ManualClock())),
+        ledger=Ledger(memory_state(ManualClock())),
         horizons={},
     )
     names = [ModelName("m", f"v{number}") for number in range(20)]

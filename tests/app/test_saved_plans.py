@@ -19,7 +19,7 @@ from tests.app.memory_world import (
     graph_of,
     plan,
 )
-from tests.worlds.state import MemoryState
+from tests.worlds.state import memory_state
 from vde_dagster.app.apply import apply_plan
 from vde_dagster.app.evaluated import Evaluated
 from vde_dagster.app.planning import plan_environment
@@ -166,7 +166,7 @@ def test_a_plan_for_a_new_environment_is_refused_where_it_would_get_other_versio
     shown = world.state.environment("prod")
     assert shown is not None
     assert read(text).snapshots[TOTAL].version == shown.snapshots[TOTAL].version
-    world.state = MemoryState(world.clock)  # nothing is known any more of what dev would share
+    world.state = memory_state(world.clock)  # nothing is known any more of what dev would share
     refused_without_a_write(world, text, "another version than the one that was reviewed")
 
 

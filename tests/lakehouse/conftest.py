@@ -14,7 +14,7 @@ import pytest
 from tests.app.memory_world import DEFAULTS
 from tests.worlds.clock import ManualClock
 from tests.worlds.ids import CountingIds
-from tests.worlds.state import MemoryState
+from tests.worlds.state import memory_state
 from vde_dagster.app.services import Services
 from vde_dagster.core.errors import Place
 from vde_dagster.core.graph import Graph, build_graph
@@ -51,7 +51,7 @@ class Lake:
 
     def __post_init__(self) -> None:
         self.clock = ManualClock(NOW)
-        self.state = MemoryState(self.clock)
+        self.state = memory_state(self.clock)
         self.ids = CountingIds()
 
     @property

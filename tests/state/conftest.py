@@ -12,7 +12,7 @@ import pytest
 from sqlalchemy import create_engine, update
 
 from tests.worlds.clock import ManualClock
-from tests.worlds.state import MemoryState
+from tests.worlds.state import memory_state
 from vde_dagster.ports.state import State
 from vde_dagster.state import schema
 from vde_dagster.state.database import open_engine
@@ -76,6 +76,6 @@ def sql_url(request: pytest.FixtureRequest) -> str:
 def store(request: pytest.FixtureRequest) -> Iterator[Store]:
     if request.param == "memory":
         clock = ManualClock()
-        yield Store(state=MemoryState(clock), pass_time=clock.advance)
+        yield Store(state=memory_state(clock), pass_time=clock.advance)
     else:
         yield from _sql_store(request.getfixturevalue(f"{request.param}_url"))

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Iterator, Mapping
 from contextlib import contextmanager
+from functools import cache
 from typing import TYPE_CHECKING
 
 import pyarrow as pa
@@ -17,12 +18,21 @@ if TYPE_CHECKING:
     import duckdb
 
 
-@contextmanager
-def connected(frames: Mapping[str, Frame]) -> Iterator[duckdb.DuckDBPyConnection]:
-    """A DuckDB of its own, in UTC, in which frames are views of these names."""
+@cache
+def _database() -> duckdb.DuckDBPyConnection:
+    """The one DuckDB of this process. It holds nothing: to make one takes as long as 100 queries.
+
+    What is registered belongs to a connection, and is gone with it.
+    """
     import duckdb
 
-    connection = duckdb.connect(":memory:", config={"threads": 1})
+    return duckdb.connect(":memory:", config={"threads": 1})
+
+
+@contextmanager
+def connected(frames: Mapping[str, Frame]) -> Iterator[duckdb.DuckDBPyConnection]:
+    """A connection of its own, in UTC, in which frames are views of these names."""
+    connection = _database().cursor()
     try:
         connection.execute("SET TimeZone = 'UTC'")
         for name, frame in frames.items():

@@ -26,6 +26,7 @@ from sqlalchemy.dialects import postgresql, sqlite
 from sqlalchemy.engine import URL, make_url
 from sqlalchemy.exc import ArgumentError, DBAPIError
 from sqlalchemy.ext.compiler import compiles
+from sqlalchemy.pool import QueuePool
 from sqlalchemy.sql.compiler import SQLCompiler
 from sqlalchemy.sql.functions import FunctionElement
 
@@ -82,10 +83,19 @@ def open_engine(url: str, *, lock_timeout: timedelta = LOCK_TIMEOUT) -> Engine:
 
 
 def _sqlite_engine(url: URL, lock_timeout: timedelta) -> Engine:
+    seconds = lock_timeout.total_seconds()
     if url.database and url.database != ":memory:":
         _make_folder(Path(url.database).parent)
-    seconds = lock_timeout.total_seconds()
-    engine = create_engine(url, connect_args={"timeout": seconds})
+        engine = create_engine(url, connect_args={"timeout": seconds})
+    else:  # the database is its only connection, which threads take in turns
+        engine = create_engine(
+            url,
+            connect_args={"check_same_thread": False},
+            poolclass=QueuePool,
+            pool_size=1,
+            max_overflow=0,
+            pool_timeout=seconds,
+        )
 
     @event.listens_for(engine, "connect")
     def configure(connection: sqlite3.Connection, _record: object) -> None:
