@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import atexit
 from collections.abc import Iterator, Mapping
 from contextlib import contextmanager
 from functools import cache
@@ -27,6 +28,9 @@ def _database() -> duckdb.DuckDBPyConnection:
     import duckdb
 
     return duckdb.connect(":memory:", config={"threads": 1})
+
+
+atexit.register(_database.cache_clear)  # DuckDB complains where it outlives its module
 
 
 @contextmanager

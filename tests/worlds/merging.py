@@ -31,7 +31,7 @@ def merged(held: Frame, new: Frame, write: MergeRows) -> tuple[tuple[Row, ...], 
     """
     with connected({_HELD.name: held, _NEW.name: new}) as connection:
         _refuse_shared_keys(connection, write.key)
-        connection.execute(f"CREATE TABLE {_MERGED.name} AS FROM {_HELD.name}")
+        connection.execute(f"CREATE TEMP TABLE {_MERGED.name} AS FROM {_HELD.name}")
         statement = read_spark(merge_statement(_MERGED, _NEW, write))
         assert isinstance(statement, exp.Merge), "the statement is a MERGE"
         for assignment in _assignments(statement):

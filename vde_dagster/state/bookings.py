@@ -6,7 +6,7 @@ from collections.abc import Collection, Iterable, Mapping, Sequence
 from itertools import groupby
 from typing import Any, Final
 
-from sqlalchemy import Connection, Row, Select, delete, func, insert, select, update
+from sqlalchemy import Connection, Row, bindparam, delete, func, insert, select, update
 
 from vde_dagster.core.audits.values import AuditResult
 from vde_dagster.core.dsha import Column, RowSum
@@ -26,7 +26,7 @@ from vde_dagster.core.schema_changes import newest_columns
 from vde_dagster.core.snapshot import VersionKey
 from vde_dagster.core.work import Intent, Publication, Work, WorkState
 from vde_dagster.state import codec, schema
-from vde_dagster.state.database import chunks, few_pairs, now, pairs, upsert
+from vde_dagster.state.database import chunks, few_pairs, in_pairs, now, pairs, upsert
 
 _work = schema.work
 _ledger = schema.ledger
@@ -36,6 +36,43 @@ _looks = schema.last_looks
 _OPEN: Final = (WorkState.INTENT.value, WorkState.STAGED.value)
 _WRITTEN: Final = (WorkState.STAGED.value, WorkState.DONE.value)
 
+_LEDGERS: Final = (
+    select(_ledger)
+    .where(pairs(_ledger.c.model, _ledger.c.version))
+    .order_by(_ledger.c.model, _ledger.c.version, _ledger.c.interval_start)
+)
+_HOLDINGS: Final = select(_holdings).where(few_pairs(_holdings.c.model, _holdings.c.version))
+_LOOKS: Final = select(_looks).where(few_pairs(_looks.c.model, _looks.c.version))
+_LEDGER: Final = select(_ledger).where(
+    _ledger.c.model == bindparam("model"), _ledger.c.version == bindparam("version")
+)
+_LAST_ENTRY: Final = _LEDGER.order_by(_ledger.c.interval_start.desc()).limit(1)
+_CHANGED: Final = _LEDGER.where(_ledger.c.number > bindparam("after")).order_by(
+    _ledger.c.interval_start
+)
+_WITHIN: Final = _LEDGER.where(
+    _ledger.c.interval_start < bindparam("until"), _ledger.c.interval_end > bindparam("since")
+).order_by(_ledger.c.interval_start)
+_OWN_MARKS: Final = (
+    select(_marks.c.mark_json)
+    .where(_marks.c.model == bindparam("model"), _marks.c.version == bindparam("version"))
+    .order_by(_marks.c.source)
+)
+_WORK: Final = select(_work).where(_work.c.work_id == bindparam("work_id")).with_for_update()
+_WORKS: Final = select(_work).where(_work.c.work_id.in_(bindparam("work_ids", expanding=True)))
+_WORK_OF: Final = select(_work).where(
+    _work.c.model == bindparam("model"), _work.c.version == bindparam("version")
+)
+_OPEN_WORK: Final = _WORK_OF.where(_work.c.state.in_(_OPEN)).order_by(_work.c.number)
+_LAST_DONE: Final = select(_work).where(
+    _work.c.number.in_(
+        select(func.max(_work.c.number))
+        .where(pairs(_work.c.model, _work.c.version), _work.c.state == WorkState.DONE.value)
+        .group_by(_work.c.model, _work.c.version)
+    )
+)
+_CHANGE_WORK: Final = update(_work).where(_work.c.work_id == bindparam("changed"))
+
 
 def held(
     connection: Connection, keys: Iterable[VersionKey]
@@ -43,11 +80,7 @@ def held(
     """The ledgers of these versions, sorted by interval."""
     found: dict[VersionKey, tuple[LedgerEntry, ...]] = {}
     for chunk in chunks((codec.encode_model(key.model), key.version) for key in keys):
-        rows = connection.execute(
-            select(_ledger)
-            .where(pairs(_ledger.c.model, _ledger.c.version, chunk))
-            .order_by(_ledger.c.model, _ledger.c.version, _ledger.c.interval_start)
-        ).all()
+        rows = connection.execute(_LEDGERS, in_pairs(chunk)).all()
         for (model, version), entries in groupby(rows, key=lambda row: (row.model, row.version)):
             key = VersionKey(codec.decode_model(model), version)
             found[key] = tuple(map(_decode_entry, entries))
@@ -67,10 +100,7 @@ def holdings(connection: Connection, keys: Iterable[VersionKey]) -> dict[Version
 def _kept_holdings(connection: Connection, keys: Iterable[VersionKey]) -> dict[VersionKey, Holding]:
     found: dict[VersionKey, Holding] = {}
     for chunk in chunks((codec.encode_model(key.model), key.version) for key in keys):
-        rows = connection.execute(
-            select(_holdings).where(few_pairs(_holdings.c.model, _holdings.c.version, chunk))
-        ).all()
-        for row in rows:
+        for row in connection.execute(_HOLDINGS, in_pairs(chunk)).all():
             key = VersionKey(codec.decode_model(row.model), row.version)
             found[key] = codec.decode_holding(
                 row.holding_json, number=row.number, removed=row.removed
@@ -80,8 +110,8 @@ def _kept_holdings(connection: Connection, keys: Iterable[VersionKey]) -> dict[V
 
 def changed_since(connection: Connection, key: VersionKey, number: int) -> tuple[LedgerEntry, ...]:
     """The entries that later changes wrote, sorted by interval."""
-    query = _entries_of(key).where(_ledger.c.number > number)
-    return tuple(map(_decode_entry, connection.execute(query).all()))
+    rows = connection.execute(_CHANGED, {**_encode_key(key), "after": number}).all()
+    return tuple(map(_decode_entry, rows))
 
 
 def held_within(
@@ -92,34 +122,22 @@ def held_within(
         return held(connection, [key]).get(key, ())
     found: dict[Interval, LedgerEntry] = {}
     for each in times:
-        query = _entries_of(key).where(
-            _ledger.c.interval_start < codec.encode_instant(each.end),
-            _ledger.c.interval_end > codec.encode_instant(each.start),
-        )
-        found |= {
-            entry.interval: entry for entry in map(_decode_entry, connection.execute(query).all())
-        }
+        since, until = codec.encode_instant(each.start), codec.encode_instant(each.end)
+        times_of_key = {**_encode_key(key), "since": since, "until": until}
+        rows = connection.execute(_WITHIN, times_of_key).all()
+        found |= {entry.interval: entry for entry in map(_decode_entry, rows)}
     return tuple(found.values())
 
 
-def _entries_of(key: VersionKey, *, newest: bool = False) -> Select[Any]:
-    """The entries of a version by interval, the oldest first unless the newest shall be."""
-    start = _ledger.c.interval_start
-    return (
-        select(_ledger)
-        .where(_ledger.c.model == codec.encode_model(key.model), _ledger.c.version == key.version)
-        .order_by(start.desc() if newest else start)
-    )
+def _encode_key(key: VersionKey) -> dict[str, object]:
+    return {"model": codec.encode_model(key.model), "version": key.version}
 
 
 def last_looks(connection: Connection, keys: Iterable[VersionKey]) -> dict[VersionKey, LastLook]:
     """The last look at each of these versions that was looked at."""
     found: dict[VersionKey, LastLook] = {}
     for chunk in chunks((codec.encode_model(key.model), key.version) for key in keys):
-        rows = connection.execute(
-            select(_looks).where(few_pairs(_looks.c.model, _looks.c.version, chunk))
-        ).all()
-        for row in rows:
+        for row in connection.execute(_LOOKS, in_pairs(chunk)).all():
             key = VersionKey(codec.decode_model(row.model), row.version)
             found[key] = codec.decode_look(row.look_json)
     return found
@@ -142,13 +160,7 @@ def heads(connection: Connection, keys: Iterable[VersionKey]) -> dict[VersionKey
     """The Iceberg snapshot of the last booked work of each version that wrote rows."""
     found: dict[VersionKey, int] = {}
     for chunk in chunks((codec.encode_model(key.model), key.version) for key in keys):
-        last = (
-            select(func.max(_work.c.number))
-            .where(pairs(_work.c.model, _work.c.version, chunk))
-            .where(_work.c.state == WorkState.DONE.value)
-            .group_by(_work.c.model, _work.c.version)
-        )
-        for row in connection.execute(select(_work).where(_work.c.number.in_(last))):
+        for row in connection.execute(_LAST_DONE, in_pairs(chunk)):
             published = codec.decode_published(row.publication_json)
             if published is not None:
                 found[VersionKey(codec.decode_model(row.model), row.version)] = published
@@ -161,9 +173,10 @@ def drifted(connection: Connection, keys: Iterable[VersionKey]) -> frozenset[Ver
     for chunk in chunks((codec.encode_model(key.model), key.version) for key in keys):
         rows = connection.execute(
             select(_work.c.model, _work.c.version)
-            .where(pairs(_work.c.model, _work.c.version, chunk))
+            .where(pairs(_work.c.model, _work.c.version))
             .where(_work.c.drifted, _work.c.state.in_(_WRITTEN))
-            .distinct()
+            .distinct(),
+            in_pairs(chunk),
         ).all()
         found.update(VersionKey(codec.decode_model(row.model), row.version) for row in rows)
     return frozenset(found)
@@ -284,23 +297,22 @@ def record_audits(connection: Connection, work_id: str, results: Sequence[AuditR
 def audited(connection: Connection, key: VersionKey, *, limit: int) -> tuple[Work, ...]:
     """Units of work whose rows were audited, newest first."""
     was_audited = _work.c.audits_json.is_not(None)
-    query = _of(key).where(was_audited).order_by(_work.c.number.desc()).limit(limit)
-    return tuple(_decode_work(row) for row in connection.execute(query))
+    query = _WORK_OF.where(was_audited).order_by(_work.c.number.desc()).limit(limit)
+    return tuple(_decode_work(row) for row in connection.execute(query, _encode_key(key)))
 
 
 def find(connection: Connection, work_ids: Iterable[str]) -> dict[str, Work]:
     """Units of work by their ids; those that nobody recorded are absent."""
     found: dict[str, Work] = {}
     for chunk in chunks(work_ids):
-        rows = connection.execute(select(_work).where(_work.c.work_id.in_(chunk)))
+        rows = connection.execute(_WORKS, {"work_ids": chunk})
         found |= {row.work_id: _decode_work(row) for row in rows}
     return found
 
 
 def open_work(connection: Connection, key: VersionKey) -> tuple[Work, ...]:
     """What is neither done nor abandoned, oldest first."""
-    query = _of(key).where(_work.c.state.in_(_OPEN)).order_by(_work.c.number)
-    return tuple(_decode_work(row) for row in connection.execute(query))
+    return tuple(_decode_work(row) for row in connection.execute(_OPEN_WORK, _encode_key(key)))
 
 
 def unfinished(connection: Connection) -> frozenset[VersionKey]:
@@ -313,17 +325,13 @@ def unfinished(connection: Connection) -> frozenset[VersionKey]:
 
 def sessions(connection: Connection, key: VersionKey, *, limit: int) -> tuple[Work, ...]:
     """Catch-up sessions, newest first."""
-    query = _of(key).where(_work.c.is_session).order_by(_work.c.number.desc()).limit(limit)
-    return tuple(_decode_work(row) for row in connection.execute(query))
+    query = _WORK_OF.where(_work.c.is_session).order_by(_work.c.number.desc()).limit(limit)
+    return tuple(_decode_work(row) for row in connection.execute(query, _encode_key(key)))
 
 
 def marks(connection: Connection, key: VersionKey) -> dict[ModelName, HighWaterMark]:
     """The high-water marks of a version, by source."""
-    rows = connection.execute(
-        select(_marks.c.mark_json)
-        .where(_marks.c.model == codec.encode_model(key.model), _marks.c.version == key.version)
-        .order_by(_marks.c.source)
-    ).all()
+    rows = connection.execute(_OWN_MARKS, _encode_key(key)).all()
     found = [codec.decode_mark(row.mark_json) for row in rows]
     return {mark.source: mark for mark in found}
 
@@ -371,7 +379,7 @@ def _columns_after(
     """The columns of a version's table, of which some entries were changed."""
     is_more = {each.interval for each in before} <= {each.interval for each in after}
     if is_more and all(_are_alike(each.columns, whole.columns) for each in (*before, *after)):
-        last = connection.execute(_entries_of(key, newest=True).limit(1)).one()
+        last = connection.execute(_LAST_ENTRY, _encode_key(key)).one()
         columns = codec.decode_columns(last.columns_json)
         if _are_alike(columns, whole.columns):
             return columns
@@ -478,15 +486,8 @@ def _decode_work(row: Row[Any]) -> Work:
     )
 
 
-def _of(key: VersionKey) -> Select[Any]:
-    return select(_work).where(
-        _work.c.model == codec.encode_model(key.model), _work.c.version == key.version
-    )
-
-
 def _row(connection: Connection, work_id: str) -> Row[Any] | None:
-    query = select(_work).where(_work.c.work_id == work_id).with_for_update()
-    return connection.execute(query).one_or_none()
+    return connection.execute(_WORK, {"work_id": work_id}).one_or_none()
 
 
 def _known(connection: Connection, work_id: str) -> Row[Any]:
@@ -497,4 +498,4 @@ def _known(connection: Connection, work_id: str) -> Row[Any]:
 
 
 def _set(connection: Connection, work_id: str, **values: object) -> None:
-    connection.execute(update(_work).where(_work.c.work_id == work_id).values(**values))
+    connection.execute(_CHANGE_WORK, {"changed": work_id, **values})
