@@ -13,6 +13,7 @@ from typing import Any, Final, TypeVar
 
 from sqlalchemy import (
     BigInteger,
+    BindParameter,
     ColumnElement,
     Connection,
     Engine,
@@ -233,9 +234,9 @@ def chunks(values: Iterable[T]) -> Iterator[Sequence[T]]:
         yield unique[first : first + CHUNK]
 
 
-_LEFTS: Final = bindparam("lefts", expanding=True)
-_RIGHTS: Final = bindparam("rights", expanding=True)
-_PAIRS: Final = bindparam("pairs", expanding=True)
+_LEFTS: Final[BindParameter[str]] = bindparam("lefts", expanding=True)
+_RIGHTS: Final[BindParameter[str]] = bindparam("rights", expanding=True)
+_PAIRS: Final[BindParameter[tuple[str, str]]] = bindparam("pairs", expanding=True)
 
 
 def pairs(left: ColumnElement[str], right: ColumnElement[str]) -> ColumnElement[bool]:
