@@ -18,7 +18,7 @@ from typing import TYPE_CHECKING, Final
 
 from benchmarks.measuring import Settings, Step, print_table
 from benchmarks.processes import timed
-from vde_dagster.core.dsha import MURMUR3_128, XXHASH64X2
+from vde_dagster.core.ledger.dsha import MURMUR3_128, XXHASH64X2
 
 if TYPE_CHECKING:
     from pyspark.sql import Column, DataFrame, SparkSession

@@ -17,20 +17,27 @@ from pyiceberg.schema import Schema
 from pyiceberg.types import IcebergType, LongType, NestedField, TimestamptzType
 
 from vde_dagster.app.binding import bind_environment
-from vde_dagster.app.late_upstream import remember_looks
 from vde_dagster.app.leases import environment_resource
-from vde_dagster.app.planning import plan_environment
+from vde_dagster.app.plan.planning import plan_environment
 from vde_dagster.app.services import Services
-from vde_dagster.app.world import VdeProject
-from vde_dagster.core.dsha import RowSum
-from vde_dagster.core.graph import Node, sources
-from vde_dagster.core.intervals import Interval
-from vde_dagster.core.ledger import LedgerChange, LedgerOperation, Trace
+from vde_dagster.app.staleness.late_upstream import remember_looks
+from vde_dagster.composition import VdeProject
+from vde_dagster.core.graph.graph import Node, sources
+from vde_dagster.core.graph.render_model import reads_of, tables_below
+from vde_dagster.core.ledger.dsha import RowSum
+from vde_dagster.core.ledger.entries import LedgerChange, LedgerOperation, Trace
+from vde_dagster.core.ledger.traces import (
+    HeldTokens,
+    OneToken,
+    Tokens,
+    recipe,
+    source_token,
+    traces,
+)
+from vde_dagster.core.ledger.unit_of_work import Intent, Publication
 from vde_dagster.core.names import ModelName, environment_view
-from vde_dagster.core.plan import Plan
-from vde_dagster.core.render_model import reads_of, tables_below
-from vde_dagster.core.traces import HeldTokens, OneToken, Tokens, recipe, source_token, traces
-from vde_dagster.core.work import Intent, Publication
+from vde_dagster.core.planning.plan import Plan
+from vde_dagster.core.time.intervals import Interval
 from vde_dagster.ports.state import version_resource
 
 HOUR = timedelta(hours=1)

@@ -19,20 +19,13 @@ from typing import Final
 
 from benchmarks.measuring import Settings, Step, alternating, print_table
 from benchmarks.processes import timed
-from vde_dagster.core.intervals import Interval, IntervalUnit
-from vde_dagster.core.layout import time_partition
-from vde_dagster.core.model import Storage
+from vde_dagster.core.ledger.unit_of_work import Part, SqlRows, Staging
+from vde_dagster.core.model.layout import time_partition
+from vde_dagster.core.model.snapshot import VersionKey
+from vde_dagster.core.model.storage import Storage
+from vde_dagster.core.model.writes import AppendRows, OverwriteIntervals, TimeAxisSpec, Write
 from vde_dagster.core.names import ModelName
-from vde_dagster.core.snapshot import VersionKey
-from vde_dagster.core.work import (
-    AppendRows,
-    OverwriteIntervals,
-    Part,
-    SqlRows,
-    Staging,
-    TimeAxisSpec,
-    Write,
-)
+from vde_dagster.core.time.intervals import Interval, IntervalUnit
 from vde_dagster.ports.catalog import Catalog
 from vde_dagster.ports.engine import Engine
 

@@ -30,8 +30,8 @@ KEPT = "parsed_models.sqlite"
 def measure(folder: Path) -> Step:
     """The CPU seconds of this process, step by step."""
     started = cpu_seconds()
-    from vde_dagster.app.planning import plan_environment
-    from vde_dagster.app.world import VdeProject
+    from vde_dagster.app.plan.planning import plan_environment
+    from vde_dagster.composition import VdeProject
 
     project = VdeProject.load(folder)
     services = project.services

@@ -18,10 +18,10 @@ from pathlib import Path
 from benchmarks.filled import HOUR, fill
 from benchmarks.measuring import Settings, Step, alternating, cpu_seconds, measured, print_table
 from benchmarks.projects import LAYERS, SOURCE
-from vde_dagster.core.dsha import RowSum
-from vde_dagster.core.intervals import Interval
-from vde_dagster.core.ledger import LedgerChange, LedgerOperation
-from vde_dagster.core.work import Intent, Publication
+from vde_dagster.core.ledger.dsha import RowSum
+from vde_dagster.core.ledger.entries import LedgerChange, LedgerOperation
+from vde_dagster.core.ledger.unit_of_work import Intent, Publication
+from vde_dagster.core.time.intervals import Interval
 from vde_dagster.ports.state import version_resource
 
 START = datetime(2024, 1, 1, tzinfo=UTC)
@@ -81,7 +81,7 @@ def prepare(root: Path, size: Size) -> Path:
 def change(folder: Path) -> None:
     """Book other rows of five hours of the first model."""
     from vde_dagster.app.binding import bind_environment
-    from vde_dagster.app.world import VdeProject
+    from vde_dagster.composition import VdeProject
 
     services = VdeProject.load(folder).services
     binding = bind_environment(services, "prod")
@@ -117,8 +117,8 @@ def change(folder: Path) -> None:
 
 def measure(folder: Path) -> Step:
     """The CPU seconds of a run's plan in this process, beyond imports and reading the project."""
-    from vde_dagster.app.running import plan_run
-    from vde_dagster.app.world import VdeProject
+    from vde_dagster.app.apply.running import plan_run
+    from vde_dagster.composition import VdeProject
 
     services = VdeProject.load(folder).services
     plan_run(services, "prod")  # modules that are imported when they are needed

@@ -12,7 +12,7 @@ from typing import TYPE_CHECKING
 from vde_dagster.version import __version__
 
 if TYPE_CHECKING:
-    from vde_dagster.app.world import VdeProject
+    from vde_dagster.composition import VdeProject
     from vde_dagster.lakehouse.evaluation import ModelContext
     from vde_dagster.orchestration.conditions import on_changed_data, when_due
     from vde_dagster.orchestration.definitions import build_definitions
@@ -25,7 +25,7 @@ if TYPE_CHECKING:
 _HOMES = {
     "ModelContext": "vde_dagster.lakehouse.evaluation",
     "VdeIcebergIOManager": "vde_dagster.orchestration.io_manager",
-    "VdeProject": "vde_dagster.app.world",
+    "VdeProject": "vde_dagster.composition",
     "VdeTranslator": "vde_dagster.orchestration.translator",
     "build_definitions": "vde_dagster.orchestration.definitions",
     "macro": "vde_dagster.project.macros.files",

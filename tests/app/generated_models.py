@@ -18,9 +18,9 @@ from typing import Final
 
 from tests.app.memory_world import DEFAULTS, RAW_COLUMNS, SOURCE, graph_of
 from vde_dagster.core.errors import Place
-from vde_dagster.core.graph import Graph
-from vde_dagster.core.intervals import Interval, IntervalUnit, merge
+from vde_dagster.core.graph.graph import Graph
 from vde_dagster.core.names import ModelName
+from vde_dagster.core.time.intervals import Interval, IntervalUnit, merge
 from vde_dagster.project.model_files import external_source
 
 OTHERS: Final = ModelName("raw", "others")

@@ -13,18 +13,18 @@ from tests.worlds.clock import ManualClock
 from tests.worlds.engine import MemoryEngine
 from tests.worlds.ids import CountingIds
 from tests.worlds.state import memory_state
-from vde_dagster.app.apply import apply_plan
+from vde_dagster.app.apply.applying import apply_plan
 from vde_dagster.app.binding import Binding, bind_environment
-from vde_dagster.app.evaluated import Evaluated
-from vde_dagster.app.planning import plan_environment
-from vde_dagster.app.promote import finish_promotions
+from vde_dagster.app.evaluate.evaluated import Evaluated
+from vde_dagster.app.plan.planning import plan_environment
+from vde_dagster.app.promote.promotion import finish_promotions
 from vde_dagster.app.services import VALID_TO, Services
-from vde_dagster.core.dsha import Column
+from vde_dagster.core.columns import Column
 from vde_dagster.core.errors import Place
-from vde_dagster.core.graph import Graph, build_graph
-from vde_dagster.core.model import ModelSource
+from vde_dagster.core.graph.graph import Graph, build_graph
+from vde_dagster.core.model.model import ModelSource
 from vde_dagster.core.names import ModelName, TableName
-from vde_dagster.core.plan import Plan
+from vde_dagster.core.planning.plan import Plan
 from vde_dagster.ports.ids import Ids
 from vde_dagster.ports.state import State
 from vde_dagster.project.configuration import Defaults

@@ -11,17 +11,17 @@ from tests.app.memory_world import (
     graph_of,
     hour_of,
 )
-from vde_dagster.app.apply import apply_plan
-from vde_dagster.app.evaluated import Evaluated
-from vde_dagster.app.planning import plan_environment
-from vde_dagster.app.promote import finish_promotions
+from vde_dagster.app.apply.applying import apply_plan
+from vde_dagster.app.evaluate.evaluated import Evaluated
+from vde_dagster.app.plan.planning import plan_environment
+from vde_dagster.app.promote.promotion import finish_promotions
 from vde_dagster.app.services import Services
-from vde_dagster.core.graph import Graph
-from vde_dagster.core.intervals import END_OF_TIME, EPOCH, Interval
-from vde_dagster.core.ledger import LedgerEntry
+from vde_dagster.core.graph.graph import Graph
+from vde_dagster.core.ledger.entries import LedgerEntry
 from vde_dagster.core.names import ModelName
-from vde_dagster.core.plan import Plan
-from vde_dagster.core.plan_options import PlanOptions
+from vde_dagster.core.planning.options import PlanOptions
+from vde_dagster.core.planning.plan import Plan
+from vde_dagster.core.time.intervals import END_OF_TIME, EPOCH, Interval
 
 SALES = """
 MODEL (name mart.sales, kind INCREMENTAL_BY_TIME_RANGE (time_column day), cron '@daily');

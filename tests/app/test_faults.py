@@ -26,8 +26,8 @@ from tests.app.memory_world import (
     graph_of,
     hour_of,
 )
-from vde_dagster.app.catch_up import catch_up
-from vde_dagster.core.ledger import held_intervals
+from vde_dagster.app.catch_up.sessions import catch_up
+from vde_dagster.core.ledger.entries import held_intervals
 from vde_dagster.core.names import ModelName
 
 EVENTS_NAME = ModelName("staging", "events")

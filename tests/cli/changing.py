@@ -13,7 +13,7 @@ from pyiceberg.schema import Schema
 from pyiceberg.types import IntegerType, LongType, NestedField, TimestamptzType
 
 from tests.cli.calling import call
-from vde_dagster.app.world import VdeProject
+from vde_dagster.composition import VdeProject
 
 START: Final = datetime(2024, 1, 1, tzinfo=UTC)
 SOURCES: Final = """\

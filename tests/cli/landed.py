@@ -11,7 +11,7 @@ from pyiceberg.types import LongType, NestedField, StringType, TimestamptzType
 
 from tests.app.memory_world import RAW, START, MemoryWorld, build
 from tests.cli.promoted import stand
-from vde_dagster.app.world import VdeProject
+from vde_dagster.composition import VdeProject
 
 MODELS = {
     "staging.events": """

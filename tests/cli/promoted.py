@@ -10,21 +10,20 @@ from typing import Final
 from pyiceberg.schema import Schema
 from pyiceberg.types import IntegerType, NestedField
 
-from vde_dagster import kinds
-from vde_dagster.app.late_upstream import stale_looks
-from vde_dagster.app.planning import plan_environment
+from vde_dagster.app.plan.planning import plan_environment
 from vde_dagster.app.services import Services
-from vde_dagster.app.world import VdeProject
-from vde_dagster.core.dsha import Column, RowSum
-from vde_dagster.core.graph import Graph
-from vde_dagster.core.intervals import Interval
-from vde_dagster.core.kind import Embedded, External
-from vde_dagster.core.ledger import LedgerChange, LedgerOperation
-from vde_dagster.core.model import Model
+from vde_dagster.app.staleness.late_upstream import stale_looks
+from vde_dagster.composition import VdeProject
+from vde_dagster.core.columns import Column
+from vde_dagster.core.graph.graph import Graph
+from vde_dagster.core.ledger.dsha import RowSum
+from vde_dagster.core.ledger.entries import LedgerChange, LedgerOperation
+from vde_dagster.core.ledger.unit_of_work import Intent, Publication
+from vde_dagster.core.model.model import Model
+from vde_dagster.core.model.snapshot import ModelSnapshot
 from vde_dagster.core.names import ModelName, environment_view
-from vde_dagster.core.plan import Plan
-from vde_dagster.core.snapshot import ModelSnapshot
-from vde_dagster.core.work import Intent, Publication
+from vde_dagster.core.planning.plan import Plan
+from vde_dagster.core.time.intervals import Interval
 from vde_dagster.ports.catalog import ViewDefinition
 from vde_dagster.ports.state import Lease
 
@@ -107,7 +106,7 @@ def stand(
     catalog = project.iceberg_catalog()
     views: list[ViewDefinition] = []
     for name, snapshot in snapshots.items():
-        if isinstance(graph[name].model.kind, Embedded | External):
+        if not graph[name].model.kind.is_physical:
             continue
         table = snapshot.key.table
         catalog.create_namespace_if_not_exists(table.namespace)
@@ -123,7 +122,7 @@ _SOMETHING: Final = Schema(NestedField(1, "x", IntegerType()))
 
 
 def _cells(model: Model, ranges: tuple[Interval, ...]) -> tuple[Interval, ...]:
-    if not kinds.is_by_interval(model):
+    if not model.kind.is_by_interval:
         return ranges
     return tuple(cell for each in ranges for cell in model.unit.cells(each))
 

@@ -13,7 +13,7 @@ import pytest
 from tests.cli.calling import call, run_vde
 from tests.cli.promoted import edit, promote
 from tests.cli.terminal import on_terminal
-from vde_dagster.app.world import VdeProject
+from vde_dagster.composition import VdeProject
 
 SOURCES = "- name: raw.orders\n  columns: {id: bigint}\n"
 

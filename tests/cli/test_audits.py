@@ -11,11 +11,11 @@ import pytest
 from tests.cli.calling import call
 from tests.cli.promoted import promote
 from vde_dagster.app.binding import bind_environment
-from vde_dagster.app.world import VdeProject
+from vde_dagster.composition import VdeProject
 from vde_dagster.core.audits.values import AuditResult
-from vde_dagster.core.intervals import Interval
+from vde_dagster.core.ledger.unit_of_work import Intent
 from vde_dagster.core.names import ModelName
-from vde_dagster.core.work import Intent
+from vde_dagster.core.time.intervals import Interval
 
 REVENUE = ModelName("mart", "revenue")
 DAY = Interval(datetime(2024, 1, 1, tzinfo=UTC), datetime(2024, 1, 2, tzinfo=UTC))

@@ -14,8 +14,8 @@ import landing
 import pytest
 
 from tests.cli.calling import call, run_vde
-from vde_dagster.app.world import VdeProject
 from vde_dagster.cli.printing import as_json
+from vde_dagster.composition import VdeProject
 from vde_dagster.core.names import ModelName, physical_table
 
 pytestmark = pytest.mark.spark

@@ -12,7 +12,7 @@ from pyiceberg.types import NestedField, StringType
 
 from tests.cli.calling import call, run_vde
 from tests.cli.landed import make_source, write_project
-from vde_dagster.app.world import VdeProject
+from vde_dagster.composition import VdeProject
 
 DECLARED = (
     "- name: raw.events\n"

@@ -12,7 +12,7 @@ from typing import Any
 import pytest
 
 from tests.cli.calling import call
-from vde_dagster.core.fingerprint import Fingerprint
+from vde_dagster.core.model.fingerprint import Fingerprint
 
 REVENUE = Path("models", "mart", "revenue.sql")
 FOUR = ("data", "parent_data", "metadata", "parent_metadata")

@@ -15,10 +15,10 @@ from tests.cli.calling import call
 from tests.project.cache.test_entries import DAMAGE
 from tests.project.cache.test_models import BASE, EVERY, both, found_again
 from tests.project.repositories import AS_SOMEBODY, commit, new_repository, write
-from vde_dagster.app.world import VdeProject
-from vde_dagster.core import graph
+from vde_dagster.composition import VdeProject
 from vde_dagster.core.errors import ProjectInvalid
-from vde_dagster.core.model import Model, ModelSource
+from vde_dagster.core.graph import graph
+from vde_dagster.core.model.model import Model, ModelSource
 from vde_dagster.core.sql.canonical import CanonicalQuery, canonicalize
 from vde_dagster.project import source_files
 from vde_dagster.project.cache.models import FILE_NAME

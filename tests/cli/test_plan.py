@@ -13,9 +13,9 @@ from typing import Any
 import pytest
 
 from tests.cli.calling import call, run_vde
-from vde_dagster.app.apply import apply_plan
-from vde_dagster.app.planning import plan_environment
-from vde_dagster.app.world import VdeProject
+from vde_dagster.app.apply.applying import apply_plan
+from vde_dagster.app.plan.planning import plan_environment
+from vde_dagster.composition import VdeProject
 
 ROOT = Path(__file__).parents[2]
 REVENUE = Path("models", "mart", "revenue.sql")

@@ -11,9 +11,9 @@ import pytest
 from tests.cli.calling import call
 from tests.cli.promoted import edit, promote
 from tests.cli.terminal import on_terminal
-from vde_dagster.app.world import VdeProject
+from vde_dagster.composition import VdeProject
+from vde_dagster.core.model.snapshot import Category, DecidedBy
 from vde_dagster.core.names import ModelName
-from vde_dagster.core.snapshot import Category, DecidedBy
 
 PYTHON = '''"""A table in Python."""
 

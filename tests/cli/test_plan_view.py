@@ -15,15 +15,23 @@ from rich.console import Console
 
 from vde_dagster.cli.plan_facts import plan_facts
 from vde_dagster.cli.plan_view import MOST, print_plan
-from vde_dagster.core.changes.difference import Change, DecidedBy
-from vde_dagster.core.graph import Graph, build_graph
-from vde_dagster.core.intervals import END_OF_TIME, EPOCH, Interval
-from vde_dagster.core.model import ModelSource
+from vde_dagster.core.graph.graph import Graph, build_graph
+from vde_dagster.core.ledger.schema_changes import ColumnAdded, ColumnDropped, ColumnWidened
+from vde_dagster.core.model.model import ModelSource
+from vde_dagster.core.model.snapshot import Category
 from vde_dagster.core.names import ModelName
-from vde_dagster.core.plan import Behind, Gap, LostTable, ModelChange, NotRestated, Plan, Reuse
-from vde_dagster.core.schema_changes import ColumnAdded, ColumnDropped, ColumnWidened
-from vde_dagster.core.snapshot import Category
-from vde_dagster.core.stages import ShowFilled, closing_of
+from vde_dagster.core.planning.changes.difference import Change, DecidedBy
+from vde_dagster.core.planning.plan import (
+    Behind,
+    Gap,
+    LostTable,
+    ModelChange,
+    NotRestated,
+    Plan,
+    Reuse,
+)
+from vde_dagster.core.planning.stages import ShowFilled, closing_of
+from vde_dagster.core.time.intervals import END_OF_TIME, EPOCH, Interval
 from vde_dagster.project.configuration import Defaults
 from vde_dagster.project.model_files import read_model
 

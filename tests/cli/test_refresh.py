@@ -17,10 +17,10 @@ from pyiceberg.types import LongType, NestedField
 from tests.cli.calling import call, run_vde
 from tests.cli.promoted import promote
 from vde_dagster.app.binding import bind_environment
-from vde_dagster.app.evaluate import evaluate
-from vde_dagster.app.world import VdeProject
+from vde_dagster.app.evaluate.evaluation import evaluate
+from vde_dagster.composition import VdeProject
 from vde_dagster.core.names import ModelName
-from vde_dagster.kinds.rules import ALWAYS
+from vde_dagster.core.time.intervals import ALWAYS
 
 if TYPE_CHECKING:
     from pyspark.sql import SparkSession

@@ -15,7 +15,7 @@ from tests.cli.calling import call, run_vde
 from tests.cli.changing import facts, land, remove, write_project
 from tests.cli.promoted import promote
 from vde_dagster.app.leases import environment_resource
-from vde_dagster.app.world import VdeProject
+from vde_dagster.composition import VdeProject
 from vde_dagster.core.names import ModelName
 
 if TYPE_CHECKING:

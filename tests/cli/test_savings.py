@@ -15,9 +15,9 @@ from tests.cli.landed import build_project, make_source, write_project
 from tests.cli.promoted import promote
 from tests.cli.test_docs import CLI
 from vde_dagster.app.binding import bind_environment
-from vde_dagster.app.world import VdeProject
+from vde_dagster.composition import VdeProject
+from vde_dagster.core.ledger.savings import Saved, Saving, SavingKind
 from vde_dagster.core.names import ModelName
-from vde_dagster.core.savings import Saved, Saving, SavingKind
 
 DAILY, TOTALS = ModelName("mart", "daily"), ModelName("mart", "totals")
 

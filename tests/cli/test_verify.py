@@ -15,10 +15,10 @@ from click.testing import Result
 from tests.cli.calling import call, run_vde
 from tests.cli.promoted import promote
 from vde_dagster.app.binding import bind_environment
-from vde_dagster.app.world import VdeProject
+from vde_dagster.composition import VdeProject
+from vde_dagster.core.ledger.unit_of_work import Intent, Publication
+from vde_dagster.core.model.snapshot import VersionKey
 from vde_dagster.core.names import ModelName
-from vde_dagster.core.snapshot import VersionKey
-from vde_dagster.core.work import Intent, Publication
 
 if TYPE_CHECKING:
     from pyiceberg.table import Table

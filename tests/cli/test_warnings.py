@@ -9,7 +9,7 @@ from pathlib import Path
 import pytest
 
 from tests.cli.calling import call, run_vde
-from vde_dagster.app.world import VdeProject
+from vde_dagster.composition import VdeProject
 from vde_dagster.orchestration.location import open_location
 
 MODEL = "MODEL (\n  name shop.a,\n  kind FULL,\n  gateway 'local'\n);\nSELECT 1 AS x"

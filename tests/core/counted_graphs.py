@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from vde_dagster.core.graph import Graph, Node
+from vde_dagster.core.graph.graph import Graph, Node
 from vde_dagster.core.names import ModelName
 
 

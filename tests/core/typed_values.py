@@ -12,8 +12,8 @@ from typing import Any, Union, get_args, get_origin, get_type_hints
 
 from hypothesis import strategies as st
 
-from vde_dagster.core.intervals import Interval
 from vde_dagster.core.names import ModelName
+from vde_dagster.core.time.intervals import Interval
 
 _PARTS = st.from_regex(r"[a-z][a-z0-9]{0,5}", fullmatch=True)
 _INSTANTS = st.datetimes(datetime(1, 1, 1), datetime(9999, 1, 1)).map(

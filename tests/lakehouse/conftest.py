@@ -17,12 +17,13 @@ from tests.worlds.ids import CountingIds
 from tests.worlds.state import memory_state
 from vde_dagster.app.services import Services
 from vde_dagster.core.errors import Place
-from vde_dagster.core.graph import Graph, build_graph
-from vde_dagster.core.intervals import EPOCH, Interval
-from vde_dagster.core.model import ModelSource
+from vde_dagster.core.graph.graph import Graph, build_graph
+from vde_dagster.core.ledger.unit_of_work import Part, Rows, SqlRows, Staged, Staging
+from vde_dagster.core.model.model import ModelSource
+from vde_dagster.core.model.snapshot import VersionKey
+from vde_dagster.core.model.writes import ReplaceTable, Write
 from vde_dagster.core.names import ModelName, TableName
-from vde_dagster.core.snapshot import VersionKey
-from vde_dagster.core.work import Part, ReplaceTable, Rows, SqlRows, Staged, Staging, Write
+from vde_dagster.core.time.intervals import EPOCH, Interval
 from vde_dagster.project.model_files import external_source, read_model
 
 if TYPE_CHECKING:

@@ -18,7 +18,7 @@ from dataclasses import dataclass, field
 from pathlib import Path
 from typing import TYPE_CHECKING, Final
 
-from vde_dagster.core.dsha import MURMUR3_128, XXHASH64X2
+from vde_dagster.core.ledger.dsha import MURMUR3_128, XXHASH64X2
 
 if TYPE_CHECKING:
     from pyspark.sql import SparkSession

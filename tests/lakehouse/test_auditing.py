@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING
 
 import pytest
 
-from tests.core.audit_cases import (
+from tests.core.audits.audit_cases import (
     KNOWN,
     KNOWN_ROWS,
     ROW_CASES,

@@ -9,12 +9,12 @@ from pathlib import Path
 import pytest
 
 from tests.lakehouse.catalog_worlds import AT, EVENTS, ID, TABLE, IcebergWorld, MemoryWorld, World
-from vde_dagster.core.dsha import Column
+from vde_dagster.core.columns import Column
 from vde_dagster.core.errors import Conflict, Refused
-from vde_dagster.core.intervals import END_OF_TIME
-from vde_dagster.core.late_data import SourceOperation, SourceStatus
+from vde_dagster.core.ledger.late_data import SourceOperation, SourceStatus
+from vde_dagster.core.ledger.schema_changes import ColumnAdded, ColumnWidened
 from vde_dagster.core.names import ModelName, TableName, physical_table
-from vde_dagster.core.schema_changes import ColumnAdded, ColumnWidened
+from vde_dagster.core.time.intervals import END_OF_TIME
 from vde_dagster.ports.catalog import TableMoved, TableText, ViewDefinition
 
 START = datetime(2013, 1, 1, tzinfo=UTC)

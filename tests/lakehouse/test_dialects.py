@@ -11,11 +11,11 @@ import sqlglot
 from pyspark.sql import SparkSession
 from sqlglot import exp
 
-from vde_dagster.core.dsha import Column
+from vde_dagster.core.columns import Column
 from vde_dagster.core.names import ModelName
 from vde_dagster.core.sql.canonical import QueryInvalid, canonicalize
-from vde_dagster.core.sql.interval_sums import with_closed_sums
 from vde_dagster.core.sql.rendering import inline, spark_form
+from vde_dagster.core.sql.translation.interval_sums import with_closed_sums
 
 T = ModelName("s", "t")
 TYPES = {

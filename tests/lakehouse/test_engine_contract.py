@@ -12,30 +12,33 @@ import pytest
 
 from tests.worlds.catalog import MemoryCatalog
 from tests.worlds.engine import MemoryEngine
-from vde_dagster.core.dsha import Column, RowSum, total
+from vde_dagster.core.columns import Column
 from vde_dagster.core.errors import Conflict, EvaluationFailed
-from vde_dagster.core.intervals import Interval, IntervalUnit
-from vde_dagster.core.layout import time_partition
-from vde_dagster.core.model import Storage
-from vde_dagster.core.names import ModelName, TableName
-from vde_dagster.core.snapshot import VersionKey
-from vde_dagster.core.work import (
+from vde_dagster.core.ledger.dsha import RowSum, total
+from vde_dagster.core.ledger.unit_of_work import (
     AddedBetween,
-    AppendToIntervals,
     AsOf,
     CsvRows,
     Input,
-    OverwriteIntervals,
     Part,
     PythonRows,
-    ReplaceTable,
     Rows,
     SqlRows,
     Staged,
     Staging,
+)
+from vde_dagster.core.model.layout import time_partition
+from vde_dagster.core.model.snapshot import VersionKey
+from vde_dagster.core.model.storage import Storage
+from vde_dagster.core.model.writes import (
+    AppendToIntervals,
+    OverwriteIntervals,
+    ReplaceTable,
     TimeAxisSpec,
     Write,
 )
+from vde_dagster.core.names import ModelName, TableName
+from vde_dagster.core.time.intervals import Interval, IntervalUnit
 from vde_dagster.ports.catalog import Catalog
 from vde_dagster.ports.engine import Engine
 

@@ -18,20 +18,20 @@ import pytest
 from tests.app.memory_world import DEFAULTS, bound, plan
 from tests.lakehouse.conftest import Lake
 from tests.lakehouse.spark_work import Needed, SparkWork, Watch
-from vde_dagster.app.apply import apply_plan
-from vde_dagster.app.evaluate import evaluate
-from vde_dagster.app.evaluated import Evaluated
+from vde_dagster.app.apply.applying import apply_plan
+from vde_dagster.app.evaluate.evaluated import Evaluated
+from vde_dagster.app.evaluate.evaluation import evaluate
 from vde_dagster.app.services import Services
-from vde_dagster.core.dsha import MURMUR3_128, XXHASH64X2, Column, RowSum
+from vde_dagster.core.columns import Column
 from vde_dagster.core.errors import Place, Refused
-from vde_dagster.core.graph import Graph, build_graph
-from vde_dagster.core.intervals import Interval
-from vde_dagster.core.model import ModelSource
+from vde_dagster.core.graph.graph import Graph, build_graph
+from vde_dagster.core.ledger.dsha import MURMUR3_128, XXHASH64X2, RowSum
+from vde_dagster.core.ledger.unit_of_work import Staged, Staging
+from vde_dagster.core.model.model import ModelSource
+from vde_dagster.core.model.snapshot import VersionKey
 from vde_dagster.core.names import ModelName, TableName
-from vde_dagster.core.plan import Plan
-from vde_dagster.core.snapshot import VersionKey
-from vde_dagster.core.work import Staged, Staging
-from vde_dagster.kinds.rules import ALWAYS
+from vde_dagster.core.planning.plan import Plan
+from vde_dagster.core.time.intervals import ALWAYS, Interval
 from vde_dagster.lakehouse.spark_engine import SparkEngine
 from vde_dagster.project.model_files import external_source, read_model
 

@@ -34,13 +34,13 @@ from tests.lakehouse.dialects import (
 )
 from tests.lakehouse.dialects import duckdb as duckdb_list
 from tests.lakehouse.dialects.rows import FOUR, FOUR_TYPES, ONE, ONE_TYPES, rows_in
-from vde_dagster.core.dsha import Column
+from vde_dagster.core.columns import Column
 from vde_dagster.core.names import ModelName
 from vde_dagster.core.sql.canonical import QueryInvalid, canonicalize
 from vde_dagster.core.sql.dialects import SPARKS
-from vde_dagster.core.sql.proven import SUPPORTED, part_of, unproven
-from vde_dagster.core.sql.proven_parts import PROVEN
 from vde_dagster.core.sql.rendering import inline, spark_form
+from vde_dagster.core.sql.translation.proven import SUPPORTED, part_of, unproven
+from vde_dagster.core.sql.translation.proven_parts import PROVEN
 
 WRITTEN = {
     "bigquery": bigquery,

@@ -8,7 +8,7 @@ import pytest
 
 from tests.lakehouse.conftest import DAY, NOW
 from vde_dagster.core.errors import EvaluationFailed
-from vde_dagster.core.work import PythonRows
+from vde_dagster.core.ledger.unit_of_work import PythonRows
 from vde_dagster.lakehouse.own_session import OwnSession, session_for_users
 
 if TYPE_CHECKING:

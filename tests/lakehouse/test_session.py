@@ -13,7 +13,7 @@ import pytest
 from pyiceberg.catalog.sql import SqlCatalog
 
 from vde_dagster.core.errors import SetupError
-from vde_dagster.core.session_settings import HARMLESS
+from vde_dagster.core.model.session_settings import HARMLESS
 from vde_dagster.lakehouse.session import (
     SparkSettings,
     _session_conf,

@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING
 
 import pytest
 
-from vde_dagster.core.late_data import HighWaterMark, SourceOperation, SourceStatus
+from vde_dagster.core.ledger.late_data import HighWaterMark, SourceOperation, SourceStatus
 from vde_dagster.core.names import ModelName, TableName
 from vde_dagster.lakehouse.iceberg_catalog import IcebergCatalog, open_iceberg_catalog
 

@@ -10,17 +10,17 @@ from typing import TYPE_CHECKING
 
 import pytest
 
-from tests.core.rendered import full, graph_of, instant
+from tests.core.graph.rendered import full, graph_of, instant
 from tests.lakehouse.spark_pairs.beside import Result, result_of
 from tests.lakehouse.spark_pairs.claims import shortest
 from tests.lakehouse.spark_pairs.defects import DEFECTS
 from tests.lakehouse.spark_pairs.documented import Documented, named
 from tests.lakehouse.spark_pairs.examples import Example, examples_of
 from vde_dagster.core.errors import Refused
-from vde_dagster.core.intervals import Interval
+from vde_dagster.core.graph.render_model import render_model
 from vde_dagster.core.names import ModelName
-from vde_dagster.core.render_model import render_model
 from vde_dagster.core.sql.macros import TimeRange
+from vde_dagster.core.time.intervals import Interval
 
 if TYPE_CHECKING:
     from pyspark.sql import SparkSession

@@ -12,7 +12,7 @@ from typing import TYPE_CHECKING
 
 import pytest
 
-from tests.core.changes import pairs_spark
+from tests.core.planning.changes import pairs_spark
 from tests.lakehouse.spark_pairs.beside import result_of
 from tests.lakehouse.spark_pairs.claims import judged, shortest
 from tests.lakehouse.spark_pairs.defects import DEFECTS

@@ -9,13 +9,14 @@ import pytest
 
 from tests.app.memory_world import bound, build
 from tests.lakehouse.conftest import DAY, Lake
-from vde_dagster.app.evaluate import evaluate
-from vde_dagster.core.dsha import Column
+from vde_dagster.app.evaluate.evaluation import evaluate
+from vde_dagster.core.columns import Column
 from vde_dagster.core.errors import EvaluationFailed
-from vde_dagster.core.history import History
-from vde_dagster.core.intervals import EPOCH
+from vde_dagster.core.ledger.unit_of_work import PythonRows
+from vde_dagster.core.model.history import History
+from vde_dagster.core.model.writes import KeepHistory
 from vde_dagster.core.names import ModelName
-from vde_dagster.core.work import KeepHistory, PythonRows
+from vde_dagster.core.time.intervals import EPOCH
 
 pytestmark = pytest.mark.spark
 

@@ -10,11 +10,12 @@ import pytest
 from sqlglot import exp
 
 from tests.lakehouse.conftest import DAY, Lake
-from vde_dagster.core.dsha import Column
+from vde_dagster.core.columns import Column
 from vde_dagster.core.errors import EvaluationFailed, Refused
-from vde_dagster.core.model import PartitionField, Storage, Transform
-from vde_dagster.core.schema_changes import ColumnAdded, ColumnWidened, InPlace
-from vde_dagster.core.work import AppendRows, AsOf, ReplaceTable, SqlRows
+from vde_dagster.core.ledger.schema_changes import ColumnAdded, ColumnWidened, InPlace
+from vde_dagster.core.ledger.unit_of_work import AsOf, SqlRows
+from vde_dagster.core.model.storage import PartitionField, Storage, Transform
+from vde_dagster.core.model.writes import AppendRows, ReplaceTable
 from vde_dagster.ports.catalog import TableText
 
 pytestmark = pytest.mark.spark

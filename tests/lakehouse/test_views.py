@@ -16,7 +16,7 @@ from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 from pyspark.errors import AnalysisException
 
-from vde_dagster.core.dsha import Column
+from vde_dagster.core.columns import Column
 from vde_dagster.core.errors import Conflict, OutcomeUnknown, Refused, SetupError
 from vde_dagster.core.names import TableName
 from vde_dagster.lakehouse.iceberg_catalog import IcebergCatalog, open_iceberg_catalog
@@ -286,7 +286,7 @@ def test_the_swap_needs_no_java(tmp_path: Path) -> None:
     code = (
         "import sys\n"
         "from vde_dagster.lakehouse.iceberg_catalog import *\n"
-        "from vde_dagster.core.dsha import Column\n"
+        "from vde_dagster.core.ledger.dsha import Column\n"
         f"lake = IcebergCatalog(open_iceberg_catalog('lake', {properties(tmp_path)!r}))\n"
         "c = (Column(name='id', type='bigint'),)\n"
         "v = ViewDefinition(name=TableName('d', 'v'), target=TableName('raw', 't'), columns=c)\n"

@@ -6,12 +6,12 @@ import pytest
 
 from tests.app.memory_world import bound, build, plan
 from tests.lakehouse.conftest import Lake
-from vde_dagster.app.apply import apply_plan
-from vde_dagster.app.planning import plan_environment
-from vde_dagster.app.verify import verify
+from vde_dagster.app.apply.applying import apply_plan
+from vde_dagster.app.inspect.verify import verify
+from vde_dagster.app.plan.planning import plan_environment
 from vde_dagster.core.errors import Refused
 from vde_dagster.core.names import ModelName, TableName
-from vde_dagster.core.plan_options import PlanOptions
+from vde_dagster.core.planning.options import PlanOptions
 
 pytestmark = pytest.mark.spark
 

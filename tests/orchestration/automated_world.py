@@ -11,9 +11,9 @@ from pathlib import Path
 import dagster as dg
 
 from tests.app.memory_world import MemoryWorld
-from vde_dagster.app.apply import apply_plan
-from vde_dagster.app.planning import plan_environment
-from vde_dagster.app.world import VdeProject
+from vde_dagster.app.apply.applying import apply_plan
+from vde_dagster.app.plan.planning import plan_environment
+from vde_dagster.composition import VdeProject
 from vde_dagster.orchestration.definitions import project_definitions
 
 CONFIGURATION = """\

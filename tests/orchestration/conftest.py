@@ -13,10 +13,10 @@ from typing import TYPE_CHECKING, Any
 import dagster as dg
 import pytest
 
-from vde_dagster.app.apply import apply_plan
-from vde_dagster.app.planning import plan_environment
-from vde_dagster.app.world import VdeProject
-from vde_dagster.core.plan import Plan
+from vde_dagster.app.apply.applying import apply_plan
+from vde_dagster.app.plan.planning import plan_environment
+from vde_dagster.composition import VdeProject
+from vde_dagster.core.planning.plan import Plan
 from vde_dagster.orchestration.definitions import project_definitions
 
 if TYPE_CHECKING:

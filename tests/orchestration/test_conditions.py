@@ -16,7 +16,7 @@ import pytest
 from dagster._check import CheckError
 
 from vde_dagster import build_definitions, on_changed_data, when_due
-from vde_dagster.core.zones import ZoneUnknown
+from vde_dagster.core.time.zones import ZoneUnknown
 from vde_dagster.orchestration.metadata import DATA_VERSION, USER_PROVIDED
 
 if TYPE_CHECKING:

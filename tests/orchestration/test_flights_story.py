@@ -20,13 +20,13 @@ import expected
 import landing
 import pytest
 
-from vde_dagster.app.apply import apply_plan
-from vde_dagster.app.planning import plan_environment
-from vde_dagster.app.running import plan_run
-from vde_dagster.app.world import VdeProject
+from vde_dagster.app.apply.applying import apply_plan
+from vde_dagster.app.apply.running import plan_run
+from vde_dagster.app.plan.planning import plan_environment
 from vde_dagster.cli.printing import as_json
-from vde_dagster.core.intervals import Interval
+from vde_dagster.composition import VdeProject
 from vde_dagster.core.names import ModelName
+from vde_dagster.core.time.intervals import Interval
 from vde_dagster.orchestration.definitions import project_definitions
 
 if TYPE_CHECKING:

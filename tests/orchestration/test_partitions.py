@@ -10,10 +10,10 @@ import pytest
 
 from vde_dagster.app.binding import Binding
 from vde_dagster.core.errors import Refused
-from vde_dagster.core.graph import Graph, build_graph
-from vde_dagster.core.intervals import Interval, IntervalUnit
-from vde_dagster.core.model import ModelSource
+from vde_dagster.core.graph.graph import Graph, build_graph
+from vde_dagster.core.model.model import ModelSource
 from vde_dagster.core.names import ModelName
+from vde_dagster.core.time.intervals import Interval, IntervalUnit
 from vde_dagster.orchestration.partitions import (
     contiguous,
     interval_of,

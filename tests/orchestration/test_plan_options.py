@@ -8,12 +8,12 @@ from typing import Any
 import pytest
 
 from tests.orchestration.conftest import DAILY, START, Sample
-from vde_dagster.app.planning import plan_environment
-from vde_dagster.core.intervals import Interval
-from vde_dagster.core.ledger import Standing
+from vde_dagster.app.plan.planning import plan_environment
+from vde_dagster.core.ledger.entries import Standing
 from vde_dagster.core.names import ModelName
-from vde_dagster.core.plan import Plan
-from vde_dagster.core.plan_options import PlanOptions
+from vde_dagster.core.planning.options import PlanOptions
+from vde_dagster.core.planning.plan import Plan
+from vde_dagster.core.time.intervals import Interval
 from vde_dagster.orchestration.jobs import run_plan
 from vde_dagster.orchestration.location import open_location
 

@@ -7,14 +7,14 @@ import dagster as dg
 import pytest
 
 from tests.orchestration.test_assets import events, failure, materialize
+from vde_dagster.app.apply.filling import evaluate_range
 from vde_dagster.app.binding import bind_environment
-from vde_dagster.app.catch_up import catch_up
-from vde_dagster.app.filling import evaluate_range
-from vde_dagster.app.heads import ForeignWrite
-from vde_dagster.app.world import VdeProject
-from vde_dagster.core.intervals import IntervalUnit
-from vde_dagster.core.ledger import LedgerEntry
+from vde_dagster.app.catch_up.sessions import catch_up
+from vde_dagster.app.publish.table_heads import ForeignWrite
+from vde_dagster.composition import VdeProject
+from vde_dagster.core.ledger.entries import LedgerEntry
 from vde_dagster.core.names import ModelName
+from vde_dagster.core.time.intervals import IntervalUnit
 from vde_dagster.orchestration.definitions import project_definitions
 from vde_dagster.orchestration.metadata import FORCE
 

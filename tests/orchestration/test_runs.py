@@ -11,15 +11,15 @@ import dagster as dg
 import pytest
 
 from tests.orchestration.conftest import START
-from vde_dagster.app.adopting import ADOPTED
+from vde_dagster.app.apply.adopting import ADOPTED
+from vde_dagster.app.apply.filling import evaluate_range
 from vde_dagster.app.binding import bind_environment
-from vde_dagster.app.catch_up import catch_up
-from vde_dagster.app.evaluated import Evaluated
-from vde_dagster.app.filling import evaluate_range
+from vde_dagster.app.catch_up.sessions import catch_up
+from vde_dagster.app.evaluate.evaluated import Evaluated
 from vde_dagster.core.errors import Conflict, EvaluationFailed, Refused
-from vde_dagster.core.intervals import Interval
-from vde_dagster.core.late_data import NothingToLoad
+from vde_dagster.core.ledger.late_data import NothingToLoad
 from vde_dagster.core.names import ModelName, TableName
+from vde_dagster.core.time.intervals import Interval
 from vde_dagster.orchestration.home import dagster_home
 from vde_dagster.orchestration.jobs import run_catch_up, run_plan
 
@@ -341,7 +341,7 @@ def test_an_empty_plan_loads_no_dagster(sample: Sample) -> None:
     code = (
         "import sys, json\n"
         "from vde_dagster import VdeProject\n"
-        "from vde_dagster.app.planning import plan_environment\n"
+        "from vde_dagster.app.plan.planning import plan_environment\n"
         f"project = VdeProject.load({str(sample.folder)!r})\n"
         "plan_environment(project.services, project.files.graph, 'prod')\n"
         "print(json.dumps([name for name in ('dagster', 'pyspark') if name in sys.modules]))"

@@ -8,8 +8,8 @@ from datetime import timedelta
 import pytest
 
 from tests.state.builders import KEY, day
-from vde_dagster.app.evaluated import Evaluated
-from vde_dagster.core.savings import Saved
+from vde_dagster.app.evaluate.evaluated import Evaluated
+from vde_dagster.core.ledger.savings import Saved
 from vde_dagster.orchestration.metadata import work_metadata
 
 DONE = Evaluated(

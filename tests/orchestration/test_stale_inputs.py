@@ -8,7 +8,7 @@ import pytest
 
 from tests.orchestration.test_assets import events, materialize
 from vde_dagster.app.binding import bind_environment
-from vde_dagster.app.catch_up import catch_up
+from vde_dagster.app.catch_up.sessions import catch_up
 from vde_dagster.core.names import ModelName
 
 if TYPE_CHECKING:

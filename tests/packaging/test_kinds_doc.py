@@ -11,8 +11,8 @@ from pathlib import Path
 import pytest
 import yaml
 
-from vde_dagster.core import kind as kinds
-from vde_dagster.core.model import Model, ModelSource
+from vde_dagster.core.model import kinds
+from vde_dagster.core.model.model import Model, ModelSource
 from vde_dagster.project.configuration import Defaults
 from vde_dagster.project.loading import load_project
 from vde_dagster.project.model_files import read_model, seed_path

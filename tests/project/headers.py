@@ -9,7 +9,7 @@ from pathlib import Path
 import pytest
 
 from vde_dagster.core.errors import Place, Problem, ProjectInvalid
-from vde_dagster.core.model import Model, ModelSource
+from vde_dagster.core.model.model import Model, ModelSource
 from vde_dagster.project.configuration import Defaults
 from vde_dagster.project.model_files import read_model
 

@@ -9,13 +9,13 @@ from pathlib import Path
 
 import pytest
 
-from tests.core.audit_cases import CHECKED, TIMES
+from tests.core.audits.audit_cases import CHECKED, TIMES
 from vde_dagster.core.audits.binding import audits_of
 from vde_dagster.core.audits.builtins import BUILTINS
 from vde_dagster.core.audits.values import EachRow, Rows
 from vde_dagster.core.errors import Problem, ProjectInvalid
-from vde_dagster.core.fingerprint import metadata_parts
-from vde_dagster.core.model import Model
+from vde_dagster.core.model.fingerprint import metadata_parts
+from vde_dagster.core.model.model import Model
 from vde_dagster.project.cache.models import ModelCache
 from vde_dagster.project.configuration import Configuration, find_configuration
 from vde_dagster.project.formatting.models import format_model

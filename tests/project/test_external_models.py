@@ -10,7 +10,7 @@ import yaml
 from hypothesis import given
 from hypothesis import strategies as st
 
-from vde_dagster.core.dsha import Column
+from vde_dagster.core.columns import Column
 from vde_dagster.core.errors import Conflict, ProjectInvalid, Refused
 from vde_dagster.core.names import ModelName
 from vde_dagster.project.file_writing import read_as_written, replace_text

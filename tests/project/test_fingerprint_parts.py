@@ -10,9 +10,9 @@ import pytest
 
 from tests.project.headers import COLUMNS, QUERY, python_model, sql_model
 from vde_dagster.core.errors import Place
-from vde_dagster.core.fingerprint import Fingerprint
-from vde_dagster.core.graph import build_graph
-from vde_dagster.core.model import Model
+from vde_dagster.core.graph.graph import build_graph
+from vde_dagster.core.model.fingerprint import Fingerprint
+from vde_dagster.core.model.model import Model
 from vde_dagster.core.names import ModelName
 from vde_dagster.project.configuration import Defaults
 from vde_dagster.project.model_files import external_source, read_model

@@ -11,9 +11,9 @@ from hypothesis import given
 from hypothesis import strategies as st
 from sqlglot.dialects.dialect import Dialect
 
-from vde_dagster.core.dsha import Column
-from vde_dagster.core.fingerprint import data_parts, metadata_parts
-from vde_dagster.core.model import Model, ModelSource, Query
+from vde_dagster.core.columns import Column
+from vde_dagster.core.model.fingerprint import data_parts, metadata_parts
+from vde_dagster.core.model.model import Model, ModelSource, Query
 from vde_dagster.core.names import ModelName
 from vde_dagster.core.sql.canonical import CanonicalQuery, canonicalize
 from vde_dagster.project.configuration import Defaults

@@ -40,12 +40,12 @@ from tests.project.fuzzed_files import (
 from vde_dagster.core.audits.binding import audits_of
 from vde_dagster.core.audits.queries import counting, failing_rows
 from vde_dagster.core.errors import EvaluationFailed, ProjectInvalid, Refused
-from vde_dagster.core.fingerprint import data_parts, metadata_parts
-from vde_dagster.core.graph import Graph, Node
-from vde_dagster.core.model import SeedRows
+from vde_dagster.core.graph.graph import Graph, Node
+from vde_dagster.core.graph.render_model import reads_of, render_model
+from vde_dagster.core.model.fingerprint import data_parts, metadata_parts
+from vde_dagster.core.model.model import SeedRows
+from vde_dagster.core.model.seed_rows import seed_rows
 from vde_dagster.core.names import ModelName, TableName
-from vde_dagster.core.render_model import reads_of, render_model
-from vde_dagster.core.seed_rows import seed_rows
 from vde_dagster.core.sql.macros import TimeRange
 from vde_dagster.core.sql.rendering import spark_text, with_own_names
 from vde_dagster.project.formatting.models import format_model

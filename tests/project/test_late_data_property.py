@@ -9,7 +9,7 @@ from datetime import timedelta
 import pytest
 
 from tests.project.headers import PYTHON, header_of, python_model, python_text, refused, sql_model
-from vde_dagster.core.late_data import (
+from vde_dagster.core.model.late_data import (
     LateDataMode,
     LateDataPolicy,
     LoadType,

@@ -10,11 +10,11 @@ import pytest
 from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 
-from vde_dagster.core.decisions import Mode
 from vde_dagster.core.errors import ProjectInvalid
-from vde_dagster.core.graph import build_graph, sources
+from vde_dagster.core.graph.graph import build_graph, sources
+from vde_dagster.core.ledger.traces import why_volatile
 from vde_dagster.core.names import ModelName
-from vde_dagster.core.traces import why_volatile
+from vde_dagster.core.planning.decisions import Mode
 from vde_dagster.project.configuration import read_configuration
 from vde_dagster.project.loading import load_files, load_for_comparison, load_project
 from vde_dagster.project.model_files import read_model

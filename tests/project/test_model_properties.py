@@ -25,11 +25,10 @@ from tests.project.headers import (
     refused,
     sql_model,
 )
-from vde_dagster.core.dsha import Column
+from vde_dagster.core.columns import Column
 from vde_dagster.core.errors import ProjectInvalid
-from vde_dagster.core.graph import build_graph
-from vde_dagster.core.intervals import EPOCH, IntervalUnit
-from vde_dagster.core.kind import (
+from vde_dagster.core.graph.graph import build_graph
+from vde_dagster.core.model.kinds import (
     Embedded,
     Full,
     IncrementalByPartition,
@@ -43,10 +42,13 @@ from vde_dagster.core.kind import (
     Seed,
     View,
 )
-from vde_dagster.core.model import Call, PartitionField, Storage, Transform, UpdatesOn, Window
+from vde_dagster.core.model.model import Call, UpdatesOn
+from vde_dagster.core.model.session_settings import changing_results
+from vde_dagster.core.model.storage import PartitionField, Storage, Transform
 from vde_dagster.core.names import ModelName
-from vde_dagster.core.schedule import due_interval
-from vde_dagster.core.session_settings import changing_results
+from vde_dagster.core.time.intervals import EPOCH, IntervalUnit
+from vde_dagster.core.time.schedule import due_interval
+from vde_dagster.core.time.windows import Window
 from vde_dagster.project.configuration import Defaults
 from vde_dagster.project.properties.model_properties import PROPERTIES, UNSUPPORTED
 

@@ -17,11 +17,11 @@ import vde_dagster
 from tests.project.headers import PYTHON, python_model, python_text, read, refused
 from tests.project.test_loading import write
 from vde_dagster.core.errors import ProjectInvalid
-from vde_dagster.core.fingerprint import data_parts, metadata_parts
-from vde_dagster.core.graph import Graph, build_graph
-from vde_dagster.core.model import Model, PythonFunction, Query
+from vde_dagster.core.graph.graph import Graph, build_graph
+from vde_dagster.core.graph.render_model import render_beside, render_model
+from vde_dagster.core.model.fingerprint import data_parts, metadata_parts
+from vde_dagster.core.model.model import Model, PythonFunction, Query
 from vde_dagster.core.names import ModelName
-from vde_dagster.core.render_model import render_beside, render_model
 from vde_dagster.core.sql.macros import TimeRange
 from vde_dagster.project.loading import load_project
 from vde_dagster.project.model_files import read_model

@@ -12,8 +12,8 @@ from typing import Final
 import pytest
 
 from vde_dagster.core.errors import ProjectInvalid
-from vde_dagster.core.fingerprint import fingerprint
-from vde_dagster.core.model import Model, ModelSource, PythonFunction
+from vde_dagster.core.model.fingerprint import fingerprint
+from vde_dagster.core.model.model import Model, ModelSource, PythonFunction
 from vde_dagster.core.names import ModelName
 from vde_dagster.project.configuration import Defaults
 from vde_dagster.project.loading import load_project

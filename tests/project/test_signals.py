@@ -14,9 +14,9 @@ import vde_dagster
 from tests.project.headers import QUERY, python_text
 from tests.project.test_loading import write
 from vde_dagster.core.errors import EvaluationFailed, Place, Problem, ProjectInvalid, Refused
-from vde_dagster.core.intervals import Interval
-from vde_dagster.core.model import Model, ModelSource
+from vde_dagster.core.model.model import Model, ModelSource
 from vde_dagster.core.names import ModelName
+from vde_dagster.core.time.intervals import Interval
 from vde_dagster.project.configuration import Defaults
 from vde_dagster.project.loading import ProjectFiles, load_project
 from vde_dagster.project.model_files import read_model

@@ -8,7 +8,7 @@ from pathlib import Path
 import pytest
 
 from vde_dagster.core.errors import Problem, ProjectInvalid
-from vde_dagster.core.model import ModelSource
+from vde_dagster.core.model.model import ModelSource
 from vde_dagster.core.names import ModelName
 from vde_dagster.project.configuration import Defaults
 from vde_dagster.project.loading import load_for_comparison, load_project

@@ -10,7 +10,7 @@ from datetime import timedelta
 
 from vde_dagster.core.errors import Conflict
 from vde_dagster.ports.state import Lease
-from vde_dagster.state import bookings, leases
+from vde_dagster.state import leases, units_of_work
 from vde_dagster.state.database import Database, open_engine
 from vde_dagster.state.sql_state import SqlState
 
@@ -45,7 +45,7 @@ def finalize(url: str, work_id: str, resource: str, holder: str, epoch: str) -> 
 def hang_in_finalize(url: str, work_id: str, resource: str, holder: str, epoch: str) -> str:
     with Database(open_engine(url)).write() as connection:
         leases.check(connection, Lease(resource=resource, holder=holder, epoch=int(epoch)))
-        bookings.finalize(connection, work_id)
+        units_of_work.finalize(connection, work_id)
         wait()
     return "committed"
 

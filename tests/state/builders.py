@@ -5,15 +5,16 @@ from __future__ import annotations
 from datetime import UTC, datetime, timedelta
 from pathlib import Path
 
-from vde_dagster.core.dsha import Column, RowSum
-from vde_dagster.core.fingerprint import Fingerprint, hash_parts
-from vde_dagster.core.intervals import Interval
-from vde_dagster.core.late_data import HighWaterMark, Load, ProcessingUri
-from vde_dagster.core.ledger import LedgerChange, LedgerOperation
-from vde_dagster.core.model import ModelSource
+from vde_dagster.core.columns import Column
+from vde_dagster.core.ledger.dsha import RowSum
+from vde_dagster.core.ledger.entries import LedgerChange, LedgerOperation
+from vde_dagster.core.ledger.late_data import HighWaterMark, Load, ProcessingUri
+from vde_dagster.core.ledger.unit_of_work import Intent, Publication
+from vde_dagster.core.model.fingerprint import Fingerprint, hash_parts
+from vde_dagster.core.model.model import ModelSource
+from vde_dagster.core.model.snapshot import Category, DecidedBy, ModelSnapshot, VersionKey
 from vde_dagster.core.names import ModelName
-from vde_dagster.core.snapshot import Category, DecidedBy, ModelSnapshot, VersionKey
-from vde_dagster.core.work import Intent, Publication
+from vde_dagster.core.time.intervals import Interval
 
 START = datetime(2024, 1, 1, tzinfo=UTC)
 MINUTE = timedelta(minutes=1)

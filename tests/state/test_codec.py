@@ -8,15 +8,22 @@ from pathlib import Path
 from hypothesis import given
 from hypothesis import strategies as st
 
-from vde_dagster.core.dsha import ALGORITHMS, FIRST_ALGORITHM, MODULUS, Column, RowSum
-from vde_dagster.core.intervals import Interval
-from vde_dagster.core.late_data import HighWaterMark, Load, ProcessingUri
-from vde_dagster.core.ledger import LedgerChange, LedgerEntry, LedgerOperation, Standing, Trace
-from vde_dagster.core.model import ModelSource
+from vde_dagster.core.columns import Column
+from vde_dagster.core.ledger.dsha import ALGORITHMS, FIRST_ALGORITHM, MODULUS, RowSum
+from vde_dagster.core.ledger.entries import (
+    LedgerChange,
+    LedgerEntry,
+    LedgerOperation,
+    Standing,
+    Trace,
+)
+from vde_dagster.core.ledger.late_data import HighWaterMark, Load, ProcessingUri
+from vde_dagster.core.ledger.unit_of_work import Intent, Publication
+from vde_dagster.core.model.model import ModelSource
+from vde_dagster.core.model.snapshot import VersionKey
 from vde_dagster.core.names import ModelName
-from vde_dagster.core.snapshot import VersionKey
-from vde_dagster.core.work import Intent, Publication
-from vde_dagster.state import bookings, codec, schema
+from vde_dagster.core.time.intervals import Interval
+from vde_dagster.state import codec, ledger, schema
 from vde_dagster.state.sql_state import SqlState
 
 ids = st.integers(-(2**63), 2**63 - 1)
@@ -181,7 +188,7 @@ def test_a_ledger_entry_comes_back_from_its_row(sqlite_url: str) -> None:
     def check(entry: LedgerEntry) -> None:
         key = VersionKey(ModelName("a", "b"), str(next(number)))
         with state._database.write() as connection:
-            connection.execute(schema.ledger.insert(), bookings._encode_entry(key, entry, 1))
+            connection.execute(schema.ledger.insert(), ledger._encode_entry(key, entry, 1))
         assert state.ledger([key]) == {key: (entry,)}
 
     check()

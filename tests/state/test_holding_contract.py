@@ -10,19 +10,20 @@ import pytest
 
 from tests.state.builders import COLUMNS, KEY, MINUTE, SALES, change, day, intent, publication
 from tests.state.conftest import Store
-from vde_dagster.core.dsha import Column, RowSum
-from vde_dagster.core.holding import Holding
-from vde_dagster.core.intervals import Interval
-from vde_dagster.core.last_look import LastLook, SeenInput
-from vde_dagster.core.ledger import (
+from vde_dagster.core.columns import Column
+from vde_dagster.core.ledger.dsha import RowSum
+from vde_dagster.core.ledger.entries import (
     LedgerChange,
     LedgerEntry,
     LedgerMismatch,
     LedgerOperation,
     Standing,
 )
+from vde_dagster.core.ledger.holdings import Holding
+from vde_dagster.core.ledger.last_look import LastLook, SeenInput
+from vde_dagster.core.model.snapshot import VersionKey
 from vde_dagster.core.names import ModelName
-from vde_dagster.core.snapshot import VersionKey
+from vde_dagster.core.time.intervals import Interval
 from vde_dagster.ports.state import Lease, State, version_resource
 
 OTHER = VersionKey(ModelName("shop", "orders"), "b" * 32)

@@ -27,11 +27,11 @@ from tests.state.builders import (
     snapshot,
 )
 from tests.state.test_sql_state import race, start
-from vde_dagster.core.dsha import FIRST_ALGORITHM, RowSum
-from vde_dagster.core.intervals import Interval
+from vde_dagster.core.ledger.dsha import FIRST_ALGORITHM, RowSum
+from vde_dagster.core.ledger.unit_of_work import WorkState
+from vde_dagster.core.model.snapshot import Category, DecidedBy
 from vde_dagster.core.names import ModelName
-from vde_dagster.core.snapshot import Category, DecidedBy
-from vde_dagster.core.work import WorkState
+from vde_dagster.core.time.intervals import Interval
 from vde_dagster.state import migrations, schema
 from vde_dagster.state.database import open_engine
 from vde_dagster.state.sql_state import SqlState

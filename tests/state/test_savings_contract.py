@@ -23,11 +23,11 @@ from tests.state.builders import (
 )
 from tests.state.conftest import Store
 from tests.worlds.clock import ManualClock
-from vde_dagster.core.dsha import RowSum
-from vde_dagster.core.ledger import LedgerChange, Standing, Trace
+from vde_dagster.core.ledger.dsha import RowSum
+from vde_dagster.core.ledger.entries import LedgerChange, Standing, Trace
+from vde_dagster.core.ledger.savings import Saved, Saving, SavingKind, SavingTotal
+from vde_dagster.core.model.snapshot import ModelSnapshot, VersionKey
 from vde_dagster.core.names import ModelName
-from vde_dagster.core.savings import Saved, Saving, SavingKind, SavingTotal
-from vde_dagster.core.snapshot import ModelSnapshot, VersionKey
 from vde_dagster.ports.state import State, version_resource
 from vde_dagster.state.sql_state import SqlState
 

@@ -19,10 +19,10 @@ from sqlalchemy.engine import make_url
 
 from tests.state.builders import KEY, MINUTE, SALES, change, intent, mark, publication, snapshot
 from vde_dagster.core.errors import Conflict, Refused
-from vde_dagster.core.ledger import LedgerOperation
+from vde_dagster.core.ledger.entries import LedgerOperation
+from vde_dagster.core.ledger.unit_of_work import WorkState
+from vde_dagster.core.model.snapshot import VersionKey
 from vde_dagster.core.names import ModelName
-from vde_dagster.core.snapshot import VersionKey
-from vde_dagster.core.work import WorkState
 from vde_dagster.state import schema
 from vde_dagster.state.database import Database, now, open_engine
 from vde_dagster.state.sql_state import SqlState

@@ -17,10 +17,9 @@ from tests.state.builders import (
     snapshot,
 )
 from tests.state.conftest import Store
-from vde_dagster.core.dsha import RowSum, dsha
 from vde_dagster.core.errors import Conflict
-from vde_dagster.core.intervals import Interval
-from vde_dagster.core.ledger import (
+from vde_dagster.core.ledger.dsha import RowSum, dsha
+from vde_dagster.core.ledger.entries import (
     LedgerChange,
     LedgerOperation,
     Standing,
@@ -28,8 +27,9 @@ from vde_dagster.core.ledger import (
     recorded_intervals,
     written_intervals,
 )
+from vde_dagster.core.model.snapshot import VersionKey
 from vde_dagster.core.names import ModelName
-from vde_dagster.core.snapshot import VersionKey
+from vde_dagster.core.time.intervals import Interval
 from vde_dagster.ports.state import Lease, LeaseLost, State, version_resource
 
 OTHER = VersionKey(ModelName("shop", "orders"), "b" * 32)

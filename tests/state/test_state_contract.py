@@ -24,13 +24,18 @@ from tests.state.builders import (
     snapshot,
 )
 from vde_dagster.core.audits.values import AuditResult
-from vde_dagster.core.dsha import RowSum, dsha
 from vde_dagster.core.errors import Conflict, Refused
-from vde_dagster.core.late_data import HighWaterMark
-from vde_dagster.core.ledger import LedgerChange, LedgerEntry, LedgerMismatch, LedgerOperation
+from vde_dagster.core.ledger.dsha import RowSum, dsha
+from vde_dagster.core.ledger.entries import (
+    LedgerChange,
+    LedgerEntry,
+    LedgerMismatch,
+    LedgerOperation,
+)
+from vde_dagster.core.ledger.late_data import HighWaterMark
+from vde_dagster.core.ledger.unit_of_work import WorkState
+from vde_dagster.core.model.snapshot import Category, DecidedBy, ModelSnapshot, VersionKey
 from vde_dagster.core.names import ModelName
-from vde_dagster.core.snapshot import Category, DecidedBy, ModelSnapshot, VersionKey
-from vde_dagster.core.work import WorkState
 from vde_dagster.ports.state import Lease, LeaseLost, State
 from vde_dagster.state.database import CHUNK
 

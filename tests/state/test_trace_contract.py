@@ -9,17 +9,17 @@ import pytest
 from tests.state.builders import KEY, MINUTE, RAW, ROWS, SALES, change, day
 from tests.state.conftest import Store
 from tests.state.test_standing_contract import book
-from vde_dagster.core.dsha import RowSum
-from vde_dagster.core.intervals import Interval
-from vde_dagster.core.ledger import (
+from vde_dagster.core.ledger.dsha import RowSum
+from vde_dagster.core.ledger.entries import (
     LedgerChange,
     LedgerMismatch,
     LedgerOperation,
     Standing,
     Trace,
 )
+from vde_dagster.core.model.snapshot import VersionKey
 from vde_dagster.core.names import ModelName
-from vde_dagster.core.snapshot import VersionKey
+from vde_dagster.core.time.intervals import Interval
 from vde_dagster.ports.state import Lease, State
 
 OTHER = VersionKey(ModelName("shop", "orders"), "b" * 32)

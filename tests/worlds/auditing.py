@@ -10,7 +10,7 @@ from vde_dagster.core.audits.queries import failing_rows, sql_of
 from vde_dagster.core.audits.results import failed, passed
 from vde_dagster.core.audits.values import SAMPLE_ROWS, Audit, AuditResult
 from vde_dagster.core.names import ModelName, TableName
-from vde_dagster.core.sql.spark_reading import read_spark
+from vde_dagster.core.sql.spark.reading import read_spark
 
 _STAGED = "vde_audited"
 

@@ -11,20 +11,18 @@ from datetime import datetime
 from tests.worlds.changes import change_of, instants_of, mark_of, snapshots_after, times_of
 from tests.worlds.clock import ManualClock
 from tests.worlds.tables import Row, Snapshot, Table
-from vde_dagster.core.dsha import Column
+from vde_dagster.core.columns import Column
 from vde_dagster.core.errors import Conflict, Refused
-from vde_dagster.core.intervals import (
-    END_OF_TIME,
-)
-from vde_dagster.core.late_data import (
+from vde_dagster.core.ledger.late_data import (
     HighWaterMark,
     SourceHistory,
     SourceOperation,
     SourceStatus,
 )
+from vde_dagster.core.ledger.schema_changes import ColumnWidened, InPlace, is_widening, same_type
+from vde_dagster.core.model.writes import TimeAxisSpec
 from vde_dagster.core.names import ModelName, TableName, is_another_models
-from vde_dagster.core.schema_changes import ColumnWidened, InPlace, is_widening, same_type
-from vde_dagster.core.work import TimeAxisSpec
+from vde_dagster.core.time.intervals import END_OF_TIME
 from vde_dagster.ports.catalog import (
     RowChange,
     TableMoved,

@@ -8,8 +8,7 @@ from datetime import datetime, timedelta
 from typing import Final
 
 from tests.worlds.tables import Row, Snapshot, Table, instant_of
-from vde_dagster.core.intervals import EPOCH, Interval, IntervalUnit, merge, parse_instant
-from vde_dagster.core.late_data import (
+from vde_dagster.core.ledger.late_data import (
     HighWaterMark,
     ProcessingUri,
     SourceChange,
@@ -17,7 +16,8 @@ from vde_dagster.core.late_data import (
     SourceStatus,
 )
 from vde_dagster.core.names import ModelName
-from vde_dagster.core.time_formats import iso_day
+from vde_dagster.core.time.formats import iso_day
+from vde_dagster.core.time.intervals import EPOCH, Interval, IntervalUnit, merge, parse_instant
 
 VALID_TO: Final = "vde.valid-to"
 

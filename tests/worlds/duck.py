@@ -13,7 +13,7 @@ from sqlglot import exp
 
 from tests.worlds.frames import Frame
 from vde_dagster.core.errors import EvaluationFailed
-from vde_dagster.core.sql.spark_reading import read_spark
+from vde_dagster.core.sql.spark.reading import read_spark
 
 if TYPE_CHECKING:
     import duckdb

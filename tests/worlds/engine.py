@@ -15,27 +15,27 @@ from tests.worlds.frames import Frame, sum_of
 from tests.worlds.histories import with_validity
 from tests.worlds.tables import Row
 from tests.worlds.writes import Written, inside, unit_sums, written
-from vde_dagster.core.dsha import Column, RowSum
+from vde_dagster.core.columns import Column
 from vde_dagster.core.errors import EvaluationFailed
-from vde_dagster.core.intervals import Interval
-from vde_dagster.core.late_data import SourceOperation
-from vde_dagster.core.layout import time_partition
-from vde_dagster.core.names import TableName
-from vde_dagster.core.schema_changes import ColumnAdded
-from vde_dagster.core.seed_rows import seed_columns, seed_rows
-from vde_dagster.core.work import (
+from vde_dagster.core.ledger.dsha import RowSum
+from vde_dagster.core.ledger.late_data import SourceOperation
+from vde_dagster.core.ledger.schema_changes import ColumnAdded
+from vde_dagster.core.ledger.unit_of_work import (
     AddedBetween,
     AsOf,
     CsvRows,
     Input,
-    KeepHistory,
     Part,
     PythonRows,
     SqlRows,
     Staged,
     Staging,
-    TimeAxisSpec,
 )
+from vde_dagster.core.model.layout import time_partition
+from vde_dagster.core.model.seed_rows import seed_columns, seed_rows
+from vde_dagster.core.model.writes import KeepHistory, TimeAxisSpec
+from vde_dagster.core.names import TableName
+from vde_dagster.core.time.intervals import Interval
 from vde_dagster.ports.engine import Sought
 
 if TYPE_CHECKING:

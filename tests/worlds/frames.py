@@ -13,8 +13,9 @@ import pyarrow as pa
 from sqlglot import exp
 
 from tests.worlds.tables import Row
-from vde_dagster.core.dsha import Column, RowSum, total
+from vde_dagster.core.columns import Column
 from vde_dagster.core.errors import EvaluationFailed
+from vde_dagster.core.ledger.dsha import RowSum, total
 
 _ARROW: Final[Mapping[str, pa.DataType]] = {
     "boolean": pa.bool_(),

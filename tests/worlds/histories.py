@@ -8,14 +8,14 @@ from tests.worlds.duck import connected, result_of
 from tests.worlds.frames import Frame
 from tests.worlds.tables import Row
 from vde_dagster.core.errors import EvaluationFailed
-from vde_dagster.core.history import (
+from vde_dagster.core.model.history import (
     History,
     Sides,
     duplicate_keys,
     shared_key,
     written_rows,
 )
-from vde_dagster.core.work import KeepHistory
+from vde_dagster.core.model.writes import KeepHistory
 
 _SIDES: Final = Sides(source="source", open="held_open", closed="held_closed")
 _NAMED: Final = 5

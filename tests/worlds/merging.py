@@ -10,10 +10,10 @@ from tests.worlds.duck import connected, in_duck, result_of
 from tests.worlds.frames import Frame
 from tests.worlds.tables import Row
 from vde_dagster.core.errors import EvaluationFailed
+from vde_dagster.core.model.merge_statement import SOURCE, TARGET, merge_statement, same_key
+from vde_dagster.core.model.writes import MergeRows
 from vde_dagster.core.sql.keys import key_expression
-from vde_dagster.core.sql.merge import SOURCE, TARGET, merge_statement, same_key
-from vde_dagster.core.sql.spark_reading import read_spark
-from vde_dagster.core.work import MergeRows
+from vde_dagster.core.sql.spark.reading import read_spark
 
 if TYPE_CHECKING:
     import duckdb

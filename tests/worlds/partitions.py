@@ -21,7 +21,7 @@ from sqlglot import exp
 
 from tests.worlds.frames import Frame
 from vde_dagster.core.errors import EvaluationFailed
-from vde_dagster.core.model import PartitionField, Transform
+from vde_dagster.core.model.storage import PartitionField, Transform
 
 _TYPES: Final[dict[str, IcebergType]] = {
     "tinyint": IntegerType(),

@@ -12,7 +12,7 @@ from typing import Final
 
 from sqlalchemy import Engine
 
-from vde_dagster.core.intervals import EPOCH
+from vde_dagster.core.time.intervals import EPOCH
 from vde_dagster.ports.clock import Clock
 from vde_dagster.state.codec import encode_instant
 from vde_dagster.state.database import open_engine

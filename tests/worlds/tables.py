@@ -6,10 +6,10 @@ import uuid
 from dataclasses import dataclass, field, replace
 from datetime import UTC, date, datetime
 
-from vde_dagster.core.dsha import Column
-from vde_dagster.core.intervals import EPOCH
-from vde_dagster.core.late_data import SourceOperation
-from vde_dagster.core.work import TimeAxisSpec
+from vde_dagster.core.columns import Column
+from vde_dagster.core.ledger.late_data import SourceOperation
+from vde_dagster.core.model.writes import TimeAxisSpec
+from vde_dagster.core.time.intervals import EPOCH
 
 Row = tuple[object, ...]
 

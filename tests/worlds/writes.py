@@ -13,12 +13,10 @@ from tests.worlds.histories import kept
 from tests.worlds.merging import merged
 from tests.worlds.partitions import partitions_of
 from tests.worlds.tables import Row, instant_of
-from vde_dagster.core.dsha import RowSum
 from vde_dagster.core.errors import EvaluationFailed
-from vde_dagster.core.intervals import Interval
-from vde_dagster.core.model import PartitionField
-from vde_dagster.core.time_formats import ISO_DATE, TimeFormat
-from vde_dagster.core.work import (
+from vde_dagster.core.ledger.dsha import RowSum
+from vde_dagster.core.model.storage import PartitionField
+from vde_dagster.core.model.writes import (
     AppendRows,
     AppendToIntervals,
     KeepHistory,
@@ -29,6 +27,8 @@ from vde_dagster.core.work import (
     TimeAxisSpec,
     Write,
 )
+from vde_dagster.core.time.formats import ISO_DATE, TimeFormat
+from vde_dagster.core.time.intervals import Interval
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

@@ -8,13 +8,12 @@ from typing import Final
 
 from vde_dagster.app.services import Services
 from vde_dagster.core.errors import Refused
-from vde_dagster.core.graph import Graph, Node, build_graph
-from vde_dagster.core.kind import Embedded, External
+from vde_dagster.core.graph.graph import Graph, Node, build_graph
+from vde_dagster.core.model.snapshot import ModelSnapshot, VersionKey
 from vde_dagster.core.names import ModelName, TableName
-from vde_dagster.core.plan import ModelChange, Plan
-from vde_dagster.core.snapshot import ModelSnapshot, VersionKey
+from vde_dagster.core.planning.plan import ModelChange, Plan
 from vde_dagster.project.cache.models import ModelCache, known_models
-from vde_dagster.project.collector import looking_at_new_values_only
+from vde_dagster.project.garbage_collection import looking_at_new_values_only
 from vde_dagster.project.model_files import read_model
 
 
@@ -53,12 +52,12 @@ class Binding:
         Raises:
             Refused: It is EMBEDDED, so they lie nowhere.
         """
-        if isinstance(self.graph[name].model.kind, Embedded):
+        if self.graph[name].model.kind.is_embedded:
             raise Refused(
                 f"{name} is EMBEDDED: it has no table or view, its query stands in the queries "
                 "that read it. Read one of those, or make it a VIEW."
             )
-        if isinstance(self.graph[name].model.kind, External):
+        if self.graph[name].model.kind.is_source:
             return TableName(name.schema, name.name)
         return self.key(name).table
 

@@ -4,17 +4,19 @@ from __future__ import annotations
 
 from dataclasses import dataclass, field
 from datetime import datetime, timedelta
+from typing import Protocol
 
 from vde_dagster.app.leases import TTL
-from vde_dagster.core.dsha import DEFAULT_ALGORITHM
-from vde_dagster.core.intervals import parse_instant
+from vde_dagster.core.ledger.dsha import DEFAULT_ALGORITHM
 from vde_dagster.core.names import ModelName, TableName, ViewNaming
+from vde_dagster.core.time.intervals import parse_instant
 from vde_dagster.ports.catalog import Catalog, TableState
 from vde_dagster.ports.clock import Clock
 from vde_dagster.ports.engine import Engine
 from vde_dagster.ports.ids import Ids
 from vde_dagster.ports.state import State
 from vde_dagster.project.cache.models import ModelCache
+from vde_dagster.project.loading import ProjectFiles
 
 VALID_TO = "vde.valid-to"
 """The table property by which a source says up to when it is complete (seed 003, VTTS)."""
@@ -61,3 +63,21 @@ def valid_to_of(source: TableState | None) -> datetime | None:
     """Up to when a source declares itself complete; None where it does not."""
     written = source.properties.get(VALID_TO) if source is not None else None
     return parse_instant(written) if written else None
+
+
+class Project(Protocol):
+    """A user's project with its adapters, each of which is opened when it is first needed."""
+
+    @property
+    def services(self) -> Services:
+        """All ports of the project."""
+        ...
+
+    @property
+    def files(self) -> ProjectFiles:
+        """The models as the files say them now.
+
+        Raises:
+            ProjectInvalid: Something is wrong in the files; all problems at once.
+        """
+        ...

@@ -13,8 +13,8 @@ from vde_dagster.cli.printing import print_json
 from vde_dagster.core.errors import Refused
 
 if TYPE_CHECKING:
-    from vde_dagster.app.world import VdeProject
-    from vde_dagster.core.plan import Plan
+    from vde_dagster.composition import VdeProject
+    from vde_dagster.core.planning.plan import Plan
 
 
 @click.command("apply", short_help="Apply a plan that was saved and reviewed.")
@@ -30,10 +30,10 @@ def command(file: Path, *, output: str, folder: Path) -> None:
     still. A file that was edited, and a plan whose environment was changed since, are refused
     before anything is written.
     """
-    from vde_dagster.app.saved_plans import is_applied
-    from vde_dagster.app.world import VdeProject
+    from vde_dagster.app.apply.saved_plans import is_applied
     from vde_dagster.cli.plan_facts import plan_facts
     from vde_dagster.cli.saving import load_plan
+    from vde_dagster.composition import VdeProject
 
     project = VdeProject.load(folder)
     plan = load_plan(project.configuration, file)
@@ -55,9 +55,9 @@ def command(file: Path, *, output: str, folder: Path) -> None:
 
 def _rest(project: VdeProject, plan: Plan, *, before: bool) -> Plan:
     """What is still to be done of a plan; what an earlier process left is finished first."""
-    from vde_dagster.app.promote import end_promotions
-    from vde_dagster.app.saved_plans import renewed
-    from vde_dagster.core.reviewed import nothing_left
+    from vde_dagster.app.apply.saved_plans import renewed
+    from vde_dagster.app.promote.promotion import end_promotions
+    from vde_dagster.core.planning.remaining_work import nothing_left
 
     if before:
         end_promotions(project.services, plan.environment)

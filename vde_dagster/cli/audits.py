@@ -13,10 +13,10 @@ from vde_dagster.cli.printing import console, instant, note, print_json
 from vde_dagster.core.errors import Refused
 
 if TYPE_CHECKING:
-    from vde_dagster.app.world import VdeProject
+    from vde_dagster.composition import VdeProject
     from vde_dagster.core.audits.values import AuditResult
+    from vde_dagster.core.ledger.unit_of_work import Work
     from vde_dagster.core.names import ModelName
-    from vde_dagster.core.work import Work
 
 _STANDINGS = {"done": "published", "abandoned": "not published"}
 
@@ -40,7 +40,7 @@ def command(*, model: str, limit: int, environment: str, output: str, folder: Pa
     Rows that a blocking audit refused were not published. They lie on a branch of the model's
     table until its next publication; its name is told, too.
     """
-    from vde_dagster.app.world import VdeProject
+    from vde_dagster.composition import VdeProject
 
     project = VdeProject.load(folder)
     catalog = project.configuration.catalog.name
@@ -66,7 +66,7 @@ def _audited(project: VdeProject, name: ModelName, environment: str, limit: int)
         Refused: There is no such model.
     """
     from vde_dagster.app.binding import bind_environment
-    from vde_dagster.app.rendering import bind_models
+    from vde_dagster.app.inspect.rendering import bind_models
 
     shown = bind_environment(project.services, environment)
     planned = bind_models(project, None)
@@ -82,7 +82,7 @@ def _audited(project: VdeProject, name: ModelName, environment: str, limit: int)
 
 def _branch(work: Work) -> str | None:
     """Where the rows that were refused lie."""
-    from vde_dagster.core.work import WorkState
+    from vde_dagster.core.ledger.unit_of_work import WorkState
 
     refused = work.state is WorkState.ABANDONED and any(each.stops for each in work.audits)
     return f"{work.intent.key.table}.branch_w_{work.intent.work_id}" if refused else None

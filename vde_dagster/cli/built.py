@@ -6,21 +6,19 @@ from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
-from vde_dagster import kinds
 from vde_dagster.cli.printing import as_text, instant
-from vde_dagster.core.dsha import total
-from vde_dagster.core.intervals import Interval
-from vde_dagster.core.kind import External
-from vde_dagster.core.ledger import LedgerEntry, held_dsha, held_intervals
+from vde_dagster.core.ledger.dsha import total
+from vde_dagster.core.ledger.entries import LedgerEntry, held_dsha, held_intervals
+from vde_dagster.core.time.intervals import Interval
 
 if TYPE_CHECKING:
     from rich.box import Box
     from rich.table import Table
 
     from vde_dagster.app.binding import Binding
-    from vde_dagster.app.evaluated import Evaluated
+    from vde_dagster.app.evaluate.evaluated import Evaluated
     from vde_dagster.app.services import Services
-    from vde_dagster.core.graph import Node
+    from vde_dagster.core.graph.graph import Node
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -65,7 +63,7 @@ def held_by(services: Services, binding: Binding) -> tuple[Built, ...]:
     return _held_of(
         services,
         binding,
-        [node for node in binding.graph if not isinstance(node.model.kind, External)],
+        [node for node in binding.graph if not node.model.kind.is_source],
     )
 
 
@@ -117,14 +115,14 @@ def _box() -> Box:
 def _held(
     services: Services, binding: Binding, node: Node, entries: Sequence[LedgerEntry]
 ) -> Built:
-    rules = kinds.of(node.model)
+    rules = node.model.kind
     return Built(
         model=str(node.name),
         kind=node.model.kind.keyword,
         version=binding.key(node.name).version,
         intervals=len(entries) if rules.is_partitioned else None,
-        rows=total(each.rows for each in entries).rows if rules.has_rows else None,
-        digest=_digest(entries, has_rows=rules.has_rows),
+        rows=total(each.rows for each in entries).rows if rules.stores_rows else None,
+        digest=_digest(entries, has_rows=rules.stores_rows),
         seconds=_seconds(services, {each.work_id for each in entries}),
         held=held_intervals(entries) if rules.is_partitioned else (),
     )

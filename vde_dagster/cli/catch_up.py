@@ -11,14 +11,14 @@ import click
 from vde_dagster.cli import options
 from vde_dagster.cli.printing import instant, print_json
 from vde_dagster.core.errors import EvaluationFailed, Refused
-from vde_dagster.core.intervals import format_instant
-from vde_dagster.core.late_data import Decision, Load, NothingToLoad, Stop
+from vde_dagster.core.ledger.late_data import Decision, Load, NothingToLoad, Stop
 from vde_dagster.core.names import ModelName
+from vde_dagster.core.time.intervals import format_instant
 
 if TYPE_CHECKING:
     from vde_dagster.app.binding import Binding
-    from vde_dagster.app.evaluated import Evaluated
-    from vde_dagster.app.world import VdeProject
+    from vde_dagster.app.evaluate.evaluated import Evaluated
+    from vde_dagster.composition import VdeProject
 
 
 @click.command("catch-up", short_help="Find late rows and load them, once.")
@@ -51,8 +51,8 @@ def command(
     if reload and model is None:
         raise click.UsageError("--reload needs the MODEL that is to be loaded again.")
     from vde_dagster.app.binding import bind_environment
-    from vde_dagster.app.detecting import detect, late_models
-    from vde_dagster.app.world import VdeProject
+    from vde_dagster.app.catch_up.detecting import detect, late_models
+    from vde_dagster.composition import VdeProject
 
     project = VdeProject.load(folder)
     services = project.services

@@ -7,17 +7,15 @@ from typing import TYPE_CHECKING, Final
 
 from rich.text import Text
 
-from vde_dagster import kinds
 from vde_dagster.cli.ranges import count, counted
-from vde_dagster.core.changes.difference import Change, DecidedBy
-from vde_dagster.core.intervals import Interval, format_instant
-from vde_dagster.core.kind import External, View
-from vde_dagster.core.schema_changes import told
-from vde_dagster.core.snapshot import Category
+from vde_dagster.core.ledger.schema_changes import told
+from vde_dagster.core.model.snapshot import Category
+from vde_dagster.core.planning.changes.difference import Change, DecidedBy
+from vde_dagster.core.time.intervals import Interval, format_instant
 
 if TYPE_CHECKING:
-    from vde_dagster.core.graph import Node
-    from vde_dagster.core.plan import Behind, ModelChange, Plan, Staleness
+    from vde_dagster.core.graph.graph import Node
+    from vde_dagster.core.planning.plan import Behind, ModelChange, Plan, Staleness
 
 MARKS: Final = {
     Change.ADDED: ("+", "green", "new"),
@@ -91,7 +89,7 @@ def _version(change: ModelChange) -> str:
 
 def _work(plan: Plan, change: ModelChange) -> Iterator[str]:
     node = plan.graph.nodes.get(change.name)
-    if node is None or isinstance(node.model.kind, External):
+    if node is None or node.model.kind.is_source:
         return
     if change.missing:
         yield counted_ranges(node, change.missing)
@@ -107,7 +105,7 @@ def _work(plan: Plan, change: ModelChange) -> Iterator[str]:
         owner = change.reuse.owner
         by = f" of {owner}" if owner not in (None, plan.environment) else ""
         yield f"reuses {counted_ranges(node, change.reuse.held, 'the view')}{by}"
-    if not change.missing and change.complete_to is None and kinds.of(node.model).has_rows:
+    if not change.missing and change.complete_to is None and node.model.kind.stores_rows:
         yield "waits: what it reads has no data yet"
 
 
@@ -153,9 +151,9 @@ def _behind(node: Node, found: Behind) -> Iterator[str]:
 
 def counted_ranges(node: Node, ranges: Sequence[Interval], view: str = "make the view") -> str:
     """Ranges of a model, for people; many of them as a whole."""
-    if isinstance(node.model.kind, View):
+    if node.model.kind.is_view:
         return view
-    if len(ranges) <= _RANGES or not kinds.is_by_interval(node.model):
+    if len(ranges) <= _RANGES or not node.model.kind.is_by_interval:
         return counted(node, ranges)
     first, last = format_instant(ranges[0].start), format_instant(ranges[-1].end)
     return f"{count(node, ranges):,} intervals in {len(ranges):,} ranges, {first} to {last}"

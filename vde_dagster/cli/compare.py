@@ -38,7 +38,7 @@ def command(
     versions two environments show is told by `vde diff`, which rows two tables hold by
     `vde table-diff`.
     """
-    from vde_dagster.app.compare import compare
+    from vde_dagster.app.inspect.compare import compare
     from vde_dagster.cli.compare_view import comparison_facts, print_comparison
 
     found = compare(before, after, project=folder, strict_columns=strict_columns)

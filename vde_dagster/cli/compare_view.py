@@ -10,14 +10,13 @@ from rich.text import Text
 from rich.tree import Tree
 
 from vde_dagster.cli.change_text import MARKS, words
-from vde_dagster.core.changes.difference import Change, DecidedBy
-from vde_dagster.core.kind import Embedded, External, View
+from vde_dagster.core.planning.changes.difference import Change, DecidedBy
 
 if TYPE_CHECKING:
     from rich.console import Console
 
-    from vde_dagster.app.compare import ComparedModel, Comparison
-    from vde_dagster.core.snapshot import ModelSnapshot
+    from vde_dagster.app.inspect.compare import ComparedModel, Comparison
+    from vde_dagster.core.model.snapshot import ModelSnapshot
     from vde_dagster.project.revisions import ProjectAt
 
 _SECTIONS: Final = {
@@ -116,7 +115,7 @@ def _head(compared: ComparedModel) -> Text:
     mark, style, word = MARKS[difference.change]
     text = Text.assemble((f"{mark} {difference.name}", f"bold {style}"))
     category = difference.category
-    source = " source" if isinstance(compared.model.kind, External) else ""
+    source = " source" if compared.model.kind.is_source else ""
     said = words(category) if category else word
     text.append(f"  {said}{source}", style=style)
     if difference.decided_by is DecidedBy.PERSON:
@@ -158,17 +157,17 @@ _KEPT: Final = "kept"
 def _outcome(compared: ComparedModel) -> str:
     """What would happen to a model's table or view; nothing for what has neither."""
     old, new = compared.before, compared.after
-    if new is None or isinstance(compared.model.kind, External | Embedded):
+    if new is None or not compared.model.kind.is_physical:
         return ""
     if old is None:
         return _BUILT
-    if isinstance(compared.model.kind, View):
+    if compared.model.kind.is_view:
         return _KEPT if old.version == new.version else _ANEW
     return _REBUILT if compared.difference.rebuild else _KEPT
 
 
 def _totals(comparison: Comparison) -> Iterator[str]:
-    models = [each for each in comparison.models if not isinstance(each.model.kind, External)]
+    models = [each for each in comparison.models if not each.model.kind.is_source]
     sources = len(comparison.models) - len(models)
     tally = Counter(each.difference.change for each in models)
     said = ", ".join(f"{tally[each]:,} {MARKS[each][2]}" for each in MARKS if tally[each])

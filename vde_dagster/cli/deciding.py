@@ -14,11 +14,11 @@ from vde_dagster.cli.printing import note
 from vde_dagster.core.errors import Refused
 
 if TYPE_CHECKING:
-    from vde_dagster.core.decisions import Mode
+    from vde_dagster.core.model.snapshot import Category
     from vde_dagster.core.names import ModelName
-    from vde_dagster.core.plan import ModelChange, Plan
-    from vde_dagster.core.plan_options import PlanOptions
-    from vde_dagster.core.snapshot import Category
+    from vde_dagster.core.planning.decisions import Mode
+    from vde_dagster.core.planning.options import PlanOptions
+    from vde_dagster.core.planning.plan import ModelChange, Plan
     from vde_dagster.project.configuration import Configuration
 
 _CATEGORIES: Final = ("breaking", "non_breaking", "forward_only")
@@ -65,7 +65,7 @@ def decisions_of(decided: Iterable[tuple[str, str]], *, catalog: str) -> dict[Mo
     Raises:
         UsageError: A model is decided in two ways.
     """
-    from vde_dagster.core.snapshot import Category
+    from vde_dagster.core.model.snapshot import Category
 
     found: dict[ModelName, Category] = {}
     for text, category in decided:
@@ -82,9 +82,9 @@ def open_questions(plan: Plan, mode: Mode) -> tuple[ModelChange, ...]:
 
     A snapshot that is stored already is used as it is, so nothing is to be decided about it.
     """
-    from vde_dagster.core.changes.difference import Change
-    from vde_dagster.core.decisions import Mode
-    from vde_dagster.core.snapshot import DecidedBy
+    from vde_dagster.core.model.snapshot import DecidedBy
+    from vde_dagster.core.planning.changes.difference import Change
+    from vde_dagster.core.planning.decisions import Mode
 
     if mode is Mode.AUTOMATIC:
         return ()
@@ -100,7 +100,7 @@ def open_questions(plan: Plan, mode: Mode) -> tuple[ModelChange, ...]:
 
 def mode_of(configuration: Configuration, environment: str, categorize: str | None) -> Mode:
     """When a person is asked: as the command line says, or else as ``vde.yaml`` does."""
-    from vde_dagster.core.decisions import Mode
+    from vde_dagster.core.planning.decisions import Mode
 
     return Mode(categorize) if categorize else configuration.mode(environment)
 
@@ -166,7 +166,7 @@ class _Choice:
 def _ask(
     plan_with: Callable[[PlanOptions], Plan], chosen: PlanOptions, change: ModelChange, count: str
 ) -> tuple[Category, Plan]:
-    from vde_dagster.core.snapshot import Category
+    from vde_dagster.core.model.snapshot import Category
 
     why = "what this edit means cannot be told" if change.undecidable else "what does it mean?"
     click.echo(f"\n{click.style(str(change.name), bold=True)} ({count}): {why}")
@@ -198,8 +198,8 @@ def _choice(text: str, choices: Mapping[str, _Choice]) -> _Choice:
 def _effect(plan: Plan, name: ModelName) -> str:
     """What a plan computes of a model and of all that reads it, and what becomes of its table."""
     from vde_dagster.cli.ranges import count
-    from vde_dagster.core.schema_changes import told
-    from vde_dagster.core.selection import select
+    from vde_dagster.core.graph.selection import select
+    from vde_dagster.core.ledger.schema_changes import told
 
     concerned = select([plan.graph], [f"{name}+"], catalog="")
     reached = [each for each in plan.backfills if each.name in concerned]

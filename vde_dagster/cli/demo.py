@@ -24,9 +24,9 @@ from vde_dagster.cli.spelling import vde
 from vde_dagster.core.errors import Refused, SetupError
 
 if TYPE_CHECKING:
-    from vde_dagster.app.world import VdeProject
     from vde_dagster.cli.built import Built
     from vde_dagster.cli.query import Answer
+    from vde_dagster.composition import VdeProject
     from vde_dagster.ports.catalog import TableState
 
 EXAMPLE: Final = "nyc_flights"
@@ -79,7 +79,7 @@ def command(*, folder: Path, until: datetime, late: bool, output: str) -> None:
     Doing it again continues: files that you edited stay as they are, what was landed is not landed
     again, and what was built is not built again.
     """
-    from vde_dagster.app.world import VdeProject
+    from vde_dagster.composition import VdeProject
     from vde_dagster.lakehouse.java import find_java
 
     _require_data()
@@ -193,7 +193,7 @@ def _land(project: VdeProject, folder: Path, until: datetime) -> None:
 def _is_landed(project: VdeProject, until: datetime) -> bool:
     """Whether every source has its rows, and is complete up to there where it says so."""
     from vde_dagster.app.services import VALID_TO
-    from vde_dagster.core.intervals import parse_instant
+    from vde_dagster.core.time.intervals import parse_instant
 
     tables = _source_tables(project)
     times = [table.properties.get(VALID_TO) for table in tables.values() if table is not None]
@@ -203,10 +203,9 @@ def _is_landed(project: VdeProject, until: datetime) -> bool:
 
 
 def _source_tables(project: VdeProject) -> dict[str, TableState | None]:
-    from vde_dagster.core.kind import External
     from vde_dagster.core.names import TableName
 
-    names = [node.name for node in project.files.graph if isinstance(node.model.kind, External)]
+    names = [node.name for node in project.files.graph if node.model.kind.is_source]
     catalog = project.services.catalog
     return {str(name): catalog.table(TableName(name.schema, name.name)) for name in names}
 
@@ -247,8 +246,8 @@ def _build(project: VdeProject, warm: Callable[[], None], output: str) -> None:
 
 def _run(project: VdeProject, output: str) -> Sequence[Built]:
     """What `vde run` computes, told as that command tells it."""
+    from vde_dagster.app.apply.running import plan_run
     from vde_dagster.app.binding import bind_plan
-    from vde_dagster.app.running import plan_run
     from vde_dagster.cli.built import built_by
     from vde_dagster.cli.plan import apply
     from vde_dagster.cli.run import print_computed, show_run

@@ -21,7 +21,7 @@ if TYPE_CHECKING:
 @options.WITH_DEBUG
 def command(*, output: str, folder: Path) -> None:
     """List the environments of a project, with the versions that each shows."""
-    from vde_dagster.app.world import VdeProject
+    from vde_dagster.composition import VdeProject
 
     state = VdeProject.load(folder).services.state
     shown = [each for name in state.environments() if (each := state.environment(name))]

@@ -13,7 +13,7 @@ from vde_dagster.cli.printing import print_json
 from vde_dagster.core.errors import Refused
 
 if TYPE_CHECKING:
-    from vde_dagster.app.external_models import Declaration
+    from vde_dagster.app.project_files.external_models import Declaration
     from vde_dagster.project.sources.external_entries import ColumnChange
 
 
@@ -30,8 +30,8 @@ def command(*, check: bool, output: str, folder: Path) -> None:
     They come from the catalog's metadata. New sources are added, columns that differ are
     corrected, everything else in the file stays as it is. A source that no model reads stays, too.
     """
-    from vde_dagster.app.external_models import declare_sources, write_declaration
-    from vde_dagster.app.world import VdeProject
+    from vde_dagster.app.project_files.external_models import declare_sources, write_declaration
+    from vde_dagster.composition import VdeProject
     from vde_dagster.project.sources.declared_sources import EXTERNAL_MODELS
     from vde_dagster.project.sources.source_discovery import sources_read
 

@@ -16,7 +16,7 @@ if TYPE_CHECKING:
     from rich.console import Console
     from rich.table import Table
 
-    from vde_dagster.core.graph import Node
+    from vde_dagster.core.graph.graph import Node
     from vde_dagster.core.names import ModelName
     from vde_dagster.core.sql.canonical import CanonicalQuery
 
@@ -96,7 +96,7 @@ def _query(node: Node) -> dict[str, object] | None:
 
 def _parts(node: Node) -> dict[str, list[tuple[str, str]]]:
     """The canonical values that a model's own two hashes are made of, by name."""
-    from vde_dagster.core.fingerprint import data_parts, metadata_parts
+    from vde_dagster.core.model.fingerprint import data_parts, metadata_parts
 
     def named(parts: Sequence[str]) -> list[tuple[str, str]]:
         split = (part.partition("=") for part in parts)

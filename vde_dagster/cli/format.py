@@ -13,7 +13,7 @@ from vde_dagster.cli.printing import note, print_json
 from vde_dagster.core.errors import Refused
 
 if TYPE_CHECKING:
-    from vde_dagster.app.formatting import Formatted
+    from vde_dagster.app.project_files.formatting import Formatted
 
 
 @click.command("format", short_help="Format SQL models; none becomes another model.")
@@ -31,7 +31,7 @@ def command(files: tuple[Path, ...], *, check: bool, diff: bool, output: str, fo
     Before a file is written, the new text is read again: it must declare the very same model, with
     the same fingerprint. Where it does not, the file stays as it is and is named.
     """
-    from vde_dagster.app.formatting import format_files, write_formatted
+    from vde_dagster.app.project_files.formatting import format_files, write_formatted
     from vde_dagster.project.configuration import read_configuration
 
     configuration = read_configuration(folder)

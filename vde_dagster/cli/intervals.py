@@ -15,12 +15,12 @@ from vde_dagster.cli.printing import console, instant, print_json
 from vde_dagster.core.errors import Refused
 
 if TYPE_CHECKING:
-    from vde_dagster.app.interval_report import ModelIntervals
-    from vde_dagster.app.waiting import Wait
-    from vde_dagster.core.graph import Node
-    from vde_dagster.core.intervals import Interval
+    from vde_dagster.app.inspect.interval_report import ModelIntervals
+    from vde_dagster.app.plan.waiting import Wait
+    from vde_dagster.core.graph.graph import Node
     from vde_dagster.core.names import ModelName
-    from vde_dagster.core.plan import Plan
+    from vde_dagster.core.planning.plan import Plan
+    from vde_dagster.core.time.intervals import Interval
 
 _RANGES: Final = 3
 
@@ -49,8 +49,8 @@ def command(
     overlap this range, each of them whole.
     """
     shown = timing.any_range(start, end)
-    from vde_dagster.app.interval_report import clipped, plan_models, report_intervals
-    from vde_dagster.app.world import VdeProject
+    from vde_dagster.app.inspect.interval_report import clipped, plan_models, report_intervals
+    from vde_dagster.composition import VdeProject
 
     project = VdeProject.load(folder)
     plan = plan_models(project, environment)
@@ -78,18 +78,13 @@ def _wanted(plan: Plan, models: Sequence[ModelName], *, catalog: str) -> set[Mod
     Raises:
         Refused: One of them is not there, or has no intervals of its own.
     """
-    from vde_dagster.core.kind import Embedded, External
-
     nodes = [chosen(plan.graph, name, catalog=catalog, where=plan.environment) for name in models]
     for node in nodes:
         name = node.name
-        match node.model.kind:
-            case External():
-                raise Refused(f"{name} is a source: others write it, so it has no intervals here.")
-            case Embedded():
-                raise Refused(f"{name} is EMBEDDED: it has no table, so it has no intervals.")
-            case _:
-                pass
+        if node.model.kind.is_source:
+            raise Refused(f"{name} is a source: others write it, so it has no intervals here.")
+        if node.model.kind.is_embedded:
+            raise Refused(f"{name} is EMBEDDED: it has no table, so it has no intervals.")
     return {node.name for node in nodes}
 
 
@@ -139,7 +134,7 @@ def _print(plan: Plan, reports: Sequence[ModelIntervals]) -> None:
     from rich.table import Table
     from rich.text import Text
 
-    from vde_dagster.core.intervals import format_instant
+    from vde_dagster.core.time.intervals import format_instant
 
     now = plan.now.replace(second=0, microsecond=0) if plan.now else None
     at = f"at {format_instant(now)}" if now else "(the project's clock has no time yet)"
@@ -173,19 +168,17 @@ def _held_and_empty(report: ModelIntervals) -> str:
 
 
 def _held(node: Node, held: Sequence[Interval]) -> str:
-    from vde_dagster.core.intervals import format_instant
-    from vde_dagster.core.kind import View
-    from vde_dagster.kinds.rules import ALWAYS
+    from vde_dagster.core.time.intervals import ALWAYS, format_instant
 
     if ALWAYS in held:
-        return "made" if isinstance(node.model.kind, View) else "whole"
+        return "made" if node.model.kind.is_view else "whole"
     ranges = [f"{format_instant(each.start)} to {format_instant(each.end)}" for each in held]
     return _shortened(ranges)
 
 
 def _missing(report: ModelIntervals) -> str:
     from vde_dagster.cli.ranges import counted
-    from vde_dagster.core.intervals import format_instant
+    from vde_dagster.core.time.intervals import format_instant
 
     ranges = [counted(report.node, [each]) for each in report.missing]
     said = [_shortened(ranges)] if ranges else []
@@ -201,7 +194,7 @@ def _shortened(ranges: Sequence[str]) -> str:
 
 
 def _complete_to(report: ModelIntervals) -> str:
-    from vde_dagster.core.intervals import format_instant
+    from vde_dagster.core.time.intervals import format_instant
 
     if report.complete_to is None:
         return ""

@@ -17,8 +17,8 @@ if TYPE_CHECKING:
     from rich.text import Text
     from rich.tree import Tree
 
-    from vde_dagster.core.graph import Graph, Node
-    from vde_dagster.core.lineage import Lineage, Point
+    from vde_dagster.core.graph.graph import Graph, Node
+    from vde_dagster.core.graph.lineage import Lineage, Point
 
 
 @click.command("lineage", short_help="Show what models and columns are made of.")
@@ -32,7 +32,7 @@ def command(*, of: str | None, output: str, folder: Path) -> None:
     With a column, the columns that it is made of down to the sources, and the columns that are
     made of it. Without an argument, every model and what it reads.
     """
-    from vde_dagster.core.lineage import lineage_of_column, model_lineage, project_lineage
+    from vde_dagster.core.graph.lineage import lineage_of_column, model_lineage, project_lineage
     from vde_dagster.project.loading import load_project
 
     files = load_project(folder)

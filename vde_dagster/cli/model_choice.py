@@ -13,7 +13,7 @@ from vde_dagster.core.errors import Refused
 from vde_dagster.core.names import InvalidName, ModelName
 
 if TYPE_CHECKING:
-    from vde_dagster.core.graph import Graph, Node
+    from vde_dagster.core.graph.graph import Graph, Node
 
 ENVIRONMENT: Final = click.option(
     "--env",

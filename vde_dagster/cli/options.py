@@ -39,7 +39,7 @@ def model(text: str) -> ModelName:
 
 def moment(text: str) -> datetime:
     """An ISO-8601 date or time, UTC where it names no zone; wrong usage where it is neither."""
-    from vde_dagster.core.intervals import parse_instant
+    from vde_dagster.core.time.intervals import parse_instant
 
     try:
         return parse_instant(text)

@@ -16,10 +16,10 @@ from vde_dagster.cli.spelling import vde
 from vde_dagster.core.errors import Refused
 
 if TYPE_CHECKING:
-    from vde_dagster.app.evaluated import Evaluated
-    from vde_dagster.app.world import VdeProject
-    from vde_dagster.core.plan import Plan
-    from vde_dagster.core.plan_options import PlanOptions
+    from vde_dagster.app.evaluate.evaluated import Evaluated
+    from vde_dagster.composition import VdeProject
+    from vde_dagster.core.planning.options import PlanOptions
+    from vde_dagster.core.planning.plan import Plan
 
 
 @click.command("plan", short_help="Show what an environment lacks, and do it.")
@@ -59,7 +59,7 @@ def command(
         other = "--save" if save else "--no-apply" if no_apply else "--explain"
         raise click.UsageError(f"--auto-apply and {other} exclude each other.")
     options_asked = asked_options(environment, flags)
-    from vde_dagster.app.world import VdeProject
+    from vde_dagster.composition import VdeProject
 
     asked = _Asked(
         folder=folder,
@@ -131,7 +131,7 @@ def _refuse_hopeless(asked: _Asked, plan: Plan, waits_for: list[str]) -> None:
     Raises:
         Refused: The clock has no time, or there is nothing to do but to restore a table.
     """
-    from vde_dagster.app.plan_checks import lost_problems
+    from vde_dagster.app.plan.plan_checks import lost_problems
 
     if waits_for:
         acts = asked.applies or asked.save is not None
@@ -157,9 +157,9 @@ def _facts(
 
 def make_plan(project: VdeProject, environment: str, options: PlanOptions | None = None) -> Plan:
     """The plan of a project for an environment; what an earlier process left is finished first."""
-    from vde_dagster.app.planning import plan_environment
-    from vde_dagster.app.promote import finish_promotions
-    from vde_dagster.core.plan_options import PlanOptions
+    from vde_dagster.app.plan.planning import plan_environment
+    from vde_dagster.app.promote.promotion import finish_promotions
+    from vde_dagster.core.planning.options import PlanOptions
 
     graph = project.files.graph
     if finish_promotions(project.services, environment):

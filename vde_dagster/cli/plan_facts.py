@@ -6,22 +6,22 @@ from typing import TYPE_CHECKING, assert_never
 
 from vde_dagster.cli.printing import instant
 from vde_dagster.cli.ranges import count
-from vde_dagster.core.plain import to_plain
-from vde_dagster.core.plan import Behind, ModelChange, Plan, Reuse, Staleness
-from vde_dagster.core.plan_options import PlanOptions
-from vde_dagster.core.schema_changes import (
+from vde_dagster.core.ledger.schema_changes import (
     ColumnAdded,
     ColumnDropped,
     ColumnIncompatible,
     ColumnWidened,
     SchemaChange,
 )
+from vde_dagster.core.plain import to_plain
+from vde_dagster.core.planning.options import PlanOptions
+from vde_dagster.core.planning.plan import Behind, ModelChange, Plan, Reuse, Staleness
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
 
-    from vde_dagster.core.graph import Node
-    from vde_dagster.core.intervals import Interval
+    from vde_dagster.core.graph.graph import Node
+    from vde_dagster.core.time.intervals import Interval
 
 Facts = dict[str, object]
 

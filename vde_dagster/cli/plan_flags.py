@@ -11,7 +11,7 @@ import click
 from vde_dagster.cli import options, timing
 
 if TYPE_CHECKING:
-    from vde_dagster.core.plan_options import PlanOptions
+    from vde_dagster.core.planning.options import PlanOptions
 
 Command = TypeVar("Command", bound=Callable[..., object])
 
@@ -110,7 +110,7 @@ def asked_options(environment: str, flags: PlanFlags) -> PlanOptions:
     Raises:
         click.UsageError: The options make no sense together, or not for this environment.
     """
-    from vde_dagster.core.plan_options import OptionsRefused, PlanOptions, refuse_senseless
+    from vde_dagster.core.planning.options import OptionsRefused, PlanOptions, refuse_senseless
 
     asked = PlanOptions(**flags)
     try:

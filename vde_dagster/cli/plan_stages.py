@@ -1,6 +1,6 @@
 """The stages of a plan, told and not carried out: the second visitor of them.
 
-The first one is `vde_dagster.app.apply.Applying`.
+The first one is `vde_dagster.app.apply.applying.Applying`.
 """
 
 from __future__ import annotations
@@ -12,8 +12,8 @@ import click
 
 from vde_dagster.cli.printing import instant
 from vde_dagster.cli.ranges import count, counted
-from vde_dagster.core.schema_changes import told
-from vde_dagster.core.stages import (
+from vde_dagster.core.ledger.schema_changes import told
+from vde_dagster.core.planning.stages import (
     Backfill,
     CatchUp,
     EmptyBackfill,
@@ -30,9 +30,9 @@ from vde_dagster.core.stages import (
 )
 
 if TYPE_CHECKING:
-    from vde_dagster.core.intervals import Interval
     from vde_dagster.core.names import ModelName
-    from vde_dagster.core.plan import Plan
+    from vde_dagster.core.planning.plan import Plan
+    from vde_dagster.core.time.intervals import Interval
 
 _NAMED: Final = 10
 _RANGES: Final = 3

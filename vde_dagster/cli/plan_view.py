@@ -8,11 +8,10 @@ from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, Final
 
 from vde_dagster.cli.ranges import count, units
-from vde_dagster.core.changes.difference import Change
-from vde_dagster.core.intervals import format_instant
-from vde_dagster.core.kind import External
-from vde_dagster.core.plan import ModelChange, Plan
-from vde_dagster.core.snapshot import Category
+from vde_dagster.core.model.snapshot import Category
+from vde_dagster.core.planning.changes.difference import Change
+from vde_dagster.core.planning.plan import ModelChange, Plan
+from vde_dagster.core.time.intervals import format_instant
 
 if TYPE_CHECKING:
     from rich.console import Console
@@ -70,7 +69,7 @@ def work_units(plan: Plan) -> int:
 
 def is_source(plan: Plan, change: ModelChange) -> bool:
     """Whether a change is about a table that others write."""
-    return change.name in plan.graph and isinstance(plan.graph[change.name].model.kind, External)
+    return change.name in plan.graph and plan.graph[change.name].model.kind.is_source
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

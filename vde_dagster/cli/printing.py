@@ -70,7 +70,7 @@ def instant(value: datetime) -> str:
 
 def as_text(value: object) -> str:
     """A cell for people: nothing for null, thousands in groups, times without seconds of zero."""
-    from vde_dagster.core.intervals import format_instant
+    from vde_dagster.core.time.intervals import format_instant
 
     match value:
         case None:

@@ -8,13 +8,12 @@ from typing import TYPE_CHECKING
 
 from vde_dagster.cli.plan_view import work_units
 from vde_dagster.cli.printing import console, note
-from vde_dagster.core.intervals import format_instant
-from vde_dagster.kinds.rules import ALWAYS
+from vde_dagster.core.time.intervals import ALWAYS, format_instant
 
 if TYPE_CHECKING:
-    from vde_dagster.app.apply import Report
-    from vde_dagster.app.evaluated import Evaluated
-    from vde_dagster.core.plan import Plan
+    from vde_dagster.app.apply.applying import Report
+    from vde_dagster.app.evaluate.evaluated import Evaluated
+    from vde_dagster.core.planning.plan import Plan
 
 
 @contextmanager

@@ -17,7 +17,7 @@ from vde_dagster.core.errors import Refused
 if TYPE_CHECKING:
     from rich.table import Table
 
-    from vde_dagster.app.world import VdeProject
+    from vde_dagster.composition import VdeProject
     from vde_dagster.core.names import TableName
 
 _ROWS: Final = 50
@@ -59,7 +59,7 @@ def command(*, sql: str, limit: int, environment: str, output: str, folder: Path
     Models have their own names in every environment: with --env dev `mart.revenue` is what dev
     shows of it.
     """
-    from vde_dagster.app.world import VdeProject
+    from vde_dagster.composition import VdeProject
 
     text = sys.stdin.read() if sql == "-" else sql
     project = VdeProject.load(folder)
@@ -114,10 +114,10 @@ def _on_environment(project: VdeProject, sql: str, environment: str) -> tuple[st
 
     from vde_dagster.app.view_names import shown_naming
     from vde_dagster.core.names import PRODUCTION, environment_view
+    from vde_dagster.core.sql.errors import SQL_ERRORS
     from vde_dagster.core.sql.places import placed
     from vde_dagster.core.sql.rendering import model_name_of
-    from vde_dagster.core.sql.spark_reading import read_spark
-    from vde_dagster.core.sql.sql_errors import SQL_ERRORS
+    from vde_dagster.core.sql.spark.reading import read_spark
     from vde_dagster.core.sql.table_names import project_names, tables_of
 
     try:

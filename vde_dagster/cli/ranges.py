@@ -4,11 +4,9 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 
-from vde_dagster import kinds
-from vde_dagster.core.graph import Node
-from vde_dagster.core.intervals import Interval, IntervalUnit, format_instant
-from vde_dagster.core.kind import View
-from vde_dagster.kinds import counted as counting
+from vde_dagster.core.graph.graph import Node
+from vde_dagster.core.model import counted as counting
+from vde_dagster.core.time.intervals import Interval, IntervalUnit, format_instant
 
 
 def count(node: Node, missing: Sequence[Interval]) -> int:
@@ -25,8 +23,8 @@ def counted(node: Node, missing: Sequence[Interval]) -> str:
     """What has to be evaluated, for people; empty where that is nothing."""
     if not missing:
         return ""
-    if not kinds.is_by_interval(node.model):
-        return "make the view" if isinstance(node.model.kind, View) else "the whole table"
+    if not node.model.kind.is_by_interval:
+        return "make the view" if node.model.kind.is_view else "the whole table"
     return "; ".join(_range(node.model.unit, each) for each in missing)
 
 

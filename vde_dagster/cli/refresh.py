@@ -13,8 +13,8 @@ from vde_dagster.cli.spelling import vde
 from vde_dagster.core.errors import Refused
 
 if TYPE_CHECKING:
-    from vde_dagster.app.evaluated import Evaluated
-    from vde_dagster.app.managed import Freshness
+    from vde_dagster.app.catch_up.managed import Freshness
+    from vde_dagster.app.evaluate.evaluated import Evaluated
 
 
 @click.command("refresh", short_help="Make MANAGED tables anew that are not fresh.")
@@ -30,8 +30,8 @@ def command(*, explain: bool, environment: str, output: str, folder: Path) -> No
     table that reads what is to be evaluated first is left as it is, with what to run.
     """
     from vde_dagster.app.binding import bind_environment
-    from vde_dagster.app.managed import managed_tables, refresh_managed
-    from vde_dagster.app.world import VdeProject
+    from vde_dagster.app.catch_up.managed import managed_tables, refresh_managed
+    from vde_dagster.composition import VdeProject
 
     services = VdeProject.load(folder).services
     binding = bind_environment(services, environment)

@@ -17,12 +17,12 @@ if TYPE_CHECKING:
     from collections.abc import Iterable, Mapping
 
     from vde_dagster.app.binding import Binding
-    from vde_dagster.core.graph import Node
-    from vde_dagster.core.intervals import Interval
+    from vde_dagster.core.graph.graph import Node
+    from vde_dagster.core.graph.render_model import RenderedModel
     from vde_dagster.core.names import ModelName
-    from vde_dagster.core.reads.input_ranges import InputRange
-    from vde_dagster.core.render_model import RenderedModel
-    from vde_dagster.core.sql.sql_text import SqlText
+    from vde_dagster.core.sql.reads.input_ranges import InputRange
+    from vde_dagster.core.sql.text import SqlText
+    from vde_dagster.core.time.intervals import Interval
 
 
 def dialect_name(text: str) -> str:
@@ -74,8 +74,8 @@ def command(
     model begins at its start. The tables are those that ENV binds, or that a plan would give.
     """
     interval = timing.one_range(start, end)
-    from vde_dagster.app.rendering import beside_function, bind_models, render
-    from vde_dagster.app.world import VdeProject
+    from vde_dagster.app.inspect.rendering import beside_function, bind_models, render
+    from vde_dagster.composition import VdeProject
 
     project = VdeProject.load(folder)
     binding = bind_models(project, environment)
@@ -99,9 +99,8 @@ def command(
 
 def _widened(node: Node, asked: Interval) -> Interval:
     """The whole intervals that a range is in; a person is told where they are more than it."""
-    from vde_dagster.app.rendering import whole_units
-    from vde_dagster.core.intervals import format_instant
-    from vde_dagster.core.kind import Full
+    from vde_dagster.app.inspect.rendering import whole_units
+    from vde_dagster.core.time.intervals import format_instant
 
     try:
         interval = whole_units(node.model, asked)
@@ -116,7 +115,7 @@ def _widened(node: Node, asked: Interval) -> Interval:
         why = (
             f"is not what an evaluation of {node.name} has, since a FULL model is made at once "
             "from its start"
-            if isinstance(node.model.kind, Full)
+            if node.model.kind.is_whole
             else f"is not on borders of the interval unit of {node.name}, {unit}"
         )
         note(f"vde: {first} {why}; rendering {last}")
@@ -129,9 +128,8 @@ def _heading(binding: Binding, node: Node, interval: Interval) -> str:
 
 
 def _has_table(node: Node) -> bool:
-    from vde_dagster.core.kind import Embedded
 
-    return not isinstance(node.model.kind, Embedded)
+    return not node.model.kind.is_embedded
 
 
 def _version(binding: Binding, node: Node) -> str:
@@ -147,7 +145,7 @@ def _statements(rendering: RenderedModel, dialect: str) -> list[str]:
 
 def _sql(statement: SqlText, dialect: str) -> str:
     """What runs, to the letter; in another dialect, what it would be there."""
-    from vde_dagster.core.sql.spark_reading import read_spark
+    from vde_dagster.core.sql.spark.reading import read_spark
 
     if dialect == "spark":
         return statement.text
@@ -160,7 +158,7 @@ def _without_query(node: Node) -> str:
     Raises:
         Refused: They are others' rows.
     """
-    from vde_dagster.core.model import PythonFunction, SeedRows
+    from vde_dagster.core.model.model import PythonFunction, Query, SeedRows
 
     match node.model.body:
         case PythonFunction(function=function):
@@ -171,7 +169,7 @@ def _without_query(node: Node) -> str:
             )
         case SeedRows():
             return f"{node.name} is a seed: its rows are those of {_csv(node)}."
-        case _:
+        case Query() | None:
             raise Refused(f"{node.name} is a source: others write it, so nothing is run for it.")
 
 
@@ -179,7 +177,7 @@ def _csv(node: Node) -> str | None:
     """A seed's file, relative to the project."""
     from os.path import normpath
 
-    from vde_dagster.core.kind import Seed
+    from vde_dagster.core.model.kinds import Seed
 
     kind = node.model.kind
     if not isinstance(kind, Seed):
@@ -196,8 +194,8 @@ def _facts(
     times: Mapping[str, datetime],
     dialect: str,
 ) -> dict[str, object]:
-    from vde_dagster.app.rendering import beside_function, inputs_of
-    from vde_dagster.core.model import PythonFunction
+    from vde_dagster.app.inspect.rendering import beside_function, inputs_of
+    from vde_dagster.core.model.model import PythonFunction
 
     if rendering is None:
         _without_query(node)  # a source is refused
@@ -229,7 +227,7 @@ def _facts(
 
 
 def _input_facts(binding: Binding, name: ModelName, read: InputRange) -> dict[str, object]:
-    from vde_dagster.core.reads.input_ranges import WholeTable
+    from vde_dagster.core.sql.reads.input_ranges import WholeTable
 
     ranges: Iterable[Interval] | None = None if isinstance(read, WholeTable) else read
     return {

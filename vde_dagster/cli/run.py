@@ -14,11 +14,11 @@ from vde_dagster.cli.printing import console, print_json
 from vde_dagster.core.errors import Conflict
 
 if TYPE_CHECKING:
-    from vde_dagster.app.evaluated import Evaluated
-    from vde_dagster.app.waiting import Wait
-    from vde_dagster.app.world import VdeProject
+    from vde_dagster.app.evaluate.evaluated import Evaluated
+    from vde_dagster.app.plan.waiting import Wait
+    from vde_dagster.composition import VdeProject
     from vde_dagster.core.names import ModelName
-    from vde_dagster.core.plan import Plan
+    from vde_dagster.core.planning.plan import Plan
 
     Waiting = tuple[ModelName, tuple[Wait, ...]]
 
@@ -56,9 +56,9 @@ def command(
     """
     if no_stale and only_stale:
         raise click.UsageError("--no-stale and --only-stale exclude each other.")
-    from vde_dagster.app.plan_checks import what_stayed_undone
-    from vde_dagster.app.running import Wanted, end_without_work, plan_run
-    from vde_dagster.app.world import VdeProject
+    from vde_dagster.app.apply.running import Wanted, end_without_work, plan_run
+    from vde_dagster.app.plan.plan_checks import what_stayed_undone
+    from vde_dagster.composition import VdeProject
 
     wanted = Wanted.DUE if no_stale else Wanted.STALE if only_stale else Wanted.DUE_AND_STALE
     project = VdeProject.load(folder)
@@ -88,7 +88,7 @@ def command(
 
 def _waiting(project: VdeProject, plan: Plan) -> list[Waiting]:
     """The models that are due and not ready, with what they wait for."""
-    from vde_dagster.app.interval_report import report_intervals
+    from vde_dagster.app.inspect.interval_report import report_intervals
 
     reports = report_intervals(project.services, plan)
     return [(each.node.name, each.waits) for each in reports if each.waits]
@@ -112,7 +112,7 @@ def show_run(plan: Plan, waiting: Sequence[Waiting] = ()) -> None:
 def print_computed(project: VdeProject, plan: Plan, done: Sequence[Evaluated]) -> None:
     """Print what a run computed, and what it left as it is."""
     from vde_dagster.app.binding import bind_plan
-    from vde_dagster.app.savings import left_as_it_is
+    from vde_dagster.app.evaluate.savings import left_as_it_is
     from vde_dagster.cli.built import as_table, built_by
 
     models = built_by(project.services, bind_plan(plan), done)

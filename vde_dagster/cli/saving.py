@@ -10,7 +10,7 @@ import click
 from vde_dagster.core.errors import Refused
 
 if TYPE_CHECKING:
-    from vde_dagster.core.plan import Plan
+    from vde_dagster.core.planning.plan import Plan
     from vde_dagster.project.configuration import Configuration
 
 SAVE: Final = click.option(
@@ -28,8 +28,8 @@ def save_plan(configuration: Configuration, plan: Plan, path: Path) -> None:
     Raises:
         Refused: Something else is there, or the file cannot be written.
     """
-    from vde_dagster.app.saved_plans import saved_text
-    from vde_dagster.core.plan_file import is_plan_file
+    from vde_dagster.app.apply.saved_plans import saved_text
+    from vde_dagster.core.planning.plan_file import is_plan_file
     from vde_dagster.project.file_writing import read_as_written, replace_text
 
     before = read_as_written(path)
@@ -46,7 +46,7 @@ def load_plan(configuration: Configuration, path: Path) -> Plan:
     Raises:
         Refused: There is no such file, or it is no plan that can be applied.
     """
-    from vde_dagster.app.saved_plans import read_saved
+    from vde_dagster.app.apply.saved_plans import read_saved
     from vde_dagster.project.file_writing import read_as_written
 
     text = read_as_written(path)

@@ -13,8 +13,8 @@ from vde_dagster.cli import options, timing
 from vde_dagster.cli.printing import as_text, console, instant, note, print_json
 
 if TYPE_CHECKING:
-    from vde_dagster.app.savings import SavingsReport
-    from vde_dagster.core.savings import Saved
+    from vde_dagster.app.evaluate.savings import SavingsReport
+    from vde_dagster.core.ledger.savings import Saved
 
 _COLUMNS: Final = ("environment", "model", "saving", "intervals", "hours", "rows", "seconds")
 _UNKNOWN: Final = "unknown"
@@ -37,8 +37,8 @@ def command(
     is what an edit left as it was, so that the existing table is shown. Shared is what ENV shows
     or reads now and another environment computed.
     """
-    from vde_dagster.app.savings import report_savings
-    from vde_dagster.app.world import VdeProject
+    from vde_dagster.app.evaluate.savings import report_savings
+    from vde_dagster.composition import VdeProject
 
     services = VdeProject.load(folder).services
     if isinstance(since, timedelta):
@@ -124,6 +124,6 @@ def _recorded(report: SavingsReport) -> str:
 
 
 def _minute(at: datetime) -> str:
-    from vde_dagster.core.intervals import format_instant
+    from vde_dagster.core.time.intervals import format_instant
 
     return f"{format_instant(at.replace(second=0, microsecond=0))} UTC"

@@ -15,7 +15,7 @@ from vde_dagster.cli.spelling import vde
 if TYPE_CHECKING:
     from datetime import datetime
 
-    from vde_dagster.app.status import EnvironmentStatus, ModelStatus
+    from vde_dagster.app.inspect.status import EnvironmentStatus, ModelStatus
 
     Line = tuple[ModelStatus, str]
 
@@ -41,8 +41,8 @@ def command(
     Exit codes: 0 where the look worked, whatever it found; with --check 1 where something is due,
     stale or gone. What only waits for its inputs does not count.
     """
-    from vde_dagster.app.status import look_at_environment
-    from vde_dagster.app.world import VdeProject
+    from vde_dagster.app.inspect.status import look_at_environment
+    from vde_dagster.composition import VdeProject
 
     status = look_at_environment(VdeProject.load(folder).services, environment)
     if output == "json":
@@ -91,7 +91,7 @@ def _clock(status: EnvironmentStatus) -> str:
 
 
 def _time(when: datetime) -> str:
-    from vde_dagster.core.intervals import format_instant
+    from vde_dagster.core.time.intervals import format_instant
 
     return format_instant(when.replace(second=0, microsecond=0))
 
@@ -113,7 +113,7 @@ def _section(title: str, lines: list[Line], end: str = "") -> None:
 def _stale(status: EnvironmentStatus) -> Iterator[Line]:
     """What is behind by itself, and is computed."""
     from vde_dagster.cli.change_text import counted_ranges, since_text
-    from vde_dagster.core.intervals import subtract
+    from vde_dagster.core.time.intervals import subtract
 
     for each in status.models:
         found = each.staleness

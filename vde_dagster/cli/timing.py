@@ -10,7 +10,7 @@ import click
 from vde_dagster.cli.options import moment
 
 if TYPE_CHECKING:
-    from vde_dagster.core.intervals import Interval
+    from vde_dagster.core.time.intervals import Interval
 
 _DAY: Final = timedelta(days=1)
 
@@ -36,7 +36,7 @@ def _is_date(text: str) -> bool:
 
 def past_moment(text: str) -> datetime | timedelta:
     """The instant that a text stands for, or how long before now: ``2 days ago``."""
-    from vde_dagster.core.intervals import parse_duration, parse_instant
+    from vde_dagster.core.time.intervals import parse_duration, parse_instant
 
     try:
         length = text.strip().removesuffix("ago")
@@ -77,7 +77,7 @@ def one_range(start: datetime | None, end: datetime | None) -> Interval:
     Raises:
         click.UsageError: The end is not after the start.
     """
-    from vde_dagster.core.intervals import EPOCH, IntervalUnit
+    from vde_dagster.core.time.intervals import EPOCH, IntervalUnit
 
     day = IntervalUnit.DAY
     try:
@@ -102,7 +102,7 @@ def any_range(start: datetime | None, end: datetime | None) -> Interval:
 
 
 def _interval(start: datetime, end: datetime) -> Interval:
-    from vde_dagster.core.intervals import Interval
+    from vde_dagster.core.time.intervals import Interval
 
     if end <= start:
         raise click.UsageError("--end is not after --start.")

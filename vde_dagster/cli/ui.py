@@ -33,7 +33,7 @@ def command(*, port: int, folder: Path) -> None:
     Sets DAGSTER_HOME to the project's own folder unless it is set, so that plans, runs and the UI
     share one history.
     """
-    from vde_dagster.app.world import VdeProject
+    from vde_dagster.composition import VdeProject
     from vde_dagster.orchestration.home import dagster_home
 
     configuration = VdeProject.load(folder).configuration

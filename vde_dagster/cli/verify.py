@@ -16,9 +16,9 @@ from vde_dagster.core.errors import Refused
 
 if TYPE_CHECKING:
     from vde_dagster.app.binding import Binding
-    from vde_dagster.app.verify import Verified
+    from vde_dagster.app.inspect.verify import Verified
+    from vde_dagster.core.ledger.verification import Mismatch
     from vde_dagster.core.names import ModelName
-    from vde_dagster.core.verification import Mismatch
 
 
 @click.command("verify", short_help="Compare the rows in storage with their D-SHAs.")
@@ -39,8 +39,8 @@ def command(
     purpose.
     """
     from vde_dagster.app.binding import bind_environment
-    from vde_dagster.app.verify import verify
-    from vde_dagster.app.world import VdeProject
+    from vde_dagster.app.inspect.verify import verify
+    from vde_dagster.composition import VdeProject
 
     project = VdeProject.load(folder)
     binding = bind_environment(project.services, environment)
@@ -72,7 +72,7 @@ def _asked(binding: Binding, text: str, *, catalog: str) -> ModelName:
 
 def _advice(binding: Binding, found: Verified) -> str:
     """What to do about rows that are not as recorded."""
-    from vde_dagster.core.restatement import forbids_restatement
+    from vde_dagster.core.planning.restatement import forbids_restatement
 
     name, environment = found.key.model, binding.environment
     if forbids_restatement(binding.node(name).model):

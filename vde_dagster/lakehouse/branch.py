@@ -22,8 +22,8 @@ if TYPE_CHECKING:
     from pyiceberg.table import Table
     from pyspark.sql import Column, DataFrame, DataFrameWriterV2, SparkSession
 
+    from vde_dagster.core.ledger.unit_of_work import Staging
     from vde_dagster.core.names import TableName
-    from vde_dagster.core.work import Staging
 
 WORK_ID: Final = "vde.work-id"
 _SNAPSHOT_PROPERTY: Final = f"spark.sql.iceberg.snapshot-property.{WORK_ID}"

@@ -20,13 +20,21 @@ from pyspark.sql import functions as F  # noqa: N812 - the name that Spark's doc
 from sqlglot import TokenType, exp, tokenize
 from sqlglot.errors import SqlglotError
 
-from vde_dagster.core.dsha import Column
+from vde_dagster.core.columns import Column
 from vde_dagster.core.errors import EvaluationFailed
-from vde_dagster.core.module_texts import importable
+from vde_dagster.core.ledger.unit_of_work import (
+    AddedBetween,
+    AsOf,
+    CsvRows,
+    Input,
+    PythonRows,
+    Rows,
+    SqlRows,
+)
+from vde_dagster.core.model.module_texts import importable
+from vde_dagster.core.model.seed_rows import seed_columns, seed_rows
 from vde_dagster.core.names import DEFAULT_SCHEMA, TableName, model_of
-from vde_dagster.core.seed_rows import seed_columns, seed_rows
 from vde_dagster.core.sql.places import with_catalog
-from vde_dagster.core.work import AddedBetween, AsOf, CsvRows, Input, PythonRows, Rows, SqlRows
 from vde_dagster.lakehouse.tables import quoted
 
 if TYPE_CHECKING:

@@ -17,14 +17,14 @@ from pyiceberg.types import PrimitiveType
 from sqlalchemy.exc import DBAPIError
 
 from vde_dagster.core.errors import Conflict, OutcomeUnknown, Refused
-from vde_dagster.core.names import TableName
-from vde_dagster.core.schema_changes import (
+from vde_dagster.core.ledger.schema_changes import (
     ColumnAdded,
     ColumnWidened,
     InPlace,
     is_widening,
     same_type,
 )
+from vde_dagster.core.names import TableName
 from vde_dagster.lakehouse.iceberg_types import iceberg_type, spark_type
 from vde_dagster.lakehouse.tables import property_changes
 from vde_dagster.ports.catalog import TableText

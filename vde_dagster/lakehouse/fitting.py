@@ -13,16 +13,16 @@ from typing import TYPE_CHECKING
 from pyspark.sql import functions as F  # noqa: N812 - the name that Spark's documentation uses
 from pyspark.sql.types import DataType, StructField, StructType
 
-from vde_dagster.core.dsha import Column
+from vde_dagster.core.columns import Column
 from vde_dagster.core.errors import EvaluationFailed
-from vde_dagster.core.partition_types import layout_problems
+from vde_dagster.core.model.partition_types import layout_problems
 from vde_dagster.lakehouse.storable import can_store, loses_values, stored_type, unstorable
 from vde_dagster.lakehouse.tables import quoted
 
 if TYPE_CHECKING:
     from pyspark.sql import DataFrame
 
-    from vde_dagster.core.work import Staging
+    from vde_dagster.core.ledger.unit_of_work import Staging
 
 
 def check(found: Sequence[StructType], staging: Staging, table: StructType | None) -> None:

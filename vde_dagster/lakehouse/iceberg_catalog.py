@@ -17,9 +17,9 @@ from sqlalchemy.engine import make_url
 from sqlalchemy.exc import DBAPIError
 
 from vde_dagster.core.errors import Refused, SetupError
-from vde_dagster.core.late_data import HighWaterMark, SourceHistory
+from vde_dagster.core.ledger.late_data import HighWaterMark, SourceHistory
+from vde_dagster.core.ledger.schema_changes import InPlace
 from vde_dagster.core.names import ModelName, TableName
-from vde_dagster.core.schema_changes import InPlace
 from vde_dagster.lakehouse.evolution import describe, evolve
 from vde_dagster.lakehouse.iceberg_types import columns_of
 from vde_dagster.lakehouse.publish import branches, drop_branch, publish

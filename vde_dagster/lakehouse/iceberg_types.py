@@ -9,7 +9,7 @@ from pyiceberg import types
 from pyiceberg.schema import Schema
 from sqlglot import exp
 
-from vde_dagster.core.dsha import Column
+from vde_dagster.core.columns import Column
 from vde_dagster.core.errors import Refused
 
 _ATOMIC: dict[type[types.IcebergType], str] = {

@@ -8,10 +8,10 @@ from typing import TYPE_CHECKING
 from pyspark.sql import functions as F  # noqa: N812 - the name that Spark's documentation uses
 from sqlglot import exp
 
-from vde_dagster.core.dsha import RowSum, total
-from vde_dagster.core.intervals import Interval, merge
+from vde_dagster.core.ledger.dsha import RowSum, total
+from vde_dagster.core.ledger.unit_of_work import AsOf
 from vde_dagster.core.sql.rendering import within
-from vde_dagster.core.work import AsOf
+from vde_dagster.core.time.intervals import Interval, merge
 from vde_dagster.lakehouse.digest import row_sums
 from vde_dagster.lakehouse.evaluation import input_frame
 from vde_dagster.lakehouse.tables import quoted

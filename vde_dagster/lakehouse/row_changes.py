@@ -17,8 +17,8 @@ from pyiceberg.table import Table
 from pyiceberg.table.snapshots import Operation, Snapshot
 from pyiceberg.types import DateType, NestedField, StringType, TimestampType, TimestamptzType
 
-from vde_dagster.core.intervals import END_OF_TIME, EPOCH, Interval, merge
-from vde_dagster.core.time_formats import iso_day
+from vde_dagster.core.time.formats import iso_day
+from vde_dagster.core.time.intervals import END_OF_TIME, EPOCH, Interval, merge
 from vde_dagster.ports.catalog import RowChange
 
 _TIMELY: Final = (DateType, TimestampType, TimestamptzType, StringType)

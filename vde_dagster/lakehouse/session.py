@@ -18,7 +18,7 @@ from typing import IO, TYPE_CHECKING
 from urllib.parse import quote
 
 from vde_dagster.core.errors import SetupError
-from vde_dagster.core.session_settings import DEFAULTS, PINNED, may_change_results
+from vde_dagster.core.model.session_settings import DEFAULTS, PINNED, may_change_results
 from vde_dagster.lakehouse.class_archive import archive_options
 from vde_dagster.lakehouse.jars import jars_cache, log_settings, spark_home
 from vde_dagster.lakehouse.java import Java, find_java

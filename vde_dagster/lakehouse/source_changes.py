@@ -21,8 +21,7 @@ from pyiceberg.transforms import (
 )
 from pyiceberg.types import DateType, TimestampType, TimestamptzType
 
-from vde_dagster.core.intervals import parse_instant
-from vde_dagster.core.late_data import (
+from vde_dagster.core.ledger.late_data import (
     HighWaterMark,
     ProcessingUri,
     SourceChange,
@@ -31,6 +30,7 @@ from vde_dagster.core.late_data import (
     SourceStatus,
 )
 from vde_dagster.core.names import ModelName
+from vde_dagster.core.time.intervals import parse_instant
 
 VALID_TO = "vde.valid-to"
 """The table property with which a source declares up to when it is complete (ISO-8601)."""

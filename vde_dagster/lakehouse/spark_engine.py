@@ -10,11 +10,12 @@ from typing import TYPE_CHECKING
 
 from sqlglot import exp
 
-from vde_dagster.core.dsha import Column, RowSum
+from vde_dagster.core.columns import Column
 from vde_dagster.core.errors import EvaluationFailed
-from vde_dagster.core.intervals import Interval
+from vde_dagster.core.ledger.dsha import RowSum
+from vde_dagster.core.ledger.unit_of_work import Input, PythonRows, SqlRows, Staged, Staging
 from vde_dagster.core.names import TableName
-from vde_dagster.core.work import Input, PythonRows, SqlRows, Staged, Staging
+from vde_dagster.core.time.intervals import Interval
 from vde_dagster.lakehouse.session import restore, result_settings, settle
 from vde_dagster.ports.engine import Sought
 

@@ -12,10 +12,10 @@ from pyspark.errors import PySparkException
 from pyspark.sql.types import StructType
 
 from vde_dagster.core.audits.values import AuditResult
-from vde_dagster.core.dsha import Column
+from vde_dagster.core.columns import Column
 from vde_dagster.core.errors import EvaluationFailed
+from vde_dagster.core.ledger.unit_of_work import AsOf, Staged, Staging
 from vde_dagster.core.names import TableName
-from vde_dagster.core.work import AsOf, Staged, Staging
 from vde_dagster.lakehouse.auditing import run_audits
 from vde_dagster.lakehouse.branch import Branch
 from vde_dagster.lakehouse.evaluation import bound_rows, first_useful_line, input_frame, qualified

@@ -10,9 +10,9 @@ from typing import TYPE_CHECKING, Final
 
 from sqlglot import exp
 
-from vde_dagster.core.dsha import Column
-from vde_dagster.core.model import PartitionField, Storage, Transform
-from vde_dagster.core.work import Staging
+from vde_dagster.core.columns import Column
+from vde_dagster.core.ledger.unit_of_work import Staging
+from vde_dagster.core.model.storage import PartitionField, Storage, Transform
 
 if TYPE_CHECKING:
     from pyiceberg.table import Table

@@ -8,10 +8,10 @@ from typing import TYPE_CHECKING, Final
 
 from pyspark.sql import functions as F  # noqa: N812 - the name that Spark's documentation uses
 
-from vde_dagster.core.dsha import RowSum
-from vde_dagster.core.intervals import EPOCH, Interval, IntervalUnit
-from vde_dagster.core.time_formats import ISO_DATE, TimeFormat
-from vde_dagster.core.work import TimeAxisSpec
+from vde_dagster.core.ledger.dsha import RowSum
+from vde_dagster.core.model.writes import TimeAxisSpec
+from vde_dagster.core.time.formats import ISO_DATE, TimeFormat
+from vde_dagster.core.time.intervals import EPOCH, Interval, IntervalUnit
 from vde_dagster.lakehouse.digest import row_sums
 from vde_dagster.lakehouse.tables import quoted
 

@@ -23,10 +23,10 @@ from sqlalchemy import Connection, Engine, text
 from sqlalchemy.exc import DBAPIError, OperationalError
 from sqlglot import exp
 
-from vde_dagster.core.dsha import Column
+from vde_dagster.core.columns import Column
 from vde_dagster.core.errors import Conflict, OutcomeUnknown, Refused
+from vde_dagster.core.ledger.schema_changes import is_widening
 from vde_dagster.core.names import TableName, is_another_models
-from vde_dagster.core.schema_changes import is_widening
 from vde_dagster.lakehouse.iceberg_types import columns_of, iceberg_type, spark_type
 from vde_dagster.ports.catalog import ViewDefinition
 

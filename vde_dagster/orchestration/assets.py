@@ -7,8 +7,7 @@ from typing import Final
 
 import dagster as dg
 
-from vde_dagster.core.graph import Node
-from vde_dagster.core.kind import External
+from vde_dagster.core.graph.graph import Node
 from vde_dagster.core.names import ModelName
 from vde_dagster.orchestration.failures import failures
 from vde_dagster.orchestration.location import Location
@@ -39,9 +38,7 @@ _KIND_TAG: Final = "dagster/kind/"
 def build_assets(location: Location) -> list[dg.AssetsDefinition | dg.AssetSpec]:
     """The models of an environment as assets, and its sources as external ones."""
     return [
-        location.specs[node.name]
-        if isinstance(node.model.kind, External)
-        else build_asset(location, node)
+        location.specs[node.name] if node.model.kind.is_source else build_asset(location, node)
         for node in location.binding.graph
     ]
 

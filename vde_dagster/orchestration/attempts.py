@@ -13,7 +13,7 @@ from typing import Final
 
 import dagster as dg
 
-from vde_dagster.core.intervals import format_instant
+from vde_dagster.core.time.intervals import format_instant
 
 SECONDS: Final = 30
 """How often a sensor looks."""

@@ -16,20 +16,20 @@ from typing import Final
 
 import dagster as dg
 
-from vde_dagster.app.apply import carry_out_plan
+from vde_dagster.app.apply.applying import carry_out_plan
+from vde_dagster.app.apply.running import end_without_work, plan_run, set_aside
 from vde_dagster.app.binding import bind_plan
-from vde_dagster.app.evaluated import Evaluated
-from vde_dagster.app.interval_report import report_intervals
+from vde_dagster.app.evaluate.evaluated import Evaluated
+from vde_dagster.app.inspect.interval_report import report_intervals
 from vde_dagster.app.leases import environment_resource
-from vde_dagster.app.running import end_without_work, plan_run, set_aside
-from vde_dagster.app.staying import is_computed
-from vde_dagster.app.work_tokens import plan_token, work_tokens
+from vde_dagster.app.plan.work_tokens import plan_token, work_tokens
+from vde_dagster.app.staleness.staying import is_computed
 from vde_dagster.core.errors import VdeError
-from vde_dagster.core.graph import Node
+from vde_dagster.core.graph.graph import Node
+from vde_dagster.core.model.ownership import may_write
 from vde_dagster.core.names import ModelName
-from vde_dagster.core.ownership import may_write
-from vde_dagster.core.plan import Plan
-from vde_dagster.core.stages import awaited, work_of
+from vde_dagster.core.planning.plan import Plan
+from vde_dagster.core.planning.stages import awaited, work_of
 from vde_dagster.orchestration._unpublished import HIDDEN_JOB, UnresolvedAssetJob
 from vde_dagster.orchestration.attempts import ENDED, SECONDS, ended_attempts
 from vde_dagster.orchestration.failures import failures

@@ -17,7 +17,7 @@ from typing import TYPE_CHECKING
 
 import dagster as dg
 
-from vde_dagster.core.zones import zone_of
+from vde_dagster.core.time.zones import zone_of
 
 if TYPE_CHECKING:
     from vde_dagster.orchestration._unpublished import AndCondition

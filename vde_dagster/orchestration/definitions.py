@@ -7,7 +7,7 @@ from pathlib import Path
 
 import dagster as dg
 
-from vde_dagster.app.world import VdeProject
+from vde_dagster.composition import VdeProject
 from vde_dagster.core.names import environment_name
 from vde_dagster.orchestration.assets import IO_MANAGER, build_assets
 from vde_dagster.orchestration.automation import build_automation_job, build_automation_sensor

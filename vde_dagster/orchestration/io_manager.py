@@ -6,14 +6,13 @@ from typing import TYPE_CHECKING
 
 import dagster as dg
 
-from vde_dagster.app.heads import readable
+from vde_dagster.app.publish.table_heads import readable
 from vde_dagster.app.view_names import naming_of
 from vde_dagster.core.errors import Refused
-from vde_dagster.core.intervals import subtract
-from vde_dagster.core.kind import View
-from vde_dagster.core.ledger import held_intervals
+from vde_dagster.core.ledger.entries import held_intervals
 from vde_dagster.core.names import environment_view
 from vde_dagster.core.sql.rendering import within
+from vde_dagster.core.time.intervals import subtract
 from vde_dagster.orchestration._unpublished import set_data_version
 from vde_dagster.orchestration.failures import failures
 from vde_dagster.orchestration.location import Location
@@ -30,7 +29,7 @@ if TYPE_CHECKING:
     from pyspark.sql import DataFrame
 
     from vde_dagster.app.binding import Binding
-    from vde_dagster.core.graph import Node
+    from vde_dagster.core.graph.graph import Node
 
 
 class VdeIcebergIOManager(dg.IOManager):
@@ -82,7 +81,7 @@ class VdeIcebergIOManager(dg.IOManager):
         entries = project.services.state.ledger([key]).get(key, ())
         if not entries:
             raise Refused(f"{node.name} holds nothing yet in {binding.environment}.")
-        if isinstance(node.model.kind, View):
+        if node.model.kind.is_view:
             naming = naming_of(project.services, binding.environment)
             view = environment_view(node.name, binding.environment, naming)
             return project.open_spark_for_users(reading=[view]).table(table_sql(catalog, view))
@@ -108,10 +107,9 @@ class VdeIcebergIOManager(dg.IOManager):
 def _condition(node: Node, wanted: object) -> str:
     from sqlglot import exp
 
-    from vde_dagster.core.intervals import Interval
-    from vde_dagster.core.render_model import time_axis
+    from vde_dagster.core.time.intervals import Interval
 
-    axis = time_axis(node)
+    axis = node.time_axis
     assert axis is not None, f"{node.name} has intervals"
     assert isinstance(wanted, Interval)
     column = exp.column(exp.to_identifier(axis.column, quoted=True))

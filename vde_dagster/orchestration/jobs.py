@@ -13,20 +13,20 @@ from typing import Final
 
 import dagster as dg
 
-from vde_dagster.app.apply import Applying, applying
+from vde_dagster.app.apply.applying import Applying, applying
+from vde_dagster.app.apply.stopped import raise_stopped
 from vde_dagster.app.binding import Binding
-from vde_dagster.app.catch_up import catch_up
-from vde_dagster.app.evaluated import Evaluated
-from vde_dagster.app.plan_checks import check_plan, what_stayed_undone
-from vde_dagster.app.stopped import raise_stopped
+from vde_dagster.app.catch_up.sessions import catch_up
+from vde_dagster.app.evaluate.evaluated import Evaluated
+from vde_dagster.app.plan.plan_checks import check_plan, what_stayed_undone
 from vde_dagster.app.view_names import naming_of
-from vde_dagster.app.world import VdeProject
+from vde_dagster.composition import VdeProject
 from vde_dagster.core.errors import VdeError
-from vde_dagster.core.graph import Graph
-from vde_dagster.core.late_data import NothingToLoad
+from vde_dagster.core.graph.graph import Graph
+from vde_dagster.core.ledger.late_data import NothingToLoad
 from vde_dagster.core.names import ModelName, ViewNaming
-from vde_dagster.core.plan import Plan
-from vde_dagster.core.stages import (
+from vde_dagster.core.planning.plan import Plan
+from vde_dagster.core.planning.stages import (
     ShowFilled,
     Stage,
     Work,
@@ -59,9 +59,9 @@ Report = Callable[[Evaluated], None]
 def run_plan(project: VdeProject, plan: Plan, report: Report) -> tuple[Evaluated, ...]:
     """Carry out a plan as one Dagster run in this process, on the instance of `dagster_home`.
 
-    It does what `vde_dagster.app.apply.apply_plan` does, also where models fail. A Dagster UI of
-    the same home shows the run, and an event for each interval as it is written. Assets have the
-    keys of `VdeTranslator`.
+    It does what `vde_dagster.app.apply.applying.apply_plan` does, also where models fail. A Dagster
+    UI of the same home shows the run, and an event for each interval as it is written. Assets have
+    the keys of `VdeTranslator`.
 
     Args:
         project: The project of the plan.

@@ -11,14 +11,14 @@ from typing import Final
 import dagster as dg
 
 from vde_dagster.app.binding import Binding, bind_environment, bind_plan
-from vde_dagster.app.planning import plan_environment
+from vde_dagster.app.plan.planning import plan_environment
 from vde_dagster.app.view_names import naming_of
-from vde_dagster.app.world import VdeProject
-from vde_dagster.core.changes.difference import Change
+from vde_dagster.composition import VdeProject
 from vde_dagster.core.errors import ProjectInvalid
 from vde_dagster.core.names import PRODUCTION, ModelName
-from vde_dagster.core.plan import Plan
-from vde_dagster.core.plan_options import PlanOptions
+from vde_dagster.core.planning.changes.difference import Change
+from vde_dagster.core.planning.options import PlanOptions
+from vde_dagster.core.planning.plan import Plan
 from vde_dagster.orchestration.translator import VdeTranslator, VdeTranslatorData
 
 _LOG: Final = logging.getLogger(__name__)

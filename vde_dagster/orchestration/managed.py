@@ -7,9 +7,8 @@ from datetime import UTC, datetime
 import dagster as dg
 
 from vde_dagster.app.binding import bind_environment
-from vde_dagster.app.managed import Freshness, managed_tables
-from vde_dagster.core.kind import Managed
-from vde_dagster.core.snapshot import VersionKey
+from vde_dagster.app.catch_up.managed import Freshness, managed_tables
+from vde_dagster.core.model.snapshot import VersionKey
 from vde_dagster.orchestration.attempts import SECONDS, attempts_with
 from vde_dagster.orchestration.location import Location
 from vde_dagster.orchestration.metadata import ENVIRONMENT, REFRESH
@@ -20,7 +19,7 @@ def build_managed_sensor(location: Location) -> dg.SensorDefinition | None:
 
     It is stopped at first, as that of late data is: looking at a project must not start Spark.
     """
-    names = [n.name for n in location.binding.graph if isinstance(n.model.kind, Managed)]
+    names = [n.name for n in location.binding.graph if n.model.kind.is_refreshed]
     if not names:
         return None
 

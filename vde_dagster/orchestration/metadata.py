@@ -9,14 +9,14 @@ from typing import Any, Final
 import dagster as dg
 
 from vde_dagster.app.binding import Binding
-from vde_dagster.app.evaluated import Evaluated
-from vde_dagster.core.dsha import combined_dsha, total
-from vde_dagster.core.graph import Node
-from vde_dagster.core.late_data import HighWaterMark, Load
-from vde_dagster.core.ledger import LedgerEntry
-from vde_dagster.core.lineage import column_lineage
+from vde_dagster.app.evaluate.evaluated import Evaluated
+from vde_dagster.core.graph.graph import Node
+from vde_dagster.core.graph.lineage import column_lineage
+from vde_dagster.core.ledger.dsha import combined_dsha, total
+from vde_dagster.core.ledger.entries import LedgerEntry
+from vde_dagster.core.ledger.late_data import HighWaterMark, Load
+from vde_dagster.core.ledger.savings import Saved, total_saved
 from vde_dagster.core.names import ModelName
-from vde_dagster.core.savings import Saved, total_saved
 from vde_dagster.orchestration.partitions import is_partitioned, partition_key
 from vde_dagster.orchestration.translator import table_schema
 

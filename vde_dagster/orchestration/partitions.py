@@ -8,14 +8,13 @@ from typing import Final
 
 import dagster as dg
 
-from vde_dagster import kinds
 from vde_dagster.app.binding import Binding
 from vde_dagster.core.errors import Refused
-from vde_dagster.core.graph import Node
-from vde_dagster.core.intervals import Interval, IntervalUnit, merge
-from vde_dagster.core.model import Window
-from vde_dagster.core.reads.input_ranges import window
-from vde_dagster.core.render_model import reads_of
+from vde_dagster.core.graph.graph import Node
+from vde_dagster.core.graph.render_model import reads_of
+from vde_dagster.core.sql.reads.input_ranges import window
+from vde_dagster.core.time.intervals import Interval, IntervalUnit, merge
+from vde_dagster.core.time.windows import Window
 
 _DAYS: Final = "%Y-%m-%d"
 _MINUTES: Final = "%Y-%m-%d-%H:%M"
@@ -38,7 +37,7 @@ _CRONS: Final = {
 
 def is_partitioned(node: Node) -> bool:
     """Whether a model's intervals are shown as partitions."""
-    return kinds.of(node.model).is_partitioned
+    return node.model.kind.is_partitioned
 
 
 def partitions_of(node: Node, end: datetime | None) -> dg.TimeWindowPartitionsDefinition | None:

@@ -29,7 +29,7 @@ class VdePySparkResource(PySparkResource):
     @property
     def spark_session(self) -> SparkSession:
         """The session of this process for users' assets; what they set in it reaches no model."""
-        from vde_dagster.app.world import VdeProject
+        from vde_dagster.composition import VdeProject
 
         return VdeProject.load(self.project_folder).open_spark_for_users()
 

@@ -14,12 +14,12 @@ from typing import assert_never
 import dagster as dg
 
 from vde_dagster.app.binding import Binding, bind_environment
-from vde_dagster.app.detecting import detect, late_models
-from vde_dagster.core.intervals import format_instant
-from vde_dagster.core.late_data import HighWaterMark, Load, NothingToLoad, Stop
+from vde_dagster.app.catch_up.detecting import detect, late_models
+from vde_dagster.core.ledger.late_data import HighWaterMark, Load, NothingToLoad, Stop
+from vde_dagster.core.model.ownership import may_write
+from vde_dagster.core.model.snapshot import VersionKey
 from vde_dagster.core.names import ModelName
-from vde_dagster.core.ownership import may_write
-from vde_dagster.core.snapshot import VersionKey
+from vde_dagster.core.time.intervals import format_instant
 from vde_dagster.orchestration._unpublished import is_switched_on
 from vde_dagster.orchestration.attempts import SECONDS, attempts_with
 from vde_dagster.orchestration.jobs import catch_up_config

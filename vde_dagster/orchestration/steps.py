@@ -8,26 +8,26 @@ from dataclasses import dataclass, field
 from datetime import datetime
 from typing import Final
 
-from vde_dagster import kinds
-from vde_dagster.app.apply import finish, reserved, store_plan
+from vde_dagster.app.apply.applying import finish, reserved, store_plan
+from vde_dagster.app.apply.filling import evaluate_range
 from vde_dagster.app.binding import Binding, bind_environment
-from vde_dagster.app.cumulative import ranges_in_turn
-from vde_dagster.app.evaluated import Evaluated
-from vde_dagster.app.filling import evaluate_range
+from vde_dagster.app.evaluate.cumulative import ranges_in_turn
+from vde_dagster.app.evaluate.evaluated import Evaluated
 from vde_dagster.app.leases import environment_resource, held, holder_of
-from vde_dagster.app.plan_checks import check_plan
-from vde_dagster.app.planning import plan_environment
-from vde_dagster.app.promote import end_promotions, show
+from vde_dagster.app.plan.plan_checks import check_plan
+from vde_dagster.app.plan.planning import plan_environment
+from vde_dagster.app.promote.promotion import end_promotions
+from vde_dagster.app.publish.shown_views import show
 from vde_dagster.app.services import Services
-from vde_dagster.app.stale_inputs import stale_inputs
+from vde_dagster.app.staleness.stale_inputs import stale_inputs
 from vde_dagster.app.view_names import naming_of
 from vde_dagster.core.errors import Conflict, Refused
-from vde_dagster.core.graph import Node
-from vde_dagster.core.intervals import Interval, subtract
-from vde_dagster.core.ledger import LedgerEntry, held_intervals
+from vde_dagster.core.graph.graph import Node
+from vde_dagster.core.ledger.entries import LedgerEntry, held_intervals
+from vde_dagster.core.model.ownership import may_write
 from vde_dagster.core.names import ModelName, environment_view
-from vde_dagster.core.ownership import may_write
-from vde_dagster.core.plan import Plan
+from vde_dagster.core.planning.plan import Plan
+from vde_dagster.core.time.intervals import Interval, subtract
 from vde_dagster.orchestration.location import Location
 from vde_dagster.orchestration.partitions import contiguous, is_partitioned
 
@@ -232,7 +232,7 @@ def _whole(
     model = node.model
     plan = plan_environment(services, binding.graph, binding.environment)
     (change,) = (each for each in plan.changes if each.name == node.name)
-    rules = kinds.of(model)
+    rules = model.kind
     if rules.is_sequential:
         key = binding.key(node.name)
         entries = services.state.ledger([key]).get(key, ())

@@ -9,13 +9,12 @@ from typing import Final
 
 import dagster as dg
 
-from vde_dagster.core.dsha import Column
-from vde_dagster.core.freshness import duration_text, expected_within
-from vde_dagster.core.graph import Node
-from vde_dagster.core.kind import External
-from vde_dagster.core.model import Model, PythonFunction, SeedRows, UpdatesOn
+from vde_dagster.core.columns import Column
+from vde_dagster.core.graph.freshness import duration_text, expected_within
+from vde_dagster.core.graph.graph import Node
+from vde_dagster.core.model.model import Model, PythonFunction, SeedRows, UpdatesOn
+from vde_dagster.core.model.snapshot import ModelSnapshot
 from vde_dagster.core.names import TableName, ViewNaming, environment_view
-from vde_dagster.core.snapshot import ModelSnapshot
 
 _OWNER: Final = re.compile(r"[A-Za-z0-9_-]+")
 _EMAIL: Final = re.compile(r"[^@\s]+@[^@\s]+\.[^@\s]+")
@@ -41,7 +40,7 @@ class VdeTranslatorData:
     @property
     def is_source(self) -> bool:
         """Whether others write the table."""
-        return isinstance(self.node.model.kind, External)
+        return self.node.model.kind.is_source
 
     @property
     def table(self) -> TableName:
@@ -90,7 +89,7 @@ class VdeTranslator:
 
 def readable_table(node: Node, environment: str, naming: ViewNaming) -> TableName:
     """Where people of an environment read a model; a source has one name for all of them."""
-    if isinstance(node.model.kind, External):
+    if node.model.kind.is_source:
         return TableName(node.name.schema, node.name.name, node.name.catalog)
     return environment_view(node.name, environment, naming)
 

@@ -7,13 +7,13 @@ from dataclasses import dataclass, field
 from datetime import datetime
 from typing import Protocol
 
-from vde_dagster.core.dsha import Column
+from vde_dagster.core.columns import Column
 from vde_dagster.core.errors import Conflict
-from vde_dagster.core.intervals import Interval
-from vde_dagster.core.late_data import HighWaterMark, SourceHistory
-from vde_dagster.core.model import Storage
+from vde_dagster.core.ledger.late_data import HighWaterMark, SourceHistory
+from vde_dagster.core.ledger.schema_changes import InPlace
+from vde_dagster.core.model.storage import Storage
 from vde_dagster.core.names import ModelName, TableName
-from vde_dagster.core.schema_changes import InPlace
+from vde_dagster.core.time.intervals import Interval
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

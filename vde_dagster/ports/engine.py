@@ -6,10 +6,12 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from typing import Protocol
 
-from vde_dagster.core.dsha import Column, RowSum
-from vde_dagster.core.intervals import Interval
+from vde_dagster.core.columns import Column
+from vde_dagster.core.ledger.dsha import RowSum
+from vde_dagster.core.ledger.unit_of_work import Input, SqlRows, Staged, Staging
+from vde_dagster.core.model.writes import TimeAxisSpec
 from vde_dagster.core.names import TableName
-from vde_dagster.core.work import Input, SqlRows, Staged, Staging, TimeAxisSpec
+from vde_dagster.core.time.intervals import Interval
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

@@ -12,16 +12,16 @@ from typing import Protocol
 
 from vde_dagster.core.audits.values import AuditResult
 from vde_dagster.core.errors import Conflict
-from vde_dagster.core.fingerprint import Fingerprint
-from vde_dagster.core.holding import Holding
-from vde_dagster.core.intervals import Interval
-from vde_dagster.core.last_look import LastLook
-from vde_dagster.core.late_data import HighWaterMark
-from vde_dagster.core.ledger import LedgerEntry
+from vde_dagster.core.ledger.entries import LedgerEntry
+from vde_dagster.core.ledger.holdings import Holding
+from vde_dagster.core.ledger.last_look import LastLook
+from vde_dagster.core.ledger.late_data import HighWaterMark
+from vde_dagster.core.ledger.savings import Saved, Saving, SavingTotal
+from vde_dagster.core.ledger.unit_of_work import Intent, Publication, Work
+from vde_dagster.core.model.fingerprint import Fingerprint
+from vde_dagster.core.model.snapshot import ModelSnapshot, VersionKey
 from vde_dagster.core.names import ModelName
-from vde_dagster.core.savings import Saved, Saving, SavingTotal
-from vde_dagster.core.snapshot import ModelSnapshot, VersionKey
-from vde_dagster.core.work import Intent, Publication, Work
+from vde_dagster.core.time.intervals import Interval
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -188,7 +188,7 @@ class State(Protocol):
 
         Args:
             key: The version.
-            number: Of the change; see `vde_dagster.core.holding.Holding`.
+            number: Of the change; see `vde_dagster.core.ledger.holdings.Holding`.
         """
         ...
 

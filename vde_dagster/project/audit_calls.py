@@ -17,16 +17,15 @@ from vde_dagster.core.audits.binding import is_blocking, wrong_calls
 from vde_dagster.core.audits.builtins import BLOCKING, BUILTINS, base_name
 from vde_dagster.core.audits.values import THIS_MODEL
 from vde_dagster.core.errors import Place, Refused
-from vde_dagster.core.kind import Embedded, View
-from vde_dagster.core.model import AuthorsText, Call, OwnAudit
+from vde_dagster.core.model.model import AuthorsText, Call, OwnAudit
 from vde_dagster.core.names import DEFAULT_SCHEMA, ModelName
 from vde_dagster.core.sql.dialects import is_spark
+from vde_dagster.core.sql.errors import SQL_ERRORS, first_line
 from vde_dagster.core.sql.macros import EPOCH_DAY, TIME_MACROS, resolve_time_macros
 from vde_dagster.core.sql.rendering import model_name_of, spark_form
-from vde_dagster.core.sql.spark_meaning import part_with_spark_meaning
-from vde_dagster.core.sql.sql_errors import SQL_ERRORS, first_line
 from vde_dagster.core.sql.star_macro import is_star_macro
 from vde_dagster.core.sql.table_names import project_names
+from vde_dagster.core.sql.translation.differences import part_with_spark_meaning
 from vde_dagster.core.sql.unresolved import line_of
 from vde_dagster.project.audits import FOLDER, Audits, Definition
 from vde_dagster.project.macros.builtin import BUILTINS as MACROS
@@ -83,7 +82,7 @@ def called_audits(
         files = settings.source.attachments.items()
         macros = {path: text for path, text in files if path.startswith("macros/")}
         functions, _ = load_user_macros(macros)  # what is wrong with a file is told at the file
-    if isinstance(properties.kind, Embedded | View):
+    if properties.kind.is_inlined:
         message = f"a model of kind {properties.kind.keyword} stores no rows, so its audits do not "
         message += "run"
         advice = "Audit the models that read it, or let it be FULL."

@@ -19,7 +19,7 @@ from sqlglot.tokenizer_core import Token, TokenType
 from vde_dagster.core.audits.builtins import BLOCKING, BUILTINS, NON_BLOCKING
 from vde_dagster.core.audits.values import THIS_MODEL
 from vde_dagster.core.errors import Place, Problem, ProjectInvalid
-from vde_dagster.core.model import AUDITS_FOLDER
+from vde_dagster.core.model.model import AUDITS_FOLDER
 from vde_dagster.project.configuration import SUPPORTED_DIALECTS, is_dialect
 from vde_dagster.project.problems import Problems, suggestion
 from vde_dagster.project.properties.call_properties import read_argument

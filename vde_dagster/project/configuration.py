@@ -10,13 +10,16 @@ from datetime import datetime, timedelta
 from pathlib import Path
 from typing import Final
 
-from vde_dagster.core.cron import CronInvalid, unit_of
-from vde_dagster.core.decisions import Mode
-from vde_dagster.core.dsha import ALGORITHMS, DEFAULT_ALGORITHM
 from vde_dagster.core.errors import Place, Problem, ProjectInvalid
-from vde_dagster.core.freshness import FRESHNESS, UPDATES_ON, FreshnessInvalid, parse_freshness
-from vde_dagster.core.intervals import parse_duration, parse_instant
-from vde_dagster.core.model import SESSION, UpdatesOn
+from vde_dagster.core.graph.freshness import (
+    FRESHNESS,
+    UPDATES_ON,
+    FreshnessInvalid,
+    parse_freshness,
+)
+from vde_dagster.core.ledger.dsha import ALGORITHMS, DEFAULT_ALGORITHM
+from vde_dagster.core.model.model import SESSION, UpdatesOn
+from vde_dagster.core.model.session_settings import changing_results
 from vde_dagster.core.names import (
     PRODUCTION,
     InvalidName,
@@ -25,9 +28,11 @@ from vde_dagster.core.names import (
     ViewNaming,
     why_no_suffix,
 )
-from vde_dagster.core.session_settings import changing_results
+from vde_dagster.core.planning.decisions import Mode
 from vde_dagster.core.sql.macros import TIME_MACROS
-from vde_dagster.core.sql.proven import SUPPORTED, is_supported
+from vde_dagster.core.sql.translation.proven import SUPPORTED, is_supported
+from vde_dagster.core.time.cron import CronInvalid, unit_of
+from vde_dagster.core.time.intervals import parse_duration, parse_instant
 from vde_dagster.project.environment_settings import read_environments, read_mode
 from vde_dagster.project.problems import told_apart
 from vde_dagster.project.yaml_document import Entry, Reader

@@ -2,8 +2,8 @@
 
 from __future__ import annotations
 
-from vde_dagster.core.decisions import Mode
 from vde_dagster.core.names import InvalidName, environment_name
+from vde_dagster.core.planning.decisions import Mode
 from vde_dagster.project.problems import suggestion, told_apart
 from vde_dagster.project.yaml_document import Entry, Reader
 

@@ -11,20 +11,19 @@ from typing import Final
 
 from vde_dagster.core.audits.binding import wrong_for
 from vde_dagster.core.errors import Problem, ProjectInvalid
-from vde_dagster.core.graph import Graph, build_graph
-from vde_dagster.core.graph_checks import place_in
-from vde_dagster.core.kind import External
-from vde_dagster.core.model import Model
+from vde_dagster.core.graph.checks import place_in
+from vde_dagster.core.graph.graph import Graph, build_graph
+from vde_dagster.core.model.model import Model
 from vde_dagster.core.sql.whole_seconds import WHOLE_UNITS, cut_off
 from vde_dagster.project.cache.models import FILE_NAME as KEPT
 from vde_dagster.project.cache.models import KnownModels, ModelCache, known_models
-from vde_dagster.project.collector import looking_at_new_values_only
 from vde_dagster.project.configuration import (
     FILE_NAME,
     HOME,
     Configuration,
     find_configuration,
 )
+from vde_dagster.project.garbage_collection import looking_at_new_values_only
 from vde_dagster.project.problems import WARNINGS
 from vde_dagster.project.source_files import Unread, model_sources, read_models, read_shared_files
 from vde_dagster.project.sources.declared_sources import declared_sources
@@ -185,5 +184,5 @@ def _followed_models(graph: Graph) -> list[Problem]:
         for node in graph
         if node.model.late_data is not None
         for source in node.model.late_data.tracked
-        if source.name in graph and not isinstance(graph[source.name].model.kind, External)
+        if source.name in graph and not graph[source.name].model.kind.is_source
     ]

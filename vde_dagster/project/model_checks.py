@@ -8,19 +8,15 @@ from typing import Final
 from sqlglot import exp
 
 from vde_dagster.core.errors import Place
-from vde_dagster.core.kind import (
-    EVERY_COLUMN,
-    Embedded,
-    Managed,
-    View,
-)
-from vde_dagster.core.late_data import LateDataMode
-from vde_dagster.core.model import AuthorsText, Query
-from vde_dagster.core.named_columns import added_columns, clashing_columns, missing_columns
-from vde_dagster.core.row_local import why_not_row_local
+from vde_dagster.core.model.history import EVERY_COLUMN
+from vde_dagster.core.model.kinds import Managed, View
+from vde_dagster.core.model.late_data import LateDataMode
+from vde_dagster.core.model.model import AuthorsText, Query
+from vde_dagster.core.model.named_columns import added_columns, clashing_columns, missing_columns
+from vde_dagster.core.sql.errors import SQL_ERRORS, first_line
 from vde_dagster.core.sql.macros import TIME_MACROS, macros_in
-from vde_dagster.core.sql.spark_reading import read_spark
-from vde_dagster.core.sql.sql_errors import SQL_ERRORS, first_line
+from vde_dagster.core.sql.row_local import why_not_row_local
+from vde_dagster.core.sql.spark.reading import read_spark
 from vde_dagster.core.sql.star_macro import is_star_macro
 from vde_dagster.core.sql.unresolved import line_of
 from vde_dagster.project.problems import Problems, suggestion
@@ -38,7 +34,7 @@ def check_query(body: Query, properties: Properties, place: Place, problems: Pro
     """
     query = body.expression
     if isinstance(properties.kind, View | Managed):
-        made = "read" if isinstance(properties.kind, View) else "refreshed"
+        made = "read" if properties.kind.is_view else "refreshed"
         for name in dict.fromkeys(name for name, _ in macros_in(query) if name in TIME_MACROS):
             problems.add(
                 place,
@@ -46,7 +42,7 @@ def check_query(body: Query, properties: Properties, place: Place, problems: Pro
                 "it",
                 "Use the kind FULL, or leave the filter to who reads the view.",
             )
-    if isinstance(properties.kind, View | Embedded) and (body.before or body.after):
+    if properties.kind.is_inlined and (body.before or body.after):
         message = f"a model of kind {properties.kind.keyword} has statements beside its query"
         problems.add(place, message, "Such models are not run, so take the statements out.")
     _check_runs(body, place, problems)

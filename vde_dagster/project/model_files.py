@@ -10,27 +10,27 @@ from pathlib import Path, PurePath
 
 from sqlglot import exp
 
-from vde_dagster.core.dsha import Column
+from vde_dagster.core.columns import Column
 from vde_dagster.core.errors import Place, ProjectInvalid
-from vde_dagster.core.intervals import EPOCH
-from vde_dagster.core.kind import External, Seed
-from vde_dagster.core.model import AuthorsText, Model, ModelSource, Query, SeedRows
+from vde_dagster.core.model.kinds import External, Seed
+from vde_dagster.core.model.model import AuthorsText, Model, ModelSource, Query, SeedRows
+from vde_dagster.core.model.seed_rows import seed_findings
 from vde_dagster.core.names import InvalidName, ModelName
-from vde_dagster.core.seed_rows import seed_findings
-from vde_dagster.core.sql.sql_errors import SQL_ERRORS, first_line
+from vde_dagster.core.sql.errors import SQL_ERRORS, first_line
 from vde_dagster.core.sql.statement_tables import defined_tables
 from vde_dagster.core.sql.table_names import (
     name_of_table,
     project_names,
     tables_of,
 )
+from vde_dagster.core.time.intervals import EPOCH
 from vde_dagster.project.audit_calls import called_audits
 from vde_dagster.project.audits import Audits, split_audits
-from vde_dagster.project.beside import named_beside
 from vde_dagster.project.configuration import Defaults
 from vde_dagster.project.macros.files import UserMacro, load_user_macros
 from vde_dagster.project.macros.language import MacroScope, Statements, read_statements
 from vde_dagster.project.model_checks import check_query
+from vde_dagster.project.pre_and_post_statements import named_beside
 from vde_dagster.project.problems import Problems
 from vde_dagster.project.properties.kind_options import read_kind
 from vde_dagster.project.properties.model_block import Block, read_block

@@ -18,9 +18,9 @@ from typing import Final, TypeVar
 from sqlglot.errors import SqlglotError
 
 from vde_dagster.core.errors import Place
-from vde_dagster.core.late_data import LateDataMode
-from vde_dagster.core.model import AuthorsText, Model, ModelSource, PythonFunction
-from vde_dagster.core.module_texts import importable
+from vde_dagster.core.model.late_data import LateDataMode
+from vde_dagster.core.model.model import AuthorsText, Model, ModelSource, PythonFunction
+from vde_dagster.core.model.module_texts import importable
 from vde_dagster.core.sql.statement_tables import defined_tables
 from vde_dagster.project.audit_calls import called_audits
 from vde_dagster.project.model_checks import check_named_columns
@@ -28,7 +28,7 @@ from vde_dagster.project.modules import NAMED, ModuleFailed, parse_module, run_m
 from vde_dagster.project.problems import Problems, suggestion
 from vde_dagster.project.properties.model_block import Value
 from vde_dagster.project.properties.model_properties import Properties, build_model, read_properties
-from vde_dagster.project.properties.python_beside import read_beside
+from vde_dagster.project.properties.python_statements import read_beside
 from vde_dagster.project.properties.python_values import written_value
 from vde_dagster.project.python_imports import Imported, imported_code, module_text
 from vde_dagster.project.python_signatures import why_no_model

@@ -8,7 +8,7 @@ from dataclasses import dataclass, replace
 from typing import Final
 
 from vde_dagster.core.errors import Place, Refused
-from vde_dagster.core.model import Call, ModelSource
+from vde_dagster.core.model.model import Call, ModelSource
 from vde_dagster.project.audits import Audits, load_audits
 from vde_dagster.project.configuration import Defaults
 from vde_dagster.project.problems import Problems

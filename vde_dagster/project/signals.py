@@ -17,8 +17,8 @@ import sqlglot
 from sqlglot import exp
 
 from vde_dagster.core.errors import EvaluationFailed, Place, Problem, Refused
-from vde_dagster.core.intervals import Interval, merge
-from vde_dagster.core.model import SIGNALS_FOLDER, Call, Model
+from vde_dagster.core.model.model import SIGNALS_FOLDER, Call, Model
+from vde_dagster.core.time.intervals import Interval, merge
 from vde_dagster.project.modules import MarkedFunction, marked_functions, told
 from vde_dagster.project.problems import Problems, suggestion
 

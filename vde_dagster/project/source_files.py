@@ -13,7 +13,7 @@ from pathlib import Path
 from typing import Final
 
 from vde_dagster.core.errors import Place, Problem, ProjectInvalid
-from vde_dagster.core.model import Model, ModelSource
+from vde_dagster.core.model.model import Model, ModelSource
 from vde_dagster.core.names import InvalidName, ModelName
 from vde_dagster.project.audits import Audits, load_audits
 from vde_dagster.project.cache.models import KnownModels

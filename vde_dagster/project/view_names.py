@@ -9,8 +9,7 @@ from __future__ import annotations
 from collections.abc import Iterator, Sequence
 
 from vde_dagster.core.errors import Problem
-from vde_dagster.core.kind import Embedded, External
-from vde_dagster.core.model import Model
+from vde_dagster.core.model.model import Model
 from vde_dagster.core.names import SuffixTarget, ViewNaming, why_ambiguous
 
 
@@ -18,7 +17,7 @@ def ambiguous_names(models: Sequence[Model], naming: ViewNaming) -> Iterator[Pro
     """The models that cannot have views of their own, and the sources that stand at one's place."""
     if naming.target is not SuffixTarget.TABLE:
         return
-    shown = [each for each in models if not isinstance(each.kind, External | Embedded)]
+    shown = [each for each in models if each.kind.is_physical]
     for model in shown:
         if (why := why_ambiguous(model.name, naming)) is not None:
             yield Problem(
@@ -31,7 +30,7 @@ def ambiguous_names(models: Sequence[Model], naming: ViewNaming) -> Iterator[Pro
     for source in models:
         head, _, rest = source.name.name.partition("__")
         shadowed = names.get((source.name.schema, head))
-        if isinstance(source.kind, External) and rest and shadowed is not None:
+        if source.kind.is_source and rest and shadowed is not None:
             yield Problem(
                 place=source.place,
                 message=f"the source {source.name} has the name of a view of {shadowed} in the "

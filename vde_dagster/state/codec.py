@@ -15,16 +15,17 @@ from pathlib import Path
 from typing import Any, Final
 
 from vde_dagster.core.audits.values import AuditResult
-from vde_dagster.core.dsha import FIRST_ALGORITHM, Column, RowSum
-from vde_dagster.core.holding import Holding
-from vde_dagster.core.intervals import EPOCH, Interval
-from vde_dagster.core.last_look import LastLook, SeenInput
-from vde_dagster.core.late_data import HighWaterMark, Load, ProcessingUri
-from vde_dagster.core.ledger import LedgerChange, LedgerOperation, Standing, Trace
-from vde_dagster.core.model import ModelSource
+from vde_dagster.core.columns import Column
+from vde_dagster.core.ledger.dsha import FIRST_ALGORITHM, RowSum
+from vde_dagster.core.ledger.entries import LedgerChange, LedgerOperation, Standing, Trace
+from vde_dagster.core.ledger.holdings import Holding
+from vde_dagster.core.ledger.last_look import LastLook, SeenInput
+from vde_dagster.core.ledger.late_data import HighWaterMark, Load, ProcessingUri
+from vde_dagster.core.ledger.unit_of_work import Intent, Publication
+from vde_dagster.core.model.model import ModelSource
+from vde_dagster.core.model.snapshot import VersionKey
 from vde_dagster.core.names import ModelName
-from vde_dagster.core.snapshot import VersionKey
-from vde_dagster.core.work import Intent, Publication
+from vde_dagster.core.time.intervals import EPOCH, Interval
 
 _MICROSECOND: Final = timedelta(microseconds=1)
 

@@ -19,8 +19,8 @@ from sqlalchemy import (
 from sqlalchemy.exc import IntegrityError
 
 from vde_dagster.core.errors import Conflict, Refused
+from vde_dagster.core.model.snapshot import DecidedBy, ModelSnapshot, VersionKey
 from vde_dagster.core.names import PRODUCTION, ModelName
-from vde_dagster.core.snapshot import DecidedBy, ModelSnapshot, VersionKey
 from vde_dagster.ports.state import Environment
 from vde_dagster.state import codec, schema
 from vde_dagster.state.database import chunks, in_pairs, now, pairs

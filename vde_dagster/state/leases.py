@@ -13,7 +13,7 @@ from typing import Any, Final
 from sqlalchemy import Connection, Row, bindparam, select, update
 
 from vde_dagster.core.errors import Conflict
-from vde_dagster.core.intervals import format_instant
+from vde_dagster.core.time.intervals import format_instant
 from vde_dagster.ports.state import Lease, LeaseLost
 from vde_dagster.state import schema
 from vde_dagster.state.codec import decode_instant

@@ -7,8 +7,8 @@ from typing import Final
 
 from sqlalchemy import Connection, func, insert, inspect, select, text
 
-from vde_dagster.core.dsha import FIRST_ALGORITHM
 from vde_dagster.core.errors import Refused
+from vde_dagster.core.ledger.dsha import FIRST_ALGORITHM
 from vde_dagster.state import schema
 from vde_dagster.state.database import Database, now
 

@@ -11,9 +11,9 @@ from sqlalchemy.ext.compiler import compiles
 from sqlalchemy.sql.compiler import SQLCompiler
 from sqlalchemy.sql.functions import FunctionElement
 
-from vde_dagster.core.ledger import Standing
-from vde_dagster.core.savings import Saved, Saving, SavingKind, SavingTotal
-from vde_dagster.core.snapshot import VersionKey
+from vde_dagster.core.ledger.entries import Standing
+from vde_dagster.core.ledger.savings import Saved, Saving, SavingKind, SavingTotal
+from vde_dagster.core.model.snapshot import VersionKey
 from vde_dagster.state import codec, schema
 from vde_dagster.state.database import chunks, in_pairs, insert_absent, now, pairs
 

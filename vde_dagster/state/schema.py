@@ -24,7 +24,7 @@ from sqlalchemy import (
     text,
 )
 
-from vde_dagster.core.dsha import FIRST_ALGORITHM
+from vde_dagster.core.ledger.dsha import FIRST_ALGORITHM
 
 VERSION: Final = 5
 """The version of this schema. Raise it together with a step in ``state.migrations``."""
@@ -122,7 +122,7 @@ ledger: Final = Table(
     Column("reason", Text, nullable=False, server_default=""),
     Column("algorithm", String, nullable=False, server_default=FIRST_ALGORITHM),
     Column("trace_json", Text),
-    # Of the change that wrote the entry last; see `vde_dagster.core.holding.Holding`.
+    # Of the change that wrote the entry last; see `vde_dagster.core.ledger.holdings.Holding`.
     Column("number", BigInteger, nullable=False, server_default="0"),
     Index("vde_ledger_by_number", "model", "version", "number"),
 )

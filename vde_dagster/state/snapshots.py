@@ -7,9 +7,9 @@ from typing import Any, Final
 
 from sqlalchemy import Connection, Row, delete, select
 
-from vde_dagster.core.fingerprint import Fingerprint
+from vde_dagster.core.model.fingerprint import Fingerprint
+from vde_dagster.core.model.snapshot import Category, DecidedBy, ModelSnapshot, VersionKey
 from vde_dagster.core.names import ModelName
-from vde_dagster.core.snapshot import Category, DecidedBy, ModelSnapshot, VersionKey
 from vde_dagster.state import codec, schema
 from vde_dagster.state.database import chunks, few_pairs, in_pairs, insert_absent, upsert
 

@@ -15,18 +15,18 @@ from sqlalchemy.exc import OperationalError
 
 from vde_dagster.core.audits.values import AuditResult
 from vde_dagster.core.errors import Refused
-from vde_dagster.core.fingerprint import Fingerprint
-from vde_dagster.core.holding import Holding
-from vde_dagster.core.intervals import Interval
-from vde_dagster.core.last_look import LastLook
-from vde_dagster.core.late_data import HighWaterMark
-from vde_dagster.core.ledger import LedgerEntry
+from vde_dagster.core.ledger.entries import LedgerEntry
+from vde_dagster.core.ledger.holdings import Holding
+from vde_dagster.core.ledger.last_look import LastLook
+from vde_dagster.core.ledger.late_data import HighWaterMark
+from vde_dagster.core.ledger.savings import Saved, Saving, SavingTotal
+from vde_dagster.core.ledger.unit_of_work import Intent, Publication, Work
+from vde_dagster.core.model.fingerprint import Fingerprint
+from vde_dagster.core.model.snapshot import ModelSnapshot, VersionKey
 from vde_dagster.core.names import ModelName
-from vde_dagster.core.savings import Saved, Saving, SavingTotal
-from vde_dagster.core.snapshot import ModelSnapshot, VersionKey
-from vde_dagster.core.work import Intent, Publication, Work
+from vde_dagster.core.time.intervals import Interval
 from vde_dagster.ports.state import Environment, Lease, version_resource
-from vde_dagster.state import bookings, environments, leases, migrations, savings
+from vde_dagster.state import environments, leases, ledger, migrations, savings, units_of_work
 from vde_dagster.state import snapshots as stored_snapshots
 from vde_dagster.state.database import LOCK_TIMEOUT, Database, open_engine
 
@@ -103,7 +103,7 @@ class SqlState:
         wanted = tuple(keys)
         with self._database.read() as connection:
             promoted = environments.drifted(connection, wanted)
-            return promoted | bookings.drifted(connection, wanted)
+            return promoted | units_of_work.drifted(connection, wanted)
 
     def adopted(self, keys: Iterable[VersionKey]) -> frozenset[VersionKey]:
         """Those of these versions that whoever may write them adopted for another definition."""
@@ -181,39 +181,39 @@ class SqlState:
     def ledger(self, keys: Iterable[VersionKey]) -> Mapping[VersionKey, tuple[LedgerEntry, ...]]:
         """What each of these versions holds, sorted by interval."""
         with self._database.read() as connection:
-            return bookings.held(connection, keys)
+            return ledger.held(connection, keys)
 
     def holdings(self, keys: Iterable[VersionKey]) -> Mapping[VersionKey, Holding]:
         """Each of these ledgers as a whole."""
         with self._database.read() as connection:
-            return bookings.holdings(connection, keys)
+            return ledger.holdings(connection, keys)
 
     def changed_since(self, key: VersionKey, number: int) -> tuple[LedgerEntry, ...]:
         """The entries that were written after a change of a version, sorted by interval."""
         with self._database.read() as connection:
-            return bookings.changed_since(connection, key, number)
+            return ledger.changed_since(connection, key, number)
 
     def held_within(
         self, key: VersionKey, times: Sequence[Interval] | None
     ) -> tuple[LedgerEntry, ...]:
         """The entries of a version that overlap some times, sorted by interval."""
         with self._database.read() as connection:
-            return bookings.held_within(connection, key, times)
+            return ledger.held_within(connection, key, times)
 
     def last_looks(self, keys: Iterable[VersionKey]) -> Mapping[VersionKey, LastLook]:
         """The last comparison of each of these versions with its inputs."""
         with self._database.read() as connection:
-            return bookings.last_looks(connection, keys)
+            return ledger.last_looks(connection, keys)
 
     def record_looks(self, looks: Mapping[VersionKey, LastLook]) -> None:
         """Keep what was seen of versions."""
         with self._database.write() as connection:
-            bookings.record_looks(connection, looks)
+            ledger.record_looks(connection, looks)
 
     def heads(self, keys: Iterable[VersionKey]) -> Mapping[VersionKey, int]:
         """The Iceberg snapshot at which each version's ledger is true."""
         with self._database.read() as connection:
-            return bookings.heads(connection, keys)
+            return units_of_work.heads(connection, keys)
 
     def record_intent(self, intent: Intent, *, lease: Lease) -> None:
         """Record a unit of work; the same one again changes nothing.
@@ -224,7 +224,7 @@ class SqlState:
         """
         with self._database.write() as connection:
             leases.check(connection, lease)
-            bookings.record_intent(connection, intent)
+            units_of_work.record_intent(connection, intent)
 
     def record_staged(self, work_id: str, publication: Publication, *, lease: Lease) -> None:
         """Record what a unit of work is about to publish; staging again replaces it.
@@ -235,7 +235,7 @@ class SqlState:
         """
         with self._database.write() as connection:
             leases.check(connection, lease)
-            bookings.record_staged(connection, work_id, publication)
+            units_of_work.record_staged(connection, work_id, publication)
 
     def finalize(self, work_id: str, *, lease: Lease) -> tuple[LedgerEntry, ...]:
         """Book a published unit of work; again changes nothing.
@@ -247,7 +247,7 @@ class SqlState:
         """
         with self._database.write() as connection:
             leases.check(connection, lease)
-            return bookings.finalize(connection, work_id)
+            return units_of_work.finalize(connection, work_id)
 
     def outdate(
         self,
@@ -266,7 +266,7 @@ class SqlState:
         with self._database.write() as connection:
             leases.check(connection, lease)
             leases.keep_free(connection, sorted(map(version_resource, times)))
-            bookings.outdate(connection, times, reason=reason, anew=anew)
+            ledger.outdate(connection, times, reason=reason, anew=anew)
 
     def abandon(self, work_id: str, *, reason: str, lease: Lease) -> None:
         """Record that a unit of work will never be published; again changes nothing.
@@ -277,27 +277,27 @@ class SqlState:
         """
         with self._database.write() as connection:
             leases.check(connection, lease)
-            bookings.abandon(connection, work_id, reason=reason)
+            units_of_work.abandon(connection, work_id, reason=reason)
 
     def open_work(self, key: VersionKey) -> Sequence[Work]:
         """Units of work that are neither done nor abandoned, oldest first."""
         with self._database.read() as connection:
-            return bookings.open_work(connection, key)
+            return units_of_work.open_work(connection, key)
 
     def unfinished(self, keys: Iterable[VersionKey]) -> frozenset[VersionKey]:
         """Those of these versions with work that is neither done nor abandoned."""
         with self._database.read() as connection:
-            return bookings.unfinished(connection).intersection(keys)
+            return units_of_work.unfinished(connection).intersection(keys)
 
     def work(self, work_id: str) -> Work | None:
         """One unit of work."""
         with self._database.read() as connection:
-            return bookings.find(connection, [work_id]).get(work_id)
+            return units_of_work.find(connection, [work_id]).get(work_id)
 
     def works(self, work_ids: Iterable[str]) -> Mapping[str, Work]:
         """Units of work by their ids; those that nobody recorded are absent."""
         with self._database.read() as connection:
-            return bookings.find(connection, work_ids)
+            return units_of_work.find(connection, work_ids)
 
     def record_audits(self, work_id: str, results: Sequence[AuditResult], *, lease: Lease) -> None:
         """Keep what audits found among the rows of a unit of work.
@@ -308,23 +308,23 @@ class SqlState:
         """
         with self._database.write() as connection:
             leases.check(connection, lease)
-            bookings.record_audits(connection, work_id, results)
+            units_of_work.record_audits(connection, work_id, results)
 
     def audited(self, key: VersionKey, *, limit: int) -> Sequence[Work]:
         """Units of work of a version whose rows were audited, newest first."""
         with self._database.read() as connection:
-            return bookings.audited(connection, key, limit=limit)
+            return units_of_work.audited(connection, key, limit=limit)
 
     # Late data
     def marks(self, key: VersionKey) -> Mapping[ModelName, HighWaterMark]:
         """The high-water marks of a version, by source."""
         with self._database.read() as connection:
-            return bookings.marks(connection, key)
+            return ledger.marks(connection, key)
 
     def sessions(self, key: VersionKey, *, limit: int) -> Sequence[Work]:
         """Catch-up sessions of a version, newest first."""
         with self._database.read() as connection:
-            return bookings.sessions(connection, key, limit=limit)
+            return units_of_work.sessions(connection, key, limit=limit)
 
     # What was not computed
     def record_saving(self, saving: Saving) -> None:

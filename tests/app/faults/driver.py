@@ -18,13 +18,13 @@ from typing import Final
 
 from tests.app.faults.gates import Evaluations
 from tests.app.faults.lake import DAYS
-from vde_dagster.app.apply import apply_plan
+from vde_dagster.app.apply.applying import apply_plan
 from vde_dagster.app.binding import bind_environment
-from vde_dagster.app.managed import refresh_managed
-from vde_dagster.app.planning import plan_environment
-from vde_dagster.app.verify import verify
-from vde_dagster.app.world import VdeProject
-from vde_dagster.core.plan_options import PlanOptions
+from vde_dagster.app.catch_up.managed import refresh_managed
+from vde_dagster.app.inspect.verify import verify
+from vde_dagster.app.plan.planning import plan_environment
+from vde_dagster.composition import VdeProject
+from vde_dagster.core.planning.options import PlanOptions
 
 SHORT: Final = timedelta(seconds=2)
 """How long a lease outlives its process, where others take over."""

@@ -12,17 +12,16 @@ from pathlib import Path
 from typing import Any, Final
 
 from tests.app.faults.lake import DAYS
-from vde_dagster.app.apply import apply_plan, store_plan
+from vde_dagster.app.apply.applying import apply_plan, store_plan
 from vde_dagster.app.binding import Binding, bind_plan
-from vde_dagster.app.evaluate import evaluate
-from vde_dagster.app.planning import plan_environment
+from vde_dagster.app.evaluate.evaluation import evaluate
+from vde_dagster.app.plan.planning import plan_environment
 from vde_dagster.app.services import Services
-from vde_dagster.app.world import VdeProject
+from vde_dagster.composition import VdeProject
 from vde_dagster.core.errors import VdeError
-from vde_dagster.core.intervals import Interval
-from vde_dagster.core.kind import Full, Managed, Seed
+from vde_dagster.core.model.kinds import Full, Managed, Seed
 from vde_dagster.core.names import ModelName
-from vde_dagster.kinds.rules import ALWAYS
+from vde_dagster.core.time.intervals import ALWAYS, Interval
 
 POINTS: Final = {
     "pinned": ("engine", "stage", False),

@@ -16,15 +16,15 @@ import pyarrow as pa
 
 from tests.app.faults.every_kind import COPIED, model, rows_after_all_days
 from vde_dagster.app.binding import Binding, bind_plan
-from vde_dagster.app.evaluate import writing
-from vde_dagster.app.planning import plan_environment
-from vde_dagster.app.recovery import recover
-from vde_dagster.app.world import VdeProject
+from vde_dagster.app.evaluate.evaluation import writing
+from vde_dagster.app.plan.planning import plan_environment
+from vde_dagster.app.recover.recovery import recover
+from vde_dagster.composition import VdeProject
 from vde_dagster.core.errors import Conflict
-from vde_dagster.core.intervals import Interval
-from vde_dagster.core.ledger import LedgerEntry
+from vde_dagster.core.ledger.entries import LedgerEntry
+from vde_dagster.core.model.snapshot import VersionKey
 from vde_dagster.core.names import ModelName
-from vde_dagster.core.snapshot import VersionKey
+from vde_dagster.core.time.intervals import Interval
 
 if TYPE_CHECKING:
     from pyiceberg.table import Table

@@ -15,8 +15,8 @@ import pytest
 from tests.app.faults.every_kind import KINDS, model
 from tests.app.memory_world import WRITING, Fuse, MemoryWorld, PowerCut, bound, build, graph_of
 from vde_dagster.core.errors import OutcomeUnknown
-from vde_dagster.core.graph import Graph
-from vde_dagster.core.ledger import LedgerEntry
+from vde_dagster.core.graph.graph import Graph
+from vde_dagster.core.ledger.entries import LedgerEntry
 from vde_dagster.core.names import ModelName
 
 Rows = list[tuple[object, ...]]

@@ -15,11 +15,11 @@ import pytest
 from tests.app.faults.every_kind import KINDS, model
 from tests.app.faults.test_power_cuts import booked, branches, entries, one_day_held, seen
 from tests.app.memory_world import WRITING, Fuse, MemoryWorld, build, graph_of, plan
-from vde_dagster.app.apply import apply_plan
+from vde_dagster.app.apply.applying import apply_plan
 from vde_dagster.app.services import Services
 from vde_dagster.core.errors import Conflict
-from vde_dagster.core.graph import Graph
-from vde_dagster.core.plan import Plan
+from vde_dagster.core.graph.graph import Graph
+from vde_dagster.core.planning.plan import Plan
 
 
 @dataclass

@@ -12,19 +12,19 @@ import sqlglot
 from sqlglot import exp
 
 from tests.app.memory_world import RAW_COLUMNS, MemoryWorld, bound, build, plan
-from tests.core.rendered import read_query
+from tests.core.graph.rendered import read_query
 from vde_dagster.app.binding import Binding, bind_plan
-from vde_dagster.core.dsha import Column
+from vde_dagster.core.columns import Column
 from vde_dagster.core.errors import Place, Problem, ProjectInvalid
-from vde_dagster.core.graph import Graph, Node, build_graph
-from vde_dagster.core.intervals import Interval
-from vde_dagster.core.model import Model, ModelSource
+from vde_dagster.core.graph.graph import Graph, Node, build_graph
+from vde_dagster.core.graph.render_model import reads_of, render_model
+from vde_dagster.core.model.model import Model, ModelSource
 from vde_dagster.core.names import ModelName, TableName
-from vde_dagster.core.plan import Plan
-from vde_dagster.core.reads.constants import Moments
-from vde_dagster.core.reads.input_ranges import InputRange
-from vde_dagster.core.render_model import reads_of, render_model
+from vde_dagster.core.planning.plan import Plan
 from vde_dagster.core.sql.macros import TimeRange
+from vde_dagster.core.sql.reads.constants import Moments
+from vde_dagster.core.sql.reads.input_ranges import InputRange
+from vde_dagster.core.time.intervals import Interval
 from vde_dagster.project.configuration import Defaults
 from vde_dagster.project.model_files import external_source, read_model
 

@@ -16,11 +16,10 @@ from tests.kinds.sentences.projects import (
     rows_of,
     span,
 )
-from vde_dagster import kinds
-from vde_dagster.core.kind import Full, IncrementalByPartition
-from vde_dagster.core.model import PartitionField, Transform
+from vde_dagster.core.model.kinds import IncrementalByPartition
+from vde_dagster.core.model.storage import PartitionField, Transform
 from vde_dagster.core.names import ModelName
-from vde_dagster.core.restatement import restate
+from vde_dagster.core.planning.restatement import restate
 
 REGION = """MODEL (
   name db.events,
@@ -104,7 +103,7 @@ def test_a_model_of_another_kind_may_have_partitions_too(kind: str) -> None:
     model = read(f"{text} WHERE event_date BETWEEN @start_date AND @end_date")
     assert model.storage.partitioned_by == (PartitionField(column="region"),)
     assert not isinstance(model.kind, IncrementalByPartition)
-    assert isinstance(model.kind, Full) == (kind == "FULL")
+    assert model.kind.is_whole == (kind == "FULL")
 
 
 def test_it_is_restated_whole() -> None:
@@ -113,7 +112,7 @@ def test_it_is_restated_whole() -> None:
         NAME,
         span("2024-02-01", "2024-02-02"),
         {NAME: [span("2024-01-01", "2024-03-01")]},
-        whole=lambda model: kinds.of(model).restates_whole,
+        whole=lambda model: model.kind.restates_whole,
     )
     assert found.ranges == {NAME: (span("2024-01-01", "2024-03-01"),)}
 

@@ -20,12 +20,12 @@ from tests.kinds.sentences.projects import (
     span,
     sql_of,
 )
-from vde_dagster.app.filling import evaluate_range
+from vde_dagster.app.apply.filling import evaluate_range
 from vde_dagster.core.errors import ProjectInvalid
-from vde_dagster.core.intervals import Interval
-from vde_dagster.core.model import Call
+from vde_dagster.core.model.model import Call
 from vde_dagster.core.names import ModelName
-from vde_dagster.core.schedule import due_interval, last_tick, missing
+from vde_dagster.core.time.intervals import Interval
+from vde_dagster.core.time.schedule import due_interval, last_tick, missing
 
 DEMO = """MODEL (
   name demo.incrementals_demo,

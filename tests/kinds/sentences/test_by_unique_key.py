@@ -26,13 +26,12 @@ from tests.kinds.sentences.projects import (
     sql_of,
     table_of,
 )
-from vde_dagster import kinds
 from vde_dagster.core.errors import ProjectInvalid
-from vde_dagster.core.kind import IncrementalByUniqueKey
+from vde_dagster.core.model.kinds import IncrementalByUniqueKey
 from vde_dagster.core.names import ModelName
-from vde_dagster.core.reads.input_ranges import WHOLE
-from vde_dagster.core.restatement import restate
-from vde_dagster.core.schedule import missing
+from vde_dagster.core.planning.restatement import restate
+from vde_dagster.core.sql.reads.input_ranges import WHOLE
+from vde_dagster.core.time.schedule import missing
 
 EXAMPLE = """MODEL (
   name demo.incremental_by_unique_key_example,
@@ -309,7 +308,7 @@ def test_it_is_restated_whole() -> None:
         NAME,
         span("2024-10-01", "2024-10-02"),
         held,
-        whole=lambda model: kinds.of(model).restates_whole,
+        whole=lambda model: model.kind.restates_whole,
     )
     assert found.ranges == {NAME: (span("2020-01-01", "2024-10-31"),)}
 

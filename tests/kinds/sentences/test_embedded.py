@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from tests.app.memory_world import MemoryWorld
 from tests.kinds.sentences.projects import built, node_of, read, refusal, rows_of, sql_of
-from vde_dagster.core.kind import Embedded
+from vde_dagster.core.model.kinds import Embedded
 from vde_dagster.core.names import TableName
 
 LARGE = """MODEL (name demo.large, kind EMBEDDED);

@@ -23,9 +23,9 @@ from tests.kinds.sentences.projects import (
     table_of,
 )
 from vde_dagster.core.errors import ProjectInvalid
-from vde_dagster.core.intervals import Interval
 from vde_dagster.core.names import TableName
-from vde_dagster.core.schedule import batches, missing
+from vde_dagster.core.time.intervals import Interval
+from vde_dagster.core.time.schedule import batches, missing
 
 KINDS = {
     "INCREMENTAL_BY_TIME_RANGE": "time_column event_date",

@@ -7,9 +7,8 @@ from pathlib import Path
 import pytest
 
 from tests.kinds.sentences.projects import columns_of, graph_of, instant, problems, span
-from vde_dagster import kinds
 from vde_dagster.core.errors import ProjectInvalid
-from vde_dagster.core.kind import External
+from vde_dagster.core.model.kinds import External
 from vde_dagster.core.names import ModelName
 from vde_dagster.project.loading import load_project
 
@@ -63,8 +62,8 @@ def test_a_source_that_is_not_declared_is_told_with_where_to_declare_it(tmp_path
 def test_nothing_is_ever_written_to_one() -> None:
     node = graph_of()[ModelName("raw", "events")]
     model = node.model
-    rules = kinds.of(model)
-    assert not rules.has_rows
+    rules = model.kind
+    assert not rules.stores_rows
     assert rules.missing(model, (), instant("2024-01-04")) == ()
     with pytest.raises(ValueError, match="never written"):
-        rules.write(node, span("2024-01-01", "2024-01-02"), instant("2024-01-04"))
+        node.write(span("2024-01-01", "2024-01-02"), instant("2024-01-04"))

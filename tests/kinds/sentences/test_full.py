@@ -17,7 +17,7 @@ from tests.kinds.sentences.projects import (
     sql_of,
 )
 from vde_dagster.core.errors import ProjectInvalid
-from vde_dagster.core.kind import Full
+from vde_dagster.core.model.kinds import Full
 
 EXAMPLE = """MODEL (
   name demo.full_model_example,

@@ -4,16 +4,16 @@ from __future__ import annotations
 
 from tests.app.memory_world import MemoryWorld
 from tests.kinds.sentences.projects import graph_of, instant, plan_of, read, refusal, span
-from vde_dagster.app.apply import store_plan
+from vde_dagster.app.apply.applying import store_plan
 from vde_dagster.app.binding import bind_plan
 from vde_dagster.app.leases import held
-from vde_dagster.core.dsha import RowSum
-from vde_dagster.core.kind import Managed
-from vde_dagster.core.ledger import LedgerChange, LedgerOperation
+from vde_dagster.core.ledger.dsha import RowSum
+from vde_dagster.core.ledger.entries import LedgerChange, LedgerOperation
+from vde_dagster.core.ledger.unit_of_work import Intent, Publication
+from vde_dagster.core.model.kinds import Managed
 from vde_dagster.core.names import ModelName
-from vde_dagster.core.plan import Plan
-from vde_dagster.core.work import Intent, Publication
-from vde_dagster.kinds.rules import ALWAYS
+from vde_dagster.core.planning.plan import Plan
+from vde_dagster.core.time.intervals import ALWAYS
 from vde_dagster.ports.state import version_resource
 
 EXAMPLE = """MODEL (

@@ -1,6 +1,6 @@
 """SCD_TYPE_2_BY_TIME and SCD_TYPE_2_BY_COLUMN: what a model may say, sentence by sentence.
 
-What happens to rows is tested in tests/core/test_history.py and in tests/lakehouse/kinds.
+What happens to rows is tested in tests/core/model/test_history.py and in tests/lakehouse/kinds.
 """
 
 from __future__ import annotations
@@ -19,15 +19,13 @@ from tests.kinds.sentences.projects import (
     refusal,
     span,
 )
-from vde_dagster import kinds
 from vde_dagster.core.errors import ProjectInvalid
-from vde_dagster.core.intervals import Interval
-from vde_dagster.core.kind import ScdType2, ScdType2ByColumn, ScdType2ByTime
-from vde_dagster.core.model import Model
+from vde_dagster.core.model.kinds import ScdType2, ScdType2ByColumn, ScdType2ByTime
+from vde_dagster.core.model.model import Model
 from vde_dagster.core.names import ModelName
-from vde_dagster.core.restatement import Restatement, RestatementRefused, restate
-from vde_dagster.core.schedule import batches, missing
-from vde_dagster.kinds.storage import storage_of
+from vde_dagster.core.planning.restatement import Restatement, RestatementRefused, restate
+from vde_dagster.core.time.intervals import Interval
+from vde_dagster.core.time.schedule import batches, missing
 
 BY_TIME = """MODEL (
   name db.menu_items,
@@ -75,7 +73,7 @@ def with_option(text: str, option: str) -> str:
 
 
 def whole(model: Model) -> bool:
-    return kinds.of(model).restates_whole
+    return model.kind.restates_whole
 
 
 def restated(text: str) -> Restatement:
@@ -261,7 +259,7 @@ def test_open_rows_lie_apart_from_closed_ones(text: str) -> None:
 
     def layout(partitioned_by: str) -> list[str]:
         written = text.replace("start '2024", f"{partitioned_by}start '2024")
-        return [str(each) for each in storage_of(node_of(written)).partitioned_by]
+        return [str(each) for each in node_of(written).storage.partitioned_by]
 
     assert layout("") == ["years(valid_to)"]
     assert layout("partitioned_by bucket(4, id), ") == ["bucket(4, id)", "years(valid_to)"]
@@ -286,7 +284,7 @@ def test_with_a_batch_size_of_one_each_day_follows_the_one_before(text: str) -> 
     first = instant("2024-01-01")
     days = [first + timedelta(days=each) for each in range(3)]
     assert found == tuple(Interval(each, each + timedelta(days=1)) for each in days)
-    assert kinds.of(model).is_sequential
+    assert model.kind.is_sequential
 
 
 # Restatement

@@ -10,7 +10,7 @@ import pytest
 from tests.app.memory_world import MemoryWorld, build
 from tests.kinds.sentences.projects import graph_of, node_of, read, refusal
 from vde_dagster.core.errors import ProjectInvalid
-from vde_dagster.core.kind import Seed
+from vde_dagster.core.model.kinds import Seed
 from vde_dagster.project.loading import load_project
 
 EXAMPLE = """MODEL (

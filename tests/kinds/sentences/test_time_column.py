@@ -19,12 +19,11 @@ from tests.kinds.sentences.projects import (
     span,
     table_of,
 )
-from vde_dagster import kinds
-from vde_dagster.app.filling import evaluate_range
-from vde_dagster.core.graph import Node
-from vde_dagster.core.kind import IncrementalByTimeRange
+from vde_dagster.app.apply.filling import evaluate_range
+from vde_dagster.core.graph.graph import Node
+from vde_dagster.core.model.kinds import IncrementalByTimeRange
 from vde_dagster.core.names import ModelName, TableName
-from vde_dagster.core.restatement import restate
+from vde_dagster.core.planning.restatement import restate
 
 RECEIPTS = """MODEL (
   name demo.receipts,
@@ -70,7 +69,7 @@ def test_a_restatement_is_widened_to_whole_intervals() -> None:
     graph = graph_of(RECEIPTS)
     held = {NAME: [span("2024-01-01", "2024-02-01")]}
     wanted = span("2024-01-05T06:00", "2024-01-07T01:00")
-    found = restate(graph, NAME, wanted, held, whole=lambda model: kinds.of(model).restates_whole)
+    found = restate(graph, NAME, wanted, held, whole=lambda model: model.kind.restates_whole)
     assert found.ranges == {NAME: (span("2024-01-05", "2024-01-08"),)}  # whole days
 
 

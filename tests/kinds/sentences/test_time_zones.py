@@ -8,7 +8,7 @@ import pytest
 
 from tests.app.memory_world import MemoryWorld
 from tests.kinds.sentences.projects import built, instant, read, span
-from vde_dagster.core.schedule import due_interval, last_tick
+from vde_dagster.core.time.schedule import due_interval, last_tick
 
 DAILY = """MODEL (
   name demo.daily,

@@ -11,11 +11,10 @@ from itertools import pairwise
 import pytest
 
 from tests.kinds.sentences.projects import graph_of, instant, problems, read, span
-from vde_dagster import kinds
-from vde_dagster.core.intervals import Interval
-from vde_dagster.core.kind import IncrementalUnmanaged
+from vde_dagster.core.model.kinds import IncrementalUnmanaged
 from vde_dagster.core.names import ModelName
-from vde_dagster.core.restatement import restate
+from vde_dagster.core.planning.restatement import restate
+from vde_dagster.core.time.intervals import Interval
 
 EXAMPLE = """MODEL (
   name db.events,
@@ -47,14 +46,14 @@ def test_its_query_runs_on_the_cadence_of_its_cron(cron: str, days: list[int]) -
     for hour in range(24 * 14 + 1):
         now = instant("2024-01-01") + timedelta(hours=hour)
         held = [interval for _, interval in runs]
-        runs += [(now, each) for each in kinds.of(model).missing(model, held, now)]
+        runs += [(now, each) for each in model.kind.missing(model, held, now)]
     borders = [instant(f"2024-01-{day:02}") for day in days]
     assert runs == [(end, Interval(start, end)) for start, end in pairwise(borders)]
 
 
 def test_what_fell_due_while_nothing_ran_is_one_run() -> None:
     model, now = read(EXAMPLE), instant("2024-01-04T05:00")
-    rules = kinds.of(model)
+    rules = model.kind
     held = (span("2024-01-01", "2024-01-02"),)
     assert rules.missing(model, (), now) == (span("2024-01-01", "2024-01-04"),)
     assert rules.missing(model, held, now) == (span("2024-01-02", "2024-01-04"),)
@@ -75,6 +74,6 @@ def test_it_is_restated_whole() -> None:
         NAME,
         span("2024-02-01", "2024-02-02"),
         {NAME: [span("2024-01-01", "2024-03-01")]},
-        whole=lambda model: kinds.of(model).restates_whole,
+        whole=lambda model: model.kind.restates_whole,
     )
     assert found.ranges == {NAME: (span("2024-01-01", "2024-03-01"),)}

@@ -14,10 +14,10 @@ from tests.kinds.sentences.projects import (
     refusal,
     table_of,
 )
-from vde_dagster.app.filling import evaluate_range
-from vde_dagster.core.kind import View
+from vde_dagster.app.apply.filling import evaluate_range
+from vde_dagster.core.model.kinds import View
 from vde_dagster.core.names import ModelName, TableName
-from vde_dagster.kinds.rules import ALWAYS
+from vde_dagster.core.time.intervals import ALWAYS
 
 EXAMPLE = """MODEL (name demo.example_view, kind VIEW, cron '@daily');
 SELECT 'hello there' AS a_column"""

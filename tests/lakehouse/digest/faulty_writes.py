@@ -20,13 +20,14 @@ from typing import TYPE_CHECKING, Any, Final
 import pyarrow as pa
 from pyspark import TaskContext
 
-from vde_dagster.core.dsha import XXHASH64X2, RowSum, total
 from vde_dagster.core.errors import EvaluationFailed
-from vde_dagster.core.intervals import EPOCH, Interval
-from vde_dagster.core.model import PartitionField, Storage
+from vde_dagster.core.ledger.dsha import XXHASH64X2, RowSum, total
+from vde_dagster.core.ledger.unit_of_work import Part, PythonRows, Staged, Staging
+from vde_dagster.core.model.snapshot import VersionKey
+from vde_dagster.core.model.storage import PartitionField, Storage
+from vde_dagster.core.model.writes import ReplaceTable
 from vde_dagster.core.names import ModelName
-from vde_dagster.core.snapshot import VersionKey
-from vde_dagster.core.work import Part, PythonRows, ReplaceTable, Staged, Staging
+from vde_dagster.core.time.intervals import EPOCH, Interval
 from vde_dagster.lakehouse.digest import observed, row_sums
 from vde_dagster.lakehouse.iceberg_catalog import open_iceberg_catalog
 from vde_dagster.lakehouse.jars import resolve_jars

@@ -14,7 +14,7 @@ import pytest
 from tests.lakehouse.digest import faulty_writes, reference
 from tests.lakehouse.digest.rows import LONG, STRING
 from tests.lakehouse.digest.spark_cluster import cluster
-from vde_dagster.core.dsha import MODULUS
+from vde_dagster.core.ledger.dsha import MODULUS
 
 ROOT: Final = Path(__file__).parents[3]
 HAPPENED: Final = {

@@ -36,7 +36,7 @@ from tests.lakehouse.digest.rows import (
     Type,
     field,
 )
-from vde_dagster.core.dsha import MODULUS, RowSum, total
+from vde_dagster.core.ledger.dsha import MODULUS, RowSum, total
 from vde_dagster.lakehouse.digest import murmur_batches
 from vde_dagster.lakehouse.digest.murmur import halves, murmur_sums, travelling
 from vde_dagster.lakehouse.digest.murmur_hash import Murmur3

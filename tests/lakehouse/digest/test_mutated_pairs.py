@@ -36,7 +36,7 @@ from tests.lakehouse.digest.rows import (
     same,
     value,
 )
-from vde_dagster.core.dsha import (
+from vde_dagster.core.ledger.dsha import (
     ALGORITHMS,
     MODULUS,
     MURMUR3_128,

@@ -14,7 +14,7 @@ from pyspark.sql.types import StructType
 
 from tests.lakehouse.digest import reference
 from tests.lakehouse.digest.rows import LONG
-from vde_dagster.core.dsha import MODULUS, XXHASH64X2, RowSum, total
+from vde_dagster.core.ledger.dsha import MODULUS, XXHASH64X2, RowSum, total
 from vde_dagster.lakehouse.digest import native, row_sums
 
 if TYPE_CHECKING:

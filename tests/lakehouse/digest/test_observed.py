@@ -8,7 +8,7 @@ import pytest
 from pyspark.errors import PySparkException
 from pyspark.sql import functions as F  # noqa: N812
 
-from vde_dagster.core.dsha import ALGORITHMS, XXHASH64X2, RowSum
+from vde_dagster.core.ledger.dsha import ALGORITHMS, XXHASH64X2, RowSum
 from vde_dagster.lakehouse.digest import observed, row_sums
 
 if TYPE_CHECKING:

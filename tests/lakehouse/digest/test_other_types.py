@@ -20,7 +20,7 @@ from pyspark.sql.types import StructType
 from tests.lakehouse.digest.arrow_rows import arrow, frame
 from tests.lakehouse.digest.retyping import Other, other_types
 from tests.lakehouse.digest.rows import TYPES, Type, field, value
-from vde_dagster.core.dsha import (
+from vde_dagster.core.ledger.dsha import (
     ALGORITHMS,
     MURMUR3_128,
     RowSum,

@@ -18,21 +18,21 @@ from tests.worlds.clock import ManualClock
 from tests.worlds.engine import MemoryEngine
 from tests.worlds.ids import CountingIds
 from tests.worlds.state import memory_state
-from vde_dagster.app.apply import apply_plan
+from vde_dagster.app.apply.applying import apply_plan
 from vde_dagster.app.binding import Binding, bind_environment
-from vde_dagster.app.managed import refresh_managed
-from vde_dagster.app.planning import plan_environment
+from vde_dagster.app.catch_up.managed import refresh_managed
+from vde_dagster.app.inspect.verify import verify
+from vde_dagster.app.plan.planning import plan_environment
 from vde_dagster.app.services import VALID_TO, Services
-from vde_dagster.app.verify import verify
-from vde_dagster.core.dsha import Column
+from vde_dagster.core.columns import Column
 from vde_dagster.core.errors import Place, VdeError
-from vde_dagster.core.graph import Graph, build_graph
-from vde_dagster.core.intervals import EPOCH
-from vde_dagster.core.ledger import LedgerEntry
-from vde_dagster.core.model import ModelSource
+from vde_dagster.core.graph.graph import Graph, build_graph
+from vde_dagster.core.ledger.entries import LedgerEntry
+from vde_dagster.core.model.model import ModelSource
 from vde_dagster.core.names import ModelName, TableName
-from vde_dagster.core.plan import Plan
-from vde_dagster.core.plan_options import PlanOptions
+from vde_dagster.core.planning.options import PlanOptions
+from vde_dagster.core.planning.plan import Plan
+from vde_dagster.core.time.intervals import EPOCH
 from vde_dagster.ports.engine import Engine
 from vde_dagster.ports.state import State
 from vde_dagster.project.model_files import external_source, read_model

@@ -7,12 +7,11 @@ from datetime import datetime
 from pathlib import Path
 from typing import Final
 
-from vde_dagster import kinds
-from vde_dagster.core.graph import build_graph
-from vde_dagster.core.intervals import Interval
-from vde_dagster.core.model import ModelSource
+from vde_dagster.core.graph.graph import build_graph
+from vde_dagster.core.model.model import ModelSource
+from vde_dagster.core.model.writes import Write
 from vde_dagster.core.names import ModelName
-from vde_dagster.core.work import Write
+from vde_dagster.core.time.intervals import Interval
 from vde_dagster.project.configuration import Defaults
 from vde_dagster.project.model_files import read_model
 
@@ -28,4 +27,4 @@ def write_of(
     text = f"MODEL (name {NAME}, kind {kind}, {layout}start '2024-01-01');\nSELECT {selects}"
     source = ModelSource(path=Path("x.sql"), text=text, defaults=Defaults().as_texts())
     node = build_graph([read_model(source)])[NAME]
-    return kinds.of(node.model).write(node, interval, datetime.now(interval.start.tzinfo))
+    return node.write(interval, datetime.now(interval.start.tzinfo))

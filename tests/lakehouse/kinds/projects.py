@@ -14,16 +14,16 @@ from typing import Final
 import pyarrow as pa
 
 from tests.lakehouse.kinds.worlds import START, Values, hours
-from vde_dagster.app.apply import apply_plan
+from vde_dagster.app.apply.applying import apply_plan
 from vde_dagster.app.binding import Binding, bind_environment
-from vde_dagster.app.evaluate import evaluate
-from vde_dagster.app.planning import plan_environment
+from vde_dagster.app.evaluate.evaluation import evaluate
+from vde_dagster.app.plan.planning import plan_environment
 from vde_dagster.app.services import Services
-from vde_dagster.app.world import VdeProject
+from vde_dagster.composition import VdeProject
 from vde_dagster.core.errors import Conflict
-from vde_dagster.core.intervals import Interval
 from vde_dagster.core.names import ModelName
-from vde_dagster.core.plan_options import PlanOptions
+from vde_dagster.core.planning.options import PlanOptions
+from vde_dagster.core.time.intervals import Interval
 
 ROOT: Final = Path(__file__).parents[3]
 CONFIGURATION: Final = """\

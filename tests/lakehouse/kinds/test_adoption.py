@@ -9,9 +9,9 @@ from typing import TYPE_CHECKING, Final
 import pytest
 
 from tests.lakehouse.kinds.projects import Folder, bound
-from vde_dagster.app.apply import apply_plan
-from vde_dagster.app.evaluated import Evaluated
-from vde_dagster.app.planning import plan_environment
+from vde_dagster.app.apply.applying import apply_plan
+from vde_dagster.app.evaluate.evaluated import Evaluated
+from vde_dagster.app.plan.planning import plan_environment
 from vde_dagster.core.names import ModelName
 
 if TYPE_CHECKING:

@@ -15,9 +15,9 @@ import mmh3
 import pytest
 
 from tests.lakehouse.kinds.worlds import Values, Worlds, days, field, ordered
-from vde_dagster.core.dsha import RowSum, total
-from vde_dagster.core.model import PartitionField
-from vde_dagster.core.work import ReplacePartitions
+from vde_dagster.core.ledger.dsha import RowSum, total
+from vde_dagster.core.model.storage import PartitionField
+from vde_dagster.core.model.writes import ReplacePartitions
 
 STOCK: Final = {"id": "bigint", "region": "string", "department": "string", "day": "date"}
 JAN, FEB, MAR = date(2024, 1, 31), date(2024, 2, 1), date(2024, 3, 5)

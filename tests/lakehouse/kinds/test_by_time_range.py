@@ -22,13 +22,13 @@ from tests.lakehouse.kinds.worlds import (
     hours,
     ordered,
 )
-from vde_dagster.core.dsha import RowSum, total
 from vde_dagster.core.errors import EvaluationFailed
-from vde_dagster.core.intervals import Interval, IntervalUnit
-from vde_dagster.core.layout import time_partition
-from vde_dagster.core.model import PartitionField
-from vde_dagster.core.time_formats import TimeFormat
-from vde_dagster.core.work import OverwriteIntervals, TimeAxisSpec
+from vde_dagster.core.ledger.dsha import RowSum, total
+from vde_dagster.core.model.layout import time_partition
+from vde_dagster.core.model.storage import PartitionField
+from vde_dagster.core.model.writes import OverwriteIntervals, TimeAxisSpec
+from vde_dagster.core.time.formats import TimeFormat
+from vde_dagster.core.time.intervals import Interval, IntervalUnit
 
 FIVE, QUARTER = IntervalUnit.FIVE_MINUTE, IntervalUnit.QUARTER_HOUR
 HOUR, DAY, MONTH = IntervalUnit.HOUR, IntervalUnit.DAY, IntervalUnit.MONTH

@@ -11,9 +11,10 @@ import pytest
 
 from tests.lakehouse.kinds.models import write_of
 from tests.lakehouse.kinds.worlds import Values, Worlds, days, field, ordered
-from vde_dagster.core.dsha import RowSum, total
 from vde_dagster.core.errors import EvaluationFailed
-from vde_dagster.core.work import MergeRows, SqlRows
+from vde_dagster.core.ledger.dsha import RowSum, total
+from vde_dagster.core.ledger.unit_of_work import SqlRows
+from vde_dagster.core.model.writes import MergeRows
 
 ITEMS: Final = {"id": "int", "name": "string"}
 

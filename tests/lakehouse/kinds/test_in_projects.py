@@ -13,12 +13,12 @@ import pytest
 from tests.app.memory_world import build_due
 from tests.lakehouse.kinds.projects import Folder, bound, told
 from tests.lakehouse.kinds.worlds import Values, hours
-from vde_dagster.app.evaluate import evaluate
-from vde_dagster.app.world import VdeProject
-from vde_dagster.core.dsha import total
+from vde_dagster.app.evaluate.evaluation import evaluate
+from vde_dagster.composition import VdeProject
 from vde_dagster.core.errors import Refused
+from vde_dagster.core.ledger.dsha import total
+from vde_dagster.core.ledger.unit_of_work import Staged, Staging
 from vde_dagster.core.names import ModelName
-from vde_dagster.core.work import Staged, Staging
 
 if TYPE_CHECKING:
     from pyspark.sql import SparkSession

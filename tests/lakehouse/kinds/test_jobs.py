@@ -21,26 +21,24 @@ from tests.lakehouse.kinds.worlds import START, Values, World, Worlds, days, hou
 from tests.lakehouse.kinds.worlds import field as by
 from tests.lakehouse.spark_work import Needed, SparkWork, Watch
 from vde_dagster.core.audits.values import Audit, EachRow
-from vde_dagster.core.dsha import MURMUR3_128, XXHASH64X2, Column, RowSum
-from vde_dagster.core.history import History
-from vde_dagster.core.intervals import IntervalUnit
-from vde_dagster.core.model import PartitionField
-from vde_dagster.core.names import TableName
-from vde_dagster.core.work import (
+from vde_dagster.core.columns import Column
+from vde_dagster.core.ledger.dsha import MURMUR3_128, XXHASH64X2, RowSum
+from vde_dagster.core.ledger.unit_of_work import AsOf, Part, SqlRows, Staged
+from vde_dagster.core.model.history import History
+from vde_dagster.core.model.storage import PartitionField
+from vde_dagster.core.model.writes import (
     AppendRows,
     AppendToIntervals,
-    AsOf,
     KeepHistory,
     MergeRows,
     OverwriteIntervals,
-    Part,
     ReplacePartitions,
     ReplaceTable,
-    SqlRows,
-    Staged,
     TimeAxisSpec,
     Write,
 )
+from vde_dagster.core.names import TableName
+from vde_dagster.core.time.intervals import IntervalUnit
 
 if TYPE_CHECKING:
     from pyspark.sql import SparkSession

@@ -16,8 +16,8 @@ import pytest
 from tests.lakehouse.conftest import Lake
 from tests.lakehouse.kinds.lives import Done, Event, Side, in_memory, on_spark
 from tests.lakehouse.kinds.worlds import START, Values, ordered
-from vde_dagster.core.dsha import MURMUR3_128
-from vde_dagster.core.plan_options import DEFAULT_OPTIONS, PlanOptions
+from vde_dagster.core.ledger.dsha import MURMUR3_128
+from vde_dagster.core.planning.options import DEFAULT_OPTIONS, PlanOptions
 
 pytestmark = pytest.mark.spark
 

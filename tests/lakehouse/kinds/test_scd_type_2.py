@@ -13,8 +13,8 @@ from typing import TYPE_CHECKING, Final
 import pytest
 from sqlglot import exp
 
-from tests.core.history_reference import Record, Rules, look
-from tests.core.history_tables import (
+from tests.core.model.history_reference import Record, Rules, look
+from tests.core.model.history_tables import (
     BY_COLUMN,
     BY_TIME,
     OF_SNAPSHOTS,
@@ -24,17 +24,19 @@ from tests.core.history_tables import (
     instant,
     printed,
 )
-from tests.core.kept_history import COLUMN, TIME, day, ordered
+from tests.core.model.kept_history import COLUMN, TIME, day, ordered
 from tests.worlds.catalog import MemoryCatalog
 from tests.worlds.engine import MemoryEngine
-from vde_dagster.core.dsha import Column, RowSum, total
+from vde_dagster.core.columns import Column
 from vde_dagster.core.errors import EvaluationFailed
-from vde_dagster.core.history import History
-from vde_dagster.core.intervals import Interval
-from vde_dagster.core.model import PartitionField, Storage, Transform
+from vde_dagster.core.ledger.dsha import RowSum, total
+from vde_dagster.core.ledger.unit_of_work import Part, SqlRows, Staged, Staging
+from vde_dagster.core.model.history import History
+from vde_dagster.core.model.snapshot import VersionKey
+from vde_dagster.core.model.storage import PartitionField, Storage, Transform
+from vde_dagster.core.model.writes import KeepHistory
 from vde_dagster.core.names import ModelName
-from vde_dagster.core.snapshot import VersionKey
-from vde_dagster.core.work import KeepHistory, Part, SqlRows, Staged, Staging
+from vde_dagster.core.time.intervals import Interval
 from vde_dagster.ports.catalog import Catalog
 from vde_dagster.ports.engine import Engine
 

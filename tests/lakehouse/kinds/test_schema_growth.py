@@ -12,10 +12,10 @@ import pytest
 
 from tests.lakehouse.kinds.models import write_of
 from tests.lakehouse.kinds.worlds import START, Values, Worlds, days, field, ordered
-from vde_dagster.core.dsha import DEFAULT_ALGORITHM, total
-from vde_dagster.core.model import PartitionField
-from vde_dagster.core.schema_changes import ColumnAdded, ColumnWidened, InPlace
-from vde_dagster.core.work import KeepHistory
+from vde_dagster.core.ledger.dsha import DEFAULT_ALGORITHM, total
+from vde_dagster.core.ledger.schema_changes import ColumnAdded, ColumnWidened, InPlace
+from vde_dagster.core.model.storage import PartitionField
+from vde_dagster.core.model.writes import KeepHistory
 from vde_dagster.ports.engine import Sought
 
 TYPES: Final = {"id": "int", "at": "timestamp", "amount": "decimal(5,2)"}

@@ -15,17 +15,10 @@ from typing import Final
 import pytest
 
 from tests.lakehouse.kinds.worlds import START, Values, World, Worlds, days, field, hours
-from vde_dagster.core.dsha import (
-    ALGORITHMS,
-    MURMUR3_128,
-    XXHASH64X2,
-    Column,
-    RowSum,
-    total,
-)
-from vde_dagster.core.history import History
-from vde_dagster.core.intervals import Interval, IntervalUnit
-from vde_dagster.core.work import (
+from vde_dagster.core.columns import Column
+from vde_dagster.core.ledger.dsha import ALGORITHMS, MURMUR3_128, XXHASH64X2, RowSum, total
+from vde_dagster.core.model.history import History
+from vde_dagster.core.model.writes import (
     AppendRows,
     AppendToIntervals,
     KeepHistory,
@@ -35,6 +28,7 @@ from vde_dagster.core.work import (
     TimeAxisSpec,
     Write,
 )
+from vde_dagster.core.time.intervals import Interval, IntervalUnit
 from vde_dagster.ports.engine import Sought
 
 TYPES = {"id": "int", "at": "timestamp", "region": "string"}

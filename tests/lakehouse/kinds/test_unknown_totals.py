@@ -9,8 +9,8 @@ import pytest
 from tests.lakehouse.catalog_worlds import compact
 from tests.lakehouse.kinds.models import write_of
 from tests.lakehouse.kinds.worlds import Values, World, Worlds, days, field, hours, ordered
-from vde_dagster.core.dsha import RowSum, total
-from vde_dagster.core.work import Write
+from vde_dagster.core.ledger.dsha import RowSum, total
+from vde_dagster.core.model.writes import Write
 
 TYPES: Final = {"id": "int", "at": "timestamp", "amount": "int"}
 HELD: Final[list[Values]] = [

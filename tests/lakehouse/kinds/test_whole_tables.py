@@ -10,8 +10,10 @@ from typing import TYPE_CHECKING, Final
 import pytest
 
 from tests.lakehouse.kinds.worlds import START, Worlds, days, field, ordered
-from vde_dagster.core.dsha import Column, RowSum, total
-from vde_dagster.core.work import AppendRows, CsvRows, MergeRows, ReplaceTable, SqlRows, Write
+from vde_dagster.core.columns import Column
+from vde_dagster.core.ledger.dsha import RowSum, total
+from vde_dagster.core.ledger.unit_of_work import CsvRows, SqlRows
+from vde_dagster.core.model.writes import AppendRows, MergeRows, ReplaceTable, Write
 
 if TYPE_CHECKING:
     from collections.abc import Sequence

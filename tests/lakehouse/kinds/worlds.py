@@ -12,12 +12,13 @@ import pyarrow.parquet as pq
 
 from tests.worlds.catalog import MemoryCatalog
 from tests.worlds.engine import MemoryEngine
-from vde_dagster.core.dsha import RowSum, total
-from vde_dagster.core.intervals import Interval
-from vde_dagster.core.model import PartitionField, Storage, Transform
+from vde_dagster.core.ledger.dsha import RowSum, total
+from vde_dagster.core.ledger.unit_of_work import Part, Rows, SqlRows, Staged, Staging
+from vde_dagster.core.model.snapshot import VersionKey
+from vde_dagster.core.model.storage import PartitionField, Storage, Transform
+from vde_dagster.core.model.writes import ReplaceTable, Write
 from vde_dagster.core.names import ModelName
-from vde_dagster.core.snapshot import VersionKey
-from vde_dagster.core.work import Part, ReplaceTable, Rows, SqlRows, Staged, Staging, Write
+from vde_dagster.core.time.intervals import Interval
 from vde_dagster.ports.catalog import Catalog
 from vde_dagster.ports.engine import Engine
 

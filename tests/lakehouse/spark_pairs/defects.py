@@ -11,7 +11,7 @@ from sqlglot import exp, parse_one
 from tests.lakehouse.spark_pairs.edits import Written
 from tests.lakehouse.spark_pairs.verdicts import Judge, data_hash
 from tests.lakehouse.spark_pairs.words import PREFIXES
-from vde_dagster.core.sql.sql_errors import SQL_ERRORS
+from vde_dagster.core.sql.errors import SQL_ERRORS
 
 _NUMBER: Final = re.compile(r"(?<![\w'])\d+(?:\.\d+)?(?!\w)")
 _TEXT: Final = re.compile(r"'[^']*'")

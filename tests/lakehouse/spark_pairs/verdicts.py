@@ -7,13 +7,13 @@ from functools import cache, lru_cache
 from typing import Final
 
 from tests.core.conftest import external, read
-from tests.core.rendered import full
+from tests.core.graph.rendered import full
 from tests.lakehouse.spark_pairs.expressions import COLUMNS
 from vde_dagster.core.errors import Refused
-from vde_dagster.core.graph import Graph, build_graph
-from vde_dagster.core.model import Model
+from vde_dagster.core.graph.graph import Graph, build_graph
+from vde_dagster.core.ledger.traces import why_volatile
+from vde_dagster.core.model.model import Model
 from vde_dagster.core.names import ModelName
-from vde_dagster.core.traces import why_volatile
 
 NAME: Final = ModelName("m", "x")
 

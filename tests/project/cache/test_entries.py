@@ -17,7 +17,7 @@ from hypothesis import strategies as st
 
 import vde_dagster
 from tests.project.cache.test_models import BASE, EVERY, both, found_again, load, put, told
-from vde_dagster.app.world import VdeProject
+from vde_dagster.composition import VdeProject
 from vde_dagster.project.cache.entries import opened
 from vde_dagster.project.cache.models import FILE_NAME, ModelCache
 
@@ -329,7 +329,7 @@ def test_any_change_of_the_code_that_reads_is_another_version(tmp_path: Path) ->
     assert code_digest_of(tmp_path) == found[0]
     for name in (
         "core/sql/canonical.py",
-        "kinds/full.py",
+        "core/model/kinds/full.py",
         "project/macros/builtin.py",
         "version.py",
     ):

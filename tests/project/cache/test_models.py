@@ -16,9 +16,9 @@ from tests.project.fuzzed_files import GOOD_MODELS, MACROS, PROJECT, SEED, SQL, 
 from tests.project.test_fuzz import PROJECTS, write
 from vde_dagster.core.deferred import Deferred
 from vde_dagster.core.errors import ProjectInvalid
-from vde_dagster.core.fingerprint import statement_parts
-from vde_dagster.core.graph import Graph, Node
-from vde_dagster.core.model import Query
+from vde_dagster.core.graph.graph import Graph, Node
+from vde_dagster.core.model.fingerprint import statement_parts
+from vde_dagster.core.model.model import Query
 from vde_dagster.core.names import ModelName
 from vde_dagster.project.cache.models import ModelCache
 from vde_dagster.project.configuration import read_configuration

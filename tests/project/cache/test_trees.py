@@ -14,7 +14,7 @@ from sqlglot.optimizer.annotate_types import annotate_types
 from sqlglot.optimizer.qualify import qualify
 from sqlglot.serde import dump
 
-from vde_dagster.core.kind import Kind
+from vde_dagster.core.model.kinds import Kind
 from vde_dagster.project.cache import values
 from vde_dagster.project.cache.trees import Unkept, nodes_of, pack_trees, unpack_trees
 

@@ -13,12 +13,12 @@ from sqlglot import exp
 
 from vde_dagster.core.audits.written import items_of_text, leaf
 from vde_dagster.core.errors import Finding
-from vde_dagster.core.model import Call
+from vde_dagster.core.model.model import Call
 from vde_dagster.core.names import InvalidName, ModelName
+from vde_dagster.core.sql.errors import SQL_ERRORS
 from vde_dagster.core.sql.macros import TIME_MACROS, TimeRange
 from vde_dagster.core.sql.places import placed
-from vde_dagster.core.sql.spark_functions import AGGREGATES, GENERATORS
-from vde_dagster.core.sql.sql_errors import SQL_ERRORS
+from vde_dagster.core.sql.spark.functions import AGGREGATES, GENERATORS
 from vde_dagster.core.sql.unresolved import guess
 
 

@@ -37,31 +37,17 @@ from vde_dagster.core.audits.values import (
 )
 from vde_dagster.core.audits.written import condition_text, leaf, rows_of_text, tables_in
 from vde_dagster.core.errors import Finding, Refused
-from vde_dagster.core.graph import Graph, Node
-from vde_dagster.core.intervals import Interval
-from vde_dagster.core.kind import (
-    IncrementalByPartition,
-    IncrementalByTimeRange,
-    IncrementalByUniqueKey,
-    IncrementalUnmanaged,
-)
-from vde_dagster.core.model import Call, OwnAudit
+from vde_dagster.core.graph.graph import Graph, Node
+from vde_dagster.core.graph.render_model import input_axis, render_query, render_text
+from vde_dagster.core.model.model import Call, OwnAudit
 from vde_dagster.core.names import ModelName
-from vde_dagster.core.reads.input_ranges import TimeAxis
-from vde_dagster.core.render_model import input_axis, render_query, render_text
 from vde_dagster.core.sql.macros import TimeRange, resolve_time_macros
 from vde_dagster.core.sql.places import placed
+from vde_dagster.core.sql.reads.input_ranges import TimeAxis
 from vde_dagster.core.sql.rendering import model_name_of, within
-from vde_dagster.core.sql.sql_text import SqlText
-from vde_dagster.core.time_formats import axis_type
-
-_BY_INTERVAL: Final = (
-    IncrementalByPartition,
-    IncrementalByTimeRange,
-    IncrementalByUniqueKey,
-    IncrementalUnmanaged,
-)
-"""Kinds whose evaluation reads what its interval needs; the others read whole tables."""
+from vde_dagster.core.sql.text import SqlText
+from vde_dagster.core.time.formats import axis_type
+from vde_dagster.core.time.intervals import Interval
 
 
 def audits_of(
@@ -232,7 +218,7 @@ def _source_rows(
         raise Refused(f"{node.name} does not read {given.one('source').sql('spark')}. Plan again.")
     table = exp.table_(parent.name, db=parent.schema, catalog=parent.catalog or None)
     query = exp.select(exp.Count(this=exp.Star(), big_int=True)).from_(table)
-    if isinstance(node.model.kind, _BY_INTERVAL) and processed:
+    if _reads_its_interval(node) and processed:
         time_column = given.one("time_column") if "time_column" in given else None
         axis = _source_axis(graph[parent], time_column)
         column = time_column or exp.column(axis.column if axis is not None else "")
@@ -279,7 +265,7 @@ def _wrong_source(graph: Graph, node: Node, arguments: Mapping[str, exp.Expr]) -
         yield Finding(message=message, advice=parents or "Name a table that the query reads.")
     elif (
         parent in graph
-        and isinstance(node.model.kind, _BY_INTERVAL)
+        and _reads_its_interval(node)
         and _source_axis(graph[parent], arguments.get("time_column")) is None
     ):
         message = f"the audit {COUNT_AUDIT} does not know which rows of {parent} are of an interval"
@@ -309,3 +295,8 @@ def _unknown_columns(node: Node, name: str, call: Call) -> Iterator[str]:
 
 _TEXT: Final = re.compile(r"'(?:[^'\\]|\\.)*'")
 _WORD: Final = re.compile(r"[^\W\d]\w*")
+
+
+def _reads_its_interval(node: Node) -> bool:
+    """Whether an evaluation reads what its interval needs; the others read whole tables."""
+    return node.model.kind.is_by_interval and not node.model.kind.keeps_history

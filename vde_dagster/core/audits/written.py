@@ -15,8 +15,8 @@ from sqlglot.dialects.dialect import Dialect
 from sqlglot.tokenizer_core import Token, TokenType
 
 from vde_dagster.core.names import DEFAULT_SCHEMA, ModelName, TableName
-from vde_dagster.core.sql.spark_reading import read_spark
-from vde_dagster.core.sql.sql_text import SqlText, closed, table_text
+from vde_dagster.core.sql.spark.reading import read_spark
+from vde_dagster.core.sql.text import SqlText, closed, table_text
 
 THIS: Final = ModelName(DEFAULT_SCHEMA, "this_model")
 """What the staged rows are called in the text of an audit."""

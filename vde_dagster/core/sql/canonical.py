@@ -17,27 +17,27 @@ from sqlglot import exp
 from sqlglot.optimizer.qualify import qualify
 from sqlglot.schema import MappingSchema
 
+from vde_dagster.core.columns import Column
 from vde_dagster.core.deferred import Deferred
-from vde_dagster.core.dsha import Column
 from vde_dagster.core.errors import Finding, Refused
-from vde_dagster.core.meaning.parts import Meaning
-from vde_dagster.core.meaning.queries import meaning_of
-from vde_dagster.core.meaning.same_writing import note_types
 from vde_dagster.core.names import ModelName
-from vde_dagster.core.sql.column_words import with_columns_for_words
 from vde_dagster.core.sql.data_names import keep_data_names, restore_data_names
 from vde_dagster.core.sql.dialects import is_spark
+from vde_dagster.core.sql.errors import SQL_ERRORS, first_line
 from vde_dagster.core.sql.macros import EPOCH_DAY, resolve_time_macros
-from vde_dagster.core.sql.merged_columns import note_merging_joins, with_merged_columns
+from vde_dagster.core.sql.meaning.parts import Meaning
+from vde_dagster.core.sql.meaning.queries import meaning_of
+from vde_dagster.core.sql.meaning.same_writing import note_types
 from vde_dagster.core.sql.open_columns import bind_to_open_tables, name_tables
-from vde_dagster.core.sql.proven import unproven
 from vde_dagster.core.sql.rendering import spark_text
-from vde_dagster.core.sql.spark_forms import with_known_forms
-from vde_dagster.core.sql.spark_meaning import Unclear, with_spark_meaning
-from vde_dagster.core.sql.spark_names import unknown_stars, with_spark_names
-from vde_dagster.core.sql.spark_scopes import type_named
-from vde_dagster.core.sql.sql_errors import SQL_ERRORS, first_line
+from vde_dagster.core.sql.spark.column_words import with_columns_for_words
+from vde_dagster.core.sql.spark.forms import with_known_forms
+from vde_dagster.core.sql.spark.merged_columns import note_merging_joins, with_merged_columns
+from vde_dagster.core.sql.spark.names import unknown_stars, with_spark_names
+from vde_dagster.core.sql.spark.scopes import type_named
 from vde_dagster.core.sql.star_macro import expand_star_macros, is_star_macro
+from vde_dagster.core.sql.translation.differences import Unclear, with_spark_meaning
+from vde_dagster.core.sql.translation.proven import unproven
 from vde_dagster.core.sql.types import with_types
 from vde_dagster.core.sql.unresolved import line_of, unresolved_columns
 from vde_dagster.core.sql.written_parts import number_parts

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from sqlglot import exp, parse_one
 
-from vde_dagster.core.sql.sql_text import closed
+from vde_dagster.core.sql.text import closed
 
 
 def key_expression(key: str) -> exp.Expr:

@@ -15,7 +15,7 @@ from typing import Final, TypeVar
 
 from sqlglot import exp
 
-from vde_dagster.core.intervals import EPOCH, Interval
+from vde_dagster.core.time.intervals import EPOCH, Interval
 
 E = TypeVar("E", bound=exp.Expr)
 

@@ -17,12 +17,14 @@ from sqlglot.dialects.dialect import Dialect
 from sqlglot.tokenizer_core import Token, TokenType
 
 from vde_dagster.core.names import InvalidName, ModelName
-from vde_dagster.core.sql.column_words import words_in
 from vde_dagster.core.sql.macros import TIME_MACROS
 from vde_dagster.core.sql.rendering import model_name_of
-from vde_dagster.core.sql.spark_reading import read_spark
-from vde_dagster.core.sql.spark_scopes import Columns, Reference, Scopes
-from vde_dagster.core.sql.sql_text import (
+from vde_dagster.core.sql.spark.column_words import words_in
+from vde_dagster.core.sql.spark.reading import read_spark
+from vde_dagster.core.sql.spark.scopes import Columns, Reference, Scopes
+from vde_dagster.core.sql.statement_tables import written_tables
+from vde_dagster.core.sql.table_names import meaning_of_name
+from vde_dagster.core.sql.text import (
     MacroPlace,
     Piece,
     Place,
@@ -30,8 +32,6 @@ from vde_dagster.core.sql.sql_text import (
     TablePlace,
     with_columns,
 )
-from vde_dagster.core.sql.statement_tables import written_tables
-from vde_dagster.core.sql.table_names import meaning_of_name
 
 _CAN_HAVE_ALIAS: Final = (exp.From, exp.Join, exp.Delete, exp.Update, exp.Merge, exp.Subquery)
 _BEFORE_ALIAS: Final = frozenset({"TABLESAMPLE", "REPEATABLE"})

@@ -9,9 +9,8 @@ from itertools import count
 from sqlglot import ErrorLevel, exp, parse_one
 
 from vde_dagster.core.errors import Refused
-from vde_dagster.core.grains import Grain
-from vde_dagster.core.intervals import Interval
 from vde_dagster.core.names import ModelName, TableName
+from vde_dagster.core.sql.errors import SQL_ERRORS, first_line
 from vde_dagster.core.sql.macros import (
     TimeRange,
     date_literal,
@@ -19,9 +18,10 @@ from vde_dagster.core.sql.macros import (
     timestamp_literal,
     timestamp_ntz_literal,
 )
-from vde_dagster.core.sql.sql_errors import SQL_ERRORS, first_line
 from vde_dagster.core.sql.table_names import meaning_of_name
-from vde_dagster.core.time_formats import ISO_DATE, TimeFormat
+from vde_dagster.core.time.formats import ISO_DATE, TimeFormat
+from vde_dagster.core.time.grains import Grain
+from vde_dagster.core.time.intervals import Interval
 
 
 def render_interval(
@@ -42,7 +42,7 @@ def render_interval(
         query: The canonical query.
         columns: Its columns in order.
         time_column: The one by which rows belong to intervals.
-        time_type: Its type, see `vde_dagster.core.time_formats.axis_type`.
+        time_type: Its type, see `vde_dagster.core.time.formats.axis_type`.
         times: The interval.
         time_format: How a text or a number writes an instant; empty for ISO dates.
     """

@@ -16,10 +16,10 @@ from sqlglot.dialects.dialect import Dialect
 from sqlglot.optimizer.scope import Scope, traverse_scope
 from sqlglot.tokenizer_core import Token, TokenType
 
-from vde_dagster.core.dsha import Column
+from vde_dagster.core.columns import Column
 from vde_dagster.core.errors import Refused
 from vde_dagster.core.names import DEFAULT_SCHEMA, ModelName
-from vde_dagster.core.sql.spark_reading import read_spark
+from vde_dagster.core.sql.spark.reading import read_spark
 
 STAR: Final = "@STAR"
 UNION: Final = "@UNION"

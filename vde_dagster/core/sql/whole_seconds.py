@@ -18,7 +18,7 @@ from typing import Final, assert_never
 from sqlglot import exp
 from sqlglot.optimizer.annotate_types import annotate_types
 
-from vde_dagster.core.dsha import Column
+from vde_dagster.core.columns import Column
 from vde_dagster.core.errors import Finding
 from vde_dagster.core.names import ModelName
 from vde_dagster.core.sql.canonical import schema_of

@@ -18,7 +18,7 @@ from typing import TYPE_CHECKING, Final
 from pyspark.sql import Observation
 from pyspark.sql import functions as F  # noqa: N812 - the name that Spark's documentation uses
 
-from vde_dagster.core.dsha import ALGORITHMS, MODULUS, MURMUR3_128, RowSum
+from vde_dagster.core.ledger.dsha import ALGORITHMS, MODULUS, MURMUR3_128, RowSum
 from vde_dagster.lakehouse.digest import native
 
 if TYPE_CHECKING:
@@ -36,7 +36,7 @@ def row_sums(
 
     Args:
         frame: The rows, as they lie in a table. All columns count, in order, but those ``apart``.
-        algorithm: One of `vde_dagster.core.dsha.ALGORITHMS`.
+        algorithm: One of `vde_dagster.core.ledger.dsha.ALGORITHMS`.
         group: What to group by. Without it there is one sum, under the key None.
         apart: Columns that are no part of the rows, and that ``group`` may look at.
 
@@ -100,7 +100,7 @@ def observed(frame: DataFrame, algorithm: str) -> tuple[DataFrame, Observed]:
     Args:
         frame: The rows, with exactly the table's columns and types, in order: what Spark casts on
             the way to the files was hashed as it was before.
-        algorithm: One of `vde_dagster.core.dsha.ALGORITHMS`.
+        algorithm: One of `vde_dagster.core.ledger.dsha.ALGORITHMS`.
 
     Raises:
         ValueError: There is no such algorithm.

@@ -25,7 +25,7 @@ from pyspark.sql.types import (
     VariantType,
 )
 
-from vde_dagster.core.dsha import RowSum
+from vde_dagster.core.ledger.dsha import RowSum
 from vde_dagster.lakehouse.digest import murmur_batches, murmur_hash, murmur_rows
 from vde_dagster.lakehouse.tables import quoted
 

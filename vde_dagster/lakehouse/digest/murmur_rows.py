@@ -26,7 +26,7 @@ of a map's entry. All numbers are little-endian words of 8 bytes. A record is:
 
 A variant counts as a struct of two strings: its JSON text with instants in UTC, and its schema,
 which tells a date from its text. A change of this encoding gets a new name in
-`vde_dagster.core.dsha.ALGORITHMS`.
+`vde_dagster.core.ledger.dsha.ALGORITHMS`.
 
 Executors get this module with the task (see `murmur`): of ours it imports only what
 goes the same way.

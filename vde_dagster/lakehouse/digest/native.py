@@ -25,7 +25,7 @@ By type a value enters as
   to, so that entries have no order.
 - variant: its JSON text with instants in UTC, and its schema, which tells a date from its text.
 
-A change of this encoding gets a new name in `vde_dagster.core.dsha`.
+A change of this encoding gets a new name in `vde_dagster.core.ledger.dsha`.
 """
 
 from __future__ import annotations

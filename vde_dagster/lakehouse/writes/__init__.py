@@ -4,7 +4,8 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING, assert_never
 
-from vde_dagster.core.work import (
+from vde_dagster.core.ledger.unit_of_work import Staging
+from vde_dagster.core.model.writes import (
     AppendRows,
     AppendToIntervals,
     KeepHistory,
@@ -12,7 +13,6 @@ from vde_dagster.core.work import (
     OverwriteIntervals,
     ReplacePartitions,
     ReplaceTable,
-    Staging,
     Write,
 )
 from vde_dagster.lakehouse.writes.history import keep_history, with_validity
@@ -24,8 +24,8 @@ from vde_dagster.lakehouse.writes.whole import append_rows, replace_table
 if TYPE_CHECKING:
     from pyspark.sql import DataFrame
 
-    from vde_dagster.core.dsha import Column
-    from vde_dagster.core.history import History
+    from vde_dagster.core.columns import Column
+    from vde_dagster.core.model.history import History
     from vde_dagster.lakehouse.branch import Branch
     from vde_dagster.lakehouse.writes.written import Written
 

@@ -15,7 +15,7 @@ from pyspark.sql.types import ArrayType, MapType, StructType, VariantType
 from sqlglot import exp
 
 from vde_dagster.core.errors import EvaluationFailed
-from vde_dagster.core.history import (
+from vde_dagster.core.model.history import (
     SHARED_KEY,
     History,
     Sides,
@@ -24,7 +24,7 @@ from vde_dagster.core.history import (
     shared_key,
     written_rows,
 )
-from vde_dagster.core.work import AppendRows, KeepHistory
+from vde_dagster.core.model.writes import AppendRows, KeepHistory
 from vde_dagster.lakehouse.evaluation import first_useful_line
 from vde_dagster.lakehouse.fitting import as_table
 from vde_dagster.lakehouse.writes.whole import append_rows

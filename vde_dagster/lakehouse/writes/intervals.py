@@ -8,12 +8,12 @@ from typing import TYPE_CHECKING
 from pyspark.sql import functions as F  # noqa: N812 - the name that Spark's documentation uses
 from sqlglot import exp
 
-from vde_dagster.core.dsha import RowSum
 from vde_dagster.core.errors import EvaluationFailed
-from vde_dagster.core.intervals import Interval, merge
-from vde_dagster.core.layout import are_whole_partitions
+from vde_dagster.core.ledger.dsha import RowSum
+from vde_dagster.core.model.layout import are_whole_partitions
+from vde_dagster.core.model.writes import AppendToIntervals, OverwriteIntervals, TimeAxisSpec
 from vde_dagster.core.sql.rendering import within
-from vde_dagster.core.work import AppendToIntervals, OverwriteIntervals, TimeAxisSpec
+from vde_dagster.core.time.intervals import Interval, merge
 from vde_dagster.lakehouse.unit_sums import unit_sums
 from vde_dagster.lakehouse.writes.written import Written, check_count, put
 

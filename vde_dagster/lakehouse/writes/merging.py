@@ -6,8 +6,8 @@ from typing import TYPE_CHECKING
 
 from pyspark.sql import functions as F  # noqa: N812 - the name that Spark's documentation uses
 
-from vde_dagster.core.sql.merge import SOURCE, TARGET, merge_statement, same_key
-from vde_dagster.core.work import AppendRows, MergeRows
+from vde_dagster.core.model.merge_statement import SOURCE, TARGET, merge_statement, same_key
+from vde_dagster.core.model.writes import AppendRows, MergeRows
 from vde_dagster.lakehouse.writes.keys import one_row_per_key
 from vde_dagster.lakehouse.writes.whole import append_rows
 from vde_dagster.lakehouse.writes.written import Written, changed_sum, exchanged

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
-from vde_dagster.core.work import AppendRows, ReplacePartitions
+from vde_dagster.core.model.writes import AppendRows, ReplacePartitions
 from vde_dagster.lakehouse.writes.whole import append_rows
 from vde_dagster.lakehouse.writes.written import (
     Written,

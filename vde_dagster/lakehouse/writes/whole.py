@@ -6,8 +6,8 @@ from typing import TYPE_CHECKING
 
 from pyspark.sql import functions as F  # noqa: N812 - the name that Spark's documentation uses
 
-from vde_dagster.core.dsha import RowSum
-from vde_dagster.core.work import AppendRows, ReplaceTable
+from vde_dagster.core.ledger.dsha import RowSum
+from vde_dagster.core.model.writes import AppendRows, ReplaceTable
 from vde_dagster.lakehouse.writes.written import Written, check_count, put, whole_sum
 
 if TYPE_CHECKING:

@@ -6,9 +6,9 @@ from collections.abc import Callable, Iterable, Mapping
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Final
 
-from vde_dagster.core.dsha import RowSum, total
 from vde_dagster.core.errors import EvaluationFailed
-from vde_dagster.core.intervals import Interval
+from vde_dagster.core.ledger.dsha import RowSum, total
+from vde_dagster.core.time.intervals import Interval
 from vde_dagster.lakehouse.branch import CHANGE_TYPE, INSERTED, Branch
 from vde_dagster.lakehouse.digest import observed, row_sums
 

@@ -14,12 +14,12 @@ from typing import Final
 
 from sqlglot import tokenizer_core
 
-from vde_dagster.core.fingerprint import SCHEME, hash_parts
-from vde_dagster.core.model import ModelSource
+from vde_dagster.core.model.fingerprint import SCHEME, hash_parts
+from vde_dagster.core.model.model import ModelSource
 from vde_dagster.project.model_files import is_macro_file
 from vde_dagster.version import __version__
 
-_READING: Final = ("core", "kinds", "project")
+_READING: Final = ("core", "project")
 """The rooms whose code decides what a model is."""
 
 

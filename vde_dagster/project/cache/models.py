@@ -17,11 +17,10 @@ from typing import Final, cast
 
 from sqlglot import exp
 
-from vde_dagster.core.dsha import Column
-from vde_dagster.core.fingerprint import hash_parts
-from vde_dagster.core.graph import Derived, Node
-from vde_dagster.core.kind import Embedded
-from vde_dagster.core.model import AuthorsText, Body, Model, ModelSource, Query, SeedRows
+from vde_dagster.core.columns import Column
+from vde_dagster.core.graph.graph import Derived, Node
+from vde_dagster.core.model.fingerprint import hash_parts
+from vde_dagster.core.model.model import AuthorsText, Body, Model, ModelSource, Query, SeedRows
 from vde_dagster.core.names import ModelName
 from vde_dagster.core.sql.canonical import CanonicalQuery
 from vde_dagster.project.cache.entries import Entries, Parts, opened
@@ -124,7 +123,7 @@ class KnownModels:
             for parent in each.parents:
                 parts += [str(parent), self._columns_of(above[parent])]
                 inner = above[parent].model
-                if isinstance(inner.kind, Embedded) and parent not in seen:
+                if inner.kind.is_embedded and parent not in seen:
                     seen.add(parent)
                     waiting.append(inner)
         return f"derived {hash_parts(*parts)}"

@@ -16,10 +16,9 @@ from typing import Any, Final, cast
 
 from sqlglot import exp
 
-from vde_dagster.core.dsha import Column
+from vde_dagster.core.columns import Column
 from vde_dagster.core.errors import Place, Problem
-from vde_dagster.core.intervals import IntervalUnit
-from vde_dagster.core.kind import (
+from vde_dagster.core.model.kinds import (
     Embedded,
     External,
     Full,
@@ -34,25 +33,19 @@ from vde_dagster.core.kind import (
     View,
     WrittenMerge,
 )
-from vde_dagster.core.late_data import (
+from vde_dagster.core.model.late_data import (
     LateDataMode,
     LateDataPolicy,
     LoadType,
     OnSourceRewrite,
     TrackedSource,
 )
-from vde_dagster.core.meaning.parts import Meaning, Part, Read, Rows
-from vde_dagster.core.model import (
-    AuthorsText,
-    Call,
-    OwnAudit,
-    PartitionField,
-    Storage,
-    Transform,
-    UpdatesOn,
-    Window,
-)
+from vde_dagster.core.model.model import AuthorsText, Call, OwnAudit, UpdatesOn
+from vde_dagster.core.model.storage import PartitionField, Storage, Transform
 from vde_dagster.core.names import ModelName
+from vde_dagster.core.sql.meaning.parts import Meaning, Part, Read, Rows
+from vde_dagster.core.time.intervals import IntervalUnit
+from vde_dagster.core.time.windows import Window
 from vde_dagster.project.cache.trees import Json, Unkept, nodes_of, tree_of
 
 _DATACLASSES: Final = (

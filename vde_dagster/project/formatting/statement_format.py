@@ -19,9 +19,9 @@ from sqlglot.errors import SqlglotError, UnsupportedError
 from sqlglot.tokenizer_core import Token, TokenType
 
 from vde_dagster.core.sql.canonical_form import canonical_form
-from vde_dagster.core.sql.column_words import WORDS, words_in
 from vde_dagster.core.sql.dialects import is_spark
-from vde_dagster.core.sql.spark_reading import signs_in
+from vde_dagster.core.sql.spark.column_words import WORDS, words_in
+from vde_dagster.core.sql.spark.reading import signs_in
 from vde_dagster.project.formatting.comments import (
     as_inline,
     comments_between,

@@ -11,7 +11,7 @@ from sqlglot.dialects.dialect import Dialect
 from sqlglot.errors import ParseError
 from sqlglot.tokenizer_core import Token, TokenType
 
-from vde_dagster.core.sql.interval_sums import with_closed_sums
+from vde_dagster.core.sql.translation.interval_sums import with_closed_sums
 from vde_dagster.project.formatting.comments import Between, comments_between, ends_line
 from vde_dagster.project.macros.builtin import BUILTINS
 from vde_dagster.project.macros.tokens import Call, Name, find_macros, in_place_of

@@ -13,7 +13,7 @@ from typing import Final
 
 from sqlglot.tokenizer_core import Token, TokenType
 
-from vde_dagster.core.sql.sql_text import closed
+from vde_dagster.core.sql.text import closed
 from vde_dagster.project.macros.tokens import MacroError
 
 

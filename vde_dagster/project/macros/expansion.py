@@ -19,11 +19,11 @@ from sqlglot.errors import ParseError
 from sqlglot.tokenizer_core import Token, TokenType
 
 from vde_dagster.core.sql.dialects import is_spark
-from vde_dagster.core.sql.interval_sums import with_closed_sums
-from vde_dagster.core.sql.lambdas import bind_lambdas
+from vde_dagster.core.sql.errors import SQL_ERRORS, first_line
 from vde_dagster.core.sql.macros import TIME_MACROS
-from vde_dagster.core.sql.spark_reading import spark_tokens, with_spark_precedence
-from vde_dagster.core.sql.sql_errors import SQL_ERRORS, first_line
+from vde_dagster.core.sql.spark.lambdas import bind_lambdas
+from vde_dagster.core.sql.spark.reading import spark_tokens, with_spark_precedence
+from vde_dagster.core.sql.translation.interval_sums import with_closed_sums
 from vde_dagster.project.macros.edits import Edit, edited
 from vde_dagster.project.macros.placement import put, put_union
 from vde_dagster.project.macros.scope import Definition, Frame, MacroScope, Position

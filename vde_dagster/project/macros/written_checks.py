@@ -8,8 +8,8 @@ from typing import Final
 from sqlglot import exp, parse_one
 from sqlglot.tokenizer_core import Token, TokenType
 
-from vde_dagster.core.sql.spark_reading import read_spark
-from vde_dagster.core.sql.sql_errors import SQL_ERRORS
+from vde_dagster.core.sql.errors import SQL_ERRORS
+from vde_dagster.core.sql.spark.reading import read_spark
 from vde_dagster.core.sql.star_macro import STAR_PLACE
 from vde_dagster.project.macros.placement import NO_MEMBERS, put_union
 from vde_dagster.project.macros.tokens import MacroError

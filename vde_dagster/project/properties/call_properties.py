@@ -9,11 +9,12 @@ import sqlglot
 from sqlglot import exp
 from sqlglot.optimizer.normalize_identifiers import normalize_identifiers
 
-from vde_dagster.core.model import Call, Window
+from vde_dagster.core.model.model import Call
 from vde_dagster.core.names import InvalidName, ModelName
 from vde_dagster.core.sql.dialects import is_spark
-from vde_dagster.core.sql.sql_errors import SQL_ERRORS
-from vde_dagster.core.sql.sql_text import closed
+from vde_dagster.core.sql.errors import SQL_ERRORS
+from vde_dagster.core.sql.text import closed
+from vde_dagster.core.time.windows import Window
 from vde_dagster.project.problems import Problems
 from vde_dagster.project.properties.model_block import Value
 from vde_dagster.project.properties.values import (

@@ -7,8 +7,8 @@ from dataclasses import dataclass
 from typing import Final
 
 from vde_dagster.core.errors import Place
-from vde_dagster.core.kind import (
-    EVERY_COLUMN,
+from vde_dagster.core.model.history import EVERY_COLUMN
+from vde_dagster.core.model.kinds import (
     Embedded,
     Full,
     IncrementalByPartition,
@@ -22,7 +22,7 @@ from vde_dagster.core.kind import (
     Seed,
     View,
 )
-from vde_dagster.core.time_formats import python_format
+from vde_dagster.core.time.formats import python_format
 from vde_dagster.project.problems import Problems, suggestion
 from vde_dagster.project.properties.column_properties import column_type
 from vde_dagster.project.properties.merge_options import (

@@ -9,8 +9,8 @@ from enum import Enum
 from typing import Final, TypeVar
 
 from vde_dagster.core.errors import Place
-from vde_dagster.core.kind import IncrementalByTimeRange, IncrementalUnmanaged, Kind
-from vde_dagster.core.late_data import (
+from vde_dagster.core.model.kinds import IncrementalByTimeRange, IncrementalUnmanaged, Kind
+from vde_dagster.core.model.late_data import (
     LANDING_COLUMN,
     LateDataMode,
     LateDataPolicy,

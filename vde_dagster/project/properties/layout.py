@@ -7,9 +7,9 @@ from typing import Final
 
 from sqlglot.tokenizer_core import TokenType
 
-from vde_dagster.core.kind import IncrementalByPartition, Kind, Managed
-from vde_dagster.core.model import PartitionField, Storage, Transform
-from vde_dagster.kinds.managed import TARGET_LAG
+from vde_dagster.core.model.kinds import IncrementalByPartition, Kind, Managed
+from vde_dagster.core.model.kinds.managed import TARGET_LAG
+from vde_dagster.core.model.storage import PartitionField, Storage, Transform
 from vde_dagster.project.problems import Problems
 from vde_dagster.project.properties.model_block import Value
 from vde_dagster.project.properties.values import column_name, read_columns_of, read_duration

@@ -9,14 +9,16 @@ from typing import Final
 
 from sqlglot.tokenizer_core import TokenType
 
-from vde_dagster.core.dsha import Column
+from vde_dagster.core.columns import Column
 from vde_dagster.core.errors import Place
-from vde_dagster.core.kind import Embedded, Kind, Seed, View
-from vde_dagster.core.late_data import LateDataPolicy
-from vde_dagster.core.model import Body, Call, Model, ModelSource, OwnAudit, Storage, Window
+from vde_dagster.core.model.kinds import Embedded, Kind, Seed, View
+from vde_dagster.core.model.late_data import LateDataPolicy
+from vde_dagster.core.model.model import Body, Call, Model, ModelSource, OwnAudit
+from vde_dagster.core.model.session_settings import against_translation
+from vde_dagster.core.model.storage import Storage
 from vde_dagster.core.names import ModelName
-from vde_dagster.core.session_settings import against_translation
 from vde_dagster.core.sql.dialects import is_spark
+from vde_dagster.core.time.windows import Window
 from vde_dagster.project.configuration import SUPPORTED_DIALECTS, Defaults, is_dialect
 from vde_dagster.project.problems import Problems, suggestion
 from vde_dagster.project.properties import layout
@@ -104,7 +106,7 @@ UNSUPPORTED: Final = (
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Properties:
-    """A model's properties as values; see `vde_dagster.core.model.Model`.
+    """A model's properties as values; see `vde_dagster.core.model.model.Model`.
 
     ``places`` tells where each stands. Where ``is_known`` is false, name and kind stand in for ones
     that could not be read. ``before`` and ``after`` are texts of SQL, of Python models alone, as

@@ -7,10 +7,10 @@ from contextlib import suppress
 from dataclasses import dataclass
 from datetime import datetime, timedelta
 
-from vde_dagster.core.cron import CronInvalid, unit_of
 from vde_dagster.core.errors import Place
-from vde_dagster.core.intervals import EPOCH, Interval, IntervalUnit, format_instant
-from vde_dagster.core.zones import ZoneUnknown, zone_of
+from vde_dagster.core.time.cron import CronInvalid, unit_of
+from vde_dagster.core.time.intervals import EPOCH, Interval, IntervalUnit, format_instant
+from vde_dagster.core.time.zones import ZoneUnknown, zone_of
 from vde_dagster.project.configuration import Defaults
 from vde_dagster.project.problems import Problems
 from vde_dagster.project.properties.model_block import Value
@@ -19,7 +19,7 @@ from vde_dagster.project.properties.values import read_choice, read_end, read_st
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Schedule:
-    """When a model is due, and which time it covers; see `vde_dagster.core.model.Model`."""
+    """When a model is due, and which time it covers; see `vde_dagster.core.model.model.Model`."""
 
     cron: str
     cron_tz: str
@@ -51,7 +51,7 @@ def read_schedule(
 def warn_of_borders(values: Mapping[str, Value], schedule: Schedule, problems: Problems) -> None:
     """Report a start or an end of the model's own that is no border of its intervals.
 
-    What is cut is no interval (`vde_dagster.core.schedule.due_interval`).
+    What is cut is no interval (`vde_dagster.core.time.schedule.due_interval`).
     """
     with suppress(OverflowError):  # at the ends of the calendar nothing is due
         if "start" in values:

@@ -7,9 +7,14 @@ from dataclasses import dataclass
 from datetime import timedelta
 from typing import Final
 
-from vde_dagster.core.freshness import FRESHNESS, UPDATES_ON, FreshnessInvalid, parse_freshness
-from vde_dagster.core.kind import Embedded, External, Kind, Managed, Seed, View
-from vde_dagster.core.model import UpdatesOn
+from vde_dagster.core.graph.freshness import (
+    FRESHNESS,
+    UPDATES_ON,
+    FreshnessInvalid,
+    parse_freshness,
+)
+from vde_dagster.core.model.kinds import Embedded, External, Kind, Managed, Seed, View
+from vde_dagster.core.model.model import UpdatesOn
 from vde_dagster.project.configuration import Defaults
 from vde_dagster.project.problems import Problems
 from vde_dagster.project.properties.model_block import Value
@@ -27,7 +32,7 @@ _ELSEWHERE: Final[Mapping[type[Kind], str]] = {
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Updates:
-    """What bounds how often a model is recomputed; see `vde_dagster.core.freshness`."""
+    """What bounds how often a model is recomputed; see `vde_dagster.core.graph.freshness`."""
 
     freshness: timedelta | None
     updates_on: UpdatesOn

@@ -7,7 +7,7 @@ from pathlib import Path
 from typing import Final
 
 from vde_dagster.core.errors import Problem
-from vde_dagster.core.model import ModelSource
+from vde_dagster.core.model.model import ModelSource
 from vde_dagster.core.names import InvalidName, ModelName
 from vde_dagster.project.configuration import Configuration, Defaults
 from vde_dagster.project.model_files import external_source

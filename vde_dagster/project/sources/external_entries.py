@@ -10,7 +10,7 @@ import yaml
 from sqlglot import exp
 from sqlglot.errors import SqlglotError
 
-from vde_dagster.core.dsha import Column
+from vde_dagster.core.columns import Column
 from vde_dagster.core.errors import Place, Problem, ProjectInvalid
 from vde_dagster.core.names import InvalidName, ModelName
 from vde_dagster.project.yaml_document import Reader

@@ -12,7 +12,7 @@ from typing import Final
 
 import yaml
 
-from vde_dagster.core.dsha import Column
+from vde_dagster.core.columns import Column
 from vde_dagster.core.errors import Refused
 from vde_dagster.core.names import ModelName
 from vde_dagster.project.sources.external_entries import (

@@ -6,7 +6,7 @@ from collections.abc import Collection, Container
 from pathlib import Path
 
 from vde_dagster.core.errors import Place
-from vde_dagster.core.model import Model
+from vde_dagster.core.model.model import Model
 from vde_dagster.core.names import ModelName
 from vde_dagster.project.configuration import Defaults
 from vde_dagster.project.model_files import external_source, read_model

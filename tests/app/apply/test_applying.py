@@ -1,0 +1,330 @@
+"""Plans and what applying them does, on the ports in memory."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from datetime import date
+
+import pytest
+
+from tests.app.memory_world import (
+    DAILY,
+    EVENTS,
+    PROJECT,
+    Fuse,
+    MemoryWorld,
+    bound,
+    build,
+    graph_of,
+    hour_of,
+    plan,
+)
+from vde_dagster.app.apply.applying import apply_plan
+from vde_dagster.app.apply.filling import evaluate_range
+from vde_dagster.app.apply.stopped import raise_stopped
+from vde_dagster.app.evaluate.evaluated import Evaluated
+from vde_dagster.app.evaluate.evaluation import evaluate
+from vde_dagster.core.errors import (
+    AuditFailed,
+    Conflict,
+    EvaluationFailed,
+    Finding,
+    OutcomeUnknown,
+    Refused,
+    VdeError,
+)
+from vde_dagster.core.graph.graph import Graph
+from vde_dagster.core.ledger.entries import SchemaOutgrown
+from vde_dagster.core.names import ModelName, TableName
+from vde_dagster.core.planning.changes.difference import Change
+from vde_dagster.core.sql.canonical import QueryInvalid
+from vde_dagster.core.time.intervals import Interval
+
+DAILY_NAME = ModelName("mart", "daily")
+
+
+@pytest.fixture
+def world() -> MemoryWorld:
+    world = MemoryWorld()
+    world.land((1, 10), (2.5, 20), (30, 5), (31, -4), until=48)
+    return world
+
+
+def test_the_first_plan_builds_every_model_and_shows_it(world: MemoryWorld) -> None:
+    build(world.services(), graph_of(PROJECT))
+    days = [(date(2024, 1, 1), 30), (date(2024, 1, 2), 5)]
+    assert world.rows("mart.daily") == days
+    assert world.rows("mart.people") == days
+    assert world.rows("mart.totals") == [(2, 35)]
+    assert len(world.rows("staging.events")) == 4
+
+
+def test_a_second_plan_of_the_same_project_is_empty(world: MemoryWorld) -> None:
+    build(world.services(), graph_of(PROJECT))
+    assert plan(world.services(), graph_of(PROJECT)).is_empty
+
+
+def test_only_units_that_ended_by_the_projects_clock_are_built() -> None:
+    world = MemoryWorld()
+    world.land((1, 10), (25, 1), until=30)
+    build(world.services(), graph_of(PROJECT))
+    assert world.rows("mart.daily") == [(date(2024, 1, 1), 10)]
+    assert [row[2] for row in world.rows("staging.events")] == [10, 1]
+
+
+def test_time_that_passes_brings_only_the_new_intervals(world: MemoryWorld) -> None:
+    build(world.services(), graph_of(PROJECT))
+    world.land((50, 7), until=72)
+    done = {
+        str(each.key.model): each.interval for each in build(world.services(), graph_of(PROJECT))
+    }
+    assert done["mart.daily"] == Interval(hour_of(48), hour_of(72))
+    assert world.rows("mart.totals") == [(3, 42)]
+
+
+def test_whitespace_and_keyword_case_change_no_version(world: MemoryWorld) -> None:
+    build(world.services(), graph_of(PROJECT))
+    edited = {**PROJECT, "daily": DAILY.replace("SELECT", "select").replace(" WHERE", "\n\n where")}
+    assert plan(world.services(), graph_of(edited)).is_empty
+
+
+def test_an_edited_filter_makes_a_new_table_and_leaves_the_old_one(world: MemoryWorld) -> None:
+    build(world.services(), graph_of(PROJECT))
+    old = bound(world.services()).key(DAILY_NAME)
+    snapshot = world.catalog.table(old.table)
+    build(world.services(), graph_of({**PROJECT, "daily": DAILY.replace("> 0", "> 10")}))
+    new = bound(world.services()).key(DAILY_NAME)
+    assert new.version != old.version
+    assert world.catalog.table(old.table) == snapshot
+    assert world.rows("mart.daily") == [(date(2024, 1, 1), 20)]
+    assert world.rows("mart.totals") == [(1, 20)]
+
+
+def test_going_back_to_an_earlier_query_computes_nothing(world: MemoryWorld) -> None:
+    build(world.services(), graph_of(PROJECT))
+    build(world.services(), graph_of({**PROJECT, "daily": DAILY.replace("> 0", "> 10")}))
+    assert build(world.services(), graph_of(PROJECT)) == ()
+    assert world.rows("mart.totals") == [(2, 35)]
+
+
+def test_a_new_environment_shares_everything_with_production(world: MemoryWorld) -> None:
+    build(world.services(), graph_of(PROJECT))
+    assert build(world.services(), graph_of(PROJECT), "dev") == ()
+    assert world.rows("mart__dev.daily") == world.rows("mart.daily")
+
+
+def test_an_edit_in_another_environment_leaves_production_as_it_was(world: MemoryWorld) -> None:
+    build(world.services(), graph_of(PROJECT))
+    before = world.rows("mart.totals")
+    edited = graph_of({**PROJECT, "daily": DAILY.replace("> 0", "> 10")})
+    done = {str(each.key.model) for each in build(world.services(), edited, "dev")}
+    assert done == {"mart.daily", "mart.totals", "mart.people"}
+    assert world.rows("mart.totals") == before
+    assert world.rows("mart__dev.totals") == [(1, 20)]
+
+
+def test_promoting_what_was_built_elsewhere_computes_nothing(world: MemoryWorld) -> None:
+    build(world.services(), graph_of(PROJECT))
+    edited = graph_of({**PROJECT, "daily": DAILY.replace("> 0", "> 10")})
+    build(world.services(), edited, "dev")
+    assert build(world.services(), edited) == ()
+    assert world.rows("mart.totals") == [(1, 20)]
+
+
+def test_an_environment_may_not_write_a_version_that_production_owns(world: MemoryWorld) -> None:
+    build(world.services(), graph_of(PROJECT))
+    build(world.services(), graph_of(PROJECT), "dev")
+    services = world.services()
+    with pytest.raises(Refused, match="prod, which owns it"):
+        evaluate_range(
+            services, bound(services, "dev"), DAILY_NAME, Interval(hour_of(0), hour_of(24))
+        )
+
+
+def test_an_appended_column_keeps_the_versions_below(world: MemoryWorld) -> None:
+    build(world.services(), graph_of(PROJECT))
+    wider = EVENTS.replace("amount AS amount FROM", "amount AS amount, 1 AS one FROM")
+    made = plan(world.services(), graph_of({**PROJECT, "events": wider}))
+    changes = {str(each.name): each for each in made.changes}
+    assert changes["staging.events"].change is Change.DIRECT
+    assert changes["mart.daily"].change is Change.INDIRECT
+    assert changes["mart.daily"].version == changes["mart.daily"].previous_version
+    assert [str(each.name) for each in made.backfills] == ["staging.events"]
+
+
+def test_a_removed_model_loses_its_view_and_keeps_its_table(world: MemoryWorld) -> None:
+    build(world.services(), graph_of(PROJECT))
+    totals = bound(world.services()).key(ModelName("mart", "totals"))
+    build(world.services(), graph_of({k: v for k, v in PROJECT.items() if k != "totals"}))
+    with pytest.raises(EvaluationFailed):
+        world.rows("mart.totals")
+    assert world.catalog.table(totals.table) is not None
+
+
+def test_a_plan_that_was_overtaken_is_refused_before_anything_is_written(
+    world: MemoryWorld,
+) -> None:
+    build(world.services(), graph_of(PROJECT))
+    stale = plan(world.services(), graph_of({**PROJECT, "daily": DAILY.replace("> 0", "> 1")}))
+    build(world.services(), graph_of({**PROJECT, "daily": DAILY.replace("> 0", "> 2")}))
+    version = {str(each.name): each for each in stale.changes}["mart.daily"].version
+    with pytest.raises(Conflict, match="plan again"):
+        apply_plan(world.services(), stale, lambda _: None)
+    assert version is not None
+    assert world.catalog.table(stale.snapshots[DAILY_NAME].key.table) is None
+
+
+def test_of_two_plans_at_once_the_second_is_refused_with_the_first_ones_id(
+    world: MemoryWorld,
+) -> None:
+    from vde_dagster.app.apply.applying import reserved
+
+    first = plan(world.services(), graph_of(PROJECT))
+    second = plan(world.services(), graph_of(PROJECT))
+    with reserved(world.services(), first), pytest.raises(Conflict, match=first.plan_id):
+        apply_plan(world.services(), second, lambda _: None)
+
+
+def test_an_interval_is_refused_when_a_parent_does_not_hold_what_it_reads(
+    world: MemoryWorld,
+) -> None:
+    build(world.services(), graph_of(PROJECT))
+    services = world.services()
+    with pytest.raises(Refused, match=r"staging\.events does not hold \[2024-01-03, 2024-01-04\)"):
+        evaluate_range(services, bound(services), DAILY_NAME, Interval(hour_of(48), hour_of(72)))
+
+
+def test_evaluating_a_held_interval_again_gives_the_same_digest(world: MemoryWorld) -> None:
+    build(world.services(), graph_of(PROJECT))
+    services = world.services()
+    key = bound(services).key(DAILY_NAME)
+    before = [entry.digest for entry in services.state.ledger([key])[key]]
+    evaluate_range(services, bound(services), DAILY_NAME, Interval(hour_of(0), hour_of(24)))
+    assert [entry.digest for entry in services.state.ledger([key])[key]] == before
+
+
+def test_a_failed_query_leaves_readers_with_what_they_had(world: MemoryWorld) -> None:
+    build(world.services(), graph_of(PROJECT))
+    broken = DAILY.replace("SUM(amount)", "SUM(CAST('x' AS BIGINT))")
+    with pytest.raises(EvaluationFailed):
+        build(world.services(), graph_of({**PROJECT, "daily": broken}))
+    assert world.rows("mart.totals") == [(2, 35)]
+    assert build(world.services(), graph_of(PROJECT)) == ()
+
+
+FULL = "MODEL (name mart.{0}, kind FULL);\nSELECT {1} AS amount FROM {2}"
+FAILS = "SUM(CAST('x' AS BIGINT))"
+
+
+def test_one_error_tells_of_all_models_that_failed_and_of_all_that_waited_for_them(
+    world: MemoryWorld,
+) -> None:
+    build(world.services(), graph_of(PROJECT))
+    new = {
+        "good": FULL.format("good", "SUM(amount)", "raw.events"),
+        "bad": FULL.format("bad", FAILS, "raw.events"),
+        "worse": FULL.format("worse", FAILS, "raw.events"),
+        "below": FULL.format("below", "amount", "mart.bad"),
+        "last": FULL.format("last", "amount", "mart.below"),
+    }
+    with pytest.raises(EvaluationFailed) as caught:
+        build(world.services(), graph_of({**PROJECT, **new}))
+    lines = str(caught.value).splitlines()
+    assert [line.partition("@")[0] for line in lines[:2]] == ["mart.bad", "mart.worse"]
+    assert lines[2:] == [
+        "Not filled, since they wait for what failed: mart.below, mart.last.",
+        "No view of prod was moved. What was filled stays.",
+    ]
+    left = plan(world.services(), graph_of({**PROJECT, **new}))
+    assert "good" not in {change.name.name for change in left.backfills}
+    assert world.catalog.view(TableName("mart", "good")) is None
+
+
+def test_errors_of_several_kinds_are_told_as_one(world: MemoryWorld) -> None:
+    plan_of = plan(world.services(), graph_of(PROJECT))
+    refused, failed = Refused("not as things stand"), AuditFailed("bad rows")
+
+    def told(*errors: VdeError, failed: Sequence[ModelName] = ()) -> VdeError:
+        with pytest.raises(VdeError) as raised:
+            raise_stopped(plan_of, errors, failed)
+        return raised.value
+
+    assert type(told(failed, failed=[DAILY_NAME])) is AuditFailed
+    assert type(told(failed, EvaluationFailed("no"))) is EvaluationFailed
+    both = told(refused, failed, refused)
+    assert (type(both), str(both)) == (EvaluationFailed, "not as things stand\nbad rows")
+    unknown = told(failed, OutcomeUnknown("no answer"))
+    assert (type(unknown), str(unknown)) == (OutcomeUnknown, "bad rows\nno answer")
+    outgrown = SchemaOutgrown([Interval(hour_of(0), hour_of(24))])
+    assert told(outgrown) is outgrown
+    assert told(outgrown, refused).args == (f"{outgrown}\n{refused}",)
+    invalid = QueryInvalid(Finding(message="no column 'x'", advice="Name one."))
+    assert told(invalid, failed=[DAILY_NAME]).args[0].startswith(str(invalid))
+
+
+def test_a_view_that_somebody_dropped_is_made_again_where_another_model_fails(
+    world: MemoryWorld,
+) -> None:
+    fails_later = "SUM(CAST(CASE WHEN amount = 13 THEN 'x' ELSE '1' END AS BIGINT))"
+    graph = graph_of({**PROJECT, "bad": FULL.format("bad", fails_later, "raw.events")})
+    build(world.services(), graph)
+    world.catalog.swap_views([], [TableName("mart", "totals")])
+    world.land((50, 13), until=72)
+    with pytest.raises(EvaluationFailed, match=r"^mart\.bad@\w+: .*$"):
+        build(world.services(), graph)
+    assert world.rows("mart.totals") == [(3, 48)]
+
+
+KINDS = (
+    "INCREMENTAL_BY_TIME_RANGE (time_column at, batch_size 1)",
+    "INCREMENTAL_BY_UNIQUE_KEY (unique_key id, batch_size 1)",
+)
+BATCHED = ModelName("mart", "batched")
+
+
+def batched(kind: str) -> Graph:
+    text = f"""
+    MODEL (name mart.batched, kind {kind}, cron '@daily');
+    SELECT id AS id, at AS at FROM raw.events WHERE at BETWEEN @start_dt AND @end_dt
+    """
+    return graph_of({"batched": text})
+
+
+@pytest.mark.parametrize("kind", KINDS)
+def test_between_batches_only_their_evaluation_reads_the_ledger(kind: str) -> None:
+    """A table of many intervals has a long ledger; reading it again for each is felt."""
+    graph = batched(kind)
+
+    def reads(fuse: Fuse) -> int:
+        return fuse.names.count("ledger") + fuse.names.count("held_within")
+
+    def built(days: int) -> tuple[MemoryWorld, int]:
+        world, fuse = MemoryWorld(), Fuse()
+        world.land(*[(24 * day + 1, 10) for day in range(days)], until=24 * days)
+        assert len(build(world.services(fuse), graph)) == days
+        return world, reads(fuse)
+
+    world, of_four = built(4)
+    _, of_nine = built(9)
+    fuse, day = Fuse(), Interval(hour_of(96), hour_of(120))
+    world.land((97, 10), until=120)
+    evaluate(world.services(fuse), bound(world.services()), BATCHED, day)
+    assert of_nine - of_four == 5 * reads(fuse) > 0
+    assert len(world.rows("mart.batched")) == 5
+
+
+@pytest.mark.parametrize("kind", KINDS)
+def test_a_batch_that_somebody_else_evaluates_meanwhile_is_left_out(kind: str) -> None:
+    world, graph = MemoryWorld(), batched(kind)
+    world.land((1, 10), until=24)
+    build(world.services(), graph)
+    world.land((25, 10), (49, 10), (73, 10), (97, 10), until=120)
+
+    def other(done: Evaluated) -> None:
+        if done.interval.end == hour_of(72):
+            services = world.services()
+            evaluate(services, bound(services), BATCHED, Interval(hour_of(72), hour_of(96)))
+
+    made = apply_plan(world.services(), plan(world.services(), graph), other)
+    assert [each.interval.start for each in made] == [hour_of(24), hour_of(48), hour_of(96)]
+    assert len(world.rows("mart.batched")) == 5

@@ -1,0 +1,312 @@
+"""Runs that nobody asks for: what is due and stale, as models let it, never in circles.
+
+Expected rows and times are counted by hand from the events that land.
+"""
+
+from __future__ import annotations
+
+from datetime import timedelta
+
+import pytest
+
+from tests.app.memory_world import (
+    DAILY,
+    EVENTS,
+    PROJECT,
+    MemoryWorld,
+    build,
+    graph_of,
+    hour_of,
+)
+from tests.app.memory_world import bound as bind
+from vde_dagster.app.apply.applying import apply_plan, carry_out_plan
+from vde_dagster.app.apply.filling import evaluate_range
+from vde_dagster.app.apply.running import end_without_work, plan_run, set_aside
+from vde_dagster.app.evaluate.evaluated import Evaluated
+from vde_dagster.app.inspect.status import look_at_environment
+from vde_dagster.app.leases import environment_resource
+from vde_dagster.core.errors import Refused
+from vde_dagster.core.names import ModelName
+from vde_dagster.core.planning.plan import Plan, Staleness
+from vde_dagster.core.time.intervals import Interval
+
+STAGED, DAY = ModelName("staging", "events"), ModelName("mart", "daily")
+COUNTED_NAME = ModelName("mart", "counted")
+TOTALS, OTHER = ModelName("mart", "totals"), ModelName("mart", "other")
+HOURLY = """
+MODEL (name core.hourly, kind INCREMENTAL_BY_TIME_RANGE (time_column at), cron '@hourly');
+SELECT id AS id, at AS at, amount AS amount FROM staging.events
+WHERE at BETWEEN @start_dt AND @end_dt
+"""
+LUCKY = """
+MODEL (name mart.lucky, kind FULL, cron '@daily');
+SELECT MAX(amount + 0 * RAND()) AS amount FROM mart.daily
+"""
+KEYED = """
+MODEL (name mart.keyed, kind INCREMENTAL_BY_UNIQUE_KEY (unique_key id), cron '@daily');
+SELECT id AS id, amount AS amount FROM staging.events WHERE at BETWEEN @start_dt AND @end_dt
+"""
+COUNTED = """
+MODEL (name mart.counted, kind FULL, cron '@daily');
+SELECT COUNT(*) AS events FROM raw.events
+"""
+
+
+def world_of(texts: dict[str, str]) -> MemoryWorld:
+    """A project in production, with one event at 5:30 of the first of two days."""
+    world = MemoryWorld()
+    world.land((5.5, 10), (30.5, 1), until=48)
+    build(world.services(), graph_of(texts))
+    return world
+
+
+def run(world: MemoryWorld) -> tuple[Evaluated, ...]:
+    services = world.services()
+    return apply_plan(services, plan_run(services, "prod"), lambda _: None)
+
+
+def computed(done: tuple[Evaluated, ...]) -> list[tuple[str, str]]:
+    """What was computed: each interval that was written, by model."""
+    return [
+        (str(each.key.model), str(entry.interval))
+        for each in done
+        if not each.reused
+        for entry in each.entries
+    ]
+
+
+def stale(plan: Plan, name: ModelName) -> Staleness:
+    (found,) = [each.staleness for each in plan.changes if each.name == name]
+    assert found is not None
+    return found
+
+
+def bound(text: str, *properties: str) -> str:
+    return text.replace("cron '@daily'", ", ".join(["cron '@daily'", *properties]))
+
+
+def test_a_late_row_is_computed_where_it_is_and_the_next_run_has_nothing_to_do() -> None:
+    world = world_of({**PROJECT, "hourly": HOURLY})
+    assert plan_run(world.services(), "prod").is_up_to_date
+    world.land((7.5, 5), until=48)
+    day = Interval(hour_of(0), hour_of(24))
+    assert computed(run(world)) == [
+        ("staging.events", str(Interval(hour_of(7), hour_of(8)))),
+        ("core.hourly", str(Interval(hour_of(7), hour_of(8)))),
+        ("mart.daily", str(day)),
+        ("mart.totals", str(Interval(hour_of(0), hour_of(48)))),
+    ]
+    assert [row[1] for row in world.rows("mart.daily")] == [15, 1]
+    assert plan_run(world.services(), "prod").is_up_to_date
+
+
+def test_r14_no_model_is_made_stale_by_its_own_run() -> None:
+    """Random results, merged keys, tables of other models and of sources: one run is enough."""
+    world = world_of(
+        {**PROJECT, "hourly": HOURLY, "lucky": LUCKY, "keyed": KEYED, "counted": COUNTED}
+    )
+    assert plan_run(world.services(), "prod").is_up_to_date
+    for hour, until in ((7.5, 48), (49.5, 72), (31.5, 73), (8.5, 96)):
+        world.clock.advance(timedelta(hours=1))
+        world.land((hour, 5), until=until)
+        assert run(world)
+        assert plan_run(world.services(), "prod").is_up_to_date, (hour, until)
+
+
+def test_rows_that_land_while_a_run_computes_are_new_work_once() -> None:
+    world = world_of(PROJECT)
+    world.land((7.5, 5), until=48)
+    services = world.services()
+    told: list[str] = []
+
+    def meanwhile(done: Evaluated) -> None:
+        if not told:
+            world.land((9.5, 7), until=48)
+        told.append(str(done.key.model))
+
+    apply_plan(services, plan_run(services, "prod"), meanwhile)
+    assert told == ["staging.events", "mart.daily", "mart.totals"]
+    assert [row[1] for row in world.rows("mart.daily")] == [15, 1]
+    assert ("staging.events", str(Interval(hour_of(9), hour_of(10)))) in computed(run(world))
+    assert [row[1] for row in world.rows("mart.daily")] == [22, 1]
+    assert plan_run(world.services(), "prod").is_up_to_date
+
+
+def test_stale_rows_wait_until_they_are_as_old_as_the_freshness_says() -> None:
+    texts = {**PROJECT, "daily": bound(DAILY, "freshness '4 hours'")}
+    world = world_of(texts)
+    world.clock.advance(timedelta(minutes=30))
+    world.land((7.5, 5), until=48)
+    # What the sessions load is not held back, and what reads the table that waits has no reason.
+    assert computed(run(world)) == [("staging.events", str(Interval(hour_of(7), hour_of(8))))]
+    plan = plan_run(world.services(), "prod")
+    assert plan.is_empty
+    assert not plan.is_up_to_date
+    found = stale(plan, DAY)
+    assert (found.intervals, found.kept) == ((), (Interval(hour_of(0), hour_of(24)),))
+    assert found.inputs == (STAGED,)
+    assert found.why_kept == (
+        "staging.events changed, and it waits until 2024-01-01 04:00 UTC (freshness '4 hours')"
+    )
+    world.clock.advance(timedelta(hours=3, minutes=29))
+    assert plan_run(world.services(), "prod").is_empty
+    world.clock.advance(timedelta(minutes=1))
+    assert [name for name, _ in computed(run(world))] == ["mart.daily", "mart.totals"]
+    assert [row[1] for row in world.rows("mart.daily")] == [15, 1]
+    assert plan_run(world.services(), "prod").is_up_to_date
+
+
+def test_a_day_waits_by_when_it_was_computed_itself_and_what_is_due_does_not() -> None:
+    world = world_of({**PROJECT, "daily": bound(DAILY, "freshness '4 hours'")})
+    world.clock.advance(timedelta(hours=3))
+    world.land((49.5, 3), until=72)
+    run(world)  # the third day, at 3:00
+    world.clock.advance(timedelta(hours=2))
+    world.land((7.5, 5), (50.5, 4), until=96)
+    done = computed(run(world))  # at 5:00: the first day is old enough, the third is not
+    assert ("mart.daily", str(Interval(hour_of(0), hour_of(24)))) in done
+    assert ("mart.daily", str(Interval(hour_of(72), hour_of(96)))) in done
+    assert [row[1] for row in world.rows("mart.daily")] == [15, 1, 3]
+    assert stale(plan_run(world.services(), "prod"), DAY).kept == (
+        Interval(hour_of(48), hour_of(72)),
+    )
+
+
+def test_a_person_who_plans_waits_for_no_freshness() -> None:
+    graph = graph_of({**PROJECT, "daily": bound(DAILY, "freshness '4 hours'")})
+    world = world_of({**PROJECT, "daily": bound(DAILY, "freshness '4 hours'")})
+    world.land((7.5, 5), until=48)
+    build(world.services(), graph)
+    assert [row[1] for row in world.rows("mart.daily")] == [15, 1]
+
+
+def test_updates_on_all_waits_until_every_parent_has_changed() -> None:
+    joined = """
+    MODEL (name mart.both, kind FULL, cron '@daily', updates_on all);
+    SELECT COUNT(*) AS n FROM mart.daily AS d CROSS JOIN mart.big AS b
+    """
+    big = DAILY.replace("mart.daily", "mart.big").replace("amount > 0", "amount > 100")
+    world = world_of({**PROJECT, "big": big, "both": joined})
+    world.land((7.5, 5), until=48)
+    run(world)
+    found = stale(plan_run(world.services(), "prod"), ModelName("mart", "both"))
+    assert found.why_kept == (
+        "mart.daily changed, and it waits for a change of mart.big (updates_on all)"
+    )
+    world.land((8.5, 500), until=48)
+    assert "mart.both" in [name for name, _ in computed(run(world))]
+    assert world.rows("mart.both") == [(2,)]
+    assert plan_run(world.services(), "prod").is_up_to_date
+
+
+@pytest.mark.parametrize("freshness", ["", "freshness '4 hours'"])
+def test_a_table_that_is_made_as_a_whole_is_made_or_waits_as_a_whole(freshness: str) -> None:
+    keyed = bound(KEYED, *filter(None, [freshness]))
+    world = world_of({"events": EVENTS, "keyed": keyed})
+    world.land((7.5, 5), until=48)
+    run(world)
+    assert len(world.rows("mart.keyed")) == (2 if freshness else 3)
+    world.clock.advance(timedelta(hours=4))
+    run(world)
+    assert len(world.rows("mart.keyed")) == 3
+    assert plan_run(world.services(), "prod").is_up_to_date
+
+
+def test_what_is_set_aside_waits_with_what_reads_it_and_the_rest_goes_on() -> None:
+    other = DAILY.replace("mart.daily", "mart.other").replace("staging.events", "raw.events")
+    world = world_of({**PROJECT, "other": other})
+    world.land((49.5, 3), until=72)
+    plan = plan_run(world.services(), "prod")
+    assert [each.name for each in plan.backfills] == [OTHER, STAGED, DAY, TOTALS]
+    left = set_aside(plan, {DAY}, "it failed")
+    assert [each.name for each in left.backfills] == [OTHER, STAGED]
+    assert set_aside(plan, set(), "") is plan
+
+
+def test_a_walk_yields_what_is_done_before_it_raises_what_failed() -> None:
+    graph = graph_of(PROJECT)
+    world = world_of(PROJECT)
+    build(world.services(), graph)
+    world.land((49.5, 3), until=72)
+    services = world.services()
+    plan = plan_run(services, "prod")
+    walk = carry_out_plan(services, plan)
+    assert next(walk).key.model == STAGED
+    # Whoever stops gives back what the walk reserved, so that somebody else can go on.
+    assert services.state.lease_holder("environment:prod")
+    walk.close()
+    assert not services.state.lease_holder("environment:prod")
+    assert [name for name, _ in computed(run(world))] == ["mart.daily", "mart.totals"]
+
+
+def test_a_dropped_table_holds_back_what_reads_it_and_the_rest_goes_on() -> None:
+    world = world_of({**PROJECT, "hourly": HOURLY, "counted": COUNTED})
+    services = world.services()
+    shown = services.state.environment("prod")
+    assert shown is not None
+    dropped = shown.snapshots[STAGED].key.table
+    world.catalog.drop_table(dropped)
+    world.land((7.5, 5), (50.5, 2), until=72)
+    plan = plan_run(services, "prod")
+    assert {each.name for each in plan.backfills} == {COUNTED_NAME}
+    done: list[Evaluated] = []
+    with pytest.raises(Refused, match=rf"{dropped} of staging\.events is gone"):
+        apply_plan(services, plan, done.append)
+    assert [each.key.model for each in done] == [COUNTED_NAME]
+    assert world.rows("mart.counted") == [(4,)]
+    waits = {
+        str(each.node.name): each.waits for each in look_at_environment(services, "prod").models
+    }
+    gone = "what staging.events holds is gone: somebody dropped it"
+    assert [str(each) for each in waits["core.hourly"]] == [gone]
+    assert [str(each) for each in waits["mart.daily"]] == [gone]
+    assert not plan_run(services, "prod").is_up_to_date
+
+
+def test_a_table_that_goes_while_a_run_is_planned_stops_it_before_anything_is_done() -> None:
+    world = world_of(PROJECT)
+    services = world.services()
+    world.land((7.5, 5), until=48)
+    plan = plan_run(services, "prod")
+    shown = services.state.environment("prod")
+    assert shown is not None
+    world.catalog.drop_table(shown.snapshots[STAGED].key.table)
+    with pytest.raises(Refused, match=r"staging\.events is gone"):
+        apply_plan(services, plan, lambda _: None)
+
+
+def test_a_look_from_before_a_promotion_takes_no_decision_of_it_back() -> None:
+    """A non-breaking edit computes nothing below, also where an idle run ends behind it (R10)."""
+    child = """
+    MODEL (name core.below, kind INCREMENTAL_BY_TIME_RANGE (time_column at), cron '@hourly');
+    SELECT id AS id, at AS at FROM core.hourly WHERE at BETWEEN @start_dt AND @end_dt
+    """
+    world = world_of({**PROJECT, "hourly": HOURLY, "below": child})
+    services = world.services()
+    idle = plan_run(services, "prod")
+    assert idle.is_up_to_date
+    wider = HOURLY.replace("amount AS amount", "amount AS amount, amount + 1 AS more")
+    edited = build(services, graph_of({**PROJECT, "hourly": wider, "below": child}))
+    assert {str(each.key.model) for each in edited} == {"core.hourly"}
+    assert plan_run(services, "prod").is_up_to_date
+    end_without_work(services, idle)
+    assert plan_run(services, "prod").is_up_to_date
+
+
+def test_while_somebody_is_at_work_a_run_that_has_nothing_to_do_keeps_nothing() -> None:
+    world = world_of(PROJECT)
+    services = world.services()
+    world.land((50.5, 3), until=72)
+    third = Interval(hour_of(48), hour_of(72))
+    for name, each in ((STAGED, third), (DAY, third), (TOTALS, Interval(hour_of(0), hour_of(72)))):
+        evaluate_range(services, bind(services), name, each)
+    idle = plan_run(services, "prod")
+    assert idle.is_empty
+    before = services.state.last_looks([bind(services).key(DAY)])
+    hour = timedelta(hours=1)
+    lease = services.state.acquire_lease(environment_resource("prod"), holder="h", ttl=hour)
+    end_without_work(services, idle)
+    assert services.state.last_looks([bind(services).key(DAY)]) == before
+    services.state.release_lease(lease)
+    end_without_work(services, idle)
+    assert services.state.last_looks([bind(services).key(DAY)]) != before

@@ -1,0 +1,341 @@
+"""A saved plan is applied as it was reviewed, or nothing is written."""
+
+from __future__ import annotations
+
+import json
+from dataclasses import replace
+from pathlib import Path
+
+import pytest
+
+from tests.app.memory_world import (
+    DAILY,
+    PROJECT,
+    TOTALS,
+    Fuse,
+    MemoryWorld,
+    PowerCut,
+    build,
+    graph_of,
+    plan,
+)
+from tests.worlds.state import memory_state
+from vde_dagster.app.apply.applying import apply_plan
+from vde_dagster.app.apply.saved_plans import is_applied, read_saved, renewed, saved_text
+from vde_dagster.app.evaluate.evaluated import Evaluated
+from vde_dagster.app.plan.planning import plan_environment
+from vde_dagster.app.promote.promotion import finish_promotions
+from vde_dagster.app.services import Services
+from vde_dagster.core.errors import Conflict, Refused
+from vde_dagster.core.graph.graph import build_graph
+from vde_dagster.core.model.model import ModelSource
+from vde_dagster.core.model.snapshot import Category
+from vde_dagster.core.names import ModelName, SuffixTarget, ViewNaming
+from vde_dagster.core.planning.changes.difference import DecidedBy
+from vde_dagster.core.planning.options import PlanOptions
+from vde_dagster.core.planning.plan import Plan
+from vde_dagster.core.planning.plan_file import PlanFileInvalid
+from vde_dagster.project.configuration import Configuration, Defaults
+from vde_dagster.project.model_files import read_model
+from vde_dagster.project.settings import texts_of
+
+SHOP = Configuration(folder=Path("/shop"), name="shop")
+GRAPH = graph_of(PROJECT)
+MORE = {**PROJECT, "daily": DAILY.replace("amount > 0", "amount > 5")}
+EDITED = graph_of(MORE)
+TOTAL = ModelName("mart", "totals")
+WRITES = {
+    "store_snapshots",
+    "begin_promotion",
+    "acquire_lease",
+    "record_intent",
+    "outdate",
+    "swap_views",
+    "stage",
+    "publish",
+}
+
+
+@pytest.fixture
+def world() -> MemoryWorld:
+    """Production shows the project, complete to the second day."""
+    found = MemoryWorld()
+    found.land((1, 1), (2, 10), (25, 100), until=48)
+    build(found.services(), GRAPH)
+    return found
+
+
+def read(text: str, configuration: Configuration = SHOP) -> Plan:
+    return read_saved(configuration, text, name="plan.json")
+
+
+def apply(services: Services, text: str) -> tuple[Evaluated, ...]:
+    """What `vde apply` does."""
+    reviewed = read(text)
+    if is_applied(services, reviewed):
+        finish_promotions(services, reviewed.environment)
+        return ()
+    return apply_plan(services, renewed(services, reviewed), lambda _: None)
+
+
+def save(world: MemoryWorld, environment: str = "prod", texts: dict[str, str] = MORE) -> str:
+    return saved_text(SHOP, plan(world.services(), graph_of(texts), environment))
+
+
+def refused_without_a_write(world: MemoryWorld, text: str, match: str) -> None:
+    fuse = Fuse()
+    with pytest.raises(Conflict, match=match):
+        apply(world.services(fuse), text)
+    assert fuse.names
+    assert not set(fuse.names) & WRITES
+
+
+def test_the_writes_that_are_looked_for_are_what_applying_calls(world: MemoryWorld) -> None:
+    fuse = Fuse()
+    apply(world.services(fuse), save(world))
+    assert len(WRITES & set(fuse.names)) >= 5
+
+
+def test_a_saved_plan_does_what_the_plan_does(world: MemoryWorld) -> None:
+    other = MemoryWorld()
+    other.land((1, 1), (2, 10), (25, 100), until=48)
+    build(other.services(), GRAPH)
+    build(other.services(), EDITED)
+    done = apply(world.services(), save(world))
+    assert {str(each.key.model) for each in done} == {"mart.daily", "mart.totals", "mart.people"}
+    for view in ("mart.daily", "mart.totals", "mart.people"):
+        assert world.rows(view) == other.rows(view)
+    assert plan(world.services(), EDITED).is_empty
+
+
+def test_nothing_of_the_project_but_its_configuration_is_read(world: MemoryWorld) -> None:
+    reviewed = plan(world.services(), EDITED)
+    found = read(saved_text(SHOP, reviewed))
+    assert found.snapshots == reviewed.snapshots
+    assert found.changes == reviewed.changes
+    assert {node.name: node.fingerprint for node in found.graph} == {
+        node.name: node.fingerprint for node in EDITED
+    }
+
+
+def test_the_plans_options_and_decisions_are_applied_with_it(world: MemoryWorld) -> None:
+    name = ModelName("mart", "daily")
+    options = PlanOptions(decisions={name: Category.NON_BREAKING})
+    text = saved_text(SHOP, plan_environment(world.services(), EDITED, "prod", options))
+    done = apply(world.services(), text)
+    assert {str(each.key.model) for each in done} == {"mart.daily", "mart.people"}
+    shown = world.state.environment("prod")
+    assert shown is not None
+    decided = shown.snapshots[name]
+    assert (decided.category, decided.decided_by) == (Category.NON_BREAKING, DecidedBy.PERSON)
+
+
+def test_the_history_names_the_plan_that_was_reviewed(world: MemoryWorld) -> None:
+    text = save(world)
+    apply(world.services(), text)
+    shown = world.state.environment("prod")
+    assert shown is not None
+    assert shown.plan_id == read(text).plan_id == json.loads(text)["plan"]["plan_id"]
+
+
+# What moved since
+def test_an_environment_that_moved_is_refused_before_anything_is_written(
+    world: MemoryWorld,
+) -> None:
+    text = save(world)
+    build(world.services(), graph_of({**PROJECT, "totals": TOTALS.replace("days", "n")}))
+    refused_without_a_write(world, text, "prod was changed since .* at revision 2, .* made at 1")
+
+
+def test_a_plan_for_a_new_environment_holds_where_production_moved_beside_it(
+    world: MemoryWorld,
+) -> None:
+    text = save(world, "dev")
+    build(world.services(), graph_of({**PROJECT, "daily": DAILY.replace("SUM", "MAX")}))
+    apply(world.services(), text)
+    dev = world.state.environment("dev")
+    assert dev is not None
+    assert dev.snapshots == read(text).snapshots
+
+
+def test_a_plan_for_a_new_environment_is_refused_where_it_would_get_other_versions(
+    world: MemoryWorld,
+) -> None:
+    wider = {**PROJECT, "daily": DAILY.replace("AS amount", "AS amount, COUNT(*) AS n")}
+    text = save(world, "dev", wider)
+    shown = world.state.environment("prod")
+    assert shown is not None
+    assert read(text).snapshots[TOTAL].version == shown.snapshots[TOTAL].version
+    world.state = memory_state(world.clock)  # nothing is known any more of what dev would share
+    refused_without_a_write(world, text, "another version than the one that was reviewed")
+
+
+def test_another_version_that_was_stored_meanwhile_is_refused(world: MemoryWorld) -> None:
+    name = ModelName("mart", "daily")
+    text = save(world)
+    options = PlanOptions(decisions={name: Category.FORWARD_ONLY})
+    other = plan_environment(world.services(), EDITED, "dev", options)
+    world.services().state.store_snapshots(tuple(other.snapshots.values()), environment="dev")
+    refused_without_a_write(world, text, "mart.daily.*another version than the one")
+
+
+def test_views_that_would_move_are_refused_where_the_review_saw_none(world: MemoryWorld) -> None:
+    build(world.services(), GRAPH, "dev")
+    world.land((49, 7), until=72)
+    reviewed = plan(world.services(), GRAPH)
+    assert not reviewed.promotes
+    dev = replace(reviewed, environment="dev", base_revision=1)
+    moved = replace(world.services(), naming=ViewNaming(target=SuffixTarget.TABLE))
+    with pytest.raises(Conflict, match="views of dev would change"):
+        renewed(moved, read(saved_text(SHOP, dev)))
+
+
+def test_two_processes_that_apply_one_file_at_once_do_it_once(world: MemoryWorld) -> None:
+    text = save(world)
+    first, second = world.services(), world.services()
+    one, two = (renewed(each, read(text)) for each in (first, second))
+    apply_plan(first, one, lambda _: None)
+    with pytest.raises(Conflict, match="prod was changed since"):
+        apply_plan(second, two, lambda _: None)
+    assert apply(world.services(), text) == ()
+
+
+# Intervals
+def spans(done: tuple[Evaluated, ...], model: str) -> list[str]:
+    return [str(each.interval) for each in done if str(each.key.model) == model]
+
+
+def test_what_became_due_since_is_left_to_a_later_plan(world: MemoryWorld) -> None:
+    text = save(world)
+    world.land((49, 7), until=96)
+    done = apply(world.services(), text)
+    assert spans(done, "mart.daily") == ["[2024-01-01, 2024-01-03)"]
+    later = {str(each.name): each.missing for each in plan(world.services(), EDITED).backfills}
+    assert [str(each) for each in later["mart.daily"]] == ["[2024-01-03, 2024-01-05)"]
+
+
+def test_what_was_computed_since_is_not_computed_again(world: MemoryWorld) -> None:
+    text = save(world, "dev")
+    reviewed = read(text)
+    filled = replace(
+        reviewed,
+        changes=tuple(
+            each if str(each.name) == "mart.daily" else replace(each, missing=())
+            for each in reviewed.changes
+        ),
+        promotes=False,
+    )
+    assert spans(apply_plan(world.services(), filled, lambda _: None), "mart.daily")
+    done = apply(world.services(), text)
+    assert spans(done, "mart.daily") == []
+    assert spans(done, "mart.totals")
+
+
+def test_a_version_that_another_environment_owns_by_now_is_not_written(
+    world: MemoryWorld,
+) -> None:
+    text = save(world, "dev")
+    build(world.services(), EDITED, "prod")
+    assert apply(world.services(), text) == ()
+    assert world.rows("mart__dev.daily") == world.rows("mart.daily")
+
+
+# Crashes
+@pytest.mark.parametrize("after", [False, True])
+def test_wherever_the_power_goes_applying_the_file_again_finishes_it(after: bool) -> None:
+    calls = 1
+    while True:
+        world = MemoryWorld()
+        world.land((1, 1), (25, 100), until=48)
+        build(world.services(), GRAPH)
+        text = save(world)
+        fuse = Fuse(cut_at=calls, after=after)
+        try:
+            apply(world.services(fuse), text)
+        except PowerCut:
+            world.reboot()
+            apply(world.services(), text)
+        assert plan(world.services(), EDITED).is_empty
+        assert [amount for _, amount in world.rows("mart.daily")] == [100]
+        assert apply(world.services(), text) == ()
+        if not fuse.blown:
+            break
+        calls += 19
+    assert calls > 30
+
+
+@pytest.mark.parametrize(
+    "category", [Category.BREAKING, Category.NON_BREAKING, Category.FORWARD_ONLY]
+)
+def test_a_decision_whose_snapshots_an_interrupted_apply_stored_is_applied_again(
+    world: MemoryWorld, category: Category
+) -> None:
+    name = ModelName("mart", "daily")
+    options = PlanOptions(decisions={name: category})
+    reviewed = plan_environment(world.services(), EDITED, "prod", options)
+    text = saved_text(SHOP, reviewed)
+    world.state.store_snapshots(tuple(reviewed.snapshots.values()), environment="prod")
+    apply(world.services(), text)
+    shown = world.state.environment("prod")
+    assert shown is not None
+    assert shown.snapshots == reviewed.snapshots
+    assert shown.snapshots[name].category is category
+
+
+# Files
+def test_a_plan_of_another_project_is_refused(world: MemoryWorld) -> None:
+    with pytest.raises(PlanFileInvalid, match=r"project shop, and this is farm\..*--project"):
+        read(save(world), replace(SHOP, name="farm"))
+
+
+SECRET = "hunter2-größer"
+USES = """
+MODEL (name mart.masked, kind FULL);
+SELECT @VAR('salt') AS salt, @VAR('least') AS least
+"""
+
+
+def masked(variables: dict[str, object]) -> Plan:
+    source = ModelSource(
+        path=Path("models/masked.sql"), text=USES, defaults=texts_of(Defaults(), variables)
+    )
+    graph = build_graph([read_model(source)])
+    return plan_environment(MemoryWorld().services(), graph, "prod")
+
+
+VALUES: dict[str, object] = {"salt": SECRET, "least": 7}
+WITH_SECRET = replace(SHOP, variables=VALUES, outside_variables=frozenset({"salt"}))
+
+
+def test_values_from_the_environment_of_the_process_are_not_written() -> None:
+    reviewed = masked(VALUES)
+    text = saved_text(WITH_SECRET, reviewed)
+    assert SECRET not in json.loads(text)["plan"]["snapshots"]["mart.masked"]["source"]["text"]
+    assert "hunter2" not in text
+    assert '"least": 7' in json.dumps(json.loads(text)).replace("\\", "")
+    found = read(text, WITH_SECRET)
+    assert found.snapshots == reviewed.snapshots
+
+
+def without(variables: dict[str, object]) -> Configuration:
+    return replace(WITH_SECRET, variables=variables)
+
+
+@pytest.mark.parametrize(
+    "configuration,told",
+    [
+        (without({"least": 7}), "masked.sql uses salt, which is not among the variables"),
+        (without({"salt": "other", "least": 7}), "mart.masked.*takes its value from outside"),
+    ],
+)
+def test_a_secret_that_is_gone_or_another_one_is_refused(
+    configuration: Configuration, told: str
+) -> None:
+    with pytest.raises(Refused, match=told):
+        read(saved_text(WITH_SECRET, masked(VALUES)), configuration)
+
+
+def test_a_plain_variable_is_applied_as_it_was_reviewed() -> None:
+    text = saved_text(WITH_SECRET, masked(VALUES))
+    found = read(text, without({"salt": SECRET, "least": 8}))
+    assert found.snapshots == masked(VALUES).snapshots

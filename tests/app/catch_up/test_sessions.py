@@ -1,0 +1,305 @@
+"""Sessions of a version that others have written, or whose table got other columns, in memory."""
+
+from __future__ import annotations
+
+from datetime import timedelta
+from pathlib import Path
+from typing import Final
+
+import pytest
+
+from tests.app.memory_world import (
+    DEFAULTS,
+    RAW,
+    RAW_COLUMNS,
+    SOURCE,
+    START,
+    MemoryWorld,
+    bound,
+    build,
+    build_due,
+    graph_of,
+    hour_of,
+)
+from vde_dagster.app.apply.filling import evaluate_range
+from vde_dagster.app.catch_up.detecting import detect
+from vde_dagster.app.catch_up.sessions import catch_up
+from vde_dagster.app.evaluate.evaluated import Evaluated
+from vde_dagster.app.evaluate.evaluation import evaluate
+from vde_dagster.app.inspect.verify import verify
+from vde_dagster.core.columns import Column
+from vde_dagster.core.errors import Place, Refused
+from vde_dagster.core.graph.graph import Graph
+from vde_dagster.core.ledger.late_data import HighWaterMark, NothingToLoad, Stop
+from vde_dagster.core.names import ModelName, TableName
+from vde_dagster.core.time.intervals import Interval
+from vde_dagster.project.model_files import external_source
+
+NAME: Final = ModelName("a", "p")
+LATE: Final = ", late_data (mode stateless, sources (raw.events))"
+TWICE: Final = ", amount * 2 AS twice"
+
+
+def project(late: str = LATE, more: str = "") -> Graph:
+    """One model that keeps its version, whether it has late data or not."""
+    kind = "INCREMENTAL_BY_TIME_RANGE (time_column at, forward_only true)"
+    query = f"SELECT id AS id, at AS at, amount AS amount{more} FROM raw.events"
+    text = f"MODEL (name a.p, kind {kind}, cron '@hourly'{late}); {query}"
+    return graph_of({"p": f"{text} WHERE at BETWEEN @start_dt AND @end_dt"})
+
+
+ORDINARY: Final = project(late="")
+
+
+def amounts(world: MemoryWorld, view: str = "a.p") -> list[int]:
+    return sorted(int(str(row[2])) for row in world.rows(view))
+
+
+def marked(world: MemoryWorld) -> HighWaterMark | None:
+    return world.state.marks(bound(world.services()).key(NAME)).get(SOURCE)
+
+
+def verified(world: MemoryWorld) -> list[str]:
+    services = world.services()
+    found = verify(services, bound(services), [NAME])
+    return [str(each) for one in found for each in one.mismatches]
+
+
+def test_what_others_evaluated_between_two_sessions_is_not_loaded_twice() -> None:
+    world = MemoryWorld()
+    world.land((0.5, 10), until=1)
+    build(world.services(), project())
+    key = bound(world.services()).key(NAME)
+    world.land((1.5, 20), until=2)
+    build(world.services(), ORDINARY)
+    assert marked(world) is None
+    world.land((2.5, 30), until=3)
+    build(world.services(), project())
+    assert bound(world.services()).key(NAME) == key
+    assert amounts(world) == [10, 20, 30]
+    world.land((0.6, 1), (1.6, 2), until=3)
+    build(world.services(), project())
+    services = world.services()
+    catch_up(services, bound(services), NAME)
+    assert amounts(world) == [1, 2, 10, 20, 30]
+    assert verified(world) == []
+
+
+def kept_without_a_mark() -> MemoryWorld:
+    """A model gets late data when it holds two hours, and then a row for the first one comes."""
+    world = MemoryWorld()
+    world.land((0.5, 10), (1.5, 5), until=2)
+    build(world.services(), ORDINARY)
+    world.land((0.6, 100), until=2)
+    build_due(world.services(), project())
+    return world
+
+
+def test_the_first_session_of_what_others_loaded_overwrites_it() -> None:
+    world = kept_without_a_mark()
+    assert amounts(world) == [5, 10]
+    services = world.services()
+    found = catch_up(services, bound(services), NAME)
+    assert isinstance(found, Evaluated)
+    assert amounts(world) == [5, 10, 100]
+    assert isinstance(detect(services, bound(services), NAME), NothingToLoad)
+
+
+def test_a_new_hour_of_what_others_loaded_brings_the_late_rows_of_the_others() -> None:
+    world = kept_without_a_mark()
+    world.land((2.5, 7), until=3)
+    build(world.services(), project())
+    world.land((3.5, 8), until=4)
+    build(world.services(), project())
+    assert amounts(world) == [5, 7, 8, 10, 100]
+    assert verified(world) == []
+
+
+def test_a_held_hour_without_a_mark_is_refused_with_what_to_do() -> None:
+    world = kept_without_a_mark()
+    services = world.services()
+    with pytest.raises(Refused, match=r"`vde catch-up a\.p --reload`"):
+        evaluate_range(services, bound(services), NAME, Interval(START, hour_of(1)))
+    assert amounts(world) == [5, 10]
+    catch_up(services, bound(services), NAME, reload=True)
+    evaluate_range(services, bound(services), NAME, Interval(START, hour_of(1)))
+    assert amounts(world) == [5, 10, 100]
+
+
+def test_r8_an_hour_that_is_evaluated_again_leaves_the_mark() -> None:
+    world = MemoryWorld()
+    world.land((0.5, 10), (1.5, 5), until=2)
+    build(world.services(), project())
+    before = marked(world)
+    world.land((0.6, 100), until=2)
+    services = world.services()
+    hour = Interval(START, hour_of(1))
+    (again,) = evaluate_range(services, bound(services), NAME, hour, force=True)
+    assert (again.reused, again.rows) == (False, 1)
+    assert before is not None
+    assert marked(world) == before
+    assert amounts(world) == [5, 10]
+    catch_up(services, bound(services), NAME)
+    assert amounts(world) == [5, 10, 100]
+
+
+def test_late_rows_of_hours_with_fewer_columns_make_these_hours_anew_and_no_others() -> None:
+    world = MemoryWorld()
+    world.land((0.5, 10), (1.5, 5), until=2)
+    build(world.services(), project())
+    key = bound(world.services()).key(NAME)
+    wider = project(more=TWICE)
+    build(world.services(), wider)
+    world.land((0.6, 100), (2.5, 7), until=3)
+    build(world.services(), wider)
+    assert bound(world.services()).key(NAME) == key
+    shown = [row[2:] for row in world.rows("a.p")]
+    assert sorted(shown, key=str) == [(10, 20), (100, 200), (5, None), (7, 14)]
+    world.land((0.7, 1), (2.6, 2), until=3)
+    services = world.services()
+    catch_up(services, bound(services), NAME)
+    assert amounts(world) == [1, 2, 5, 7, 10, 100]
+    assert isinstance(detect(services, bound(services), NAME), NothingToLoad)
+    assert verified(world) == []
+
+
+def removing(world: MemoryWorld, *gone: int) -> None:
+    """Somebody deletes the rows of these amounts from the source."""
+    table = world.catalog.tables[RAW]
+    kept = [row for row in table.rows_at(table.head) if row[2] not in gone]
+    world.catalog.delete(RAW, kept)
+
+
+STOPPING: Final = LATE.replace("))", "), on_source_rewrite stop)")
+
+
+def test_r7_a_delete_in_the_source_is_followed_by_overwriting_what_is_held() -> None:
+    world = MemoryWorld()
+    world.land((0.5, 10), (0.6, 11), (1.5, 20), until=2)
+    build(world.services(), project())
+    removing(world, 11)
+    world.land((1.6, 21), until=3)
+    services = world.services()
+    found = catch_up(services, bound(services), NAME)
+    assert isinstance(found, Evaluated)
+    assert found.session is not None
+    assert "deletes rows that may be loaded already" in found.session.rewrite
+    assert amounts(world) == [10, 20, 21]
+    assert verified(world) == []
+    world.land((0.7, 12), until=3)
+    catch_up(services, bound(services), NAME)
+    assert amounts(world) == [10, 12, 20, 21]
+    assert isinstance(detect(services, bound(services), NAME), NothingToLoad)
+
+
+def test_r8_a_delete_that_would_empty_an_hour_is_refused_until_a_person_says_so() -> None:
+    world = MemoryWorld()
+    world.land((0.5, 10), (1.5, 20), until=2)
+    build(world.services(), project())
+    before = marked(world)
+    removing(world, 20)
+    services = world.services()
+    with pytest.raises(Refused, match=r"no rows any more for \[2024-01-01 01:00, .*--reload"):
+        catch_up(services, bound(services), NAME)
+    assert (amounts(world), marked(world)) == ([10, 20], before)
+    catch_up(services, bound(services), NAME, reload=True)
+    assert amounts(world) == [10]
+    assert verified(world) == []
+
+
+def test_a_model_may_ask_to_stop_where_its_source_is_rewritten() -> None:
+    world = MemoryWorld()
+    world.land((0.5, 10), (0.6, 11), until=2)
+    build(world.services(), project(late=STOPPING))
+    removing(world, 11)
+    services = world.services()
+    assert isinstance(detect(services, bound(services), NAME), Stop)
+    with pytest.raises(Refused, match="deletes rows that may be loaded already"):
+        catch_up(services, bound(services), NAME)
+    assert amounts(world) == [10, 11]
+
+
+OTHER: Final = TableName("raw", "others")
+
+
+def shop(*, p2: str = "", q2: str = "") -> Graph:
+    """One model that stops at rewrites with one that reads it, and another such pair."""
+
+    def model(name: str, of: str, more: str) -> str:
+        kind = "INCREMENTAL_BY_TIME_RANGE (time_column at)"
+        query = f"SELECT id AS id, at AS at, amount AS amount FROM {of}"
+        text = f"MODEL (name a.{name}, kind {kind}, cron '@hourly'{more}); {query}"
+        return f"{text} WHERE at BETWEEN @start_dt AND @end_dt"
+
+    texts = {
+        "p": model("p", "raw.events", STOPPING),
+        "p2": model("p2", "a.p", "") + p2,
+        "q": model("q", "raw.others", STOPPING.replace("raw.events", "raw.others")),
+        "q2": model("q2", "a.q", "") + q2,
+    }
+    others = external_source(
+        ModelName("raw", "others"),
+        RAW_COLUMNS,
+        place=Place(path=Path("external_models.yaml")),
+        defaults=DEFAULTS,
+    )
+    return graph_of(texts, others)
+
+
+def shop_world() -> MemoryWorld:
+    world = MemoryWorld()
+    columns = tuple(Column(name=name, type=kind) for name, kind in RAW_COLUMNS.items())
+    world.catalog.create_table(OTHER, columns)
+    world.catalog.append(OTHER, [(1000, hour_of(0.5), 7)])
+    world.land((0.5, 10), (0.6, 11), until=1)
+    build(world.services(), shop())
+    removing(world, 11)
+    world.catalog.append(OTHER, [(1001, hour_of(1.5), 8)])
+    world.land((1.5, 12), until=2)
+    return world
+
+
+def test_a_stopped_model_stops_what_reads_it_and_nothing_else() -> None:
+    world = shop_world()
+    with pytest.raises(Refused, match=r"a\.p was not loaded: Iceberg snapshot"):
+        build(world.services(), shop())
+    shown = [amounts(world, f"a.{name}") for name in NAMES]
+    assert shown == [[10, 11], [10, 11], [7, 8], [7, 8]]
+
+
+def test_an_edit_of_other_models_is_promoted_beside_a_stopped_one() -> None:
+    world = shop_world()
+    with pytest.raises(Refused, match=r"a\.p was not loaded"):
+        build(world.services(), shop(q2=" AND amount > 7"))
+    shown = [amounts(world, f"a.{name}") for name in NAMES]
+    assert shown == [[10, 11], [10, 11], [7, 8], [8]]
+
+
+def test_an_edit_of_what_reads_a_stopped_model_waits_for_it() -> None:
+    world = shop_world()
+    wider = shop(p2=" AND amount < 11")
+    with pytest.raises(Refused, match=r"a\.p was not loaded"):
+        build(world.services(), wider)
+    assert amounts(world, "a.p2") == [10, 11]
+
+
+NAMES: Final = ("p", "p2", "q", "q2")
+
+
+def test_a_lookback_over_an_interval_of_fewer_columns_is_booked_under_those_of_now() -> None:
+    def by_key(more: str) -> Graph:
+        kind = "INCREMENTAL_BY_UNIQUE_KEY (unique_key id, lookback 1, forward_only true)"
+        query = f"SELECT id AS id, at AS at, amount AS amount{more} FROM raw.events"
+        text = f"MODEL (name a.p, kind {kind}, cron '@daily'); {query}"
+        return graph_of({"p": f"{text} WHERE at BETWEEN @start_dt AND @end_dt"})
+
+    world = MemoryWorld()
+    for day in (1, 2):
+        world.land((24 * day - 1, day), until=24 * day)
+        world.clock.advance(timedelta(days=1))
+        build(world.services(), by_key(""))
+    build(world.services(), by_key(TWICE))
+    services = world.services()
+    evaluate(services, bound(services), NAME, Interval(hour_of(24), hour_of(48)))
+    assert [row[2:] for row in world.rows("a.p")] == [(1, None), (2, 4)]
+    assert verified(world) == []

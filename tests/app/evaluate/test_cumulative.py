@@ -1,0 +1,328 @@
+"""Kinds that build on what they hold: each interval once and in its turn, or everything anew."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Mapping, Sequence
+from dataclasses import dataclass, replace
+from typing import Any
+
+import pytest
+
+from tests.app.memory_world import MemoryWorld, bound, build, build_due, graph_of, plan
+from tests.app.shop_world import asked, day, done, entries
+from tests.worlds.engine import MemoryEngine
+from vde_dagster.app.evaluate.cumulative import ranges_in_turn, turns
+from vde_dagster.app.evaluate.evaluation import evaluate
+from vde_dagster.core.errors import EvaluationFailed, Refused
+from vde_dagster.core.graph.graph import Graph
+from vde_dagster.core.ledger.dsha import RowSum, total
+from vde_dagster.core.ledger.entries import LedgerEntry, LedgerOperation, Standing
+from vde_dagster.core.model.model import Model
+from vde_dagster.core.model.snapshot import VersionKey
+from vde_dagster.core.names import ModelName
+from vde_dagster.core.time.intervals import Interval
+
+NAME = ModelName("mart", "kept")
+HEADER = "MODEL (name mart.kept, kind {kind}, {more}cron '@daily');\n"
+QUERY = """SELECT CAST(at AS DATE) AS day, SUM(amount) AS amount, MAX(id) AS last FROM raw.events
+WHERE at BETWEEN @start_dt AND @end_dt GROUP BY CAST(at AS DATE)"""
+PARENT = """
+MODEL (name mart.p, kind INCREMENTAL_BY_TIME_RANGE (time_column at), cron '@daily');
+SELECT id AS id, at AS at, amount AS amount FROM raw.events WHERE at BETWEEN @start_dt AND @end_dt
+"""
+UNIQUE_KEY = "INCREMENTAL_BY_UNIQUE_KEY (unique_key day)"
+KINDS = [
+    (UNIQUE_KEY, ""),
+    ("INCREMENTAL_BY_PARTITION", "partitioned_by months(day), "),
+    ("INCREMENTAL_UNMANAGED", ""),
+]
+every_kind = pytest.mark.parametrize("kind,more", KINDS, ids=[kind for kind, _ in KINDS])
+
+
+def text(kind: str, more: str = "") -> str:
+    return HEADER.format(kind=kind, more=more) + QUERY
+
+
+def project(kind: str, more: str = "") -> Graph:
+    return graph_of({"kept": text(kind, more)})
+
+
+def model(kind: str, more: str = "") -> Model:
+    return project(kind, more)[NAME].model
+
+
+def entry(interval: Interval, standing: Standing = Standing.COMPUTED) -> LedgerEntry:
+    return LedgerEntry(
+        interval=interval,
+        rows=RowSum(rows=1, sum=1),
+        columns=(),
+        digest="",
+        work_id="w",
+        iceberg_snapshot_id=1,
+        standing=standing,
+    )
+
+
+# The turns
+
+
+BATCHED = "INCREMENTAL_BY_UNIQUE_KEY (unique_key day, batch_size 2)"
+LOOKING_BACK = "INCREMENTAL_BY_UNIQUE_KEY (unique_key day, lookback 2)"
+OUTDATED = Standing.OUTDATED
+REPLACE, ANEW = LedgerOperation.REPLACE, LedgerOperation.REPLACE_ALL
+CHANGE = LedgerOperation.CHANGE
+
+
+@pytest.mark.parametrize(
+    "kind,held,asked_for,expected",
+    [
+        (UNIQUE_KEY, [], day(1), [(day(1), day(1), REPLACE)]),
+        (UNIQUE_KEY, [entry(day(1))], day(2, 3), [(day(2, 3), day(2, 3), REPLACE)]),
+        (UNIQUE_KEY, [entry(day(1))], day(3), [(day(3), day(3), REPLACE)]),
+        # What is looked at again goes into the new interval's change; alone, into a held one's.
+        (LOOKING_BACK, [entry(day(1, 3))], day(2, 4), [(day(2, 4), day(4), REPLACE)]),
+        (LOOKING_BACK, [entry(day(1, 3))], day(2, 3), [(day(2, 3), day(1, 3), CHANGE)]),
+        (
+            LOOKING_BACK,
+            [entry(day(1)), entry(day(2)), entry(day(3))],
+            day(2, 3),
+            [(day(2, 3), day(2), CHANGE)],
+        ),
+        # Rows that are outdated take all others with them, in batches.
+        (UNIQUE_KEY, [entry(day(1, 2), OUTDATED)], day(1, 2), [(day(1, 2), day(1, 2), ANEW)]),
+        (
+            BATCHED,
+            [entry(day(1, 3), OUTDATED), entry(day(4))],
+            day(1, 2),
+            [(day(1, 2), day(1, 2), ANEW), (day(3, 4), day(3, 4), REPLACE)],
+        ),
+        # Appending does not care what is there.
+        ("INCREMENTAL_UNMANAGED", [entry(day(3))], day(1, 2), [(day(1, 2), day(1, 2), REPLACE)]),
+    ],
+)
+def test_what_is_written_for_an_interval(
+    kind: str,
+    held: list[LedgerEntry],
+    asked_for: Interval,
+    expected: list[tuple[Interval, Interval, LedgerOperation]],
+) -> None:
+    found = turns(model(kind), held, asked_for, environment="prod")
+    assert [(each.evaluated, each.booked, each.operation) for each in found] == expected
+
+
+@pytest.mark.parametrize(
+    "kind,held,asked_for,told",
+    [
+        (UNIQUE_KEY, [entry(day(1, 2))], day(2), "holds .2024-01-02.* already"),
+        (UNIQUE_KEY, [entry(day(1, 2))], day(2, 3), "holds .2024-01-02.* already"),
+        (UNIQUE_KEY, [entry(day(2, 3))], day(1), "is not its next interval"),
+        (UNIQUE_KEY, [entry(day(2, 3))], day(1, 4), "is not its next interval"),
+        (LOOKING_BACK, [entry(day(1, 4))], day(2, 5), "holds .2024-01-02.* already"),
+        (LOOKING_BACK, [entry(day(1, 4))], day(1, 2), "holds .2024-01-01.* already"),
+        ("INCREMENTAL_UNMANAGED", [entry(day(1, 2))], day(2), "holds .2024-01-02.* already"),
+        ("INCREMENTAL_UNMANAGED", [entry(day(2))], day(1, 3), "is not its next interval"),
+    ],
+)
+def test_an_interval_is_loaded_once(
+    kind: str, held: list[LedgerEntry], asked_for: Interval, told: str
+) -> None:
+    with pytest.raises(Refused, match=told) as caught:
+        turns(model(kind), held, asked_for, environment="dev")
+    assert "`vde plan dev --restate-model mart.kept`" in str(caught.value)
+
+
+@pytest.mark.parametrize(
+    "kind,held,missing,expected",
+    [
+        (UNIQUE_KEY, [], [day(1, 5)], [day(1, 5)]),
+        (BATCHED, [entry(day(1))], [day(2, 4)], [day(2, 3), day(4)]),
+        (BATCHED, [entry(day(1), OUTDATED)], [day(1, 4)], [day(1, 4)]),  # one unit of work
+        (UNIQUE_KEY, [], [], []),
+    ],
+)
+def test_what_is_evaluated_where_nobody_names_an_interval(
+    kind: str, held: list[LedgerEntry], missing: list[Interval], expected: list[Interval]
+) -> None:
+    found = ranges_in_turn(model(kind), held, missing, environment="prod")
+    assert list(found) == expected
+
+
+def test_where_nothing_is_missing_the_restatement_is_named() -> None:
+    with pytest.raises(Refused, match=r"holds .2024-01-01.* already.*--restate-model mart\.kept"):
+        ranges_in_turn(model(UNIQUE_KEY), [entry(day(1, 3))], [], environment="prod")
+
+
+# In a project
+
+
+@dataclass(frozen=True, kw_only=True)
+class Shop:
+    """Three days of events, loaded day by day."""
+
+    world: MemoryWorld
+    graph: Graph
+
+
+def loaded(kind: str, more: str = "") -> Shop:
+    shop = Shop(world=MemoryWorld(), graph=project(kind, more))
+    for number, amounts in enumerate([(10, 1), (5,), (7,)]):
+        events = [(24 * number + 1 + hour, amount) for hour, amount in enumerate(amounts)]
+        shop.world.land(*events, until=24 * (number + 1))
+        build(shop.world.services(), shop.graph)
+    return shop
+
+
+def amounts(world: MemoryWorld) -> list[tuple[int, int]]:
+    return [(row[0].day, row[1]) for row in world.rows("mart.kept")]  # type: ignore[attr-defined,misc]
+
+
+def sum_of_entries(world: MemoryWorld, environment: str = "prod") -> RowSum:
+    return total(each.rows for each in entries(world, environment, NAME))
+
+
+def sum_of_table(world: MemoryWorld) -> RowSum:
+    from tests.worlds.frames import sum_of
+
+    key = bound(world.services()).key(NAME)
+    table = world.catalog.tables[key.table]
+    return sum_of(table.rows_at(table.head))
+
+
+@every_kind
+def test_each_day_is_evaluated_once_and_the_sums_add_up(kind: str, more: str) -> None:
+    world = loaded(kind, more).world
+    by_month = [(3, 7)] if "PARTITION" in kind else [(1, 11), (2, 5), (3, 7)]
+    assert amounts(world) == by_month
+    held = entries(world, "prod", NAME)
+    assert [each.interval for each in held] == [day(1), day(2), day(3)]
+    assert sum_of_entries(world) == sum_of_table(world)
+
+
+@every_kind
+def test_a_held_interval_is_refused_and_the_command_is_named(kind: str, more: str) -> None:
+    shop = loaded(kind, more)
+    services = shop.world.services()
+    rows, before = shop.world.rows("mart.kept"), entries(shop.world, "prod", NAME)
+    for asked_for in (day(3), day(1), day(2, 3)):
+        with pytest.raises(Refused, match=r"`vde plan prod --restate-model mart\.kept`"):
+            evaluate(services, bound(services), NAME, asked_for)
+    assert shop.world.rows("mart.kept") == rows
+    assert entries(shop.world, "prod", NAME) == before
+
+
+@every_kind
+def test_a_restatement_is_one_unit_of_work_from_nothing_on(kind: str, more: str) -> None:
+    shop = loaded(kind, more)
+    shop.world.land((2, 100), until=72)  # late: nobody looks at it before the restatement
+    before = shop.world.rows("mart.kept")
+    build_due(shop.world.services(), shop.graph)
+    assert shop.world.rows("mart.kept") == before
+    (work,) = done(shop.world.services(), shop.graph, "prod", restate=("mart.kept",))
+    assert work.interval == day(1, 3)
+    assert amounts(shop.world) == [(1, 111), (2, 5), (3, 7)]
+    assert sum_of_entries(shop.world) == sum_of_table(shop.world)
+    assert asked(shop.world.services(), shop.graph, "prod").backfills == ()
+
+
+@every_kind
+def test_readers_see_the_old_table_until_the_new_one_is_whole(kind: str, more: str) -> None:
+    shop = loaded(kind, more)
+    seen: list[Any] = []
+
+    class Looking(MemoryEngine):
+        def stage(self, staging: Any) -> Any:
+            staged = super().stage(staging)
+            seen.append((shop.world.rows("mart.kept"), len(staging.parts), staging.anew))
+            return staged
+
+    before = shop.world.rows("mart.kept")
+    services = shop.world.services()
+    object.__setattr__(services, "engine", Looking(shop.world.catalog))
+    shop.world.land((2, 100), until=72)
+    done(services, shop.graph, "prod", restate=("mart.kept",))
+    assert seen == [(before, 1, True)]
+    assert shop.world.rows("mart.kept") != before
+
+
+def test_a_batched_restatement_is_still_one_unit_of_work() -> None:
+    shop = loaded("INCREMENTAL_BY_UNIQUE_KEY (unique_key day, batch_size 1)")
+    shop.world.land((2, 100), until=72)
+    (work,) = done(shop.world.services(), shop.graph, "prod", restate=("mart.kept",))
+    assert [each.interval for each in work.entries] == [day(1), day(2), day(3)]
+    assert amounts(shop.world) == [(1, 111), (2, 5), (3, 7)]
+    assert sum_of_entries(shop.world) == sum_of_table(shop.world)
+
+
+class Counting:
+    """A state that counts how often somebody reads what a model holds."""
+
+    def __init__(self, world: MemoryWorld, name: ModelName) -> None:
+        self._world, self._name = world, name
+        self.count = 0
+
+    def __getattr__(self, name: str) -> Any:
+        return getattr(self._world.state, name)
+
+    def ledger(self, keys: Iterable[VersionKey]) -> Mapping[VersionKey, tuple[LedgerEntry, ...]]:
+        keys = tuple(keys)
+        self.count += any(key.model == self._name for key in keys)
+        return self._world.state.ledger(keys)
+
+    def held_within(
+        self, key: VersionKey, times: Sequence[Interval] | None
+    ) -> tuple[LedgerEntry, ...]:
+        self.count += key.model == self._name
+        return self._world.state.held_within(key, times)
+
+
+def test_what_is_booked_of_parents_is_read_once_however_many_turns_there_are() -> None:
+    def asked_for(days: int) -> int:
+        world = MemoryWorld()
+        kept = text("INCREMENTAL_BY_UNIQUE_KEY (unique_key day, batch_size 1)")
+        graph = graph_of({"p": PARENT, "kept": kept.replace("raw.events", "mart.p")})
+        world.land((2, 100), until=24 * days)
+        build(world.services(), graph)
+        services = world.services()
+        state: Any = Counting(world, ModelName("mart", "p"))
+        (work,) = done(replace(services, state=state), graph, "prod", restate=("mart.kept",))
+        assert len(work.entries) == days
+        return int(state.count)
+
+    assert asked_for(2) == asked_for(7) > 0
+
+
+def test_a_restatement_that_fails_leaves_the_old_table() -> None:
+    shop = loaded(UNIQUE_KEY)
+    before = shop.world.rows("mart.kept")
+    failing = graph_of(
+        {"kept": text(UNIQUE_KEY).replace("MAX(id)", "CAST('x' || MAX(id) AS BIGINT)")}
+    )
+    with pytest.raises(EvaluationFailed):
+        build(shop.world.services(), failing)
+    assert shop.world.rows("mart.kept") == before
+
+
+@pytest.mark.parametrize("size", ["", ", batch_size 1"])
+def test_a_lookback_merges_the_days_before_again(size: str) -> None:
+    kind = f"INCREMENTAL_BY_UNIQUE_KEY (unique_key day, lookback 1{size})"
+    shop = loaded(kind)
+    shop.world.land((2, 100), (50, 100), (80, 3), until=96)  # days 1 and 3 are late; day 4 is new
+    build_due(shop.world.services(), shop.graph)
+    assert amounts(shop.world) == [(1, 11), (2, 5), (3, 107), (4, 3)]
+    held = entries(shop.world, "prod", NAME)
+    assert [each.interval for each in held] == [day(1), day(2), day(3), day(4)]
+    assert sum_of_entries(shop.world) == sum_of_table(shop.world)
+    build(shop.world.services(), shop.graph)  # what is late before the look-back makes all of it
+    assert amounts(shop.world) == [(1, 111), (2, 5), (3, 107), (4, 3)]
+    assert plan(shop.world.services(), shop.graph).backfills == ()
+
+
+def test_a_query_that_gives_a_key_twice_publishes_nothing() -> None:
+    shop = loaded(UNIQUE_KEY)
+    rows, before = shop.world.rows("mart.kept"), entries(shop.world, "prod", NAME)
+    twice = text(UNIQUE_KEY).replace("GROUP BY CAST(at AS DATE)", "GROUP BY CAST(at AS DATE), id")
+    shop.world.land((73, 1), (74, 2), until=96)
+    with pytest.raises(EvaluationFailed, match=r"rows share the key \(day\) = \(2024-01-01\)"):
+        build(shop.world.services(), graph_of({"kept": twice}))
+    assert shop.world.rows("mart.kept") == rows
+    assert entries(shop.world, "prod", NAME) == before

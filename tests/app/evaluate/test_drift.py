@@ -1,0 +1,107 @@
+"""A version has drifted where rows of another definition were written, or are about to be."""
+
+from __future__ import annotations
+
+import pytest
+
+from tests.app.memory_world import Fuse, MemoryWorld, PowerCut, bound, graph_of
+from tests.app.shop_world import (
+    SALES,
+    SALES_NAME,
+    SHOP,
+    TRIPLE,
+    TRIPLE_NAME,
+    asked,
+    change,
+    done,
+    shop_in_production,
+)
+from vde_dagster.app.apply.applying import reserved
+from vde_dagster.core.model.snapshot import Category
+
+DOUBLED = {**SHOP, "sales": SALES.replace("SUM(amount)", "SUM(amount * 2)")}
+WIDER = {**SHOP, "sales": SALES.replace("AS amount FROM", "AS amount, COUNT(*) AS n FROM")}
+WORDS = {**SHOP, "sales": SALES.replace("cron", "owner 'me', cron")}
+
+
+@pytest.fixture
+def world() -> MemoryWorld:
+    return shop_in_production()
+
+
+def only_stored(world: MemoryWorld, environment: str) -> None:
+    """A forward-only plan that stored its snapshots, and came no further."""
+    services = world.services()
+    with reserved(services, asked(services, graph_of(DOUBLED), environment, forward_only=True)):
+        pass
+
+
+def died_after(world: MemoryWorld, name: str, environment: str) -> None:
+    """A forward-only plan of the fourth day whose process ended after a call."""
+    graph, fuse, twin = graph_of(DOUBLED), Fuse(), shop_in_production()
+    for each in (twin, world):
+        each.land((73, 9), until=96)
+    done(twin.services(fuse), graph, environment, forward_only=True)
+    cut = Fuse(cut_at=fuse.names.index(name) + 1, after=True)
+    with pytest.raises(PowerCut):
+        done(world.services(cut), graph, environment, forward_only=True)
+    world.reboot()
+
+
+def test_a_plan_that_was_never_promoted_changes_nothing_for_others(world: MemoryWorld) -> None:
+    undisturbed = asked(world.services(), graph_of(WIDER), "prod")
+    only_stored(world, "feat")
+    found = asked(world.services(), graph_of(WIDER), "prod")
+    assert change(found, "mart.sales").category is Category.NON_BREAKING
+    assert change(found, "mart.triple").category is Category.INDIRECT_NON_BREAKING
+    assert [each.category for each in found.changes] == [
+        each.category for each in undisturbed.changes
+    ]
+    assert [each.version for each in found.changes] == [
+        each.version for each in undisturbed.changes
+    ]
+
+
+def test_what_another_environment_promoted_without_writing_is_no_drift(world: MemoryWorld) -> None:
+    done(world.services(), graph_of(DOUBLED), "feat", forward_only=True)
+    found = asked(world.services(), graph_of(WIDER), "prod")
+    assert change(found, "mart.sales").category is Category.NON_BREAKING
+
+
+def test_whoever_promoted_it_knows_that_the_rows_are_of_another_definition(
+    world: MemoryWorld,
+) -> None:
+    done(world.services(), graph_of(DOUBLED), "feat", forward_only=True)
+    wider = {**SHOP, "sales": WIDER["sales"].replace("SUM(amount)", "SUM(amount * 2)")}
+    found = asked(world.services(), graph_of(wider), "feat")
+    assert change(found, "mart.sales").category is Category.BREAKING
+    assert change(found, "mart.triple").category is Category.INDIRECT_BREAKING
+
+
+def test_production_has_drifted_once_it_was_promoted(world: MemoryWorld) -> None:
+    key = bound(world.services(), "prod").key(SALES_NAME)
+    done(world.services(), graph_of(DOUBLED), "prod", forward_only=True)
+    assert world.state.drifted([key]) == {key}
+    found = asked(world.services(), graph_of(WORDS), "prod")
+    assert change(found, "mart.sales").version != key.version
+
+
+@pytest.mark.parametrize("name,drifts", [("record_intent", False), ("record_staged", True)])
+def test_what_was_staged_by_a_plan_that_died_before_its_promotion_is_drift(
+    world: MemoryWorld, name: str, drifts: bool
+) -> None:
+    key = bound(world.services(), "prod").key(SALES_NAME)
+    died_after(world, name, "prod")
+    assert (world.state.drifted([key]) == {key}) is drifts
+    found = asked(world.services(), graph_of(WIDER), "prod")
+    expected = Category.BREAKING if drifts else Category.NON_BREAKING
+    assert change(found, "mart.sales").category is expected
+
+
+def test_a_model_below_a_forward_only_change_has_drifted_with_it(world: MemoryWorld) -> None:
+    key = bound(world.services(), "prod").key(TRIPLE_NAME)
+    done(world.services(), graph_of(DOUBLED), "prod", forward_only=True)
+    assert world.state.drifted([key]) == {key}
+    wider = {**DOUBLED, "triple": TRIPLE.replace("AS amount FROM", "AS amount, 1 AS n FROM")}
+    found = asked(world.services(), graph_of(wider), "prod")
+    assert change(found, "mart.triple").category is Category.BREAKING

@@ -1,0 +1,253 @@
+"""Tables of versions that are kept while their columns change (rule R11), in memory."""
+
+from __future__ import annotations
+
+from datetime import timedelta
+
+import pytest
+
+from tests.app.memory_world import (
+    DEFAULTS,
+    Fuse,
+    MemoryWorld,
+    PowerCut,
+    bound,
+    build,
+    graph_of,
+    hour_of,
+    plan,
+)
+from vde_dagster.app.apply.applying import apply_plan
+from vde_dagster.app.inspect.verify import verify
+from vde_dagster.app.leases import environment_resource
+from vde_dagster.app.plan.planning import plan_environment
+from vde_dagster.app.promote.promotion import finish_promotions
+from vde_dagster.core.columns import Column
+from vde_dagster.core.errors import Refused
+from vde_dagster.core.graph.graph import Graph
+from vde_dagster.core.model.snapshot import VersionKey
+from vde_dagster.core.names import ModelName, TableName
+from vde_dagster.core.planning.options import PlanOptions
+
+NAME = ModelName("m", "kept")
+KINDS = {
+    "by time": "INCREMENTAL_BY_TIME_RANGE (time_column at, forward_only true)",
+    "by key": "INCREMENTAL_BY_UNIQUE_KEY (unique_key id, forward_only true)",
+    "appended": "INCREMENTAL_UNMANAGED",
+}
+WRITING = {
+    "store_snapshots",
+    "evolve",
+    "stage",
+    "record_staged",
+    "publish",
+    "finalize",
+    "describe",
+    "begin_promotion",
+    "swap_views",
+    "finish_promotion",
+}
+FIRST = "id AS id, at AS at, amount AS amount"
+MORE = "id AS id, amount * 2 AS twice, at AS at"
+KIND = KINDS["by time"]
+
+
+def project(columns: str, kind: str = KIND, description: str = "") -> Graph:
+    assert DEFAULTS.start is not None
+    header = f"MODEL (name m.kept, kind {kind}, cron '@daily', description '{description}');"
+    query = f"SELECT {columns}\nFROM raw.events WHERE at BETWEEN @start_dt AND @end_dt"
+    return graph_of({"kept": f"{header}\n{query}"})
+
+
+def loaded(kind: str = KIND) -> tuple[MemoryWorld, VersionKey]:
+    """A day of the first definition is there, and a second one has landed."""
+    world = MemoryWorld()
+    world.land((1, 10), (2, 20), until=24)
+    world.clock.advance(timedelta(days=1))
+    build(world.services(), project(FIRST, kind))
+    world.land((25, 30), until=48)
+    world.clock.advance(timedelta(days=1))
+    return world, bound(world.services()).key(NAME)
+
+
+def shown(world: MemoryWorld, sql: str = "SELECT * FROM m.kept") -> list[tuple[object, ...]]:
+    _, rows = world.services().engine.fetch(sql, limit=99)
+    return sorted(tuple(row) for row in rows)
+
+
+def verified(world: MemoryWorld) -> list[str]:
+    services = world.services()
+    found = verify(services, bound(services), [NAME])
+    return [str(each) for one in found for each in one.mismatches]
+
+
+@pytest.mark.parametrize("kind", KINDS.values(), ids=KINDS)
+def test_a_kept_table_gains_columns_and_views_show_what_the_model_returns(kind: str) -> None:
+    world, key = loaded(kind)
+    before = world.state.ledger([key])[key]
+    build(world.services(), project(MORE, kind))
+    assert bound(world.services()).key(NAME) == key
+    assert shown(world, "SELECT id, twice FROM m.kept") == [(1, None), (2, None), (3, 60)]
+    view = world.catalog.view(TableName("m", "kept"))
+    assert view is not None
+    assert [each.name for each in view.columns] == ["id", "twice", "at"]
+    table = world.catalog.table(key.table)
+    assert table is not None
+    assert [each.name for each in table.columns] == ["id", "at", "amount", "twice"]
+    after = world.state.ledger([key])[key]
+    assert after[: len(before)] == before
+    assert verified(world) == []
+
+
+@pytest.mark.parametrize("kind", KINDS.values(), ids=KINDS)
+def test_a_definition_that_comes_back_finds_its_columns(kind: str) -> None:
+    world, key = loaded(kind)
+    build(world.services(), project(MORE, kind))
+    world.land((49, 40), until=72)
+    world.clock.advance(timedelta(days=1))
+    build(world.services(), project(FIRST, kind))
+    assert bound(world.services()).key(NAME) == key
+    assert shown(world, "SELECT id, amount FROM m.kept") == [(1, 10), (2, 20), (3, None), (4, 40)]
+    assert [name for name, _ in _columns_of_view(world)] == ["id", "at", "amount"]
+    assert verified(world) == []
+
+
+def test_a_column_that_comes_back_with_a_wider_type_is_widened_in_the_table_that_kept_it() -> None:
+    world, key = loaded()
+    build(world.services(), project("id AS id, at AS at"))
+    wide = "id AS id, at AS at, CAST(amount AS DECIMAL(20, 0)) AS amount"
+    kind = f"{KIND}, columns (id bigint, at timestamp, amount decimal(20, 0))"
+    with pytest.raises(Refused, match=r"changes amount from bigint to decimal\(20,\s?0\)"):
+        build(world.services(), project(wide, kind))
+
+    small = f"{KIND}, columns (id bigint, at timestamp, amount int)"
+    world, key = loaded(small)
+    build(world.services(), project("id AS id, at AS at", KIND))
+    world.land((49, 5_000_000_000), until=72)
+    world.clock.advance(timedelta(days=1))
+    build(world.services(), project(FIRST, KIND))
+    assert bound(world.services()).key(NAME) == key
+    assert shown(world, "SELECT id, amount FROM m.kept")[-2:] == [(3, None), (4, 5_000_000_000)]
+    table = world.catalog.table(key.table)
+    assert table is not None
+    assert [each.type for each in table.columns] == ["bigint", "timestamp", "bigint"]
+    assert verified(world) == []
+
+
+def promoted(world: MemoryWorld, graph: Graph, environment: str, *, forward_only: bool) -> None:
+    services = world.services()
+    options = PlanOptions(forward_only=forward_only)
+    apply_plan(services, plan_environment(services, graph, environment, options), lambda _: None)
+
+
+OWN_TABLE = "INCREMENTAL_BY_TIME_RANGE (time_column at)"
+EDITED = "id AS id, at AS at, amount + 1 AS amount"
+
+
+def test_production_gets_the_columns_of_a_definition_that_another_environment_stored() -> None:
+    """It was stored for the table that production had then, and has no more when it comes."""
+    world, key = loaded(OWN_TABLE)
+    build(world.services(), project(FIRST, OWN_TABLE))
+    promoted(world, project(MORE, OWN_TABLE), "dev", forward_only=True)
+    build(world.services(), project(EDITED, OWN_TABLE))
+    assert bound(world.services()).key(NAME) != key
+    build(world.services(), project(MORE, OWN_TABLE))
+    assert bound(world.services()).key(NAME) == key
+    assert [name for name, _ in _columns_of_view(world)] == ["id", "twice", "at"]
+    assert shown(world, "SELECT id, twice FROM m.kept") == [(1, None), (2, None), (3, None)]
+    world.land((49, 40), until=72)
+    world.clock.advance(timedelta(days=1))
+    build(world.services(), project(MORE, OWN_TABLE))
+    assert shown(world, "SELECT id, twice FROM m.kept")[-1] == (4, 80)
+    assert verified(world) == []
+
+
+def test_other_environments_show_a_column_once_production_has_it() -> None:
+    world, _ = loaded(OWN_TABLE)
+    build(world.services(), project(FIRST, OWN_TABLE))
+    promoted(world, project(MORE, OWN_TABLE), "dev", forward_only=True)
+    promoted(world, project(FIRST, OWN_TABLE), "other", forward_only=True)
+    assert [name for name, _ in _columns_of_view(world, "m__dev")] == ["id", "at"]
+    promoted(world, project(MORE, OWN_TABLE), "prod", forward_only=True)
+    assert [name for name, _ in _columns_of_view(world, "m__dev")] == ["id", "twice", "at"]
+    assert [name for name, _ in _columns_of_view(world, "m__other")] == ["id", "at", "amount"]
+    assert shown(world, "SELECT id, twice FROM m__dev.kept") == [(1, None), (2, None), (3, None)]
+
+
+def test_what_is_wrong_with_another_environment_keeps_nobody_from_promoting(
+    caplog: pytest.LogCaptureFixture,
+) -> None:
+    world, _ = loaded(OWN_TABLE)
+    build(world.services(), project(FIRST, OWN_TABLE))
+    for name in ("busy", "broken"):
+        promoted(world, project(MORE, OWN_TABLE), name, forward_only=True)
+    world.catalog.swap_views([], [TableName("m__broken", "kept")])
+    world.catalog.create_table(TableName("m__broken", "kept"), [Column(name="id", type="int")])
+    ttl = timedelta(hours=1)
+    world.state.acquire_lease(environment_resource("busy"), holder="somebody", ttl=ttl)
+    promoted(world, project(MORE, OWN_TABLE), "prod", forward_only=True)
+    assert [name for name, _ in _columns_of_view(world)] == ["id", "twice", "at"]
+    assert [name for name, _ in _columns_of_view(world, "m__busy")] == ["id", "at"]
+    told = [each.getMessage() for each in caplog.records if each.levelname == "WARNING"]
+    assert len(told) == 2
+    assert "views of broken do not show" in told[0]
+    assert "views of busy do not show" in told[1]
+
+
+def test_only_the_owner_of_a_table_touches_views_of_others(
+    caplog: pytest.LogCaptureFixture,
+) -> None:
+    world, _ = loaded(OWN_TABLE)
+    build(world.services(), project(FIRST, OWN_TABLE))
+    ttl = timedelta(hours=1)
+    world.state.acquire_lease(environment_resource("prod"), holder="somebody", ttl=ttl)
+    promoted(world, project(MORE, OWN_TABLE), "dev", forward_only=True)
+    assert caplog.records == [], "production is not asked for"
+
+
+def test_words_reach_the_table_and_the_view_without_an_evaluation() -> None:
+    world, key = loaded()
+    build(world.services(), project(FIRST))
+    made = plan(world.services(), project(FIRST + " -- how much", description="told"))
+    assert made.backfills == ()
+    assert build(world.services(), project(FIRST + " -- how much", description="told")) == ()
+    table = world.catalog.table(key.table)
+    assert table is not None
+    assert table.properties["comment"] == "told"
+    assert dict(_columns_of_view(world))["amount"] == "how much"
+
+
+def _columns_of_view(world: MemoryWorld, namespace: str = "m") -> list[tuple[str, str]]:
+    view = world.catalog.view(TableName(namespace, "kept"))
+    assert view is not None
+    return [(each.name, each.description) for each in view.columns]
+
+
+BEFORE = f"{KIND}, columns (id bigint, at timestamp, amount int)"
+AFTER = f"{KIND}, columns (id bigint, twice bigint, amount bigint, at timestamp)"
+WIDER = "id AS id, amount * 2 AS twice, amount AS amount, at AS at"
+HOUR_25 = hour_of(25)
+
+
+def test_a_power_cut_at_any_write_is_made_good_by_the_next_plan() -> None:
+    fuse = Fuse()
+    world, _ = loaded(BEFORE)
+    build(world.services(fuse), project(WIDER, AFTER))
+    wanted = shown(world)
+    assert wanted[-1][1:] == (60, 30, HOUR_25)
+    writing = [at for at, name in enumerate(fuse.names, start=1) if name in WRITING]
+    assert {fuse.names[at - 1] for at in writing} == WRITING
+    for cut in writing:
+        for after in (False, True):
+            again, key = loaded(BEFORE)
+            with pytest.raises(PowerCut):
+                build(again.services(Fuse(cut_at=cut, after=after)), project(WIDER, AFTER))
+            # Whoever reads meanwhile sees one definition or the other.
+            names = [name for name, _ in _columns_of_view(again)]
+            assert names in (["id", "at", "amount"], ["id", "twice", "amount", "at"])
+            shown(again)
+            again.reboot()
+            finish_promotions(again.services(), "prod")
+            build(again.services(), project(WIDER, AFTER))
+            assert shown(again) == wanted
+            assert bound(again.services()).key(NAME) == key

@@ -1,0 +1,347 @@
+"""What a review found: each test is the scenario that went wrong."""
+
+from __future__ import annotations
+
+from dataclasses import replace
+from datetime import date, timedelta
+from typing import Any
+
+import pytest
+
+from tests.app.memory_world import (
+    DAILY,
+    EVENTS,
+    PROJECT,
+    SOURCE,
+    Fuse,
+    MemoryWorld,
+    PowerCut,
+    bound,
+    build,
+    graph_of,
+    hour_of,
+    plan,
+)
+from vde_dagster.app.apply.applying import apply_plan
+from vde_dagster.app.apply.filling import evaluate_range
+from vde_dagster.app.catch_up.detecting import detect
+from vde_dagster.app.catch_up.sessions import catch_up
+from vde_dagster.app.inspect.verify import verify
+from vde_dagster.app.plan.planning import plan_environment
+from vde_dagster.app.promote import promotion as promote
+from vde_dagster.app.publish.table_heads import ForeignWrite
+from vde_dagster.core.columns import Column
+from vde_dagster.core.errors import Conflict, OutcomeUnknown, ProjectInvalid, Refused
+from vde_dagster.core.ledger.late_data import Load
+from vde_dagster.core.names import ModelName, TableName
+from vde_dagster.core.planning.changes.comparison import compare_graphs
+from vde_dagster.core.planning.changes.difference import Change
+from vde_dagster.core.planning.options import PlanOptions
+from vde_dagster.core.time.intervals import Interval
+
+TOTALS_NAME = ModelName("mart", "totals")
+EVENTS_NAME = ModelName("staging", "events")
+DAILY_NAME = ModelName("mart", "daily")
+FILTERED = graph_of({**PROJECT, "daily": DAILY.replace("> 0", "> 10")})
+
+
+@pytest.fixture
+def world() -> MemoryWorld:
+    world = MemoryWorld()
+    world.land((1, 10), (2.5, 20), (30, 5), until=48)
+    build(world.services(), graph_of(PROJECT))
+    return world
+
+
+def test_a_full_model_is_not_booked_for_days_that_its_parent_lacks(world: MemoryWorld) -> None:
+    world.land((50, 7), until=72)
+    services = world.services()
+    with pytest.raises(Refused, match=r"mart\.daily does not hold \[2024-01-03, 2024-01-04\)"):
+        evaluate_range(services, bound(services), TOTALS_NAME, Interval(hour_of(0), hour_of(72)))
+    build(world.services(), graph_of(PROJECT))
+    assert world.rows("mart.totals") == [(3, 42)]
+
+
+def test_an_interval_is_not_booked_beyond_what_its_source_is_complete_to(
+    world: MemoryWorld,
+) -> None:
+    plain = graph_of(
+        {"events": EVENTS.replace(",\n  late_data (mode stateless, sources (raw.events))", "")}
+    )
+    build(world.services(), plain)
+    services = world.services()
+    with pytest.raises(Refused, match=r"raw\.events is complete only to 2024-01-03"):
+        evaluate_range(services, bound(services), EVENTS_NAME, Interval(hour_of(48), hour_of(49)))
+
+
+def test_the_first_write_of_a_version_does_not_undo_a_promotion_beside_it() -> None:
+    world = MemoryWorld()
+    world.land(until=3)
+    build(world.services(), graph_of(PROJECT))  # nothing is due for the daily models yet
+    world.land((1, 10), (2.5, 20), until=24)
+    services = world.services()
+    old = bound(services)
+    swap = world.catalog.swap_views
+
+    def overtaken(views: Any, drops: Any) -> None:
+        world.catalog.swap_views = swap  # type: ignore[method-assign]
+        build(world.services(), FILTERED)
+        swap(views, drops)
+
+    evaluate_range(services, old, EVENTS_NAME, Interval(hour_of(0), hour_of(24)))
+    world.catalog.swap_views = overtaken  # type: ignore[method-assign]
+    evaluate_range(services, old, DAILY_NAME, Interval(hour_of(0), hour_of(24)))
+    assert world.rows("mart.daily") == [(date(2024, 1, 1), 20)]
+
+
+def test_a_process_that_slept_in_a_promotion_leaves_the_views_of_the_latest_one(
+    world: MemoryWorld,
+) -> None:
+    fuse = Fuse()
+    calls = [name for name in _names_of_a_build(world, fuse) if name]
+    begun = calls.index("begin_promotion") + 1
+    slept = MemoryWorld()
+    slept.land((1, 10), (2.5, 20), (30, 5), until=48)
+    with pytest.raises(PowerCut):
+        build(slept.services(Fuse(cut_at=begun, after=True)), graph_of(PROJECT))
+    slept.reboot()
+    stale = slept.state.environment("prod")
+    assert stale is not None
+    assert stale.promoting
+    build(slept.services(), graph_of(PROJECT))
+    build(slept.services(), FILTERED)
+    promote._swap(slept.services(), stale, graph_of(PROJECT))  # wakes up, and goes on where it was
+    assert slept.rows("mart.daily") == [(date(2024, 1, 1), 20)]
+
+
+def _names_of_a_build(_: MemoryWorld, fuse: Fuse) -> list[str]:
+    world = MemoryWorld()
+    world.land((1, 10), (2.5, 20), (30, 5), until=48)
+    build(world.services(fuse), graph_of(PROJECT))
+    return fuse.names
+
+
+def test_two_recoveries_at_once_exclude_each_other(world: MemoryWorld) -> None:
+    services = world.services()
+    from vde_dagster.app.leases import environment_resource, held
+
+    stale = plan(services, FILTERED)
+    with held(
+        services.state, environment_resource("prod"), holder=f"plan {stale.plan_id}"
+    ) as lease:
+        services.state.store_snapshots(tuple(stale.snapshots.values()), environment="prod")
+        services.state.begin_promotion(
+            "prod",
+            expected_revision=stale.base_revision,
+            plan_id=stale.plan_id,
+            snapshots=tuple(stale.snapshots.values()),
+            lease=lease,
+        )
+        with pytest.raises(Conflict):
+            promote.finish_promotions(world.services(), "prod")
+
+
+def test_a_plan_whose_version_another_one_stored_differently_is_refused(
+    world: MemoryWorld,
+) -> None:
+    edited = graph_of({**PROJECT, "daily": DAILY.replace("amount > 0", "amount > 1")})
+    forward = PlanOptions(forward_only=True)
+    waiting = plan_environment(world.services(), edited, "prod", forward)  # keeps the version
+    build(world.services(), edited, "dev")  # gives it a new one
+    stored = world.state.snapshots([(DAILY_NAME, edited[DAILY_NAME].fingerprint)])
+    (other,) = stored.values()
+    assert other.version != waiting.snapshots[DAILY_NAME].version
+    with pytest.raises(Conflict, match=r"mart\.daily"):
+        apply_plan(world.services(), waiting, lambda _: None)
+
+
+def test_a_date_cannot_be_the_time_column_of_an_hourly_model() -> None:
+    with pytest.raises(ProjectInvalid, match="cannot tell one hour from another"):
+        graph_of({**PROJECT, "daily": DAILY.replace("'@daily'", "'@hourly'")})
+
+
+def test_production_is_not_promoted_to_less_than_it_shows(world: MemoryWorld) -> None:
+    before = world.rows("mart.daily")
+    world.catalog.set_property(TableName("raw", "events"), "vde.valid-to", hour_of(24).isoformat())
+    with pytest.raises(Refused, match=r"mart\.daily \(\[2024-01-02, 2024-01-03\)\)"):
+        build(world.services(), FILTERED)
+    assert world.rows("mart.daily") == before
+    assert plan(world.services(), graph_of(PROJECT)).is_empty
+
+
+def test_a_parents_new_column_reaches_who_reads_all_of_them() -> None:
+    hashed = "MODEL (name mart.hashed, kind FULL);\nSELECT HASH(*) AS h FROM staging.events"
+    counted = "MODEL (name mart.counted, kind FULL);\nSELECT COUNT(*) AS n FROM staging.events"
+    texts = {**PROJECT, "hashed": hashed, "counted": counted}
+    more = EVENTS.replace("amount AS amount FROM", "amount AS amount, 1 AS one FROM")
+    found = compare_graphs(graph_of(texts), graph_of({**texts, "events": more}))
+    assert found[ModelName("mart", "hashed")].rebuild
+    assert not found[ModelName("mart", "counted")].rebuild
+
+
+def test_moving_the_start_of_a_model_without_intervals_changes_its_version() -> None:
+    since = (
+        "MODEL (name m.since, kind FULL, start '2024-01-01');\n"
+        "SELECT COUNT(*) AS n FROM staging.events WHERE at >= @start_dt"
+    )
+    one = graph_of({**PROJECT, "since": since})[ModelName("m", "since")]
+    two = graph_of({**PROJECT, "since": since.replace("01-01", "01-02")})[ModelName("m", "since")]
+    assert one.fingerprint.data != two.fingerprint.data
+
+
+def test_a_view_has_no_time_macros() -> None:
+    with pytest.raises(ProjectInvalid, match="a VIEW is read at any time"):
+        graph_of(
+            {"v": "MODEL (name m.v, kind VIEW);\nSELECT id FROM raw.events WHERE at < @end_dt"}
+        )
+
+
+def test_a_view_name_that_is_taken_is_refused_before_anything_is_recorded(
+    world: MemoryWorld,
+) -> None:
+    world.catalog.create_table(TableName("mart", "extra"), [Column(name="a", type="int")])
+    extra = "MODEL (name mart.extra, kind FULL);\nSELECT COUNT(*) AS n FROM mart.daily"
+    with pytest.raises(Refused, match=r"mart\.extra stands in the catalog already"):
+        build(world.services(), graph_of({**PROJECT, "extra": extra}))
+    assert plan(world.services(), graph_of(PROJECT)).is_empty
+
+
+@pytest.mark.parametrize("after", [False, True])
+def test_a_removed_models_view_goes_even_if_its_promotion_died(
+    world: MemoryWorld, after: bool
+) -> None:
+    fewer = graph_of({name: text for name, text in PROJECT.items() if name != "totals"})
+    fuse = Fuse()
+    dry = MemoryWorld()
+    dry.land((1, 10), (2.5, 20), (30, 5), until=48)
+    build(dry.services(), graph_of(PROJECT))
+    build(dry.services(fuse), fewer)
+    swap = fuse.names.index("swap_views") + 1
+    with pytest.raises(PowerCut):
+        build(world.services(Fuse(cut_at=swap, after=after)), fewer)
+    world.reboot()
+    assert plan(world.services(), fewer).is_empty
+    assert world.catalog.view(TableName("mart", "totals")) is None
+
+
+def test_a_dev_plan_goes_as_far_as_production_does(world: MemoryWorld) -> None:
+    world.land((50, 70), until=72)  # production is a day behind its source
+    build(world.services(), FILTERED, "dev")
+    assert world.rows("mart__dev.daily") == [(date(2024, 1, 1), 20)]
+    build(world.services(), graph_of(PROJECT))
+    build(world.services(), FILTERED, "dev")
+    assert world.rows("mart__dev.daily") == [(date(2024, 1, 1), 20), (date(2024, 1, 3), 70)]
+
+
+def test_what_production_no_longer_shows_another_environment_may_fill(world: MemoryWorld) -> None:
+    build(world.services(), graph_of(PROJECT), "dev")
+    build(world.services(), FILTERED)
+    world.land((50, 7), until=72)
+    build(world.services(), FILTERED)
+    build(world.services(), graph_of(PROJECT), "dev")
+    assert world.rows("mart__dev.totals") == [(3, 42)]
+
+
+def test_a_source_that_lost_the_rows_of_hours_is_loaded_again_when_a_person_says_so(
+    world: MemoryWorld,
+) -> None:
+    world.catalog.overwrite(
+        TableName("raw", "events"),
+        [(1, hour_of(0) + timedelta(minutes=5), 3)],
+    )
+    services = world.services()
+    found = detect(services, bound(services), EVENTS_NAME)
+    assert isinstance(found, Load)
+    assert "overwrites rows that may be loaded already" in found.rewrite
+    with pytest.raises(Refused, match="--reload"):
+        catch_up(services, bound(services), EVENTS_NAME)
+    assert isinstance(detect(services, bound(services), EVENTS_NAME, reload=True), Load)
+    catch_up(services, bound(services), EVENTS_NAME, reload=True)
+    assert [row[2] for row in world.rows("staging.events")] == [3]
+    assert services.state.marks(bound(services).key(EVENTS_NAME))[SOURCE].iceberg_snapshot_id == (
+        world.catalog.tables[TableName("raw", "events")].head
+    )
+
+
+def test_a_kind_of_change_is_told_for_each_model(world: MemoryWorld) -> None:
+    changes = {str(each.name): each.change for each in plan(world.services(), FILTERED).changes}
+    assert changes["mart.daily"] is Change.DIRECT
+    assert changes["mart.totals"] is Change.INDIRECT
+    assert changes["staging.events"] is Change.NONE
+
+
+class Stubborn:
+    """A catalog that removes no branch."""
+
+    def __init__(self, catalog: Any, error: Exception) -> None:
+        self._catalog = catalog
+        self._error = error
+
+    def __getattr__(self, name: str) -> Any:
+        return getattr(self._catalog, name)
+
+    def drop_branch(self, name: TableName, work_id: str) -> None:
+        raise self._error
+
+
+@pytest.mark.parametrize("error", [Conflict("busy"), OutcomeUnknown("lost")], ids=str)
+def test_a_branch_that_cannot_be_removed_fails_no_step_that_is_booked(
+    world: MemoryWorld, error: Exception, caplog: pytest.LogCaptureFixture
+) -> None:
+    stubborn = replace(world.services(), catalog=Stubborn(world.catalog, error))
+    first = Interval(hour_of(0), hour_of(24))
+    binding = bound(stubborn)
+    (did,) = evaluate_range(stubborn, binding, DAILY_NAME, first, force=True)
+    assert did.key.table in world.catalog.tables
+    assert did.work_id in world.catalog.branches(did.key.table)
+    assert "left for the next run" in caplog.text
+    evaluate_range(world.services(), binding, DAILY_NAME, first, force=True)
+    assert world.catalog.branches(did.key.table) == ()
+
+
+def test_a_unit_that_was_made_in_a_batch_is_made_again_where_that_told_on_its_rows() -> None:
+    running = """
+    MODEL (name a.p, kind INCREMENTAL_BY_TIME_RANGE (time_column at), cron '@daily');
+    SELECT at AS at, SUM(amount) OVER (ORDER BY at) AS running FROM raw.events
+    WHERE at BETWEEN @start_dt AND @end_dt
+    """
+    world = MemoryWorld()
+    world.land((1, 1), (25, 2), until=48)
+    build(world.services(), graph_of({"p": running}))
+    assert [row[1] for row in world.rows("a.p")] == [1, 3]
+    services = world.services()
+    second = Interval(hour_of(24), hour_of(48))
+    (did,) = evaluate_range(services, bound(services), ModelName("a", "p"), second)
+    assert not did.reused
+    assert [row[1] for row in world.rows("a.p")] == [1, 2]
+
+
+@pytest.mark.parametrize("compactions", [1, 2])
+@pytest.mark.parametrize("first", [DAILY_NAME, TOTALS_NAME], ids=str)
+def test_a_table_that_was_compacted_and_expired_is_read_and_written_on(
+    world: MemoryWorld, compactions: int, first: ModelName
+) -> None:
+    services = world.services()
+    binding = bound(services)
+    for name in (EVENTS_NAME, DAILY_NAME, TOTALS_NAME):
+        table = binding.key(name).table
+        for _ in range(compactions):
+            world.catalog.compact(table)
+        world.catalog.expire(table)
+    before = world.rows("mart.daily"), world.rows("mart.totals")
+    assert all(each.holds for each in verify(services, binding))
+    other = {DAILY_NAME: TOTALS_NAME, TOTALS_NAME: DAILY_NAME}[first]
+    for name in (first, other, first):
+        evaluate_range(services, binding, name, Interval(hour_of(0), hour_of(48)), force=True)
+    assert (world.rows("mart.daily"), world.rows("mart.totals")) == before
+
+
+def test_a_foreign_write_is_told_after_a_compaction_and_an_expiry(world: MemoryWorld) -> None:
+    services = world.services()
+    binding = bound(services)
+    table = binding.key(DAILY_NAME).table
+    world.catalog.compact(table)
+    world.catalog.append(table, [(date(2024, 1, 1), 666)])
+    world.catalog.expire(table)
+    with pytest.raises(ForeignWrite):
+        evaluate_range(services, binding, DAILY_NAME, Interval(hour_of(0), hour_of(24)), force=True)

@@ -1,0 +1,575 @@
+"""What is kept instead of computed, and what is computed, on the ports in memory."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from dataclasses import replace
+from datetime import timedelta
+
+import pytest
+
+from tests.app.memory_world import (
+    PROJECT,
+    RAW,
+    RAW_COLUMNS,
+    Fuse,
+    MemoryWorld,
+    PowerCut,
+    bound,
+    graph_of,
+    hour_of,
+)
+from tests.app.shop_world import (
+    AMOUNTS,
+    DAYS,
+    EVENTS_NAME,
+    SALES_NAME,
+    SHOP,
+    TOTAL_NAME,
+    TRIPLE_NAME,
+    asked,
+    day,
+    done,
+    entries,
+    shop_in_production,
+)
+from tests.kinds.sentences.projects import built
+from vde_dagster.app.apply.filling import evaluate_range
+from vde_dagster.app.catch_up.sessions import catch_up
+from vde_dagster.app.evaluate.evaluated import Evaluated
+from vde_dagster.app.evaluate.reuse import FORCED, UNCHANGED
+from vde_dagster.app.publish.table_heads import ForeignWrite
+from vde_dagster.app.services import VALID_TO, Services
+from vde_dagster.core.columns import Column
+from vde_dagster.core.ledger.entries import Standing
+from vde_dagster.core.ledger.unit_of_work import Staged, Staging
+from vde_dagster.core.names import ModelName, TableName
+from vde_dagster.core.time.intervals import Interval
+
+SHOWN_NAME, DAILY_NAME = ModelName("mart", "shown"), ModelName("mart", "daily")
+TOTALS_NAME = ModelName("mart", "totals")
+
+
+@pytest.fixture
+def world() -> MemoryWorld:
+    return shop_in_production()
+
+
+def evaluated(
+    world: MemoryWorld, name: ModelName, interval: Interval, *, force: bool = False
+) -> tuple[Evaluated, list[str]]:
+    """What one evaluation in production did, and what it asked the engine."""
+    fuse = Fuse()
+    services = world.services(fuse)
+    (did,) = evaluate_range(services, bound(services), name, interval, force=force)
+    return did, asked_of_engine(fuse)
+
+
+def asked_of_engine(fuse: Fuse) -> list[str]:
+    return [each for each in fuse.names if each in ("stage", "create_view")]
+
+
+def source_now(world: MemoryWorld, *amounts: int) -> None:
+    """The source has one event on each of the first days, and no other."""
+    rows = [(n, hour_of(24 * n + 1), amount) for n, amount in enumerate(amounts)]
+    world.catalog.overwrite(RAW, rows)
+
+
+# Nothing has changed
+@pytest.mark.parametrize(
+    "name,interval,rows",
+    [(SALES_NAME, day(1, 3), 3), (TRIPLE_NAME, day(2), 1), (TOTAL_NAME, day(1, 3), 1)],
+)
+def test_what_follows_from_the_same_is_kept_and_no_engine_is_asked(
+    world: MemoryWorld, name: ModelName, interval: Interval, rows: int
+) -> None:
+    before = entries(world, "prod", name)
+    did, engine = evaluated(world, name, interval)
+    assert engine == []
+    assert (did.reused, did.reason, did.rows) == (True, UNCHANGED, 0)
+    assert did.saved is not None
+    assert did.saved.rows == rows
+    assert did.entries == tuple(each for each in before if interval.contains(each.interval))
+    assert entries(world, "prod", name) == before
+
+
+def test_what_is_kept_tells_what_computing_it_took(world: MemoryWorld) -> None:
+    class Slow:
+        def __init__(self, services: Services) -> None:
+            self._engine = services.engine
+
+        def stage(self, staging: Staging) -> Staged:
+            world.clock.advance(timedelta(seconds=30))
+            return self._engine.stage(staging)
+
+    services = world.services()
+    slow = replace(services, engine=Slow(services))  # type: ignore[arg-type]
+    evaluate_range(slow, bound(slow), SALES_NAME, day(1, 3), force=True)
+    two, _ = evaluated(world, SALES_NAME, day(2, 3))
+    assert two.saved is not None
+    assert (two.saved.intervals, two.saved.rows, two.saved.seconds) == (2, 2, 20.0)
+
+
+def test_r2_what_is_forced_is_computed(world: MemoryWorld) -> None:
+    before = entries(world, "prod", TRIPLE_NAME)
+    did, engine = evaluated(world, TRIPLE_NAME, day(1, 3), force=True)
+    assert (did.reused, did.reason, engine) == (False, FORCED, ["stage"])
+    after = entries(world, "prod", TRIPLE_NAME)
+    assert [each.digest for each in after] == [each.digest for each in before]
+    assert {each.work_id for each in after} == {did.work_id}
+
+
+def test_a_whole_table_stands_for_a_new_period_in_which_nothing_came(world: MemoryWorld) -> None:
+    world.land(until=96)
+    fuse, (before,) = Fuse(), entries(world, "prod", TOTAL_NAME)
+    services = world.services(fuse)
+    did = {each.key.model.name: each for each in done(services, graph_of(SHOP), "prod")}
+    assert asked_of_engine(fuse) == ["stage", "stage"]  # the new day of sales and of triple
+    assert (did["total"].reused, did["total"].interval) == (True, day(1, 4))
+    (after,) = entries(world, "prod", TOTAL_NAME)
+    assert after == replace(before, interval=day(1, 4))
+    assert asked(world.services(), graph_of(SHOP), "prod").is_empty
+    world.land((97, 8), until=120)
+    done(world.services(), graph_of(SHOP), "prod")
+    assert world.rows("mart.total") == [(3 * 30,)]
+
+
+@pytest.mark.parametrize("marked", [False, True])
+def test_a_whole_table_that_is_asked_for_an_earlier_time_stands_for_all_that_it_stood_for(
+    marked: bool, world: MemoryWorld
+) -> None:
+    (before,) = entries(world, "prod", TOTAL_NAME)
+    assert before.interval == day(1, 3)
+    if marked:
+        services = world.services()
+        key = bound(services).key(TOTAL_NAME)
+        lease = services.state.acquire_lease("x", holder="h", ttl=timedelta(minutes=5))
+        services.state.outdate({key: [day(2)]}, reason="a check", lease=lease)
+    did, engine = evaluated(world, TOTAL_NAME, day(1))
+    assert (did.reused, engine) == (True, [])
+    assert entries(world, "prod", TOTAL_NAME) == (before,)
+    assert asked(world.services(), graph_of(SHOP), "prod").is_empty
+
+
+# Early cutoff
+def test_what_is_restated_is_computed_and_what_reads_equal_rows_is_kept(
+    world: MemoryWorld,
+) -> None:
+    before = {name: entries(world, "prod", name) for name in (TRIPLE_NAME, TOTAL_NAME)}
+    fuse = Fuse()
+    did = done(world.services(fuse), graph_of(SHOP), "prod", restate=("mart.sales",))
+    assert asked_of_engine(fuse) == ["stage"]
+    assert {each.key.model.name: each.reused for each in did} == {
+        "sales": False,
+        "triple": True,
+        "total": True,
+    }
+    assert {name: entries(world, "prod", name) for name in before} == before
+    assert asked(world.services(), graph_of(SHOP), "prod").is_empty
+
+
+def test_of_what_is_restated_below_only_what_reads_other_rows_is_computed(
+    world: MemoryWorld,
+) -> None:
+    before = entries(world, "prod", TRIPLE_NAME)
+    world.catalog.append(RAW, [(99, hour_of(31), 1000)])
+    did = done(world.services(), graph_of(SHOP), "prod", restate=("mart.sales",))
+    triple = next(each for each in did if each.key.model == TRIPLE_NAME)
+    assert (triple.reused, triple.rows) == (False, 1)
+    assert triple.reason == "what it reads of mart.sales has changed"
+    assert triple.saved is not None
+    assert triple.saved.intervals == 2
+    after = entries(world, "prod", TRIPLE_NAME)
+    assert (after[0], after[2]) == (before[0], before[2])
+    assert [each.work_id == triple.work_id for each in after] == [False, True, False]
+    assert triple.entries == after
+    assert world.rows("mart.triple")[1] == (DAYS[1], 3 * 1005)
+    assert world.rows("mart.total") == [(3 * 1022,)]
+
+
+def test_what_changes_on_days_apart_is_computed_in_one_unit_of_work(world: MemoryWorld) -> None:
+    source_now(world, 10, 5, 8)
+    world.catalog.append(RAW, [(99, hour_of(2), 1)])
+    fuse = Fuse()
+    did = done(world.services(fuse), graph_of(SHOP), "prod", restate=("mart.sales",))
+    triple = next(each for each in did if each.key.model == TRIPLE_NAME)
+    assert asked_of_engine(fuse) == ["stage", "stage", "stage"]
+    after = entries(world, "prod", TRIPLE_NAME)
+    assert [each.work_id == triple.work_id for each in after] == [True, False, True]
+    assert world.rows("mart.triple") == [(DAYS[0], 33), (DAYS[1], 15), (DAYS[2], 24)]
+
+
+def test_r2_what_was_named_is_computed_also_where_what_it_reads_is_equal(
+    world: MemoryWorld,
+) -> None:
+    for named, computed in [
+        (("mart.triple",), {"triple"}),
+        (("mart.sales", "mart.total"), {"sales", "total"}),
+        (("mart.shown",), {"triple"}),  # a view has no rows: those of its readers are meant
+        (("raw.events",), {"sales"}),
+        (("mart.*",), {"sales", "triple", "total"}),
+    ]:
+        did = done(world.services(), graph_of(SHOP), "prod", restate=named)
+        assert {each.key.model.name for each in did if not each.reused} == computed, named
+    assert world.rows("mart.sales") == AMOUNTS
+
+
+def test_r2_what_was_named_is_computed_by_whoever_goes_on_after_a_crash(
+    world: MemoryWorld,
+) -> None:
+    fuse = Fuse()
+    done(world.services(fuse), graph_of(SHOP), "prod", restate=("mart.sales",))
+    marked = fuse.names.index("outdate") + 1
+    cut = world.services(Fuse(cut_at=marked, after=True))
+    with pytest.raises(PowerCut):
+        done(cut, graph_of(SHOP), "prod", restate=("mart.sales",))
+    world.reboot()
+    did = done(world.services(), graph_of(SHOP), "prod")
+    assert {each.key.model.name: each.reused for each in did} == {
+        "sales": False,
+        "triple": True,
+        "total": True,
+    }
+
+
+def test_late_rows_that_change_no_row_below_are_computed_once(world: MemoryWorld) -> None:
+    world = MemoryWorld()
+    world.land((1, 10), (30, 5), until=48)
+    done(world.services(), graph_of(PROJECT), "prod")
+    totals = entries(world, "prod", TOTALS_NAME)
+    world.land((2, 0), until=48)  # mart.daily leaves out what has no amount
+    services = world.services()
+    assert isinstance(catch_up(services, bound(services), EVENTS_NAME), Evaluated)
+    daily, engine = evaluated(world, DAILY_NAME, day(1, 2))
+    assert (daily.reused, engine) == (False, ["stage"])
+    assert daily.reason == "what it reads of staging.events has changed"
+    assert daily.saved is not None
+    assert daily.saved.intervals == 1, "the other day read nothing new"
+    below, engine = evaluated(world, TOTALS_NAME, day(1, 2))
+    assert (below.reused, engine) == (True, [])
+    assert entries(world, "prod", TOTALS_NAME) == totals
+
+
+def test_r2_inputs_that_go_a_b_a_are_computed_each_time(world: MemoryWorld) -> None:
+    """The latest trace alone says what the table holds; an earlier one with this key does not."""
+    first = [each.digest for each in entries(world, "prod", TRIPLE_NAME)]
+    for amount, changed in ((10, False), (11, True), (10, True), (10, False)):
+        source_now(world, amount, 5, 7)
+        evaluated(world, SALES_NAME, day(1, 3))
+        did, engine = evaluated(world, TRIPLE_NAME, day(1))
+        assert (not did.reused, bool(engine)) == (changed, changed)
+        assert world.rows("mart.triple")[0] == (DAYS[0], 3 * amount)
+    assert [each.digest for each in entries(world, "prod", TRIPLE_NAME)] == first
+
+
+# Sources
+def test_a_source_is_the_same_after_a_compaction_and_another_one_after_a_write(
+    world: MemoryWorld,
+) -> None:
+    world.catalog.compact(RAW)
+    world.catalog.compact(RAW)
+    assert evaluated(world, SALES_NAME, day(1, 3))[0].reused
+    world.catalog.append(RAW, [])
+    did, _ = evaluated(world, SALES_NAME, day(1, 3))
+    assert (did.reused, did.reason) == (False, "what it reads of raw.events has changed")
+
+
+def test_a_source_that_was_made_again_is_another_one(world: MemoryWorld) -> None:
+    kept = world.catalog.tables[RAW]
+    rows = kept.rows_at(kept.head)
+    world.catalog.drop_table(RAW)
+    columns = tuple(Column(name=name, type=kind) for name, kind in RAW_COLUMNS.items())
+    complete = {VALID_TO: hour_of(72).isoformat()}
+    world.catalog.create_table(RAW, columns, properties=complete)
+    world.catalog.append(RAW, rows)
+    assert not evaluated(world, SALES_NAME, day(1, 3))[0].reused
+    assert evaluated(world, SALES_NAME, day(1, 3))[0].reused
+
+
+def test_what_may_say_something_else_next_time_is_always_computed(world: MemoryWorld) -> None:
+    at_once = "MODEL (name mart.at_once, kind FULL);\nSELECT id, UUID() AS n FROM raw.events"
+    below = "MODEL (name mart.below, kind FULL);\nSELECT COUNT(*) AS n FROM mart.at_once"
+    graph = graph_of({"at_once": at_once, "below": below})
+    done(world.services(), graph, "prod")
+    did, _ = evaluated(world, ModelName("mart", "at_once"), day(1, 3))
+    assert not did.reused
+    assert "UUID()" in did.reason
+    assert entries(world, "prod", ModelName("mart", "at_once"))[0].trace is None
+    again, _ = evaluated(world, ModelName("mart", "below"), day(1, 3))
+    assert again.reason == "what it reads of mart.at_once has changed"
+    assert evaluated(world, ModelName("mart", "below"), day(1, 3))[0].reused
+
+
+def test_a_seed_is_loaded_once_and_what_reads_it_follows_from_its_file() -> None:
+    sizes = "MODEL (name demo.sizes, kind SEED (path 'sizes.csv'), columns (id int))"
+    below = "MODEL (name demo.below, kind FULL);\nSELECT SUM(id) AS n FROM demo.sizes"
+    world = MemoryWorld()
+    world.land(until=72)
+    files = {"sizes.csv": "id\n7\n"}
+    built(world, sizes, below, attachments=files)
+    for name in ("sizes", "below"):
+        did, engine = evaluated(world, ModelName("demo", name), day(1, 3))
+        assert (did.reused, engine) == (True, [])
+    more = {"sizes.csv": "id\n7\n8\n"}
+    built(world, sizes, below, attachments=more)
+    assert world.rows("demo.below") == [(15,)]
+
+
+# Views, and models with late data
+def test_a_view_that_stands_is_not_made_again_and_tells_what_it_shows_now(
+    world: MemoryWorld,
+) -> None:
+    whole = day(1, 3)
+    (before,) = entries(world, "prod", SHOWN_NAME)
+    did, engine = evaluated(world, SHOWN_NAME, whole)
+    assert (did.reused, engine, did.entries) == (True, [], (before,))
+    source_now(world, 11, 5, 7)
+    evaluated(world, SALES_NAME, whole)
+    did, engine = evaluated(world, SHOWN_NAME, whole)
+    (after,) = did.entries
+    assert (did.reused, engine) == (True, [])
+    assert after.digest != before.digest
+    assert entries(world, "prod", SHOWN_NAME) == (after,)
+    assert evaluated(world, SHOWN_NAME, whole, force=True)[1] == ["create_view"]
+
+
+def test_a_view_that_is_gone_is_made_again(world: MemoryWorld) -> None:
+    services = world.services()
+    del world.catalog.queries[bound(services).key(SHOWN_NAME).table]
+    assert evaluated(world, SHOWN_NAME, day(1, 3))[1] == ["create_view"]
+    assert world.rows("mart.shown") == AMOUNTS
+
+
+def test_r8_a_held_hour_is_kept_until_a_session_adds_rows_to_it() -> None:
+    world = MemoryWorld()
+    world.land((1, 10), (30, 5), until=48)
+    done(world.services(), graph_of(PROJECT), "prod")
+    hour = Interval(hour_of(1), hour_of(2))
+    assert evaluated(world, EVENTS_NAME, hour)[0].reused
+    world.land((1.5, 7), until=48)
+    services = world.services()
+    catch_up(services, bound(services), EVENTS_NAME)
+    assert [each.trace is None for each in entries(world, "prod", EVENTS_NAME)[:3]] == [
+        False,
+        True,
+        False,
+    ]
+    did, engine = evaluated(world, EVENTS_NAME, hour)
+    assert (did.reused, engine) == (False, ["stage"])
+    assert evaluated(world, EVENTS_NAME, hour)[0].reused
+    assert [row[2] for row in world.rows("staging.events")] == [10, 5, 7]
+
+
+# Kinds that build on what is there
+MERGED = """
+MODEL (name mart.merged, kind INCREMENTAL_BY_UNIQUE_KEY (unique_key id), cron '@daily');
+SELECT id, amount FROM raw.events WHERE at BETWEEN @start_dt AND @end_dt
+"""
+MERGED_NAME = ModelName("mart", "merged")
+
+
+def test_a_sequential_kind_records_what_each_interval_was_made_from_and_on() -> None:
+    world = MemoryWorld()
+    world.land((1, 10), (30, 5), until=48)
+    graph = graph_of({"merged": MERGED})
+    done(world.services(), graph, "prod")
+    world.land((50, 7), until=72)
+    done(world.services(), graph, "prod")
+    found = [each.trace for each in entries(world, "prod", MERGED_NAME)]
+    assert all(
+        each is not None and set(each.inputs) == {ModelName.parse("raw.events")} for each in found
+    )
+    assert len({each.key for each in found if each is not None}) == len(found)
+
+
+# What others wrote
+def table_of(world: MemoryWorld, name: ModelName) -> TableName:
+    return bound(world.services()).key(name).table
+
+
+def their_row(world: MemoryWorld, table: TableName) -> None:
+    world.catalog.append(table, [(DAYS[0], 666)])
+
+
+def their_drop(world: MemoryWorld, table: TableName) -> None:
+    world.catalog.drop_table(table)
+
+
+@pytest.mark.parametrize("force", [False, True])
+@pytest.mark.parametrize("write", [their_row, their_drop])
+def test_r4_nothing_is_built_on_what_others_wrote(
+    world: MemoryWorld, write: Callable[[MemoryWorld, TableName], None], force: bool
+) -> None:
+    table = table_of(world, TRIPLE_NAME)
+    write(world, table)
+    before = entries(world, "prod", TRIPLE_NAME)
+    with pytest.raises(ForeignWrite, match=r"mart\.triple: its table .* booked") as raised:
+        evaluated(world, TRIPLE_NAME, day(1), force=force)
+    assert str(table) in str(raised.value)
+    assert entries(world, "prod", TRIPLE_NAME) == before
+    assert world.services().state.open_work(bound(world.services()).key(TRIPLE_NAME)) == ()
+
+
+def test_r4_rows_that_nothing_was_booked_of_are_not_written_over(world: MemoryWorld) -> None:
+    other = {**SHOP, "other": SHOP["triple"].replace("mart.triple", "mart.other")}
+    key = asked(world.services(), graph_of(other), "prod").snapshots[ModelName("mart", "other")].key
+    columns = [Column(name="day", type="date"), Column(name="amount", type="bigint")]
+    world.catalog.create_table(key.table, columns)
+    world.catalog.append(key.table, [(DAYS[0], 1)])
+    with pytest.raises(ForeignWrite, match="nothing was booked of"):
+        done(world.services(), graph_of(other), "prod")
+
+
+def test_a_foreign_write_that_was_undone_is_none(world: MemoryWorld) -> None:
+    table = table_of(world, TRIPLE_NAME)
+    booked = world.catalog.tables[table].head
+    assert booked is not None
+    their_row(world, table)
+    world.catalog.roll_back(table, booked)
+    assert evaluated(world, TRIPLE_NAME, day(1))[0].reused
+    assert not evaluated(world, TRIPLE_NAME, day(1), force=True)[0].reused
+
+
+def test_r4_a_compacted_table_is_written_on(world: MemoryWorld) -> None:
+    table = table_of(world, TRIPLE_NAME)
+    world.catalog.compact(table)
+    assert evaluated(world, TRIPLE_NAME, day(1))[0].reused
+    source_now(world, 11, 5, 7)
+    evaluated(world, SALES_NAME, day(1, 3))
+    assert not evaluated(world, TRIPLE_NAME, day(1))[0].reused
+    assert world.rows("mart.triple") == [(DAYS[0], 33), (DAYS[1], 15), (DAYS[2], 21)]
+
+
+class Disturbed:
+    """An engine during whose work somebody does something to the table, so many times."""
+
+    def __init__(self, services: Services, disturb: Callable[[], object], times: int) -> None:
+        self._engine = services.engine
+        self._disturb = disturb
+        self.times = times
+
+    def stage(self, staging: Staging) -> Staged:
+        staged = self._engine.stage(staging)
+        if self.times:
+            self.times -= 1
+            self._disturb()
+        return staged
+
+
+def test_r4_a_compaction_while_rows_are_staged_has_them_staged_again(world: MemoryWorld) -> None:
+    table, services = table_of(world, TRIPLE_NAME), world.services()
+    engine = Disturbed(services, lambda: world.catalog.compact(table), times=2)
+    disturbed = replace(services, engine=engine)  # type: ignore[arg-type]
+    (did,) = evaluate_range(disturbed, bound(disturbed), TRIPLE_NAME, day(2), force=True)
+    assert engine.times == 0
+    assert world.rows("mart.triple") == [(each, 3 * n) for each, n in AMOUNTS]
+    assert entries(world, "prod", TRIPLE_NAME)[1].work_id == did.work_id
+    assert world.services().state.open_work(did.key) == ()
+
+
+def test_r4_a_foreign_write_while_rows_are_staged_is_told(world: MemoryWorld) -> None:
+    table, services = table_of(world, TRIPLE_NAME), world.services()
+    engine = Disturbed(services, lambda: their_row(world, table), times=1)
+    disturbed = replace(services, engine=engine)  # type: ignore[arg-type]
+    with pytest.raises(ForeignWrite, match="rollback_to_snapshot"):
+        evaluate_range(disturbed, bound(disturbed), TRIPLE_NAME, day(2), force=True)
+    assert world.services().state.open_work(bound(services).key(TRIPLE_NAME)) == ()
+
+
+# Power cuts
+def restated_calls() -> list[tuple[int, str]]:
+    fuse = Fuse()
+    world = shop_in_production()
+    done(world.services(fuse), graph_of(SHOP), "prod", restate=("mart.sales",))
+    first = fuse.names.index("outdate")
+    writes = ("outdate", "record_intent", "record_staged", "finalize", "publish", "drop_branch")
+    return [
+        (number, name)
+        for number, name in enumerate(fuse.names, 1)
+        if number > first and name in writes
+    ]
+
+
+CALLS = restated_calls()
+
+
+@pytest.mark.parametrize("after", [False, True], ids=["before", "after"])
+@pytest.mark.parametrize("call", CALLS, ids=[f"{number}-{name}" for number, name in CALLS])
+def test_what_is_kept_survives_a_power_cut(call: tuple[int, str], after: bool) -> None:
+    world = shop_in_production()
+    before = {name: entries(world, "prod", name) for name in (TRIPLE_NAME, TOTAL_NAME)}
+    cut = world.services(Fuse(cut_at=call[0], after=after))
+    with pytest.raises(PowerCut):
+        done(cut, graph_of(SHOP), "prod", restate=("mart.sales",))
+    world.reboot()
+    fuse = Fuse()
+    services = world.services(fuse)
+    done(services, graph_of(SHOP), "prod")
+    assert asked(world.services(), graph_of(SHOP), "prod").is_empty
+    assert len(asked_of_engine(fuse)) <= 1, "sales at most"
+    assert {name: entries(world, "prod", name) for name in before} == before
+    assert {each.standing for each in entries(world, "prod", SALES_NAME)} == {Standing.COMPUTED}
+    assert world.rows("mart.sales") == AMOUNTS
+
+
+# What is said of it, and units that are evaluated by themselves
+RUNNING = """
+MODEL (name mart.running, kind INCREMENTAL_BY_TIME_RANGE (time_column day{}), cron '@daily');
+SELECT s.day AS day, SUM(s.amount) OVER (ORDER BY s.day) AS amount FROM mart.sales AS s
+WHERE s.day BETWEEN @start_ds AND @end_ds
+"""
+RUNNING_NAME = ModelName("mart", "running")
+AT_ONCE = "MODEL (name mart.at_once, kind FULL);\nSELECT id, UUID() AS n FROM raw.events"
+
+
+def running(options: str) -> tuple[MemoryWorld, Evaluated]:
+    """A model whose days follow from each other where they are evaluated together."""
+    world = shop_in_production()
+    graph = graph_of({**SHOP, "running": RUNNING.format(options)})
+    built = done(world.services(), graph, "prod")
+    return world, next(each for each in reversed(built) if each.key.model == RUNNING_NAME)
+
+
+@pytest.mark.parametrize("project", [PROJECT, SHOP, {"at_once": AT_ONCE}])
+def test_the_reason_of_what_fills_a_version_first_is_that(project: dict[str, str]) -> None:
+    world = MemoryWorld()
+    world.land((1, 10), (30, 5), until=72)
+    built = done(world.services(), graph_of(project), "prod")
+    assert len(built) >= len(project)
+    assert {each.reason for each in built} == {"first build"}
+
+
+def test_what_is_new_is_said_so_and_what_may_differ_by_its_clause() -> None:
+    world, _ = running("")
+    project = graph_of({**SHOP, "running": RUNNING.format("")})
+    world.land((74, 1), until=96)
+    world.clock.advance(timedelta(days=4))
+    new = [
+        each for each in done(world.services(), project, "prod") if each.key.model == RUNNING_NAME
+    ]
+    assert [each.reason for each in new] == ["it was not computed yet"]
+    did, _ = evaluated(world, RUNNING_NAME, day(4))
+    assert "`SUM(s.amount) OVER (ORDER BY s.day)` looks at rows of several days" in did.reason
+
+
+def test_days_of_batch_size_one_are_evaluated_by_themselves_in_a_range_and_kept() -> None:
+    world, _ = running(", batch_size 1")
+    assert world.rows("mart.running") == list(zip(DAYS, (10, 5, 7), strict=True))
+    did, _ = evaluated(world, RUNNING_NAME, day(1, 3), force=True)
+    assert (did.rows, len(did.entries)) == (3, 3)
+    assert world.rows("mart.running") == list(zip(DAYS, (10, 5, 7), strict=True))
+    again, engine = evaluated(world, RUNNING_NAME, day(1, 3))
+    assert (again.reused, engine) == (True, [])
+
+
+def test_days_that_are_evaluated_together_may_follow_from_each_other_and_are_computed() -> None:
+    world, _ = running("")
+    assert world.rows("mart.running") == list(zip(DAYS, (10, 15, 22), strict=True))
+    again, _ = evaluated(world, RUNNING_NAME, day(1, 3))
+    assert not again.reused
+
+
+def test_days_that_are_declared_independent_are_kept() -> None:
+    world, _ = running(", independent true")
+    again, engine = evaluated(world, RUNNING_NAME, day(1, 3))
+    assert (again.reused, engine) == (True, [])

@@ -1,0 +1,141 @@
+"""What of an environment is behind: each sort of it, and nothing where all was looked at."""
+
+from __future__ import annotations
+
+from datetime import timedelta
+
+from tests.app.memory_world import (
+    PROJECT,
+    MemoryWorld,
+    bound,
+    build,
+    graph_of,
+    hour_of,
+)
+from tests.app.shop_world import EDITED, SALES_NAME, SHOP, day, done, shop_in_production
+from vde_dagster.app.inspect.status import EnvironmentStatus, ModelStatus, look_at_environment
+from vde_dagster.core.names import ModelName, TableName
+from vde_dagster.core.time.intervals import Interval
+
+LATE, GRAPH = graph_of(PROJECT), graph_of(SHOP)
+MINUTE = timedelta(minutes=1)
+
+
+def status(world: MemoryWorld, environment: str = "prod") -> EnvironmentStatus:
+    return look_at_environment(world.services(), environment)
+
+
+def of(found: EnvironmentStatus, name: str) -> ModelStatus:
+    return {str(each.node.name): each for each in found.models}[name]
+
+
+def named(found: EnvironmentStatus) -> list[str]:
+    return [str(each.node.name) for each in found.models]
+
+
+def test_what_was_looked_at_and_is_as_it_would_be_computed_now_is_up_to_date() -> None:
+    world = shop_in_production()
+    found = status(world)
+    assert (found.models, found.looked_at) == ((), 4)
+    assert (found.at, found.now) == (world.clock.now(), hour_of(72))
+    assert found.is_up_to_date
+    assert not found.is_behind
+
+
+def test_what_is_stale_and_what_follows_from_it_are_told_apart() -> None:
+    world = shop_in_production()
+    world.clock.advance(MINUTE)
+    world.land((26, 9), until=72)
+    found = status(world)
+    assert named(found) == ["mart.sales", "mart.triple", "mart.total"]
+    sales, triple = of(found, "mart.sales").staleness, of(found, "mart.triple").staleness
+    assert sales is not None
+    assert (sales.intervals, sales.following) == ((day(2),), ())
+    assert sales.since == world.clock.now()
+    assert sales.reason == "what it reads of raw.events has changed since"
+    assert triple is not None
+    assert (triple.intervals, triple.following, triple.since) == ((day(2),), (day(2),), None)
+    assert found.is_behind
+
+
+def test_what_is_due_is_told_and_elsewhere_waits_for_who_computes_it() -> None:
+    world = shop_in_production()
+    done(world.services(), GRAPH, "dev")
+    world.land((75, 1), until=96)
+    assert of(status(world), "mart.sales").due == (day(4),)
+    elsewhere = status(world, "dev")
+    assert of(elsewhere, "mart.sales").due == ()
+    (wait,) = of(elsewhere, "mart.sales").waits
+    assert str(wait) == "the environment prod fills this version"
+    assert (elsewhere.is_behind, elsewhere.is_up_to_date) == (False, False)
+    done(world.services(), GRAPH, "prod")
+    assert status(world).is_up_to_date
+    assert status(world, "dev").is_up_to_date
+
+
+def test_a_session_that_has_late_rows_is_told_with_its_hours() -> None:
+    world = MemoryWorld()
+    world.land((0.5, 10), (1.5, 5), until=24)
+    build(world.services(), LATE)
+    world.clock.advance(MINUTE)
+    world.land((1.6, 2), until=24)
+    events = of(status(world), "staging.events").staleness
+    assert events is not None
+    assert events.session
+    assert events.intervals == (Interval(hour_of(1), hour_of(2)),)
+    assert events.since == world.clock.now()
+
+
+def test_what_another_environment_computes_is_told_there_too() -> None:
+    world = shop_in_production()
+    done(world.services(), graph_of({**SHOP, "total": EDITED["total"] + " -- same"}), "dev")
+    assert status(world, "dev").is_up_to_date
+    world.clock.advance(MINUTE)
+    world.land((26, 9), until=72)
+    sales = of(status(world, "dev"), "mart.sales")
+    assert sales.owner == "prod"
+    assert sales.staleness is not None
+    assert (sales.staleness.intervals, sales.staleness.kept) == ((), (day(2),))
+    assert sales.staleness.why_kept == "`vde run prod` computes it, which owns this version"
+    assert sales.staleness.since == world.clock.now()
+
+
+def test_late_rows_of_what_another_environment_loads_are_told_there_too() -> None:
+    world = MemoryWorld()
+    world.land((0.5, 10), (1.5, 5), until=24)
+    build(world.services(), LATE)
+    build(world.services(), LATE, "dev")
+    assert status(world, "dev").is_up_to_date
+    world.land((1.6, 2), until=24)
+    events = of(status(world, "dev"), "staging.events")
+    assert events.owner == "prod"
+    assert events.staleness is not None
+    assert events.staleness.kept == (Interval(hour_of(1), hour_of(2)),)
+
+
+def test_a_table_that_somebody_dropped_and_a_view_are_told() -> None:
+    world = shop_in_production()
+    world.catalog.drop_table(bound(world.services()).table(SALES_NAME))
+    world.catalog.swap_views([], [TableName("mart", "triple")])
+    found = status(world)
+    lost = of(found, "mart.sales").lost
+    assert lost is not None
+    assert found.dropped_views == (ModelName("mart", "triple"),)
+    assert found.is_behind
+
+
+def test_what_must_not_be_computed_again_is_told_and_kept() -> None:
+    fixed = {
+        **SHOP,
+        "sales": SHOP["sales"].replace("column day", "column day, disable_restatement true"),
+    }
+    world = MemoryWorld()
+    world.land((1, 10), (30, 5), (50, 7), until=72)
+    done(world.services(), graph_of(fixed), "prod")
+    world.land((26, 9), until=72)
+    found = status(world)
+    assert named(found) == ["mart.sales"]
+    sales = of(found, "mart.sales").staleness
+    assert sales is not None
+    assert (sales.intervals, sales.kept) == ((), (day(2),))
+    assert "disable_restatement" in sales.why_kept

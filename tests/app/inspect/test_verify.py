@@ -1,0 +1,193 @@
+"""`verify` on a whole environment in memory: what is as booked, and what others changed."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import replace
+from typing import Any
+
+import pytest
+
+from tests.app.memory_world import (
+    PROJECT,
+    START,
+    Fuse,
+    MemoryWorld,
+    PowerCut,
+    bound,
+    build,
+    graph_of,
+    hour_of,
+)
+from vde_dagster.app.evaluate.evaluation import evaluate
+from vde_dagster.app.inspect.verify import Verified, verify
+from vde_dagster.core.ledger.entries import LedgerEntry
+from vde_dagster.core.model.snapshot import VersionKey
+from vde_dagster.core.names import ModelName
+from vde_dagster.core.time.intervals import Interval
+
+DAILY, TOTALS = ModelName("mart", "daily"), ModelName("mart", "totals")
+EVENTS = ModelName("staging", "events")
+UPSERTS = """
+MODEL (
+  name mart.latest,
+  kind INCREMENTAL_BY_UNIQUE_KEY (unique_key id, batch_size 1),
+  cron '@daily'
+);
+SELECT id AS id, amount AS amount FROM staging.events WHERE at BETWEEN @start_dt AND @end_dt
+"""
+RAW_DAILY = """
+MODEL (name mart.raw_daily, kind INCREMENTAL_BY_TIME_RANGE (time_column at), cron '@daily');
+SELECT id AS id, at AS at, amount AS amount FROM raw.events WHERE at BETWEEN @start_dt AND @end_dt
+"""
+RAW_NAME = ModelName("mart", "raw_daily")
+DAY = Interval(START, hour_of(24))
+
+
+@pytest.fixture
+def world() -> MemoryWorld:
+    made = MemoryWorld()
+    made.land((1, 10), (5, 20), (26, 30), (30, 40), until=48)
+    build(made.services(), graph_of({**PROJECT, "latest": UPSERTS}))
+    return made
+
+
+def verified(world: MemoryWorld, *names: ModelName) -> dict[ModelName, Verified]:
+    services = world.services()
+    found = verify(services, bound(services), names or None)
+    return {each.key.model: each for each in found}
+
+
+def change_stored_rows(world: MemoryWorld, name: ModelName) -> None:
+    """The last row's amount is another in storage; no commit tells of it."""
+    services = world.services()
+    key = bound(services).key(name)
+    table = world.catalog.tables[key.table]
+    head = services.state.heads([key])[key]
+    snapshot = table.snapshots[head]
+    *others, last = snapshot.rows
+    table.snapshots[head] = replace(snapshot, rows=(*others, (*last[:-1], 999)))
+
+
+def test_what_was_published_is_as_it_was_booked(world: MemoryWorld) -> None:
+    found = verified(world)
+    assert {str(name): (each.rows, each.holds) for name, each in found.items()} == {
+        "staging.events": (4, True),
+        "mart.daily": (2, True),
+        "mart.totals": (1, True),
+        "mart.latest": (4, True),
+    }
+
+
+def test_a_changed_row_is_told_with_its_interval_and_nothing_else_is(world: MemoryWorld) -> None:
+    change_stored_rows(world, DAILY)
+    found = verified(world)
+    assert [str(name) for name, each in found.items() if not each.holds] == ["mart.daily"]
+    (mismatch,) = found[DAILY].mismatches
+    assert mismatch.interval == Interval(hour_of(24), hour_of(48))
+
+
+def test_a_kind_without_rows_per_interval_is_compared_as_a_whole(world: MemoryWorld) -> None:
+    latest = ModelName("mart", "latest")
+    key = bound(world.services()).key(latest)
+    assert len(world.state.ledger([key])[key]) == 2
+    change_stored_rows(world, latest)
+    (mismatch,) = verified(world, latest)[latest].mismatches
+    assert mismatch.interval is None
+
+
+def test_rows_in_no_recorded_interval_are_found(world: MemoryWorld) -> None:
+    services = world.services()
+    key = bound(services).key(EVENTS)
+    table, head = world.catalog.tables[key.table], services.state.heads([key])[key]
+    snapshot = table.snapshots[head]
+    stray = (77, hour_of(100), 1)
+    table.snapshots[head] = replace(snapshot, rows=(*snapshot.rows, stray))
+    (mismatch,) = verified(world, EVENTS)[EVENTS].mismatches
+    assert mismatch.interval == Interval(hour_of(100), hour_of(101))
+    assert (mismatch.recorded.rows, mismatch.found.rows) == (0, 1)
+
+
+def test_a_table_that_is_gone_is_told(world: MemoryWorld) -> None:
+    world.catalog.drop_table(bound(world.services()).key(TOTALS).table)
+    found = verified(world, TOTALS)[TOTALS]
+    assert (found.holds, found.missing_table) == (False, True)
+
+
+def test_what_others_write_is_told_beside_the_rows_that_are_as_booked(world: MemoryWorld) -> None:
+    """A table is read at the Iceberg snapshot at which the ledger is true; readers see another."""
+    services = world.services()
+    key = bound(services).key(TOTALS)
+    booked = services.state.heads([key])[key]
+    found = world.catalog.append(key.table, [(9, 9)])
+    told = verified(world)
+    assert [str(name) for name, each in told.items() if not each.holds] == ["mart.totals"]
+    assert (told[TOTALS].rows, told[TOTALS].mismatches) == (1, ())
+    for words in (str(found), f"rollback_to_snapshot('{key.table}', {booked})"):
+        assert words in told[TOTALS].foreign_write
+
+
+def test_a_compaction_is_no_write_of_others(world: MemoryWorld) -> None:
+    world.catalog.compact(bound(world.services()).key(TOTALS).table)
+    assert verified(world, TOTALS)[TOTALS].holds
+
+
+def test_what_is_published_and_not_booked_yet_is_no_write_of_others(world: MemoryWorld) -> None:
+    build(world.services(), graph_of({**PROJECT, "raw_daily": RAW_DAILY}))
+    world.land((3, 60), until=48)
+    fuse = Fuse()
+    evaluate(world.services(fuse), bound(world.services()), RAW_NAME, DAY)
+    world.land((4, 60), until=48)
+    cut = Fuse(cut_at=fuse.names.index("publish") + 1, after=True)
+    with pytest.raises(PowerCut):
+        evaluate(world.services(cut), bound(world.services()), RAW_NAME, DAY)
+    key = bound(world.services()).key(RAW_NAME)
+    table = world.catalog.table(key.table)
+    assert table is not None
+    assert table.iceberg_snapshot_id != world.state.heads([key])[key]
+    assert verified(world, RAW_NAME)[RAW_NAME].holds
+
+
+class Racing:
+    """A state of which another process books a unit of work right after a ledger was read."""
+
+    def __init__(self, world: MemoryWorld, name: ModelName, interval: Interval) -> None:
+        self._world, self._asked = world, (name, interval)
+        self.is_done = False
+
+    def __getattr__(self, name: str) -> Any:
+        return getattr(self._world.state, name)
+
+    def held_within(
+        self, key: VersionKey, times: Sequence[Interval] | None
+    ) -> tuple[LedgerEntry, ...]:
+        found = self._world.state.held_within(key, times)
+        if not self.is_done:
+            self.is_done = True
+            other = self._world.services()
+            evaluate(other, bound(other), *self._asked, force=True)
+        return found
+
+
+def test_what_somebody_books_while_it_is_looked_up_is_no_false_alarm(world: MemoryWorld) -> None:
+    world.land((2, 50), until=48)
+    graph = graph_of({**PROJECT, "raw_daily": RAW_DAILY})
+    build(world.services(), graph)
+    world.land((3, 60), until=48)
+    services = world.services()
+    racing: Any = Racing(world, RAW_NAME, DAY)
+    found = list(verify(replace(services, state=racing), bound(services), [RAW_NAME]))
+    assert [(each.holds, each.rows) for each in found] == [(True, 6)]
+    assert racing.is_done
+
+
+def test_each_model_is_compared_with_what_is_booked_when_its_turn_comes(
+    world: MemoryWorld,
+) -> None:
+    build(world.services(), graph_of({**PROJECT, "raw_daily": RAW_DAILY}))
+    services = world.services()
+    found = verify(services, bound(services), [DAILY, RAW_NAME])
+    assert next(found).key.model == DAILY
+    world.land((3, 60), until=48)
+    evaluate(services, bound(services), RAW_NAME, DAY)
+    assert [(each.holds, each.rows) for each in found] == [(True, 5)]

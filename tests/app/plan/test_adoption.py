@@ -1,0 +1,444 @@
+"""Rule R6: an edit whose output is equal gives the models below their existing tables back."""
+
+from __future__ import annotations
+
+import pytest
+
+from tests.app.faults.every_kind import KINDS, model
+from tests.app.memory_world import (
+    WRITING,
+    Fuse,
+    MemoryWorld,
+    PowerCut,
+    bound,
+    build,
+    graph_of,
+)
+from tests.app.shop_world import (
+    AMOUNTS,
+    DAYS,
+    SALES,
+    SALES_NAME,
+    SHOP,
+    TOTAL,
+    TOTAL_NAME,
+    TRIPLE,
+    TRIPLE_NAME,
+    asked,
+    change,
+    day,
+    done,
+    entries,
+    shop_in_production,
+    work,
+)
+from vde_dagster.app.apply.adopting import ADOPTED
+from vde_dagster.app.apply.applying import applying, finish, reserved
+from vde_dagster.app.apply.filling import evaluate_range
+from vde_dagster.core.errors import Refused
+from vde_dagster.core.model.snapshot import Category, DecidedBy
+from vde_dagster.core.names import ModelName
+from vde_dagster.core.planning.stages import Backfill, Promote, stages_of
+
+SMALL = "AND amount < 100 GROUP BY"
+SAME = {**SHOP, "sales": SALES.replace("GROUP BY", SMALL)}
+"""Another query of `mart.sales`, whose rows are the same as long as no amount is 100 or more."""
+OTHER = {**SHOP, "sales": SALES.replace("GROUP BY", "AND amount <> 5 GROUP BY")}
+OWN = TRIPLE.replace("amount * 3", "amount * 4")
+BELOW = (TRIPLE_NAME, TOTAL_NAME)
+SHOWN_NAME = ModelName("mart", "shown")
+ROWS = [(at, 3 * amount) for at, amount in AMOUNTS]
+
+
+@pytest.fixture
+def world() -> MemoryWorld:
+    return shop_in_production()
+
+
+def versions(world: MemoryWorld, environment: str) -> dict[ModelName, str]:
+    snapshots = bound(world.services(), environment).snapshots
+    return {name: each.version for name, each in snapshots.items()}
+
+
+def adopters(world: MemoryWorld, environment: str) -> set[ModelName]:
+    snapshots = bound(world.services(), environment).snapshots
+    return {name for name, each in snapshots.items() if each.decided_by is DecidedBy.DATA}
+
+
+def staged(world: MemoryWorld, texts: dict[str, str], environment: str) -> list[str]:
+    """Plan and apply; the models that the engine computed."""
+    fuse = Fuse()
+    did = done(world.services(fuse), graph_of(texts), environment)
+    computed = [each.key.model.name for each in did if not each.reused and each.key.model.name]
+    assert fuse.names.count("stage") == len([each for each in computed if each != "shown"])
+    return [each for each in computed if each != "shown"]
+
+
+@pytest.mark.parametrize("environment", ["prod", "dev"])
+def test_models_below_an_edit_with_equal_output_get_their_tables_back(
+    world: MemoryWorld, environment: str
+) -> None:
+    before = versions(world, "prod")
+    ledgers = {name: entries(world, "prod", name) for name in BELOW}
+    plan = asked(world.services(), graph_of(SAME), environment)
+    assert set(plan.may_adopt) == set(BELOW)
+    assert staged(world, SAME, environment) == ["sales"]
+    after = versions(world, environment)
+    assert {name: after[name] for name in BELOW} == {name: before[name] for name in BELOW}
+    assert after[SALES_NAME] != before[SALES_NAME]
+    assert adopters(world, environment) == set(BELOW)
+    assert {name: entries(world, environment, name) for name in BELOW} == ledgers
+    schema = "mart" if environment == "prod" else "mart__dev"
+    assert world.rows(f"{schema}.triple") == ROWS
+    assert world.rows(f"{schema}.total") == [(66,)]
+    assert asked(world.services(), graph_of(SAME), environment).is_empty
+
+
+def test_it_says_what_was_adopted(world: MemoryWorld) -> None:
+    did = {each.key.model: each for each in done(world.services(), graph_of(SAME), "prod")}
+    triple = did[TRIPLE_NAME]
+    assert (triple.reused, triple.reason, triple.rows) == (True, ADOPTED, 0)
+    assert (triple.interval, len(triple.entries)) == (day(1, 3), 3)
+
+
+def test_a_plan_names_the_version_that_may_be_adopted(world: MemoryWorld) -> None:
+    before = versions(world, "prod")
+    plan = asked(world.services(), graph_of(SAME), "prod")
+    fills = {each.model: each for each in stages_of(plan) if isinstance(each, Backfill)}
+    assert {name: each.adopts for name, each in fills.items()} == {
+        SALES_NAME: "",
+        TRIPLE_NAME: before[TRIPLE_NAME],
+        TOTAL_NAME: before[TOTAL_NAME],
+    }
+    assert all(fills[name].version != before[name] for name in BELOW)
+
+
+def test_a_model_below_an_edit_with_other_rows_is_computed(world: MemoryWorld) -> None:
+    before = versions(world, "prod")
+    assert staged(world, OTHER, "dev") == ["sales", "triple", "total"]
+    after = versions(world, "dev")
+    assert all(after[name] != before[name] for name in BELOW)
+    assert adopters(world, "dev") == set()
+    assert world.rows("mart__dev.triple") == [ROWS[0], ROWS[2]]
+    assert world.rows("mart__dev.total") == [(51,)]
+    assert world.rows("mart.triple") == ROWS
+
+
+def test_a_model_that_says_something_else_each_time_is_computed(world: MemoryWorld) -> None:
+    random = {"random": "MODEL (name mart.random, kind FULL);\nSELECT RAND() AS r FROM mart.sales"}
+    done(world.services(), graph_of({**SHOP, **random}), "prod")
+    assert "random" in staged(world, {**SAME, **random}, "prod")
+    assert ModelName("mart", "random") not in adopters(world, "prod")
+
+
+def test_a_model_whose_source_is_declared_otherwise_is_computed(world: MemoryWorld) -> None:
+    names = "MODEL (name mart.names, kind FULL);\nSELECT CAST(id AS STRING) AS id FROM raw.events"
+    done(world.services(), graph_of({"names": names}), "prod")
+    plan = asked(world.services(), graph_of({"names": names}, id="decimal(20,0)"), "prod")
+    found = change(plan, "mart.names")
+    assert (found.category, found.may_adopt) == (Category.INDIRECT_BREAKING, False)
+
+
+def test_a_model_that_was_edited_itself_is_computed(world: MemoryWorld) -> None:
+    edited = {**SAME, "triple": TRIPLE.replace("amount * 3", "amount * 4")}
+    assert staged(world, edited, "prod") == ["sales", "triple", "total"]
+    assert adopters(world, "prod") == set()
+
+
+def test_what_was_adopted_in_one_environment_is_adopted_when_it_is_promoted(
+    world: MemoryWorld,
+) -> None:
+    before = versions(world, "prod")
+    done(world.services(), graph_of(SAME), "dev")
+    assert staged(world, SAME, "prod") == []
+    after = versions(world, "prod")
+    assert {name: after[name] for name in BELOW} == {name: before[name] for name in BELOW}
+    assert after[SALES_NAME] == versions(world, "dev")[SALES_NAME]
+    owners = world.state.owners([each.key for each in bound(world.services()).snapshots.values()])
+    assert set(owners.values()) == {"prod"}
+
+
+def test_what_was_adopted_is_given_back_when_it_has_other_rows(world: MemoryWorld) -> None:
+    done(world.services(), graph_of(SAME), "dev")
+    theirs = versions(world, "prod")
+    world.land((73, 500), until=96)
+    done(world.services(), graph_of(SHOP), "prod")
+    plan = asked(world.services(), graph_of(SAME), "dev")
+    assert set(plan.may_adopt) == set(BELOW)
+    assert work(plan)["triple"] == [day(1, 4)]
+    assert any("adopted" in each for each in change(plan, "mart.triple").reasons)
+    assert staged(world, SAME, "dev") == ["sales", "triple", "total"]
+    assert adopters(world, "dev") == set()
+    assert all(versions(world, "dev")[name] != theirs[name] for name in BELOW)
+    assert world.rows("mart__dev.triple") == ROWS
+    assert world.rows("mart__dev.total") == [(66,)]
+    assert world.rows("mart.total") == [(66 + 1500,)]
+    assert asked(world.services(), graph_of(SAME), "dev").is_empty
+
+
+def test_what_was_adopted_stays_so_while_new_rows_are_equal(world: MemoryWorld) -> None:
+    done(world.services(), graph_of(SAME), "dev")
+    world.land((73, 9), until=96)
+    done(world.services(), graph_of(SHOP), "prod")
+    assert staged(world, SAME, "dev") == ["sales"]
+    assert adopters(world, "dev") == set(BELOW)
+    assert versions(world, "dev")[TRIPLE_NAME] == versions(world, "prod")[TRIPLE_NAME]
+    assert world.rows("mart__dev.total") == [(66 + 27,)]
+    assert asked(world.services(), graph_of(SAME), "dev").is_empty
+
+
+def test_what_its_owner_has_not_computed_yet_is_computed_where_it_is_planned(
+    world: MemoryWorld,
+) -> None:
+    world.land((73, 9), until=96)
+    assert staged(world, SAME, "dev") == ["sales", "triple", "total"]
+    assert world.rows("mart__dev.total") == [(66 + 27,)]
+
+
+def test_production_goes_on_with_what_it_adopted(world: MemoryWorld) -> None:
+    before = versions(world, "prod")
+    world.land((73, 9), until=96)
+    assert staged(world, SAME, "prod") == ["sales", "triple", "total"]
+    assert versions(world, "prod")[TRIPLE_NAME] == before[TRIPLE_NAME]
+    assert adopters(world, "prod") == {TRIPLE_NAME}  # the total is one of more rows now
+    assert [each.interval for each in entries(world, "prod", TRIPLE_NAME)][3:] == [day(4)]
+    world.land((97, 500), until=120)
+    assert staged(world, SAME, "prod") == ["sales", "triple"]  # of the fifth day
+    assert world.rows("mart.total") == [(66 + 27,)]
+
+
+def test_what_was_loaded_before_the_views_move_is_compared_once_more(world: MemoryWorld) -> None:
+    services, theirs = world.services(), versions(world, "prod")
+    plan = asked(services, graph_of(SAME), "dev")
+    with applying(services, plan) as apply:
+        for stage in stages_of(plan):
+            if isinstance(stage, Promote):
+                assert apply.plan.snapshots[TRIPLE_NAME].version == theirs[TRIPLE_NAME]
+                world.land((2, 500), until=72)
+                for name, times in ((SALES_NAME, day(1)), (TRIPLE_NAME, day(1))):
+                    evaluate_range(services, bound(services), name, times, force=True)
+            list(apply.visit(stage))
+    assert adopters(world, "dev") == {TOTAL_NAME}  # nobody has computed it since
+    assert world.rows("mart__dev.triple") == ROWS
+    assert world.rows("mart__dev.total") == [(66,)]
+    assert world.rows("mart.triple")[0] == (DAYS[0], 3 * 510)
+
+
+@pytest.mark.parametrize("last", ["mart.triple", "mart.shown3"], ids=["directly", "by a view"])
+def test_what_was_computed_from_a_table_that_is_given_back_is_computed_again(last: str) -> None:
+    view = "MODEL (name mart.shown3, kind VIEW);\nSELECT day, amount FROM mart.triple"
+    models = {**SHOP, "shown3": view, "total": TOTAL.replace("mart.triple", last)}
+    world = MemoryWorld()
+    world.land((1, 10), (30, 5), (50, 7), until=72)
+    done(world.services(), graph_of(models), "prod")
+    services = world.services()
+    plan = asked(services, graph_of({**models, "sales": SAME["sales"]}), "dev")
+    with applying(services, plan) as apply:
+        for stage in stages_of(plan):
+            if isinstance(stage, Backfill) and stage.model == TOTAL_NAME:
+                world.land((2, 500), until=72)
+                for name in (SALES_NAME, TRIPLE_NAME):
+                    evaluate_range(services, bound(services), name, day(1), force=True)
+            list(apply.visit(stage))
+    assert world.rows("mart__dev.triple") == ROWS
+    assert world.rows("mart__dev.total") == [(66,)]
+
+
+def test_a_run_that_follows_the_files_compares_what_was_adopted_once_more(
+    world: MemoryWorld,
+) -> None:
+    done(world.services(), graph_of(SAME), "dev")
+    owned = {**SAME, "triple": TRIPLE.replace("cron", "owner me, cron")}
+    services = world.services()
+    plan = asked(services, graph_of(owned), "dev")
+    assert plan.promotes
+    world.land((73, 500), until=96)
+    done(world.services(), graph_of(SHOP), "prod")
+    with (
+        pytest.raises(Refused, match=r"^mart\.triple would show.*No view was moved"),
+        reserved(services, plan) as lease,
+    ):
+        finish(services, plan, lease)
+    shown = services.state.environment("dev")
+    assert shown is not None
+    assert (shown.revision, shown.promoting) == (1, False)
+
+
+def calls_to_give_back(models: int) -> int:
+    """Calls of ports to compute this many adopters, whose parent has other rows by now."""
+    texts = {"sales": SALES}
+    for at in range(models):
+        full = TOTAL.replace("mart.total", f"mart.t{at}").replace("mart.triple", "mart.sales")
+        texts |= {
+            f"t{at}": full,
+            f"v{at}": f"MODEL (name mart.v{at}, kind VIEW);\nSELECT amount FROM mart.t{at}",
+        }
+    world = MemoryWorld()
+    world.land((1, 10), (30, 5), (50, 7), until=72)
+    done(world.services(), graph_of(texts), "prod")
+    texts["sales"] = SAME["sales"]
+    fuse = Fuse()
+    services = world.services(fuse)
+    plan = asked(services, graph_of(texts), "prod")
+    *before, promote = stages_of(plan)
+    with applying(services, plan) as apply:
+        for stage in before:
+            list(apply.visit(stage))
+        world.land((2, 50), until=72)
+        evaluate_range(world.services(), apply.binding, SALES_NAME, day(1), force=True)
+        fuse.names.clear()
+        list(apply.visit(promote))
+    assert adopters(world, "prod") == set()
+    assert world.rows(f"mart.v{models - 1}") == [(72,)]
+    return len(fuse.names)
+
+
+def test_computing_what_was_adopted_is_linear_in_its_models() -> None:
+    two, four, eight = map(calls_to_give_back, (2, 4, 8))
+    assert eight - four == 2 * (four - two)
+
+
+def test_going_back_gives_the_tables_back_once_more(world: MemoryWorld) -> None:
+    before = versions(world, "prod")
+    done(world.services(), graph_of(SAME), "prod")
+    assert staged(world, SHOP, "prod") == []
+    assert versions(world, "prod") == before
+    assert asked(world.services(), graph_of(SHOP), "prod").is_empty
+
+
+@pytest.mark.parametrize(
+    "texts", [SHOP, {**SHOP, "triple": TRIPLE.replace("cron", "owner x, cron")}]
+)
+def test_what_was_written_since_for_another_definition_is_not_taken_for_its_own(
+    world: MemoryWorld, texts: dict[str, str]
+) -> None:
+    done(world.services(), graph_of(SAME), "prod")
+    world.land((73, 500), (74, 4), until=96)
+    done(world.services(), graph_of(SAME), "prod")
+    assert world.rows("mart.triple")[3][1] == 12
+    done(world.services(), graph_of(texts), "prod")
+    assert [amount for _, amount in world.rows("mart.triple")] == [30, 15, 21, 3 * 504]
+    assert world.rows("mart.total") == [(66 + 3 * 504,)]
+
+
+def test_an_edit_of_metadata_keeps_what_was_adopted(world: MemoryWorld) -> None:
+    done(world.services(), graph_of(SAME), "dev")
+    owned = {**SAME, "triple": TRIPLE.replace("cron", "owner me, cron")}
+    plan = asked(world.services(), graph_of(owned), "dev")
+    assert (work(plan), change(plan, "mart.triple").category) == ({}, Category.METADATA)
+    done(world.services(), graph_of(owned), "dev")
+    assert adopters(world, "dev") == set(BELOW)
+
+
+def test_what_was_adopted_under_other_metadata_is_compared_where_it_is_promoted(
+    world: MemoryWorld,
+) -> None:
+    done(world.services(), graph_of(SAME), "dev")
+    owned = {**SAME, "triple": TRIPLE.replace("cron", "owner me, cron")}
+    done(world.services(), graph_of(owned), "dev")
+    world.land((73, 500), until=96)
+    done(world.services(), graph_of(SHOP), "prod")
+    plan = asked(world.services(), graph_of(owned), "prod")
+    assert change(plan, "mart.triple").category is Category.INDIRECT_BREAKING
+    done(world.services(), graph_of(owned), "prod")
+    assert [amount for _, amount in world.rows("mart.triple")] == [30, 15, 21]
+    assert world.rows("mart.total") == [(66,)]
+
+
+def test_what_production_adopted_is_shown_by_others_as_production_has_it(
+    world: MemoryWorld,
+) -> None:
+    done(world.services(), graph_of(SAME), "prod")
+    services = world.services()
+    world.land((2, 8), until=72)
+    evaluate_range(services, bound(services), SALES_NAME, day(1), force=True)
+    assert work(asked(world.services(), graph_of(SAME), "dev")) == {}
+    done(world.services(), graph_of(SAME), "dev")
+    assert versions(world, "dev") == versions(world, "prod")
+    assert asked(world.services(), graph_of(SAME), "dev").is_empty
+
+
+def test_what_others_wrote_before_they_left_a_table_is_compared(world: MemoryWorld) -> None:
+    done(world.services(), graph_of(SAME), "dev")
+    world.land((73, 500), until=96)
+    done(world.services(), graph_of(SHOP), "prod")
+    done(world.services(), graph_of({**SHOP, "triple": OWN}), "prod")
+    key = bound(world.services(), "dev").key(TRIPLE_NAME)
+    assert world.state.owners([key]) == {}
+    done(world.services(), graph_of(SAME), "dev")
+    assert [amount for _, amount in world.rows("mart__dev.triple")] == [30, 15, 21]
+
+
+# Every kind
+OPTIONS = {
+    "unmanaged": ("UNMANAGED", "UNMANAGED (forward_only false)"),
+    "unique_key": ("unique_key bucket", "unique_key bucket, batch_size 1"),
+    "by_partition": ("PARTITION", "PARTITION (forward_only false)"),
+    "history": (
+        "disable_restatement false",
+        "disable_restatement false, forward_only false, batch_size 1",
+    ),
+}
+"""An edit of what these read is not forward-only, and they take one day after the other."""
+
+
+def below(kind: str) -> str:
+    return model(kind, source="kept.base").replace(*OPTIONS.get(kind, ("", "")), 1)
+
+
+PARENT = model("time_range", "base")
+EQUAL = PARENT.replace("WHERE", "WHERE amount > -1 AND")
+LESS = PARENT.replace("WHERE", "WHERE amount <> 20 AND")
+
+
+def in_two_days(kind: str) -> MemoryWorld:
+    """A model of a kind over a parent, loaded day by day."""
+    world = MemoryWorld()
+    graph = graph_of({"base": PARENT, kind: below(kind)})
+    for events, until in ((((1, 10), (2, 20), (3, 5)), 24), (((25, 7), (26, 9)), 48)):
+        world.land(*events, until=until)
+        build(world.services(), graph)
+    return world
+
+
+@pytest.mark.parametrize("kind", KINDS)
+@pytest.mark.parametrize("edit,adopts", [(EQUAL, True), (LESS, False)], ids=["equal", "less"])
+def test_every_kind_is_adopted_where_all_that_it_reads_is_equal(
+    kind: str, edit: str, adopts: bool
+) -> None:
+    world, name = in_two_days(kind), ModelName("kept", kind)
+    graph = graph_of({"base": edit, kind: below(kind)})
+    before, rows = versions(world, "prod")[name], world.rows(f"kept.{kind}")
+    fuse = Fuse()
+    did = done(world.services(fuse), graph, "dev")
+    assert {each.key.model for each in did if each.reused} == ({name} if adopts else set())
+    assert (versions(world, "dev")[name] == before) is adopts
+    assert world.rows(f"kept__dev.{kind}") == rows or not adopts
+    assert world.rows(f"kept.{kind}") == rows
+
+
+# Power cuts
+def test_a_process_that_dies_anywhere_is_followed_by_one_that_adopts(world: MemoryWorld) -> None:
+    fuse = Fuse()
+    done(world.services(fuse), graph_of(SAME), "prod")
+    after, ledgers = versions(world, "prod"), ledgers_of(world)
+    for call, name in enumerate(fuse.names, start=1):
+        if name not in WRITING:
+            continue
+        other = shop_in_production()
+        with pytest.raises(PowerCut):
+            done(other.services(Fuse(cut_at=call, after=True)), graph_of(SAME), "prod")
+        assert other.rows("mart.triple") == ROWS, f"after {name} ({call})"
+        other.reboot()
+        done(other.services(), graph_of(SAME), "prod")
+        assert versions(other, "prod") == after, f"after {name} ({call})"
+        assert ledgers_of(other) == ledgers, f"after {name} ({call})"
+        assert adopters(other, "prod") == set(BELOW), f"after {name} ({call})"
+
+
+def ledgers_of(world: MemoryWorld) -> dict[ModelName, list[object]]:
+    """What the ledger says, but for who wrote it and where."""
+    return {
+        name: [(e.interval, e.rows, e.digest, e.standing) for e in entries(world, "prod", name)]
+        for name in (SALES_NAME, *BELOW)
+    }

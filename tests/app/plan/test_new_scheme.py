@@ -1,0 +1,110 @@
+"""A release whose fingerprints have another scheme takes over what an earlier one has filled."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from datetime import date, timedelta
+from pathlib import Path
+
+import pytest
+
+from tests.app.memory_world import PROJECT, START, MemoryWorld, bound, build, graph_of, plan
+from tests.app.stored_world import stored_models, stored_world
+from vde_dagster.app.evaluate.evaluation import evaluate
+from vde_dagster.core.errors import ProjectInvalid, Refused
+from vde_dagster.core.names import ModelName
+from vde_dagster.core.sql import canonical
+from vde_dagster.core.time.intervals import Interval
+
+EARLIER = "vde-3"
+MODELS = stored_models(EARLIER)
+EDITED = {**MODELS, "daily": MODELS["daily"].replace("SUM(amount) AS", "SUM(amount) + 0 AS")}
+
+
+@pytest.fixture
+def world(tmp_path: Path) -> Iterator[MemoryWorld]:
+    """Three days of events, which an earlier release has built."""
+    with stored_world(EARLIER, tmp_path / "state.db") as found:
+        yield found
+
+
+def versions(world: MemoryWorld, environment: str = "prod") -> dict[ModelName, str]:
+    found = bound(world.services(), environment).snapshots
+    return {name: each.version for name, each in found.items()}
+
+
+def test_no_hash_of_the_earlier_release_is_one_of_todays(world: MemoryWorld) -> None:
+    stored = bound(world.services()).snapshots
+    graph = graph_of(MODELS)
+    assert len(MODELS) == 9
+    for name, each in stored.items():
+        assert graph[name].fingerprint.data != each.fingerprint.data
+
+
+def test_nothing_is_computed_and_no_view_moves_after_an_upgrade(world: MemoryWorld) -> None:
+    stored = versions(world)
+    found = plan(world.services(), graph_of(MODELS))
+    assert [str(each.name) for each in found.changes if each.to_evaluate] == []
+    assert not found.promotes
+    assert not found.views
+    assert {name: each.version for name, each in found.snapshots.items()} == stored
+
+
+def test_the_next_day_goes_on_in_the_tables_of_the_earlier_release(world: MemoryWorld) -> None:
+    stored = versions(world)
+    world.land((75, 3), until=96)
+    done = build(world.services(), graph_of(MODELS))
+    assert {each.key.version for each in done} <= set(stored.values())
+    assert world.rows("mart.people") == [
+        (date(2024, 1, 1), 10),
+        (date(2024, 1, 2), 5),
+        (date(2024, 1, 3), 7),
+        (date(2024, 1, 4), 3),
+    ]
+    assert world.rows("mart.totals") == [(4, 25)]
+    assert versions(world) == stored
+
+
+def test_an_edit_after_an_upgrade_rebuilds_only_what_it_reaches(world: MemoryWorld) -> None:
+    stored = versions(world)
+    found = plan(world.services(), graph_of(EDITED))
+    moved = {name for name, each in found.snapshots.items() if each.version != stored[name]}
+    below = ("daily", "totals", "people", "keyed")  # histories and partitions are forward-only
+    assert moved == {ModelName("mart", each) for each in below}
+
+
+def test_an_environment_made_after_an_upgrade_shares_what_production_has(
+    world: MemoryWorld,
+) -> None:
+    stored = versions(world)
+    build(world.services(), graph_of(MODELS), "dev")
+    assert versions(world, "dev") == stored
+
+
+REFUSED = """MODEL (name mart.tried, kind FULL, cron '@daily', dialect duckdb);
+SELECT day, TRY_CAST(amount AS INT) AS amount FROM mart.daily
+"""
+
+
+def test_what_an_earlier_release_took_and_this_one_refuses_can_be_mended(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    world = MemoryWorld()
+    world.land((1, 10), until=24)
+    models = {each: PROJECT[each] for each in ("events", "daily")}
+    with monkeypatch.context() as earlier:
+        earlier.setattr(canonical, "unproven", lambda *_, **__: ())
+        build(world.services(), graph_of({**models, "tried": REFUSED}))
+    with pytest.raises(ProjectInvalid, match="TRY_CAST"):
+        graph_of({**models, "tried": REFUSED})
+    with pytest.raises(Refused, match=r"mart\.tried: .*TRY_CAST.* Then plan again"):
+        evaluate(
+            world.services(),
+            bound(world.services()),
+            ModelName("mart", "tried"),
+            Interval(START, START + timedelta(days=1)),
+            force=True,
+        )
+    mended = REFUSED.replace("TRY_CAST(amount AS INT)", "CAST(amount AS BIGINT)")
+    build(world.services(), graph_of({**models, "tried": mended}))
+    assert world.rows("mart.tried") == [(date(2024, 1, 1), 10)]

@@ -1,0 +1,344 @@
+"""What the options of a plan compute, skip and record, on the ports in memory."""
+
+from __future__ import annotations
+
+from datetime import date, datetime
+
+import pytest
+
+from tests.app.memory_world import (
+    EVENTS,
+    PROJECT,
+    MemoryWorld,
+    bound,
+    graph_of,
+    hour_of,
+)
+from tests.app.shop_world import (
+    ALWAYS,
+    AMOUNTS,
+    EDITED,
+    EVENTS_NAME,
+    SALES,
+    SALES_NAME,
+    SHOP,
+    SHOWN,
+    TENFOLD,
+    TOTAL_NAME,
+    TRIPLE,
+    TRIPLE_NAME,
+    asked,
+    change,
+    day,
+    done,
+    entries,
+    shop_in_production,
+    work,
+)
+from vde_dagster.app.apply.applying import apply_plan
+from vde_dagster.app.apply.filling import evaluate_range
+from vde_dagster.app.inspect.interval_report import report_intervals
+from vde_dagster.app.plan.planning import plan_environment
+from vde_dagster.core.errors import Refused
+from vde_dagster.core.ledger.entries import Standing, held_intervals
+from vde_dagster.core.model.snapshot import Category
+from vde_dagster.core.names import ModelName, TableName
+from vde_dagster.core.planning.options import OptionsRefused, PlanOptions
+from vde_dagster.core.time.intervals import Interval
+
+
+@pytest.fixture
+def world() -> MemoryWorld:
+    return shop_in_production()
+
+
+# Start and end
+@pytest.mark.parametrize(
+    "start,end,expected",
+    [
+        (day(2).start, None, {"sales": [day(2, 3)], "shown": [ALWAYS], "triple": [day(2, 3)]}),
+        (None, day(2).end, {"sales": [day(1, 2)], "shown": [ALWAYS], "triple": [day(1, 2)],
+                            "total": [day(1, 2)]}),
+        (day(2).start, day(2).end, {"sales": [day(2)], "shown": [ALWAYS], "triple": [day(2)]}),
+        (hour_of(30), hour_of(71), {}),  # no whole day lies between
+        (hour_of(30), hour_of(72), {"sales": [day(3)], "shown": [ALWAYS], "triple": [day(3)]}),
+        (day(9).start, None, {}),
+    ],
+)  # fmt: skip
+def test_start_and_end_bound_what_is_evaluated(
+    world: MemoryWorld,
+    start: datetime | None,
+    end: datetime | None,
+    expected: dict[str, list[Interval]],
+) -> None:
+    plan = asked(world.services(), graph_of(EDITED), start=start, end=end)
+    assert work(plan) == expected
+    apply_plan(world.services(), plan, lambda _: None)
+    for name in (SALES_NAME, TRIPLE_NAME):
+        wanted = expected.get(name.name, [])
+        assert list(held_intervals(entries(world, "dev", name))) == wanted
+
+
+def test_what_the_bounds_leave_out_is_told_and_evaluated_by_the_next_plan(
+    world: MemoryWorld,
+) -> None:
+    services, graph = world.services(), graph_of(EDITED)
+    plan = asked(services, graph, start=day(2).start, end=day(2).end)
+    assert change(plan, "mart.sales").skipped == (day(1), day(3))
+    assert change(plan, "mart.total").skipped == (day(1, 3),)
+    assert change(plan, "mart.total").missing == ()
+    apply_plan(services, plan, lambda _: None)
+    assert world.rows("mart__dev.sales") == [TENFOLD[1]]
+    assert done(services, graph) != ()
+    assert world.rows("mart__dev.sales") == TENFOLD
+    assert world.rows("mart__dev.total") == [(660,)]
+    assert asked(services, graph).is_empty
+
+
+def test_production_evaluates_what_another_environment_left_out(world: MemoryWorld) -> None:
+    services, graph = world.services(), graph_of(EDITED)
+    done(services, graph, start=day(2).start, end=day(2).end)
+    plan = asked(services, graph, "prod")
+    assert work(plan)["sales"] == [day(1), day(3)]
+    assert change(plan, "mart.sales").reuse.held == (day(2),)
+    assert change(plan, "mart.sales").reuse.owner == "dev"
+    assert change(plan, "mart.sales").reuse.shown_by == ("dev",)
+    apply_plan(services, plan, lambda _: None)
+    assert world.rows("mart.total") == [(660,)]
+
+
+def test_a_model_that_loads_late_rows_begins_only_the_hours_that_were_asked_for() -> None:
+    world = MemoryWorld()
+    world.land((1, 10), (2.5, 20), (30, 5), (47, 1), until=48)
+    services = world.services()
+    done(services, graph_of(PROJECT), "prod")
+    edited = graph_of(
+        {**PROJECT, "events": EVENTS.replace("amount AS amount", "amount + 1 AS amount")}
+    )
+    done(services, edited, start=hour_of(2), end=hour_of(31))
+    assert held_intervals(entries(world, "dev", EVENTS_NAME)) == (
+        Interval(hour_of(2), hour_of(31)),
+    )
+    assert [row[2] for row in world.rows("staging__dev.events")] == [21, 6]
+    world.land((3, 100), (1, 50), until=48)  # both late; hour 1 is not held yet
+    done(services, edited)
+    found = [row[2] for row in world.rows("staging__dev.events")]
+    assert sorted(map(str, found)) == sorted(map(str, [2, 6, 11, 21, 51, 101]))
+    assert asked(services, edited).is_empty
+
+
+def test_bounds_are_refused_for_production_before_anything_is_read() -> None:
+    with pytest.raises(OptionsRefused, match="--restate-model"):
+        plan_environment(None, None, "prod", PlanOptions(start=day(1).start))  # type: ignore[arg-type]
+
+
+# Promoting without computing
+def test_skipping_shows_what_there_is_and_computes_nothing(world: MemoryWorld) -> None:
+    services, graph = world.services(), graph_of(EDITED)
+    done(services, graph, start=day(2).start, end=day(2).end)
+    edited = graph_of({**EDITED, "triple": TRIPLE.replace("* 3", "* 4")})
+    plan = asked(services, edited, skip_backfill=True)
+    assert work(plan) == {}
+    assert change(plan, "mart.sales").skipped == (day(1), day(3))
+    assert change(plan, "mart.triple").skipped == (day(1, 3),)
+    assert done(services, edited, skip_backfill=True) == ()
+    assert world.rows("mart__dev.sales") == [TENFOLD[1]]
+    assert world.rows("mart.sales") == AMOUNTS
+    services = world.services()
+    assert bound(services, "dev").key(TRIPLE_NAME) == plan.snapshots[TRIPLE_NAME].key
+
+
+def test_a_view_is_made_over_what_there_is(world: MemoryWorld) -> None:
+    services = world.services()
+    wider = {**SHOP, "shown": SHOWN.replace("amount AS amount", "amount AS amount, 1 AS one")}
+    plan = asked(services, graph_of(wider), skip_backfill=True)
+    assert work(plan) == {"shown": [ALWAYS]}
+    apply_plan(services, plan, lambda _: None)
+    assert world.rows("mart__dev.shown") == [(*row, 1) for row in AMOUNTS]
+
+
+def test_production_shows_no_less_than_before(world: MemoryWorld) -> None:
+    services, graph = world.services(), graph_of(EDITED)
+    done(services, graph, start=day(2).start, end=day(2).end)
+    plan = asked(services, graph, "prod", skip_backfill=True)
+    assert {str(gap.name): gap.intervals for gap in plan.gaps} == {
+        "mart.sales": (day(1), day(3)),
+        "mart.triple": (day(1), day(3)),
+        "mart.total": (day(1, 3),),
+    }
+    with pytest.raises(Refused, match=r"mart\.sales .*mart\.total .*Leave --skip-backfill out"):
+        apply_plan(services, plan, lambda _: None)
+    assert world.rows("mart.sales") == AMOUNTS
+    assert services.state.environment("prod").revision == 1  # type: ignore[union-attr]
+
+
+def test_production_shows_without_computing_what_was_computed_elsewhere(
+    world: MemoryWorld,
+) -> None:
+    services, graph = world.services(), graph_of(EDITED)
+    done(services, graph)
+    assert done(services, graph, "prod", skip_backfill=True) == ()
+    assert world.rows("mart.sales") == TENFOLD
+    assert world.rows("mart.total") == [(660,)]
+
+
+# Recording as empty
+def test_what_is_recorded_as_empty_has_no_rows_and_is_not_evaluated_there(
+    world: MemoryWorld,
+) -> None:
+    services, graph = world.services(), graph_of(EDITED)
+    plan = asked(services, graph, empty_backfill=True)
+    assert work(plan) == {
+        "sales": [day(1, 3)],
+        "shown": [ALWAYS],
+        "triple": [day(1, 3)],
+        "total": [day(1, 3)],
+    }
+    apply_plan(services, plan, lambda _: None)
+    for name in ("sales", "shown", "triple", "total"):
+        assert world.rows(f"mart__dev.{name}") == []
+    found = entries(world, "dev", SALES_NAME)
+    assert {(each.standing, each.rows.rows) for each in found} == {(Standing.EMPTY, 0)}
+    assert all(plan.plan_id in each.reason for each in found)
+    assert held_intervals(found) == ()
+    assert asked(services, graph).is_empty
+    assert asked(services, graph, empty_backfill=True).is_empty
+    assert world.rows("mart.sales") == AMOUNTS
+
+
+def test_production_treats_what_is_empty_as_missing(world: MemoryWorld) -> None:
+    services, graph = world.services(), graph_of(EDITED)
+    done(services, graph, empty_backfill=True)
+    plan = asked(services, graph, "prod")
+    assert work(plan)["sales"] == work(plan)["triple"] == work(plan)["total"] == [day(1, 3)]
+    assert change(plan, "mart.sales").reuse is None
+    with pytest.raises(Refused, match=r"mart\.sales"):
+        done(services, graph, "prod", skip_backfill=True)
+    apply_plan(services, plan, lambda _: None)
+    assert world.rows("mart.sales") == world.rows("mart__dev.sales") == TENFOLD
+    assert world.rows("mart.total") == [(660,)]
+    assert {each.standing for each in entries(world, "prod", SALES_NAME)} == {Standing.COMPUTED}
+
+
+def test_nothing_is_computed_from_what_is_empty(world: MemoryWorld) -> None:
+    services, graph = world.services(), graph_of(EDITED)
+    done(services, graph, empty_backfill=True)
+    with pytest.raises(Refused, match=r"mart\.sales does not hold"):
+        evaluate_range(services, bound(services, "dev"), TRIPLE_NAME, day(2))
+    world.land((80, 4), until=96)
+    plan = asked(services, graph)
+    assert work(plan) == {"sales": [day(4)], "triple": [day(4)]}  # all days make a total
+    apply_plan(services, plan, lambda _: None)
+    assert world.rows("mart__dev.triple") == [(date(2024, 1, 4), 120)]
+    assert world.rows("mart__dev.total") == []
+
+
+def test_restating_fills_what_was_recorded_as_empty(world: MemoryWorld) -> None:
+    services, graph = world.services(), graph_of(EDITED)
+    done(services, graph, empty_backfill=True)
+    done(services, graph, restate=("mart.sales",))
+    assert world.rows("mart__dev.sales") == TENFOLD
+    assert world.rows("mart__dev.total") == [(660,)]
+
+
+def test_an_empty_backfill_takes_no_row_away(world: MemoryWorld) -> None:
+    services, graph = world.services(), graph_of(EDITED)
+    done(services, graph)
+    world.land((80, 4), until=96)
+    plan = asked(services, graph, empty_backfill=True)
+    assert work(plan) == {"sales": [day(4)], "triple": [day(4)]}
+    apply_plan(services, plan, lambda _: None)
+    assert world.rows("mart__dev.sales") == TENFOLD
+    assert world.rows("mart__dev.total") == [(660,)]
+
+
+def test_what_was_looked_at_again_keeps_its_rows(world: MemoryWorld) -> None:
+    looking = SALES.replace("time_column day", "time_column day, lookback 2")
+    graph = graph_of({**EDITED, "sales": looking.replace("SUM(amount)", "SUM(amount * 10)")})
+    services = world.services()
+    done(services, graph)
+    world.land((80, 4), until=96)
+    plan = asked(services, graph, empty_backfill=True)
+    assert work(plan)["sales"] == [day(4)]
+    apply_plan(services, plan, lambda _: None)
+    assert world.rows("mart__dev.sales") == TENFOLD
+
+
+def test_kinds_for_which_empty_makes_no_sense_are_refused_by_name() -> None:
+    world = MemoryWorld()
+    world.land((1, 10), until=48)
+    services = world.services()
+    with pytest.raises(Refused, match=r"staging\.events cannot be recorded as empty.*R7"):
+        done(services, graph_of(PROJECT), empty_backfill=True)
+    assert services.state.environment("dev") is None
+    assert world.catalog.table(TableName("staging", "events")) is None
+
+
+def test_empty_in_production_is_refused(world: MemoryWorld) -> None:
+    with pytest.raises(OptionsRefused, match="--empty-backfill"):
+        asked(world.services(), graph_of(EDITED), "prod", empty_backfill=True)
+
+
+def test_what_is_empty_is_reported_beside_what_is_held_and_missing(world: MemoryWorld) -> None:
+    services, graph = world.services(), graph_of(EDITED)
+    done(services, graph, empty_backfill=True)
+    world.land((80, 4), until=96)
+    found = {
+        str(each.node.name): each
+        for each in report_intervals(services, asked(services, graph, "dev"))
+    }
+    sales, total = found["mart.sales"], found["mart.total"]
+    assert (sales.held, sales.missing, sales.empty) == ((), (day(4),), (day(1, 3),))
+    assert sales.waits == ()
+    assert [str(each) for each in total.waits] == ["mart.triple lacks 2024-01-01 to 2024-01-02"]
+
+
+# Gaps
+def test_an_environment_that_may_have_no_gaps_refuses_them_by_name(world: MemoryWorld) -> None:
+    services, graph = world.services(), graph_of(EDITED)
+    plan = asked(services, graph, no_gaps=True, start=day(2).start)
+    with pytest.raises(Refused, match=r"dev shows intervals .* mart\.sales \(\[2024-01-01, "):
+        apply_plan(services, plan, lambda _: None)
+    assert services.state.environment("dev") is None
+    done(services, graph, no_gaps=True)
+    assert world.rows("mart__dev.sales") == TENFOLD
+    edited = graph_of({**EDITED, "sales": SALES.replace("SUM(amount)", "SUM(amount * 20)")})
+    with pytest.raises(Refused, match=r"mart\.sales"):
+        done(services, edited, no_gaps=True, skip_backfill=True)
+    assert world.rows("mart__dev.sales") == TENFOLD
+
+
+# What is known of a plan before it is applied
+def test_a_model_that_only_reads_what_changed_may_adopt_the_version_that_there_is(
+    world: MemoryWorld,
+) -> None:
+    plan = asked(world.services(), graph_of(EDITED))
+    assert set(plan.may_adopt) == {TRIPLE_NAME, TOTAL_NAME}
+    assert not change(plan, "mart.sales").may_adopt  # it was edited itself
+    assert not change(plan, "mart.shown").may_adopt  # a view is made at no cost
+
+
+def test_what_is_reused_says_who_owns_and_shows_it(world: MemoryWorld) -> None:
+    services = world.services()
+    plan = asked(services, graph_of(SHOP))
+    reuse = change(plan, "mart.sales").reuse
+    assert (reuse.held, reuse.owner, reuse.shown_by) == ((day(1, 3),), "prod", ("prod",))
+    apply_plan(services, plan, lambda _: None)
+    assert change(asked(services, graph_of(SHOP)), "mart.sales").reuse.shown_by == ("dev", "prod")
+    assert change(asked(services, graph_of(EDITED)), "mart.sales").reuse is None
+
+
+def test_planning_writes_nothing(world: MemoryWorld) -> None:
+    from tests.app.memory_world import Fuse
+
+    fuse = Fuse()
+    services = world.services(fuse)
+    asked(services, graph_of(EDITED), restate=("mart.sales",), select=("mart.*",), no_gaps=True)
+    writes = ("store", "record", "begin", "finish_promotion", "acquire", "swap", "stage", "outdate")
+    assert [name for name in fuse.names if name.startswith(writes)] == []
+
+
+def test_a_decision_about_no_model_is_refused(world: MemoryWorld) -> None:
+    decisions = {ModelName("mart", "sale"): Category.BREAKING}
+    with pytest.raises(OptionsRefused, match=r"no model mart\.sale .*Did you mean mart\.sales"):
+        asked(world.services(), graph_of(SHOP), decisions=decisions)

@@ -1,0 +1,251 @@
+"""Computing again what is held, on the ports in memory."""
+
+from __future__ import annotations
+
+from dataclasses import replace
+
+import pytest
+
+from tests.app.memory_world import (
+    PROJECT,
+    RAW,
+    Fuse,
+    MemoryWorld,
+    PowerCut,
+    bound,
+    graph_of,
+    hour_of,
+)
+from tests.app.shop_world import (
+    AMOUNTS,
+    DAYS,
+    EVENTS_NAME,
+    SALES,
+    SALES_NAME,
+    SHOP,
+    TOTAL,
+    TRIPLE,
+    TRIPLE_NAME,
+    asked,
+    change,
+    day,
+    done,
+    entries,
+    shop_in_production,
+    work,
+)
+from vde_dagster.app.apply.applying import apply_plan, applying
+from vde_dagster.app.apply.filling import evaluate_range
+from vde_dagster.core.errors import Conflict, Refused
+from vde_dagster.core.ledger.entries import Standing
+from vde_dagster.core.planning.restatement import RestatementRefused
+from vde_dagster.core.planning.stages import closing_of, opening_of, work_of
+
+
+@pytest.fixture
+def world() -> MemoryWorld:
+    return shop_in_production()
+
+
+# Restating
+def corrected(world: MemoryWorld) -> None:
+    """The source is corrected: an event of the second day, which is held already, is added."""
+    world.catalog.append(RAW, [(99, hour_of(31), 1000)])
+
+
+CORRECTED = [(DAYS[0], 10), (DAYS[1], 1005), (DAYS[2], 7)]
+BOUNDS = {"start": day(2).start, "end": day(2).end}
+
+
+def test_a_restated_range_is_evaluated_again_with_all_that_reads_it(world: MemoryWorld) -> None:
+    services, graph = world.services(), graph_of(SHOP)
+    before = entries(world, "prod", SALES_NAME)
+    corrected(world)
+    plan = asked(services, graph, "prod", restate=("mart.sales",), **BOUNDS)
+    assert work(plan) == {"sales": [day(2)], "triple": [day(2)], "total": [day(1, 3)]}
+    assert change(plan, "mart.sales").restated == (day(2),)
+    assert change(plan, "mart.sales").missing == ()
+    apply_plan(services, plan, lambda _: None)
+    assert world.rows("mart.sales") == world.rows("mart.shown") == CORRECTED
+    assert world.rows("mart.total") == [(3 * 1022,)]
+    after = entries(world, "prod", SALES_NAME)
+    assert (after[0], after[2]) == (before[0], before[2])
+    assert after[1].work_id != before[1].work_id
+    assert {each.standing for each in after} == {Standing.COMPUTED}
+    assert asked(services, graph, "prod").is_empty
+
+
+@pytest.mark.parametrize(
+    "selector,expected",
+    [
+        ("mart.triple", {"triple", "total"}),
+        ("mart.total", {"total"}),
+        ("mart.t*", {"triple", "total"}),
+        ("mart.shown", {"triple", "total"}),  # a view has no rows: who reads it is restated
+        ("raw.events", {"sales", "triple", "total"}),
+        ("+mart.total", {"sales", "triple", "total"}),
+    ],
+)
+def test_selectors_say_what_is_restated(
+    world: MemoryWorld, selector: str, expected: set[str]
+) -> None:
+    plan = asked(world.services(), graph_of(SHOP), "prod", restate=(selector,))
+    assert set(work(plan)) == expected
+    assert plan.not_restated == ()
+
+
+def test_without_a_range_everything_that_is_held_is_restated(world: MemoryWorld) -> None:
+    corrected(world)
+    done(world.services(), graph_of(SHOP), "prod", restate=("mart.sales",))
+    assert world.rows("mart.sales") == CORRECTED
+    assert world.rows("mart.total") == [(3 * 1022,)]
+
+
+def test_what_is_missing_is_evaluated_beside_what_is_restated(world: MemoryWorld) -> None:
+    corrected(world)
+    world.land((80, 4), until=96)
+    plan = asked(world.services(), graph_of(SHOP), "prod", restate=("mart.sales",), **BOUNDS)
+    assert change(plan, "mart.sales").missing == (day(4),)
+    assert change(plan, "mart.total").missing == (day(1, 4),)
+    assert change(plan, "mart.total").restated == (day(1, 3),)
+    assert work(plan)["total"] == [day(1, 4)]  # it is made once
+    apply_plan(world.services(), plan, lambda _: None)
+    assert world.rows("mart.total") == [(3 * 1026,)]
+
+
+def test_a_model_that_disables_restatement_is_refused_by_name(world: MemoryWorld) -> None:
+    kept = SALES.replace("time_column day", "time_column day, disable_restatement true")
+    graph = graph_of({**SHOP, "sales": kept})
+    done(world.services(), graph, "prod")
+    with pytest.raises(RestatementRefused, match=r"mart\.sales .* sets disable_restatement"):
+        asked(world.services(), graph, "prod", restate=("mart.*",))
+    plan = asked(world.services(), graph, "prod", restate=("raw.events",))
+    assert [(str(each.name), each.reason) for each in plan.not_restated] == [
+        ("mart.sales", "it sets disable_restatement")
+    ]
+    assert plan.is_empty
+
+
+def test_r9_what_production_owns_is_not_restated_elsewhere_and_named(world: MemoryWorld) -> None:
+    services = world.services()
+    done(services, graph_of(SHOP))
+    corrected(world)
+    plan = asked(services, graph_of(SHOP), restate=("mart.sales",))
+    assert plan.is_empty
+    (told,) = plan.not_restated
+    assert str(told.name) == "mart.sales"
+    assert "prod owns its version" in told.reason
+    assert "`vde plan prod --restate-model mart.sales`" in told.reason
+    own = {**SHOP, "total": TOTAL.replace("SUM(amount)", "SUM(amount) + 1")}
+    done(services, graph_of(own))
+    plan = asked(services, graph_of(own), restate=("mart.triple", "mart.total"))
+    assert work(plan) == {"total": [day(1, 3)]}
+    assert [str(each.name) for each in plan.not_restated] == ["mart.triple"]
+
+
+def test_what_holds_nothing_is_named(world: MemoryWorld) -> None:
+    plan = asked(
+        world.services(), graph_of(SHOP), "prod", restate=("mart.sales",), start=day(7).start
+    )
+    assert plan.is_empty
+    assert [each.reason for each in plan.not_restated] == ["it holds nothing of that time"]
+    new = {**SHOP, "new": SALES.replace("mart.sales", "mart.new")}
+    plan = asked(world.services(), graph_of(new), "prod", restate=("mart.new",))
+    assert [each.reason for each in plan.not_restated] == ["it holds nothing yet"]
+    assert work(plan) == {"new": [day(1, 3)]}
+
+
+def test_r8_late_rows_that_no_session_loaded_yet_stay_out_of_a_restated_interval() -> None:
+    world = MemoryWorld()
+    world.land((1, 10), (30, 5), until=48)
+    services = world.services()
+    done(services, graph_of(PROJECT), "prod")
+    world.land((2, 1000), until=48)
+    plan = asked(services, graph_of(PROJECT), "prod", restate=("staging.events",))
+    restated = [replace(each, staleness=None) for each in plan.changes]  # without its session
+    apply_plan(services, replace(plan, changes=tuple(restated)), lambda _: None)
+    assert [row[2] for row in world.rows("staging.events")] == [10, 5]
+    assert {each.standing for each in entries(world, "prod", EVENTS_NAME)} == {Standing.COMPUTED}
+
+
+def test_nobody_reads_what_is_marked_and_the_next_plan_evaluates_it(world: MemoryWorld) -> None:
+    """A process dies after it marked what it restates; other runs go on meanwhile."""
+    services, graph = world.services(), graph_of(SHOP)
+    corrected(world)
+    plan = asked(services, graph, "prod", restate=("mart.sales",), **BOUNDS)
+    with applying(services, plan) as visitor:
+        for stage in opening_of(plan):
+            list(visitor.visit(stage))
+    assert world.rows("mart.sales") == AMOUNTS, "readers see what they saw"
+    marked = entries(world, "prod", SALES_NAME)
+    assert [each.standing is Standing.OUTDATED for each in marked] == [False, True, False]
+    assert plan.plan_id in marked[1].reason
+    with pytest.raises(Refused, match=r"mart\.sales does not hold \[2024-01-02, 2024-01-03\)"):
+        evaluate_range(services, bound(services), TRIPLE_NAME, day(2))
+    again = asked(services, graph, "prod")
+    assert work(again) == {"sales": [day(2)], "triple": [day(2)], "total": [day(1, 3)]}
+    apply_plan(services, again, lambda _: None)
+    assert world.rows("mart.total") == [(3 * 1022,)]
+
+
+def test_what_somebody_writes_right_now_is_not_restated(world: MemoryWorld) -> None:
+    from vde_dagster.app.leases import held
+    from vde_dagster.ports.state import version_resource
+
+    services = world.services()
+    plan = asked(services, graph_of(SHOP), "prod", restate=("mart.sales",))
+    key = plan.snapshots[TRIPLE_NAME].key
+    with (
+        held(services.state, version_resource(key), holder="a run"),
+        pytest.raises(Conflict, match="held by a run"),
+    ):
+        apply_plan(services, plan, lambda _: None)
+    assert {each.standing for each in entries(world, "prod", SALES_NAME)} == {Standing.COMPUTED}
+
+
+def test_what_was_staged_from_outdated_rows_is_not_taken_for_new(world: MemoryWorld) -> None:
+    """A dead process left staged rows; another run books them after they were marked."""
+    corrected(world)
+    graph, fuse = graph_of(SHOP), Fuse()
+    done(world.services(fuse), graph, "prod", restate=("mart.sales",), **BOUNDS)
+    calls = [number for number, name in enumerate(fuse.names, 1) if name == "record_staged"]
+    world = shop_in_production()
+    corrected(world)
+    cut = world.services(Fuse(cut_at=calls[1], after=True))
+    with pytest.raises(PowerCut):  # the rows of mart.triple are staged
+        done(cut, graph, "prod", restate=("mart.sales",), **BOUNDS)
+    world.reboot()
+    corrected(world)  # once more
+    services = world.services()
+    plan = asked(services, graph, "prod", restate=("mart.sales",), **BOUNDS)
+    with applying(services, plan) as visitor:
+        for stage in opening_of(plan):
+            list(visitor.visit(stage))
+    evaluate_range(services, bound(services), TRIPLE_NAME, day(1))
+    done(services, graph, "prod")
+    assert world.rows("mart.sales")[1] == (DAYS[1], 2005)
+    assert world.rows("mart.triple")[1] == (DAYS[1], 3 * 2005)
+
+
+def test_what_was_staged_for_the_first_time_from_outdated_rows_is_evaluated_again() -> None:
+    """A model's first rows were staged by a process that died; what they read is restated."""
+    fuse = Fuse()
+    world = shop_in_production()
+    graph = graph_of({**SHOP, "triple": TRIPLE.replace("* 3", "* 4")})
+    done(world.services(fuse), graph, "prod")
+    staged = fuse.names.index("record_staged") + 1
+    world = shop_in_production()
+    with pytest.raises(PowerCut):
+        done(world.services(Fuse(cut_at=staged, after=True)), graph, "prod")
+    world.reboot()
+    corrected(world)
+    services = world.services()
+    plan = asked(services, graph, "prod", restate=("mart.sales",), **BOUNDS)
+    assert change(plan, "mart.triple").missing == (day(1, 3),)
+    with applying(services, plan) as visitor:
+        for stage in opening_of(plan):
+            list(visitor.visit(stage))
+        evaluate_range(services, visitor.binding, TRIPLE_NAME, day(1))  # it books what was staged
+        for later in (*work_of(plan), closing_of(plan)):
+            list(visitor.visit(later))
+    assert world.rows("mart.triple")[1] == (DAYS[1], 4 * 1005)

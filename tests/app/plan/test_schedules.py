@@ -1,0 +1,324 @@
+"""What plans evaluate, and in which batches: cron, end, lookback, waiting (in memory)."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import replace
+from datetime import UTC, datetime
+
+import dagster as dg
+import pytest
+
+from tests.app.memory_world import (
+    EVENTS,
+    START,
+    MemoryWorld,
+    build,
+    graph_of,
+    hour_of,
+    plan,
+)
+from vde_dagster.app.apply.applying import apply_plan
+from vde_dagster.app.evaluate.evaluated import Evaluated
+from vde_dagster.core.graph.graph import Graph, build_graph
+from vde_dagster.core.names import ModelName
+from vde_dagster.core.planning.plan import Plan
+from vde_dagster.core.time.intervals import ALWAYS, Interval
+from vde_dagster.orchestration.partitions import partitions_of
+
+# The project's clock is the source's, which starts at 2024-01-01, a Monday. Hours count from there.
+PARENT = """
+MODEL (
+  name m.parent,
+  kind INCREMENTAL_BY_TIME_RANGE (time_column at{options}),
+  cron '{cron}'{more}
+);
+SELECT id AS id, at AS at, amount AS amount FROM raw.events WHERE at BETWEEN @start_dt AND @end_dt
+"""
+CHILD = """
+MODEL (name m.child, kind {kind}, cron '@daily');
+SELECT CAST(at AS DATE) AS day, SUM(amount) AS amount FROM m.parent
+{where} GROUP BY CAST(at AS DATE)
+"""
+BY_DAY = "INCREMENTAL_BY_TIME_RANGE (time_column day)"
+SAME_DAY = "WHERE at BETWEEN @start_dt AND @end_dt"
+TWO_DAYS = """
+MODEL (name m.child, kind INCREMENTAL_BY_TIME_RANGE (time_column day, batch_size 1), cron '@daily');
+SELECT @start_date AS day, SUM(amount) AS amount FROM m.parent
+WHERE at BETWEEN @start_dt AND @end_dt + INTERVAL '1' DAY
+"""
+
+
+def parent(cron: str = "@daily", options: str = "", more: str = "") -> str:
+    return PARENT.format(cron=cron, options=options, more=more)
+
+
+def child(where: str = SAME_DAY, kind: str = BY_DAY) -> str:
+    return CHILD.format(kind=kind, where=where)
+
+
+def hours(start: float, end: float) -> Interval:
+    return Interval(hour_of(start), hour_of(end))
+
+
+def days(start: float, end: float) -> Interval:
+    return hours(24 * start, 24 * end)
+
+
+def lacks(made: Plan, name: str) -> tuple[Interval, ...]:
+    (change,) = (each for each in made.changes if str(each.name) == name)
+    return change.missing
+
+
+def evaluated(done: Sequence[Evaluated], name: str) -> list[Interval]:
+    return [each.interval for each in done if str(each.key.model) == name]
+
+
+def world_until(day: float) -> MemoryWorld:
+    world = MemoryWorld()
+    world.land(*((24 * each + 1, each) for each in range(10)), until=24 * day)
+    return world
+
+
+@pytest.mark.parametrize(
+    "cron,more,until,expected",
+    [
+        ("@daily", "", 3.5, [days(0, 3)]),
+        ("@weekly", "", 5.9, []),
+        ("@weekly", "", 6, [days(0, 6)]),  # 2024-01-07 is a Sunday
+        ("@weekly", "", 12.9, [days(0, 6)]),
+        ("30 6 * * *", "", 2 + 6 / 24, [days(0, 1)]),
+        ("30 6 * * *", "", 2 + 7 / 24, [days(0, 2)]),
+        ("@daily", ", cron_tz 'America/New_York'", 2 + 4 / 24, [days(0, 1)]),
+        ("@daily", ", cron_tz 'America/New_York'", 2 + 5 / 24, [days(0, 2)]),
+        ("@daily", ", end '2024-01-03'", 9, [days(0, 3)]),  # a day as an end is whole
+        ("@daily", ", start '2024-01-03'", 9, [days(2, 9)]),
+        ("0 */6 * * *", ", interval_unit five_minute", 0.9, [hours(0, 18)]),
+    ],
+)
+def test_a_plan_has_what_is_due_and_applying_it_leaves_nothing_due(
+    cron: str, more: str, until: float, expected: list[Interval]
+) -> None:
+    world = world_until(until)
+    graph = graph_of({"parent": parent(cron, more=more)})
+    assert list(lacks(plan(world.services(), graph), "m.parent")) == expected
+    assert evaluated(build(world.services(), graph), "m.parent") == expected
+    assert plan(world.services(), graph).is_empty
+
+
+def test_a_look_back_finds_late_rows_that_are_loaded_already() -> None:
+    world = world_until(3)
+    graph = graph_of({"parent": parent(options=", lookback 2")})
+    build(world.services(), graph)
+    world.land((30, 100), until=95)  # a row of the second day, on the fourth
+    assert evaluated(build(world.services(), graph), "m.parent") == [days(1, 2)]
+    world.land(until=96)
+    assert evaluated(build(world.services(), graph), "m.parent") == [days(1, 4)]
+    assert {row[2] for row in world.rows("m.parent")} == {0, 1, 2, 3, 100}
+    assert len(world.rows("m.parent")) == 5
+    assert plan(world.services(), graph).is_empty
+
+
+def test_after_the_end_a_look_back_goes_on_for_as_many_units() -> None:
+    world = world_until(3)
+    graph = graph_of({"parent": parent(options=", lookback 2", more=", end '2024-01-03'")})
+    build(world.services(), graph)
+    found = []
+    for day in (3.5, 4, 5, 6):
+        world.land(until=24 * day)
+        found.append(evaluated(build(world.services(), graph), "m.parent"))
+    assert found == [[], [days(1, 3)], [days(2, 3)], []]
+
+
+@pytest.mark.parametrize(
+    "options,held,until,expected",
+    [
+        (", batch_size 2", 0, 5, [days(0, 2), days(2, 4), days(4, 5)]),
+        (", batch_size 100", 0, 5, [days(0, 5)]),
+        (", batch_size 1, lookback 1", 2, 4, [days(1, 2), days(2, 3), days(3, 4)]),
+        (", batch_size 2, lookback 3", 1, 3, [days(0, 2), days(2, 3)]),
+    ],
+)
+def test_batches_are_evaluated_one_after_the_other(
+    options: str, held: int, until: int, expected: list[Interval]
+) -> None:
+    world = world_until(held)
+    graph = graph_of({"parent": parent(options=options)})
+    build(world.services(), graph)
+    world.land(until=24 * until)
+    assert evaluated(build(world.services(), graph), "m.parent") == expected
+    assert [row[2] for row in world.rows("m.parent")] == list(range(until))
+    assert plan(world.services(), graph).is_empty
+
+
+def test_a_session_loads_all_batches_of_late_data_at_once() -> None:
+    world = world_until(1)
+    text = EVENTS.replace("time_column at)", "time_column at, batch_size 5)")
+    done = build(world.services(), graph_of({"events": text}))
+    assert evaluated(done, "staging.events") == [days(0, 1)]
+
+
+def test_a_failed_batch_keeps_those_before_it_and_is_done_next() -> None:
+    world = world_until(4)
+    graph = graph_of({"parent": parent(options=", batch_size 1")})
+    made = plan(world.services(), graph)
+    told: list[Evaluated] = []
+
+    class StoppedHere(Exception):
+        pass
+
+    def report(each: Evaluated) -> None:
+        told.append(each)
+        if len(told) == 2:
+            raise StoppedHere
+
+    with pytest.raises(StoppedHere):
+        apply_plan(world.services(), made, report)
+    assert evaluated(told, "m.parent") == [days(0, 1), days(1, 2)]
+    assert evaluated(build(world.services(), graph), "m.parent") == [days(2, 3), days(3, 4)]
+
+
+def test_a_child_waits_for_the_days_that_a_weekly_parent_does_not_have_yet() -> None:
+    world = world_until(4)
+    graph = graph_of({"parent": parent("@weekly"), "child": child()})
+    assert build(world.services(), graph) == ()
+    world.land(until=24 * 9)
+    done = build(world.services(), graph)
+    assert evaluated(done, "m.parent") == [days(0, 6)]
+    assert evaluated(done, "m.child") == [days(0, 6)]
+    assert plan(world.services(), graph).is_empty
+    world.land(until=24 * 13)
+    assert evaluated(build(world.services(), graph), "m.child") == [days(6, 13)]
+
+
+def test_a_model_made_as_a_whole_waits_for_its_parents_days() -> None:
+    world = world_until(9)
+    graph = graph_of({"parent": parent("@weekly"), "child": child("", "FULL")})
+    done = build(world.services(), graph)
+    assert evaluated(done, "m.child") == [days(0, 6)]
+    assert plan(world.services(), graph).is_empty
+
+
+def test_a_child_that_reads_the_next_day_is_a_day_behind() -> None:
+    world = world_until(4)
+    graph = graph_of({"parent": parent(), "child": TWO_DAYS})
+    done = evaluated(build(world.services(), graph), "m.child")
+    assert done == [days(0, 1), days(1, 2), days(2, 3)]
+    world.land(until=24 * 5)
+    assert evaluated(build(world.services(), graph), "m.child") == [days(3, 4)]
+    assert [row[1] for row in world.rows("m.child")] == [0 + 1, 1 + 2, 2 + 3, 3 + 4]
+
+
+def test_an_hourly_child_waits_for_the_day_of_its_parent() -> None:
+    world = world_until(2.5)
+    hourly = child().replace("@daily", "@hourly").replace("CAST(at AS DATE)", "at")
+    graph = graph_of({"parent": parent(), "child": hourly})
+    assert evaluated(build(world.services(), graph), "m.child") == [days(0, 2)]
+    assert plan(world.services(), graph).is_empty
+
+
+def test_a_child_goes_on_after_its_parents_end() -> None:
+    world = world_until(6)
+    graph = graph_of({"parent": parent(more=", end '2024-01-03'"), "child": child()})
+    made = plan(world.services(), graph)
+    assert lacks(made, "m.parent") == (days(0, 3),)
+    assert lacks(made, "m.child") == (days(0, 6),)
+
+
+def test_in_another_environment_a_child_waits_for_what_production_owns() -> None:
+    world = world_until(3)
+    first = graph_of({"parent": parent()})
+    build(world.services(), first)
+    world.land(until=24 * 5)
+    graph = graph_of({"parent": parent(), "child": child()})
+    made = plan(world.services(), graph, "dev")
+    assert lacks(made, "m.parent") == ()
+    assert lacks(made, "m.child") == (days(0, 3),)
+
+
+EMBEDDED = """
+MODEL (name m.inline, kind EMBEDDED);
+SELECT id AS id, at AS at, amount AS amount FROM {source}
+"""
+
+
+def test_a_reader_of_an_embedded_model_waits_only_for_what_that_reads() -> None:
+    world = world_until(3)
+    reader = child().replace("m.parent", "m.inline")
+    over_source = {"inline": EMBEDDED.format(source="raw.events"), "child": reader}
+    made = plan(world.services(), graph_of(over_source))
+    assert lacks(made, "m.inline") == ()
+    assert lacks(made, "m.child") == (days(0, 3),)
+    over_weekly = {
+        "parent": parent("@weekly"),
+        "inline": EMBEDDED.format(source="m.parent"),
+        "child": reader,
+    }
+    made = plan(world.services(), graph_of(over_weekly))
+    assert [str(each.name) for each in made.backfills] == []
+    world.land(until=24 * 9)
+    made = plan(world.services(), graph_of(over_weekly))
+    assert lacks(made, "m.parent") == (days(0, 6),)
+
+
+UNIQUE = """
+MODEL (name m.people, kind INCREMENTAL_BY_UNIQUE_KEY (unique_key id));
+SELECT id AS id, at AS at FROM raw.events WHERE at BETWEEN @start_dt AND @end_dt
+"""
+HISTORY = """
+MODEL (name m.history, kind SCD_TYPE_2_BY_TIME (unique_key id, updated_at_name at));
+SELECT id AS id, at AS at FROM raw.events
+"""
+MANAGED = """
+MODEL (name m.managed, kind MANAGED);
+SELECT id AS id FROM raw.events
+"""
+
+
+def test_what_is_made_once_lacks_all_of_time_and_histories_what_is_due() -> None:
+    world = world_until(3)
+    texts = {"parent": parent(), "people": UNIQUE, "history": HISTORY, "managed": MANAGED}
+    made = plan(world.services(), graph_of(texts))
+    assert lacks(made, "m.people") == lacks(made, "m.history") == (days(0, 3),)
+    assert lacks(made, "m.managed") == (ALWAYS,)
+
+
+def without_starts(texts: dict[str, str]) -> Graph:
+    """A project whose defaults give no start."""
+    known = graph_of(texts)
+    return build_graph(
+        node.model
+        if "start '" in node.model.source.text
+        else replace(node.model, start=datetime(1970, 1, 1, tzinfo=UTC), inherits_start=True)
+        for node in known
+    )
+
+
+def test_a_model_without_a_start_begins_with_its_parent() -> None:
+    world = world_until(5)
+    graph = without_starts({"parent": parent(more=", start '2024-01-03'"), "child": child()})
+    made = plan(world.services(), graph)
+    assert lacks(made, "m.parent") == (days(2, 5),)
+    assert lacks(made, "m.child") == (days(2, 5),)
+
+
+@pytest.mark.parametrize(
+    "more,clock,first,last",
+    [
+        ("", 9.5, "2024-01-01", "2024-01-09"),
+        (", end '2024-01-03'", 9.5, "2024-01-01", "2024-01-03"),
+        (", end '2024-01-03'", 1.5, "2024-01-01", "2024-01-01"),
+        (", end '2024-01-03'", None, "2024-01-01", "2024-01-03"),
+        (", start '2024-01-02', end '2024-01-03'", None, "2024-01-02", "2024-01-03"),
+    ],
+)
+def test_partitions_are_those_from_the_start_to_the_end(
+    more: str, clock: float | None, first: str, last: str
+) -> None:
+    node = graph_of({"parent": parent(more=more)})[ModelName("m", "parent")]
+    found = partitions_of(node, START if clock is None else hour_of(24 * clock))
+    if clock is None:
+        found = partitions_of(node, None)
+    assert isinstance(found, dg.TimeWindowPartitionsDefinition)
+    keys = found.get_partition_keys(current_time=datetime(2024, 6, 1, tzinfo=UTC))
+    assert (keys[0], keys[-1]) == (first, last)

@@ -1,0 +1,234 @@
+"""Plans of some models, with few views, and of tables that are kept, on the ports in memory."""
+
+from __future__ import annotations
+
+from datetime import date
+
+import pytest
+
+from tests.app.memory_world import (
+    MemoryWorld,
+    bound,
+    graph_of,
+)
+from tests.app.shop_world import (
+    AMOUNTS,
+    DAYS,
+    EDITED,
+    SALES,
+    SALES_NAME,
+    SHOP,
+    SHOWN,
+    TOTAL,
+    TOTAL_NAME,
+    TRIPLE,
+    TRIPLE_NAME,
+    asked,
+    change,
+    day,
+    done,
+    shop_in_production,
+    work,
+)
+from vde_dagster.app.apply.applying import apply_plan
+from vde_dagster.app.apply.filling import evaluate_range
+from vde_dagster.core.errors import EvaluationFailed, ProjectInvalid, Refused
+from vde_dagster.core.graph.selection import SelectionRefused
+from vde_dagster.core.ledger.schema_changes import ColumnAdded, ColumnIncompatible
+from vde_dagster.core.model.snapshot import Category
+from vde_dagster.core.planning.changes.difference import Change
+
+
+@pytest.fixture
+def world() -> MemoryWorld:
+    return shop_in_production()
+
+
+# Selecting
+BOTH = {**EDITED, "total": TOTAL.replace("SUM(amount)", "SUM(amount) + 1")}
+
+
+def test_only_what_is_selected_changes_with_what_reads_it(world: MemoryWorld) -> None:
+    services = world.services()
+    plan = asked(services, graph_of(BOTH), "prod", select=("mart.total",))
+    assert plan.left_out == (SALES_NAME,)
+    assert {str(each.name) for each in plan.changes if each.change is not Change.NONE} == {
+        "mart.total"
+    }
+    apply_plan(services, plan, lambda _: None)
+    assert world.rows("mart.sales") == AMOUNTS
+    assert world.rows("mart.total") == [(67,)]
+    rest = asked(services, graph_of(BOTH), "prod")
+    assert change(rest, "mart.sales").change is Change.DIRECT
+    assert change(rest, "mart.total").change is Change.INDIRECT
+
+
+def test_a_selection_with_all_that_reads_it_is_planned_whole(world: MemoryWorld) -> None:
+    plan = asked(world.services(), graph_of(BOTH), "prod", select=("mart.sales+",))
+    assert plan.left_out == ()
+    assert plan.graph == asked(world.services(), graph_of(BOTH), "prod").graph
+
+
+def test_what_reads_a_selected_model_is_computed_with_the_text_that_is_shown(
+    world: MemoryWorld,
+) -> None:
+    services = world.services()
+    done(services, graph_of(BOTH), "prod", select=("mart.sales",))
+    assert world.rows("mart.total") == [(660,)]  # not 661
+    assert asked(services, graph_of(BOTH), "prod", select=("mart.sales",)).is_empty
+
+
+def test_a_first_plan_of_some_models_builds_these() -> None:
+    world = MemoryWorld()
+    world.land((1, 10), until=24)
+    services = world.services()
+    with pytest.raises(ProjectInvalid, match=r"mart\.triple reads mart\.shown, which is new"):
+        asked(services, graph_of(SHOP), "prod", select=("mart.triple",))
+    done(services, graph_of(SHOP), "prod", select=("+mart.shown",))
+    assert world.rows("mart.shown") == [(DAYS[0], 10)]
+    with pytest.raises(EvaluationFailed):
+        world.rows("mart.triple")
+    done(services, graph_of(SHOP), "prod")
+    assert world.rows("mart.total") == [(30,)]
+
+
+def test_a_removed_model_stays_until_it_is_selected(world: MemoryWorld) -> None:
+    services = world.services()
+    fewer = graph_of({name: text for name, text in EDITED.items() if name != "total"})
+    plan = asked(services, fewer, "prod", select=("mart.sales",))
+    assert plan.left_out == (TOTAL_NAME,)
+    assert plan.removed == ()
+    apply_plan(services, plan, lambda _: None)
+    assert world.rows("mart.total") == [(660,)]
+    plan = asked(services, fewer, "prod", select=("mart.total",))
+    assert (plan.removed, plan.left_out) == ((TOTAL_NAME,), ())
+    apply_plan(services, plan, lambda _: None)
+    with pytest.raises(EvaluationFailed):
+        world.rows("mart.total")
+
+
+def test_a_selected_model_is_bound_to_the_columns_that_are_shown(world: MemoryWorld) -> None:
+    wider = {
+        **SHOP,
+        "sales": SALES.replace("SUM(amount) AS amount", "SUM(amount) AS amount, COUNT(*) AS n"),
+        "shown": SHOWN.replace("amount AS amount", "amount AS amount, n AS n"),
+    }
+    with pytest.raises(ProjectInvalid, match=r"mart\.shown.*'n'") as refused:
+        asked(world.services(), graph_of(wider), select=("mart.shown",))
+    assert "mart.sales" in str(refused.value)
+    done(world.services(), graph_of(wider), select=("+mart.shown",))
+    assert world.rows("mart__dev.shown") == [(*row, 1) for row in AMOUNTS]
+
+
+def test_a_selector_that_means_nothing_is_refused(world: MemoryWorld) -> None:
+    with pytest.raises(SelectionRefused, match=r"Did you mean mart\.total"):
+        asked(world.services(), graph_of(SHOP), select=("mart.totl",))
+
+
+# Only what differs from production
+def test_only_models_that_differ_from_production_get_views(world: MemoryWorld) -> None:
+    services = world.services()
+    edited = {**SHOP, "triple": TRIPLE.replace("* 3", "* 4")}
+    plan = asked(services, graph_of(edited), include_unmodified=False)
+    assert {str(name) for name in plan.views} == {"mart.triple", "mart.total"}
+    assert {name.name for name in plan.hidden} >= {"sales", "shown", "events"}
+    apply_plan(services, plan, lambda _: None)
+    assert world.rows("mart__dev.total") == [(88,)]
+    for name in ("sales", "shown"):
+        with pytest.raises(EvaluationFailed):
+            world.rows(f"mart__dev.{name}")
+    assert asked(services, graph_of(edited), include_unmodified=False).is_empty
+    world.land((80, 4), until=96)
+    done(services, graph_of(edited), "prod")
+    done(services, graph_of(edited), include_unmodified=False)
+    assert bound(services, "dev").key(SALES_NAME).model == SALES_NAME
+
+
+def test_views_come_and_go_with_the_option(world: MemoryWorld) -> None:
+    services = world.services()
+    edited = graph_of({**SHOP, "triple": TRIPLE.replace("* 3", "* 4")})
+    done(services, edited)
+    assert world.rows("mart__dev.sales") == AMOUNTS
+    plan = asked(services, edited, include_unmodified=False)
+    assert {name.name for name in plan.removed} == {"sales", "shown"}
+    apply_plan(services, plan, lambda _: None)
+    with pytest.raises(EvaluationFailed):
+        world.rows("mart__dev.sales")
+    plan = asked(services, edited)
+    assert {name.name for name in plan.views} == {"sales", "shown"}
+    apply_plan(services, plan, lambda _: None)
+    assert world.rows("mart__dev.sales") == AMOUNTS
+
+
+def test_an_environment_without_views_of_all_models_evaluates_over_what_it_binds(
+    world: MemoryWorld,
+) -> None:
+    services = world.services()
+    edited = graph_of({**SHOP, "triple": TRIPLE.replace("* 3", "* 4")})
+    done(services, edited, include_unmodified=False)
+    done_now = evaluate_range(services, bound(services, "dev"), TRIPLE_NAME, day(2))
+    assert [sum(entry.rows.rows for entry in each.entries) for each in done_now] == [1]
+
+
+# Forward only
+def test_a_forward_only_change_keeps_the_table_and_evaluates_only_what_is_new(
+    world: MemoryWorld,
+) -> None:
+    services = world.services()
+    before = bound(services).key(SALES_NAME)
+    plan = asked(services, graph_of(EDITED), "prod", forward_only=True)
+    assert change(plan, "mart.sales").category is Category.FORWARD_ONLY
+    assert work(plan) == {}
+    apply_plan(services, plan, lambda _: None)
+    assert bound(services).key(SALES_NAME) == before
+    assert world.rows("mart.sales") == AMOUNTS
+    world.land((80, 4), until=96)
+    done(services, graph_of(EDITED), "prod")
+    assert world.rows("mart.sales") == [*AMOUNTS, (date(2024, 1, 4), 40)]
+
+
+def test_r11_columns_of_a_kept_table_are_changed_in_place_by_its_owner_alone(
+    world: MemoryWorld,
+) -> None:
+    services = world.services()
+    wider = {**SHOP, "sales": SALES.replace("AS amount FROM", "AS amount, COUNT(*) AS n FROM")}
+    key = bound(services).key(SALES_NAME)
+
+    def columns() -> list[str]:
+        table = services.catalog.table(key.table)
+        assert table is not None
+        return [each.name for each in table.columns]
+
+    for environment, there in (("dev", ["day", "amount"]), ("prod", ["day", "amount", "n"])):
+        plan = asked(services, graph_of(wider), environment, forward_only=True)
+        added = (ColumnAdded(column="n", type="bigint"),)
+        assert change(plan, "mart.sales").schema_changes == added
+        apply_plan(services, plan, lambda _: None)
+        assert bound(services, environment).key(SALES_NAME) == key
+        assert columns() == there
+    # dev has the definition that returns the column, and shows it now that it is there.
+    for view in ("mart__dev.sales", "mart.sales"):
+        assert world.rows(view) == [(*each, None) for each in AMOUNTS]
+
+
+def test_r11_a_type_that_loses_values_is_refused_for_good(world: MemoryWorld) -> None:
+    services = world.services()
+    other = {**SHOP, "sales": SALES.replace("SUM(amount)", "CAST(SUM(amount) AS STRING)")}
+    plan = asked(services, graph_of(other), "prod", forward_only=True)
+    (found,) = change(plan, "mart.sales").schema_changes
+    assert isinstance(found, ColumnIncompatible)
+    with pytest.raises(Refused, match=r"mart\.sales .*rule R11.* changes amount from"):
+        apply_plan(services, plan, lambda _: None)
+    assert world.rows("mart.sales") == AMOUNTS
+
+
+def test_r11_a_table_that_was_never_made_has_no_columns_to_change() -> None:
+    world = MemoryWorld()
+    services = world.services()
+    done(services, graph_of(SHOP), "prod")  # nothing is complete yet
+    wider = {**SHOP, "sales": SALES.replace("AS amount FROM", "AS amount, COUNT(*) AS n FROM")}
+    plan = asked(services, graph_of(wider), "prod", forward_only=True)
+    assert change(plan, "mart.sales").schema_changes == ()
+    world.land((1, 10), until=24)
+    done(services, graph_of(wider), "prod", forward_only=True)
+    assert world.rows("mart.sales") == [(DAYS[0], 10, 1)]

@@ -1,0 +1,283 @@
+"""Where an environment's name stands in its views, and how views move when that is changed."""
+
+from __future__ import annotations
+
+from collections.abc import Collection, Mapping, Sequence
+from dataclasses import replace
+from datetime import date
+from pathlib import Path
+
+import pyarrow as pa
+import pytest
+
+from tests.app.memory_world import (
+    PROJECT,
+    SOURCE,
+    Fuse,
+    MemoryWorld,
+    PowerCut,
+    bound,
+    build,
+    graph_of,
+    hour_of,
+    plan,
+)
+from tests.worlds.catalog import MemoryCatalog
+from vde_dagster.app.apply.applying import apply_plan, applying
+from vde_dagster.app.apply.filling import evaluate_range
+from vde_dagster.app.promote.promotion import finish_promotions
+from vde_dagster.app.services import Services
+from vde_dagster.app.view_names import naming_of
+from vde_dagster.core.errors import Refused
+from vde_dagster.core.graph.graph import Graph
+from vde_dagster.core.names import ModelName, SuffixTarget, TableName, ViewNaming, environment_view
+from vde_dagster.core.planning.stages import opening_of, work_of
+from vde_dagster.core.time.intervals import Interval
+from vde_dagster.lakehouse.iceberg_catalog import IcebergCatalog, open_iceberg_catalog
+from vde_dagster.ports.catalog import ViewDefinition
+
+GRAPH = graph_of(PROJECT)
+MODELS = [node.name for node in GRAPH if node.name != SOURCE]
+DAYS = [(date(2024, 1, 1), 30), (date(2024, 1, 2), 5)]
+NAMINGS = {each: ViewNaming(target=each) for each in SuffixTarget}
+TARGETS = [pytest.param(each, id=each.value) for each in SuffixTarget]
+MOVES = [
+    pytest.param(old, new, id=f"{old.value}-{new.value}")
+    for old in SuffixTarget
+    for new in SuffixTarget
+    if old is not new
+]
+
+
+class IcebergViews(MemoryCatalog):
+    """Tables in memory, views in a SQL catalog of pyiceberg's, where each target is a table."""
+
+    def __init__(self, folder: Path) -> None:
+        super().__init__()
+        uri = f"sqlite:///{folder}/lake.db"
+        properties = {"type": "sql", "uri": uri, "warehouse": str(folder / "warehouse")}
+        self.lake = open_iceberg_catalog("lake", properties)
+        self._iceberg = IcebergCatalog(self.lake)
+
+    def view(self, name: TableName) -> ViewDefinition | None:
+        return self._iceberg.view(name)
+
+    def views(self, names: Collection[TableName]) -> dict[TableName, ViewDefinition]:
+        return dict(self._iceberg.views(names))
+
+    def present(self, names: Collection[TableName]) -> frozenset[TableName]:
+        return super().present(names).union(self._iceberg.present(names))
+
+    def taken(self, names: Collection[TableName]) -> tuple[TableName, ...]:
+        return tuple(self._iceberg.taken(names))
+
+    def swap_views(self, views: Sequence[ViewDefinition], drops: Sequence[TableName]) -> None:
+        types = {"bigint": pa.int64(), "timestamp": pa.timestamp("us", "UTC"), "date": pa.date32()}
+        for view in views:
+            at = (view.target.namespace, view.target.name)
+            if not self.lake.table_exists(at):
+                self.lake.create_namespace_if_not_exists(at[0])
+                fields = [(each.name, types.get(each.type, pa.float64())) for each in view.columns]
+                self.lake.create_table(at, pa.schema(fields))
+        self._iceberg.swap_views(views, drops)
+
+
+@pytest.fixture(params=["memory", "iceberg"])
+def world(request: pytest.FixtureRequest, tmp_path: Path) -> MemoryWorld:
+    """A source with rows of two days; views in memory, or in a SQL catalog."""
+    made: MemoryWorld = landed(
+        MemoryCatalog() if request.param == "memory" else IcebergViews(tmp_path)
+    )
+    return made
+
+
+def landed(catalog: MemoryCatalog | None = None) -> MemoryWorld:
+    made = MemoryWorld(catalog=catalog or MemoryCatalog())
+    made.land((1, 10), (2.5, 20), (30, 5), until=48)
+    return made
+
+
+def named(world: MemoryWorld, target: SuffixTarget, fuse: Fuse | None = None) -> Services:
+    """What a process works with whose vde.yaml says this."""
+    return replace(world.services(fuse), naming=NAMINGS[target])
+
+
+def shown_at(
+    world: MemoryWorld, environment: str, names: Collection[ModelName] = MODELS
+) -> dict[SuffixTarget, set[ModelName]]:
+    """Which models have a view of this environment at each of the places that it could have."""
+    places: Mapping[SuffixTarget, dict[TableName, ModelName]] = {
+        each: {environment_view(name, environment, NAMINGS[each]): name for name in names}
+        for each in SuffixTarget
+    }
+    return {each: {at[found] for found in world.catalog.views(at)} for each, at in places.items()}
+
+
+def only(target: SuffixTarget, names: Collection[ModelName] = MODELS) -> object:
+    return {each: set(names) if each is target else set() for each in SuffixTarget}
+
+
+@pytest.mark.parametrize(
+    "target,daily",
+    [
+        (SuffixTarget.SCHEMA, "mart__dev.daily"),
+        (SuffixTarget.TABLE, "mart.daily__dev"),
+        (SuffixTarget.CATALOG, "lake__dev.mart.daily"),
+    ],
+    ids=lambda each: getattr(each, "value", None),
+)
+def test_an_environment_is_read_where_the_project_says_and_production_under_the_own_names(
+    world: MemoryWorld, target: SuffixTarget, daily: str
+) -> None:
+    services = named(world, target)
+    build(services, GRAPH, "dev")
+    assert shown_at(world, "dev") == only(target)
+    assert world.rows(daily) == DAYS
+    assert not world.catalog.views([TableName("mart", "daily")])
+    build(services, GRAPH, "prod")
+    assert world.rows("mart.daily") == DAYS
+    assert shown_at(world, "dev") == only(target)
+    assert plan(services, GRAPH, "dev").is_empty
+    assert plan(services, GRAPH, "prod").is_empty
+
+
+@pytest.mark.parametrize("old,new", MOVES)
+def test_the_next_plan_moves_an_environments_views_and_computes_nothing(
+    world: MemoryWorld, old: SuffixTarget, new: SuffixTarget
+) -> None:
+    for environment in ("prod", "dev", "test"):
+        build(named(world, old), GRAPH, environment)
+    services = named(world, new)
+    found = plan(services, GRAPH, "dev")
+    assert (found.promotes, found.backfills) == (True, ())
+    assert shown_at(world, "dev") == only(old), "planning changes nothing"
+    assert apply_plan(services, found, lambda _: None) == ()
+    assert shown_at(world, "dev") == only(new)
+    assert shown_at(world, "test") == only(old), "another environment waits for its own plan"
+    assert world.rows("mart.daily") == DAYS
+    assert plan(services, GRAPH, "dev").is_empty
+    assert plan(services, GRAPH, "prod").is_empty, "production has nothing to move"
+
+
+@pytest.mark.parametrize("old,new", MOVES)
+def test_views_move_together_with_what_a_plan_changes(
+    world: MemoryWorld, old: SuffixTarget, new: SuffixTarget
+) -> None:
+    build(named(world, old), GRAPH, "dev")
+    edited = dict(PROJECT)
+    del edited["people"]
+    edited["totals"] = edited["totals"].replace("COUNT(*)", "2 * COUNT(*)")
+    build(named(world, new), graph_of(edited), "dev")
+    kept = [name for name in MODELS if name != ModelName("mart", "people")]
+    assert shown_at(world, "dev") == only(new, kept)
+    totals = environment_view(ModelName("mart", "totals"), "dev", NAMINGS[new])
+    assert world.rows(str(totals)) == [(4, 35)]
+
+
+def a_move() -> Fuse:
+    world, fuse = landed(), Fuse()
+    build(named(world, SuffixTarget.SCHEMA), GRAPH, "dev")
+    build(named(world, SuffixTarget.TABLE, fuse), GRAPH, "dev")
+    return fuse
+
+
+@pytest.mark.parametrize("after", [False, True], ids=["before", "after"])
+@pytest.mark.parametrize("call", a_move().changing)
+@pytest.mark.parametrize("next_target", TARGETS)
+def test_a_move_that_dies_at_any_call_left_all_views_or_none_and_is_completed_by_the_next(
+    call: int, after: bool, next_target: SuffixTarget
+) -> None:
+    world = landed()
+    old, new = SuffixTarget.SCHEMA, SuffixTarget.TABLE
+    build(named(world, old), GRAPH, "dev")
+    with pytest.raises(PowerCut):
+        build(named(world, new, Fuse(cut_at=call, after=after)), GRAPH, "dev")
+    assert shown_at(world, "dev") in (only(old), only(new))
+    world.reboot()
+    build(named(world, next_target), GRAPH, "dev")
+    assert shown_at(world, "dev") == only(next_target)
+    assert plan(named(world, next_target), GRAPH, "dev").is_empty
+
+
+def test_all_views_move_in_one_transaction() -> None:
+    assert a_move().names.count("swap_views") == 1
+
+
+@pytest.mark.parametrize("old,new", MOVES)
+def test_until_the_plan_is_applied_new_views_join_the_others(
+    world: MemoryWorld, old: SuffixTarget, new: SuffixTarget
+) -> None:
+    world.land(until=5)
+    build(named(world, old), GRAPH, "dev")
+    events, daily = ModelName("staging", "events"), ModelName("mart", "daily")
+    assert shown_at(world, "dev") == only(old, [events]), "no day has ended yet"
+    world.land(until=48)
+    services = named(world, new)
+    for name in (events, daily):
+        evaluate_range(services, bound(services, "dev"), name, Interval(hour_of(0), hour_of(48)))
+    assert shown_at(world, "dev", [events, daily]) == only(old, [events, daily])
+    assert naming_of(services, "dev").target is old
+    build(services, GRAPH, "dev")
+    assert shown_at(world, "dev") == only(new)
+    assert naming_of(services, "dev").target is new
+
+
+def test_without_any_view_the_project_decides(world: MemoryWorld) -> None:
+    for target in SuffixTarget:
+        assert naming_of(named(world, target), "dev").target is target
+    world.land(until=0.5)
+    build(named(world, SuffixTarget.SCHEMA), GRAPH, "dev")
+    assert shown_at(world, "dev", MODELS) == only(SuffixTarget.TABLE, ())
+    assert naming_of(named(world, SuffixTarget.TABLE), "dev").target is SuffixTarget.TABLE
+
+
+def model(name: str) -> str:
+    return f"MODEL (name {name}, kind FULL);\nSELECT COUNT(*) AS rows FROM raw.events"
+
+
+def test_a_view_of_another_model_is_never_replaced_when_names_meet(world: MemoryWorld) -> None:
+    build(named(world, SuffixTarget.TABLE), graph_of({"m": model("s.m")}), "b")
+    assert world.rows("s.m__b") == [(3,)]
+    both: Graph = graph_of({"m": model("s.m"), "m__b": model("s.m__b")})
+    services = named(world, SuffixTarget.SCHEMA)  # which allows the new name
+    with pytest.raises(Refused, match=r"s\.m__b, where prod .* shows s\.m in another environment"):
+        build(services, both, "prod")
+    assert services.state.environment("prod") is None, "nothing was recorded"
+    build(services, both, "b")
+    build(services, both, "prod")
+    (shown,) = world.catalog.views([TableName("s", "m__b")]).values()
+    assert shown.target == bound(services).table(ModelName("s", "m__b"))
+    assert world.rows("s__b.m") == [(3,)]
+    assert naming_of(services, "b").target is SuffixTarget.SCHEMA
+
+
+def test_moving_never_drops_the_view_of_a_model_that_is_named_alike(world: MemoryWorld) -> None:
+    services = named(world, SuffixTarget.SCHEMA)
+    both = graph_of({"m": model("s.m"), "m__b": model("s.m__b")})
+    build(services, both, "prod")
+    build(services, both, "b")
+    build(services, graph_of({"other": model("s.other")}), "b")
+    assert world.rows("s.m__b") == [(3,)]
+    assert naming_of(services, "b").target is SuffixTarget.SCHEMA
+
+
+def test_a_begun_promotion_is_finished_under_the_names_of_who_finishes_it(
+    world: MemoryWorld,
+) -> None:
+    services = named(world, SuffixTarget.SCHEMA)
+    build(services, GRAPH, "dev")
+    edited = graph_of({**PROJECT, "totals": PROJECT["totals"].replace("COUNT(*)", "1")})
+    found = plan(services, edited, "dev")
+    with applying(services, found) as work:
+        for stage in (*opening_of(found), *work_of(found)):
+            list(work.visit(stage))
+        services.state.begin_promotion(
+            "dev",
+            expected_revision=found.base_revision,
+            plan_id=found.plan_id,
+            snapshots=tuple(found.snapshots.values()),
+            lease=work.lease,
+        )
+    finish_promotions(named(world, SuffixTarget.CATALOG), "dev")
+    assert shown_at(world, "dev") == only(SuffixTarget.CATALOG)
+    assert world.rows("lake__dev.mart.totals") == [(1, 35)]

@@ -1,0 +1,169 @@
+"""Looking at a version that returns asks each port as often for many intervals as for few."""
+
+from __future__ import annotations
+
+from collections import Counter
+from collections.abc import Iterable, Sequence
+from datetime import timedelta
+
+import pytest
+
+from tests.app.memory_world import RAW, SOURCE, Fuse, MemoryWorld, graph_of, hour_of
+from tests.app.shop_world import SALES, asked, day, done, work
+from vde_dagster.app.staleness import input_moves
+from vde_dagster.app.staleness.input_moves import InputStates
+from vde_dagster.core.columns import Column
+from vde_dagster.core.ledger.traces import source_token
+from vde_dagster.core.names import TableName
+from vde_dagster.core.planning.plan import Plan
+from vde_dagster.core.sql.reads.input_ranges import WHOLE
+from vde_dagster.core.time.intervals import Interval
+from vde_dagster.ports.catalog import RowChange
+
+BOUND = "at BETWEEN @start_dt AND @end_dt"
+RANDOM = SALES.replace("SUM(amount)", "CAST(SUM(amount) + 0 * RAND() AS BIGINT)")
+UNBOUND = SALES.replace("SUM(amount)", "MAX(MAX(amount)) OVER ()").replace(
+    BOUND, f"{BOUND} OR id > 0"
+)
+PARENT = SALES.replace("mart.sales", "mart.parent")
+CHILD = """
+MODEL (name mart.sales, kind INCREMENTAL_BY_TIME_RANGE (time_column day), cron '@daily');
+SELECT day AS day, CAST(amount + 0 * RAND() AS BIGINT) AS amount FROM mart.parent
+WHERE day BETWEEN @start_ds AND @end_ds
+"""
+
+
+def returning(texts: dict[str, str], days: int) -> MemoryWorld:
+    """A version that was computed day by day, and another one that is shown instead of it."""
+    world = MemoryWorld()
+    for number in range(days):
+        world.land((24 * number + 1, 1), until=24 * (number + 1))
+        done(world.services(), graph_of(texts), "prod")
+    done(world.services(), graph_of(edited(texts)), "prod")
+    return world
+
+
+def edited(texts: dict[str, str]) -> dict[str, str]:
+    return texts | {"sales": texts["sales"].replace("AS amount", "* 10 AS amount")}
+
+
+def calls(texts: dict[str, str], days: int) -> tuple[Plan, Counter[str]]:
+    """The plan of a return after a late row of the first day, and what it asked the ports."""
+    world = returning(texts, days)
+    world.land((2, 1), until=24 * days)
+    fuse = Fuse()
+    return asked(world.services(fuse), graph_of(texts), "prod"), Counter(fuse.names)
+
+
+@pytest.mark.parametrize("text", [SALES, RANDOM, UNBOUND], ids=["bound", "random", "unbound"])
+def test_planning_a_return_costs_as_many_calls_for_many_intervals_as_for_few(text: str) -> None:
+    _, few = calls({"sales": text}, 2)
+    plan, many = calls({"sales": text}, 5)
+    assert few == many
+    assert work(plan)["sales"] == ([day(1, 5)] if text is UNBOUND else [day(1)])
+
+
+def test_a_parent_that_was_written_since_is_looked_at_once_for_all_intervals() -> None:
+    texts = {"parent": PARENT, "sales": CHILD}
+    _, few = calls(texts, 2)
+    _, many = calls(texts, 5)
+    assert few == many
+
+
+@pytest.mark.parametrize("days", [2, 5])
+def test_what_is_kept_is_told_by_one_look_at_the_work_of_all_of_it(days: int) -> None:
+    texts = {"sales": SALES}
+    world = MemoryWorld()
+    world.land(*((24 * number + 1, 1) for number in range(days)), until=24 * days)
+    done(world.services(), graph_of(texts), "prod")
+    world.clock.advance(timedelta(hours=1))
+    done(world.services(), graph_of(edited(texts)), "dev")
+    world.catalog.delete(RAW, world.catalog.tables[RAW].rows_at(world.catalog.line(RAW)[0])[-1:])
+    fuse = Fuse()
+    assert asked(world.services(fuse), graph_of(edited(texts)), "prod").backfills == ()
+    assert fuse.names.count("works") == 1
+
+
+def hours(start: int, end: int) -> Interval:
+    return Interval(hour_of(start), hour_of(end))
+
+
+def source_of(commits: int) -> tuple[MemoryWorld, list[int]]:
+    """A source with one row for each hour, each of another commit; its snapshots, newest first."""
+    world = MemoryWorld()
+    for number in range(commits):
+        world.land((number, 1), until=number)
+    return world, list(world.catalog.line(RAW))
+
+
+def states_of(world: MemoryWorld, fuse: Fuse) -> InputStates:
+    graph = graph_of({"sales": SALES})
+    return InputStates(services=world.services(fuse), graph=graph, snapshots={})
+
+
+def test_the_token_of_each_iceberg_snapshot_is_made_once(monkeypatch: pytest.MonkeyPatch) -> None:
+    made: list[int | None] = []
+
+    def noted(uuid: str, columns: Iterable[Column], rows_of: int | None) -> str:
+        made.append(rows_of)
+        return source_token(uuid, columns, rows_of)
+
+    monkeypatch.setattr(input_moves, "source_token", noted)
+    world, ids = source_of(6)
+    states = states_of(world, Fuse())
+    state = world.catalog.table(RAW)
+    assert state is not None
+    for at in (*ids, None):
+        assert states.pinned(SOURCE)[source_token(state.uuid, state.columns, at)] == at
+    assert made == [*ids, None]
+
+
+def test_each_iceberg_snapshot_is_told_apart_by_the_times_after_it() -> None:
+    world, ids = source_of(6)
+    states = states_of(world, Fuse())
+    for newer, at in enumerate(ids):
+        changed = [
+            hour
+            for hour in range(6)
+            if states.has_changed(SOURCE, at, (hours(hour, hour + 1),), column="at")
+        ]
+        assert changed == list(range(6 - newer, 6))
+
+
+@pytest.mark.parametrize("commits", [8, 64])
+def test_looking_further_back_for_each_entry_reads_what_changed_a_few_times(commits: int) -> None:
+    world, ids = source_of(commits)
+    fuse = Fuse()
+    states = states_of(world, fuse)
+    for at in ids:
+        states.has_changed(SOURCE, at, (hours(0, 1),), column="at")
+    assert fuse.names.count("row_changes") <= commits.bit_length()
+    for at in reversed(ids):
+        states.has_changed(SOURCE, at, (hours(0, 1),), column="at")
+    assert fuse.names.count("row_changes") <= commits.bit_length()
+
+
+def test_nothing_older_is_looked_at_than_what_is_asked_for() -> None:
+    world, ids = source_of(8)
+    states = states_of(world, Fuse())
+    asked_for: list[int | None] = []
+    looked_at = world.catalog.row_changes
+
+    def noted(name: TableName, *, after: int | None, column: str) -> Sequence[RowChange]:
+        asked_for.append(after)
+        return looked_at(name, after=after, column=column)
+
+    world.catalog.row_changes = noted  # type: ignore[method-assign,assignment]
+    for at in (ids[0], ids[3], ids[1]):
+        states.has_changed(SOURCE, at, (hours(0, 1),), column="at")
+    assert asked_for == [ids[3]]
+
+
+def test_compactions_are_told_by_one_look_at_where_the_rows_come_from() -> None:
+    world, ids = source_of(3)
+    compacted = [world.catalog.compact(RAW) for _ in range(2)]
+    fuse = Fuse()
+    states = states_of(world, fuse)
+    same = [at for at in (*ids, *compacted) if not states.has_changed(SOURCE, at, WHOLE, column="")]
+    assert same == [ids[0], *compacted]
+    assert fuse.names.count("origin") == 1

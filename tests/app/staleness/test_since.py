@@ -1,0 +1,201 @@
+"""Since when what is late or changed upstream is behind: the first change after it was read."""
+
+from __future__ import annotations
+
+from datetime import datetime, timedelta
+
+import pytest
+
+from tests.app.memory_world import (
+    PROJECT,
+    RAW,
+    Fuse,
+    MemoryWorld,
+    bound,
+    build,
+    build_due,
+    graph_of,
+    plan,
+)
+from tests.app.shop_world import SALES, day
+from vde_dagster.app.apply.filling import evaluate_range
+from vde_dagster.app.services import Services
+from vde_dagster.core.graph.graph import Graph
+from vde_dagster.core.names import ModelName
+from vde_dagster.core.planning.plan import Plan, Staleness
+
+MINUTE = timedelta(minutes=1)
+HOURLY = """
+MODEL (name staging.events, kind INCREMENTAL_BY_TIME_RANGE (time_column at), cron '@hourly');
+SELECT id AS id, at AS at, amount AS amount FROM raw.events
+WHERE at BETWEEN @start_dt AND @end_dt
+"""
+WINDOWED = """
+MODEL (name mart.window, kind INCREMENTAL_BY_TIME_RANGE (time_column at), cron '@hourly');
+SELECT at AS at, amount AS amount FROM staging.events
+WHERE at BETWEEN DATE_SUB(@start_dt, 1) AND @end_dt
+"""
+TWO_DAYS = """
+MODEL (
+  name mart.window,
+  kind INCREMENTAL_BY_TIME_RANGE (time_column day, batch_size 1),
+  cron '@daily'
+);
+SELECT CAST(@start_ds AS DATE) AS day, SUM(amount) AS amount FROM staging.events
+WHERE at BETWEEN DATE_SUB(@start_dt, 1) AND @end_dt
+"""
+BOTH = """
+MODEL (name mart.both, kind FULL, cron '@hourly');
+SELECT (SELECT SUM(amount) FROM raw.events) AS a, (SELECT SUM(amount) FROM staging.events) AS b
+"""
+ALL = "MODEL (name mart.all, kind FULL, cron '@hourly'); SELECT SUM(amount) AS s FROM raw.events"
+
+
+def staleness(of: Plan, name: str) -> Staleness | None:
+    return {str(each.name): each.staleness for each in of.changes}[name]
+
+
+def since(of: Plan, name: str) -> datetime | None:
+    found = staleness(of, name)
+    assert found is not None
+    return found.since
+
+
+def landed(world: MemoryWorld, *events: tuple[float, int], until: float) -> datetime:
+    """Rows arrive a minute later than whatever was done before; the time at which they do."""
+    world.clock.advance(MINUTE)
+    world.land(*events, until=until)
+    return world.clock.now()
+
+
+def built(graph: Graph) -> MemoryWorld:
+    world = MemoryWorld()
+    world.land((0.5, 1), (1.5, 2), until=3)
+    build(world.services(), graph)
+    return world
+
+
+def test_of_a_source_it_is_the_commit_of_the_first_rows_of_the_times_that_were_read() -> None:
+    graph = graph_of({"events": HOURLY})
+    world = built(graph)
+    landed(world, (3.5, 5), until=4)  # of no hour that was read
+    first = landed(world, (0.6, 3), until=4)
+    landed(world, (0.7, 4), until=4)
+    assert since(plan(world.services(), graph), "staging.events") == first
+
+
+def test_a_source_that_is_read_as_a_whole_is_behind_since_its_next_commit() -> None:
+    graph = graph_of({"all": ALL})
+    world = built(graph)
+    world.clock.advance(MINUTE)
+    world.catalog.compact(RAW)
+    first = landed(world, (3.5, 5), until=3)
+    landed(world, (0.6, 3), until=3)
+    assert since(plan(world.services(), graph), "mart.all") == first
+
+
+def test_what_was_computed_again_is_behind_since_what_came_after_it() -> None:
+    graph = graph_of({"events": HOURLY})
+    world = built(graph)
+    landed(world, (0.6, 3), until=3)
+    world.clock.advance(MINUTE)
+    build(world.services(), graph)
+    again = landed(world, (0.7, 4), until=3)
+    assert since(plan(world.services(), graph), "staging.events") == again
+
+
+def test_of_a_model_it_is_when_its_rows_were_written() -> None:
+    graph = graph_of({"events": HOURLY, "window": WINDOWED})
+    world = built(graph)
+    landed(world, (0.6, 3), until=3)
+    world.clock.advance(MINUTE)
+    written = world.clock.now()
+    only_events(world, graph)
+    world.clock.advance(MINUTE)
+    assert since(plan(world.services(), graph), "mart.window") == written
+
+
+def test_what_only_follows_from_what_is_computed_first_is_not_behind_yet() -> None:
+    graph = graph_of({"events": HOURLY, "window": WINDOWED})
+    world = built(graph)
+    first = landed(world, (0.6, 3), until=3)
+    found = plan(world.services(), graph)
+    direct, follower = staleness(found, "staging.events"), staleness(found, "mart.window")
+    assert direct is not None
+    assert (direct.since, direct.following) == (first, ())
+    assert follower is not None
+    assert (follower.since, follower.following) == (None, follower.intervals)
+
+
+def test_a_session_is_behind_since_the_first_late_rows() -> None:
+    graph = graph_of(PROJECT)
+    world = built(graph)
+    landed(world, (3.5, 5), until=4)
+    first = landed(world, (0.6, 3), until=4)
+    landed(world, (1.6, 3), until=4)
+    found = plan(world.services(), graph)
+    assert since(found, "staging.events") == first
+
+
+def test_what_an_interval_has_seen_already_does_not_count_for_it() -> None:
+    graph = graph_of({"events": HOURLY, "window": TWO_DAYS})
+    world = MemoryWorld()
+    world.land((1, 1), (25, 2), (49, 3), until=72)
+    build(world.services(), graph)
+    landed(world, (1.1, 3), until=72)
+    build(world.services(), graph)  # the first two days, and not the third one
+    landed(world, (25.1, 3), until=72)
+    world.clock.advance(MINUTE)
+    written = world.clock.now()
+    only_events(world, graph)
+    found = plan(world.services(), graph)
+    stale = staleness(found, "mart.window")
+    assert stale is not None
+    assert (stale.intervals, stale.since) == ((day(2, 3),), written)
+
+
+def test_where_the_first_change_of_one_input_is_not_known_no_time_is_told() -> None:
+    graph = graph_of({"events": HOURLY, "both": BOTH})
+    world = built(graph)
+    landed(world, (0.6, 3), until=3)
+    only_events(world, graph)
+    assert since(plan(world.services(), graph), "mart.both") is not None
+    world.catalog.expire(RAW)
+    assert since(plan(world.services(), graph), "mart.both") is None
+
+
+def test_where_the_first_change_is_not_retained_no_time_is_told() -> None:
+    graph = graph_of({"all": ALL})
+    world = built(graph)
+    landed(world, (0.6, 3), until=3)
+    landed(world, (0.7, 3), until=3)
+    world.catalog.expire(RAW)
+    assert since(plan(world.services(), graph), "mart.all") is None
+
+
+@pytest.mark.parametrize("hours", [4, 24])
+def test_units_of_work_are_looked_up_together(hours: int) -> None:
+    graph = graph_of({"events": HOURLY, "window": WINDOWED, "sales": SALES})
+    world = MemoryWorld()
+    for hour in range(hours):
+        world.land((hour + 0.5, 1), until=hour + 1)
+        build_due(world.services(), graph)
+    landed(world, *((hour + 0.6, 1) for hour in range(hours)), until=hours)
+    only_events(world, graph)
+    fuse = Fuse()
+    found = plan(world.services(fuse), graph)
+    stale = staleness(found, "mart.window")
+    assert stale is not None
+    assert stale.since is not None
+    assert fuse.names.count("works") + fuse.names.count("work") <= 4
+    assert fuse.names.count("row_changes") <= hours.bit_length()
+
+
+def only_events(world: MemoryWorld, graph: Graph) -> None:
+    """Compute what is stale of the first model, and of no other one."""
+    services: Services = world.services()
+    name = ModelName("staging", "events")
+    stale = staleness(plan(services, graph), str(name))
+    assert stale is not None
+    for each in stale.intervals:
+        evaluate_range(services, bound(services), name, each)

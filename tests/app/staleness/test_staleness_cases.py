@@ -1,0 +1,267 @@
+"""Late and changed rows where environments, people and sources get in each other's way."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from dataclasses import replace
+from typing import Final
+
+import pytest
+
+from tests.app.memory_world import RAW, MemoryWorld, bound, build, graph_of, hour_of
+from tests.worlds.engine import MemoryEngine
+from vde_dagster.app.apply.applying import apply_plan
+from vde_dagster.app.apply.filling import evaluate_range
+from vde_dagster.app.apply.running import plan_run
+from vde_dagster.app.evaluate.evaluated import Evaluated
+from vde_dagster.app.services import VALID_TO, Services
+from vde_dagster.core.errors import Conflict, VdeError
+from vde_dagster.core.ledger.unit_of_work import Staged, Staging
+from vde_dagster.core.names import ModelName
+from vde_dagster.core.planning.plan import Plan
+from vde_dagster.core.time.intervals import Interval
+
+KIND: Final = "INCREMENTAL_BY_TIME_RANGE (time_column at{})"
+TEXT: Final = """MODEL (name m.{}, kind {}, cron '@hourly');
+SELECT id AS id, at AS at, amount AS amount FROM {} WHERE at BETWEEN @start_dt AND @end_dt
+"""
+PARENT: Final = TEXT.format("a", KIND.format(""), "raw.events")
+CHILD: Final = TEXT.format("b", KIND.format(""), "m.a")
+PAIR: Final = {"a": PARENT, "b": CHILD}
+TWICE: Final = "amount * 2 AS amount"
+TWICE_BELOW: Final = {**PAIR, "b": CHILD.replace("amount AS amount", TWICE)}
+TWICE_ABOVE: Final = {**PAIR, "a": PARENT.replace("amount AS amount", TWICE)}
+WIDER: Final = {**PAIR, "a": PARENT.replace("amount AS amount", "amount AS amount, 1 AS one")}
+A, B = ModelName("m", "a"), ModelName("m", "b")
+
+
+def production(texts: dict[str, str] = PAIR) -> MemoryWorld:
+    """Six hours with the amounts 1 to 6."""
+    world = MemoryWorld()
+    world.land(*((hour + 0.5, hour + 1) for hour in range(6)), until=6)
+    build(world.services(), graph_of(texts))
+    return world
+
+
+def run(world: MemoryWorld, environment: str = "prod") -> tuple[Evaluated, ...]:
+    services = world.services()
+    return apply_plan(services, plan_run(services, environment), lambda _: None)
+
+
+def found(world: MemoryWorld, environment: str = "prod") -> Plan:
+    return plan_run(world.services(), environment)
+
+
+def stale(plan: Plan) -> dict[str, tuple[Interval, ...]]:
+    return {each.name.name: each.stale for each in plan.changes if each.stale}
+
+
+def kept(plan: Plan) -> dict[str, tuple[Interval, ...]]:
+    told = {each.name.name: each.staleness for each in plan.changes}
+    return {name: each.kept for name, each in told.items() if each is not None}
+
+
+def amounts(world: MemoryWorld, view: str = "m.b") -> list[int]:
+    return sorted(int(str(row[2])) for row in world.rows(view))
+
+
+def hours(first: int, last: int) -> Interval:
+    return Interval(hour_of(first), hour_of(last))
+
+
+def late(world: MemoryWorld) -> None:
+    world.land((1.25, 100), until=6)
+
+
+# Environments
+def test_what_production_owns_is_brought_up_to_date_there_and_shown_elsewhere() -> None:
+    world = production()
+    build(world.services(), graph_of(PAIR), "dev")
+    late(world)
+    assert found(world, "dev").is_up_to_date
+    run(world)
+    assert found(world, "dev").is_up_to_date
+    assert amounts(world, "m__dev.b") == [1, 2, 3, 4, 5, 6, 100]
+
+
+def test_an_environment_follows_what_production_computes_of_a_parent() -> None:
+    world = production()
+    build(world.services(), graph_of(TWICE_BELOW), "dev")
+    late(world)
+    assert run(world, "dev") == ()
+    run(world)
+    assert stale(found(world, "dev")) == {"b": (hours(1, 2),)}
+    run(world, "dev")
+    assert amounts(world, "m__dev.b") == [2, 4, 6, 8, 10, 12, 200]
+    assert found(world, "dev").is_up_to_date
+
+
+@pytest.mark.parametrize("runs", [[], ["dev"], ["prod"], ["prod", "dev"]])
+def test_late_rows_reach_what_is_kept_below_a_parent_that_another_environment_filled(
+    runs: list[str],
+) -> None:
+    world = production()
+    build(world.services(), graph_of(WIDER), "dev")
+    late(world)
+    for each in runs:
+        run(world, each)
+    build(world.services(), graph_of(WIDER))
+    assert amounts(world) == [1, 2, 3, 4, 5, 6, 100]
+    assert found(world).is_up_to_date
+    assert found(world, "dev").is_up_to_date
+
+
+@pytest.mark.parametrize("edited", [WIDER, TWICE_ABOVE], ids=["wider", "breaking"])
+def test_late_rows_reach_a_version_that_is_brought_back_and_the_runs_after_it(
+    edited: dict[str, str],
+) -> None:
+    world = production()
+    build(world.services(), graph_of(edited))
+    late(world)
+    run(world)
+    build(world.services(), graph_of(PAIR))
+    assert amounts(world) == [1, 2, 3, 4, 5, 6, 100]
+    world.land((2.25, 200), until=7)
+    run(world)
+    assert amounts(world) == [1, 2, 3, 4, 5, 6, 100, 200]
+    assert found(world).is_up_to_date
+
+
+def test_an_environment_goes_on_with_a_version_that_production_left() -> None:
+    world = production()
+    build(world.services(), graph_of(PAIR), "dev")
+    build(world.services(), graph_of(TWICE_ABOVE))
+    world.land((1.25, 100), until=7)
+    run(world)
+    run(world, "dev")
+    assert amounts(world, "m__dev.b") == [1, 2, 3, 4, 5, 6, 100]
+    assert amounts(world) == [2, 4, 6, 8, 10, 12, 200]
+
+
+# Sources
+def test_what_a_source_of_the_same_name_has_is_computed_and_what_it_lacks_is_kept() -> None:
+    world = production()
+    table = world.catalog.tables[RAW]
+    rows = [(number, at, amount) for number, at, amount in table.rows_at(table.head)]
+    world.catalog.drop_table(RAW)
+    assert kept(found(world)) == {"a": (hours(0, 6),)}
+    assert run(world) == ()
+    until = {VALID_TO: hour_of(6).isoformat()}
+    world.catalog.create_table(RAW, table.columns, properties=until)
+    world.catalog.append(
+        RAW, [(number, at, int(str(amount)) * 10) for number, at, amount in rows[3:]]
+    )
+    assert stale(found(world)) == {"a": (hours(3, 6),), "b": (hours(3, 6),)}
+    run(world)
+    assert amounts(world) == [1, 2, 3, 40, 50, 60]
+    after = found(world)
+    assert after.is_empty
+    assert kept(after) == {"a": (hours(0, 3),)}
+
+
+def test_a_source_that_is_rolled_back_takes_its_late_rows_back() -> None:
+    world = production()
+    before = world.catalog.tables[RAW].head
+    late(world)
+    run(world)
+    assert before is not None
+    world.catalog.roll_back(RAW, before)
+    run(world)
+    assert amounts(world) == [1, 2, 3, 4, 5, 6]
+    late(world)
+    run(world)
+    assert amounts(world) == [1, 2, 3, 4, 5, 6, 100]
+    assert found(world).is_up_to_date
+
+
+def test_a_compaction_whose_origin_is_forgotten_changes_nothing() -> None:
+    world = production()
+    world.catalog.compact(RAW)
+    world.catalog.expire(RAW)
+    assert found(world).is_up_to_date
+    late(world)
+    assert stale(found(world)) == {"a": (hours(1, 2),), "b": (hours(1, 2),)}
+
+
+def test_what_reads_rows_that_are_never_restated_is_as_fresh_as_these() -> None:
+    world = production(
+        {**PAIR, "a": TEXT.format("a", KIND.format(", disable_restatement true"), "raw.events")}
+    )
+    late(world)
+    assert run(world) == ()
+    assert kept(found(world)) == {"a": (hours(1, 2),)}
+
+
+# At the same time
+class Meanwhile(MemoryEngine):
+    """An engine during whose first query of a model something else happens."""
+
+    def __init__(self, world: MemoryWorld, model: ModelName, what: Callable[[], object]) -> None:
+        super().__init__(world.catalog)
+        self._model = model
+        self._waiting = [what]
+
+    def stage(self, staging: Staging) -> Staged:
+        done = super().stage(staging)
+        if staging.target.model == self._model and self._waiting:
+            self._waiting.pop()()
+        return done
+
+
+def while_computing(world: MemoryWorld, model: ModelName, what: Callable[[], object]) -> Services:
+    return replace(world.services(), engine=Meanwhile(world, model, what))
+
+
+@pytest.mark.parametrize("model", [A, B])
+def test_rows_that_land_while_a_run_computes_are_the_next_runs(model: ModelName) -> None:
+    world = production()
+    late(world)
+    services = while_computing(world, model, lambda: world.land((1.3, 7), (2.3, 8), until=6))
+    apply_plan(services, plan_run(services, "prod"), lambda _: None)
+    assert amounts(world) == [1, 2, 3, 4, 5, 6, 100]
+    assert stale(found(world)) == {"a": (hours(1, 3),), "b": (hours(1, 3),)}
+    run(world)
+    assert amounts(world) == [1, 2, 3, 4, 5, 6, 7, 8, 100]
+    assert found(world).is_up_to_date
+
+
+def test_production_that_moves_on_while_an_environment_computes_is_followed_by_the_next_run() -> (
+    None
+):
+    world = production()
+    build(world.services(), graph_of(TWICE_BELOW), "dev")
+    late(world)
+    run(world)
+
+    def move() -> None:
+        world.land((1.3, 7), until=6)
+        run(world)
+
+    services = while_computing(world, B, move)
+    apply_plan(services, plan_run(services, "dev"), lambda _: None)
+    assert amounts(world, "m__dev.b") == [2, 4, 6, 8, 10, 12, 200]
+    assert stale(found(world, "dev")) == {"b": (hours(1, 2),)}
+    run(world, "dev")
+    assert amounts(world, "m__dev.b") == [2, 4, 6, 8, 10, 12, 14, 200]
+
+
+def test_what_is_recorded_after_a_look_of_rows_from_before_it_is_looked_at_next() -> None:
+    """A step by hand reads a parent that a run computes again and looks at, and ends last."""
+    world = production()
+    world.land((6.5, 7), until=7)
+    services = world.services()
+    evaluate_range(services, bound(services), A, hours(6, 7))
+
+    def overtake() -> None:
+        world.land((6.25, 100), until=7)
+        with pytest.raises(VdeError) as error:
+            run(world)
+        assert isinstance(error.value, Conflict)
+
+    services = while_computing(world, B, overtake)
+    evaluate_range(services, bound(services), B, hours(6, 7))
+    assert amounts(world) == [1, 2, 3, 4, 5, 6, 7]
+    assert stale(found(world)) == {"b": (hours(6, 7),)}
+    run(world)
+    assert amounts(world) == [1, 2, 3, 4, 5, 6, 7, 100]
+    assert found(world).is_up_to_date

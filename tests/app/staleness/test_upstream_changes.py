@@ -1,0 +1,137 @@
+"""What reads other rows by a plan than it was computed from: of what comes back, and what stays."""
+
+from __future__ import annotations
+
+import pytest
+
+from tests.app.memory_world import PROJECT, MemoryWorld, graph_of, hour_of
+from tests.app.shop_world import (
+    DAYS,
+    SALES,
+    SHOP,
+    TRIPLE,
+    asked,
+    change,
+    day,
+    done,
+    shop_in_production,
+    work,
+)
+from vde_dagster.app.apply.applying import apply_plan
+from vde_dagster.core.planning.plan import Plan
+from vde_dagster.core.time.intervals import Interval
+
+
+def returned(plan: Plan, name: str) -> str:
+    return str(change(plan, name).behind.reason)
+
+
+def amounts(world: MemoryWorld, view: str) -> list[int]:
+    return sorted(int(str(row[2])) for row in world.rows(view))
+
+
+# What the plan computes first
+BASE = """
+MODEL (name mart.base, kind FULL, cron '@daily');
+SELECT id AS id, at AS at, amount AS amount FROM raw.events
+"""
+CHILD = """
+MODEL (name mart.child, kind INCREMENTAL_BY_TIME_RANGE (time_column at), cron '@daily');
+SELECT id AS id, at AS at, amount AS amount FROM mart.base WHERE at BETWEEN @start_dt AND @end_dt
+"""
+PAIR = {"base": BASE, "child": CHILD}
+TWICE = {**PAIR, "child": CHILD.replace("amount AS", "amount * 2 AS")}
+
+
+def pair_world() -> MemoryWorld:
+    """Production over three days of a FULL table and what reads it."""
+    world = MemoryWorld()
+    world.land((1, 10), (30, 5), (50, 7), until=72)
+    done(world.services(), graph_of(PAIR), "prod")
+    return world
+
+
+def test_no_environment_reads_a_time_of_a_full_table_that_its_owner_has_yet_to_make() -> None:
+    world = pair_world()
+    world.land((75, 1), until=96)
+    assert work(asked(world.services(), graph_of(TWICE), "dev")) == {"child": [day(1, 3)]}
+    done(world.services(), graph_of(TWICE), "dev")
+    done(world.services(), graph_of(TWICE), "prod")
+    assert amounts(world, "mart.child") == [2, 10, 14, 20]
+
+
+def test_an_environment_reads_a_full_table_of_another_that_is_made_for_today() -> None:
+    world = pair_world()
+    hourly = {**PAIR, "child": CHILD.replace("@daily", "@hourly")}
+    done(world.services(), graph_of(hourly), "prod")
+    world.land(until=75)
+    twice = {**hourly, "child": TWICE["child"].replace("@daily", "@hourly")}
+    plan = asked(world.services(), graph_of(twice), "dev")
+    assert work(plan) == {"child": [Interval(hour_of(0), hour_of(75))]}
+
+
+def test_r15_a_full_table_that_is_made_first_is_read_by_what_comes_back() -> None:
+    world = pair_world()
+    done(world.services(), graph_of(TWICE), "prod")
+    world.land((2, 100), (75, 1), until=96)
+    plan = asked(world.services(), graph_of(PAIR), "prod")
+    assert work(plan) == {"base": [day(1, 4)], "child": [day(1, 4)]}
+    assert "mart.base" in returned(plan, "mart.child")
+    apply_plan(world.services(), plan, lambda _: None)
+    assert amounts(world, "mart.child") == [1, 5, 7, 10, 100]
+    assert asked(world.services(), graph_of(PAIR), "prod").is_up_to_date
+
+
+def test_r15_late_rows_that_a_session_loads_first_are_read_by_what_comes_back() -> None:
+    world = MemoryWorld()
+    world.land((1, 10), (30, 5), until=48)
+    done(world.services(), graph_of(PROJECT), "prod")
+    tenfold = PROJECT["daily"].replace("SUM(amount)", "SUM(amount * 10)")
+    done(world.services(), graph_of({**PROJECT, "daily": tenfold}), "prod")
+    world.land((1.5, 100), (50, 7), until=72)
+    plan = asked(world.services(), graph_of(PROJECT), "prod")
+    assert "staging.events" in returned(plan, "mart.daily")
+    apply_plan(world.services(), plan, lambda _: None)
+    assert world.rows("mart.daily") == [(DAYS[0], 110), (DAYS[1], 5), (DAYS[2], 7)]
+
+
+# What stays and reads another table
+WIDER = {**SHOP, "sales": SALES.replace("AS amount FROM", "AS amount, COUNT(*) AS n FROM")}
+STAMPED = {**SHOP, "sales": SALES.replace("cron", "stamp 'two', cron")}
+
+
+@pytest.mark.parametrize("edited", [WIDER, STAMPED], ids=["wider", "stamped"])
+@pytest.mark.parametrize("first", ["prod", "dev"])
+def test_what_reads_a_table_that_is_made_anew_has_its_late_rows_too(
+    edited: dict[str, str], first: str
+) -> None:
+    world = shop_in_production()
+    world.land((2, 100), until=72)
+    if first == "dev":
+        done(world.services(), graph_of(edited), "dev")
+    plan = asked(world.services(), graph_of(edited), "prod")
+    assert work(plan)["triple"] == [day(1)]
+    assert "mart.sales" in returned(plan, "mart.triple")
+    apply_plan(world.services(), plan, lambda _: None)
+    assert world.rows("mart.triple") == [(DAYS[0], 330), (DAYS[1], 15), (DAYS[2], 21)]
+    assert world.rows("mart.total") == [(366,)]
+    assert asked(world.services(), graph_of(edited), "prod").is_up_to_date
+
+
+@pytest.mark.parametrize("edited", [WIDER, STAMPED], ids=["wider", "stamped"])
+def test_what_reads_a_table_that_is_made_anew_of_the_same_rows_stays(
+    edited: dict[str, str],
+) -> None:
+    world = shop_in_production()
+    plan = asked(world.services(), graph_of(edited), "prod")
+    assert work(plan).keys() == {"sales", "shown"}
+
+
+def test_late_rows_come_through_several_tables_that_are_made_anew() -> None:
+    world = shop_in_production()
+    world.land((2, 100), until=72)
+    both = {**WIDER, "triple": TRIPLE.replace("cron", "stamp 'two', cron")}
+    plan = asked(world.services(), graph_of(both), "prod")
+    assert work(plan)["total"] == [day(1, 3)]
+    apply_plan(world.services(), plan, lambda _: None)
+    assert world.rows("mart.total") == [(366,)]

@@ -1,0 +1,442 @@
+"""Decisions of stateless sessions, and the invariant that they keep (DESIGN.md, R7 and R8)."""
+
+from __future__ import annotations
+
+from collections import Counter
+from dataclasses import dataclass, field, replace
+from datetime import datetime, timedelta
+
+import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
+
+from vde_dagster.core.ledger.dsha import RowSum
+from vde_dagster.core.ledger.entries import LedgerChange, LedgerOperation, Standing
+from vde_dagster.core.ledger.late_data import (
+    Decision,
+    HighWaterMark,
+    Load,
+    NothingToLoad,
+    ProcessingUri,
+    SourceChange,
+    SourceHistory,
+    SourceOperation,
+    SourceStatus,
+    Stop,
+    decide_stateless,
+    marks_after,
+    overwriting,
+)
+from vde_dagster.core.model.late_data import OnSourceRewrite
+from vde_dagster.core.names import ModelName
+from vde_dagster.core.time.intervals import EPOCH, Interval, IntervalUnit, merge
+
+SOURCE = ModelName("raw", "t")
+HOUR = timedelta(hours=1)
+
+
+def at(hours: float) -> datetime:
+    return EPOCH + timedelta(hours=hours)
+
+
+def mark(number: int, complete_to: float | None = None) -> HighWaterMark:
+    return HighWaterMark(
+        source=SOURCE,
+        table_uuid="u",
+        iceberg_snapshot_id=1000 + number,
+        sequence_number=number,
+        committed_at=at(number),
+        complete_to=None if complete_to is None else at(complete_to),
+    )
+
+
+def uri(hour: int, rows: int = 1) -> ProcessingUri:
+    return ProcessingUri(
+        partition=(("landing_date", "1970-01-01"), ("landing_hour", hour), ("batch_id", "b")),
+        files=1,
+        rows=rows,
+    )
+
+
+def change(operation: SourceOperation, *added: ProcessingUri, snapshot: int = 1002) -> SourceChange:
+    return SourceChange(iceberg_snapshot_id=snapshot, operation=operation, added=added)
+
+
+def decide(
+    status: SourceStatus,
+    *changes: SourceChange,
+    before: HighWaterMark | None = None,
+    head: HighWaterMark | None = None,
+    held: tuple[Interval, ...] = (),
+    now: float = 3,
+    policy: OnSourceRewrite = OnSourceRewrite.STOP,
+) -> Decision:
+    return decide_stateless(
+        on_rewrite=policy,
+        mark=before,
+        history=SourceHistory(status=status, head=head, changes=changes),
+        held=held,
+        start=at(0),
+        now=at(now),
+        unit=IntervalUnit.HOUR,
+    )
+
+
+APPEND = SourceOperation.APPEND
+HELD = (Interval(at(0), at(3)),)
+
+
+def test_the_first_session_fills_what_is_due_and_appends_nothing() -> None:
+    assert decide(SourceStatus.INITIAL, head=mark(1, 2.5)) == Load(
+        before=None, after=mark(1, 2.5), fill=(Interval(at(0), at(2)),), held=(), evidence=()
+    )
+
+
+def test_a_late_row_is_appended_to_what_is_held() -> None:
+    found = decide(
+        SourceStatus.CHANGED,
+        change(APPEND, uri(3)),
+        before=mark(1),
+        head=mark(2),
+        held=HELD,
+    )
+    assert found == Load(before=mark(1), after=mark(2), fill=(), held=HELD, evidence=(uri(3),))
+
+
+def test_a_partition_that_received_two_commits_is_evidence_once() -> None:
+    found = decide(
+        SourceStatus.CHANGED,
+        change(APPEND, uri(3, 2), uri(4)),
+        change(SourceOperation.REPLACE, uri(3, 2)),
+        change(APPEND, uri(3, 5)),
+        before=mark(1),
+        head=mark(4),
+        held=HELD,
+    )
+    assert isinstance(found, Load)
+    assert found.evidence == (
+        ProcessingUri(partition=uri(3).partition, files=2, rows=7),
+        uri(4),
+    )
+
+
+def test_compaction_alone_is_nothing_to_load() -> None:
+    found = decide(
+        SourceStatus.CHANGED,
+        change(SourceOperation.REPLACE, uri(1)),
+        before=mark(1),
+        head=mark(2),
+        held=HELD,
+    )
+    assert isinstance(found, NothingToLoad)
+
+
+def test_an_hour_that_became_due_is_filled_though_the_source_did_not_change() -> None:
+    found = decide(SourceStatus.UNCHANGED, before=mark(1), head=mark(1), held=HELD, now=5)
+    assert isinstance(found, Load)
+    assert found.fill == (Interval(at(3), at(5)),)
+    assert found.after == mark(1)
+
+
+def test_nothing_is_filled_beyond_what_the_source_calls_complete() -> None:
+    found = decide(SourceStatus.INITIAL, head=mark(1, 1.99), now=9)
+    assert isinstance(found, Load)
+    assert found.fill == (Interval(at(0), at(1)),)
+
+
+def test_without_a_mark_all_that_is_held_is_overwritten_with_all_that_is_due() -> None:
+    late = mark(2, 2.0)  # the source calls less complete than is held
+    found = decide(SourceStatus.INITIAL, head=late, held=(Interval(at(1), at(3)),))
+    assert found == Load(
+        before=None, after=late, fill=(Interval(at(0), at(3)),), held=(), evidence=()
+    )
+
+
+def test_a_session_overwrites_some_of_what_it_would_add_to() -> None:
+    load = Load(
+        before=mark(1),
+        after=mark(2),
+        fill=(Interval(at(3), at(4)),),
+        held=HELD,
+        evidence=(uri(1),),
+    )
+    found = overwriting(load, [Interval(at(1), at(2))])
+    assert found.fill == (Interval(at(1), at(2)), Interval(at(3), at(4)))
+    assert found.held == (Interval(at(0), at(1)), Interval(at(2), at(3)))
+    assert (found.before, found.after, found.evidence) == (load.before, load.after, load.evidence)
+
+
+def booked(
+    operation: LedgerOperation, standing: Standing = Standing.COMPUTED
+) -> tuple[LedgerChange, ...]:
+    interval = Interval(at(0), at(1))
+    return (LedgerChange(operation=operation, interval=interval, rows=RowSum(), standing=standing),)
+
+
+OTHER = replace(mark(1), source=ModelName("raw", "u"))
+
+
+@pytest.mark.parametrize(
+    "changes,moved,read,after",
+    [
+        (booked(LedgerOperation.REPLACE), None, 1002, [OTHER]),
+        (booked(LedgerOperation.REPLACE_ALL), None, None, [OTHER]),
+        (booked(LedgerOperation.ADD), None, 1002, [OTHER]),
+        (booked(LedgerOperation.REPLACE), None, 1001, [mark(1), OTHER]),
+        (booked(LedgerOperation.KEEP), None, 1002, [mark(1), OTHER]),
+        (booked(LedgerOperation.REPLACE, Standing.EMPTY), None, None, [mark(1), OTHER]),
+        (booked(LedgerOperation.REPLACE), mark(2), 1002, [mark(2), OTHER]),
+    ],
+)
+def test_r8_a_mark_outlives_only_what_a_session_or_work_as_of_it_books(
+    changes: tuple[LedgerChange, ...],
+    moved: HighWaterMark | None,
+    read: int | None,
+    after: list[HighWaterMark],
+) -> None:
+    before = {each.source: each for each in (mark(1), OTHER)}
+    inputs = {SOURCE: read, OTHER.source: OTHER.iceberg_snapshot_id}
+    found = marks_after(before, changes, moved=moved, inputs=inputs)
+    assert found == {each.source: each for each in after}
+
+
+@pytest.mark.parametrize(
+    "status,head",
+    [
+        (SourceStatus.INITIAL, None),
+        (SourceStatus.INITIAL, mark(1, 0.5)),
+        (SourceStatus.UNCHANGED, mark(1)),
+        (SourceStatus.CHANGED, mark(2)),
+    ],
+)
+def test_where_nothing_is_due_and_nothing_was_added_there_is_nothing_to_load(
+    status: SourceStatus, head: HighWaterMark | None
+) -> None:
+    known = None if status is SourceStatus.INITIAL else mark(1)
+    held = () if known is None else HELD
+    found = decide(status, before=known, head=head, held=held)
+    assert isinstance(found, NothingToLoad)
+    assert found.reason
+
+
+@pytest.mark.parametrize(
+    "status,word",
+    [
+        (SourceStatus.MISSING, "does not exist"),
+        (SourceStatus.ROLLED_BACK, "rolled back"),
+        (SourceStatus.EXPIRED, "expired"),
+        (SourceStatus.RECREATED, "created again"),
+    ],
+)
+def test_a_broken_history_stops_with_advice(status: SourceStatus, word: str) -> None:
+    found = decide(status, before=mark(1), head=mark(2), held=HELD)
+    assert isinstance(found, Stop)
+    assert word in found.reason
+    assert found.advice
+
+
+@pytest.mark.parametrize("operation", [SourceOperation.OVERWRITE, SourceOperation.DELETE])
+def test_a_rewrite_of_loaded_rows_stops_and_names_its_iceberg_snapshot(
+    operation: SourceOperation,
+) -> None:
+    found = decide(
+        SourceStatus.CHANGED,
+        change(APPEND, uri(1)),
+        change(operation, uri(1), snapshot=4711),
+        before=mark(1),
+        head=mark(3),
+        held=HELD,
+    )
+    assert isinstance(found, Stop)
+    assert "4711" in found.reason
+
+
+REWRITES = [SourceOperation.OVERWRITE, SourceOperation.DELETE]
+"""By these operations rows may change that are loaded already."""
+
+
+@pytest.mark.parametrize("operation", REWRITES)
+def test_r7_a_rewrite_of_loaded_rows_overwrites_what_is_held_from_the_new_head(
+    operation: SourceOperation,
+) -> None:
+    found = decide(
+        SourceStatus.CHANGED,
+        change(APPEND, uri(1)),
+        change(operation, uri(1), snapshot=4711),
+        before=mark(1),
+        head=mark(3),
+        held=HELD,
+        now=5,
+        policy=OnSourceRewrite.OVERWRITE,
+    )
+    assert isinstance(found, Load)
+    assert "4711" in found.rewrite
+    assert replace(found, rewrite="") == Load(
+        before=mark(1), after=mark(3), fill=(Interval(at(0), at(5)),), held=(), evidence=()
+    )
+
+
+@pytest.mark.parametrize(
+    "status,word", [(SourceStatus.ROLLED_BACK, "rolled back"), (SourceStatus.EXPIRED, "expired")]
+)
+def test_r7_where_the_new_rows_cannot_be_named_what_is_held_is_overwritten(
+    status: SourceStatus, word: str
+) -> None:
+    policy = OnSourceRewrite.OVERWRITE
+    found = decide(status, before=mark(5), head=mark(2), held=HELD, policy=policy)
+    assert isinstance(found, Load)
+    assert (found.before, found.after, found.fill) == (mark(5), mark(2), HELD)
+    assert word in found.rewrite
+
+
+@pytest.mark.parametrize("status", [SourceStatus.MISSING, SourceStatus.RECREATED])
+def test_another_table_is_never_loaded_unasked(status: SourceStatus) -> None:
+    policy = OnSourceRewrite.OVERWRITE
+    found = decide(status, before=mark(1), head=mark(2), held=HELD, policy=policy)
+    assert isinstance(found, Stop)
+
+
+def test_a_source_that_was_rolled_back_to_nothing_stops() -> None:
+    policy = OnSourceRewrite.OVERWRITE
+    found = decide(SourceStatus.ROLLED_BACK, before=mark(1), held=HELD, policy=policy)
+    assert isinstance(found, Stop)
+
+
+# The invariant, on random histories -----------------------------------------------------------
+
+Row = tuple[int, int]
+"""Event hour and identity."""
+
+
+@dataclass
+class World:
+    """An append-only source, and a version's table that sessions and others write."""
+
+    commits: list[tuple[SourceOperation, list[Row]]] = field(default_factory=list)
+    table: Counter[Row] = field(default_factory=Counter)
+    held: tuple[Interval, ...] = ()
+    mark: HighWaterMark | None = None
+    now: int = 0
+    complete_to: int | None = None
+    rows: int = 0
+
+    def land(self, hours: list[int]) -> None:
+        rows = [(hour, self.rows + index) for index, hour in enumerate(hours)]
+        self.rows += len(rows)
+        self.commits.append((APPEND, rows))
+
+    def compact(self) -> None:
+        """The files are written again, with the rows that they had."""
+        every = [row for operation, rows in self.commits if operation is APPEND for row in rows]
+        self.commits.append((SourceOperation.REPLACE, every[-3:]))
+
+    def remove(self, hour: int) -> None:
+        """The rows of an hour are deleted."""
+        gone = [row for row in self.as_of(mark(len(self.commits))) if row[0] == hour]
+        self.commits.append((SourceOperation.DELETE, gone))
+
+    def as_of(self, found: HighWaterMark | None) -> list[Row]:
+        rows: list[Row] = []
+        for operation, changed in self.commits[: found.sequence_number if found else 0]:
+            if operation is APPEND:
+                rows += changed
+            elif operation is SourceOperation.DELETE:
+                rows = [row for row in rows if row not in changed]
+        return rows
+
+    def history(self) -> SourceHistory:
+        if not self.commits:
+            return SourceHistory(status=SourceStatus.INITIAL, head=None)
+        head = mark(len(self.commits), self.complete_to)
+        if self.mark is None:
+            return SourceHistory(status=SourceStatus.INITIAL, head=head)
+        after = self.mark.sequence_number
+        changes = tuple(
+            change(op, *(uri(hour) for hour, _ in rows), snapshot=1001 + after + index)
+            for index, (op, rows) in enumerate(self.commits[after:])
+        )
+        status = SourceStatus.CHANGED if changes else SourceStatus.UNCHANGED
+        return SourceHistory(status=status, head=head, changes=changes)
+
+    def session(self) -> None:
+        decision = decide_stateless(
+            mark=self.mark,
+            history=self.history(),
+            held=self.held,
+            start=at(2),
+            now=at(self.now),
+            unit=IntervalUnit.HOUR,
+            on_rewrite=OnSourceRewrite.OVERWRITE,
+        )
+        if not isinstance(decision, Load):
+            return
+        old = Counter(self.as_of(decision.before))
+        new = Counter(self.as_of(decision.after))
+        if decision.evidence:
+            self.table += Counter(
+                {row: n for row, n in (new - old).items() if _in(row, decision.held)}
+            )
+        self.overwrite(decision.fill, decision.after)
+        self.mark = decision.after
+
+    def overwrite(self, intervals: tuple[Interval, ...], found: HighWaterMark) -> None:
+        self.table = Counter(
+            {row: n for row, n in self.table.items() if not _in(row, intervals)}
+        ) + Counter(row for row in self.as_of(found) if _in(row, intervals))
+        self.held = merge([*self.held, *intervals])
+
+    def evaluate(self, hour: int) -> None:
+        """Somebody who knows of no mark evaluates an hour from the source as it is now."""
+        head = mark(len(self.commits))
+        self.overwrite((Interval(at(hour), at(hour + 1)),), head)
+        known = {} if self.mark is None else {SOURCE: self.mark}
+        inputs = {SOURCE: head.iceberg_snapshot_id if self.commits else None}
+        after = marks_after(known, booked(LedgerOperation.REPLACE), moved=None, inputs=inputs)
+        self.mark = after.get(SOURCE)
+
+
+def _in(row: Row, intervals: tuple[Interval, ...]) -> bool:
+    return any(each.start <= at(row[0]) < each.end for each in intervals)
+
+
+STEPS = st.one_of(
+    st.tuples(st.just("land"), st.lists(st.integers(0, 12), max_size=4)),
+    st.tuples(st.just("now"), st.integers(0, 12)),
+    st.tuples(st.just("complete"), st.none() | st.integers(0, 12)),
+    st.tuples(st.just("compact"), st.none()),
+    st.tuples(st.just("remove"), st.integers(0, 12)),
+    st.tuples(st.just("session"), st.none()),
+    st.tuples(st.just("evaluate"), st.integers(2, 12)),
+)
+
+
+@settings(max_examples=400)
+@given(st.lists(STEPS, max_size=40))
+def test_r7_the_table_always_equals_the_source_as_of_the_mark_in_the_held_intervals(
+    steps: list[tuple[str, object]],
+) -> None:
+    world = World()
+    for name, value in steps:
+        match name, value:
+            case "land", list():
+                world.land(value)
+            case "now", int():
+                world.now = max(world.now, value)
+            case "complete", None | int():
+                world.complete_to = value
+            case "compact", _:
+                world.compact()
+            case "remove", int():
+                world.remove(value)
+            case "evaluate", int():
+                world.evaluate(value)
+            case _:
+                world.session()
+        expected = [row for row in world.as_of(world.mark) if _in(row, world.held)]
+        # Nothing lost, nothing doubled
+        assert world.mark is None or world.table == Counter(expected)
+    world.now, world.complete_to = 13, None
+    world.session()
+    assert world.table == Counter(
+        row for row in world.as_of(mark(len(world.commits))) if row[0] >= 2
+    )

@@ -1,0 +1,142 @@
+"""Which entries are behind what they would be computed from now."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import dataclass, field, replace
+
+import pytest
+
+from tests.app.memory_world import SOURCE, graph_of, hour_of
+from tests.app.shop_world import SALES, SHOP, day
+from vde_dagster.core.graph.graph import Graph
+from vde_dagster.core.graph.render_model import reads_of
+from vde_dagster.core.ledger.dsha import RowSum
+from vde_dagster.core.ledger.entries import LedgerEntry, Standing
+from vde_dagster.core.ledger.latest_changes import LatestChanges, Times
+from vde_dagster.core.ledger.staleness import read_by_times, source_times, stale_entries
+from vde_dagster.core.names import ModelName
+from vde_dagster.core.sql.reads.input_ranges import InputRange
+from vde_dagster.core.time.intervals import Interval
+
+SALES_NAME, TRIPLE_NAME, TOTAL_NAME = (ModelName("mart", e) for e in ("sales", "triple", "total"))
+GRAPH = graph_of(SHOP)
+DAYS = [day(1), day(2), day(3)]
+
+
+@dataclass(frozen=True)
+class Changed:
+    """Inputs of which some times differ, for all entries alike."""
+
+    times: Mapping[ModelName, Times] = field(default_factory=dict)
+
+    def has_changed(self, entry: LedgerEntry, name: ModelName, read: InputRange) -> bool:
+        return LatestChanges.of([self.times.get(name, ())]).within(read) == 0
+
+
+def entry(interval: Interval) -> LedgerEntry:
+    return LedgerEntry(
+        interval=interval, rows=RowSum(), columns=(), digest="", work_id="w", iceberg_snapshot_id=1
+    )
+
+
+def stale(
+    name: ModelName,
+    times: Times,
+    *,
+    of: ModelName = SOURCE,
+    graph: Graph = GRAPH,
+    entries: list[LedgerEntry] | None = None,
+    in_turn: bool = False,
+    goes_on: bool = False,
+) -> list[Interval]:
+    looked_at = [entry(each) for each in DAYS] if entries is None else entries
+    found = list(
+        stale_entries(
+            looked_at,
+            read_by_times(reads_of(graph, name), source_times(graph, graph[name])),
+            Changed({of: times}),
+            in_turn=in_turn,
+            until=None if goes_on else looked_at[-1].interval.end,
+        )
+    )
+    assert all(each.inputs == (of,) for each in found)
+    return [each.entry.interval for each in found]
+
+
+def at(hour: float) -> Times:
+    return (Interval(hour_of(hour), hour_of(hour + 0.1)),)
+
+
+@pytest.mark.parametrize(
+    "times,expected",
+    [
+        ((), []),
+        (at(30), [day(2)]),
+        (at(47.9), [day(2)]),
+        (at(48), [day(3)]),
+        (at(80), []),
+        (at(-1), []),
+        ((Interval(hour_of(20), hour_of(25)),), [day(1), day(2)]),
+        (None, DAYS),
+    ],
+)
+def test_only_the_intervals_that_read_what_moved_of_a_source_are_stale(
+    times: Times, expected: list[Interval]
+) -> None:
+    assert stale(SALES_NAME, times) == expected
+
+
+@pytest.mark.parametrize(
+    "condition",
+    [
+        "at BETWEEN @start_dt AND @end_dt OR at IS NULL",
+        "at BETWEEN @start_dt AND @end_dt OR id > 0",
+        "at <= @end_dt",
+    ],
+)
+def test_a_source_that_is_read_without_bounds_makes_every_interval_stale(condition: str) -> None:
+    text = SALES.replace("SUM(amount)", "MAX(MAX(amount)) OVER ()")
+    graph = graph_of({"sales": text.replace("at BETWEEN @start_dt AND @end_dt", condition)})
+    assert source_times(graph, graph[SALES_NAME]) == {}
+    assert stale(SALES_NAME, at(80), graph=graph) == DAYS
+    assert stale(SALES_NAME, (), graph=graph) == []
+
+
+def test_a_model_that_moved_is_told_through_a_view() -> None:
+    assert stale(TRIPLE_NAME, (day(2),), of=SALES_NAME) == [day(2)]
+    whole = [entry(day(1, 3))]
+    assert stale(TOTAL_NAME, (day(2),), of=TRIPLE_NAME, entries=whole) == [day(1, 3)]
+
+
+def test_what_counts_as_missing_is_not_stale_besides() -> None:
+    marked = [
+        replace(entry(day(1)), standing=Standing.OUTDATED),
+        replace(entry(day(2)), standing=Standing.EMPTY),
+        entry(day(3)),
+    ]
+    assert stale(SALES_NAME, None, entries=marked) == [day(3)]
+
+
+LOG = """
+MODEL (name mart.log, kind INCREMENTAL_BY_UNIQUE_KEY (unique_key id), cron '@daily');
+SELECT id AS id, at AS at FROM raw.events{}
+"""
+
+
+@pytest.mark.parametrize(
+    "where,goes_on,expected",
+    [
+        (" WHERE at BETWEEN @start_dt AND @end_dt", False, DAYS),
+        (" WHERE at BETWEEN @start_dt AND @end_dt", True, DAYS),
+        ("", False, [day(3)]),
+        ("", True, []),
+    ],
+)
+def test_in_turn_only_the_last_interval_has_to_have_seen_all_of_a_table(
+    where: str, goes_on: bool, expected: list[Interval]
+) -> None:
+    graph = graph_of({"log": LOG.format(where)})
+    every = (Interval(hour_of(0), hour_of(72)),)
+    name = ModelName("mart", "log")
+    assert stale(name, every, graph=graph, in_turn=True, goes_on=goes_on) == expected

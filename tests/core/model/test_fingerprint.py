@@ -1,0 +1,315 @@
+# ruff: noqa: E501 - rows of tables stay on one line
+"""What changes a fingerprint, and what does not (seed 000, *Fingerprinting*)."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping
+
+import pytest
+
+from vde_dagster.core.graph.graph import Graph
+from vde_dagster.core.model.fingerprint import Fingerprint, fingerprint, view_version
+from vde_dagster.core.model.model import Model
+from vde_dagster.core.names import ModelName, TableName
+
+Build = Callable[[Mapping[str, str]], Graph]
+Read = Callable[..., Model]
+X = ModelName("m", "x")
+
+BASE = """MODEL (name m.x, kind FULL, owner 'me', description 'It', cron '@daily', tags (p, q), grain (a));
+SELECT t.a AS a, COUNT(*) AS n, foo(t.b) AS f, DATE_TRUNC('DAY', t.ts) AS d
+FROM raw.t AS t LEFT JOIN raw.u AS u ON t.a = u.a
+WHERE t.ts BETWEEN @start_dt AND @end_dt AND (t.a > 1)
+GROUP BY t.a, foo(t.b), DATE_TRUNC('DAY', t.ts)"""
+
+
+def of(graph_of: Build, text: str, name: str = "m.x") -> Fingerprint:
+    return graph_of({name: text})[ModelName.parse(name)].fingerprint
+
+
+@pytest.mark.parametrize(
+    "old,new",
+    [
+        ("SELECT t.a", "SELECT\n\n   t.a"),
+        ("SELECT", "select"),
+        ("LEFT JOIN", "left outer join"),
+        ("COUNT(*)", "count(*)"),
+        ("foo(t.b) AS f", "FOO(t.b) AS f"),
+        ("'DAY', t.ts) AS d", "'day', t.ts) AS d"),
+        ("t.a AS a", "T.A AS A"),
+        ("t.a AS a", "`t`.`a` AS `a`"),
+        ("FROM raw.t AS t", "FROM `RAW`.T t"),
+        ("t.a AS a", "t.a"),
+        ("t.a > 1)", "((t.a > 1)))"),
+        ("@start_dt", "@START_DT"),
+        ("raw.t AS t", "raw.t AS t -- all of it\n"),
+        ("COUNT(*) AS n", "COUNT(*) /* rows */ AS n"),
+        (
+            "GROUP BY t.a, foo(t.b), DATE_TRUNC('DAY', t.ts)",
+            "GROUP BY t.a, foo(t.b), DATE_TRUNC('DAY', t.ts);\n",
+        ),
+        ("(t.a > 1)", "(t.a > 1)\r\n"),
+    ],
+)
+def test_how_a_query_is_written_does_not_change_its_data_hash(
+    graph_of: Build, old: str, new: str
+) -> None:
+    assert old in BASE
+    assert of(graph_of, BASE.replace(old, new)).data == of(graph_of, BASE).data
+
+
+@pytest.mark.parametrize(
+    "old,new",
+    [
+        ("(t.a > 1)", "(t.a > 2)"),
+        ("(t.a > 1)", "(t.a >= 1)"),
+        ("AND (t.a > 1)", "OR (t.a > 1)"),
+        ("(t.a > 1)", "(t.a > 1 AND t.b = 'X')"),
+        ("LEFT JOIN", "JOIN"),
+        ("LEFT JOIN", "RIGHT JOIN"),
+        ("t.a = u.a", "t.a = u.c"),
+        ("COUNT(*)", "COUNT(DISTINCT u.a)"),
+        ("COUNT(*) AS n", "COUNT(*) AS m"),
+        ("foo(t.b) AS f", "foo(t.b) AS f, 1 AS g"),
+        ("@start_dt", "@start_date"),
+        ("kind FULL", "kind INCREMENTAL_BY_TIME_RANGE (time_column d)"),
+        ("cron '@daily'", "cron '@monthly'"),
+        ("grain (a)", "grain (a), start '2024-01-01'"),
+        ("grain (a)", "grain (a), columns (a bigint)"),
+        ("name m.x", "name m.y"),
+    ],
+)
+def test_what_changes_rows_or_their_storage_changes_the_data_hash(
+    graph_of: Build, old: str, new: str
+) -> None:
+    name = "m.y" if new == "name m.y" else "m.x"
+    assert old in BASE
+    assert of(graph_of, BASE.replace(old, new), name).data != of(graph_of, BASE).data
+
+
+@pytest.mark.parametrize(
+    "one,other",
+    [
+        ("'x' AS v", "'X' AS v"),
+        ("'1' AS v", "1 AS v"),
+        ("a + b * c AS v", "(a + b) * c AS v"),
+        ("a - (a - c) AS v", "a - a - c AS v"),
+        ("NOT (a = 1 AND c = 1) AS v", "NOT a = 1 AND c = 1 AS v"),
+    ],
+)
+def test_values_and_meaningful_parentheses_count(graph_of: Build, one: str, other: str) -> None:
+    left, right = (of(graph_of, f"SELECT {each} FROM raw.t") for each in (one, other))
+    assert left.data != right.data
+
+
+@pytest.mark.parametrize(
+    "old,new",
+    [
+        ("owner 'me'", "owner 'you'"),
+        ("description 'It'", "description 'That'"),
+        ("cron '@daily'", "cron '30 6 * * *'"),
+        ("tags (p, q)", "tags (p)"),
+        ("grain (a)", "grain (a, n)"),
+        ("t.a AS a,", "t.a AS a, -- the key\n"),
+        ("raw.t AS t", "raw.t AS t /* all of it */"),
+    ],
+)
+def test_what_people_read_changes_the_metadata_hash_alone(
+    graph_of: Build, old: str, new: str
+) -> None:
+    before, after = of(graph_of, BASE), of(graph_of, BASE.replace(old, new))
+    assert old in BASE
+    assert after.metadata != before.metadata
+    assert (after.data, after.data_version) == (before.data, before.data_version)
+    assert after.digest != before.digest
+
+
+@pytest.mark.parametrize(
+    "header,new",
+    [
+        ("kind FULL, cron '@daily'", "kind FULL, cron '@monthly'"),
+        ("kind FULL, cron '@daily'", "kind FULL, cron '@daily', start '2024-01-01'"),
+        (
+            "kind INCREMENTAL_BY_TIME_RANGE (time_column ts), cron '@daily'",
+            "kind INCREMENTAL_BY_TIME_RANGE (time_column ts), cron '@daily', start '2024-01-01'",
+        ),
+    ],
+)
+def test_when_a_model_starts_and_is_due_is_metadata_where_its_rows_do_not_follow_from_it(
+    graph_of: Build, header: str, new: str
+) -> None:
+    # Nothing in this query depends on the range of its evaluation; an interval of the third model
+    # holds the same rows whenever the model starts.
+    where = " WHERE t.ts BETWEEN @start_dt AND @end_dt" if "RANGE" in header else ""
+    one, two = (
+        of(graph_of, f"MODEL (name m.x, {each}); SELECT t.ts FROM raw.t AS t{where}")
+        for each in (header, new)
+    )
+    assert one.data == two.data
+    assert one.metadata != two.metadata
+
+
+def test_another_kind_is_other_data(graph_of: Build) -> None:
+    full, view = (
+        of(graph_of, f"MODEL (name m.x, kind {each}); SELECT t.a FROM raw.t AS t")
+        for each in ("FULL", "VIEW")
+    )
+    assert full.data != view.data
+
+
+def test_the_order_of_tags_does_not_count(graph_of: Build) -> None:
+    assert of(graph_of, BASE.replace("(p, q)", "(q, p)")) == of(graph_of, BASE)
+
+
+CHAIN = {
+    "m.a": "SELECT a, b FROM raw.t WHERE a > 1",
+    "m.b": "SELECT a FROM m.a",
+    "m.c": "SELECT a FROM m.b",
+}
+
+
+def test_changes_flow_down_to_every_descendant(graph_of: Build) -> None:
+    before = graph_of(CHAIN)
+    data = graph_of({**CHAIN, "m.a": "SELECT a, b FROM raw.t WHERE a > 2"})
+    metadata = graph_of({**CHAIN, "m.a": CHAIN["m.a"] + " -- why"})
+    for name in (ModelName("m", "b"), ModelName("m", "c")):
+        old = before[name].fingerprint
+        changed, told = data[name].fingerprint, metadata[name].fingerprint
+        assert changed.data == old.data
+        assert changed.parent_data != old.parent_data
+        assert changed.parent_metadata == old.parent_metadata
+        assert changed.data_version != old.data_version
+        assert told.parent_metadata != old.parent_metadata
+        assert told.data_version == old.data_version
+    raw = ModelName("raw", "t")
+    assert data[raw] == before[raw]
+
+
+def test_parents_count_in_any_order(graph_of: Build, model_of: Read) -> None:
+    graph = graph_of(CHAIN)
+    parents = [graph[ModelName.parse(each)].fingerprint for each in CHAIN]
+    model = model_of("m.s", SEED, {"s.csv": "a\n1\n"})
+    assert fingerprint(model, None, parents) == fingerprint(model, None, reversed(parents))
+    assert fingerprint(model, None, parents) != fingerprint(model, None, parents[:2])
+
+
+PYTHON = '''"""A module."""
+from vde_dagster import model
+
+LIMIT = 15
+
+@model("m.x", kind="FULL", depends_on=["raw.t"], columns={"a": "int"}, owner="me")
+def x(context):
+    """Rows."""
+    return context.table("raw.t").where(f"a < {LIMIT}")
+'''
+
+
+@pytest.mark.parametrize(
+    "old,new",
+    [
+        ("LIMIT = 15", "LIMIT   =   15  # minutes"),
+        ('"""A module."""', '"""Another one."""'),
+        ('"""A module."""\n', ""),
+        ('    """Rows."""\n', ""),
+        ("LIMIT = 15\n", "LIMIT = (\n    15\n)\n"),
+        ('"raw.t").where', "'raw.t').where"),
+        ('"raw.t").where', 'u"raw.t").where'),
+    ],
+)
+def test_formatting_comments_and_docstrings_of_python_do_not_count(
+    model_of: Read, old: str, new: str
+) -> None:
+    assert old in PYTHON
+    before = fingerprint(model_of("m.x", PYTHON), None, [])
+    assert fingerprint(model_of("m.x", PYTHON.replace(old, new)), None, []).data == before.data
+
+
+@pytest.mark.parametrize(
+    "old,new,data,metadata",
+    [
+        ('owner="me"', 'owner="you"', False, True),
+        ('owner="me"', 'owner="me", cron="30 6 * * *"', False, True),
+        ('owner="me"', 'owner="me", cron="@hourly"', True, True),
+        ('owner="me"', 'owner="me", tags=["t"]', False, True),
+        ("LIMIT = 15", "LIMIT = 16", True, False),
+        ("a < {LIMIT}", "a <= {LIMIT}", True, False),
+        ('{"a": "int"}', '{"a": "bigint"}', True, False),
+        ("return context", "context = context; return context", True, False),
+        ('"raw.t").where', 'b"raw.t").where', True, False),
+    ],
+)
+def test_the_header_of_a_python_model_is_apart_from_its_code(
+    model_of: Read, old: str, new: str, data: bool, metadata: bool
+) -> None:
+    assert old in PYTHON
+    before = fingerprint(model_of("m.x", PYTHON), None, [])
+    after = fingerprint(model_of("m.x", PYTHON.replace(old, new)), None, [])
+    assert (after.data != before.data, after.metadata != before.metadata) == (data, metadata)
+
+
+@pytest.mark.parametrize(
+    "old,new",
+    [
+        ('return context.table("raw.t")', "return context.spark.sql(x.__doc__)"),
+        ('return context.table("raw.t")', "return context.spark.sql(inspect.getdoc(x))"),
+    ],
+)
+def test_docstrings_that_a_function_reads_count(model_of: Read, old: str, new: str) -> None:
+    reading = PYTHON.replace(old, new)
+    edited = reading.replace("Rows.", "Others.")
+    assert edited != reading
+    before, after = (fingerprint(model_of("m.x", each), None, []) for each in (reading, edited))
+    assert before.data != after.data
+
+
+SCALING = """
+class scaling:
+    @staticmethod
+    def model(factor):
+        return lambda function: function
+
+"""
+
+
+def test_another_decorator_that_is_called_model_counts(model_of: Read) -> None:
+    text = PYTHON.replace("\nLIMIT", f"\n{SCALING}LIMIT")
+    two, three = (
+        text.replace("def x", f"@scaling.model(factor={each})\ndef x") for each in ("2", "3")
+    )
+    assert two != three
+    before, after = (fingerprint(model_of("m.x", each), None, []) for each in (two, three))
+    assert before.data != after.data
+
+
+def test_the_header_is_no_code_whatever_the_decorator_is_called(model_of: Read) -> None:
+    text = PYTHON.replace("import model", "import model as header").replace("@model", "@header")
+    before, after = (
+        fingerprint(model_of("m.x", each), None, [])
+        for each in (text, text.replace('owner="me"', 'owner="you"'))
+    )
+    assert before.data == after.data
+
+
+SEED = "MODEL (name m.s, kind SEED (path 's.csv'))"
+
+
+def test_a_seed_counts_by_its_content_and_not_by_the_name_of_its_file(model_of: Read) -> None:
+    moved = SEED.replace("s.csv", "other/t.csv")
+    first = fingerprint(model_of("m.s", SEED, {"s.csv": "a\n1\n"}), None, [])
+    renamed = fingerprint(model_of("m.s", moved, {"other/t.csv": "a\n1\n"}), None, [])
+    edited = fingerprint(model_of("m.s", SEED, {"s.csv": "a\n2\n"}), None, [])
+    assert renamed == first
+    assert edited.data != first.data
+
+
+def test_r1_a_view_has_another_version_where_it_reads_another_table() -> None:
+    one, two = TableName("s", "a"), TableName("s", "b")
+    assert view_version("h", [one, two]) == view_version("h", [two, one])
+    assert len({view_version("h", [one]), view_version("h", [two]), view_version("g", [one])}) == 3
+
+
+def test_every_hash_has_32_hexadecimal_digits(graph_of: Build) -> None:
+    found = of(graph_of, BASE)
+    hashes = (found.data, found.parent_data, found.metadata, found.parent_metadata, found.digest)
+    assert all(len(each) == 32 and int(each, 16) >= 0 for each in (*hashes, found.data_version))

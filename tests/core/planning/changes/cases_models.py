@@ -1,0 +1,143 @@
+# ruff: noqa: E501 - rows of tables stay on one line
+"""Kinds and their options, the layout of tables, and what is for people."""
+
+from __future__ import annotations
+
+from typing import Final
+
+from tests.core.planning.changes.case import (
+    ALL,
+    BREAKING,
+    KEPT,
+    METADATA,
+    NON_BREAKING,
+    REACHED,
+    REACHED_ROWS,
+    ROWS,
+    UNCHANGED,
+    UNREAD,
+    Case,
+    Expected,
+    edit,
+    python,
+)
+
+QUERY: Final = "SELECT a, b, c, ts, day FROM raw.t WHERE ts BETWEEN @start_dt AND @end_dt"
+TIMELESS: Final = "SELECT a, b, c, ts, day FROM raw.t"
+
+
+def header(name: str, old: str, new: str, expected: Expected, query: str = TIMELESS) -> Case:
+    """Another header over one query. What must follow for those that read a and that count."""
+    below = {ROWS: REACHED_ROWS, BREAKING: REACHED, METADATA: METADATA, UNCHANGED: UNCHANGED}
+    follows = below.get(expected, KEPT)
+    counted = REACHED("n") if follows in (REACHED, REACHED_ROWS) else follows
+    return edit(
+        name,
+        f"MODEL ({old});\n{query}",
+        f"MODEL ({new});\n{query}",
+        expected,
+        y=("SELECT a FROM m.x", follows),
+        z=("SELECT COUNT(*) AS n FROM m.x", counted),
+    )
+
+
+def timed(name: str, old: str, new: str, expected: Expected) -> Case:
+    """The same over a query by time."""
+    return header(name, old, new, expected, QUERY)
+
+
+RANGE: Final = "kind INCREMENTAL_BY_TIME_RANGE (time_column ts)"
+KEY: Final = "kind INCREMENTAL_BY_UNIQUE_KEY (unique_key a)"
+PARTITION: Final = "kind INCREMENTAL_BY_PARTITION (forward_only false)"
+HISTORY: Final = "SCD_TYPE_2_BY_COLUMN (unique_key a, columns (b), forward_only false)"
+LAYOUT: Final = NON_BREAKING("")
+
+KINDS = [
+    header("a view becomes a table", "kind VIEW", "kind FULL", BREAKING),
+    header("a table becomes an embedded query", "kind FULL", "kind EMBEDDED", BREAKING),
+    timed("a table is loaded by time", "kind FULL", RANGE, BREAKING),
+    timed("a table is loaded by key", "kind FULL", KEY, BREAKING),
+    timed("a kind by time becomes one by key", RANGE, KEY, BREAKING),
+    header("a table gets a history, whose kind keeps rows by default", "kind FULL", "kind SCD_TYPE_2_BY_COLUMN (unique_key a, columns (b))", BREAKING),
+    timed("rows are appended, by a kind that keeps rows by default", "kind FULL", "kind INCREMENTAL_UNMANAGED", BREAKING),
+    timed("another column is the time", RANGE, "kind INCREMENTAL_BY_TIME_RANGE (time_column day)", BREAKING),
+    timed("another column is the key", KEY, "kind INCREMENTAL_BY_UNIQUE_KEY (unique_key b)", BREAKING),
+    timed("the key has one more column", KEY, "kind INCREMENTAL_BY_UNIQUE_KEY (unique_key (a, b))", BREAKING),
+    timed("matches are handled otherwise", KEY, "kind INCREMENTAL_BY_UNIQUE_KEY (unique_key a, when_matched (WHEN MATCHED THEN UPDATE SET target.c = source.c))", BREAKING),
+    header("a history compares other columns", f"kind {HISTORY}", f"kind {HISTORY.replace('(b)', '(c)')}", BREAKING),
+    header("a history ends rows that are gone", f"kind {HISTORY}", f"kind {HISTORY[:-1]}, invalidate_hard_deletes true)", BREAKING),
+    timed("other partitions are replaced", f"{PARTITION}, partitioned_by day", f"{PARTITION}, partitioned_by b", BREAKING),
+    timed("longer partitions are replaced", f"{PARTITION}, partitioned_by days(ts)", f"{PARTITION}, partitioned_by months(ts)", BREAKING),
+    timed("partitions of values become those of days", f"{PARTITION}, partitioned_by ts", f"{PARTITION}, partitioned_by days(ts)", BREAKING),
+    timed("partitions are of another number of buckets", f"{PARTITION}, partitioned_by bucket(4, a)", f"{PARTITION}, partitioned_by bucket(8, a)", BREAKING),
+    timed("partitions are of longer beginnings", f"{PARTITION}, partitioned_by truncate(1, b)", f"{PARTITION}, partitioned_by truncate(2, b)", BREAKING),
+    timed("days of a table by time become months", RANGE, f"{RANGE}, partitioned_by months(ts)", LAYOUT),
+    timed("intervals are of another length", RANGE, f"{RANGE}, interval_unit hour", BREAKING),
+    timed("late rows are followed", RANGE, f"{RANGE}, late_data (mode stateful, sources 'raw.t|ts')", BREAKING),
+    timed("a table by time macros starts on another day", "kind FULL, start '2024-01-01'", "kind FULL, start '2024-02-01'", BREAKING),
+    timed("a table by time starts on another day", f"{RANGE}, start '2024-01-01'", f"{RANGE}, start '2024-02-01'", METADATA),
+    timed("more is looked at again", RANGE, "kind INCREMENTAL_BY_TIME_RANGE (time_column ts, lookback 2)", METADATA),
+    timed("batches are smaller", RANGE, "kind INCREMENTAL_BY_TIME_RANGE (time_column ts, batch_size 2)", METADATA),
+]  # fmt: skip
+
+OWN_ROWS = [
+    edit("the key by which rows are merged is computed otherwise", f"MODEL ({KEY}); SELECT a, c FROM raw.t", f"MODEL ({KEY}); SELECT a % 10 AS a, c FROM raw.t", BREAKING(ALL), y=("SELECT c FROM m.x", REACHED_ROWS), z=("SELECT COUNT(*) AS n FROM m.x", REACHED("n"))),
+    edit("the time by which rows are kept is computed otherwise", f"MODEL ({RANGE}); SELECT a, ts FROM raw.t WHERE ts BETWEEN @start_dt AND @end_dt", f"MODEL ({RANGE}); SELECT a, ts + INTERVAL 1 DAY AS ts FROM raw.t WHERE ts BETWEEN @start_dt AND @end_dt", BREAKING(ALL), y=("SELECT a FROM m.x", REACHED_ROWS), z=("SELECT COUNT(*) AS n FROM m.x", REACHED("n"))),
+    edit("the column by which a history is kept is computed otherwise", f"MODEL (kind {HISTORY}); SELECT a, b, c FROM raw.t", f"MODEL (kind {HISTORY}); SELECT a, LOWER(b) AS b, c FROM raw.t", BREAKING(ALL), y=("SELECT a FROM m.x", REACHED_ROWS), z=("SELECT COUNT(*) AS n FROM m.x", REACHED("n"))),
+    edit("the column by which partitions are replaced is computed otherwise", f"MODEL ({PARTITION}, partitioned_by day); SELECT a, day FROM raw.t WHERE ts BETWEEN @start_dt AND @end_dt", f"MODEL ({PARTITION}, partitioned_by day); SELECT a, DATE_ADD(day, 1) AS day FROM raw.t WHERE ts BETWEEN @start_dt AND @end_dt", BREAKING(ALL), y=("SELECT a FROM m.x", REACHED_ROWS)),
+    edit("a column beside the time is computed otherwise", f"MODEL ({RANGE}); SELECT a, b, ts FROM raw.t WHERE ts BETWEEN @start_dt AND @end_dt", f"MODEL ({RANGE}); SELECT a, LOWER(b) AS b, ts FROM raw.t WHERE ts BETWEEN @start_dt AND @end_dt", UNREAD("b"), y=("SELECT a, ts FROM m.x", KEPT)),
+    edit("a column is added beside the time", f"MODEL ({RANGE}); SELECT a, ts FROM raw.t WHERE ts BETWEEN @start_dt AND @end_dt", f"MODEL ({RANGE}); SELECT a, b, ts FROM raw.t WHERE ts BETWEEN @start_dt AND @end_dt", NON_BREAKING("b"), y=("SELECT a, ts FROM m.x", KEPT)),
+    edit("the key of the model below depends on the changed column", "SELECT a, c FROM raw.t", "SELECT a + 1 AS a, c FROM raw.t", BREAKING("a", "m.y"), y=(f"MODEL ({KEY}); SELECT a, c FROM m.x", REACHED_ROWS), z=("SELECT c FROM m.y", REACHED_ROWS)),
+    edit("the time of the model below depends on the changed column", "SELECT a, ts, day FROM raw.t", "SELECT a, ts + INTERVAL 1 DAY AS ts, day FROM raw.t", BREAKING("ts", "m.y"), y=("MODEL (kind INCREMENTAL_BY_TIME_RANGE (time_column ts)); SELECT a, ts FROM m.x WHERE day BETWEEN @start_date AND @end_date", REACHED_ROWS), z=("SELECT a FROM m.y", REACHED_ROWS)),
+    edit("the history of the model below compares the changed column", "SELECT a, b, c FROM raw.t", "SELECT a, LOWER(b) AS b, c FROM raw.t", BREAKING("b", "m.y"), y=(f"MODEL (kind {HISTORY}); SELECT a, b, c FROM m.x", REACHED_ROWS), z=("SELECT valid_from FROM m.y", REACHED_ROWS)),
+    edit("time macros of a query are others", f"MODEL ({RANGE}); {QUERY}", f"MODEL ({RANGE}); {QUERY.replace('@start_dt', '@start_dt - INTERVAL 1 DAY')}", ROWS, y=("SELECT a FROM m.x", REACHED_ROWS)),
+    edit("a column says another time", "SELECT a, @start_ds AS d FROM raw.t", "SELECT a, @end_ds AS d FROM raw.t", BREAKING("d", "m.y"), y=("SELECT d FROM m.x", REACHED("d")), z=("SELECT a FROM m.x", KEPT)),
+]  # fmt: skip
+
+LAYOUTS = [
+    header("a table is partitioned", "kind FULL", "kind FULL, partitioned_by b", LAYOUT),
+    header("a table is partitioned otherwise", "kind FULL, partitioned_by (bucket(8, a))", "kind FULL, partitioned_by (bucket(16, a))", LAYOUT),
+    timed("a table by time has one more partition column", RANGE, f"{RANGE}, partitioned_by (b)", LAYOUT),
+    header("a table is sorted", "kind FULL", "kind FULL, clustered_by (b)", LAYOUT),
+    header("files have another format", "kind FULL", "kind FULL, storage_format orc", LAYOUT),
+    header("files have other properties", "kind FULL", "kind FULL, physical_properties (write.target-file-size-bytes = 1)", LAYOUT),
+    header("a table has another stamp", "kind FULL, stamp 'one'", "kind FULL, stamp 'two'", LAYOUT),
+    Case(
+        name="another layout above a Python model",
+        before={"m.x": "MODEL (kind FULL); SELECT a FROM raw.t", "m.p": python("context.table('m.x')")},
+        after={"m.x": "MODEL (kind FULL, partitioned_by a); SELECT a FROM raw.t", "m.p": python("context.table('m.x')")},
+        expected={"m.x": LAYOUT, "m.p": KEPT},
+    ),
+    Case(
+        name="another layout and one more column",
+        before={"m.x": "MODEL (kind FULL); SELECT a FROM raw.t", "m.y": "SELECT a FROM m.x"},
+        after={"m.x": "MODEL (kind FULL, partitioned_by a); SELECT a, b FROM raw.t", "m.y": "SELECT a FROM m.x"},
+        expected={"m.x": NON_BREAKING("b"), "m.y": KEPT},
+    ),
+    Case(
+        name="another layout and other rows",
+        before={"m.x": "MODEL (kind FULL); SELECT a FROM raw.t", "m.y": "SELECT a FROM m.x"},
+        after={"m.x": "MODEL (kind FULL, partitioned_by a); SELECT a FROM raw.t WHERE a > 1", "m.y": "SELECT a FROM m.x"},
+        expected={"m.x": ROWS, "m.y": REACHED_ROWS},
+    ),
+]  # fmt: skip
+
+PEOPLE = [
+    header("another owner", "kind FULL, owner me", "kind FULL, owner you", METADATA),
+    header("another description", "kind FULL", "kind FULL, description 'All of them'", METADATA),
+    header("other tags", "kind FULL, tags (a)", "kind FULL, tags (a, b)", METADATA),
+    header("a table is due at another hour", "kind FULL, cron '@daily'", "kind FULL, cron '30 6 * * *'", METADATA),
+    header("an audit is added", "kind FULL", "kind FULL, audits (not_null (columns := (a)))", METADATA),
+    header("a key is named for people", "kind FULL", "kind FULL, grain a", METADATA),
+    header("a column is described", "kind FULL", "kind FULL, column_descriptions (a = 'the key')", METADATA),
+    header("words of the header stand in another order", "kind FULL, owner me, tags (a, b)", "TAGS (b, a), OWNER 'me', KIND full", UNCHANGED),
+    edit("a comment beside a column", "SELECT a, b FROM raw.t", "SELECT a, -- the key\n b FROM raw.t", METADATA, y=("SELECT a FROM m.x", METADATA), z=("SELECT 1 AS one FROM m.y", METADATA)),
+    Case(
+        name="another owner and other rows",
+        before={"m.x": "MODEL (kind FULL, owner me); SELECT a FROM raw.t", "m.y": "SELECT a FROM m.x"},
+        after={"m.x": "MODEL (kind FULL, owner you); SELECT a FROM raw.t WHERE a > 1", "m.y": "SELECT a FROM m.x"},
+        expected={"m.x": ROWS, "m.y": REACHED_ROWS},
+    ),
+]  # fmt: skip
+
+CASES = [*KINDS, *OWN_ROWS, *LAYOUTS, *PEOPLE]

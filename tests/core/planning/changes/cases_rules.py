@@ -1,0 +1,127 @@
+# ruff: noqa: E501 - rows of tables stay on one line
+"""Rules by which changes are judged: strict columns, forward only, and what a person decides."""
+
+from __future__ import annotations
+
+from dataclasses import replace
+from typing import Final
+
+from tests.core.planning.changes.case import (
+    ADDED,
+    BREAKING,
+    FORWARD_ONLY,
+    KEPT,
+    METADATA,
+    NON_BREAKING,
+    REACHED,
+    REACHED_ROWS,
+    REMOVED,
+    ROWS,
+    UNCHANGED,
+    UNREAD,
+    Case,
+    Expected,
+    decided,
+    edit,
+)
+from vde_dagster.core.model.snapshot import Category
+from vde_dagster.core.planning.changes.difference import DecidedBy, Rules
+
+STRICT: Final = Rules(strict_columns=True)
+FORWARD: Final = Rules(forward_only=True)
+
+A, AB, ABC = "SELECT a FROM raw.t", "SELECT a, b FROM raw.t", "SELECT a, b, c FROM raw.t"
+LOWER = "SELECT a, LOWER(b) AS b FROM raw.t"
+SOME = "SELECT a FROM raw.t WHERE a > 1"
+
+
+def by_person(expected: Expected) -> Expected:
+    """The same, decided by a person."""
+    return replace(expected, decided_by=DecidedBy.PERSON, undecidable=None)
+
+
+STRICTLY = [
+    edit("strict: a column that nobody reads is removed", AB, A, BREAKING("b", "`b`"), STRICT, y=("SELECT a FROM m.x", KEPT)),
+    edit("strict: a column that nobody reads has other values", AB, LOWER, BREAKING("b", "`b`"), STRICT, y=("SELECT a FROM m.x", KEPT)),
+    edit("strict: a column that nobody reads has another name", AB, "SELECT a, b AS k FROM raw.t", BREAKING("b k"), STRICT, y=("SELECT a FROM m.x", KEPT)),
+    edit("strict: a column is added", A, AB, NON_BREAKING("b"), STRICT, y=("SELECT a FROM m.x", KEPT)),
+    edit("strict: columns stand in another order", AB, "SELECT b, a FROM raw.t", NON_BREAKING(""), STRICT, y=("SELECT a FROM m.x", KEPT)),
+    edit("strict: another layout", "MODEL (kind FULL); SELECT a FROM raw.t", "MODEL (kind FULL, partitioned_by a); SELECT a FROM raw.t", NON_BREAKING(""), STRICT, y=("SELECT a FROM m.x", KEPT)),
+    edit("strict: a column that is read has other values", AB, LOWER, BREAKING("b", "m.y"), STRICT, y=("SELECT b FROM m.x", REACHED("b")), z=("SELECT a FROM m.x", KEPT)),
+    edit("strict: a star below a removed column", AB, A, BREAKING("b"), STRICT, y=("SELECT * FROM m.x", BREAKING("b")), z=("SELECT a FROM m.y", KEPT)),
+    edit("not strict: a column that nobody reads is removed", ABC, AB, UNREAD("c", "readers outside may"), y=("SELECT a FROM m.x", KEPT)),
+]  # fmt: skip
+
+RANGE = "MODEL (kind INCREMENTAL_BY_TIME_RANGE (time_column ts, forward_only {}));\n"
+TIMED = "SELECT a, b, ts FROM raw.t WHERE ts BETWEEN @start_dt AND @end_dt"
+KEEPS = RANGE.format("true")
+
+FORWARD_ONLY_CASES = [
+    edit("forward only: other rows", A, SOME, FORWARD_ONLY, FORWARD, y=("SELECT a FROM m.x", KEPT), z=("SELECT COUNT(*) AS n FROM m.y", KEPT)),
+    edit("forward only: a column that is read has other values", AB, LOWER, FORWARD_ONLY, FORWARD, y=("SELECT b FROM m.x", KEPT)),
+    edit("forward only: a column is added", A, AB, FORWARD_ONLY, FORWARD, y=("SELECT a FROM m.x", KEPT)),
+    edit("forward only: a star below has one more column", A, AB, FORWARD_ONLY, FORWARD, y=("SELECT * FROM m.x", FORWARD_ONLY), z=("SELECT a FROM m.y", KEPT)),
+    edit("forward only: another owner", "MODEL (kind FULL); " + A, "MODEL (kind FULL, owner me); " + A, METADATA, FORWARD, y=("SELECT a FROM m.x", METADATA)),
+    edit("forward only: a view becomes a table", "MODEL (kind VIEW); " + A, "MODEL (kind FULL); " + A, BREAKING, FORWARD, y=("SELECT a FROM m.x", REACHED)),
+    Case(
+        name="forward only: models come and go",
+        before={"m.x": A, "m.y": "SELECT a FROM m.x"},
+        after={"m.x": A, "m.z": "SELECT a FROM m.x"},
+        expected={"m.x": UNCHANGED, "m.y": REMOVED, "m.z": ADDED},
+        rules=FORWARD,
+    ),
+    edit("a kind that keeps rows has other rows", KEEPS + TIMED, KEEPS + TIMED + " AND a > 1", FORWARD_ONLY, y=("SELECT a FROM m.x", KEPT)),
+    edit("a kind that keeps rows has one more column", KEEPS + TIMED, KEEPS + TIMED.replace("b, ts", "b, ts, c"), FORWARD_ONLY, y=("SELECT a FROM m.x", KEPT)),
+    edit("a kind that keeps rows begins to", RANGE.format("false") + TIMED, KEEPS + TIMED, METADATA, y=("SELECT a FROM m.x", METADATA)),
+    edit("a kind that keeps rows by default has other rows", "MODEL (kind INCREMENTAL_UNMANAGED); " + TIMED, "MODEL (kind INCREMENTAL_UNMANAGED); " + TIMED + " AND a > 1", FORWARD_ONLY, y=("SELECT a FROM m.x", KEPT)),
+    edit("a kind that keeps rows by default is told not to", "MODEL (kind INCREMENTAL_UNMANAGED (forward_only false)); " + TIMED, "MODEL (kind INCREMENTAL_UNMANAGED (forward_only false)); " + TIMED + " AND a > 1", ROWS, y=("SELECT a FROM m.x", REACHED_ROWS)),
+    Case(
+        name="only one of two changed parents keeps its rows",
+        before={"m.x": KEEPS + TIMED, "m.n": "SELECT a, c FROM raw.u", "m.y": "SELECT x.b, n.c FROM m.x AS x JOIN m.n AS n ON x.a = n.a", "m.z": "SELECT b FROM m.x"},
+        after={"m.x": KEEPS + TIMED.replace("a, b", "a, LOWER(b) AS b"), "m.n": "SELECT a, c * 2 AS c FROM raw.u", "m.y": "SELECT x.b, n.c FROM m.x AS x JOIN m.n AS n ON x.a = n.a", "m.z": "SELECT b FROM m.x"},
+        expected={"m.x": FORWARD_ONLY, "m.n": BREAKING("c"), "m.y": REACHED("c"), "m.z": KEPT},
+    ),
+]  # fmt: skip
+
+DECISIONS = [
+    edit("a person says that other rows harm nobody", A, SOME, by_person(NON_BREAKING(None)), decided(x=Category.NON_BREAKING), y=("SELECT a FROM m.x", KEPT), z=("SELECT a FROM m.y", KEPT)),
+    edit("a person says that a changed column harms nobody", AB, LOWER, by_person(NON_BREAKING(None)), decided(x=Category.NON_BREAKING), y=("SELECT b FROM m.x", KEPT)),
+    edit("a person says that an added column is breaking", A, AB, by_person(BREAKING), decided(x=Category.BREAKING), y=("SELECT a FROM m.x", REACHED), z=("SELECT a FROM m.y", REACHED)),
+    edit("a person says that another layout is breaking", "MODEL (kind FULL); " + A, "MODEL (kind FULL, partitioned_by a); " + A, by_person(BREAKING), decided(x=Category.BREAKING), y=("SELECT a FROM m.x", REACHED)),
+    edit("a person says that other rows are for the future", A, SOME, by_person(FORWARD_ONLY), decided(x=Category.FORWARD_ONLY), y=("SELECT a FROM m.x", KEPT)),
+    edit("a person says what is so anyway", A, SOME, by_person(ROWS), decided(x=Category.BREAKING), y=("SELECT a FROM m.x", REACHED_ROWS)),
+    edit("a person's choice wins over strict columns", AB, A, by_person(NON_BREAKING("b")), Rules(strict_columns=True, decisions=decided(x=Category.NON_BREAKING).decisions), y=("SELECT a FROM m.x", KEPT)),
+    edit("a person's choice wins over forward only", A, SOME, by_person(ROWS), Rules(forward_only=True, decisions=decided(x=Category.BREAKING).decisions), y=("SELECT a FROM m.x", REACHED_ROWS)),
+    edit("a person's choice wins over what the kind keeps", KEEPS + TIMED, KEEPS + TIMED + " AND a > 1", by_person(ROWS), decided(x=Category.BREAKING), y=("SELECT a FROM m.x", REACHED_ROWS)),
+    edit("a choice for what has not changed is none", A, SOME, ROWS, decided(y=Category.NON_BREAKING), y=("SELECT a FROM m.x", REACHED_ROWS)),
+    Case(
+        name="a choice for an unchanged project is none",
+        before={"m.x": A, "m.y": "SELECT a FROM m.x"},
+        after={"m.x": A, "m.y": "SELECT a FROM m.x"},
+        expected={"m.x": UNCHANGED, "m.y": UNCHANGED},
+        rules=decided(x=Category.BREAKING, y=Category.NON_BREAKING),
+    ),
+    Case(
+        name="a choice for one of two changed models leaves the other as it is",
+        before={"m.x": A, "m.n": "SELECT a, b FROM raw.u", "m.y": "SELECT x.a, n.b FROM m.x AS x JOIN m.n AS n ON x.a = n.a", "m.z": "SELECT a FROM m.x"},
+        after={"m.x": SOME, "m.n": "SELECT a, LOWER(b) AS b FROM raw.u", "m.y": "SELECT x.a, n.b FROM m.x AS x JOIN m.n AS n ON x.a = n.a", "m.z": "SELECT a FROM m.x"},
+        expected={"m.x": by_person(NON_BREAKING(None)), "m.n": BREAKING("b", "m.y"), "m.y": REACHED("b"), "m.z": KEPT},
+        rules=decided(x=Category.NON_BREAKING),
+    ),
+    Case(
+        name="a choice for a model in the middle ends what its own edit does",
+        before={"m.x": A, "m.y": "SELECT a FROM m.x", "m.z": "SELECT a FROM m.y"},
+        after={"m.x": "SELECT a, b FROM raw.t", "m.y": "SELECT a FROM m.x WHERE b = 'p'", "m.z": "SELECT a FROM m.y"},
+        expected={"m.x": NON_BREAKING("b"), "m.y": by_person(NON_BREAKING(None)), "m.z": KEPT},
+        rules=decided(y=Category.NON_BREAKING),
+    ),
+    Case(
+        name="a choice where nothing can be told",
+        before={"m.x": A, "m.y": "SELECT a FROM m.x"},
+        after={"m.x": "SELECT a, foo(b) AS k FROM raw.t", "m.y": "SELECT a FROM m.x"},
+        expected={"m.x": by_person(NON_BREAKING(None)), "m.y": KEPT},
+        rules=decided(x=Category.NON_BREAKING),
+    ),
+]  # fmt: skip
+
+CASES = [*STRICTLY, *FORWARD_ONLY_CASES, *DECISIONS]

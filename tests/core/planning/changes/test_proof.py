@@ -1,0 +1,101 @@
+"""Proof by execution: what is declared unaffected returns the same rows before and after.
+
+Projects, edits and tables are random; every query runs on DuckDB as it is written.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+
+import pytest
+from hypothesis import HealthCheck, Phase, given, settings
+from hypothesis import strategies as st
+
+from tests.core.planning.changes.proof.claims import (
+    Comparer,
+    FalseClaim,
+    compare,
+    false_claims,
+    unaffected_descendants,
+)
+from tests.core.planning.changes.proof.defects import DEFECTS
+from tests.core.planning.changes.proof.execution import Database, TooManyRows, random_database
+from tests.core.planning.changes.proof.revisions import WAYS, Revisions, revisions
+from tests.core.planning.changes.proof.smaller import smallest
+
+EXAMPLES, LONG = 2_000, 20_000
+"""How many pairs of revisions are compared, each of them in both directions."""
+PLANTED = 400
+LEAST_SHARE = 0.4
+SEEDS = st.integers(0, 2**32 - 1)
+
+
+@pytest.fixture(scope="module")
+def database() -> Iterator[Database]:
+    found = random_database()
+    yield found
+    found.connection.close()
+
+
+def proof(examples: int) -> settings:
+    """The same examples in every run: what is green here is green elsewhere."""
+    return settings(
+        max_examples=examples // WAYS,
+        deadline=None,
+        derandomize=True,
+        database=None,
+        phases=[Phase.generate],
+        suppress_health_check=list(HealthCheck),
+    )
+
+
+def claims(database: Database, found: Revisions, comparer: Comparer = compare) -> list[FalseClaim]:
+    """What is claimed and not so; nothing of what would take too long to find out."""
+    try:
+        return list(false_claims(found, database, comparer))
+    except TooManyRows:
+        return []
+
+
+@pytest.mark.timeout(3000)
+@pytest.mark.parametrize("examples", [EXAMPLES, pytest.param(LONG, marks=pytest.mark.full)])
+def test_what_is_declared_unaffected_returns_the_same_rows(
+    database: Database, examples: int
+) -> None:
+    compared = shown = 0
+
+    @proof(examples)
+    @given(SEEDS)
+    def run(seed: int) -> None:
+        nonlocal compared, shown
+        for found in revisions(seed):
+            if claims(database, found):
+                small = smallest(found, lambda each: bool(claims(database, each)))
+                told = (each.told for each in claims(database, small))
+                pytest.fail("\n".join([repr(small), *told]), pytrace=False)
+            compared += 1
+            shown += bool(unaffected_descendants(compare(found.before, found.after)))
+
+    run()
+    assert compared >= examples
+    assert shown >= compared * LEAST_SHARE, f"{shown} of {compared} have an unaffected descendant"
+
+
+class Found(Exception):
+    """A planted defect was found."""
+
+
+@pytest.mark.parametrize("defect", DEFECTS)
+def test_a_planted_defect_is_found(database: Database, defect: str) -> None:
+    planted = DEFECTS[defect]
+
+    @proof(PLANTED)
+    @given(SEEDS)
+    def run(seed: int) -> None:
+        for found in revisions(seed, planted.focus):
+            told = claims(database, found, planted.comparer)
+            if any(each.spares for each in told):
+                raise Found
+
+    with pytest.raises(Found):
+        run()

@@ -1,0 +1,163 @@
+"""A version that is kept against its definition is known as that, and never taken for another."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping
+
+import pytest
+
+from vde_dagster.core.graph.graph import Graph, build_graph
+from vde_dagster.core.model.snapshot import Category, ModelSnapshot, VersionKey
+from vde_dagster.core.names import ModelName
+from vde_dagster.core.planning.changes.comparison import DEFAULT_RULES
+from vde_dagster.core.planning.changes.difference import Rules
+from vde_dagster.core.planning.resolution import Resolved, Shown, resolve_snapshots
+
+Build = Callable[[Mapping[str, str]], Graph]
+A, B = ModelName("m", "a"), ModelName("m", "b")
+BELOW = "MODEL (name m.b, kind FULL);\nSELECT a FROM m.a"
+
+
+def texts(query: str, below: str = BELOW, header: str = "") -> dict[str, str]:
+    return {"m.a": f"MODEL (name m.a, kind FULL{header});\n{query}", "m.b": below}
+
+
+FIRST = texts("SELECT a FROM raw.t WHERE a > 1")
+SECOND = texts("SELECT a FROM raw.t WHERE a > 2")
+FORWARD = Rules(forward_only=True)
+HARMLESS = Rules(decisions={A: Category.NON_BREAKING})
+
+
+class World:
+    """Environments by their names, all that is stored, and what production drifted with."""
+
+    def __init__(self, graph_of: Build) -> None:
+        self.graph_of = graph_of
+        self.shown: dict[str, tuple[dict[ModelName, ModelSnapshot], Graph]] = {}
+        self.stored: dict[tuple[ModelName, str], ModelSnapshot] = {}
+        self.drifted: set[VersionKey] = set()
+
+    def plan(
+        self, given: Mapping[str, str], rules: Rules = DEFAULT_RULES, environment: str = "prod"
+    ) -> dict[ModelName, Resolved]:
+        snapshots, graph = self.shown.get(environment, ({}, build_graph([])))
+        shown = Shown(snapshots=snapshots, graph=graph, drifted=self.drifted)
+        after = self.graph_of(given)
+        ids = {(node.name, node.fingerprint.digest) for node in after}
+        stored = {each: self.stored[each] for each in ids if each in self.stored}
+        resolved = resolve_snapshots(after, shown, stored, rules)
+        for name, each in resolved.items():
+            self.stored.setdefault((name, after[name].fingerprint.digest), each.snapshot)
+        if environment == "prod":
+            self.drifted |= {
+                each.snapshot.key for each in resolved.values() if each.snapshot.drifted
+            }
+        self.shown[environment] = ({name: r.snapshot for name, r in resolved.items()}, after)
+        return resolved
+
+
+@pytest.fixture
+def world(graph_of: Build) -> World:
+    found = World(graph_of)
+    found.plan(FIRST)
+    return found
+
+
+def category(resolved: Mapping[ModelName, Resolved], name: ModelName) -> Category | None:
+    return resolved[name].difference.category
+
+
+def test_a_forward_only_change_keeps_the_version_which_drifts_with_all_below(world: World) -> None:
+    before = world.shown["prod"][0]
+    after = world.plan(SECOND, FORWARD)
+    assert {name: after[name].snapshot.version for name in (A, B)} == {
+        name: before[name].version for name in (A, B)
+    }
+    assert after[A].snapshot.drifted
+    assert after[B].snapshot.drifted
+
+
+def test_going_back_behind_a_forward_only_change_is_one_too(world: World) -> None:
+    world.plan(SECOND, FORWARD)
+    back = world.plan(FIRST)
+    assert category(back, A) is Category.FORWARD_ONLY
+    assert not back[A].difference.rebuild
+    assert category(back, B) is Category.INDIRECT_NON_BREAKING
+
+
+def test_an_earlier_definition_with_other_metadata_has_a_table_of_its_own(world: World) -> None:
+    old = world.shown["prod"][0][A]
+    world.plan(SECOND, FORWARD)
+    anew = world.plan(texts("SELECT a FROM raw.t WHERE a > 1", header=", owner 'me'"))
+    assert anew[A].snapshot.fingerprint.data == old.fingerprint.data
+    assert anew[A].difference.rebuild
+    assert anew[A].snapshot.version != old.version
+    assert category(anew, B) is Category.INDIRECT_BREAKING
+
+
+@pytest.mark.parametrize(
+    "edit",
+    [
+        texts("SELECT a FROM raw.t WHERE a > 2", header=", stamp 'again'"),
+        texts("SELECT a, b FROM raw.t WHERE a > 2"),
+    ],
+)
+def test_what_drifted_reaches_its_readers_when_it_is_computed_anew(
+    world: World, edit: Mapping[str, str]
+) -> None:
+    world.plan(SECOND, FORWARD)
+    anew = world.plan(edit)
+    assert category(anew, A) is Category.BREAKING
+    assert category(anew, B) is Category.INDIRECT_BREAKING
+
+
+def test_what_did_not_drift_keeps_its_readers(world: World) -> None:
+    world.plan(SECOND)
+    anew = world.plan(texts("SELECT a, b FROM raw.t WHERE a > 2"))
+    assert category(anew, A) is Category.NON_BREAKING
+    assert category(anew, B) is Category.INDIRECT_NON_BREAKING
+
+
+def test_readers_that_a_person_kept_drift(world: World) -> None:
+    kept = world.plan(SECOND, HARMLESS)
+    assert not kept[A].snapshot.drifted
+    assert kept[B].snapshot.drifted
+    more = texts(
+        "SELECT a FROM raw.t WHERE a > 2", below=f"{BELOW} -- note\n".replace("a F", "a, 1 AS n F")
+    )
+    assert category(world.plan(more), B) is Category.BREAKING
+
+
+def test_what_another_environment_took_forward_only_is_that_everywhere(world: World) -> None:
+    world.shown["dev"] = world.shown["prod"]
+    world.plan(SECOND, FORWARD, environment="dev")
+    shown = world.shown["prod"][0][A]
+    found = world.plan(SECOND)
+    assert found[A].snapshot.version == shown.version
+    assert category(found, A) is Category.FORWARD_ONLY
+    assert category(found, B) is Category.INDIRECT_NON_BREAKING
+
+
+def test_what_one_environment_computed_anew_is_not_kept_by_another(world: World) -> None:
+    world.shown["dev"] = world.shown["prod"]
+    anew = world.plan(SECOND, environment="dev")
+    found = world.plan(SECOND, FORWARD)
+    assert found[A].snapshot == anew[A].snapshot
+    assert category(found, A) is Category.BREAKING
+
+
+def test_a_decision_holds_for_the_edit_that_it_was_made_about(world: World) -> None:
+    world.plan(SECOND, HARMLESS)
+    world.shown["same"] = world.shown["prod"]
+    third = texts("SELECT a FROM raw.t WHERE a > 3")
+    world.plan(third, environment="other")
+    found = world.plan(SECOND, environment="other")
+    assert category(found, A) is Category.BREAKING
+    assert category(found, B) is Category.INDIRECT_BREAKING
+
+
+def test_metadata_alone_leaves_a_drifted_version_drifted(world: World) -> None:
+    world.plan(SECOND, FORWARD)
+    owned = world.plan(texts("SELECT a FROM raw.t WHERE a > 2", header=", owner 'me'"))
+    assert category(owned, A) is Category.METADATA
+    assert owned[A].snapshot.drifted

@@ -1,0 +1,149 @@
+"""Nothing is made of rows that do not count, or that are not there yet: asked, and by plans."""
+
+from __future__ import annotations
+
+import pytest
+
+from tests.app.memory_world import START, MemoryWorld, bound, build, graph_of, hour_of, plan
+from vde_dagster.app.apply.applying import apply_plan, applying
+from vde_dagster.app.evaluate.evaluation import evaluate
+from vde_dagster.app.inspect.interval_report import report_intervals
+from vde_dagster.app.plan.planning import plan_environment
+from vde_dagster.app.plan.waiting import Reason
+from vde_dagster.core.errors import Refused
+from vde_dagster.core.graph.graph import Graph
+from vde_dagster.core.ledger.entries import Standing
+from vde_dagster.core.names import ModelName
+from vde_dagster.core.planning.options import PlanOptions
+from vde_dagster.core.planning.stages import Restate, Stage, stages_of
+from vde_dagster.core.time.intervals import ALWAYS, Interval
+
+PARENT, CHILD = ModelName("a", "p"), ModelName("a", "c")
+FIRST, SECOND = Interval(START, hour_of(24)), Interval(hour_of(24), hour_of(48))
+BOTH = Interval(START, hour_of(48))
+BY_DAY = "INCREMENTAL_BY_TIME_RANGE (time_column at)"
+BY_KEY = "INCREMENTAL_BY_UNIQUE_KEY (unique_key id)"
+HISTORY = "SCD_TYPE_2_BY_COLUMN (unique_key id, columns (amount), disable_restatement false)"
+SAME_DAY = "WHERE at BETWEEN @start_dt AND @end_dt"
+UNMANAGED = "INCREMENTAL_UNMANAGED"
+BY_PARTITION = "INCREMENTAL_BY_PARTITION"
+
+
+def project(parent: str, child: str, amount: str = "amount") -> Graph:
+    """A parent of a kind, and a child that reads all of it."""
+    when = "" if parent in ("FULL", "MANAGED") or parent == HISTORY else SAME_DAY
+    storage = ", partitioned_by (id)" if parent == BY_PARTITION else ""
+    own = SAME_DAY if child == BY_DAY else ""
+    return graph_of(
+        {
+            "p": f"MODEL (name a.p, kind {parent}, cron '@daily'{storage}); "
+            f"SELECT id AS id, at AS at, amount AS amount FROM raw.events {when}",
+            "c": f"MODEL (name a.c, kind {child}, cron '@daily'); "
+            f"SELECT id AS id, at AS at, {amount} AS amount FROM a.p {own}",
+        }
+    )
+
+
+def standings(world: MemoryWorld, environment: str = "prod") -> dict[str, list[Standing]]:
+    services = world.services()
+    binding = bound(services, environment)
+    keys = [binding.key(name) for name in (PARENT, CHILD)]
+    ledger = services.state.ledger(keys)
+    return {str(key.model): [each.standing for each in ledger[key]] for key in keys}
+
+
+def restating(world: MemoryWorld, graph: Graph) -> list[Stage]:
+    """A plan that restates the parent got as far as marking; what it still has to do."""
+    services = world.services()
+    asked = plan_environment(services, graph, "prod", PlanOptions(restate=("a.p",)))
+    stages = list(stages_of(asked))
+    marking = next(at for at, each in enumerate(stages) if isinstance(each, Restate))
+    with applying(services, asked) as work:
+        for stage in stages[: marking + 1]:
+            list(work.visit(stage))
+    return stages[marking + 1 :]
+
+
+@pytest.mark.parametrize(
+    "parent, child",
+    [
+        ("FULL", "FULL"),
+        ("FULL", BY_DAY),
+        ("FULL", "MANAGED"),
+        ("MANAGED", "FULL"),
+        (BY_DAY, "MANAGED"),
+        (BY_KEY, BY_DAY),
+        (BY_KEY, "MANAGED"),
+        (BY_PARTITION, "FULL"),
+        (UNMANAGED, "FULL"),
+        (HISTORY, "FULL"),
+    ],
+)
+def test_what_is_marked_is_not_read_by_whoever_comes_meanwhile(parent: str, child: str) -> None:
+    world, graph = MemoryWorld(), project(parent, child)
+    world.land((1, 10), until=24)
+    build(world.services(), graph)
+    world.land((2, 1000), until=24)  # the source is corrected
+    restating(world, graph)
+    services = world.services()
+    with pytest.raises(Refused, match=r"a\.p is to be evaluated first"):
+        evaluate(
+            services, bound(services), CHILD, ALWAYS if child == "MANAGED" else FIRST, force=True
+        )
+    assert standings(world) == {
+        "a.p": [Standing.OUTDATED],
+        "a.c": [Standing.OUTDATED],
+    }
+    build(world.services(), graph)  # the next plan goes on
+    assert standings(world) == {"a.p": [Standing.COMPUTED], "a.c": [Standing.COMPUTED]}
+    assert {row[2] for row in world.rows("a.c")} == {10, 1000}
+    assert build(world.services(), graph) == ()
+
+
+@pytest.mark.parametrize("child", ["FULL", "MANAGED", BY_DAY])
+def test_nothing_is_made_of_a_whole_table_that_is_recorded_as_empty(child: str) -> None:
+    world, graph = MemoryWorld(), project("FULL", child)
+    world.land((1, 10), until=24)
+    services = world.services()
+    empty = PlanOptions(empty_backfill=True)
+    apply_plan(services, plan_environment(services, graph, "dev", empty), lambda _: None)
+    with pytest.raises(Refused, match=r"a\.p is to be evaluated first"):
+        evaluate(services, bound(services, "dev"), CHILD, ALWAYS if child == "MANAGED" else FIRST)
+    assert plan(services, graph, "dev").is_empty
+    # A child that is new there waits in plans, and says so.
+    edited = project("FULL", child, "amount + 1")
+    asked = plan(services, edited, "dev")
+    assert {each.name: each.missing for each in asked.changes}[CHILD] == ()
+    (report,) = (each for each in report_intervals(services, asked) if each.node.name == CHILD)
+    assert [(each.reason, each.name) for each in report.waits] == [(Reason.MODEL, "a.p")]
+    assert apply_plan(services, asked, lambda _: None) == ()
+    # Production computes both.
+    build(services, graph)
+    assert [row[2] for row in world.rows("a.c")] == [10]
+
+
+@pytest.mark.parametrize("parent", [BY_KEY, BY_PARTITION, UNMANAGED, HISTORY])
+@pytest.mark.parametrize("child", [BY_DAY, "FULL"])
+def test_who_reads_what_builds_on_itself_waits_until_that_is_there(parent: str, child: str) -> None:
+    world, graph = MemoryWorld(), project(parent, child)
+    world.land((1, 10), until=24)
+    build(world.services(), graph)
+    world.land((30, 5), until=48)
+    services = world.services()
+    with pytest.raises(Refused, match=r"a\.p does not hold \[2024-01-02, 2024-01-03\)"):
+        evaluate(services, bound(services), CHILD, SECOND if child == BY_DAY else BOTH)
+    build(services, graph)
+    assert {row[2] for row in world.rows("a.c")} == {10, 5}
+
+
+@pytest.mark.parametrize("parent", [BY_DAY, BY_KEY, BY_PARTITION, UNMANAGED, HISTORY])
+def test_a_plan_makes_no_day_that_its_parent_lacks_in_another_environment(parent: str) -> None:
+    world, graph = MemoryWorld(), project(parent, BY_DAY)
+    world.land((1, 10), until=24)
+    build(world.services(), graph)
+    world.land((30, 5), until=48)
+    edited = project(parent, BY_DAY, "amount + 1")
+    assert [each.interval for each in build(world.services(), edited, "dev")] == [FIRST]
+    build(world.services(), graph)  # production catches the parent up
+    assert [each.interval for each in build(world.services(), edited, "dev")] == [SECOND]
+    assert {row[2] for row in world.rows("a__dev.c")} == {6, 11}

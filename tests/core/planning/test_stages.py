@@ -1,0 +1,201 @@
+"""The stages of a plan follow from the plan alone, in order."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping
+from dataclasses import replace
+from typing import Any
+
+import pytest
+
+from tests.core.time.scheduled_models import span, spans, utc
+from vde_dagster.core.graph.graph import Graph, build_graph
+from vde_dagster.core.names import ModelName
+from vde_dagster.core.planning.changes.comparison import compare_graphs
+from vde_dagster.core.planning.options import PlanOptions
+from vde_dagster.core.planning.plan import Behind, Plan, Workload
+from vde_dagster.core.planning.plan_making import Current, Findings, make_plan
+from vde_dagster.core.planning.resolution import Shown, resolve_snapshots
+from vde_dagster.core.planning.stages import (
+    Backfill,
+    CatchUp,
+    EmptyBackfill,
+    MakeView,
+    Promote,
+    Reserve,
+    Restate,
+    ShowFilled,
+    StoreSnapshots,
+    awaited,
+    stages_of,
+)
+from vde_dagster.core.time.intervals import END_OF_TIME, EPOCH, Interval
+
+Build = Callable[[Mapping[str, str]], Graph]
+ALWAYS = (Interval(EPOCH, END_OF_TIME),)
+DAILY = (
+    "MODEL (name {0}, kind INCREMENTAL_BY_TIME_RANGE (time_column ts, batch_size 2));\n"
+    "SELECT a, ts FROM {1} WHERE ts BETWEEN @start_dt AND @end_dt"
+)
+TEXTS = {
+    "m.a": DAILY.format("m.a", "raw.t"),
+    "m.v": "MODEL (name m.v, kind VIEW); SELECT a, ts FROM m.a",
+    "m.b": DAILY.format("m.b", "m.v").replace(", batch_size 2", ""),
+    "m.f": "MODEL (name m.f, kind FULL); SELECT a FROM m.b",
+}
+A, V, B, F = (ModelName.parse(name) for name in TEXTS)
+WEEK = "2024-01-01 2024-01-06"
+
+
+def planned(
+    graph: Graph,
+    work: Mapping[ModelName, Workload],
+    *,
+    shown: Graph | None = None,
+    hidden: frozenset[ModelName] = frozenset(),
+    **options: Any,
+) -> Plan:
+    """A plan for dev, at revision 3 where it shows something already."""
+    nothing = Shown(snapshots={}, graph=build_graph([]))
+    before = nothing
+    if shown is not None:
+        found = resolve_snapshots(shown, nothing, {})
+        before = Shown(snapshots={n: e.snapshot for n, e in found.items()}, graph=shown)
+    return make_plan(
+        plan_id="p",
+        environment="dev",
+        now=utc("2024-01-06"),
+        graph=graph,
+        shown=before,
+        current=Current(revision=3, snapshots=before.snapshots) if shown else Current(),
+        resolved=resolve_snapshots(graph, before, {}),
+        horizons={node.name: utc("2024-01-06") for node in graph},
+        findings=Findings(work=work, stored=frozenset(before.snapshots)),
+        options=PlanOptions(**options),
+        hidden=hidden,
+    )
+
+
+def missing(**ranges: str) -> dict[ModelName, Workload]:
+    return {ModelName("m", name): Workload(missing=spans(text)) for name, text in ranges.items()}
+
+
+def test_a_first_plan_stores_fills_parents_first_and_promotes(graph_of: Build) -> None:
+    graph = graph_of(TEXTS)
+    work = {**missing(a=WEEK, b=WEEK, f=WEEK), V: Workload(missing=ALWAYS)}
+    plan = planned(graph, work)
+    versions = {name: each.version for name, each in plan.snapshots.items()}
+    assert stages_of(plan) == (
+        Reserve(environment="dev", base_revision=0),
+        StoreSnapshots(environment="dev", models=tuple(node.name for node in graph)),
+        Backfill(
+            model=A,
+            version=versions[A],
+            intervals=spans(WEEK),
+            batches=(
+                span("2024-01-01 2024-01-03"),
+                span("2024-01-03 2024-01-05"),
+                span("2024-01-05 2024-01-06"),
+            ),
+        ),
+        MakeView(model=V, version=versions[V]),
+        Backfill(model=B, version=versions[B], intervals=spans(WEEK), batches=spans(WEEK)),
+        Backfill(model=F, version=versions[F], intervals=spans(WEEK), batches=spans(WEEK)),
+        Promote(environment="dev", views=(A, V, B, F), removed=()),
+    )
+
+
+def test_an_empty_plan_has_no_stages(graph_of: Build) -> None:
+    graph = graph_of(TEXTS)
+    assert stages_of(planned(graph, {}, shown=graph)) == ()
+
+
+def test_intervals_that_became_due_are_filled_and_shown_without_a_promotion(
+    graph_of: Build,
+) -> None:
+    graph = graph_of(TEXTS)
+    stages = stages_of(planned(graph, missing(b=WEEK), shown=graph))
+    assert stages[0] == Reserve(environment="dev", base_revision=3)
+    assert stages[1] == StoreSnapshots(environment="dev", models=())
+    assert [type(each) for each in stages[2:]] == [Backfill, ShowFilled]
+    assert stages[-1] == ShowFilled(environment="dev", models=(B,))
+
+
+def test_what_is_restated_is_marked_at_once_before_anything_is_filled(graph_of: Build) -> None:
+    graph = graph_of(TEXTS)
+    second, third = spans("2024-01-02 2024-01-03"), spans("2024-01-03 2024-01-04")
+    work = {A: Workload(restated=second), B: Workload(missing=third, restated=second)}
+    stages = stages_of(planned(graph, work, shown=graph, restate=("m.a",)))
+    assert stages[2] == Restate(ranges=((A, second), (B, second)))
+    assert [each.intervals for each in stages if isinstance(each, Backfill)] == [
+        second,
+        spans("2024-01-02 2024-01-04"),  # what touches is one range
+    ]
+
+
+def test_an_empty_backfill_records_tables_and_makes_views_and_seeds(graph_of: Build) -> None:
+    graph = graph_of(TEXTS)
+    work = {**missing(a=WEEK, f=WEEK), V: Workload(missing=ALWAYS)}
+    plan = planned(graph, work, empty_backfill=True)
+    assert [type(each) for each in stages_of(plan)[2:-1]] == [
+        EmptyBackfill,
+        MakeView,
+        EmptyBackfill,
+    ]
+
+
+def test_a_promotion_names_the_views_that_move_and_those_that_go(graph_of: Build) -> None:
+    edited = {name: text for name, text in TEXTS.items() if name != "m.f"}
+    edited["m.b"] = edited["m.b"].replace("SELECT a,", "SELECT a + 1 AS a,")
+    plan = planned(graph_of(edited), {}, shown=graph_of(TEXTS))
+    assert stages_of(plan)[-1] == Promote(environment="dev", views=(B,), removed=(F,))
+
+
+def test_work_awaits_what_is_filled_upstream_and_a_promotion_what_it_moves(
+    graph_of: Build,
+) -> None:
+    edited = {**TEXTS, "m.b": TEXTS["m.b"].replace("SELECT a,", "SELECT a + 1 AS a,")}
+    plan = planned(graph_of(edited), missing(a=WEEK, b=WEEK, f=WEEK), shown=graph_of(TEXTS))
+    found = {each: awaited(plan, each) for each in stages_of(plan)[2:]}
+    assert list(found.values()) == [frozenset(), {A}, {B}, {B, F}]
+    shows = ShowFilled(environment="dev", models=(A,))
+    assert awaited(plan, shows) == {A, B, F}
+
+
+def test_a_session_awaits_what_its_model_depends_on_and_is_filled(graph_of: Build) -> None:
+    text = DAILY.format("m.s", "raw.t").replace(
+        "(name m.s,", "(name m.s, late_data (mode stateless, sources (raw.t)), depends_on (m.f),"
+    )
+    graph, name = graph_of({**TEXTS, "m.s": text}), ModelName("m", "s")
+    plan = planned(graph, missing(f=WEEK, s=WEEK), shown=graph)
+    behind = Behind(intervals=spans(WEEK), session=True)
+    returning = replace(
+        plan,
+        changes=tuple(replace(e, behind=behind) if e.name == name else e for e in plan.changes),
+    )
+    (session,) = (each for each in stages_of(returning) if isinstance(each, CatchUp))
+    assert awaited(returning, session) == {F}
+
+
+def test_metadata_moves_no_view_and_is_promoted(graph_of: Build) -> None:
+    edited = {**TEXTS, "m.b": TEXTS["m.b"].replace("(name m.b,", "(name m.b, owner 'x',")}
+    graph, shown = graph_of(edited), graph_of(TEXTS)
+    assert compare_graphs(shown, graph)[B].category is not None
+    stages = stages_of(planned(graph, {}, shown=shown))
+    assert [type(each) for each in stages] == [Reserve, StoreSnapshots, Promote]
+    assert stages[-1] == Promote(environment="dev", views=(), removed=())
+
+
+@pytest.mark.parametrize("is_new", [True, False])
+def test_hidden_models_have_no_view(graph_of: Build, is_new: bool) -> None:
+    graph = graph_of(TEXTS)
+    plan = planned(graph, {}, shown=None if is_new else graph, hidden=frozenset({A, V}))
+    closing = stages_of(plan)[-1]
+    assert isinstance(closing, Promote)
+    assert (closing.views, closing.removed) == (((B, F), ()) if is_new else ((), (A, V)))
+
+
+def test_stages_follow_from_the_plan_alone(graph_of: Build) -> None:
+    graph = graph_of(TEXTS)
+    plan = planned(graph, missing(a=WEEK, b=WEEK))
+    assert stages_of(plan) == stages_of(plan)

@@ -1,0 +1,277 @@
+# ruff: noqa: E501 - rows of tables stay on one line
+"""What Spark is given: other dialects in its own, names as places and columns, statements."""
+
+from __future__ import annotations
+
+import pytest
+
+from tests.core.graph.rendered import (
+    EMBEDDED,
+    STORED,
+    D,
+    E,
+    S,
+    by_time,
+    full,
+    graph_of,
+    plain,
+    render,
+    run,
+    text_of,
+)
+from vde_dagster.core.errors import ProjectInvalid, Refused
+from vde_dagster.core.names import (
+    ModelName,
+    SuffixTarget,
+    TableName,
+    ViewNaming,
+    environment_view,
+    physical_table,
+)
+
+DIALECTS = [
+    ("duckdb", "SELECT i::TEXT AS x FROM raw.t", "SELECT CAST(i AS STRING) AS x FROM raw.t"),
+    ("duckdb", "SELECT i // 2 AS x FROM raw.t", "SELECT i DIV 2 AS x FROM raw.t"),
+    ("duckdb", "SELECT [7, 8][1] AS x", "SELECT GET(ARRAY(7, 8), 0) AS x"),
+    ("duckdb", "SELECT * EXCLUDE (v) FROM raw.u", "SELECT i, k FROM raw.u"),
+    (
+        "duckdb",
+        "SELECT strftime(ts, '%Y%m%d') AS x FROM raw.t",
+        "SELECT DATE_FORMAT(ts, 'yyyyMMdd') AS x FROM raw.t",
+    ),
+    (
+        "duckdb",
+        "SELECT i FROM raw.t WHERE ts BETWEEN @start_dt AND @end_dt",
+        f"SELECT i FROM raw.t WHERE ts BETWEEN {S} AND {E}",
+    ),
+    (
+        "bigquery",
+        "SELECT CAST(i AS INT64) AS x FROM `raw.t`",
+        "SELECT CAST(i AS BIGINT) AS x FROM raw.t",
+    ),
+    (
+        "bigquery",
+        "SELECT i FROM raw.t WHERE day BETWEEN DATE_SUB(@start_date, INTERVAL 30 DAY) AND @end_date",
+        f"SELECT i FROM raw.t WHERE day BETWEEN {D} - INTERVAL '30' DAY AND {D}",
+    ),
+    ("bigquery", "SELECT FORMAT_DATE('%Y%m%d', @start_date) AS x", [("20240101",)]),
+    (
+        "bigquery",
+        "SELECT TIMESTAMP_TRUNC(ts, DAY) AS x FROM raw.t",
+        "SELECT DATE_TRUNC('DAY', ts) AS x FROM raw.t",
+    ),
+    ("bigquery", "SELECT * EXCEPT (v) FROM raw.u", "SELECT i, k FROM raw.u"),
+    ("postgres", "SELECT i::text AS x FROM raw.t", "SELECT CAST(i AS STRING) AS x FROM raw.t"),
+    (
+        "postgres",
+        "SELECT to_char(@start_date, 'YYYYMMDD') AS x",
+        f"SELECT DATE_FORMAT({D}, 'yyyyMMdd') AS x",
+    ),
+    (
+        "postgres",
+        "SELECT @start_dtntz - INTERVAL '1 hour' AS x",
+        "SELECT CAST('2024-01-01 00:00:00' AS TIMESTAMP_NTZ) - INTERVAL '1' HOUR AS x",
+    ),
+    # Spark has no DISTINCT ON: the first row of each key
+    (
+        "postgres",
+        "SELECT DISTINCT ON (k) k, i FROM raw.u ORDER BY k, i",
+        [("a", 1), ("b", 2), ("z", 9)],
+    ),
+    ("snowflake", "SELECT DATEADD(day, -1, @end_date) AS x", f"SELECT {D} - INTERVAL '1' DAY AS x"),
+    ("snowflake", "SELECT IFF(@start_hour > 1, 'a', 'b') AS x", "SELECT IF(0 > 1, 'a', 'b') AS x"),
+    ("mysql", "SELECT IFNULL(v, 0) AS x FROM raw.u", "SELECT COALESCE(v, 0) AS x FROM raw.u"),
+    (
+        "trino",
+        "SELECT date_add('day', -1, @start_date) AS x",
+        f"SELECT {D} - INTERVAL '1' DAY AS x",
+    ),
+]
+
+
+@pytest.mark.parametrize("dialect,query,expected", DIALECTS)
+def test_any_dialect_becomes_sparks(
+    dialect: str, query: str, expected: str | list[tuple[object, ...]]
+) -> None:
+    rendered = render(full(query, f"dialect {dialect}")).query
+    if isinstance(expected, list):
+        assert run(rendered) == expected
+    else:
+        assert plain(rendered).lower() == plain(expected).lower()
+
+
+@pytest.mark.parametrize("dialect", ["snowflake", "postgres"])
+def test_what_would_be_left_out_is_refused(dialect: str) -> None:
+    text = full("SELECT TO_CHAR(i, '999') AS x FROM raw.t", f"dialect {dialect}")
+    with pytest.raises(ProjectInvalid, match=r"sql:2: m\.x: .* has no proven translation to Spark"):
+        render(text)
+
+
+def test_what_would_be_left_out_of_a_statement_is_refused_too() -> None:
+    text = full(
+        "DELETE FROM raw.t WHERE TO_CHAR(day, 'yyyyMM') = '202401';\nSELECT 1 AS x",
+        "dialect snowflake",
+    )
+    with pytest.raises(Refused, match="the delete statement cannot be written in Spark's SQL"):
+        render(text)
+
+
+def test_what_a_printer_would_leave_out_runs_as_it_is_written_in_sparks_dialect() -> None:
+    """R13: nothing is printed."""
+    statement = "DELETE FROM raw.t WHERE TO_CHAR(day, 'yyyyMM') = '202401'"
+    found = render(full(f"{statement};\nSELECT TO_CHAR(@start_date, 'YYYYMMDD') AS x"))
+    assert found.texts_before == (statement,)
+    assert found.text == f"SELECT TO_CHAR({D}, 'YYYYMMDD') AS x"
+
+
+def version(name: ModelName) -> TableName:
+    return physical_table(name, "0123456789abcdef0123456789abcdef")
+
+
+def only_models(name: ModelName) -> TableName | None:
+    return None if name.schema == "raw" else version(name)
+
+
+V = "`vde__m`.`m__s__0123456789abcdef0123456789abcdef`"
+PLACES = [
+    ("SELECT i FROM m.s", f"SELECT i FROM {V} AS `s`"),
+    ("SELECT i FROM m.s AS t", f"SELECT i FROM {V} AS t"),
+    ("SELECT m.s.i FROM lake.m.s", f"SELECT s.i FROM {V} AS `s`"),
+    ("SELECT `I` as i\nFROM `M` . `S`", f"SELECT `I` as i\nFROM {V} AS `S`"),
+    ("SELECT i FROM raw.t", "SELECT i FROM raw.t AS `t`"),
+    (
+        "WITH s AS (SELECT i FROM M.S AS t) SELECT i FROM s",
+        f"WITH s AS (SELECT i FROM {V} AS t) SELECT i FROM s",
+    ),
+]
+
+
+@pytest.mark.parametrize("query,expected", PLACES)
+def test_models_are_read_where_their_versions_lie(query: str, expected: str) -> None:
+    assert render(STORED, full(query), target=only_models).text == expected
+
+
+@pytest.mark.parametrize(
+    "place,expected",
+    [
+        (
+            environment_view(ModelName("m", "s"), "dev", ViewNaming(target=SuffixTarget.SCHEMA)),
+            "`m__dev`.`s`",
+        ),
+        (
+            environment_view(ModelName("m", "s"), "dev", ViewNaming(target=SuffixTarget.TABLE)),
+            "`m`.`s__dev`",
+        ),
+        (
+            environment_view(ModelName("m", "s"), "dev", ViewNaming(target=SuffixTarget.CATALOG)),
+            "`lake__dev`.`m`.`s`",
+        ),
+        (
+            environment_view(ModelName("m", "s"), "prod", ViewNaming(target=SuffixTarget.TABLE)),
+            "`m`.`s`",
+        ),
+        (TableName("", "vde_input_0"), "`vde_input_0`"),
+        (TableName("a`b", "x; DROP TABLE y --", "c.d"), "`c.d`.`a``b`.`x; DROP TABLE y --`"),
+        (TableName("select", "from"), "`select`.`from`"),
+    ],
+)
+def test_any_place_is_one_quoted_name(place: TableName, expected: str) -> None:
+    rendered = render(STORED, full("SELECT i FROM m.s"), target=lambda _: place)
+    assert rendered.text == f"SELECT i FROM {expected} AS `s`"
+
+
+HOSTILE = ["order", "a b", "a`b", "x; DROP TABLE y --", "select", "é", "a.b", "-- x", "@start_ds"]
+
+
+@pytest.mark.parametrize("name", HOSTILE)
+def test_any_name_of_a_column_stays_one_name(name: str) -> None:
+    written = name.replace("`", "``")
+    text = full(f"SELECT i AS `{written}` FROM raw.t ORDER BY `{written}`")
+    assert run(f"SELECT MAX(`{written}`) AS x FROM ({render(text).query.sql('spark')}) AS q") == [
+        (8,)
+    ]
+    timed = by_time(f"SELECT ts AS `{written}` FROM raw.t WHERE ts >= @start_dt", f"`{written}`")
+    if name in ("order", "select"):  # others are refused as a time column
+        assert len(run(render(timed).query)) == 3
+
+
+M = "MERGE INTO raw.u AS a USING (SELECT i FROM {} AS `s`) AS b ON a.i = b.i WHEN MATCHED THEN DELETE"
+STATEMENTS = [
+    # the table that is written keeps its name, and columns their spelling
+    (
+        "DELETE FROM raw.u WHERE i < @start_epoch",
+        "DELETE FROM raw.u WHERE i < 1704067200",
+    ),
+    (
+        "DELETE FROM raw.u WHERE raw.u.day = @end_date",
+        f"DELETE FROM raw.u WHERE raw.u.day = {D}",
+    ),
+    (
+        "UPDATE raw.u SET k = 'x' WHERE u.i = @execution_hour",
+        "UPDATE raw.u SET k = 'x' WHERE u.i = 1",
+    ),
+    (
+        "MERGE INTO raw.u USING m.s ON raw.u.i = m.s.i WHEN MATCHED THEN UPDATE SET k = m.s.k",
+        f"MERGE INTO raw.u USING {V} AS `s` ON raw.u.i = s.i WHEN MATCHED THEN UPDATE SET k = s.k",
+    ),
+    (M.replace("{} AS `s`", "m.s"), M.format(V)),
+    (
+        "INSERT INTO raw.u SELECT i, k FROM m.s WHERE m.s.i > 1",
+        f"INSERT INTO raw.u SELECT i, k FROM {V} AS `s` WHERE s.i > 1",
+    ),
+    (
+        "CREATE TABLE raw.z AS SELECT s.i FROM m.s",
+        f"CREATE TABLE raw.z AS SELECT s.i FROM {V} AS `s`",
+    ),
+    (
+        "DELETE FROM raw.u WHERE i IN (SELECT i FROM m.e)",
+        "DELETE FROM raw.u WHERE i IN (SELECT i FROM (\nSELECT i, k FROM raw.t AS `t` WHERE i > 2\n) AS `e`)",
+    ),
+    ("SET x.y = 'z'", "SET x.y = 'z'"),
+    ("@IF(@start_of_week, DELETE FROM raw.u)", None),
+    ("@IF(TRUE, DELETE FROM raw.u)", "DELETE FROM raw.u"),
+]
+
+
+@pytest.mark.parametrize("statement,expected", STATEMENTS)
+@pytest.mark.parametrize("first", [True, False], ids=["before", "after"])
+def test_statements_around_the_query(statement: str, expected: str | None, first: bool) -> None:
+    query = "SELECT i FROM m.s JOIN m.e USING (i)"
+    text = full(f"{statement};\n{query}" if first else f"{query};\n{statement}")
+    if expected is None:
+        with pytest.raises(ProjectInvalid, match="unknown macro @start_of_week"):
+            graph_of([EMBEDDED, STORED, text])
+        return
+    rendered = render(EMBEDDED, STORED, text, target=only_models)
+    found = (rendered.texts_before, rendered.texts_after)
+    assert found == (((expected,), ()) if first else ((), (expected,)))
+
+
+def test_a_statement_that_nobody_understands_has_no_macros() -> None:
+    text = full("MSCK REPAIR TABLE raw.t PARTITION @start_ds;\nSELECT 1 AS x")
+    with pytest.raises(ProjectInvalid, match="no macro in it can be filled in"):
+        render(text)
+
+
+def test_what_has_no_query_is_refused_by_name() -> None:
+    with pytest.raises(Refused, match=r"raw\.t is of kind EXTERNAL"):
+        render(full("SELECT 1 AS x"), name="raw.t")
+
+
+@pytest.mark.parametrize("zone", ["Asia/Tokyo", "America/Los_Angeles", "UTC"])
+def test_the_zone_of_the_cron_changes_no_literal(zone: str) -> None:
+    query = "SELECT i, ts FROM raw.t WHERE ts BETWEEN @start_dt AND @end_dt"
+    zoned = render(by_time(query, properties=f"cron '0 7 * * *', cron_tz '{zone}'"))
+    assert text_of(zoned.query) == text_of(render(by_time(query)).query)
+
+
+@pytest.mark.parametrize("dialect", ["snowflake", "postgres"])
+def test_names_meet_whatever_case_a_dialect_prefers(dialect: str) -> None:
+    rendered = render(full("SELECT T.I, k AS kk FROM RAW.t AS T", f"dialect {dialect}")).query
+    assert plain(rendered) == plain("SELECT t.i AS i, t.k AS kk FROM raw.t AS t")
+
+
+@pytest.mark.parametrize("dialect", ["postgres", "trino", "tsql", "redshift"])
+def test_whole_numbers_are_divided_as_the_dialect_does(dialect: str) -> None:
+    rendered = render(full("SELECT i / 2 AS half FROM raw.u", f"dialect {dialect}")).query
+    assert run(rendered) == [(0,), (1,), (1,), (4,)]

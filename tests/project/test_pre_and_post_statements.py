@@ -1,0 +1,188 @@
+"""Statements, keys and merge options of other dialects mean the same in Spark, or are refused."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+import pytest
+
+from vde_dagster.core.errors import Place, ProjectInvalid
+from vde_dagster.core.graph.graph import build_graph
+from vde_dagster.core.model.kinds import IncrementalByUniqueKey
+from vde_dagster.core.model.model import Model, ModelSource, Query
+from vde_dagster.core.names import ModelName
+from vde_dagster.project.configuration import Defaults
+from vde_dagster.project.model_files import external_source, read_model
+
+DEFAULTS = Defaults().as_texts()
+
+
+def read(text: str, path: str = "models/m.sql") -> Model:
+    return read_model(ModelSource(path=Path(path), text=text, defaults=DEFAULTS))
+
+
+def refused(text: str) -> list[tuple[int | None, str]]:
+    with pytest.raises(ProjectInvalid) as caught:
+        read(text)
+    return [(each.place.line, each.message) for each in caught.value.problems]
+
+
+def rejected(text: str) -> list[tuple[int | None, str]]:
+    """What a project is refused for; a stored model is read all the same."""
+    return [(each.place.line, each.message) for each in read(text).unsupported]
+
+
+MEANINGS = [
+    # (dialect, as it is written, what it means in Spark), each from the dialect's own reference
+    ("postgres", "CAST(x AS BIGINT) / CAST(y AS BIGINT)",
+     "CAST(CAST(x AS BIGINT) DIV CAST(y AS BIGINT) AS BIGINT)"),
+    ("postgres", "EXTRACT(DOW FROM at)", "(DAYOFWEEK(at) - 1)"),
+    ("postgres", "CAST(x AS DECIMAL)", "CAST(x AS DECIMAL(38, 18))"),
+    ("snowflake", "CAST(x AS DECIMAL)", "CAST(x AS DECIMAL(38, 0))"),
+    ("snowflake", "CAST(x AS FLOAT)", "CAST(x AS DOUBLE)"),
+    ("spark", "x / y", "x / y"),
+]  # fmt: skip
+
+
+@pytest.mark.parametrize("dialect, written, meant", MEANINGS)
+def test_a_statement_has_the_meaning_of_its_dialect(dialect: str, written: str, meant: str) -> None:
+    model = read(
+        f"MODEL (name m.x, kind FULL, dialect {dialect});\n"
+        f"INSERT INTO a.log SELECT {written} AS n FROM a.t;\nSELECT 1 AS id"
+    )
+    assert isinstance(model.body, Query)
+    assert model.body.before[0].sql("spark") == f"INSERT INTO a.log SELECT {meant} AS n FROM a.t"
+
+
+@pytest.mark.parametrize("dialect, written, meant", MEANINGS)
+def test_keys_and_merge_options_have_the_meaning_of_their_dialect(
+    dialect: str, written: str, meant: str
+) -> None:
+    sided = written.replace("x", "source.x").replace("y", "source.y").replace("at", "source.at")
+    kind = read(
+        f"MODEL (name m.x, dialect {dialect}, start '2024-01-01', "
+        f"kind INCREMENTAL_BY_UNIQUE_KEY (unique_key {written}, "
+        f"when_matched (WHEN MATCHED THEN UPDATE SET target.x = {sided}), "
+        f"merge_filter target.x > {sided}));\nSELECT x, y, at FROM a.t"
+    ).kind
+    assert isinstance(kind, IncrementalByUniqueKey)
+    told = meant.replace("x", "source.x").replace("y", "source.y").replace("at", "source.at")
+    told = told.replace("DAYOFWEEK(source.at", "DAYOFWEEK(source.at")
+    assert [each.lower() for each in kind.unique_key] == [meant.lower()]
+    assert told.lower() in kind.when_matched[0].sql("spark").lower()
+    assert kind.merge_filter is not None
+    assert kind.merge_filter.sql("spark").lower() == f"target.x > {told}".lower()
+
+
+def test_what_has_no_one_meaning_in_spark_is_refused_at_its_line() -> None:
+    found = rejected(
+        "MODEL (name m.x, kind FULL, dialect postgres);\n"
+        "INSERT INTO a.log SELECT 1;\n"
+        "INSERT INTO a.log\nSELECT x / y AS n FROM a.t;\n"
+        "VACUUM a.log;\n"
+        "SELECT 1 AS id"
+    )
+    lines = {message.split()[0]: line for line, message in found}
+    assert lines == {"`VACUUM": 5, "whether": 4}
+
+
+def test_a_function_that_the_model_makes_may_be_called_in_its_statements_and_query() -> None:
+    model = read(
+        "MODEL (name m.x, kind FULL, dialect postgres);\n"
+        "CREATE TEMPORARY FUNCTION slug AS 'com.example.Slug';\n"
+        "SELECT slug(name) AS name FROM a.t;\n"
+        "INSERT INTO a.log SELECT slug(name) AS name FROM a.t"
+    )
+    assert isinstance(model.body, Query)
+    assert "SLUG(name)" in model.body.after[0].sql("spark")
+
+
+def test_a_function_that_nobody_makes_is_refused_in_a_statement() -> None:
+    (found,) = rejected(
+        "MODEL (name m.x, kind FULL, dialect postgres);\n"
+        "INSERT INTO a.log\nSELECT slug(name) AS name FROM a.t;\nSELECT 1 AS id"
+    )
+    assert found[0] == 3
+    assert "no proven translation" in found[1]
+
+
+def test_a_key_that_depends_on_an_unknown_type_is_refused_where_it_stands() -> None:
+    (found,) = rejected(
+        "MODEL (name m.x, dialect postgres, start '2024-01-01',\n"
+        "kind INCREMENTAL_BY_UNIQUE_KEY (\n"
+        "unique_key x / y));\nSELECT x, y FROM a.t"
+    )
+    assert found[0] == 3
+    assert "whole number or a fraction" in found[1]
+
+
+def test_temporary_views_keep_their_names_in_later_statements() -> None:
+    model = read(
+        "MODEL (name m.x, kind FULL);\nCREATE TEMPORARY VIEW seen AS SELECT * FROM t;\n"
+        "SELECT 1 AS id;\nINSERT INTO a.log SELECT * FROM Seen"
+    )
+    assert isinstance(model.body, Query)
+    before, after = model.body.before[0].sql("spark"), model.body.after[0].sql("spark")
+    assert before == "CREATE TEMPORARY VIEW seen AS SELECT * FROM default.t"
+    assert after == "INSERT INTO a.log SELECT * FROM Seen"
+
+
+def test_a_statement_that_writes_a_model_is_refused() -> None:
+    other = read("MODEL (name m.other, kind FULL); SELECT 1 AS id", "models/other.sql")
+    own = read(
+        "MODEL (name m.x, kind FULL);\nINSERT INTO raw.log SELECT 1;\nSELECT 1 AS id;\n"
+        "DELETE FROM m.other;\nUPDATE m.x SET id = 2"
+    )
+    source = external_source(
+        ModelName("raw", "log"),
+        {"n": "int"},
+        place=Place(path=Path("external_models.yaml")),
+        defaults=Defaults(),
+    )
+    with pytest.raises(ProjectInvalid) as caught:
+        build_graph([own, other, read_model(source)])
+    assert [(each.place.line, each.message) for each in caught.value.problems] == [
+        (4, "a statement beside the query of m.x changes the model m.other"),
+        (5, "a statement beside the query of m.x changes its own rows"),
+    ]
+
+
+@pytest.mark.parametrize(
+    "properties, message",
+    [
+        ("'format-version' = 3", "the table property 'format-version' is not for models to set"),
+        ("'vde.model' = 'x'", "the table property 'vde.model' is not for models to set"),
+        ("location = 's3://x'", "the table property 'location' is not for models to set"),
+    ],
+)
+def test_properties_that_are_ours_are_not_set_by_models(properties: str, message: str) -> None:
+    text = f"MODEL (name m.x, kind FULL, physical_properties ({properties}));\nSELECT 1 AS id"
+    assert [told for _, told in refused(text)] == [message]
+
+
+@pytest.mark.parametrize(
+    "lag, message",
+    [
+        ("'downstream'", "target_lag 'downstream' is not supported"),
+        ("'soon'", "target_lag 'soon' is no length of time"),
+    ],
+)
+def test_a_target_lag_is_a_length_of_time(lag: str, message: str) -> None:
+    text = f"MODEL (name m.x, kind MANAGED, physical_properties (target_lag = {lag}));\nSELECT 1 AS id"  # fmt: skip  # noqa: E501
+    (found,) = refused(text)
+    assert message in found[1]
+
+
+def test_time_macros_mean_nothing_in_a_managed_table() -> None:
+    text = "MODEL (name m.x, kind MANAGED);\nSELECT id FROM raw.t WHERE d < @start_date"
+    (found,) = refused(text)
+    assert found[1] == "a MANAGED is refreshed at any time, so @start_date means nothing in it"
+
+
+def test_a_partition_that_iceberg_has_not_is_told_when_a_project_is_read() -> None:
+    model = read(
+        "MODEL (name m.x, kind FULL, partitioned_by hours(day), columns (day date));\n"
+        "SELECT CAST('2024-01-01' AS DATE) AS day"
+    )
+    with pytest.raises(ProjectInvalid, match="hours\\(day\\), since day is of type date"):
+        build_graph([model])

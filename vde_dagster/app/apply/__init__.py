@@ -1,0 +1,1 @@
+"""Applying a plan, stage by stage."""

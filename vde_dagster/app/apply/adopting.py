@@ -1,0 +1,151 @@
+"""Adoption while a plan is applied (rule R6): nothing is copied, and nothing is computed.
+
+After its parents are filled and before anything is computed of a model, its existing version is
+compared with what the parents hold. It is compared once more before the views move, since others
+may have written meanwhile.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable
+from dataclasses import dataclass, replace
+from typing import Final
+
+from vde_dagster.app.evaluate.evaluated import Evaluated
+from vde_dagster.app.evaluate.savings import record, saved_by
+from vde_dagster.app.plan.adoption import given_back, has_rows_of, written_by_others
+from vde_dagster.app.services import Services
+from vde_dagster.core.errors import Conflict, Refused
+from vde_dagster.core.ledger.entries import LedgerEntry, held_intervals
+from vde_dagster.core.ledger.savings import Saved, SavingKind
+from vde_dagster.core.model.ownership import may_write
+from vde_dagster.core.model.snapshot import DecidedBy, VersionKey
+from vde_dagster.core.names import ModelName
+from vde_dagster.core.planning.adoption import with_snapshot
+from vde_dagster.core.planning.plan import ModelChange, Plan
+from vde_dagster.core.time.intervals import Interval, meets, subtract
+
+ADOPTED: Final = "all that it reads has the rows that its existing table was computed from"
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Adopted:
+    """A plan in which a model has adopted a version, and what to say about it.
+
+    ``is_shared`` where another environment owns the version, and this one only shows it.
+    """
+
+    plan: Plan
+    done: Evaluated
+    is_shared: bool
+
+
+def adopt(services: Services, plan: Plan, change: ModelChange, version: str) -> Adopted | None:
+    """Let a model adopt a version, where that has the same rows; None where it has not.
+
+    It is not adopted either where it lacks intervals that only another environment may fill: they
+    are to be there when the plan is applied.
+
+    Args:
+        services: The ports.
+        plan: The plan as it is by now, its parents filled.
+        change: What the plan does about the model, as it was planned.
+        version: The version that exists.
+    """
+    key = VersionKey(change.name, version)
+    entries = services.state.ledger([key]).get(key, ())
+    owner = services.state.owners([key]).get(key)
+    lacks = subtract(change.missing, held_intervals(entries))
+    if change.restated or (lacks and not may_write(plan.environment, owner)):
+        return None
+    if not has_rows_of(services, plan.graph, plan.snapshots, key):
+        return None
+    own = plan.snapshots[change.name]
+    adopted = replace(own, version=version, decided_by=DecidedBy.DATA, drifted=False)
+    head = services.state.heads([key]).get(key)
+    wanted = tuple(each for each in entries if meets(change.missing, each.interval))
+    saved = saved_by(plan.graph[change.name], wanted)
+    return Adopted(
+        plan=with_snapshot(plan, adopted),
+        done=_kept(key, entries, head, saved),
+        is_shared=not may_write(plan.environment, owner),
+    )
+
+
+def record_adopted(services: Services, plan: Plan, adopted: Iterable[Adopted]) -> None:
+    """Record what adoption saved, once the views show what was adopted and not given back.
+
+    What another environment owns is told as shared for as long as it is shown, and not here.
+
+    Args:
+        services: The ports.
+        plan: The plan as it was promoted.
+        adopted: What it adopted while it was applied.
+    """
+    for each in adopted:
+        if not each.is_shared and plan.snapshots[each.done.key.model].key == each.done.key:
+            record(services, plan.environment, plan.plan_id, each.done, SavingKind.ADOPTED)
+
+
+def compared_again(services: Services, plan: Plan, planned: Plan) -> frozenset[ModelName]:
+    """The models whose adopted version is compared once more before the views move.
+
+    They adopted it while the plan was applied, or before, where others write it.
+
+    Args:
+        services: The ports.
+        plan: The plan as it is by now.
+        planned: As it was made.
+    """
+    now = {name for name, each in plan.snapshots.items() if each.is_adopted}
+    here = {name for name in now if not planned.snapshots[name].is_adopted}
+    others = now.intersection(written_by_others(services, plan.environment, planned.snapshots))
+    return frozenset(here | others)
+
+
+def has_to_give_back(services: Services, plan: Plan, planned: Plan, name: ModelName) -> bool:
+    """Whether what a model adopted is not what its parents give by now.
+
+    Raises:
+        Conflict: It is not, and the plan had no work for the model, which had adopted it before.
+    """
+    if has_rows_of(services, plan.graph, plan.snapshots, plan.snapshots[name].key):
+        return False
+    if planned.snapshots[name].is_adopted:
+        raise Conflict(
+            f"{name} shows a table of another environment that had the rows of its own, and "
+            "that has changed since this plan was made. No view was moved; plan again."
+        )
+    return True
+
+
+def refuse_given_back(services: Services, plan: Plan) -> None:
+    """Compare once more what was adopted of others, which nothing computes here (rule R6).
+
+    Raises:
+        Refused: It has other rows by now.
+    """
+    names = given_back(services, plan.environment, plan.graph, plan.snapshots)
+    if names:
+        raise Refused(
+            f"{', '.join(sorted(map(str, names)))} would show a table of another environment that "
+            "had the rows of its own, and that has changed since this plan was made. No view was "
+            f"moved. Plan {plan.environment} again; a code location has to be reloaded."
+        )
+
+
+def _kept(
+    key: VersionKey, entries: tuple[LedgerEntry, ...], head: int | None, saved: Saved
+) -> Evaluated:
+    return Evaluated(
+        work_id=entries[-1].work_id,
+        key=key,
+        interval=Interval(entries[0].interval.start, entries[-1].interval.end),
+        rows=0,
+        entries=entries,
+        iceberg_snapshot_id=head,
+        seconds=0.0,
+        saved=saved,
+        reason=ADOPTED,
+        reused=True,
+    )

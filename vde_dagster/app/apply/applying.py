@@ -1,0 +1,410 @@
+"""Applying a plan: its stages are visited in order (`vde_dagster.core.planning.stages`)."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Collection, Generator, Iterator
+from contextlib import ExitStack, closing, contextmanager
+from dataclasses import dataclass, field
+from typing import assert_never
+
+from vde_dagster.app.apply.adopting import (
+    Adopted,
+    adopt,
+    compared_again,
+    has_to_give_back,
+    record_adopted,
+    refuse_given_back,
+)
+from vde_dagster.app.apply.empty_backfill import record_empty
+from vde_dagster.app.apply.filling import Filling, evaluate_range
+from vde_dagster.app.apply.stopped import raise_stopped
+from vde_dagster.app.binding import Binding, bind_plan
+from vde_dagster.app.catch_up.sessions import catch_up
+from vde_dagster.app.evaluate.evaluated import Evaluated
+from vde_dagster.app.evaluate.evaluation import writing
+from vde_dagster.app.evaluate.evolution import evolve_tables
+from vde_dagster.app.leases import environment_resource, held, holder_of
+from vde_dagster.app.plan.adoption import has_rows_of
+from vde_dagster.app.plan.plan_checks import check_plan, what_stayed_undone
+from vde_dagster.app.plan.planning import holdings_of
+from vde_dagster.app.promote.promotion import promote
+from vde_dagster.app.publish.shown_views import show
+from vde_dagster.app.recover.recovery import recover
+from vde_dagster.app.services import Services
+from vde_dagster.app.staleness.late_upstream import remember_looks
+from vde_dagster.core.errors import Conflict, VdeError
+from vde_dagster.core.graph.graph import Node
+from vde_dagster.core.graph.selection import select
+from vde_dagster.core.names import ModelName
+from vde_dagster.core.planning.adoption import with_snapshot
+from vde_dagster.core.planning.plan import ModelChange, Plan
+from vde_dagster.core.planning.restatement import asked_again
+from vde_dagster.core.planning.stages import (
+    Backfill,
+    CatchUp,
+    EmptyBackfill,
+    EvolveTables,
+    FinishWork,
+    MakeView,
+    Opening,
+    Promote,
+    Reserve,
+    Restate,
+    ShowFilled,
+    Stage,
+    StoreSnapshots,
+    Work,
+    awaited,
+    opening_of,
+    stages_of,
+)
+from vde_dagster.core.planning.workload import restatement
+from vde_dagster.core.time.intervals import ALWAYS, Interval, common
+from vde_dagster.core.time.schedule import batches
+from vde_dagster.ports.state import Lease
+
+Report = Callable[[Evaluated], None]
+
+
+def apply_plan(services: Services, plan: Plan, report: Report) -> tuple[Evaluated, ...]:
+    """Carry out a plan, without Dagster. ``report`` is told of each unit of work when it is done.
+
+    See `carry_out_plan`, also for what is raised.
+    """
+    done: list[Evaluated] = []
+    with closing(carry_out_plan(services, plan)) as steps:
+        for evaluated in steps:
+            report(evaluated)
+            done.append(evaluated)
+    return tuple(done)
+
+
+def carry_out_plan(services: Services, plan: Plan) -> Generator[Evaluated, None, None]:
+    """Carry out a plan step by step: each unit of work is yielded when it is done.
+
+    Where a model cannot be filled, what does not wait for it is done all the same
+    (`vde_dagster.core.planning.stages.awaited`), and one error at the end reports all that failed.
+    Who stops before the end closes the generator, which gives back what it reserved.
+
+    Raises:
+        Conflict: The environment changed since the plan was made, or somebody else is changing it;
+            nothing was written. Or somebody else writes what was to be filled.
+        Refused: The plan cannot be carried out, so nothing was written; or an evaluation cannot be
+            done as things stand.
+        EvaluationFailed: A query failed. What was filled before stays and is not filled again.
+    """
+    check_plan(services, plan)
+    errors: list[VdeError] = []
+    failed: set[ModelName] = set()
+    lacking: set[ModelName] = set()
+    with applying(services, plan) as work:
+        for stage in stages_of(plan):
+            fills = {stage.model} if isinstance(stage, Work) else set[ModelName]()
+            if _waits(plan, stage, lacking):
+                lacking |= fills
+                continue
+            try:
+                yield from work.visit(stage)
+            except VdeError as error:
+                if isinstance(stage, Opening):
+                    raise
+                errors.append(error)
+                failed |= fills
+                lacking |= fills
+    errors += what_stayed_undone(plan)
+    if errors:
+        raise_stopped(plan, errors, failed)
+
+
+def _waits(plan: Plan, stage: Stage, lacking: Collection[ModelName]) -> bool:
+    """Whether a stage is left out, since what it awaits was not filled; views are made at last."""
+    is_last = isinstance(stage, ShowFilled)
+    return bool(lacking) and not is_last and not awaited(plan, stage).isdisjoint(lacking)
+
+
+@contextmanager
+def applying(services: Services, plan: Plan) -> Iterator[Applying]:
+    """Somebody who visits the stages of a plan. What they reserve is given back at the end."""
+    with ExitStack() as leases:
+        changes = {change.name: change for change in plan.changes}
+        yield Applying(services, plan, binding=bind_plan(plan), changes=changes, leases=leases)
+
+
+@contextmanager
+def reserved(services: Services, plan: Plan) -> Iterator[Lease]:
+    """Hold a plan's environment, with the plan's snapshots stored, before the first write.
+
+    Raises:
+        Conflict: The plan is stale, or somebody else changes this environment right now.
+    """
+    with applying(services, plan) as work:
+        for stage in opening_of(plan):
+            list(work.visit(stage))
+        yield work.lease
+
+
+@dataclass
+class Applying:
+    """The visitor that carries out the stages of one plan; each one when its turn comes.
+
+    ``plan`` and ``binding`` are as they are by now: models may have adopted versions.
+
+    Args:
+        services: The ports.
+        plan: Whose stages are visited.
+        binding: What the plan's environment will run.
+        changes: The plan's changes by name.
+        leases: Gives back what `Reserve` took.
+    """
+
+    services: Services
+    plan: Plan
+    binding: Binding = field(kw_only=True)
+    changes: dict[ModelName, ModelChange] = field(kw_only=True)
+    leases: ExitStack = field(kw_only=True)
+    planned: Plan = field(init=False)
+    adopted: list[Adopted] = field(init=False, default_factory=list)
+    _lease: Lease | None = None
+
+    def __post_init__(self) -> None:
+        self.planned = self.plan
+
+    @property
+    def lease(self) -> Lease:
+        """The lease on the environment, once it is reserved."""
+        assert self._lease is not None, "the first stage reserves the environment"
+        return self._lease
+
+    def visit(self, stage: Stage) -> Iterator[Evaluated]:
+        """Carry out a stage; what it evaluates is told as it is done.
+
+        Raises:
+            Conflict: The plan is stale, or somebody else writes the same right now.
+            Refused: An evaluation cannot be done as things stand.
+            EvaluationFailed: A query failed.
+        """
+        match stage:
+            case Reserve():
+                self._reserve(stage)
+            case StoreSnapshots():
+                store_plan(self.services, self.plan)
+            case Restate():
+                self._outdate(stage)
+            case FinishWork(models=models):
+                self._finish_work(models)
+            case EvolveTables(changes=changes):
+                evolve_tables(self.services, self.binding, changes)
+            case Backfill():
+                yield from self._adopt(stage)
+                yield from self._filling(stage.model).steps()
+            case CatchUp():
+                yield from self._catch_up(self.changes[stage.model])
+            case MakeView():
+                yield from self._make_view(self.changes[stage.model])
+            case EmptyBackfill():
+                yield from self._record_empty(stage)
+            case Promote():
+                yield from self._compute_given_back()
+                promote(self.services, self.plan, self.lease)
+                record_adopted(self.services, self.plan, self.adopted)
+                remember_looks(self.services, self.binding)
+            case ShowFilled():
+                show(self.services, stage.environment, stage.models)
+                remember_looks(self.services, self.binding)
+            case unreachable:
+                assert_never(unreachable)
+
+    def _reserve(self, stage: Reserve) -> None:
+        state, resource = self.services.state, environment_resource(stage.environment)
+        self._lease = self.leases.enter_context(
+            held(
+                state,
+                resource,
+                holder=holder_of(self.services.ids, f"plan {self.plan.plan_id}"),
+                ttl=self.services.lease_ttl,
+            )
+        )
+        shown = state.environment(stage.environment)
+        revision = shown.revision if shown is not None else 0
+        if revision != stage.base_revision:
+            raise Conflict(
+                f"{stage.environment} was changed since this plan was made (revision {revision}, "
+                f"the plan was made at {stage.base_revision}). Nothing was done; plan again."
+            )
+
+    def _outdate(self, stage: Restate) -> None:
+        """Mark what is restated, and what was staged from it before and is booked only now.
+
+        From then on nobody forgets it: whatever happens to this process, the next plan evaluates
+        what is marked, and nobody reads it meanwhile.
+        """
+        ranges = dict(stage.ranges)
+        below = select([self.plan.graph], [f"{name}+" for name in ranges], catalog="")
+        finished = [name for name in below if self._finish_staged(name)]
+        if finished:
+            ranges = {**self._returning(), **self._restated_now()}
+        times = {self.binding.key(name): each for name, each in ranges.items()}
+        reason = f"restated by plan {self.plan.plan_id} of {self.plan.environment}"
+        asked = {self.binding.key(name) for name in self._asked() if name in ranges}
+        self.services.state.outdate(times, reason=reason, lease=self.lease, anew=asked)
+
+    def _asked(self) -> Collection[ModelName]:
+        """The models whose rows were asked to be computed again, whatever has changed."""
+        catalog = self.services.naming.catalog
+        chosen = select([self.plan.graph], self.plan.options.restate, catalog=catalog)
+        return asked_again(self.plan.graph, chosen)
+
+    def _finish_staged(self, name: ModelName) -> bool:
+        """Finish or undo what an earlier process began; whether there was anything."""
+        key = self.binding.key(name)
+        if not self.services.state.open_work(key):
+            return False
+        with writing(self.services, self.binding, key) as lease:
+            recover(self.services, key, lease)
+        return True
+
+    def _finish_work(self, models: Collection[ModelName]) -> None:
+        for key in map(self.binding.key, models):
+            with ExitStack() as leases:
+                try:
+                    lease = leases.enter_context(writing(self.services, self.binding, key))
+                except Conflict:  # somebody is at work on it, who will end it
+                    continue
+                recover(self.services, key, lease)
+
+    def _returning(self) -> dict[ModelName, tuple[Interval, ...]]:
+        """What is evaluated again, whatever was asked for, since versions come back (rule R15)."""
+        if all(each.behind is None for each in self.plan.changes):
+            return {}
+        return {each.name: each.restated for each in self.plan.changes if each.restated}
+
+    def _restated_now(self) -> dict[ModelName, tuple[Interval, ...]]:
+        """What the plan restates of what is recorded now, and no more than it evaluates."""
+        plan = self.plan
+        holdings = holdings_of(self.services, plan.environment, plan.snapshots)
+        done = restatement(plan.graph, holdings, plan.options, catalog=self.services.naming.catalog)
+        wanted = {
+            name: common(ranges, self.changes[name].to_evaluate)
+            for name, ranges in done.ranges.items()
+        }
+        return {name: ranges for name, ranges in wanted.items() if ranges}
+
+    def _filling(self, name: ModelName) -> Filling:
+        """The evaluation of a model, of what is to be done now."""
+        return Filling(self.services, self.plan, self.binding, self.changes[name], self.lease)
+
+    def _adopt(self, stage: Backfill) -> Iterator[Evaluated]:
+        """Let a model have its existing version back, where that has the same rows (rule R6)."""
+        change = self.changes[stage.model]
+        found = adopt(self.services, self.plan, change, stage.adopts) if stage.adopts else None
+        if found is not None:
+            self._follow(found.plan)
+            self.adopted.append(found)
+            yield found.done
+
+    def _compute_given_back(self) -> Iterator[Evaluated]:
+        """Compute what was adopted and has other rows by now, until a look finds nothing."""
+        looked_at = None
+        while looked_at is not self.plan:
+            looked_at = self.plan
+            yield from self._give_back()
+
+    def _give_back(self) -> Iterator[Evaluated]:
+        """One look at what was adopted, parents first, with all that reads what is given back."""
+        compared = compared_again(self.services, self.plan, self.planned)
+        moved: set[ModelName] = set()
+        for node in self.plan.graph:
+            name, planned = node.name, self.planned
+            if name in compared and has_to_give_back(self.services, self.plan, planned, name):
+                self._follow(with_snapshot(self.plan, planned.snapshots[name]))
+                yield from self._filling(name).steps()
+                moved.add(name)
+            elif not moved.isdisjoint(node.model.parents):
+                yield from self._follow_moved(node, self.changes[name])
+                moved.add(name)
+
+    def _follow_moved(self, node: Node, change: ModelChange) -> Iterator[Evaluated]:
+        """Bring what this plan filled up to what its parents show by now, which gave back a table.
+
+        Raises:
+            Conflict: It builds on itself, so that it cannot be computed again here.
+        """
+        if node.model.kind.is_view:
+            yield from self._make_view(change)
+            return
+        key = self.plan.snapshots[node.name].key
+        if not change.to_evaluate or self.plan.snapshots[node.name].is_adopted:
+            return
+        if has_rows_of(self.services, self.plan.graph, self.plan.snapshots, key):
+            return
+        if node.model.kind.is_sequential:
+            raise Conflict(
+                f"{node.name} was computed from a table that has changed since. No view was moved; "
+                f"plan again with --restate-model {node.name}."
+            )
+        within = self.plan.options.bounds(self.plan.environment)
+        for batch in batches(node.model, change.to_evaluate):
+            yield from evaluate_range(self.services, self.binding, node.name, batch, within=within)
+
+    def _follow(self, plan: Plan) -> None:
+        self.plan, self.binding = plan, bind_plan(plan)
+
+    def _catch_up(self, change: ModelChange) -> Iterator[Evaluated]:
+        """Bring what a version holds up to the source as it is, and then all else."""
+        within = self.plan.options.bounds(self.plan.environment)
+        done = catch_up(self.services, self.binding, change.name, within=within)
+        if isinstance(done, Evaluated):
+            yield done
+        yield from self._filling(change.name).steps()
+
+    def _make_view(self, change: ModelChange) -> Iterator[Evaluated]:
+        """Make a physical view that is not recorded, or that somebody dropped."""
+        table = self.binding.key(change.name).table
+        if self._filling(change.name).left() or not self.services.catalog.present([table]):
+            yield from evaluate_range(self.services, self.binding, change.name, ALWAYS)
+
+    def _record_empty(self, stage: EmptyBackfill) -> Iterator[Evaluated]:
+        reason = f"recorded as empty by plan {self.plan.plan_id} of {self.plan.environment}"
+        done = record_empty(
+            self.services, self.binding, stage.model, stage.intervals, reason=reason
+        )
+        if done is not None:
+            yield done
+
+
+def store_plan(services: Services, plan: Plan) -> None:
+    """Store a plan's snapshots, before anything is written for it.
+
+    Raises:
+        Conflict: Another plan stored one of them meanwhile with another version, so what this plan
+            says does not hold any more.
+    """
+    snapshots = tuple(each.as_stored for each in plan.snapshots.values())
+    services.state.store_snapshots(snapshots, environment=plan.environment)
+    stored = services.state.snapshots((each.name, each.fingerprint) for each in snapshots)
+    moved = [
+        str(each.name)
+        for each in snapshots
+        if each.name not in plan.stored
+        and stored[each.name, each.fingerprint.digest].version != each.version
+    ]
+    if moved:
+        raise Conflict(
+            f"another plan stored {', '.join(sorted(moved))} with another version since this plan "
+            "was made. Nothing was computed; plan again."
+        )
+
+
+def finish(services: Services, plan: Plan, lease: Lease) -> None:
+    """Show what a plan has filled: by a promotion, or by views that were missing so far.
+
+    Raises:
+        Refused: What the plan shows cannot be shown as things stand; no view was moved.
+        Conflict: The environment was changed since the plan was made.
+    """
+    if plan.promotes:
+        refuse_given_back(services, plan)
+        promote(services, plan, lease)
+    else:
+        missing = {*(change.name for change in plan.backfills), *plan.dropped_views}
+        show(services, plan.environment, missing)

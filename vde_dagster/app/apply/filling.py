@@ -1,0 +1,164 @@
+"""Filling a model's version with what a plan wants of it, of which some may be there by now."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Sequence
+from dataclasses import dataclass
+
+from vde_dagster.app.binding import Binding
+from vde_dagster.app.catch_up.sessions import load
+from vde_dagster.app.evaluate.evaluated import Evaluated
+from vde_dagster.app.evaluate.evaluation import evaluate
+from vde_dagster.app.evaluate.reuse import UNCHANGED
+from vde_dagster.app.evaluate.savings import record, saved_by
+from vde_dagster.app.services import Services
+from vde_dagster.app.staleness.late_upstream import stale_now
+from vde_dagster.app.staleness.pace import pace_of
+from vde_dagster.core.ledger.entries import LedgerEntry
+from vde_dagster.core.ledger.holdings import NOTHING, Holding
+from vde_dagster.core.model.snapshot import VersionKey
+from vde_dagster.core.names import PRODUCTION, ModelName
+from vde_dagster.core.planning.plan import ModelChange, Plan
+from vde_dagster.core.time.intervals import END_OF_TIME, Interval, common, merge, subtract
+from vde_dagster.core.time.schedule import batches
+from vde_dagster.ports.state import Lease
+
+
+@dataclass(frozen=True, slots=True)
+class Filling:
+    """The evaluation of one model of a plan; what is left of it is looked up when its turn comes.
+
+    Args:
+        services: The ports.
+        plan: What was planned.
+        binding: What the plan's environment will run.
+        change: What the plan wants of the model.
+        lease: The lease on the plan's environment.
+    """
+
+    services: Services
+    plan: Plan
+    binding: Binding
+    change: ModelChange
+    lease: Lease
+
+    @property
+    def key(self) -> VersionKey:
+        """The version that is filled."""
+        return self.binding.key(self.change.name)
+
+    def steps(self) -> Iterator[Evaluated]:
+        """Evaluate what is to be done now, batch by batch; that may be less than was planned.
+
+        Raises:
+            Conflict: Somebody else writes the same right now.
+            Refused: An evaluation cannot be done as things stand.
+            EvaluationFailed: A query failed.
+        """
+        services, change = self.services, self.change
+        within = self.plan.options.bounds(self.plan.environment)
+        pace = pace_of(services, self.plan.now) if self.plan.paced else None
+        found = stale_now(services, self.binding, change.name, change.stale, pace)
+        if found.fresh:
+            yield self._unchanged(found.fresh)
+        stale = self._behind(found.behind)
+        left, is_first = merge((*self.left(), *stale)), True
+        for batch in batches(self.plan.graph[change.name].model, left):
+            if not common([batch], left):
+                continue
+            done = evaluate_range(services, self.binding, change.name, batch, within=within)
+            yield from done
+            stale = subtract(stale, [entry.interval for each in done for entry in each.entries])
+            left = self._left_after(left, done, stale=stale, is_first=is_first)
+            is_first = False
+
+    def left(self) -> tuple[Interval, ...]:
+        """What of a plan's intervals is to be evaluated still: missing, or marked as outdated."""
+        held = self._holding()
+        is_production = self.plan.environment == PRODUCTION
+        missing = self._missing(held.computed if is_production else held.evaluated)
+        wanted = merge((*self.change.restated, *self.change.stale))
+        return merge((*missing, *common(held.outdated, wanted)))
+
+    def _left_after(
+        self,
+        left: tuple[Interval, ...],
+        done: Sequence[Evaluated],
+        *,
+        stale: tuple[Interval, ...],
+        is_first: bool,
+    ) -> tuple[Interval, ...]:
+        """What is left of a plan's intervals once a batch of them is done.
+
+        The state is asked again only where it may say more than the batch does: after the first
+        one, which books what an earlier process staged, and where others wrote.
+        """
+        head = self.services.state.heads([self.key]).get(self.key)
+        if is_first or not done or head != done[-1].iceberg_snapshot_id:
+            return merge((*self.left(), *stale))
+        return subtract(left, [entry.interval for each in done for entry in each.entries])
+
+    def _missing(self, held_now: tuple[Interval, ...]) -> tuple[Interval, ...]:
+        change = self.change
+        if not change.missing:
+            return ()
+        model = self.plan.graph[change.name].model
+        until = change.missing[-1].end
+        ended = until == END_OF_TIME or (
+            model.end is not None and until >= model.unit.floor(model.end)
+        )
+        beyond = [] if ended else [Interval(until, END_OF_TIME)]
+        found = model.kind.missing(model, held_now, self.plan.now or model.start, beyond)
+        return common(found, change.missing)
+
+    def _unchanged(self, fresh: tuple[LedgerEntry, ...]) -> Evaluated:
+        """What might have been behind and turned out as it was: the early end of a change."""
+        done = Evaluated(
+            work_id=fresh[-1].work_id,
+            key=self.key,
+            interval=Interval(fresh[0].interval.start, fresh[-1].interval.end),
+            rows=0,
+            entries=fresh,
+            iceberg_snapshot_id=fresh[-1].iceberg_snapshot_id,
+            seconds=0.0,
+            saved=saved_by(self.plan.graph[self.change.name], fresh),
+            reason=UNCHANGED,
+            reused=True,
+        )
+        record(self.services, self.plan.environment, self.services.ids.new(), done)
+        return done
+
+    def _behind(self, found: tuple[Interval, ...]) -> tuple[Interval, ...]:
+        """What is computed again, since some of it is behind.
+
+        What can only be made again as a whole is marked, all of it, as a restatement does.
+        """
+        node = self.plan.graph[self.change.name]
+        if not (found and node.model.kind.restates_whole):
+            return found
+        reason = f"what it is built from has changed, as plan {self.plan.plan_id} found"
+        recorded = self._holding().recorded
+        self.services.state.outdate({self.key: recorded}, reason=reason, lease=self.lease)
+        return recorded
+
+    def _holding(self) -> Holding:
+        return self.services.state.holdings([self.key]).get(self.key, NOTHING)
+
+
+def evaluate_range(
+    services: Services,
+    binding: Binding,
+    name: ModelName,
+    interval: Interval,
+    *,
+    within: Interval | None = None,
+    force: bool = False,
+) -> tuple[Evaluated, ...]:
+    """Evaluate a contiguous range of a model in the way that the model is loaded.
+
+    A model with late data is loaded by a session, which begins intervals of the time ``within``.
+    What would come out as it is held is kept, unless ``force`` (rule R2).
+    """
+    if binding.node(name).model.stateless is not None:
+        return load(services, binding, name, interval, within=within, force=force)
+    return (evaluate(services, binding, name, interval, force=force),)

@@ -1,0 +1,91 @@
+"""Plans in files: written for a review, read again without the project's files, and applied."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping
+from dataclasses import replace
+
+from vde_dagster.app.binding import stored_graph
+from vde_dagster.app.plan.planned_again import planned_again
+from vde_dagster.app.promote.promotion import finish_promotions
+from vde_dagster.app.services import Services
+from vde_dagster.core.errors import ProjectInvalid
+from vde_dagster.core.model.model import ModelSource
+from vde_dagster.core.model.snapshot import ModelSnapshot
+from vde_dagster.core.names import ModelName
+from vde_dagster.core.planning.plan import Plan
+from vde_dagster.core.planning.plan_file import PlanFileInvalid, read_plan, write_plan
+from vde_dagster.core.planning.remaining_work import refuse_moved, still_to_do
+from vde_dagster.project.configuration import Configuration
+from vde_dagster.project.settings import with_values, without_values
+from vde_dagster.version import __version__
+
+Snapshots = Mapping[ModelName, ModelSnapshot]
+
+
+def saved_text(configuration: Configuration, plan: Plan) -> str:
+    """The text of a file with a plan of a project.
+
+    Values that ``vde.yaml`` takes from environment variables are left out: they may be secrets.
+    Applying takes them from there again.
+    """
+    hidden = configuration.outside_variables
+    shared = _with_sources(plan.snapshots, lambda source: without_values(source, hidden))
+    return write_plan(
+        replace(plan, snapshots=shared), project=configuration.name, release=__version__
+    )
+
+
+def read_saved(configuration: Configuration, text: str, *, name: str) -> Plan:
+    """The plan in a file, with the models as they were reviewed, whatever became of their files.
+
+    Args:
+        configuration: The project's ``vde.yaml``; no other file of the project is read.
+        text: What the file says.
+        name: What messages call it.
+
+    Raises:
+        PlanFileInvalid: It is no plan of this project, or not as it was saved.
+        Refused: A variable that its models use has no value here.
+    """
+    saved = read_plan(text, name=name)
+    if saved.project != configuration.name:
+        raise PlanFileInvalid(
+            f"{name} is a plan of the project {saved.project}, and this is {configuration.name}. "
+            "Name the folder of that project with --project."
+        )
+    variables = configuration.variables
+    snapshots = _with_sources(saved.snapshots, lambda source: with_values(source, variables))
+    try:
+        graph = stored_graph(snapshots)
+    except ProjectInvalid as error:
+        raise PlanFileInvalid(
+            f"the models in {name}, which release {saved.release} saved, cannot be read here: "
+            f"{error}"
+        ) from error
+    return replace(saved.plan(graph), snapshots=snapshots)
+
+
+def is_applied(services: Services, plan: Plan) -> bool:
+    """Whether an environment shows what a plan made of it, perhaps after a crash."""
+    shown = services.state.environment(plan.environment)
+    return shown is not None and shown.plan_id == plan.plan_id
+
+
+def renewed(services: Services, plan: Plan) -> Plan:
+    """What of a reviewed plan is still to be done.
+
+    What the models read and hold is looked at anew. The time is that of the reviewed plan, so that
+    what became due since is left to a later one.
+
+    Raises:
+        Conflict: The environment, or what is stored, changed since; nothing was written.
+    """
+    shown = services.state.environment(plan.environment)
+    refuse_moved(plan, shown.revision if shown is not None else 0)
+    finish_promotions(services, plan.environment)
+    return still_to_do(plan, planned_again(services, plan))
+
+
+def _with_sources(snapshots: Snapshots, change: Callable[[ModelSource], ModelSource]) -> Snapshots:
+    return {name: replace(each, source=change(each.source)) for name, each in snapshots.items()}

@@ -1,0 +1,1 @@
+"""Late data: what reached the sources, and the sessions that load it."""

@@ -1,0 +1,89 @@
+"""Whether a version with late data is behind its source (seed 003): metadata and state alone."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from datetime import datetime
+
+from vde_dagster.app.binding import Binding
+from vde_dagster.app.services import Services
+from vde_dagster.core.errors import Refused
+from vde_dagster.core.graph.graph import Node
+from vde_dagster.core.ledger.holdings import NOTHING
+from vde_dagster.core.ledger.late_data import Decision, NothingToLoad, decide_stateless
+from vde_dagster.core.model.snapshot import VersionKey
+from vde_dagster.core.names import ModelName
+from vde_dagster.core.planning.readiness import held_back
+from vde_dagster.core.time.intervals import Interval, due, subtract
+from vde_dagster.project.signals import ready_intervals
+
+
+def late_models(binding: Binding) -> tuple[ModelName, ...]:
+    """The models of an environment that load late data by sessions."""
+    return tuple(node.name for node in binding.graph if node.model.stateless is not None)
+
+
+def detect(
+    services: Services,
+    binding: Binding,
+    name: ModelName,
+    *,
+    reload: bool = False,
+    within: Interval | None = None,
+    asked: Interval | None = None,
+) -> Decision:
+    """What a session of this model would do now. Starts no Spark and writes nothing.
+
+    With ``reload`` it is decided as if there was no mark: everything is overwritten from the source
+    as it is now, which becomes the mark. With ``within`` no interval outside of this time
+    is begun; all that is held is brought up to date all the same. An interval that the model's
+    signals hold back is not begun either, unless it is ``asked`` for.
+
+    Raises:
+        Refused: The model has no late data, or a signal does not exist.
+        EvaluationFailed: A signal raised, or answered with something else than intervals.
+    """
+    node = binding.node(name)
+    if node.model.stateless is None:
+        raise Refused(f"{name} has no late_data property in stateless mode, so it has no sessions.")
+    key = binding.key(name)
+    source = node.model.stateless.sources[0]
+    mark = None if reload else services.state.marks(key).get(source)
+    now = services.project_now()
+    if now is None:
+        return NothingToLoad(reason="the project's clock has no time yet: its sources are empty")
+    ends = [each for each in (now, node.model.end, within.end if within else None) if each]
+    start = node.model.start if within is None else max(node.model.start, within.start)
+    held = loaded_late(services, key)
+    return decide_stateless(
+        mark=mark,
+        history=services.catalog.history(source, mark),
+        held=held,
+        start=start,
+        now=min(ends),
+        unit=node.model.unit,
+        on_rewrite=node.model.stateless.on_source_rewrite,
+        held_back=_held_back(
+            services, node, start, min(ends), [*held, *([asked] if asked else [])]
+        ),
+    )
+
+
+def _held_back(
+    services: Services, node: Node, start: datetime, now: datetime, let_pass: Sequence[Interval]
+) -> tuple[Interval, ...]:
+    """What the signals of a model hold back of what is due, apart from what nobody asks about."""
+    whole = due(start, now, node.model.unit) if node.model.signals else None
+    if whole is None:
+        return ()
+    execution_time = services.clock.now()
+    return held_back(
+        node.model,
+        subtract([whole], let_pass),
+        lambda model, units: ready_intervals(model, units, execution_time=execution_time),
+    )
+
+
+def loaded_late(services: Services, key: VersionKey) -> tuple[Interval, ...]:
+    """What has rows; late ones are added to an outdated interval, too, until it is made anew."""
+    return services.state.holdings([key]).get(key, NOTHING).written

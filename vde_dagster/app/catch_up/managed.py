@@ -1,0 +1,161 @@
+"""MANAGED tables are kept fresh here: neither Spark nor Iceberg does it by itself (seed 001).
+
+Whoever looks, a sensor or a command, refreshes those that are older than their target lag and whose
+inputs changed since. Looking reads the state and the catalog's metadata, and starts no Spark.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Collection, Iterator, Mapping, Sequence
+from dataclasses import dataclass, replace
+from datetime import datetime
+
+from vde_dagster.app.binding import Binding
+from vde_dagster.app.evaluate.evaluated import Evaluated
+from vde_dagster.app.evaluate.evaluation import evaluate
+from vde_dagster.app.evaluate.reading import booked_of, gaps_of, pin
+from vde_dagster.app.services import Services
+from vde_dagster.core.graph.graph import Node
+from vde_dagster.core.graph.render_model import reads_of
+from vde_dagster.core.ledger.entries import LedgerEntry
+from vde_dagster.core.ledger.unit_of_work import AsOf
+from vde_dagster.core.model.kinds.managed import target_lag
+from vde_dagster.core.model.ownership import may_write
+from vde_dagster.core.names import ModelName
+from vde_dagster.core.sql.reads.constants import Moments
+from vde_dagster.core.time.intervals import ALWAYS, format_instant
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Freshness:
+    """Whether a MANAGED table is to be made anew, and why, for people.
+
+    ``changed`` are the models and sources that it reads and that have other rows since. ``token``
+    stands for the last result and for these rows: it is another one once either changes. A stale
+    table may wait for what it reads: ``waits_for`` says for what, and is empty where it does not.
+    """
+
+    name: ModelName
+    is_stale: bool
+    reason: str
+    token: str = ""
+    changed: tuple[ModelName, ...] = ()
+    waits_for: str = ""
+
+    @property
+    def is_due(self) -> bool:
+        """Whether it is to be made anew, and can be."""
+        return self.is_stale and not self.waits_for
+
+
+def managed_tables(services: Services, binding: Binding) -> tuple[Freshness, ...]:
+    """How fresh each MANAGED table is that this environment may write, parents first.
+
+    One that was never made is left to a plan, and is not named.
+    """
+    nodes = [node for node in binding.graph if node.model.kind.is_refreshed]
+    return tuple(_looked_at(services, binding, nodes))
+
+
+def _looked_at(services: Services, binding: Binding, nodes: Sequence[Node]) -> Iterator[Freshness]:
+    keys = [binding.key(node.name) for node in nodes]
+    owners, ledger = services.state.owners(keys), services.state.ledger(keys)
+    for node, key in zip(nodes, keys, strict=True):
+        if ledger.get(key) and may_write(binding.environment, owners.get(key)):
+            yield _freshness(services, binding, node, ledger[key][-1])
+
+
+def refresh_managed(
+    services: Services, binding: Binding
+) -> Iterator[tuple[Freshness, Evaluated | None]]:
+    """Make stale MANAGED tables anew, parents first: one that is read by another may make it stale.
+
+    Each is told when it is done; None where there was nothing to do, or where it waits for a model
+    that is to be evaluated first, which keeps no other one from being made.
+
+    Raises:
+        Conflict: Another process writes one of them right now.
+        Refused: It cannot be evaluated as things stand.
+        EvaluationFailed: Its query failed; readers see what they saw before.
+    """
+    for node in [each for each in binding.graph if each.model.kind.is_refreshed]:
+        for found in _looked_at(services, binding, [node]):
+            yield found, evaluate(services, binding, found.name, ALWAYS) if found.is_due else None
+
+
+def _freshness(services: Services, binding: Binding, node: Node, entry: LedgerEntry) -> Freshness:
+    found = _staleness(services, binding, node, entry)
+    if not found.is_stale:
+        return found
+    ranges = reads_of(binding.graph, node.name).ranges(Moments.between(ALWAYS, ALWAYS))
+    gaps = gaps_of(binding, ranges, booked_of(services, binding, ranges), ALWAYS.end)
+    return replace(found, waits_for="; ".join(gaps))
+
+
+def _staleness(services: Services, binding: Binding, node: Node, entry: LedgerEntry) -> Freshness:
+    work_id = entry.work_id
+    work = services.state.work(work_id)
+    if work is None or work.finished_at is None:
+        reason = "nobody knows when it was made"
+        return Freshness(name=node.name, is_stale=True, reason=reason, token=work_id)
+    fresh_until = work.finished_at + target_lag(node.model.storage)
+    if services.clock.now() < fresh_until:
+        reason = f"its target lag lasts until {_told(fresh_until)}"
+        return Freshness(name=node.name, is_stale=False, reason=reason, token=work_id)
+    changed = dict(_changed(services, binding, work.intent.inputs))
+    same = _same_rows(services, binding, node, entry, changed)
+    changed = {name: rows for name, rows in changed.items() if name not in same}
+    if changed:
+        reason = f"{', '.join(map(str, changed))} changed since {_told(work.finished_at)}"
+    else:
+        reason = f"what it reads is as it was at {_told(work.finished_at)}"
+    return Freshness(
+        name=node.name,
+        is_stale=bool(changed),
+        reason=reason,
+        token=":".join([work_id, *map(str, changed.values())]),
+        changed=tuple(changed),
+    )
+
+
+def _changed(
+    services: Services, binding: Binding, read: Mapping[ModelName, int | None]
+) -> Iterator[tuple[ModelName, int | None]]:
+    """Which of the tables that were read have other rows now, and the Iceberg snapshot of these.
+
+    A compaction changes none.
+    """
+    known = {name: at for name, at in read.items() if name in binding.graph}
+    for name, now in pin(services, binding, sorted(known), {}).items():
+        rows = _rows_at(services, now, now.iceberg_snapshot_id)
+        if rows != _rows_at(services, now, known[name]):
+            yield name, rows
+
+
+def _same_rows(
+    services: Services,
+    binding: Binding,
+    node: Node,
+    entry: LedgerEntry,
+    names: Collection[ModelName],
+) -> set[ModelName]:
+    """Which of the models that were written since hold the rows that were read of them.
+
+    Making a table anew from these would keep it (rule R2), so it would be stale for ever.
+    """
+    if entry.trace is None or not names:
+        return set()
+    every = reads_of(binding.graph, node.name).ranges(Moments.between(ALWAYS, ALWAYS))
+    ranges = {name: each for name, each in every.items() if name in names}
+    known, now = entry.trace.inputs, booked_of(services, binding, ranges).tokens
+    return {name for name, each in now.items() if each.of(ranges[name]) == known.get(name)}
+
+
+def _rows_at(services: Services, table: AsOf, snapshot_id: int | None) -> int | None:
+    if snapshot_id is None:
+        return None
+    return services.catalog.origin(table.table, snapshot_id)
+
+
+def _told(instant: datetime) -> str:
+    return f"{format_instant(instant.replace(microsecond=0))} UTC"

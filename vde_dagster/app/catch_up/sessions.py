@@ -1,0 +1,257 @@
+"""Catch-up sessions: how new rows reach a version with late data (seed 003; rules R7 and R8).
+
+Detecting reads Iceberg metadata and the state only, so a sensor may call it often. Loading decides
+again under the version's lease, so what two ticks ask for is loaded once.
+"""
+
+from __future__ import annotations
+
+from vde_dagster.app.binding import Binding
+from vde_dagster.app.catch_up.detecting import detect, loaded_late
+from vde_dagster.app.evaluate.evaluated import Evaluated
+from vde_dagster.app.evaluate.evaluation import (
+    fill,
+    traces_of_parts,
+    writable,
+    writing,
+)
+from vde_dagster.app.evaluate.reading import (
+    Reading,
+    input_name,
+    read_whole,
+    rendered,
+    with_inputs,
+)
+from vde_dagster.app.evaluate.units_of_work import Step, carry_out
+from vde_dagster.app.recover.recovery import recover
+from vde_dagster.app.services import Services
+from vde_dagster.core.errors import Refused
+from vde_dagster.core.graph.graph import Node
+from vde_dagster.core.ledger.entries import SchemaOutgrown
+from vde_dagster.core.ledger.late_data import (
+    HighWaterMark,
+    Load,
+    NothingToLoad,
+    Stop,
+    overwriting,
+)
+from vde_dagster.core.ledger.unit_of_work import AddedBetween, SqlRows
+from vde_dagster.core.model.writes import AppendToIntervals, OverwriteIntervals, TimeAxisSpec, Write
+from vde_dagster.core.names import ModelName, TableName
+from vde_dagster.core.time.intervals import Interval, merge, subtract
+from vde_dagster.ports.state import Lease
+
+
+def catch_up(
+    services: Services,
+    binding: Binding,
+    name: ModelName,
+    *,
+    reload: bool = False,
+    within: Interval | None = None,
+    asked: Interval | None = None,
+) -> Evaluated | NothingToLoad:
+    """Run one session: everything that is due and everything late, in one commit.
+
+    Where the source's loaded rows may have changed, all that is held is overwritten, if the model's
+    policy says so and no interval loses all of its rows by that (rules R7 and R8). With ``reload``
+    everything that is due is loaded again; what the source no longer has is gone.
+    With ``within`` no interval outside of this time is begun. What signals hold back is not begun
+    either, unless it is ``asked`` for. Of a version that a plan brings back
+    intervals may lose all of their rows where its binding says so.
+
+    Raises:
+        Refused: What happened to the source cannot be loaded by appending; nothing was written.
+        Conflict: Another process writes this version right now.
+        EvaluationFailed: The query failed; readers see what they saw before.
+    """
+    node = writable(services, binding, name)
+    key = binding.key(name)
+    with writing(services, binding, key) as lease:
+        recover(services, key, lease)
+        decision = detect(services, binding, name, reload=reload, within=within, asked=asked)
+        match decision:
+            case NothingToLoad():
+                return decision
+            case Stop(reason=reason, advice=advice):
+                raise Refused(f"{name} was not loaded: {reason}. {advice}")
+            case Load():
+                again = f"`vde catch-up {name} --reload` loads it again, whole, as its source is."
+                emptied = "" if reload else binding.where_emptied.get(name, again)
+                return _loaded(services, binding, node, decision, lease, where_emptied=emptied)
+
+
+def load(
+    services: Services,
+    binding: Binding,
+    name: ModelName,
+    interval: Interval,
+    *,
+    within: Interval | None = None,
+    force: bool = False,
+) -> tuple[Evaluated, ...]:
+    """Make a model with late data hold an interval, and evaluate again what of it is held.
+
+    What is held is overwritten as of the high-water mark (rule R8); what is not held is loaded by a
+    session, which loads all else that is due, too: of the time ``within``, where it is given. What
+    would come out as it is held is kept, unless ``force`` (rule R2).
+
+    Raises:
+        Refused: The source is not complete for the interval, or what is held has no mark.
+        Conflict: Another process writes this version right now.
+        EvaluationFailed: The query failed; readers see what they saw before.
+    """
+    node = writable(services, binding, name)
+    key = binding.key(name)
+    held_before = loaded_late(services, key)
+    done: list[Evaluated] = []
+    if subtract([interval], held_before):
+        loaded = catch_up(services, binding, name, within=within, asked=interval)
+        if isinstance(loaded, Evaluated):
+            done.append(loaded)
+        still = subtract([interval], loaded_late(services, key))
+        if still:
+            raise Refused(
+                f"{name} cannot hold {', '.join(map(str, still))}: its source is not complete "
+                "up to there yet. Load the source first."
+            )
+    for part in held_before:
+        again = part.intersection(interval)
+        if again is not None:
+            done.append(_overwrite_as_of_mark(services, binding, node, again, force=force))
+    return tuple(done)
+
+
+def _overwrite_as_of_mark(
+    services: Services, binding: Binding, node: Node, interval: Interval, *, force: bool
+) -> Evaluated:
+    key = binding.key(node.name)
+    with writing(services, binding, key) as lease:
+        recover(services, key, lease)
+        mark = services.state.marks(key).get(_source(node))
+        if mark is None:
+            raise Refused(
+                f"{interval} of {node.name} was not loaded: it holds rows that no session loaded, "
+                "so there is no state of the source to overwrite them from. "
+                f"`vde catch-up {node.name} --reload` loads it again, whole, from the source as it "
+                "is now."
+            )
+
+        def read(each: Interval, work_id: str) -> Reading:
+            return _fill(services, binding, node, each, mark=mark, work_id=work_id)
+
+        return fill(services, binding, node, interval, lease, read=read, force=force)
+
+
+def _loaded(
+    services: Services,
+    binding: Binding,
+    node: Node,
+    decision: Load,
+    lease: Lease,
+    *,
+    where_emptied: str,
+) -> Evaluated:
+    """Carry a session out. Where late rows meet rows of earlier columns, these are made anew.
+
+    Which intervals that are is known when the new rows are staged, so that no other one of a model
+    that only changes forward is touched.
+    """
+    try:
+        step = _session(services, binding, node, decision, where_emptied=where_emptied)
+        return carry_out(services, binding, node, step, lease)
+    except SchemaOutgrown as error:
+        decision = overwriting(decision, error.intervals)
+        step = _session(services, binding, node, decision, where_emptied=where_emptied)
+        return carry_out(services, binding, node, step, lease)
+
+
+def _session(
+    services: Services, binding: Binding, node: Node, decision: Load, *, where_emptied: str
+) -> Step:
+    """The parts of a session: late rows into what is held, then what is due as of the new mark."""
+    work_id = services.ids.new()
+    axis = _axis(node)
+    readings: list[Reading] = []
+    writes: list[Write] = []
+    if decision.evidence and decision.before is not None:
+        for interval in decision.held:
+            readings.append(
+                _added(services, binding, node, interval, decision=decision, work_id=work_id)
+            )
+            writes.append(AppendToIntervals(intervals=(interval,), axis=axis))
+    for interval in decision.fill:
+        readings.append(
+            _fill(services, binding, node, interval, mark=decision.after, work_id=work_id)
+        )
+        writes.append(OverwriteIntervals(intervals=(interval,), axis=axis))
+    traces = traces_of_parts(services, binding, node, writes, readings)
+    touched = merge([*decision.fill, *(decision.held if decision.evidence else ())])
+    return Step(
+        work_id=work_id,
+        interval=Interval(touched[0].start, touched[-1].end),
+        readings=tuple(readings),
+        writes=tuple(writes),
+        mark=decision.after,
+        session=decision,
+        traces=traces,
+        where_emptied=where_emptied,
+    )
+
+
+def _fill(
+    services: Services,
+    binding: Binding,
+    node: Node,
+    interval: Interval,
+    *,
+    mark: HighWaterMark,
+    work_id: str,
+) -> Reading:
+    return read_whole(
+        services,
+        binding,
+        node,
+        interval,
+        services.clock.now(),
+        source_pins={mark.source: mark.iceberg_snapshot_id},
+        work_id=work_id,
+    )
+
+
+def _added(
+    services: Services,
+    binding: Binding,
+    node: Node,
+    interval: Interval,
+    *,
+    decision: Load,
+    work_id: str,
+) -> Reading:
+    """The rows of an interval that the files added between the two marks give."""
+    assert decision.before is not None, "rows are added to what an earlier session loaded"
+    source = _source(node)
+    query = rendered(binding, node, interval, services.clock.now())
+    view = input_name(work_id, 0)
+    return Reading(
+        rows=SqlRows(sql=with_inputs(query, {source: view})),
+        inputs={
+            view: AddedBetween(
+                table=TableName(source.schema, source.name),
+                after=decision.before.iceberg_snapshot_id,
+                until=decision.after.iceberg_snapshot_id,
+            )
+        },
+        pinned={source: decision.after.iceberg_snapshot_id},
+    )
+
+
+def _source(node: Node) -> ModelName:
+    assert node.model.stateless is not None, f"{node.name} has late data"
+    return node.model.stateless.sources[0]
+
+
+def _axis(node: Node) -> TimeAxisSpec:
+    axis = node.time_axis
+    assert axis is not None, f"{node.name} has a time column: its file was refused otherwise"
+    return axis

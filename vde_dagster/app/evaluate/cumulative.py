@@ -1,0 +1,144 @@
+"""Evaluating kinds whose result follows from what the table held: each interval in its turn, once.
+
+INCREMENTAL_BY_UNIQUE_KEY, INCREMENTAL_BY_PARTITION, INCREMENTAL_UNMANAGED and SCD Type 2 are such
+kinds (seed 001). What they hold can be made again only as a whole, in one unit of work, so that
+readers see the old table until the new one is whole.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+from datetime import datetime
+from typing import NoReturn
+
+from vde_dagster.core.errors import Refused
+from vde_dagster.core.ledger.entries import LedgerEntry, LedgerOperation, Standing, held_intervals
+from vde_dagster.core.model.model import Model
+from vde_dagster.core.time.intervals import Interval, subtract
+from vde_dagster.core.time.schedule import batches
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Turn:
+    """One write of a unit of work: what is evaluated, and where its change of the sum is booked."""
+
+    evaluated: Interval
+    booked: Interval
+    operation: LedgerOperation
+
+
+def turns(
+    model: Model, entries: Sequence[LedgerEntry], interval: Interval, *, environment: str
+) -> tuple[Turn, ...]:
+    """The writes that make a version hold an interval, in order.
+
+    Where something of what it holds is to be made again, everything is, from an empty table on; the
+    first turn's operation says so (`LedgerOperation.REPLACE_ALL`).
+
+    Args:
+        model: A model of a sequential kind.
+        entries: What its version holds, sorted by interval.
+        interval: What shall be evaluated.
+        environment: For the advice of a refusal.
+
+    Raises:
+        Refused: The interval is held already, or lies before what is held.
+    """
+    if _is_made_anew(entries):
+        every = [interval, *(each.interval for each in entries)]
+        whole = Interval(min(each.start for each in every), max(each.end for each in every))
+        first, *rest = batches(model, [whole])
+        return (
+            Turn(evaluated=first, booked=first, operation=LedgerOperation.REPLACE_ALL),
+            *(Turn(evaluated=e, booked=e, operation=LedgerOperation.REPLACE) for e in rest),
+        )
+    return (_next_turn(model, entries, interval, environment),)
+
+
+def ranges_in_turn(
+    model: Model,
+    entries: Sequence[LedgerEntry],
+    missing: Sequence[Interval],
+    *,
+    environment: str,
+) -> tuple[Interval, ...]:
+    """What to evaluate, one after the other, so that a version holds all that is missing.
+
+    Args:
+        model: A model of a sequential kind.
+        entries: What its version holds, sorted by interval.
+        missing: What it lacks of what is due.
+        environment: For the advice of a refusal.
+
+    Raises:
+        Refused: Nothing is missing, and something is held.
+    """
+    if not missing and entries:
+        held = Interval(entries[0].interval.start, entries[-1].interval.end)
+        _refuse_again(model, held, environment)
+    if missing and _is_made_anew(entries):
+        return (Interval(missing[0].start, missing[-1].end),)
+    return batches(model, missing)
+
+
+def _is_made_anew(entries: Sequence[LedgerEntry]) -> bool:
+    """Whether rows that are held have to go, which takes all others with them."""
+    return any(each.standing is not Standing.COMPUTED for each in entries)
+
+
+def _next_turn(
+    model: Model, entries: Sequence[LedgerEntry], interval: Interval, environment: str
+) -> Turn:
+    held = held_intervals(entries)
+    new = subtract([interval], held)
+    if not new:
+        return _looked_at_again(model, entries, interval, environment)
+    last = held[-1].end if held else None
+    in_turn = (
+        len(new) == 1 and new[0].end == interval.end and (last is None or new[0].start >= last)
+    )
+    if not in_turn and not (not model.kind.range_shapes_rows and new == (interval,)):
+        raise Refused(
+            f"{model.name} holds {_told(held)}, and {interval} is not its next interval: "
+            f"{model.kind.keyword} builds each interval on the ones before it. Nothing was "
+            f"written. {_advice(model, environment)}"
+        )
+    if new[0].start > interval.start:
+        _refuse_beyond_lookback(model, interval.start, new[0].start, environment)
+    return Turn(evaluated=interval, booked=new[0], operation=LedgerOperation.REPLACE)
+
+
+def _looked_at_again(
+    model: Model, entries: Sequence[LedgerEntry], interval: Interval, environment: str
+) -> Turn:
+    """A held interval of the lookback: its rows are merged again, and the sum changes by that."""
+    _refuse_beyond_lookback(model, interval.start, entries[-1].interval.end, environment)
+    booked = next(each.interval for each in entries if each.interval.end > interval.start)
+    return Turn(evaluated=interval, booked=booked, operation=LedgerOperation.CHANGE)
+
+
+def _refuse_beyond_lookback(
+    model: Model, start: datetime, until: datetime, environment: str
+) -> None:
+    if not model.lookback or start < model.unit.shifted(until, -model.lookback):
+        _refuse_again(model, Interval(start, until), environment)
+
+
+def _refuse_again(model: Model, interval: Interval, environment: str) -> NoReturn:
+    raise Refused(
+        f"{model.name} holds {interval} already, and {model.kind.keyword} is loaded once for each "
+        f"interval: its rows follow from what the table held before. Nothing was written. "
+        f"{_advice(model, environment)}"
+    )
+
+
+def _advice(model: Model, environment: str) -> str:
+    return (
+        "To make the whole table anew from its sources, run "
+        f"`vde plan {environment} --restate-model {model.name}` and apply it."
+    )
+
+
+def _told(held: Sequence[Interval]) -> str:
+    return ", ".join(map(str, held))

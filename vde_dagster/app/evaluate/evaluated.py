@@ -1,0 +1,35 @@
+"""What one unit of work did."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+from vde_dagster.core.ledger.entries import LedgerEntry
+from vde_dagster.core.ledger.late_data import Load
+from vde_dagster.core.ledger.savings import Saved
+from vde_dagster.core.model.snapshot import VersionKey
+from vde_dagster.core.time.intervals import Interval
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Evaluated:
+    """What one unit of work did. ``rows`` counts the rows written; a VIEW writes none.
+
+    ``entries`` are the ledger's entries of the intervals that were written or kept. ``saved`` tells
+    what was kept, since computing it again would make the same rows, and ``reason`` why; or why it
+    was computed. ``session`` is set for a catch-up session. ``work_id`` is that of an earlier unit
+    of work where nothing had to be booked.
+    """
+
+    work_id: str
+    key: VersionKey
+    interval: Interval
+    rows: int
+    entries: tuple[LedgerEntry, ...]
+    iceberg_snapshot_id: int | None
+    seconds: float
+    session: Load | None = None
+    saved: Saved | None = None
+    reason: str = ""
+    reused: bool = False
+    """Whether nothing was computed at all, so that no engine was asked."""

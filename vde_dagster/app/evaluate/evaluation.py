@@ -1,0 +1,314 @@
+"""Evaluating a model: what it reads, what need not be computed, and one unit of work for the rest.
+
+It writes one version under its lease. Before anything new is begun, what an earlier process left
+behind is finished or undone, from the state and the catalog's metadata alone (DESIGN.md section 4).
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Sequence
+from contextlib import AbstractContextManager
+from dataclasses import replace
+
+from vde_dagster.app.binding import Binding
+from vde_dagster.app.evaluate.cumulative import turns
+from vde_dagster.app.evaluate.evaluated import Evaluated
+from vde_dagster.app.evaluate.physical_views import make_view
+from vde_dagster.app.evaluate.reading import Reading, booked_of, read_whole
+from vde_dagster.app.evaluate.reuse import (
+    book_kept,
+    keeping,
+    look,
+    traces_of,
+    turn_traces,
+)
+from vde_dagster.app.evaluate.savings import record, saved_by
+from vde_dagster.app.evaluate.units_of_work import Step, carry_out
+from vde_dagster.app.leases import held, holder_of
+from vde_dagster.app.publish.table_heads import head_of
+from vde_dagster.app.recover.recovery import recover
+from vde_dagster.app.services import Services
+from vde_dagster.core.errors import Refused
+from vde_dagster.core.graph.graph import Node
+from vde_dagster.core.graph.render_model import reads_of
+from vde_dagster.core.ledger.entries import (
+    LedgerOperation,
+    Trace,
+    entries_of,
+    touched,
+)
+from vde_dagster.core.ledger.holdings import NOTHING
+from vde_dagster.core.ledger.unit_of_work import Work
+from vde_dagster.core.model.ownership import may_write
+from vde_dagster.core.model.snapshot import ModelSnapshot, VersionKey
+from vde_dagster.core.model.writes import KeepHistory, Write
+from vde_dagster.core.names import ModelName
+from vde_dagster.core.sql.reads.constants import Moments
+from vde_dagster.core.sql.reads.input_ranges import WHOLE
+from vde_dagster.core.time.intervals import Interval, common, merge, subtract
+from vde_dagster.core.time.schedule import batches
+from vde_dagster.ports.state import Lease, version_resource
+
+Read = Callable[[Interval, str], Reading]
+"""What evaluating an interval reads; the text makes names of temporary views unique."""
+
+
+def evaluate(
+    services: Services,
+    binding: Binding,
+    name: ModelName,
+    interval: Interval,
+    *,
+    force: bool = False,
+) -> Evaluated:
+    """Make a model hold one contiguous range, and publish it.
+
+    What would come out as it is held already is kept, unless ``force`` (rule R2). Models with late
+    data have their own way in, `vde_dagster.app.catch_up.sessions.load`.
+
+    Raises:
+        Refused: The model is a source, another environment owns its version, or a parent does not
+            hold what is read.
+        Conflict: Another process writes this version right now.
+        ForeignWrite: Somebody else wrote to the version's table.
+        EvaluationFailed: The query failed; readers see what they saw before.
+    """
+    node = writable(services, binding, name)
+    key = binding.key(name)
+    with writing(services, binding, key) as lease:
+        finished = recover(services, key, lease)
+        if node.model.kind.is_view:
+            return make_view(services, binding, node, lease, force=force)
+        if node.model.kind.is_sequential:
+            left = _left(services, key, interval, finished)
+            if left is None:
+                return _finished(services, finished[-1])
+            step = _in_turn(services, binding, node, left, services.ids.new())
+            return carry_out(services, binding, node, step, lease)
+
+        now = services.clock.now()
+
+        def read(each: Interval, work_id: str) -> Reading:
+            return read_whole(services, binding, node, each, now, work_id=work_id)
+
+        return fill(services, binding, node, interval, lease, read=read, force=force)
+
+
+def fill(
+    services: Services,
+    binding: Binding,
+    node: Node,
+    interval: Interval,
+    lease: Lease,
+    *,
+    read: Read,
+    force: bool,
+) -> Evaluated:
+    """Make a version hold a range: what may have changed is computed, and the rest is kept."""
+    work_id = services.ids.new()
+    done = _filled(
+        services, binding, node, interval, lease, read=read, force=force, work_id=work_id
+    )
+    record(services, binding.environment, work_id, done)
+    return done
+
+
+def _filled(
+    services: Services,
+    binding: Binding,
+    node: Node,
+    interval: Interval,
+    lease: Lease,
+    *,
+    read: Read,
+    force: bool,
+    work_id: str,
+) -> Evaluated:
+    """See `fill`. What is computed is evaluated in batches of the model's size, in one commit."""
+    started = services.clock.now()
+    key, write = binding.key(node.name), node.write
+    reading = read(interval, work_id)
+    whole = write(interval, started)
+    found = look(services, binding, node, whole, reading, force=force)
+    if not found.computed:
+        head = head_of(services, key)
+        entries = book_kept(
+            services, binding, key, found.kept, reading, work_id=work_id, lease=lease
+        )
+        return Evaluated(
+            work_id=work_id if keeping(found.kept) else entries[-1].work_id,
+            key=key,
+            interval=interval,
+            rows=0,
+            entries=entries,
+            iceberg_snapshot_id=head,
+            seconds=(services.clock.now() - started).total_seconds(),
+            saved=saved_by(node, entries),
+            reason=found.reason,
+            reused=True,
+        )
+    readings: tuple[Reading, ...] = (reading,)
+    writes: tuple[Write, ...] = (whole,)
+    traces = found.traces
+    parts = batches(node.model, found.computed)
+    if found.kept or len(parts) > 1:
+        readings = tuple(read(each, f"{work_id}_{at}") for at, each in enumerate(parts))
+        writes = tuple(write(each, started) for each in parts)
+        traces = traces_of_parts(services, binding, node, writes, readings)
+    step = Step(
+        work_id=work_id,
+        interval=interval,
+        readings=readings,
+        writes=writes,
+        traces=traces,
+        reuse=found,
+        where_emptied=binding.where_emptied.get(node.name, ""),
+    )
+    return carry_out(services, binding, node, step, lease)
+
+
+def traces_of_parts(
+    services: Services,
+    binding: Binding,
+    node: Node,
+    writes: Sequence[Write],
+    readings: Sequence[Reading],
+) -> dict[Interval, Trace]:
+    """The traces of all that several parts write."""
+    return {
+        interval: trace
+        for write, reading in zip(writes, readings, strict=True)
+        for interval, trace in traces_of(services, binding, node, write, reading).items()
+    }
+
+
+def _left(
+    services: Services, key: VersionKey, interval: Interval, finished: Sequence[Work]
+) -> Interval | None:
+    """What a sequential kind still has to evaluate after earlier work was finished; None: nothing.
+
+    Who asks again after a crash means the interval that a recovery has just booked, and not to
+    build it on itself.
+    """
+    held_now = services.state.holdings([key]).get(key, NOTHING).computed
+    done = merge(each for work in finished for each in work.intent.intervals)
+    left = subtract([interval], common(done, held_now))
+    return Interval(left[0].start, left[-1].end) if left else None
+
+
+def _finished(services: Services, work: Work) -> Evaluated:
+    """What a unit of work did that an earlier process staged and this one has booked."""
+    assert work.publication is not None, "finished work says what it published"
+    intent, publication = work.intent, work.publication
+    ledger = services.state.held_within(intent.key, touched(publication.changes))
+    return Evaluated(
+        work_id=intent.work_id,
+        key=intent.key,
+        interval=Interval(intent.intervals[0].start, intent.intervals[-1].end),
+        rows=sum(change.rows.rows for change in publication.changes),
+        entries=entries_of(ledger, publication.changes),
+        iceberg_snapshot_id=publication.iceberg_snapshot_id,
+        seconds=0.0,
+        session=intent.session,
+    )
+
+
+def _in_turn(
+    services: Services, binding: Binding, node: Node, interval: Interval, work_id: str
+) -> Step:
+    """The unit of work that makes a sequential kind hold an interval."""
+    key, execution_time = binding.key(node.name), services.clock.now()
+    entries = services.state.ledger([key]).get(key, ())
+    found = turns(node.model, entries, interval, environment=binding.environment)
+    first = found[0].evaluated
+    read = reads_of(binding.graph, node.name).ranges(Moments.between(first, first))
+    booked = booked_of(services, binding, dict.fromkeys(read, WHOLE))
+    readings: list[Reading] = []
+    for number, each in enumerate(found):
+        readings.append(
+            read_whole(
+                services,
+                binding,
+                node,
+                each.evaluated,
+                execution_time,
+                source_pins=readings[0].pinned if readings else None,
+                booked=booked,
+                work_id=f"{work_id}_{number}",
+            )
+        )
+    return Step(
+        work_id=work_id,
+        interval=Interval(found[0].evaluated.start, found[-1].evaluated.end),
+        readings=tuple(readings),
+        writes=_histories(
+            services,
+            binding.snapshots[node.name],
+            [node.write(each.evaluated, execution_time) for each in found],
+            is_first=not entries or found[0].operation is LedgerOperation.REPLACE_ALL,
+        ),
+        turns=found,
+        traces=turn_traces(
+            services, binding, node, entries, list(zip(found, readings, strict=True))
+        ),
+        where_emptied=binding.where_emptied.get(node.name, ""),
+    )
+
+
+def _histories(
+    services: Services, snapshot: ModelSnapshot, writes: Sequence[Write], *, is_first: bool
+) -> tuple[Write, ...]:
+    """Writes of which those of a history know what only the state can tell.
+
+    That is whether the first of them is the version's first load, and whether there may be keys
+    without an open row: what an earlier definition of the model closed is there where its version
+    was kept by an edit.
+    """
+    if not any(isinstance(each, KeepHistory) for each in writes):
+        return tuple(writes)
+    key = snapshot.key
+    gaps = snapshot.drifted or key in services.state.drifted([key])
+    return tuple(
+        replace(
+            each,
+            history=replace(each.history, once_closed_missing=gaps),
+            is_first=is_first and not number,
+        )
+        if isinstance(each, KeepHistory)
+        else each
+        for number, each in enumerate(writes)
+    )
+
+
+def writing(services: Services, binding: Binding, key: VersionKey) -> AbstractContextManager[Lease]:
+    """Hold the lease on a version for the time of a ``with`` block; never two under one name.
+
+    Raises:
+        Conflict: Another process writes this version right now.
+    """
+    holder = holder_of(services.ids, f"a run of {binding.environment}")
+    return held(services.state, version_resource(key), holder=holder, ttl=services.lease_ttl)
+
+
+def writable(services: Services, binding: Binding, name: ModelName) -> Node:
+    """A model that this environment may write.
+
+    Raises:
+        Refused: It is a source or EMBEDDED, or another environment owns its version (rule R9).
+    """
+    node = binding.node(name)
+    if node.model.kind.is_source:
+        raise Refused(f"{name} is a source: others write it, so it cannot be evaluated.")
+    if node.model.kind.is_embedded:
+        raise Refused(
+            f"{name} is EMBEDDED: it has no table, so it cannot be evaluated; evaluate the models "
+            "that read it."
+        )
+    key = binding.key(name)
+    owner = services.state.owners([key]).get(key)
+    if not may_write(binding.environment, owner):
+        raise Refused(
+            f"{name} has the same version in {owner}, which owns it: it is evaluated there, and "
+            f"{binding.environment} shows the result. Change the model to get a version of its own."
+        )
+    return node

@@ -1,0 +1,185 @@
+"""Tables of versions that are kept while their model's columns change (rule R11).
+
+A column is added before anything is computed under the new definition, and old rows have NULL in
+it: nobody sees it, since views name their columns. A type is widened after every view that shows it
+says so, because Spark reads a view's column as a wider type and never as a narrower one. What a
+model does not return any more leaves its view at promotion, and stays in the table.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Iterator, Mapping, Sequence
+from dataclasses import replace
+
+from vde_dagster.app.binding import Binding, stored_graph
+from vde_dagster.app.evaluate.reading import analysed
+from vde_dagster.app.leases import held, holder_of
+from vde_dagster.app.services import Services
+from vde_dagster.app.view_names import shown_naming
+from vde_dagster.core.columns import Column
+from vde_dagster.core.errors import EvaluationFailed, Refused
+from vde_dagster.core.graph.embedded import stored_parents
+from vde_dagster.core.graph.graph import Graph, Node
+from vde_dagster.core.ledger.schema_changes import ColumnAdded, ColumnWidened, InPlace, is_widening
+from vde_dagster.core.model.model import Query
+from vde_dagster.core.model.ownership import may_write
+from vde_dagster.core.model.snapshot import VersionKey
+from vde_dagster.core.names import ModelName, environment_view
+from vde_dagster.core.planning.plan import ModelChange, Plan
+from vde_dagster.ports.catalog import TableText, ViewDefinition
+from vde_dagster.ports.state import version_resource
+
+
+def evolve_tables(
+    services: Services, binding: Binding, changes: Iterable[tuple[ModelName, Sequence[InPlace]]]
+) -> None:
+    """Bring tables that are kept to what their models return, before anything is computed.
+
+    A column whose type is only guessed is added when rows are analysed: see `complete_tables`.
+
+    Raises:
+        Refused: A column is there with another type.
+        Conflict: Somebody else is writing one of the tables.
+    """
+    for name, wanted in changes:
+        node = binding.node(name)
+        exact = [
+            each
+            for each in wanted
+            if isinstance(each, ColumnWidened) or _is_exact(node, each.column)
+        ]
+        if exact:
+            _evolve(services, binding, binding.key(name), exact)
+
+
+def complete_tables(services: Services, binding: Binding, changes: Iterable[ModelChange]) -> None:
+    """Add the columns that a kept table still lacks, with the types that its query has.
+
+    Raises:
+        Conflict: Somebody else is writing one of the tables.
+    """
+    for change in changes:
+        added = [each for each in change.schema_changes if isinstance(each, ColumnAdded)]
+        if not added or not _is_ours(services, binding, binding.key(change.name)):
+            continue
+        key = binding.key(change.name)
+        table = services.catalog.table(key.table)
+        there = {each.name.lower() for each in table.columns} if table is not None else set()
+        lacking = {each.column.lower() for each in added} - there
+        if table is not None and lacking:
+            found = _analysed_columns(services, binding, binding.node(change.name))
+            exact = [
+                ColumnAdded(column=each.name, type=each.type)
+                for each in found
+                if each.name.lower() in lacking
+            ]
+            _evolve(services, binding, key, exact)
+
+
+def describe_tables(services: Services, binding: Binding, plan: Plan) -> None:
+    """Give tables whose model changed and that stay the words and properties of the model.
+
+    Raises:
+        Conflict: A table is being changed by others all the time.
+    """
+    for change in plan.changes:
+        if change.version is None or change.version != change.previous_version:
+            continue
+        node, key = binding.node(change.name), binding.key(change.name)
+        if node.model.kind.is_view or not _is_ours(services, binding, key):
+            continue
+        if services.catalog.table(key.table) is None:
+            continue
+        text = TableText(
+            comment=node.model.description,
+            columns={each.name.lower(): each.description for each in node.columns},
+            storage=node.storage,
+        )
+        services.catalog.describe(key.table, text)
+
+
+def readers_of_views(services: Services, plan: Plan) -> Iterator[tuple[ModelName, list[str]]]:
+    """The models whose types would be widened although a VIEW reads them, with these views.
+
+    Spark stored the types of such a view with it, and would refuse to read it as soon as the table
+    has others.
+    """
+    for change in plan.changes:
+        if not any(isinstance(each, ColumnWidened) for each in change.schema_changes):
+            continue
+        key = plan.snapshots[change.name].key
+        found = dict.fromkeys(_views_over(plan.graph, key.model))
+        for environment in services.state.environments():
+            shown = services.state.environment(environment)
+            own = shown.snapshots.get(key.model) if shown is not None else None
+            if shown is not None and own is not None and own.key == key:
+                graph = stored_graph(shown.snapshots, services.models)
+                found |= dict.fromkeys(_views_over(graph, key.model))
+        if found:
+            yield change.name, [str(each) for each in found]
+
+
+def _views_over(graph: Graph, name: ModelName) -> Iterator[ModelName]:
+    for node in graph:
+        if node.model.kind.is_view and name in stored_parents(graph, node.name):
+            yield node.name
+
+
+def _is_exact(node: Node, column: str) -> bool:
+    """Whether a column's type is not guessed: it is declared, or the model is no query."""
+    if not isinstance(node.model.body, Query):
+        return True
+    return node.model.declares(column)
+
+
+def _is_ours(services: Services, binding: Binding, key: VersionKey) -> bool:
+    """Whether the environment may change the table (rule R9)."""
+    return may_write(binding.environment, services.state.owners([key]).get(key))
+
+
+def _evolve(
+    services: Services, binding: Binding, key: VersionKey, changes: Sequence[InPlace]
+) -> None:
+    table = services.catalog.table(key.table)
+    if table is None or not _is_ours(services, binding, key):
+        return
+    present = {each.name.lower(): each.type for each in table.columns}
+    wider = {
+        each.column.lower(): each.after
+        for each in changes
+        if isinstance(each, ColumnWidened)
+        and is_widening(present.get(each.column.lower(), ""), each.after)
+    }
+    holder = holder_of(services.ids, f"a change of columns in {binding.environment}")
+    with held(services.state, version_resource(key), holder=holder, ttl=services.lease_ttl):
+        if wider:
+            services.catalog.swap_views(list(_widened_views(services, key, wider)), ())
+        services.catalog.evolve(key.table, changes)
+
+
+def _widened_views(
+    services: Services, key: VersionKey, wider: Mapping[str, str]
+) -> Iterator[ViewDefinition]:
+    """The views of all environments that show a version, with the types that it will have."""
+    for name in services.state.environments():
+        shown = services.state.environment(name)
+        own = shown.snapshots.get(key.model) if shown is not None else None
+        if shown is None or own is None or own.key != key:
+            continue
+        view = services.catalog.view(
+            environment_view(key.model, name, shown_naming(services, shown))
+        )
+        if view is not None and view.target == key.table:
+            columns = tuple(
+                replace(each, type=wider.get(each.name.lower(), each.type)) for each in view.columns
+            )
+            yield replace(view, columns=columns)
+
+
+def _analysed_columns(services: Services, binding: Binding, node: Node) -> tuple[Column, ...]:
+    """What a query returns, by its analysis; nothing where what it reads is not there yet."""
+    try:
+        rows, inputs = analysed(services, binding, node)
+        return services.engine.columns_of(rows, inputs)
+    except (Refused, EvaluationFailed):
+        return ()  # then the next evaluation adds them

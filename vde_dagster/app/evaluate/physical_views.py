@@ -1,0 +1,181 @@
+"""The physical view of a VIEW: made anew only where it would be another one (seed 001, *VIEW*).
+
+It is what its rendered query and the columns of what that reads make of it. Whether it still stands
+is told by the catalog's metadata, without Spark.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping, Sequence
+from datetime import datetime
+from typing import Final
+
+from vde_dagster.app.binding import Binding
+from vde_dagster.app.evaluate.evaluated import Evaluated
+from vde_dagster.app.evaluate.reading import physical_query
+from vde_dagster.app.evaluate.reuse import FIRST_BUILD
+from vde_dagster.app.publish.publishing import book
+from vde_dagster.app.services import Services
+from vde_dagster.core.columns import Column
+from vde_dagster.core.errors import EvaluationFailed, Refused
+from vde_dagster.core.graph.embedded import embedded_above, stored_parents
+from vde_dagster.core.graph.graph import Node
+from vde_dagster.core.ledger.dsha import RowSum, combined_dsha
+from vde_dagster.core.ledger.entries import (
+    LedgerChange,
+    LedgerEntry,
+    LedgerOperation,
+    Standing,
+    Trace,
+)
+from vde_dagster.core.ledger.savings import Saved
+from vde_dagster.core.ledger.unit_of_work import Intent, Publication
+from vde_dagster.core.model.fingerprint import hash_parts
+from vde_dagster.core.model.snapshot import VersionKey
+from vde_dagster.core.names import ModelName
+from vde_dagster.core.time.intervals import ALWAYS
+from vde_dagster.ports.state import Lease
+
+_STANDS: Final = "the view stands as it would be made"
+
+
+def make_view(
+    services: Services, binding: Binding, node: Node, lease: Lease, *, force: bool
+) -> Evaluated:
+    """Make the physical view. Nobody sees it before an environment's view points at it.
+
+    Where it stands as it would be made, it is left alone; what it shows may have changed.
+    """
+    started = services.clock.now()
+    key = binding.key(node.name)
+    ledger = _held_above(services, binding, node)
+    query = physical_query(binding, node, started).text
+    trace = _trace(services, binding, node, query, ledger)
+    before = services.state.ledger([key]).get(key, ())
+    stands = not force and _stands(services, key, before, trace)
+    embedded = embedded_above(binding.graph, node.name)
+    reads = [binding.graph[name].fingerprint.data for name in embedded]
+    reads += [entry.digest for entries in ledger.values() for entry in entries]
+    digest = combined_dsha([node.fingerprint.data, *reads])
+    entries = before
+    if not (stands and _is_booked(before, digest)):
+
+        def columns() -> tuple[Column, ...]:
+            comment = node.model.description
+            kept = before[0].columns if stands else None
+            return kept or services.engine.create_view(key.table, query, comment=comment)
+
+        change = LedgerChange(
+            operation=LedgerOperation.REPLACE_ALL,
+            interval=ALWAYS,
+            rows=RowSum(),
+            digest=digest,
+            trace=trace,
+        )
+        entries = _booked(
+            services, binding.environment, key, change, columns, started=started, lease=lease
+        )
+    return Evaluated(
+        work_id=entries[-1].work_id,
+        key=key,
+        interval=ALWAYS,
+        rows=0,
+        entries=entries,
+        iceberg_snapshot_id=None,
+        seconds=(services.clock.now() - started).total_seconds(),
+        saved=Saved(intervals=1, untimed=1) if stands else None,
+        reason=_STANDS if stands else "" if before else FIRST_BUILD,
+        reused=stands,
+    )
+
+
+def _booked(
+    services: Services,
+    environment: str,
+    key: VersionKey,
+    change: LedgerChange,
+    columns: Callable[[], tuple[Column, ...]],
+    *,
+    started: datetime,
+    lease: Lease,
+) -> tuple[LedgerEntry, ...]:
+    """Record, make and book what a view shows; ``columns`` makes it and tells what it returns."""
+    work_id = services.ids.new()
+    intent = Intent(
+        work_id=work_id,
+        key=key,
+        environment=environment,
+        intervals=(ALWAYS,),
+        inputs={},
+        base=None,
+        execution_time=started,
+    )
+    services.state.record_intent(intent, lease=lease)
+    try:
+        made = columns()
+    except EvaluationFailed as error:
+        services.state.abandon(work_id, reason=str(error), lease=lease)
+        raise
+    publication = Publication(iceberg_snapshot_id=None, changes=(change,), columns=made)
+    services.state.record_staged(work_id, publication, lease=lease)
+    return book(services, environment, key, work_id, publication, lease=lease)
+
+
+def _held_above(
+    services: Services, binding: Binding, node: Node
+) -> dict[ModelName, tuple[LedgerEntry, ...]]:
+    """What the models hold that a view reads.
+
+    Raises:
+        Refused: One holds nothing, so there is no table or view to read.
+    """
+    stored = stored_parents(binding.graph, node.name)
+    parents = [name for name in stored if not binding.graph[name].model.kind.is_source]
+    ledger = services.state.ledger(binding.key(name) for name in parents)
+    unmade = [str(name) for name in parents if not ledger.get(binding.key(name))]
+    if unmade:
+        raise Refused(f"{node.name} is a view over {', '.join(unmade)}, which holds nothing yet.")
+    return {name: ledger[binding.key(name)] for name in parents}
+
+
+def _trace(
+    services: Services,
+    binding: Binding,
+    node: Node,
+    query: str,
+    held: Mapping[ModelName, Sequence[LedgerEntry]],
+) -> Trace:
+    """What a physical view was made of: its text, and the columns of the tables that it reads.
+
+    Args:
+        services: The ports.
+        binding: The versions.
+        node: The model, a VIEW.
+        query: What the view is made of, over physical tables.
+        held: What the models hold that it reads; they hold something.
+    """
+    columns = {name: entries[-1].columns for name, entries in held.items()}
+    for name in stored_parents(binding.graph, node.name):
+        source = services.source(name) if name not in columns else None
+        if source is not None:
+            columns[name] = source.columns
+    typed = (
+        f"{name} {each.name} {each.type}".lower()
+        for name in sorted(columns)
+        for each in columns[name]
+    )
+    return Trace(key=hash_parts("view", node.fingerprint.data, query, *typed), inputs={})
+
+
+def _stands(
+    services: Services, key: VersionKey, before: Sequence[LedgerEntry], trace: Trace
+) -> bool:
+    """Whether a physical view is there as it would be made."""
+    held = before[0].trace if before else None
+    same = held is not None and held.key == trace.key
+    return same and key.table in services.catalog.taken([key.table])
+
+
+def _is_booked(before: Sequence[LedgerEntry], digest: str) -> bool:
+    """Whether the ledger says of a view that it shows just this."""
+    return bool(before) and before[0].digest == digest and before[0].standing is Standing.COMPUTED

@@ -1,0 +1,431 @@
+"""What an evaluation reads: ranges of the rendered query, at pinned Iceberg snapshots (rule R3)."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterable, Mapping, Sequence
+from dataclasses import dataclass, field
+from datetime import datetime
+from itertools import islice
+from typing import Final, TypeVar
+
+from vde_dagster.app.binding import Binding
+from vde_dagster.app.publish.table_heads import readable
+from vde_dagster.app.services import Services, valid_to_of
+from vde_dagster.core.errors import Refused
+from vde_dagster.core.graph.graph import Node
+from vde_dagster.core.graph.render_model import axes_of, reads_of, render_model, render_tree
+from vde_dagster.core.ledger.holdings import NOTHING, Holding
+from vde_dagster.core.ledger.traces import HeldTokens
+from vde_dagster.core.ledger.unit_of_work import AsOf, CsvRows, Input, PythonRows, Rows, SqlRows
+from vde_dagster.core.model.model import PythonFunction, Query, SeedRows
+from vde_dagster.core.model.snapshot import VersionKey
+from vde_dagster.core.names import ModelName, TableName
+from vde_dagster.core.sql.macros import TimeRange
+from vde_dagster.core.sql.reads.constants import Moments
+from vde_dagster.core.sql.reads.input_ranges import (
+    WHOLE,
+    InputRange,
+    WholeTable,
+    input_ranges,
+    together,
+)
+from vde_dagster.core.sql.text import SqlText
+from vde_dagster.core.time.intervals import ALWAYS, Interval, common, due, format_instant, subtract
+from vde_dagster.core.time.schedule import lacking
+from vde_dagster.ports.state import State
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Reading:
+    """How one part of an evaluation makes its rows.
+
+    ``pinned`` is the Iceberg snapshot that each model or source is read at, ``tokens`` those of
+    what the ledger says of each model there.
+    """
+
+    rows: Rows
+    inputs: Mapping[str, Input]
+    pinned: Mapping[ModelName, int | None]
+    tokens: Mapping[ModelName, HeldTokens] = field(default_factory=dict)
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Booked:
+    """What the ledger says of models, and the Iceberg snapshots at which just that is true.
+
+    ``held`` is each ledger as a whole, and ``tokens`` are those of the ranges that were asked for.
+    """
+
+    held: Mapping[ModelName, Holding]
+    tokens: Mapping[ModelName, HeldTokens]
+    heads: Mapping[ModelName, int | None]
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class _Inputs:
+    """The tables of what is read, by name, and the tokens of those that are models."""
+
+    tables: Mapping[ModelName, AsOf]
+    tokens: Mapping[ModelName, HeldTokens]
+
+    @property
+    def pinned(self) -> dict[ModelName, int | None]:
+        """The Iceberg snapshot of each."""
+        return {name: each.iceberg_snapshot_id for name, each in self.tables.items()}
+
+
+def read_whole(
+    services: Services,
+    binding: Binding,
+    node: Node,
+    interval: Interval,
+    execution_time: datetime,
+    *,
+    source_pins: Mapping[ModelName, int | None] | None = None,
+    booked: Booked | None = None,
+    work_id: str,
+) -> Reading:
+    """What evaluating ``interval`` reads: every parent at one Iceberg snapshot.
+
+    Args:
+        services: The ports.
+        binding: Which version of each parent is read.
+        node: The model.
+        interval: The range to evaluate.
+        execution_time: When the run was asked for.
+        source_pins: Iceberg snapshots to read sources at; the present ones where a source is not
+            among them.
+        booked: What is booked of the models that are read, see `booked_of`, where several parts
+            read the same; what is booked now where it is None.
+        work_id: Makes the names of temporary views unique.
+
+    Raises:
+        Refused: A parent does not hold what would be read; the text names what is missing.
+    """
+    match node.model.body:
+        case SeedRows(text=text):
+            return Reading(rows=CsvRows(text=text), inputs={}, pinned={})
+        case PythonFunction() as body:
+            read = _python_inputs(
+                services, binding, node, interval, source_pins=source_pins or {}, booked=booked
+            )
+            return Reading(
+                rows=_python_rows(node, body, interval, execution_time),
+                inputs={str(name): each for name, each in read.tables.items()},
+                pinned=read.pinned,
+                tokens=read.tokens,
+            )
+        case Query() | None:
+            times = TimeRange.of(interval, execution_time=execution_time)
+            tree = render_tree(binding.graph, node.name, times)
+            ranges = input_ranges(tree, axes=axes_of(binding.graph, tree))
+            query = rendered(binding, node, interval, execution_time)
+            read = _pinned(
+                services,
+                binding,
+                node,
+                interval,
+                ranges=ranges,
+                source_pins=source_pins or {},
+                booked=booked,
+            )
+            return _sql_reading(query, read, work_id)
+
+
+def _python_rows(
+    node: Node, body: PythonFunction, interval: Interval, execution_time: datetime
+) -> PythonRows:
+    return PythonRows(
+        source=body.source,
+        function=body.function,
+        path=str(node.model.source.path),
+        interval=interval,
+        execution_time=execution_time,
+        variables=body.variables,
+        modules=body.modules,
+    )
+
+
+def analysed(
+    services: Services, binding: Binding, node: Node
+) -> tuple[SqlRows, Mapping[str, Input]]:
+    """A model's query over what it reads now, to be looked at and not to be computed.
+
+    Raises:
+        Refused: A source does not exist, or the query cannot be written in Spark's SQL.
+    """
+    first = node.model.unit.floor(node.model.start)
+    interval = Interval(first, node.model.unit.following(first))
+    query = rendered(binding, node, interval, services.clock.now())
+    known = sorted(name for name in query.tables if name in binding.graph)
+    read = _Inputs(tables=pin(services, binding, known, {}), tokens={})
+    found = _sql_reading(query, read, services.ids.new())
+    assert isinstance(found.rows, SqlRows), "a query gives rows of SQL"
+    return found.rows, found.inputs
+
+
+def rendered(binding: Binding, node: Node, interval: Interval, execution_time: datetime) -> SqlText:
+    """The query of one evaluation over models' names, with views inlined down to tables."""
+    times = TimeRange.of(interval, execution_time=execution_time)
+    return render_model(binding.graph, node.name, times, target=lambda _: None).query
+
+
+def physical_query(binding: Binding, node: Node, now: datetime) -> SqlText:
+    """A VIEW's query over physical tables and physical views."""
+    times = TimeRange(start=now, end=None, execution_time=now)
+    return render_model(
+        binding.graph,
+        node.name,
+        times,
+        target=lambda name: binding.table(name) if name in binding.graph else None,
+        inline_views=False,
+    ).query
+
+
+def with_inputs(query: SqlText, names: Mapping[ModelName, str]) -> str:
+    """A query's text, reading temporary views in place of models."""
+    return query.with_tables(
+        lambda name: TableName("", names[name]) if name in names else None
+    ).text
+
+
+def input_name(work_id: str, position: int) -> str:
+    """The temporary view of one input of a unit of work."""
+    return f"vde_{work_id}_{position}"
+
+
+def _sql_reading(query: SqlText, read: _Inputs, work_id: str) -> Reading:
+    names = {name: input_name(work_id, index) for index, name in enumerate(sorted(read.tables))}
+    return Reading(
+        rows=SqlRows(sql=with_inputs(query, names)),
+        inputs={names[name]: each for name, each in read.tables.items()},
+        pinned=read.pinned,
+        tokens=read.tokens,
+    )
+
+
+def _pinned(
+    services: Services,
+    binding: Binding,
+    node: Node,
+    interval: Interval,
+    *,
+    ranges: Mapping[ModelName, InputRange],
+    source_pins: Mapping[ModelName, int | None],
+    booked: Booked | None,
+) -> _Inputs:
+    """The tables that hold these ranges, each at one Iceberg snapshot.
+
+    Raises:
+        Refused: A model lacks something of its range, or a source is not complete.
+    """
+    booked = booked or booked_of(
+        services, binding, _with_each_unit(binding, node, interval, ranges)
+    )
+    tokens = {name: each for name, each in booked.tokens.items() if name in ranges}
+    gaps = gaps_of(binding, ranges, booked, interval.end)
+    _refuse(services, binding, node, interval, ranges=ranges, gaps=gaps)
+    known = {**source_pins, **booked.heads}
+    return _Inputs(tables=pin(services, binding, ranges, known), tokens=tokens)
+
+
+def gaps_of(
+    binding: Binding, ranges: Mapping[ModelName, InputRange], booked: Booked, until: datetime
+) -> list[str]:
+    """What models lack of what is read of them for a time up to ``until``, for people."""
+    return [
+        gap
+        for name, held in sorted(booked.held.items())
+        if name in ranges and (gap := _gap(binding.graph[name], ranges[name], held, until))
+    ]
+
+
+def _with_each_unit(
+    binding: Binding, node: Node, interval: Interval, ranges: Mapping[ModelName, InputRange]
+) -> dict[ModelName, InputRange]:
+    """What is read, with what each unit reads by itself: its trace tells of that.
+
+    Of many units it is all that there is.
+    """
+    if not any(isinstance(each, tuple) for each in ranges.values()):
+        return dict(ranges)
+    unit, is_by_unit = node.model.unit, node.model.kind.is_by_interval
+    units = list(islice(unit.cells(unit.widen(interval)), _MANY)) if is_by_unit else [interval]
+    if len(units) == _MANY:
+        return dict.fromkeys(ranges, WHOLE)
+    reads = reads_of(binding.graph, node.name)
+    alone = [reads.ranges(Moments.between(each, each)) for each in units]
+    return {
+        name: together([each, *(read.get(name, WHOLE) for read in alone)])
+        for name, each in ranges.items()
+    }
+
+
+_MANY: Final = 1_000
+_Read = TypeVar("_Read")
+
+
+def booked_of(
+    services: Services, binding: Binding, ranges: Mapping[ModelName, InputRange]
+) -> Booked:
+    """What is recorded of ranges of some models; sources among them are passed over."""
+    keys = {name: binding.key(name) for name in ranges if not _is_source(binding, name)}
+    times = {
+        keys[name]: None if isinstance(each, WholeTable) else each
+        for name, each in ranges.items()
+        if name in keys
+    }
+
+    def read() -> tuple[Mapping[VersionKey, Holding], Mapping[ModelName, HeldTokens]]:
+        held = services.state.holdings(times)
+        found = {key: services.state.held_within(key, each) for key, each in times.items()}
+        return held, {name: HeldTokens(found[key], ranges[name]) for name, key in keys.items()}
+
+    (held, tokens), heads = with_heads(services.state, tuple(times), read)
+    return Booked(
+        held={name: held.get(key, NOTHING) for name, key in keys.items()},
+        tokens=tokens,
+        heads={name: heads.get(key) for name, key in keys.items()},
+    )
+
+
+def with_heads(
+    state: State, keys: Sequence[VersionKey], read: Callable[[], _Read]
+) -> tuple[_Read, Mapping[VersionKey, int]]:
+    """What is read of versions, and the Iceberg snapshots at which just that is true (rule R3).
+
+    A version may be booked between two questions, so they are asked until the answers fit.
+    """
+    heads = state.heads(keys)
+    while True:
+        found = read()
+        after = state.heads(keys)
+        if after == heads:
+            return found, heads
+        heads = after
+
+
+def _refuse(
+    services: Services,
+    binding: Binding,
+    node: Node,
+    interval: Interval,
+    *,
+    ranges: Mapping[ModelName, InputRange],
+    gaps: list[str],
+) -> None:
+    """Refuse an interval whose inputs are not whole, and name what is missing.
+
+    Raises:
+        Refused: A model lacks something, or a source says that it is complete to less.
+    """
+    incomplete = [
+        f"the source {name} is complete only to {format_instant(complete)}"
+        for name in sorted(ranges)
+        if _is_source(binding, name)
+        and (complete := valid_to_of(services.source(name))) is not None
+        and complete < interval.end != ALWAYS.end
+    ]
+    if gaps or incomplete:
+        raise Refused(
+            f"{node.name} cannot be evaluated for {interval}: {'; '.join([*gaps, *incomplete])}. "
+            "Load or evaluate what is missing first; "
+            f"`vde plan {binding.environment}` shows what can be filled."
+        )
+
+
+def _python_inputs(
+    services: Services,
+    binding: Binding,
+    node: Node,
+    interval: Interval,
+    *,
+    source_pins: Mapping[ModelName, int | None],
+    booked: Booked | None,
+) -> _Inputs:
+    views = [
+        f"{binding.graph[parent].model.kind.keyword} {parent}"
+        for parent in node.model.parents
+        if binding.graph[parent].model.kind.is_inlined
+    ]
+    if views:
+        raise Refused(
+            f"{node.name} is a Python model and reads the {', '.join(views)}, which is no table "
+            "that can be pinned; read the tables below it, or make it FULL."
+        )
+    ranges = reads_of(binding.graph, node.name).ranges(Moments.between(interval, interval))
+    return _pinned(
+        services, binding, node, interval, ranges=ranges, source_pins=source_pins, booked=booked
+    )
+
+
+def pin(
+    services: Services,
+    binding: Binding,
+    names: Iterable[ModelName],
+    known: Mapping[ModelName, int | None],
+) -> dict[ModelName, AsOf]:
+    """Each input at the Iceberg snapshot at which the ledger is true; sources as they are now.
+
+    Those that are ``known`` are read where it is known that they are.
+
+    Raises:
+        Refused: A source does not exist.
+    """
+    names = tuple(names)
+    unknown = [name for name in names if name not in known and not _is_source(binding, name)]
+    heads = services.state.heads(map(binding.key, unknown)) if unknown else {}
+    pinned: dict[ModelName, AsOf] = {}
+    for name in names:
+        table = binding.table(name)
+        if name in known:
+            snapshot = known[name]
+        elif not _is_source(binding, name):
+            snapshot = heads.get(binding.key(name))
+        else:
+            state = services.catalog.table(table)
+            if state is None:
+                raise Refused(
+                    f"the source {name} does not exist in the catalog. Load it, or correct its "
+                    "name in external_models.yaml and in the models that read it."
+                )
+            snapshot = state.iceberg_snapshot_id
+        if not _is_source(binding, name):
+            snapshot = readable(services, binding.key(name), snapshot)
+        pinned[name] = AsOf(table=table, iceberg_snapshot_id=snapshot)
+    return pinned
+
+
+def _is_source(binding: Binding, name: ModelName) -> bool:
+    return binding.graph[name].model.kind.is_source
+
+
+def _gap(node: Node, wanted: InputRange, held: Holding, until: datetime) -> str | None:
+    """What a parent lacks of a range, for a person; None where it holds it all.
+
+    Who reads a whole table for a time up to ``until`` needs all that is due of it by then, and that
+    every row there is counts (`vde_dagster.core.ledger.entries.Standing`).
+    """
+    if not held.recorded:
+        return f"{node.name} holds nothing yet"
+    if isinstance(wanted, WholeTable):
+        if held.computed != held.recorded:
+            return _to_be_made(node, held)
+        if until == ALWAYS.end:  # what does not depend on time takes what there is
+            return None
+        due_until = due(node.model.start, until, node.model.unit)
+        if not node.model.kind.is_by_interval or due_until is None:
+            return None
+        wanted = (due_until,)
+    missing = common(wanted, lacking(node.model, held.computed))
+    if not missing:
+        return None
+    return f"{node.name} does not hold {', '.join(str(each) for each in missing)}"
+
+
+def _to_be_made(node: Node, held: Holding) -> str:
+    """What of a whole table does not count, for a person."""
+    if not node.model.kind.is_by_interval:
+        return f"{node.name} is to be evaluated first"
+    again = subtract(held.recorded, held.computed)
+    return f"{node.name} is to be evaluated first for {', '.join(map(str, again))}"

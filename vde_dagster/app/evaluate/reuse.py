@@ -1,0 +1,303 @@
+"""What need not be computed, since nothing that it follows from has changed (DESIGN.md 4.1, R2).
+
+Decided from the state and the catalog's metadata, so a step that is reused starts no JVM. What is
+kept stands in the ledger as it was; where it was marked as outdated, or shall stand for a longer
+time, that is booked by the same steps as any other unit of work.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, replace
+from typing import assert_never
+
+from vde_dagster.app.binding import Binding
+from vde_dagster.app.evaluate.cumulative import Turn
+from vde_dagster.app.evaluate.reading import Reading
+from vde_dagster.app.publish.publishing import book
+from vde_dagster.app.services import Services
+from vde_dagster.core.errors import Refused
+from vde_dagster.core.graph.graph import Node
+from vde_dagster.core.graph.render_model import reads_of
+from vde_dagster.core.ledger.entries import (
+    LedgerChange,
+    LedgerEntry,
+    LedgerOperation,
+    Standing,
+    Trace,
+    held_dsha,
+)
+from vde_dagster.core.ledger.holdings import NOTHING, Holding
+from vde_dagster.core.ledger.traces import (
+    OneToken,
+    Tokens,
+    recipe,
+    source_token,
+    traces,
+    why_volatile,
+)
+from vde_dagster.core.ledger.unit_of_work import Intent, Publication
+from vde_dagster.core.model.snapshot import VersionKey
+from vde_dagster.core.model.writes import (
+    AppendRows,
+    AppendToIntervals,
+    KeepHistory,
+    MergeRows,
+    OverwriteIntervals,
+    ReplacePartitions,
+    ReplaceTable,
+    Write,
+)
+from vde_dagster.core.names import ModelName
+from vde_dagster.core.time.intervals import Interval, merge
+from vde_dagster.ports.state import Lease
+
+UNCHANGED = "nothing that its rows follow from has changed since they were computed"
+FORCED = "it was asked for, whatever has changed"
+FIRST_BUILD = "first build"
+"""Why rows are computed of a version that holds none, whatever else there would be to say."""
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Reuse:
+    """What of an evaluation is kept, and what is computed.
+
+    ``kept`` are the entries that are kept, by the interval that each stands for from now on.
+    ``computed`` are the contiguous ranges of all other intervals, and ``reason`` tells for people
+    why they are computed, or why nothing is. ``traces`` are those of all intervals.
+    """
+
+    kept: Mapping[Interval, LedgerEntry]
+    computed: tuple[Interval, ...]
+    traces: Mapping[Interval, Trace]
+    reason: str
+
+
+def look(
+    services: Services,
+    binding: Binding,
+    node: Node,
+    write: Write,
+    reading: Reading,
+    *,
+    force: bool = False,
+) -> Reuse:
+    """What of a write need not be done.
+
+    Kept is what the table holds now, and only if its latest trace has the key of what would be
+    computed (rule R2). What is outdated is kept, too, unless it was asked for: then it has no trace
+    any more (`vde_dagster.core.ledger.entries.outdate`).
+
+    Args:
+        services: The ports.
+        binding: The versions.
+        node: A model whose intervals do not follow from each other.
+        write: What evaluating it does.
+        reading: What that reads.
+        force: Whether to compute all of it, whatever has changed.
+    """
+    intervals = _booked(write)
+    why = why_volatile(binding.graph, node.name)
+    found = {} if why else traces_of(services, binding, node, write, reading)
+    key = binding.key(node.name)
+    # what is made as a whole has one entry
+    times = None if isinstance(write, ReplaceTable) else merge(intervals)
+    entries = services.state.held_within(key, times)
+    before = _before(entries, write)
+    kept: dict[Interval, LedgerEntry] = {}
+    if not force:
+        kept = {
+            each: entry
+            for each in intervals
+            if (entry := before.get(each)) is not None and _is_same(entry, found.get(each))
+        }
+    left = [each for each in intervals if each not in kept]
+    if not left:
+        reason = UNCHANGED
+    elif is_first_build(services.state.holdings([key]).get(key, NOTHING)):
+        reason = FIRST_BUILD
+    elif force:
+        reason = FORCED
+    else:
+        reason = _why_computed(before.get(left[0]), found.get(left[0]), why)
+    if isinstance(write, ReplaceTable):
+        kept = {_longer(each, entry.interval): entry for each, entry in kept.items()}
+    return Reuse(kept=kept, computed=merge(left), traces=found, reason=reason)
+
+
+def traces_of(
+    services: Services, binding: Binding, node: Node, write: Write, reading: Reading
+) -> dict[Interval, Trace]:
+    """The traces that what is written has, by the interval that is booked; none where it has none.
+
+    Args:
+        services: The ports.
+        binding: The versions.
+        node: The model.
+        write: What is written; see `turn_traces` for what builds on what is there.
+        reading: What the rows are computed from.
+    """
+    intervals = _booked(write)
+    if not intervals or why_volatile(binding.graph, node.name):
+        return {}
+    algorithm = services.algorithm if isinstance(write, ReplaceTable) else ""
+    return traces(
+        recipe(binding.graph, node.name, algorithm=algorithm),
+        reads_of(binding.graph, node.name),
+        _tokens(services, binding, reading),
+        intervals,
+    )
+
+
+def turn_traces(
+    services: Services,
+    binding: Binding,
+    node: Node,
+    entries: Sequence[LedgerEntry],
+    turns: Sequence[tuple[Turn, Reading]],
+) -> dict[Interval, Trace]:
+    """The traces of a sequential kind's intervals, each of which builds on those before it.
+
+    The D-SHA of the table before the first write is part of its key, and the key of each write part
+    of the next one's, since what the table holds in between follows from it. The inputs are those
+    of the interval that is booked: a look-back evaluates more, of which there are entries already.
+
+    Args:
+        services: The ports.
+        binding: The versions.
+        node: The model.
+        entries: What its version holds.
+        turns: Its writes in order, with what each of them reads: all of them the same Iceberg
+            snapshots, and of every model what was booked at once.
+    """
+    if why_volatile(binding.graph, node.name):
+        return {}
+    made_of, reads = recipe(binding.graph, node.name), reads_of(binding.graph, node.name)
+    anew = turns[0][0].operation is LedgerOperation.REPLACE_ALL
+    target = held_dsha(entries) if entries and not anew else ""
+    tokens = _tokens(services, binding, turns[0][1])
+    found: dict[Interval, Trace] = {}
+    for turn, _ in turns:
+        each = traces(made_of, reads, tokens, [turn.evaluated])[turn.evaluated]
+        target = made_of.key(turn.evaluated, each.inputs, target=target)
+        booked = traces(made_of, reads, tokens, [turn.booked])[turn.booked]
+        found[turn.booked] = replace(booked, key=target)
+    return found
+
+
+def keeping(kept: Mapping[Interval, LedgerEntry]) -> tuple[LedgerChange, ...]:
+    """How the ledger changes where entries are kept; nothing where they say all of it already."""
+    return tuple(
+        LedgerChange(
+            operation=LedgerOperation.KEEP, interval=interval, rows=entry.rows, kept=entry.interval
+        )
+        for interval, entry in kept.items()
+        if entry.standing is not Standing.COMPUTED or entry.interval != interval
+    )
+
+
+def book_kept(
+    services: Services,
+    binding: Binding,
+    key: VersionKey,
+    kept: Mapping[Interval, LedgerEntry],
+    reading: Reading,
+    *,
+    work_id: str,
+    lease: Lease,
+) -> tuple[LedgerEntry, ...]:
+    """Let all that is kept stand as computed; returns its entries. Nothing is staged.
+
+    Raises:
+        LeaseLost: Somebody else took the version over; nothing was booked.
+    """
+    changes = keeping(kept)
+    if not changes:
+        return tuple(kept.values())
+    head = services.state.heads([key]).get(key)
+    intent = Intent(
+        work_id=work_id,
+        key=key,
+        environment=binding.environment,
+        intervals=merge(kept),
+        inputs=reading.pinned,
+        base=head,
+        execution_time=services.clock.now(),
+    )
+    columns = next(iter(kept.values())).columns
+    publication = Publication(iceberg_snapshot_id=head, changes=changes, columns=columns)
+    services.state.record_intent(intent, lease=lease)
+    services.state.record_staged(work_id, publication, lease=lease)
+    recorded = book(services, binding.environment, key, work_id, publication, lease=lease)
+    return tuple({**kept, **{each.interval: each for each in recorded}}.values())
+
+
+def _booked(write: Write) -> tuple[Interval, ...]:
+    """The intervals that a write sets by itself, each of which has an entry of its own."""
+    match write:
+        case OverwriteIntervals(intervals=intervals, axis=axis):
+            return tuple(cell for each in intervals for cell in axis.unit.cells(each))
+        case ReplaceTable(interval=interval):
+            return (interval,)
+        case AppendToIntervals() | MergeRows() | ReplacePartitions() | AppendRows() | KeepHistory():
+            return ()
+        case unreachable:
+            assert_never(unreachable)
+
+
+def _before(entries: Sequence[LedgerEntry], write: Write) -> dict[Interval, LedgerEntry]:
+    """The entry that stands where each interval is written.
+
+    What is made as a whole has one entry, which is that of any time that it is made for.
+    """
+    if isinstance(write, ReplaceTable):
+        return {write.interval: entries[0]} if len(entries) == 1 else {}
+    return {each.interval: each for each in entries}
+
+
+def _longer(asked: Interval, held: Interval) -> Interval:
+    """What rows stand for that are kept for a time: no less than what they stood for before."""
+    return held if held.start <= asked.start and asked.end <= held.end else asked
+
+
+def _is_same(entry: LedgerEntry, trace: Trace | None) -> bool:
+    held = entry.trace if entry.standing is not Standing.EMPTY else None
+    return held is not None and trace is not None and held.key == trace.key
+
+
+def is_first_build(held: Holding) -> bool:
+    """Whether a version holds nothing that was computed."""
+    return not held.written
+
+
+def _why_computed(before: LedgerEntry | None, trace: Trace | None, volatile: str) -> str:
+    """Why an interval is computed, for people; ``volatile`` tells why it has no trace."""
+    if before is None or before.standing is Standing.EMPTY:
+        return "it was not computed yet"
+    if trace is None:
+        return volatile
+    if before.trace is None:
+        return before.reason or "what its rows were computed from is not known"
+    known = before.trace.inputs
+    changed = [str(name) for name, token in trace.inputs.items() if known.get(name) != token]
+    if changed:
+        return f"what it reads of {', '.join(sorted(changed))} has changed"
+    return "the query, or how its rows are stored or hashed, has changed"
+
+
+def _tokens(services: Services, binding: Binding, reading: Reading) -> dict[ModelName, Tokens]:
+    """The tokens of everything that is read; of sources those of the Iceberg snapshots read."""
+    found: dict[ModelName, Tokens] = dict(reading.tokens)
+    for name, pinned in reading.pinned.items():
+        if name not in found:
+            found[name] = OneToken(_source_token(services, binding, name, pinned))
+    return found
+
+
+def _source_token(services: Services, binding: Binding, name: ModelName, pinned: int | None) -> str:
+    table = binding.table(name)
+    state = services.catalog.table(table)
+    if state is None:
+        raise Refused(f"the source {name} was dropped while it was looked at; nothing was done.")
+    rows_of = None if pinned is None else services.catalog.origin(table, pinned)
+    return source_token(state.uuid, state.columns, rows_of)

@@ -1,0 +1,438 @@
+"""One unit of work: intent, stage, publish, finalize (DESIGN.md section 4, rules R3 to R5)."""
+
+from __future__ import annotations
+
+from bisect import bisect_right
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, field, replace
+from datetime import datetime, timedelta
+from typing import Final, assert_never
+
+from vde_dagster.app.binding import Binding
+from vde_dagster.app.evaluate.auditing import Audited, audits_for, record_audits
+from vde_dagster.app.evaluate.cumulative import Turn
+from vde_dagster.app.evaluate.evaluated import Evaluated
+from vde_dagster.app.evaluate.reading import Reading
+from vde_dagster.app.evaluate.reuse import (
+    FIRST_BUILD,
+    Reuse,
+    is_first_build,
+    keeping,
+)
+from vde_dagster.app.evaluate.savings import saved_by
+from vde_dagster.app.evaluate.statements import Beside, statements_of
+from vde_dagster.app.publish.publishing import book, give_up, publish
+from vde_dagster.app.publish.table_heads import head_of
+from vde_dagster.app.services import Services
+from vde_dagster.core.errors import EvaluationFailed, Refused
+from vde_dagster.core.graph.graph import Node
+from vde_dagster.core.ledger.dsha import ALGORITHMS, RowSum, total
+from vde_dagster.core.ledger.entries import (
+    LedgerChange,
+    LedgerEntry,
+    LedgerMismatch,
+    LedgerOperation,
+    Standing,
+    Trace,
+    apply_changes,
+    touched,
+)
+from vde_dagster.core.ledger.holdings import NOTHING
+from vde_dagster.core.ledger.late_data import HighWaterMark, Load
+from vde_dagster.core.ledger.schema_changes import newest_columns
+from vde_dagster.core.ledger.unit_of_work import Intent, Part, Publication, Staged, Staging
+from vde_dagster.core.model.snapshot import VersionKey
+from vde_dagster.core.model.writes import (
+    AppendRows,
+    AppendToIntervals,
+    KeepHistory,
+    MergeRows,
+    OverwriteIntervals,
+    ReplacePartitions,
+    ReplaceTable,
+    Write,
+)
+from vde_dagster.core.time.intervals import Interval, merge, subtract
+from vde_dagster.ports.catalog import TableMoved
+from vde_dagster.ports.engine import Sought
+from vde_dagster.ports.state import Lease
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Step:
+    """One unit of work, ready to be staged. ``mark`` is the high-water mark after it.
+
+    ``standing`` is what its rows are worth, and ``reason`` why they are not the computed ones.
+    ``turns`` say of a sequential kind where each write is booked. ``traces`` are what the rows of
+    the intervals are computed from, ``reuse`` tells which intervals beside them are kept.
+    ``where_emptied`` says what to do where an interval would lose all of its rows, which is refused
+    then; it may where the text is empty.
+    """
+
+    work_id: str
+    interval: Interval
+    readings: tuple[Reading, ...]
+    writes: tuple[Write, ...]
+    mark: HighWaterMark | None = None
+    session: Load | None = None
+    standing: Standing = Standing.COMPUTED
+    reason: str = ""
+    turns: tuple[Turn, ...] = ()
+    traces: Mapping[Interval, Trace] = field(default_factory=dict)
+    reuse: Reuse | None = None
+    where_emptied: str = ""
+
+    @property
+    def anew(self) -> bool:
+        """Whether the table is made from nothing, by several writes."""
+        return bool(self.turns) and self.turns[0].operation is LedgerOperation.REPLACE_ALL
+
+
+def carry_out(
+    services: Services, binding: Binding, node: Node, step: Step, lease: Lease
+) -> Evaluated:
+    """Stage, publish and book one unit of work under a lease on its version.
+
+    Where the table's files were compacted meanwhile, it is done again on what is there (rule R4).
+
+    Raises:
+        ForeignWrite: Somebody else wrote to the version's table.
+        EvaluationFailed: The query failed; readers see what they saw before.
+    """
+    key = binding.key(node.name)
+    for left in reversed(range(_TRIES)):
+        base = head_of(services, key)
+        try:
+            return _carry_out(services, binding, node, step, base, lease=lease)
+        except TableMoved as error:
+            give_up(services, key, step.work_id, reason=str(error), lease=lease)
+            head_of(services, key)  # says so where it was no compaction
+            if not left:
+                raise
+            step = replace(step, work_id=services.ids.new())
+    raise AssertionError("the loop returns or raises")
+
+
+_TRIES: Final = 3
+
+
+def _carry_out(
+    services: Services,
+    binding: Binding,
+    node: Node,
+    step: Step,
+    base: int | None,
+    *,
+    lease: Lease,
+) -> Evaluated:
+    started = services.clock.now()
+    key = binding.key(node.name)
+    first = is_first_build(services.state.holdings([key]).get(key, NOTHING))
+    services.state.record_intent(_intent(binding, key, step, base, started), lease=lease)
+    algorithm = _algorithm(services, key, step)
+    staging = _prepared(
+        services, binding, node, step, base=base, algorithm=algorithm, started=started
+    )
+    try:
+        staged = services.engine.stage(staging)
+    except EvaluationFailed as error:
+        give_up(services, key, step.work_id, reason=str(error), lease=lease)
+        raise
+    record_audits(services, key, step.work_id, staged.audits, lease=lease)
+    written = _changes(step, staged, _rebase(services, key, step, staged, base=base))
+    kept = step.reuse.kept if step.reuse is not None else {}
+    took = (services.clock.now() - started).total_seconds()
+    publication = Publication(
+        iceberg_snapshot_id=staged.iceberg_snapshot_id,
+        changes=(*_traced(written, step.traces, took), *keeping(kept)),
+        columns=staged.columns,
+        mark=step.mark,
+        algorithm=algorithm,
+    )
+    _check_bookable(services, key, step.work_id, publication, lease=lease)
+    if step.where_emptied:
+        _check_rows_stay(services, key, step, written, lease=lease)
+    services.state.record_staged(step.work_id, publication, lease=lease)
+    services.state.renew_lease(lease, ttl=services.lease_ttl)
+    publish(services, key, base, publication)
+    recorded = book(services, binding.environment, key, step.work_id, publication, lease=lease)
+    entries = {**kept, **{each.interval: each for each in recorded}}
+    return Evaluated(
+        work_id=step.work_id,
+        key=key,
+        interval=step.interval,
+        rows=sum(change.rows.rows for change in written),
+        entries=tuple(sorted(entries.values(), key=lambda each: each.interval)),
+        iceberg_snapshot_id=publication.iceberg_snapshot_id,
+        seconds=(services.clock.now() - started).total_seconds(),
+        session=step.session,
+        saved=saved_by(node, list(kept.values())) if kept else None,
+        reason=step.reuse.reason if step.reuse is not None else FIRST_BUILD if first else "",
+    )
+
+
+def _intent(
+    binding: Binding, key: VersionKey, step: Step, base: int | None, started: datetime
+) -> Intent:
+    """What is recorded before anything is staged (rule R5)."""
+    return Intent(
+        work_id=step.work_id,
+        key=key,
+        environment=binding.environment,
+        intervals=(step.interval,),
+        inputs={
+            name: snapshot for reading in step.readings for name, snapshot in reading.pinned.items()
+        },
+        base=base,
+        execution_time=started,
+        session=step.session,
+        drifted=binding.snapshots[key.model].drifted,
+    )
+
+
+def _prepared(
+    services: Services,
+    binding: Binding,
+    node: Node,
+    step: Step,
+    *,
+    base: int | None,
+    algorithm: str,
+    started: datetime,
+) -> Staging:
+    """What the engine stages: the step, with its audits and the statements beside it."""
+    audited = audits_for(
+        services,
+        binding,
+        node,
+        interval=step.interval,
+        writes=step.writes,
+        readings=step.readings,
+        execution_time=started,
+    )
+    beside = statements_of(
+        services,
+        binding,
+        node,
+        step.interval,
+        readings=step.readings,
+        execution_time=started,
+        work_id=step.work_id,
+    )
+    key = binding.key(node.name)
+    return _staging(node, key, step, base=base, audited=audited, beside=beside, algorithm=algorithm)
+
+
+def _check_bookable(
+    services: Services, key: VersionKey, work_id: str, publication: Publication, *, lease: Lease
+) -> None:
+    """Refuse before publishing what could not be booked afterwards.
+
+    The lease is ours, so the ledger is the same when it is booked.
+    """
+    try:
+        apply_changes(
+            services.state.held_within(key, touched(publication.changes)),
+            publication.changes,
+            columns=publication.columns,
+            work_id=work_id,
+            iceberg_snapshot_id=publication.iceberg_snapshot_id,
+            algorithm=publication.algorithm,
+        )
+    except LedgerMismatch as error:
+        give_up(services, key, work_id, reason=str(error), lease=lease)
+        raise
+
+
+def _check_rows_stay(
+    services: Services,
+    key: VersionKey,
+    step: Step,
+    written: Sequence[LedgerChange],
+    *,
+    lease: Lease,
+) -> None:
+    """Refuse, before publishing, what would leave an interval that has rows without any (R8).
+
+    What builds on itself is made from nothing with at least as many rows as it had.
+    """
+    times = None if step.anew else merge(each.interval for each in written)
+    entries = services.state.held_within(key, times)
+    emptied = _made_smaller(written, entries) if step.anew else _emptied(written, entries)
+    if not emptied:
+        return
+    what = "fewer rows than before" if step.anew else "no rows any more"
+    reason = (
+        f"{key.model} was not loaded: what it reads has {what} for "
+        f"{', '.join(map(str, emptied))}, which has some. Where that is right, {step.where_emptied}"
+    )
+    give_up(services, key, step.work_id, reason=reason, lease=lease)
+    raise Refused(reason)
+
+
+def _emptied(
+    written: Sequence[LedgerChange], entries: Sequence[LedgerEntry]
+) -> tuple[Interval, ...]:
+    """The entries with rows that lie in what was written without any."""
+    replaced = (each for each in written if each.operation is not LedgerOperation.ADD)
+    empty = merge(each.interval for each in replaced if not each.rows.rows)
+    starts = [each.start for each in empty]
+
+    def is_empty(interval: Interval) -> bool:
+        at = bisect_right(starts, interval.start)
+        return at > 0 and interval.end <= empty[at - 1].end
+
+    return merge(each.interval for each in entries if each.rows.rows and is_empty(each.interval))
+
+
+def _made_smaller(
+    written: Sequence[LedgerChange], entries: Sequence[LedgerEntry]
+) -> tuple[Interval, ...]:
+    """What a version holds, where all of it was written again with fewer rows."""
+    held = merge(each.interval for each in entries)
+    if subtract(held, [each.interval for each in written]):
+        return ()  # the rest of it is written next
+    before = total(each.rows for each in entries).rows
+    return held if total(each.rows for each in written).rows < before else ()
+
+
+def _algorithm(services: Services, key: VersionKey, step: Step) -> str:
+    """What rows are hashed with: as those that stay, so that the table's sum is one; else as asked.
+
+    A version therefore changes its algorithm when all of its rows are replaced.
+    """
+    if step.anew or any(isinstance(write, ReplaceTable) for write in step.writes):
+        return services.algorithm
+    recorded = services.state.holdings([key]).get(key, NOTHING).recorded
+    if not recorded:
+        return services.algorithm
+    # the last entry has one, unless it is of an earlier release
+    last = Interval(recorded[-1].end - timedelta(microseconds=1), recorded[-1].end)
+    for times in ((last,), None):
+        entries = services.state.held_within(key, times)
+        known = [each.algorithm for each in entries if each.algorithm in ALGORITHMS]
+        if known:
+            return known[-1]
+    return services.algorithm
+
+
+def _staging(
+    node: Node,
+    key: VersionKey,
+    step: Step,
+    *,
+    base: int | None,
+    audited: Audited,
+    beside: Beside,
+    algorithm: str,
+) -> Staging:
+    return Staging(
+        work_id=step.work_id,
+        target=key,
+        base=base,
+        parts=tuple(
+            Part(rows=reading.rows, inputs=reading.inputs, write=write)
+            for reading, write in zip(step.readings, step.writes, strict=True)
+        ),
+        columns=node.model.columns,
+        descriptions={
+            column.name: column.description for column in node.columns if column.description
+        },
+        anew=step.anew,
+        storage=node.storage,
+        comment=node.model.description,
+        audits=audited.audits,
+        audit_inputs=audited.inputs,
+        algorithm=algorithm,
+        returned=frozenset(column.name.lower() for column in node.columns),
+        before=beside.before,
+        after=beside.after,
+        beside=beside.inputs,
+        own_name=beside.own_name,
+        path=str(node.model.source.path),
+    )
+
+
+def _rebase(
+    services: Services,
+    key: VersionKey,
+    step: Step,
+    staged: Staged,
+    *,
+    base: int | None,
+) -> RowSum:
+    """By what the sum of the rows that were there differs under the columns that there are now.
+
+    What a sequential kind books are changes of the table's sum, so that a table whose columns
+    changed (rule R11) is summed once more as it was. It is nothing in all other cases.
+    """
+    entries = services.state.ledger([key]).get(key, ()) if step.turns and not step.anew else ()
+    if base is None or not entries:
+        return RowSum()
+    booked = newest_columns(each.columns for each in entries)
+    if [(e.name, e.type) for e in booked] == [(e.name, e.type) for e in staged.columns]:
+        return RowSum()
+    sought = Sought(table=key.table, iceberg_snapshot_id=base, columns=staged.columns)
+    sums = services.engine.sums(sought, algorithm=_algorithm(services, key, step))
+    return total(sums.values()) - total(each.rows for each in entries)
+
+
+def _changes(step: Step, staged: Staged, rebase: RowSum) -> tuple[LedgerChange, ...]:
+    """What the staged parts do to the ledger. Two parts may add to one interval; both count."""
+    if step.turns:
+        return _turns_changes(step, staged, rebase)
+    changes: list[LedgerChange] = []
+    for write, sums in zip(step.writes, staged.sums, strict=True):
+        operation = _operation(write)
+        changes += [
+            LedgerChange(
+                operation=operation,
+                interval=interval,
+                rows=rows,
+                standing=step.standing,
+                reason=step.reason,
+            )
+            for interval, rows in sorted(sums.items())
+            if operation is not LedgerOperation.ADD or rows.rows
+        ]
+    return tuple(changes)
+
+
+def _traced(
+    changes: Sequence[LedgerChange], traces: Mapping[Interval, Trace], seconds: float
+) -> list[LedgerChange]:
+    """Changes with what their rows were computed from, each with its share of the time."""
+    share = seconds / max(len(changes), 1)
+    return [
+        replace(each, trace=replace(traces[each.interval], seconds=share))
+        if each.interval in traces
+        else each
+        for each in changes
+    ]
+
+
+def _turns_changes(step: Step, staged: Staged, rebase: RowSum) -> tuple[LedgerChange, ...]:
+    """By what each turn changed the table's sum, booked where the turn says."""
+    return tuple(
+        LedgerChange(
+            operation=turn.operation,
+            interval=turn.booked,
+            rows=total(sums.values()) if number else total(sums.values()) + rebase,
+        )
+        for number, (turn, sums) in enumerate(zip(step.turns, staged.sums, strict=True))
+    )
+
+
+def _operation(write: Write) -> LedgerOperation:
+    """How a write that stands by itself meets the ledger."""
+    match write:
+        case ReplaceTable():
+            return LedgerOperation.REPLACE_ALL
+        case AppendToIntervals():
+            return LedgerOperation.ADD
+        case (
+            OverwriteIntervals() | MergeRows() | ReplacePartitions() | AppendRows() | KeepHistory()
+        ):
+            return LedgerOperation.REPLACE
+        case unreachable:
+            assert_never(unreachable)

@@ -1,0 +1,1 @@
+"""Looking at what is there: status, intervals, rows, final SQL, differences."""

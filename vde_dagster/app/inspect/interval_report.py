@@ -1,0 +1,140 @@
+"""Which intervals each model holds and lacks, as a plan sees it. No Spark is needed for it."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Sequence
+from dataclasses import dataclass, replace
+from datetime import datetime
+
+from vde_dagster.app.binding import bind_environment
+from vde_dagster.app.plan.planning import plan_environment
+from vde_dagster.app.plan.waiting import Wait, waits_of
+from vde_dagster.app.services import Project, Services
+from vde_dagster.core.graph.graph import Node
+from vde_dagster.core.ledger.holdings import NOTHING
+from vde_dagster.core.model.model import Model
+from vde_dagster.core.names import PRODUCTION
+from vde_dagster.core.planning.plan import Plan
+from vde_dagster.core.planning.readiness import readable_after
+from vde_dagster.core.time import schedule
+from vde_dagster.core.time.cron import Cron
+from vde_dagster.core.time.intervals import ALWAYS, END_OF_TIME, Interval
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class ModelIntervals:
+    """One model's version: the ranges that it holds, and those that a plan would evaluate.
+
+    A kind that does not depend on time has the one interval ``ALWAYS``. ``complete_to`` is up to
+    when everything that the model reads is whole; None where there is no data yet. ``next_due`` is
+    when the first interval that is not due yet becomes due, on the project's clock; None where
+    none will. ``waits`` are what intervals wait for that are due and not missing; empty where
+    there are none. ``empty`` are recorded without rows, and neither held nor missing.
+    """
+
+    node: Node
+    version: str
+    held: tuple[Interval, ...]
+    missing: tuple[Interval, ...]
+    complete_to: datetime | None
+    next_due: datetime | None
+    waits: tuple[Wait, ...]
+    empty: tuple[Interval, ...] = ()
+
+
+def plan_models(project: Project, environment: str | None) -> Plan:
+    """The plan for the models that somebody asks about; it is only looked at.
+
+    Args:
+        project: The project.
+        environment: An environment whose own models are meant; the project's files where it is
+            None (then production is what they are planned for) or has no models yet.
+
+    Raises:
+        ProjectInvalid: The files are needed and something is wrong in them.
+    """
+    services = project.services
+    binding = bind_environment(services, environment) if environment is not None else None
+    graph = binding.graph if binding is not None else project.files.graph
+    return plan_environment(services, graph, environment or PRODUCTION)
+
+
+def report_intervals(services: Services, plan: Plan) -> tuple[ModelIntervals, ...]:
+    """Every model of a plan that has intervals, parents first."""
+    nodes = [node for node in plan.graph if node.model.kind.is_physical]
+    keys = {node.name: plan.snapshots[node.name].key for node in nodes}
+    holdings = services.state.holdings(keys.values())
+    owners = services.state.owners(keys.values())
+    changes = {change.name: change for change in plan.changes}
+    found = {name: holdings.get(key, NOTHING) for name, key in keys.items()}
+    held = {name: each.computed for name, each in found.items()}
+    recorded = {name: each.recorded for name, each in found.items()}
+    there = {
+        node.name: readable_after(
+            node.model, held[node.name], changes[node.name].missing, recorded[node.name]
+        )
+        for node in nodes
+    }
+    empty = {name: each.empty for name, each in found.items()}
+    return tuple(
+        ModelIntervals(
+            node=node,
+            version=plan.snapshots[node.name].version,
+            held=held[node.name],
+            missing=changes[node.name].missing,
+            complete_to=changes[node.name].complete_to,
+            next_due=next_due(node.model, plan.now) if plan.now is not None else None,
+            waits=waits_of(
+                services,
+                plan,
+                node,
+                there,
+                recorded=recorded,
+                held=(*held[node.name], *empty[node.name]),
+                owner=owners.get(keys[node.name]),
+            ),
+            empty=empty[node.name],
+        )
+        for node in nodes
+    )
+
+
+def next_due(model: Model, now: datetime) -> datetime | None:
+    """When the first unit that is not due at ``now`` becomes due; None where none ever will."""
+    timeless = model.kind.is_timeless
+    if timeless or model.start >= END_OF_TIME:
+        return None
+    wanted = schedule.due_interval(model, now)
+    border = wanted.end if wanted is not None else model.unit.ceil(model.start)
+    if border >= END_OF_TIME:
+        return None
+    end = model.unit.following(border)
+    if model.end is not None and end > model.end:
+        return None
+    cron = Cron.parse(model.cron)
+    if cron.previous(end, model.cron_tz) == end:
+        return end
+    return cron.following(end, model.cron_tz)
+
+
+def clipped(report: ModelIntervals, shown: Interval) -> ModelIntervals:
+    """The intervals of a report that overlap ``shown``, whole.
+
+    What is made at once is one interval, however long; what is timeless is always shown.
+    """
+    unit, by_interval = report.node.model.unit, report.node.model.kind.is_by_interval
+
+    def inside(intervals: Sequence[Interval]) -> Iterator[Interval]:
+        for each in intervals:
+            part = each.intersection(shown)
+            if each == ALWAYS or (part is not None and not by_interval):
+                yield each
+            elif part is not None:
+                yield unit.widen(part)
+
+    return replace(
+        report,
+        held=tuple(inside(report.held)),
+        missing=tuple(inside(report.missing)),
+        empty=tuple(inside(report.empty)),
+    )

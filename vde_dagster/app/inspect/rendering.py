@@ -1,0 +1,104 @@
+"""The final SQL of a model for any range, on the tables that an environment binds: no Spark."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from datetime import datetime
+
+from vde_dagster.app.binding import Binding, bind_environment, bind_plan
+from vde_dagster.app.inspect.interval_report import plan_models
+from vde_dagster.app.services import Project
+from vde_dagster.core.graph.graph import Node
+from vde_dagster.core.graph.render_model import (
+    RenderedModel,
+    Statements,
+    Target,
+    reads_of,
+    render_beside,
+    render_model,
+)
+from vde_dagster.core.model.model import Model, Query
+from vde_dagster.core.names import ModelName
+from vde_dagster.core.sql.macros import TimeRange
+from vde_dagster.core.sql.reads.constants import Moments
+from vde_dagster.core.sql.reads.input_ranges import InputRange
+from vde_dagster.core.time.intervals import Interval, due
+
+
+def bind_models(project: Project, environment: str | None) -> Binding:
+    """The models that somebody asks about, with the versions that they write to and read from.
+
+    Args:
+        project: The project.
+        environment: An environment whose own models are meant; the project's files where it is
+            None (bound as a plan for production would) or has no models yet.
+
+    Raises:
+        ProjectInvalid: The files are needed and something is wrong in them.
+    """
+    bound = bind_environment(project.services, environment) if environment is not None else None
+    return bound or bind_plan(plan_models(project, environment))
+
+
+def render(
+    binding: Binding, node: Node, interval: Interval, execution_time: datetime
+) -> RenderedModel | None:
+    """What evaluating one range of a model runs; None for a model that has no query.
+
+    A VIEW reads the tables and views of its parents. Everything else reads tables alone: views
+    and embedded models stand in it as sub-queries.
+
+    Raises:
+        Refused: It cannot be written in Spark's SQL.
+    """
+    if not isinstance(node.model.body, Query):
+        return None
+
+    return render_model(
+        binding.graph,
+        node.name,
+        TimeRange.of(interval, execution_time=execution_time),
+        target=_target(binding),
+        inline_views=not node.model.kind.is_view,
+    )
+
+
+def beside_function(
+    binding: Binding, node: Node, interval: Interval, execution_time: datetime
+) -> Statements:
+    """The statements before and behind a Python model's function; none of other models.
+
+    Raises:
+        Refused: One cannot be written in Spark's SQL.
+    """
+    times = TimeRange.of(interval, execution_time=execution_time)
+    return render_beside(binding.graph, node.name, times, target=_target(binding))
+
+
+def _target(binding: Binding) -> Target:
+    return lambda name: binding.table(name) if name in binding.graph else None
+
+
+def whole_units(model: Model, interval: Interval) -> Interval:
+    """The range that is evaluated where some of it is: whole intervals of the model.
+
+    A FULL model is made at once, of everything from its start, so it is that up to the range's
+    end; a range before its start keeps its whole intervals. What is timeless, and what stands in
+    its readers, has no intervals: it keeps the range.
+
+    Raises:
+        OverflowError: The last of them does not end before the year 10000.
+    """
+    if model.kind.is_timeless:
+        return interval
+    whole = model.unit.widen(interval)
+    if not model.kind.is_whole:
+        return whole
+    until = whole.end if model.end is None else min(whole.end, model.end)
+    return due(model.start, until, model.unit) or whole
+
+
+def inputs_of(binding: Binding, node: Node, interval: Interval) -> Mapping[ModelName, InputRange]:
+    """The tables that evaluating a range reads, each with the range of its rows."""
+    moments = Moments.between(interval, interval)
+    return reads_of(binding.graph, node.name).ranges(moments)

@@ -1,0 +1,170 @@
+"""What of an environment is behind, since when and why, and what becomes of it. No Spark is needed.
+
+It is what a run would find now (`vde_dagster.app.apply.running`), and what no run of the
+environment does: what another environment computes, what stays as it is, and tables that are gone.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Mapping
+from dataclasses import dataclass
+from datetime import datetime
+
+from vde_dagster.app.apply.running import plan_run
+from vde_dagster.app.binding import Binding, bind_plan
+from vde_dagster.app.catch_up.managed import Freshness, managed_tables
+from vde_dagster.app.inspect.interval_report import report_intervals
+from vde_dagster.app.plan.waiting import Wait
+from vde_dagster.app.services import Services
+from vde_dagster.app.staleness.late_upstream import stale_looks, why_stale
+from vde_dagster.app.staleness.since import stale_since
+from vde_dagster.app.staleness.stale_inputs import late_rows
+from vde_dagster.app.staleness.staying import StaleLook
+from vde_dagster.core.graph.graph import Node
+from vde_dagster.core.ledger.holdings import NOTHING
+from vde_dagster.core.model.ownership import may_write
+from vde_dagster.core.names import ModelName
+from vde_dagster.core.planning.plan import LostTable, Plan, Staleness
+from vde_dagster.core.time.intervals import Interval, merge
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class ModelStatus:
+    """What of one model is behind, or waits.
+
+    - ``owner`` is the environment that computes its version, where that is another one.
+    - ``due`` is computed by the next run. ``waits`` is what due intervals wait for that are not.
+    - ``staleness`` is what of it is late or changed upstream; None where nothing is.
+    - ``managed`` is why a MANAGED table is to be made again; None where it is not.
+    - ``lost`` is its table, where somebody dropped it.
+    - ``is_unfinished`` where an earlier process left work on it, which the next run ends.
+    """
+
+    node: Node
+    version: str
+    owner: str | None = None
+    due: tuple[Interval, ...] = ()
+    staleness: Staleness | None = None
+    waits: tuple[Wait, ...] = ()
+    managed: Freshness | None = None
+    lost: LostTable | None = None
+    is_unfinished: bool = False
+
+    @property
+    def is_behind(self) -> bool:
+        """Whether anything is wrong or to be done; what only waits for its time is not."""
+        found = (self.staleness, self.managed, self.lost)
+        return bool(self.due or self.is_unfinished) or any(each is not None for each in found)
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class EnvironmentStatus:
+    """What a look at an environment found.
+
+    ``looked_at`` is how many models it has, ``at`` when that was, and ``now`` the project's clock,
+    None where it has no time yet. ``models`` are those that are behind or wait, parents first;
+    ``dropped_views`` those whose view somebody dropped, which the next run makes again.
+    """
+
+    environment: str
+    at: datetime
+    now: datetime | None
+    looked_at: int
+    models: tuple[ModelStatus, ...]
+    dropped_views: tuple[ModelName, ...]
+
+    @property
+    def is_up_to_date(self) -> bool:
+        """Whether nothing is due, stale or gone, and nothing waits."""
+        return not (self.models or self.dropped_views)
+
+    @property
+    def is_behind(self) -> bool:
+        """Whether something is due, stale or gone; what only waits does not count."""
+        return bool(self.dropped_views) or any(each.is_behind for each in self.models)
+
+
+def look_at_environment(services: Services, environment: str) -> EnvironmentStatus:
+    """What of an environment is behind now, from the state and the catalog's metadata.
+
+    Raises:
+        Refused: There is no such environment, or its promotion was begun and cannot be finished.
+        Conflict: Somebody is promoting right now.
+    """
+    plan = plan_run(services, environment)
+    binding = bind_plan(plan)
+    owners = {
+        name: owner
+        for name, owner in _owners(services, binding).items()
+        if not may_write(environment, owner)
+    }
+    elsewhere = dict(_stale_elsewhere(services, plan, binding, owners))
+    waits = {each.node.name: each.waits for each in report_intervals(services, plan)}
+    managed = {each.name: each for each in managed_tables(services, binding) if each.is_stale}
+    lost = {each.name: each for each in plan.lost_tables}
+    models = [
+        ModelStatus(
+            node=plan.graph[change.name],
+            version=plan.snapshots[change.name].version,
+            owner=owners.get(change.name),
+            due=merge((*change.missing, *change.restated)),
+            staleness=change.staleness or elsewhere.get(change.name),
+            waits=waits.get(change.name, ()),
+            managed=managed.get(change.name),
+            lost=lost.get(change.name),
+            is_unfinished=change.name in plan.unfinished,
+        )
+        for change in plan.changes
+        if change.name in plan.graph and _has_status(plan.graph[change.name])
+    ]
+    return EnvironmentStatus(
+        environment=environment,
+        at=services.clock.now(),
+        now=plan.now,
+        looked_at=len(models),
+        models=tuple(each for each in models if each.is_behind or each.waits),
+        dropped_views=plan.dropped_views,
+    )
+
+
+def _has_status(node: Node) -> bool:
+    return not node.model.kind.is_source
+
+
+def _owners(services: Services, binding: Binding) -> dict[ModelName, str]:
+    found = services.state.owners(each.key for each in binding.snapshots.values())
+    return {name: found[e.key] for name, e in binding.snapshots.items() if e.key in found}
+
+
+def _stale_elsewhere(
+    services: Services, plan: Plan, binding: Binding, owners: Mapping[ModelName, str]
+) -> Iterator[tuple[ModelName, Staleness]]:
+    """What of versions that other environments compute is behind: a plan leaves it to them."""
+    shown = services.state.environment(plan.environment)
+    if not owners or shown is None:
+        return
+    held = services.state.holdings(each.key for each in plan.snapshots.values())
+    looks = stale_looks(services, plan.graph, plan.snapshots, held)
+    computed = [name for name in owners if plan.graph[name].model.stateless is None]
+    for name, look, _ in looks.found(computed):
+        if look.stale:
+            yield name, _left_to(owners[name], look, shown.promoted_at)
+    for name in sorted(set(owners) - set(computed)):
+        recorded = held.get(binding.key(name), NOTHING).recorded
+        late = late_rows(services, binding, looks.states, plan.graph[name], recorded)
+        if late is not None:
+            why = _of_another(owners[name])
+            yield name, Staleness(reason=late.reason, kept=late.intervals, why_kept=why)
+
+
+def _left_to(owner: str, look: StaleLook, promoted_at: datetime) -> Staleness:
+    return Staleness(
+        reason=why_stale(look),
+        kept=merge(each.entry.interval for each in look.stale),
+        why_kept=_of_another(owner),
+        since=stale_since(look, promoted_at=promoted_at),
+    )
+
+
+def _of_another(owner: str) -> str:
+    return f"`vde run {owner}` computes it, which owns this version"

@@ -1,0 +1,77 @@
+"""Which existing versions have the rows that models would compute now (rule R6), by the state."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+
+from vde_dagster.app.services import Services
+from vde_dagster.core.graph.graph import Graph
+from vde_dagster.core.model.snapshot import ModelSnapshot, VersionKey
+from vde_dagster.core.names import PRODUCTION, ModelName
+from vde_dagster.core.planning.adoption import compared_parents, has_equal_rows
+from vde_dagster.ports.state import Environment
+
+Snapshots = Mapping[ModelName, ModelSnapshot]
+
+
+def has_rows_of(services: Services, graph: Graph, snapshots: Snapshots, key: VersionKey) -> bool:
+    """Whether a version holds what its model would compute of what its parents hold now.
+
+    Reads the state alone: every interval of it by its trace, and the parents by their D-SHAs.
+    """
+    name = key.model
+    parents = {each: snapshots[each].key for each in compared_parents(graph, name)}
+    ledger = services.state.ledger(dict.fromkeys((key, *parents.values())))
+    return has_equal_rows(
+        graph,
+        name,
+        ledger.get(key, ()),
+        {parent: ledger.get(each, ()) for parent, each in parents.items()},
+        in_turn=graph[name].model.kind.is_sequential,
+    )
+
+
+def given_back(
+    services: Services, environment: str, graph: Graph, snapshots: Snapshots
+) -> frozenset[ModelName]:
+    """The models that adopted a version of others, which has other rows by now.
+
+    Whoever owns it has made it its own: there it is kept up to date as any other.
+    """
+    return frozenset(
+        name
+        for name in written_by_others(services, environment, snapshots)
+        if not has_rows_of(services, graph, snapshots, snapshots[name].key)
+    )
+
+
+def written_by_others(
+    services: Services, environment: str, snapshots: Snapshots
+) -> tuple[ModelName, ...]:
+    """The models that adopted a version that others write, or wrote, by another definition.
+
+    What production adopts is its own from then on (rule R9).
+    """
+    adopted = {name: each.key for name, each in snapshots.items() if each.is_adopted}
+    if not adopted or environment == PRODUCTION:
+        return ()
+    owners = services.state.owners(adopted.values())
+    others = {
+        name: owner
+        for name, key in adopted.items()
+        if (owner := owners.get(key, "")) != environment
+    }
+    theirs = {owner: services.state.environment(owner) for owner in {*others.values()} - {""}}
+    return tuple(
+        name for name, owner in others.items() if not _is_same(snapshots[name], theirs.get(owner))
+    )
+
+
+def _is_same(snapshot: ModelSnapshot, owner: Environment | None) -> bool:
+    """Whether the owner of a snapshot's version shows the same by an equal definition."""
+    shown = owner.snapshots.get(snapshot.name) if owner is not None else None
+    return (
+        shown is not None
+        and shown.key == snapshot.key
+        and shown.fingerprint.data_version == snapshot.fingerprint.data_version
+    )

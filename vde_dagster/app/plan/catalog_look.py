@@ -1,0 +1,137 @@
+"""One look at the catalog: whether the tables and views are there that the state knows.
+
+It is one listing of each namespace, however many models there are; no file is read for it.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Collection, Mapping, Sequence
+from dataclasses import dataclass
+
+from vde_dagster.app.services import Services
+from vde_dagster.core.graph.graph import Graph
+from vde_dagster.core.ledger.holdings import Holding
+from vde_dagster.core.model.ownership import may_write
+from vde_dagster.core.model.snapshot import ModelSnapshot, VersionKey
+from vde_dagster.core.names import ModelName, TableName, ViewNaming, environment_view
+from vde_dagster.core.planning.plan import LostTable
+from vde_dagster.ports.state import Environment
+
+Held = Mapping[VersionKey, Holding]
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class CatalogLook:
+    """What somebody dropped of what the state knows.
+
+    ``physical_views`` are of versions whose view is made again like any that is missing. Of
+    ``tables`` the rows are gone. ``views`` are models whose view an environment lacks.
+    """
+
+    physical_views: frozenset[VersionKey] = frozenset()
+    tables: Mapping[ModelName, TableName]
+    views: tuple[ModelName, ...] = ()
+
+    @property
+    def lost(self) -> tuple[LostTable, ...]:
+        """The tables of which the rows are gone."""
+        return tuple(LostTable(name=name, table=str(table)) for name, table in self.tables.items())
+
+    @property
+    def versions(self) -> tuple[TableName, ...]:
+        """All tables and physical views that are gone, sorted."""
+        return tuple(sorted([*self.tables.values(), *(key.table for key in self.physical_views)]))
+
+    def left(self, held: Held) -> Held:
+        """What is held without the physical views that are gone, so that they are made again."""
+        if not self.physical_views:
+            return held
+        return {key: each for key, each in held.items() if key not in self.physical_views}
+
+
+def lost_for(services: Services, environment: str, look: CatalogLook) -> tuple[LostTable, ...]:
+    """What is gone and no plan of an environment makes again: tables, and views of other owners."""
+    if not look.physical_views:
+        return look.lost
+    owners = services.state.owners(look.physical_views)
+    foreign = (
+        LostTable(name=key.model, table=str(key.table), owner=owners[key])
+        for key in sorted(owners)
+        if not may_write(environment, owners[key])
+    )
+    return (*look.lost, *foreign)
+
+
+def look_at_versions(
+    services: Services, graph: Graph, snapshots: Mapping[ModelName, ModelSnapshot]
+) -> CatalogLook:
+    """What somebody dropped by now of versions that hold something; no environment's views."""
+    held = services.state.holdings(each.key for each in snapshots.values())
+    return look_at_catalog(services, graph, snapshots, held, shown=None, naming=None)
+
+
+def look_at_catalog(
+    services: Services,
+    graph: Graph,
+    snapshots: Mapping[ModelName, ModelSnapshot],
+    held: Held,
+    *,
+    shown: Environment | None,
+    naming: ViewNaming | None,
+) -> CatalogLook:
+    """What is not there of a plan's versions, and of an environment's views.
+
+    Args:
+        services: The ports.
+        graph: The plan's models.
+        snapshots: Their versions.
+        held: What these hold.
+        shown: The environment as it is; None for a new one.
+        naming: How its views are named; None where a promotion makes all of them in any case.
+    """
+    filled = {
+        name: key
+        for name, each in snapshots.items()
+        if (key := each.key) in held and not graph[name].model.kind.is_source
+    }
+    views = _views(graph, filled, shown, naming)
+    there = services.catalog.present([*(key.table for key in filled.values()), *views])
+    gone = {name: key for name, key in filled.items() if key.table not in there}
+    is_view = {name: graph[name].model.kind.is_view for name in gone}
+    return CatalogLook(
+        physical_views=frozenset(key for name, key in gone.items() if is_view[name]),
+        tables={
+            name: key.table
+            for name, key in gone.items()
+            if not is_view[name] and graph[name].model.kind.stores_rows
+        },
+        views=_lost(views, there, gone),
+    )
+
+
+def _views(
+    graph: Graph,
+    filled: Mapping[ModelName, VersionKey],
+    shown: Environment | None,
+    naming: ViewNaming | None,
+) -> dict[TableName, ModelName]:
+    """The views that an environment is to have of versions that hold something and stay."""
+    if shown is None or naming is None:
+        return {}
+    return {
+        environment_view(name, shown.name, naming): name
+        for name, each in shown.snapshots.items()
+        if filled.get(name) == each.key
+        and name not in shown.hidden
+        and not graph[name].model.kind.is_embedded
+    }
+
+
+def _lost(
+    views: Mapping[TableName, ModelName],
+    there: Collection[TableName],
+    gone: Collection[ModelName],
+) -> tuple[ModelName, ...]:
+    """The models whose view is not there, although what it shows is, or is made again."""
+    lost: Sequence[ModelName] = [name for view, name in views.items() if view not in there]
+    return tuple(sorted(name for name in lost if name not in gone))

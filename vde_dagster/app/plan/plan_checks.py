@@ -1,0 +1,171 @@
+"""Why a plan cannot be carried out: told before anything is written for it, all at once."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Iterator, Mapping
+
+from vde_dagster.app.evaluate.evolution import readers_of_views
+from vde_dagster.app.plan.catalog_look import look_at_versions, lost_for
+from vde_dagster.app.services import Services
+from vde_dagster.core.errors import Refused
+from vde_dagster.core.ledger.holdings import NOTHING
+from vde_dagster.core.ledger.schema_changes import ColumnIncompatible, ColumnWidened, told
+from vde_dagster.core.names import PRODUCTION, ModelName
+from vde_dagster.core.planning.gaps import find_gaps
+from vde_dagster.core.planning.plan import Gap, LostTable, Plan
+from vde_dagster.core.planning.stages import EmptyBackfill, Work, work_of
+from vde_dagster.core.planning.workload import why_never_empty
+from vde_dagster.core.time.intervals import Interval
+
+
+def check_plan(services: Services, plan: Plan) -> None:
+    """Refuse a plan that cannot be carried out. Reads the state, writes nothing.
+
+    Raises:
+        Refused: A table of it is gone, it would change the schema of a table that is kept, record
+            as empty what cannot be recorded so, or show less than is shown now; it names all
+            models.
+    """
+    work = work_of(plan)
+    look = look_at_versions(services, plan.graph, plan.snapshots)
+    lost = lost_for(services, plan.environment, look)
+    found = [
+        *lost_problems(plan, [each for each in lost if each not in _set_aside(plan)]),
+        *_schema_problems(plan),
+        *_view_problems(services, plan),
+        *_empty_problems(plan, work),
+        *_loss_problems(plan),
+        *gap_problems(plan, gaps_after(services, plan, work)),
+    ]
+    if found:
+        raise Refused("\n".join([*found, "Nothing was changed."]))
+
+
+def _set_aside(plan: Plan) -> tuple[LostTable, ...]:
+    """The tables that a run knows to be gone, see `vde_dagster.app.apply.running`."""
+    return plan.lost_tables if plan.paced else ()
+
+
+def what_stayed_undone(plan: Plan) -> Iterator[Refused]:
+    """The error of a run that did without tables that are gone; none where it lacked nothing."""
+    lost = _set_aside(plan)
+    if lost:
+        yield Refused("\n".join([*lost_problems(plan, lost), "What reads it waits."]))
+
+
+def gaps_after(services: Services, plan: Plan, work: Iterable[Work] = ()) -> tuple[Gap, ...]:
+    """What is shown and will not be held when the work is done, as the state has it now.
+
+    It is looked at for production, and where the option ``no_gaps`` asks for it.
+    """
+    if not plan.refuses_loss:
+        return ()
+    shown = services.state.environment(plan.environment) or services.state.environment(PRODUCTION)
+    if shown is None:
+        return ()
+    keys = [each.key for each in (*shown.snapshots.values(), *plan.snapshots.values())]
+    held_now = services.state.holdings(keys)
+    kept = {each.model for each in work if not isinstance(each, EmptyBackfill)}
+    filled = {each.name: each.to_evaluate for each in plan.backfills if each.name in kept}
+    held: Mapping[ModelName, tuple[Interval, ...]] = {
+        name: (*held_now.get(each.key, NOTHING).computed, *filled.get(name, ()))
+        for name, each in plan.snapshots.items()
+    }
+    return tuple(find_gaps(plan.graph, shown.snapshots, plan.snapshots, held_now, held))
+
+
+def gap_problems(plan: Plan, gaps: Iterable[Gap]) -> Iterator[str]:
+    """One text for all models that would show less than they do; none where there is no gap."""
+    lacking = [f"{gap.name} ({', '.join(map(str, gap.intervals))})" for gap in gaps]
+    if not lacking:
+        return
+    if plan.options.skip_backfill:
+        advice = "Leave --skip-backfill out, so that they are filled first."
+    else:
+        advice = "What they read is not complete up to there: load their sources and plan again."
+    yield (
+        f"{plan.environment} shows intervals that the new versions do not hold: "
+        f"{'; '.join(lacking)}. {advice}"
+    )
+
+
+def _empty_problems(plan: Plan, work: Iterable[Work]) -> Iterator[str]:
+    for stage in work:
+        if isinstance(stage, EmptyBackfill):
+            why = why_never_empty(plan.graph[stage.model].model)
+            if why:
+                yield (
+                    f"{stage.model} cannot be recorded as empty: {why}. Leave it out with "
+                    "--select-model, or plan without --empty-backfill."
+                )
+
+
+def lost_problems(plan: Plan, lost: Iterable[LostTable]) -> Iterator[str]:
+    """What to do about tables of a plan's versions that somebody dropped."""
+    for each in lost:
+        if each.owner:
+            yield (
+                f"the view {each.table} of {each.name} is gone: somebody dropped it. It belongs to "
+                f"{each.owner}: plan {each.owner}, which makes it again, and then plan again."
+            )
+            continue
+        yield (
+            f"the table {each.table} of {each.name} is gone: somebody dropped it, and its rows "
+            f"with it. Restore it, or write another `stamp` in the model{_new_version(plan, each)}"
+        )
+
+
+def _new_version(plan: Plan, lost: LostTable) -> str:
+    """How a model gets a new version by a stamp; by itself unless it keeps the one that it has."""
+    kind = plan.graph[lost.name].model.kind
+    if plan.options.forward_only or kind.forward_only:
+        decides = f"--decide {lost.name}=breaking"
+        return f" and plan with `{decides}`, since it is forward-only and would keep the table."
+    return ", which gives it a new version."
+
+
+def _loss_problems(plan: Plan) -> Iterator[str]:
+    """Versions that would come back without what the ones that are shown hold (rule R15)."""
+    if not plan.refuses_loss or plan.options.accept_loss:
+        return
+    for change in plan.changes:
+        found = change.behind
+        if found is None or not found.lost:
+            continue
+        behind = f"{found.reason}, and {found.why_lost}"
+        yield (
+            f"{change.name} would come back as it was, and {plan.environment} would show less than "
+            f"it does of {', '.join(map(str, found.lost))}: "
+            f"{found.why_lost if found.reason == found.why_lost else behind}. To keep what is "
+            "shown, write another `stamp` in the model and plan with --forward-only. To show it "
+            "as it was all the same, plan with --accept-loss."
+        )
+
+
+def _schema_problems(plan: Plan) -> Iterator[str]:
+    """Changes of tables that are kept and that cannot be carried out in place."""
+    for change in plan.changes:
+        never = [each for each in change.schema_changes if isinstance(each, ColumnIncompatible)]
+        if never:
+            yield (
+                f"{change.name} keeps its table, and a table that is kept can only get new columns "
+                f"and wider types (rule R11): {', '.join(map(told, never))}. Give the column "
+                "another name, or make the change breaking, so that a new table is made."
+            )
+
+
+def _view_problems(services: Services, plan: Plan) -> Iterator[str]:
+    """Types that would be widened below views that Spark keeps the types of."""
+    for name, views in readers_of_views(services, plan):
+        widened = [
+            told(each)
+            for change in plan.changes
+            if change.name == name
+            for each in change.schema_changes
+            if isinstance(each, ColumnWidened)
+        ]
+        yield (
+            f"{name} keeps its table and {', '.join(widened)}, but the VIEW {', '.join(views)} "
+            "reads it: Spark would refuse to read that view until it is made anew. Give the column "
+            "another name, make the change breaking, or make the view FULL or EMBEDDED."
+        )

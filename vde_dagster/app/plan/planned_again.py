@@ -1,0 +1,94 @@
+"""Planning again what a plan is about, to see what has become of it since it was made."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from dataclasses import dataclass, replace
+from datetime import datetime
+
+from vde_dagster.app.binding import stored_graph
+from vde_dagster.app.plan.planning import plan_environment, planned_now, shown_heads
+from vde_dagster.app.services import Services
+from vde_dagster.app.staleness.input_moves import InputStates
+from vde_dagster.app.staleness.version_behind import look_at
+from vde_dagster.core.errors import Conflict
+from vde_dagster.core.names import ModelName
+from vde_dagster.core.planning.plan import Plan
+from vde_dagster.core.time.intervals import Interval, common, merge, subtract
+from vde_dagster.ports.state import Environment
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class _StoppedClock:
+    """A clock that stands still."""
+
+    at: datetime
+
+    def now(self) -> datetime:
+        """Always the same time."""
+        return self.at
+
+
+def planned_again(services: Services, plan: Plan) -> Plan:
+    """The plan of the same models with the same options, of what they read and hold now.
+
+    The time is that of the first plan, so that what became due since is left to a later one.
+    """
+    if plan.now is not None:
+        services = replace(services, clock=_StoppedClock(at=plan.now), clock_sources=())
+    options = replace(plan.options, select=())  # the plan's graph is what they selected
+    return plan_environment(services, plan.graph, plan.environment, options)
+
+
+def refuse_older_rows(services: Services, plan: Plan) -> None:
+    """Refuse to take away what an environment was given while a plan waited or was carried out.
+
+    A version that is about to be shown may be behind its inputs (rule R15): it counts where rows
+    were booked meanwhile on the version that is shown.
+
+    Raises:
+        Conflict: It would show older rows of some models than it does.
+    """
+    shown = services.state.environment(plan.environment)
+    newer = dict(_booked_since(services, plan, shown)) if shown is not None else {}
+    if shown is None or not newer:
+        return
+    planned = planned_now(services, plan, shown, stored_graph(shown.snapshots, services.models))
+    states = InputStates(services=services, graph=plan.graph, snapshots=plan.snapshots)
+    told = {change.name: change.behind for change in plan.changes}
+    older: list[str] = []
+    for name, times in newer.items():
+        found = look_at(services, planned, states, plan.graph[name]).found()
+        known = told.get(name)
+        lost = known.lost if known is not None else ()
+        if found is not None and subtract(common(found.intervals, times), lost):
+            older.append(str(name))
+    if older:
+        named = ", ".join(older)
+        raise Conflict(
+            f"{plan.environment} was given rows of {named} since this plan looked at them, and the "
+            "versions that it would show are behind them. No view was moved, and what was filled "
+            f"stays; plan {plan.environment} again."
+        )
+
+
+def _booked_since(
+    services: Services, plan: Plan, shown: Environment
+) -> Iterator[tuple[ModelName, tuple[Interval, ...]]]:
+    """The times of what was booked on versions that are shown since a plan was made."""
+    heads = shown_heads(services, shown, plan.snapshots)
+    moved = {
+        name: shown.snapshots[name].key
+        for name, head in heads.items()
+        if head != plan.shown_heads.get(name) and plan.graph[name].model.kind.stores_rows
+    }
+    ledger = services.state.ledger(moved.values())
+    for name, key in moved.items():
+        line = services.catalog.line(key.table)
+        before = plan.shown_heads.get(name)
+        later = set(line[: line.index(before)] if before in line else line)
+        times = merge(
+            each.interval for each in ledger.get(key, ()) if each.iceberg_snapshot_id in later
+        )
+        if times:
+            yield name, times

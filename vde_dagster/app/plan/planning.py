@@ -1,0 +1,365 @@
+"""Making a plan: reads the state and the catalog's metadata, writes nothing, starts no Spark."""
+
+from __future__ import annotations
+
+from collections.abc import Collection, Mapping, Sequence
+from dataclasses import dataclass
+from datetime import datetime
+
+from vde_dagster.app.plan.catalog_look import CatalogLook, look_at_catalog, lost_for
+from vde_dagster.app.plan.resolving import Basis, Models, basis_of, resolve_models
+from vde_dagster.app.services import Services, valid_to_of
+from vde_dagster.app.staleness.late_upstream import followed, late_upstream
+from vde_dagster.app.staleness.pace import Pace, pace_of
+from vde_dagster.app.staleness.returning import lag_of
+from vde_dagster.app.staleness.version_behind import Ledger, Planned
+from vde_dagster.app.view_names import are_moving
+from vde_dagster.core.columns import Column
+from vde_dagster.core.graph.graph import Graph, sources
+from vde_dagster.core.ledger.holdings import NOTHING, Holding
+from vde_dagster.core.model.ownership import may_write
+from vde_dagster.core.model.snapshot import ModelSnapshot, VersionKey
+from vde_dagster.core.names import ModelName
+from vde_dagster.core.planning.gaps import find_gaps
+from vde_dagster.core.planning.options import DEFAULT_OPTIONS, PlanOptions, refuse_senseless
+from vde_dagster.core.planning.plan import Plan, Reuse, Workload, complete_to
+from vde_dagster.core.planning.plan_making import Current, Findings, make_plan
+from vde_dagster.core.planning.restatement import Restatement, both
+from vde_dagster.core.planning.workload import (
+    Holdings,
+    held_after,
+    not_restated,
+    restatement,
+    workloads,
+)
+from vde_dagster.core.time.intervals import Interval
+from vde_dagster.ports.catalog import TableState
+from vde_dagster.ports.state import Environment
+from vde_dagster.project.garbage_collection import looking_at_new_values_only
+from vde_dagster.project.signals import ready_intervals
+
+
+@looking_at_new_values_only()
+def plan_environment(
+    services: Services,
+    graph: Graph,
+    environment: str,
+    options: PlanOptions = DEFAULT_OPTIONS,
+    *,
+    paced: bool = False,
+) -> Plan:
+    """The plan that makes an environment show a project's models, as the options say.
+
+    An environment that does not exist yet is compared with production, whose versions it shares
+    where nothing changed (seed 000, *Virtual Layer*). Where it is ``paced``, since nobody asks for
+    it, what changed upstream reaches a model as often as its ``freshness`` and ``updates_on`` say.
+
+    Raises:
+        OptionsRefused: The options make no sense together, or not for this environment.
+        SelectionRefused: A selector selects nothing.
+        ProjectInvalid: Selected models do not fit the ones that stay as they are shown.
+        RestatementRefused: Models that shall be restated set ``disable_restatement``.
+    """
+    refuse_senseless(options, environment)
+    basis = basis_of(services, environment, options)
+    models = resolve_models(services, graph, basis)
+    looked = _look(services, basis, models)
+    pace = pace_of(services, looked.now) if paced else None
+    return make_plan(
+        plan_id=services.ids.new(),
+        environment=environment,
+        now=looked.now,
+        graph=models.graph,
+        shown=models.shown,
+        current=_current(basis.own, stays=looked.stays),
+        resolved=models.resolved,
+        horizons=looked.planned.horizons,
+        findings=_findings(services, basis, models, looked, pace),
+        options=options,
+        hidden=_hidden(looked.planned.snapshots, basis),
+        left_out=models.left_out,
+    )
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class _Looked:
+    """What the state and the catalog say of a plan's models.
+
+    ``now`` is the project's clock. ``stays`` tells whether the environment's views are where the
+    project puts them.
+    """
+
+    planned: Planned
+    catalog: CatalogLook
+    now: datetime | None
+    stays: bool
+
+
+def _look(services: Services, basis: Basis, models: Models) -> _Looked:
+    """Look at what the versions hold, and at what is there of it."""
+    graph, snapshots = models.graph, models.snapshots
+    now = services.project_now()
+    held = services.state.holdings(
+        each.key for each in (*snapshots.values(), *basis.snapshots.values())
+    )
+    tables = {name: services.source(name) for name in sources(graph)}
+    stays = basis.own is not None and _stays(services, basis.own)
+    naming = services.naming if stays else None
+    look = look_at_catalog(services, graph, snapshots, held, shown=basis.own, naming=naming)
+    holdings = holdings_of(services, basis.environment, snapshots, look.left(held))
+    planned = Planned(
+        environment=basis.environment,
+        own=basis.own,
+        shown_graph=models.shown.graph,
+        graph=graph,
+        snapshots=snapshots,
+        holdings=holdings,
+        held=held,
+        ledger=Ledger(services.state),
+        horizons=_horizons(graph, now, holdings, tables),
+        tables=tables,
+    )
+    return _Looked(planned=planned, catalog=look, now=now, stays=stays)
+
+
+def planned_now(services: Services, plan: Plan, shown: Environment, shown_graph: Graph) -> Planned:
+    """A plan's models with what their versions hold by now; the time is that of the plan.
+
+    Args:
+        services: The ports.
+        plan: The plan.
+        shown: Its environment as it is.
+        shown_graph: The models that it shows.
+    """
+    every = (*plan.snapshots.values(), *shown.snapshots.values())
+    held = services.state.holdings(each.key for each in every)
+    holdings = holdings_of(services, plan.environment, plan.snapshots, held)
+    tables = {name: services.source(name) for name in sources(plan.graph)}
+    return Planned(
+        environment=plan.environment,
+        own=shown,
+        shown_graph=shown_graph,
+        graph=plan.graph,
+        snapshots=plan.snapshots,
+        holdings=holdings,
+        held=held,
+        ledger=Ledger(services.state),
+        horizons=_horizons(plan.graph, plan.now, holdings, tables),
+        tables=tables,
+    )
+
+
+def _findings(
+    services: Services, basis: Basis, models: Models, looked: _Looked, pace: Pace | None
+) -> Findings:
+    """What the versions hold and lack, what is evaluated, and what is not although it was asked."""
+    planned, options = looked.planned, basis.options
+    graph, snapshots, holdings = planned.graph, planned.snapshots, planned.holdings
+    held, catalog = planned.held, services.naming.catalog
+    lag = lag_of(services, planned, options)
+    restated = restatement(graph, holdings, options, catalog=catalog)
+    work = _work(services, planned, options, looked.now, both(restated, lag.restated))
+    staleness = followed(planned, late_upstream(services, planned), work, options, pace)
+    kept = held_after(graph, holdings, work, options)
+    return Findings(
+        work=work,
+        reuse=_reuse(services, holdings, snapshots, [basis.own, basis.production]),
+        filled=frozenset(name for name, each in basis.snapshots.items() if each.key in held),
+        booked=_booked(basis, snapshots, held),
+        stored=frozenset(name for name, _ in models.stored),
+        not_restated=tuple(not_restated(graph, holdings, options, restated, catalog=catalog)),
+        gaps=tuple(find_gaps(graph, basis.snapshots, snapshots, held, kept)),
+        behind=lag.found,
+        staleness=staleness,
+        dropped_views=looked.catalog.views,
+        lost_tables=lost_for(services, basis.environment, looked.catalog),
+        unfinished=_unfinished(services, snapshots, holdings),
+        shown_heads=shown_heads(services, basis.own, snapshots),
+    )
+
+
+def _work(
+    services: Services,
+    planned: Planned,
+    options: PlanOptions,
+    now: datetime | None,
+    restated: Restatement,
+) -> dict[ModelName, Workload]:
+    """What is evaluated of each model, and what is left out."""
+    return workloads(
+        planned.graph,
+        planned.holdings,
+        options,
+        now=now,
+        horizons=planned.horizons,
+        ready=lambda model, units: ready_intervals(
+            model, units, execution_time=services.clock.now()
+        ),
+        restated=restated,
+    )
+
+
+def holdings_of(
+    services: Services,
+    environment: str,
+    snapshots: Mapping[ModelName, ModelSnapshot],
+    held: Mapping[VersionKey, Holding] | None = None,
+) -> Holdings:
+    """What these snapshots' versions hold, as it was read or, without that, as the state has it."""
+    if held is None:
+        held = services.state.holdings(each.key for each in snapshots.values())
+    owners = services.state.owners(each.key for each in snapshots.values())
+    owned = {name: owners[each.key] for name, each in snapshots.items() if each.key in owners}
+    return Holdings.of(
+        environment,
+        {name: held.get(each.key, NOTHING) for name, each in snapshots.items()},
+        owners=owned,
+        writes=frozenset(name for name in snapshots if may_write(environment, owned.get(name))),
+    )
+
+
+def _current(own: Environment | None, *, stays: bool) -> Current:
+    """What the environment shows where its views are to be; nothing where they have to move."""
+    if own is None:
+        return Current()
+    if not stays:
+        return Current(revision=own.revision)
+    return Current(revision=own.revision, snapshots=own.snapshots, hidden=own.hidden)
+
+
+def _hidden(snapshots: Mapping[ModelName, ModelSnapshot], basis: Basis) -> frozenset[ModelName]:
+    """The models that are as in production, where only the others get a view."""
+    if basis.options.include_unmodified or basis.production is None:
+        return frozenset()
+    theirs = basis.production.snapshots
+    return frozenset(
+        name
+        for name, each in snapshots.items()
+        if name in theirs and theirs[name].fingerprint == each.fingerprint
+    )
+
+
+def _reuse(
+    services: Services,
+    holdings: Holdings,
+    snapshots: Mapping[ModelName, ModelSnapshot],
+    known: Sequence[Environment | None],
+) -> dict[ModelName, Reuse]:
+    """What the versions hold before the plan; nothing of those that hold nothing."""
+    computed = {name: held for name, held in holdings.computed.items() if held}
+    shown = {each.name: each for each in known if each is not None}
+    for owner in sorted({holdings.owners[name] for name in computed if name in holdings.owners}):
+        other = None if owner in shown else services.state.environment(owner)
+        shown |= {} if other is None else {owner: other}
+    return {
+        name: Reuse(
+            held=held,
+            owner=holdings.owners.get(name),
+            shown_by=tuple(
+                sorted(
+                    each.name
+                    for each in shown.values()
+                    if name in each.snapshots and each.snapshots[name].key == snapshots[name].key
+                )
+            ),
+        )
+        for name, held in computed.items()
+    }
+
+
+def _unfinished(
+    services: Services, snapshots: Mapping[ModelName, ModelSnapshot], holdings: Holdings
+) -> tuple[ModelName, ...]:
+    """The models on whose version an earlier process left work that may be finished here."""
+    keys = {snapshots[name].key: name for name in holdings.writes}
+    return tuple(sorted(keys[key] for key in services.state.unfinished(keys)))
+
+
+def shown_heads(
+    services: Services, own: Environment | None, snapshots: Mapping[ModelName, ModelSnapshot]
+) -> dict[ModelName, int]:
+    """What was booked last on the versions that an environment shows and these would replace."""
+    shown = own.snapshots if own is not None else {}
+    keys = {
+        name: shown[name].key
+        for name, each in snapshots.items()
+        if name in shown and shown[name].key != each.key
+    }
+    heads = services.state.heads(keys.values()) if keys else {}
+    return {name: heads[key] for name, key in keys.items() if key in heads}
+
+
+def _booked(
+    basis: Basis,
+    snapshots: Mapping[ModelName, ModelSnapshot],
+    held: Mapping[VersionKey, Holding],
+) -> dict[ModelName, tuple[Column, ...]]:
+    """The columns of the tables of models that differ, as rows were written to them last."""
+    found: dict[ModelName, tuple[Column, ...]] = {}
+    for name, each in snapshots.items():
+        shown, there = basis.snapshots.get(name), held.get(each.key)
+        if there is not None and (shown is None or shown.fingerprint != each.fingerprint):
+            found[name] = there.columns
+    return found
+
+
+def _stays(services: Services, shown: Environment) -> bool:
+    """Whether the views show what the state says, under the names that the project gives them."""
+    return not shown.promoting and not are_moving(services, shown)
+
+
+def _capped(
+    graph: Graph,
+    writes: Collection[ModelName],
+    held: Mapping[ModelName, tuple[Interval, ...]],
+) -> dict[ModelName, datetime | None]:
+    """Up to where intervals are held, from the first on, that only another environment may fill."""
+    capped: dict[ModelName, datetime | None] = {}
+    for node in graph:
+        if node.name in writes or not node.model.kind.is_by_interval:
+            continue
+        unit, end = node.model.unit, node.model.end
+        first = unit.ceil(node.model.start)
+        covering = [each.end for each in held[node.name] if each.start <= first < each.end]
+        if end is not None and covering and covering[0] >= unit.floor(end):
+            continue  # it is whole for good
+        capped[node.name] = covering[0] if covering else None
+    return capped
+
+
+def _overdue(
+    graph: Graph, holdings: Holdings, horizons: Mapping[ModelName, datetime | None]
+) -> dict[ModelName, datetime | None]:
+    """Up to where FULL tables were made that only another environment may make again, and has to.
+
+    Who reads one for a later time would find nothing of it there.
+    """
+    found: dict[ModelName, datetime | None] = {}
+    for node in graph:
+        horizon, held = horizons[node.name], holdings.computed[node.name]
+        if node.name in holdings.writes or not node.model.kind.is_whole:
+            continue
+        if horizon is not None and node.model.kind.missing(node.model, held, horizon):
+            found[node.name] = held[-1].end if held else None
+    return found
+
+
+def _horizons(
+    graph: Graph,
+    now: datetime | None,
+    holdings: Holdings,
+    tables: Mapping[ModelName, TableState | None],
+) -> dict[ModelName, datetime | None]:
+    """Up to when all that each model reads is whole, and held where others write it."""
+    valid_to = {name: valid_to_of(table) for name, table in tables.items()}
+    declared = {name: time for name, time in valid_to.items() if time is not None}
+    unborn = {
+        name for name, table in tables.items() if table is None or table.iceberg_snapshot_id is None
+    }
+    capped = _capped(graph, holdings.writes, holdings.computed)
+    horizons = complete_to(graph, now, valid_to=declared, unborn=unborn, capped=capped)
+    overdue = _overdue(graph, holdings, horizons)
+    if not overdue:
+        return horizons
+    capped |= overdue
+    return complete_to(graph, now, valid_to=declared, unborn=unborn, capped=capped)

@@ -1,0 +1,254 @@
+"""What a model's intervals wait for that are due and that a plan would not evaluate."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import dataclass
+from datetime import datetime
+from enum import Enum
+
+from vde_dagster.app.services import Services, valid_to_of
+from vde_dagster.core.graph.embedded import stored_parents
+from vde_dagster.core.graph.graph import Node
+from vde_dagster.core.graph.render_model import reads_of, tables_below
+from vde_dagster.core.model.ownership import may_write
+from vde_dagster.core.names import ModelName
+from vde_dagster.core.planning.plan import Plan
+from vde_dagster.core.planning.readiness import blocked_by_parents
+from vde_dagster.core.sql.reads.constants import Moments
+from vde_dagster.core.sql.reads.input_ranges import InputRange, WholeTable
+from vde_dagster.core.time.intervals import (
+    END_OF_TIME,
+    Interval,
+    IntervalUnit,
+    common,
+    format_instant,
+    subtract,
+)
+from vde_dagster.core.time.schedule import lacking
+
+
+class Reason(Enum):
+    """Of what sort something is that intervals wait for."""
+
+    CLOCK = "clock"
+    ENVIRONMENT = "environment"
+    SOURCE = "source"
+    MODEL = "model"
+    SIGNAL = "signal"
+    GONE = "gone"
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Wait:
+    """One thing that due intervals wait for.
+
+    - ``CLOCK``: a source that does not say yet up to when it is complete, and is the project's
+      clock.
+    - ``ENVIRONMENT``: the one that fills this version.
+    - ``SOURCE``: a table that is complete only up to ``start``, or empty where that is None. It is
+      a model where another environment fills its version.
+    - ``MODEL``: one that is read, and that lacks what is read of it; from ``start`` to ``end`` is
+      the first interval. They are None for a model without intervals.
+    - ``SIGNAL``: one of the model's own; the first interval of the model that is held back. It is
+      not ``certain`` where the model has several, since a plan does not tell which one answered no.
+    - ``GONE``: the table or view of a model that somebody dropped.
+    """
+
+    reason: Reason
+    name: str
+    start: datetime | None = None
+    end: datetime | None = None
+    certain: bool = True
+
+    def __str__(self) -> str:
+        start = format_instant(self.start) if self.start else ""
+        first = f"{start} to {format_instant(self.end)}" if self.end else ""
+        match self.reason:
+            case Reason.CLOCK:
+                return f"the project's clock has no time yet: {self.name} says none"
+            case Reason.ENVIRONMENT:
+                return f"the environment {self.name} fills this version"
+            case Reason.SOURCE:
+                return f"{self.name} {f'is complete only to {start}' if start else 'has no data'}"
+            case Reason.MODEL:
+                return f"{self.name} lacks {first}" if first else f"{self.name} is not made yet"
+            case Reason.SIGNAL:
+                holds = "holds" if self.certain else "may hold"
+                return f"the signal {self.name} {holds} back {first}"
+            case Reason.GONE:
+                return f"what {self.name} holds is gone: somebody dropped it"
+
+
+def waits_of(
+    services: Services,
+    plan: Plan,
+    node: Node,
+    there: Mapping[ModelName, Sequence[Interval]],
+    *,
+    recorded: Mapping[ModelName, Sequence[Interval]],
+    held: Sequence[Interval],
+    owner: str | None,
+) -> tuple[Wait, ...]:
+    """What due intervals of a model wait for; nothing where none of them waits.
+
+    Args:
+        services: The adapters; sources are looked up, where one is to blame.
+        plan: The plan in which the intervals are not.
+        node: The model.
+        there: What each version holds after the plan, and what it holds now of this model.
+        recorded: What each version has an entry of now.
+        held: What the model's version holds now.
+        owner: The environment that may write the version; None where any may.
+    """
+    timeless = node.model.kind.is_timeless and node.model.kind.is_physical
+    if plan.now is None and not timeless:
+        return tuple(
+            Wait(reason=Reason.CLOCK, name=str(name))
+            for name in services.clock_sources
+            if valid_to_of(services.source(name)) is None
+        )
+    due = node.model.kind.missing(node.model, held, plan.now or node.model.start)
+    waiting = subtract(due, [*held, *there[node.name]])
+    if not waiting:
+        return ()
+    if owner is not None and not may_write(plan.environment, owner):
+        return (Wait(reason=Reason.ENVIRONMENT, name=owner),)
+    lost = lost_inputs(plan, node)
+    if lost:
+        return tuple(Wait(reason=Reason.GONE, name=str(name)) for name in lost)
+    if timeless:
+        return tuple(_unmade_parents(plan, node, there))
+    return _waits_by_time(services, plan, node, there, recorded, held=held, waiting=waiting)
+
+
+def lost_inputs(plan: Plan, node: Node) -> tuple[ModelName, ...]:
+    """The models whose table or view is gone and that a model needs; it may be one of them."""
+    lost = {each.name for each in plan.lost_tables}
+    if not lost:
+        return ()
+    needed = {node.name, *stored_parents(plan.graph, node.name), *tables_below(plan.graph, node)}
+    return tuple(sorted(lost & needed))
+
+
+def _waits_by_time(
+    services: Services,
+    plan: Plan,
+    node: Node,
+    there: Mapping[ModelName, Sequence[Interval]],
+    recorded: Mapping[ModelName, Sequence[Interval]],
+    *,
+    held: Sequence[Interval],
+    waiting: Sequence[Interval],
+) -> tuple[Wait, ...]:
+    """First what is not complete, then the models of which something is lacking, then signals."""
+    model, horizon, now = node.model, _horizons(plan)[node.name], plan.now
+    if horizon is None or now is None:
+        return tuple(_late_sources(services, plan, node))
+    beyond = [Interval(model.unit.floor(horizon), END_OF_TIME)] if horizon < END_OF_TIME else []
+    found = [*_late_sources(services, plan, node)] if common(waiting, beyond) else []
+    ready = subtract(waiting, beyond)
+    unmade = [*_unmade_parents(plan, node, there)] if ready else []
+    if unmade or not ready:
+        return (*found, *unmade)
+    wanted = model.kind.missing(model, held, now, beyond)
+    by_parent = {
+        name: common(ready, map(model.unit.widen, times))
+        for name, times in blocked_by_parents(plan.graph, node, wanted, there, recorded).items()
+    }
+    found += [
+        _lacks(plan, node, name, there, first=times[0])
+        for name, times in by_parent.items()
+        if times
+    ]
+    left = subtract(ready, [each for times in by_parent.values() for each in times])
+    if left:
+        first = _cell(model.unit, left[0].start)
+        names = dict.fromkeys(call.name for call in model.signals)
+        found += [
+            Wait(
+                reason=Reason.SIGNAL,
+                name=name,
+                start=first.start,
+                end=first.end,
+                certain=len(names) == 1,
+            )
+            for name in names
+        ]
+    return tuple(found)
+
+
+def _horizons(plan: Plan) -> dict[ModelName, datetime | None]:
+    return {change.name: change.complete_to for change in plan.changes}
+
+
+def _late_sources(services: Services, plan: Plan, node: Node) -> Iterator[Wait]:
+    """What of all above a model is complete no further than the model is."""
+    horizons, graph = _horizons(plan), plan.graph
+    seen, waiting = {node.name}, [node.name]
+    while waiting:
+        name = waiting.pop()
+        above = [each for each in graph[name].model.parents if horizons[each] == horizons[name]]
+        if above:
+            waiting += [each for each in above if each not in seen]
+            seen.update(above)
+        elif horizons[name] is None and graph[name].model.stateless is not None:
+            yield from _without_data(services, graph[name])
+        else:
+            yield Wait(reason=Reason.SOURCE, name=str(name), start=horizons[name])
+
+
+def _without_data(services: Services, node: Node) -> Iterator[Wait]:
+    """The sources of a model's late data that no row was ever written to."""
+    policy = node.model.stateless
+    for name in policy.sources if policy is not None else ():
+        table = services.source(name)
+        if table is None or table.iceberg_snapshot_id is None:
+            yield Wait(reason=Reason.SOURCE, name=str(name))
+
+
+def _unmade_parents(
+    plan: Plan, node: Node, there: Mapping[ModelName, Sequence[Interval]]
+) -> Iterator[Wait]:
+    """The tables and views that a model reads and that hold nothing, also after the plan."""
+    for name in stored_parents(plan.graph, node.name):
+        model = plan.graph[name].model
+        if model.kind.is_source or there[name]:
+            continue
+        lacks = () if model.kind.is_timeless else lacking(model, ())
+        first = _cell(model.unit, lacks[0].start) if lacks else None
+        yield _of_model(name, first)
+
+
+def _lacks(
+    plan: Plan,
+    node: Node,
+    name: ModelName,
+    there: Mapping[ModelName, Sequence[Interval]],
+    *,
+    first: Interval,
+) -> Wait:
+    """The first interval of a parent that is lacking to make the first unit of some time."""
+    parent = plan.graph[name].model
+    lacks = lacking(parent, there[name])
+    if not lacks:
+        return _of_model(name, None)
+    cell = _cell(node.model.unit, first.start)
+    read: InputRange = reads_of(plan.graph, node.name).ranges(Moments.between(cell, cell))[name]
+    if not isinstance(read, WholeTable) and not node.model.kind.is_whole:
+        lacks = common(lacks, read) or lacks
+    return _of_model(name, _cell(parent.unit, lacks[0].start))
+
+
+def _of_model(name: ModelName, first: Interval | None) -> Wait:
+    return Wait(
+        reason=Reason.MODEL,
+        name=str(name),
+        start=first.start if first else None,
+        end=first.end if first else None,
+    )
+
+
+def _cell(unit: IntervalUnit, instant: datetime) -> Interval:
+    """The unit that an instant is in."""
+    return Interval(unit.floor(instant), unit.following(unit.floor(instant)))

@@ -1,0 +1,82 @@
+"""What identifies the work of a plan: the same token means that the same would be tried again."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Iterator, Mapping
+from typing import Final
+
+from vde_dagster.app.services import Services
+from vde_dagster.core.graph.render_model import tables_below
+from vde_dagster.core.ledger.holdings import NOTHING
+from vde_dagster.core.model.fingerprint import hash_parts
+from vde_dagster.core.names import ModelName
+from vde_dagster.core.planning.plan import ModelChange, Plan
+from vde_dagster.core.time.intervals import Interval
+
+_LENGTH: Final = 16
+
+
+def work_tokens(services: Services, plan: Plan) -> dict[ModelName, str]:
+    """A token for the work on each model that a plan fills.
+
+    It follows from the version, the intervals, and what the tables that it reads hold: the number
+    of the last change of a model's ledger, the Iceberg snapshot of a source; and from the work on
+    those that are filled first. So new data is new work. What the version itself holds is no part
+    of it: work that leaves as much to do as there was has the token that it had.
+    """
+    read = {
+        change.name: sorted(tables_below(plan.graph, plan.graph[change.name]))
+        for change in plan.backfills
+    }
+    inputs = _input_tokens(services, plan, {name for each in read.values() for name in each})
+    tokens: dict[ModelName, str] = {}
+    for change in plan.backfills:
+        above = read[change.name]
+        first = [tokens[each] for each in above if each in tokens]
+        tokens[change.name] = _short(*_parts(change), *(inputs[each] for each in above), *first)
+    return tokens
+
+
+def plan_token(plan: Plan, tokens: Mapping[ModelName, str]) -> str:
+    """A token for all that a plan does, from the `work_tokens` of the models that it fills."""
+    return _short(
+        plan.environment,
+        str(plan.base_revision),
+        *(text for each in plan.backfills for text in (str(each.name), tokens[each.name])),
+        "views",
+        *map(str, plan.dropped_views),
+        "unfinished",
+        *map(str, plan.unfinished),
+    )
+
+
+def _parts(change: ModelChange) -> Iterator[str]:
+    found = change.staleness
+    yield from (str(change.name), change.version or "", "missing", *_texts(change.missing))
+    yield from ("restated", *_texts(change.restated))
+    if found is not None:
+        yield from ("session" if found.session else "stale", *_texts(found.intervals))
+
+
+def _input_tokens(
+    services: Services, plan: Plan, names: Iterable[ModelName]
+) -> dict[ModelName, str]:
+    held = services.state.holdings(each.key for each in plan.snapshots.values())
+    found: dict[ModelName, str] = {}
+    for name in names:
+        if plan.graph[name].model.kind.is_source:
+            table = services.source(name)
+            last = None if table is None else table.iceberg_snapshot_id
+            found[name] = f"{name} {'' if table is None else table.uuid} {last}"
+        else:
+            key = plan.snapshots[name].key
+            found[name] = f"{name} {key.version} {held.get(key, NOTHING).number}"
+    return found
+
+
+def _texts(intervals: Iterable[Interval]) -> Iterator[str]:
+    return map(str, intervals)
+
+
+def _short(*parts: str) -> str:
+    return hash_parts(*parts)[:_LENGTH]

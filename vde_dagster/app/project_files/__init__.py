@@ -1,0 +1,1 @@
+"""Writing files of a user's project."""

@@ -1,0 +1,217 @@
+"""Formatting model files. A text is only taken where it declares the very same model."""
+
+from __future__ import annotations
+
+import difflib
+from collections.abc import Collection, Iterator
+from dataclasses import dataclass, fields, replace
+from pathlib import Path
+from typing import Final, Protocol
+
+from sqlglot.dialects.dialect import Dialect
+
+from vde_dagster.core.errors import Problem, ProjectInvalid, Refused
+from vde_dagster.core.graph.graph import Graph
+from vde_dagster.core.model.fingerprint import data_parts, metadata_parts
+from vde_dagster.core.model.model import Model, ModelSource, Query
+from vde_dagster.core.sql.canonical import (
+    CanonicalQuery,
+    QueryInvalid,
+    canonicalize,
+    understood,
+)
+from vde_dagster.project.configuration import Configuration
+from vde_dagster.project.file_writing import read_as_written, replace_text
+from vde_dagster.project.formatting.models import format_model
+from vde_dagster.project.loading import load_files
+from vde_dagster.project.model_files import read_model
+from vde_dagster.project.source_files import (
+    SharedFiles,
+    Unread,
+    model_sources,
+    read_shared_files,
+)
+
+_BOM = "\ufeff"
+_PLACED: Final = ("body", "source", "place", "warnings", "unsupported")
+"""Parts of a model that have lines of its file in them."""
+
+
+class Formatter(Protocol):
+    """Lays the text of a model's file out."""
+
+    def __call__(self, text: str, *, path: Path, dialect: str) -> str:
+        """The same model in one layout; ``dialect`` is the project's."""
+        ...
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Formatted:
+    """A model file's text as it is, and as it would be.
+
+    ``path`` is relative to the project. ``differs`` names what the model would be another in; such
+    a file is left alone, since that is a fault of the formatter.
+    """
+
+    path: Path
+    before: str
+    after: str
+    differs: tuple[str, ...] = ()
+
+    @property
+    def changes(self) -> bool:
+        """Whether the file would be another one, and may be."""
+        return self.before != self.after and not self.differs
+
+    def diff(self) -> str:
+        """What would change, as a unified diff; empty where nothing would."""
+        if not self.changes:
+            return ""
+        name = self.path.as_posix()
+        return "".join(
+            line if line.endswith("\n") else f"{line}\n\\ No newline at end of file\n"
+            for line in difflib.unified_diff(
+                self.before.splitlines(keepends=True),
+                self.after.splitlines(keepends=True),
+                f"a/{name}",
+                f"b/{name}",
+            )
+        )
+
+
+def format_files(
+    configuration: Configuration,
+    wanted: Collection[Path] | None,
+    formatter: Formatter = format_model,
+) -> tuple[Formatted, ...]:
+    """The SQL models of a project, formatted; nothing is written.
+
+    Args:
+        configuration: The project.
+        wanted: Files and folders of the project, as absolute paths; None for all of it.
+        formatter: What lays a text out.
+
+    Raises:
+        Refused: Something that is wanted is no file of a SQL model of this project.
+        ProjectInvalid: A file cannot be read as a model; all problems of all files at once.
+    """
+    problems: list[Problem] = []
+    python = read_shared_files(configuration, problems)
+    every = model_sources(configuration, python, problems, Unread())
+    sources = [each for each in every if each.path.suffix == ".sql"]
+    if wanted is not None:
+        sources = _chosen(configuration.folder, sources, wanted)
+    graph = _graph(configuration)
+    done: list[Formatted] = []
+    for source in sources:
+        try:
+            done.append(_formatted(configuration, source, python, graph, formatter))
+        except ProjectInvalid as error:
+            problems += error.problems
+    if problems:
+        raise ProjectInvalid(problems)
+    return tuple(done)
+
+
+def write_formatted(folder: Path, done: Collection[Formatted]) -> None:
+    """Write what changes, each file whole.
+
+    Raises:
+        Conflict: Somebody wrote one of the files meanwhile; it stays as it is.
+        Refused: A file cannot be written.
+    """
+    for each in done:
+        if each.changes:
+            replace_text(folder / each.path, each.before, each.after)
+
+
+def _chosen(
+    folder: Path, sources: Collection[ModelSource], wanted: Collection[Path]
+) -> list[ModelSource]:
+    chosen: dict[Path, ModelSource] = {}
+    for path in wanted:
+        found = [each for each in sources if (folder / each.path).is_relative_to(path)]
+        if not found:
+            raise Refused(
+                f"{path} is no SQL model of this project. Models are the .sql files in "
+                f"{folder / 'models'} whose names do not start with an underscore."
+            )
+        chosen |= {each.path: each for each in found}
+    return [chosen[path] for path in sorted(chosen)]
+
+
+def _graph(configuration: Configuration) -> Graph | None:
+    """The project's models; None where it cannot be loaded, which is no reason not to format it."""
+    try:
+        return load_files(configuration).graph
+    except ProjectInvalid:
+        return None
+
+
+def _formatted(
+    configuration: Configuration,
+    found: ModelSource,
+    python: SharedFiles,
+    graph: Graph | None,
+    formatter: Formatter,
+) -> Formatted:
+    before = read_as_written(configuration.folder / found.path) or ""
+    # What is compared with the file when it is written is what was formatted.
+    plain = before.removeprefix(_BOM).replace("\r\n", "\n").replace("\r", "\n")
+    source = replace(found, text=plain)
+    model = read_model(source, functions=python.functions, signals=python.signals)
+    text = formatter(plain, path=source.path, dialect=configuration.defaults.dialect)
+    newline = "\r\n" if "\r\n" in before else "\n"
+    changed = replace(source, text=text)
+    return Formatted(
+        path=source.path,
+        before=before,
+        after=(_BOM if before.startswith(_BOM) else "") + text.replace("\n", newline),
+        differs=tuple(_differences(model, changed, python, graph)) if text != plain else (),
+    )
+
+
+def _differences(
+    model: Model, formatted: ModelSource, python: SharedFiles, graph: Graph | None
+) -> Iterator[str]:
+    """In what the model of a formatted text is another than the one before."""
+    try:
+        again = read_model(formatted, functions=python.functions, signals=python.signals)
+    except ProjectInvalid as error:
+        yield f"it could not be read any more ({error.problems[0].message})"
+        return
+    for each in fields(Model):
+        same = getattr(model, each.name) == getattr(again, each.name)
+        if each.name not in _PLACED and not same:
+            yield each.name
+    old, new = _canonical(model, graph), _canonical(again, graph)
+    if _dialect(model) != _dialect(again):
+        yield "dialect"
+    if data_parts(model, old) != data_parts(again, new):
+        yield "its rows"
+    lost = _comments(model) - _comments(again)
+    if lost or metadata_parts(model, old) != metadata_parts(again, new):
+        yield "its comments"
+
+
+def _comments(model: Model) -> set[str]:
+    """Every comment of a file, also those that are no part of the model."""
+    dialect = Dialect.get_or_raise(_dialect(model) or None)
+    tokens = dialect.tokenize(model.source.text)
+    return {comment.strip() for token in tokens for comment in token.comments}
+
+
+def _dialect(model: Model) -> str:
+    return model.body.dialect if isinstance(model.body, Query) else ""
+
+
+def _canonical(model: Model, graph: Graph | None) -> CanonicalQuery | None:
+    """The canonical query, as far as what it reads is known; else the query as it is written."""
+    if not isinstance(model.body, Query):
+        return None
+    known = [name for name in model.parents if graph is not None and name in graph]
+    schemas = {name: graph[name].columns for name in known} if graph is not None else {}
+    try:
+        return canonicalize(model.body.expression, dialect=model.body.dialect, schemas=schemas)
+    except QueryInvalid:
+        return understood(model.body.expression, ())

@@ -1,0 +1,1 @@
+"""Environments: their views, and moving them to other versions."""

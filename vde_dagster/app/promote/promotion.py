@@ -1,0 +1,257 @@
+"""Promotion: an environment's views are swapped to other versions (DESIGN.md section 6).
+
+A promotion is recorded before the views move and again after: whoever finds one that was begun and
+not finished swaps the same views again, which changes nothing where they were swapped already.
+"""
+
+from __future__ import annotations
+
+import logging
+from collections.abc import Collection, Mapping
+from typing import Final
+
+from vde_dagster.app.binding import bind_plan, stored_graph
+from vde_dagster.app.evaluate.evolution import complete_tables, describe_tables
+from vde_dagster.app.leases import environment_resource, held, holder_of
+from vde_dagster.app.plan.catalog_look import look_at_versions, lost_for
+from vde_dagster.app.plan.plan_checks import gap_problems, gaps_after, lost_problems
+from vde_dagster.app.plan.planned_again import refuse_older_rows
+from vde_dagster.app.publish.shown_views import settle, views_of
+from vde_dagster.app.services import Services
+from vde_dagster.app.staleness.late_upstream import carry_looks
+from vde_dagster.app.view_names import are_moving, former_views, shown_naming
+from vde_dagster.core.errors import Conflict, OutcomeUnknown, Refused
+from vde_dagster.core.graph.graph import Graph
+from vde_dagster.core.ledger.schema_changes import ColumnAdded
+from vde_dagster.core.model.kinds import Embedded
+from vde_dagster.core.model.snapshot import ModelSnapshot, VersionKey
+from vde_dagster.core.names import (
+    ModelName,
+    TableName,
+    environment_view,
+    model_of,
+)
+from vde_dagster.core.planning.plan import Plan
+from vde_dagster.ports.state import Environment, Lease
+from vde_dagster.project.model_files import read_model
+
+_LOG: Final = logging.getLogger(__name__)
+
+
+def promote(services: Services, plan: Plan, lease: Lease) -> Environment:
+    """Make an environment show a plan's snapshots.
+
+    Tables that are kept get the columns that they lack and the words of their models before.
+
+    Raises:
+        Refused: A view's name is taken, somebody dropped what it would show, or production would
+            show less than it does; nothing was changed.
+        Conflict: The environment was changed since the plan was made, or was given rows that the
+            plan would take away; or a table that is kept is being written.
+        LeaseLost: The lease on the environment is not held any more.
+    """
+    before = services.state.environment(plan.environment)
+    _check_names(services, plan, before)
+    _check_targets(services, plan)
+    lacking = [*gap_problems(plan, gaps_after(services, plan))]
+    if lacking:
+        raise Refused("\n".join([*lacking, "Nothing was changed."]))
+    refuse_older_rows(services, plan)
+    if before is not None:
+        carry_looks(services, before, stored_graph(before.snapshots, services.models), plan)
+    binding = bind_plan(plan)
+    complete_tables(services, binding, plan.changes)
+    describe_tables(services, binding, plan)
+    environment = services.state.begin_promotion(
+        plan.environment,
+        expected_revision=plan.base_revision,
+        plan_id=plan.plan_id,
+        snapshots=tuple(plan.snapshots[node.name] for node in plan.graph),
+        lease=lease,
+        hidden=plan.hidden,
+    )
+    shown = _swap(services, environment, plan.graph)
+    _show_added(services, plan)
+    return shown
+
+
+def finish_promotions(services: Services, environment: str) -> bool:
+    """Finish a promotion that an earlier process began and did not finish; whether it is done.
+
+    One that would show what somebody dropped is left as it is: the views stay, and the next plan
+    promotes over it.
+
+    Raises:
+        Conflict: Somebody is promoting right now.
+    """
+    shown = services.state.environment(environment)
+    if shown is None or not shown.promoting:
+        return False
+    holder = holder_of(services.ids, "a recovery")
+    resource, ttl = environment_resource(environment), services.lease_ttl
+    with held(services.state, resource, holder=holder, ttl=ttl):
+        shown = services.state.environment(environment)
+        if shown is not None and shown.promoting:
+            graph = stored_graph(shown.snapshots, services.models)
+            if _gone(services, shown, graph):
+                return False
+            _swap(services, shown, graph)
+            return True
+    return False
+
+
+def end_promotions(services: Services, environment: str) -> None:
+    """Finish what an earlier process began to promote, for whoever makes no plan.
+
+    Raises:
+        Refused: It would show what somebody dropped.
+        Conflict: Somebody is promoting right now.
+    """
+    finish_promotions(services, environment)
+    shown = services.state.environment(environment)
+    if shown is not None and shown.promoting:
+        graph = stored_graph(shown.snapshots, services.models)
+        gone = ", ".join(map(str, _gone(services, shown, graph)))
+        raise Refused(
+            f"a promotion of {environment} was begun and cannot be finished, since somebody "
+            f"dropped what it would show: {gone}. Restore it, or plan {environment} again. No view "
+            "was moved."
+        )
+
+
+def _gone(services: Services, environment: Environment, graph: Graph) -> tuple[TableName, ...]:
+    """What somebody dropped of the versions that an environment's views are to show."""
+    hidden = environment.hidden
+    shown = {name: each for name, each in environment.snapshots.items() if name not in hidden}
+    return look_at_versions(services, graph, shown).versions
+
+
+def _show_added(services: Services, plan: Plan) -> None:
+    """Let other environments show the columns that tables have gained, where they want them.
+
+    One that kept such a table before its owner did could not show them yet (rules R9 and R11). The
+    promotion is done already, so nothing that is wrong with their views makes it fail.
+    """
+    grown = {
+        plan.snapshots[change.name].key: {each.column.lower() for each in added}
+        for change in plan.changes
+        if (added := [e for e in change.schema_changes if isinstance(e, ColumnAdded)])
+    }
+    owners = services.state.owners(grown)
+    ours = {key: new for key, new in grown.items() if owners.get(key) == plan.environment}
+    for environment in services.state.environments() if ours else ():
+        if environment == plan.environment:
+            continue
+        holder = holder_of(services.ids, f"a promotion of {plan.environment}")
+        resource, ttl = environment_resource(environment), services.lease_ttl
+        try:
+            with held(services.state, resource, holder=holder, ttl=ttl):
+                _show_gained(services, environment, ours)
+        except (Conflict, OutcomeUnknown, Refused) as error:
+            _LOG.warning("views of %s do not show what tables gained: %s", environment, error)
+
+
+def _show_gained(
+    services: Services, environment: str, grown: Mapping[VersionKey, Collection[str]]
+) -> None:
+    """Show the columns that versions gained, where the environment's models return them."""
+    shown = services.state.environment(environment)
+    if shown is None or shown.promoting:
+        return
+    names = {
+        each.name
+        for each in shown.snapshots.values()
+        if each.key in grown and _lacks(services, shown, each, grown[each.key])
+    }
+    if names:
+        graph = stored_graph(shown.snapshots, services.models)
+        naming = shown_naming(services, shown)
+        services.catalog.swap_views(views_of(services, shown, names, naming, graph=graph), ())
+        settle(services, environment, shown)
+
+
+def _lacks(
+    services: Services, shown: Environment, snapshot: ModelSnapshot, columns: Collection[str]
+) -> bool:
+    """Whether the view of a model does not show all of these columns."""
+    name = environment_view(snapshot.name, shown.name, shown_naming(services, shown))
+    view = services.catalog.view(name)
+    there = {each.name.lower() for each in view.columns} if view is not None else set()
+    return not there.issuperset(columns)
+
+
+def _swap(services: Services, environment: Environment, graph: Graph) -> Environment:
+    kept = {
+        name
+        for name, each in environment.snapshots.items()
+        if name not in environment.hidden and not _is_embedded(each)
+    }
+    views = views_of(services, environment, environment.snapshots, services.naming, graph=graph)
+    former = former_views(
+        services, environment.name, kept=kept, removed=_shown_before(services, environment) - kept
+    )
+    services.catalog.swap_views(views, former)
+    try:
+        return services.state.finish_promotion(environment.name, plan_id=environment.plan_id)
+    finally:
+        settle(services, environment.name, environment)
+
+
+def _shown_before(services: Services, environment: Environment) -> set[ModelName]:
+    """The models that may have a view from earlier promotions, back to one that was finished."""
+    names: set[ModelName] = set()
+    for revision in range(environment.revision - 1, 0, -1):
+        before = services.state.environment(environment.name, revision=revision)
+        names |= before.snapshots.keys() if before is not None else set()
+        if before is not None and not before.promoting:
+            break
+    return names
+
+
+def _check_targets(services: Services, plan: Plan) -> None:
+    """Refuse before anything is recorded where somebody dropped what a view would show."""
+    look = look_at_versions(services, plan.graph, plan.snapshots)
+    if lost := lost_for(services, plan.environment, look):
+        raise Refused("\n".join([*lost_problems(plan, lost), "No view was moved."]))
+    if look.versions:
+        raise Refused(
+            f"{', '.join(map(str, look.versions))} is gone: somebody dropped it since this plan "
+            "was made. No view was moved; plan again."
+        )
+
+
+def _check_names(services: Services, plan: Plan, before: Environment | None) -> None:
+    """Refuse before anything is recorded where a view could not be made afterwards."""
+    stays = before is not None and not are_moving(services, before)
+    known = (
+        {name: each for name, each in before.snapshots.items() if name not in before.hidden}
+        if before is not None and stays
+        else {}
+    )
+    wanted = {
+        environment_view(node.name, plan.environment, services.naming): node.name
+        for node in plan.graph
+        if node.model.kind.is_physical
+        and node.name not in plan.hidden
+        and (node.name not in known or _is_embedded(known[node.name]))
+    }
+    taken = services.catalog.taken(wanted)
+    if taken:
+        raise Refused(
+            f"{', '.join(sorted(map(str, taken)))} stands in the catalog already, so no view of "
+            f"{plan.environment} can be put there. Rename the model, or move what stands there "
+            "away. Nothing was changed."
+        )
+    for name, view in services.catalog.views(wanted).items():
+        if (other := model_of(view.target)) not in (None, wanted[name]):
+            raise Refused(
+                f"{name}, where {plan.environment} would show {wanted[name]}, shows {other} in "
+                "another environment, whose views were named by another environment_suffix_target. "
+                "Plan that environment first, or rename the model. Nothing was changed."
+            )
+
+
+def _is_embedded(snapshot: ModelSnapshot) -> bool:
+    """Whether a model has no view. Most texts need not be read to know that they have one."""
+    may_be = Embedded.keyword in snapshot.source.text.upper()
+    return may_be and read_model(snapshot.source).kind.is_embedded

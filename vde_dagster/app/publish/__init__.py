@@ -1,0 +1,1 @@
+"""Publishing what is staged, and what a version's table holds."""

@@ -1,0 +1,87 @@
+"""Publishing what is staged, and recording it (DESIGN.md section 4).
+
+Only the state and the catalog's metadata are read and written here, so no JVM is started.
+"""
+
+from __future__ import annotations
+
+import logging
+from typing import Final
+
+from vde_dagster.app.publish.shown_views import show_first
+from vde_dagster.app.services import Services
+from vde_dagster.core.errors import Conflict, OutcomeUnknown
+from vde_dagster.core.ledger.entries import LedgerEntry
+from vde_dagster.core.ledger.unit_of_work import Publication, WorkState
+from vde_dagster.core.model.snapshot import VersionKey
+from vde_dagster.ports.state import Lease
+
+_LOG: Final = logging.getLogger(__name__)
+
+
+def publish(
+    services: Services, key: VersionKey, base: int | None, publication: Publication
+) -> None:
+    """Let readers see what is staged on ``base``; nothing to do where they do.
+
+    Raises:
+        TableMoved: It can never be published.
+        Conflict: The table is being changed all the time; nothing was published.
+        OutcomeUnknown: The answer was lost.
+    """
+    if publication.iceberg_snapshot_id is not None:
+        services.catalog.publish(key.table, base=base, staged=publication.iceberg_snapshot_id)
+
+
+def book(
+    services: Services,
+    environment: str,
+    key: VersionKey,
+    work_id: str,
+    publication: Publication,
+    *,
+    lease: Lease,
+) -> tuple[LedgerEntry, ...]:
+    """Book what is published; a version's first rows get their view before they are booked.
+
+    Returns the entries of the intervals that were set.
+
+    Raises:
+        LeaseLost: Somebody else took the version over; that one books it.
+    """
+    if not services.state.holdings([key]):
+        show_first(services, environment, key, publication.columns)
+    recorded = services.state.finalize(work_id, lease=lease)
+    _drop_closed_branches(services, key)
+    return recorded
+
+
+def give_up(
+    services: Services, key: VersionKey, work_id: str, *, reason: str, lease: Lease
+) -> None:
+    """Drop what a unit of work staged, which will never be published.
+
+    Raises:
+        LeaseLost: Somebody else took the version over; that one decides.
+    """
+    services.catalog.drop_branch(key.table, work_id)
+    services.state.abandon(work_id, reason=reason, lease=lease)
+
+
+def _drop_closed_branches(services: Services, key: VersionKey) -> None:
+    """Remove the branches of all work that is done or given up.
+
+    They are the one that was just published, those that an audit refused, and those of processes
+    that wrote on after somebody took over from them. Work stays closed, so nobody misses them,
+    whoever holds the lease by now.
+
+    All is booked already, so a branch that cannot be removed fails nothing: the next work that is
+    booked removes it.
+    """
+    try:
+        for work_id in services.catalog.branches(key.table):
+            work = services.state.work(work_id)
+            if work is not None and work.state in (WorkState.DONE, WorkState.ABANDONED):
+                services.catalog.drop_branch(key.table, work_id)
+    except (Conflict, OutcomeUnknown) as error:
+        _LOG.warning("a branch of %s is left for the next run to remove: %s", key.table, error)

@@ -1,0 +1,119 @@
+"""The views of an environment: over which version each one stands, and with which columns."""
+
+from __future__ import annotations
+
+from collections.abc import Collection
+from dataclasses import replace
+
+from vde_dagster.app.binding import stored_graph
+from vde_dagster.app.services import Services
+from vde_dagster.app.view_names import shown_naming
+from vde_dagster.core.columns import Column
+from vde_dagster.core.graph.graph import Graph, Node
+from vde_dagster.core.model.snapshot import ModelSnapshot, VersionKey
+from vde_dagster.core.names import (
+    ModelName,
+    ViewNaming,
+    environment_view,
+)
+from vde_dagster.ports.catalog import ViewDefinition
+from vde_dagster.ports.state import Environment
+from vde_dagster.project.model_files import read_model
+
+
+def show(services: Services, environment: str, names: Collection[ModelName]) -> None:
+    """Make the views of these models, where the environment shows them and they hold something."""
+    shown = services.state.environment(environment)
+    if shown is not None and not shown.promoting:
+        graph = stored_graph(shown.snapshots, services.models)
+        views = views_of(services, shown, names, shown_naming(services, shown), graph=graph)
+        services.catalog.swap_views(views, ())
+
+
+def show_first(
+    services: Services, environment: str, key: VersionKey, columns: tuple[Column, ...]
+) -> None:
+    """Make the view of a version that an environment was promoted to before it held anything.
+
+    Called between publishing and booking a version's first rows, so that a crash leaves either a
+    view or open work that makes it.
+    """
+    shown = services.state.environment(environment)
+    snapshot = shown.snapshots.get(key.model) if shown is not None else None
+    is_shown = shown is not None and key.model not in shown.hidden
+    if shown is not None and is_shown and snapshot is not None and snapshot.key == key:
+        name = environment_view(key.model, environment, shown_naming(services, shown))
+        view = ViewDefinition(name=name, target=key.table, columns=columns)
+        services.catalog.swap_views([view], ())
+        settle(services, environment, shown)
+
+
+def settle(services: Services, name: str, swapped: Environment) -> None:
+    """Let the views follow the state where it moved on while we swapped (a process that slept)."""
+    latest = services.state.environment(name)
+    while latest is not None and latest.revision != swapped.revision:
+        naming = shown_naming(services, latest)
+        graph = stored_graph(latest.snapshots, services.models)
+        views = views_of(services, latest, latest.snapshots, naming, graph=graph)
+        services.catalog.swap_views(views, ())
+        swapped, latest = latest, services.state.environment(name)
+
+
+def views_of(
+    services: Services,
+    environment: Environment,
+    names: Collection[ModelName],
+    naming: ViewNaming,
+    *,
+    graph: Graph,
+) -> list[ViewDefinition]:
+    """The views of those models that hold something; others get theirs when they are filled."""
+    shown = [
+        each
+        for each in environment.snapshots.values()
+        if each.name in names and each.name not in environment.hidden and not _is_source(each)
+    ]
+    holdings = services.state.holdings(each.key for each in shown)
+    views: list[ViewDefinition] = []
+    for snapshot in shown:
+        held = holdings.get(snapshot.key)
+        if held is None:
+            continue
+        node = graph[snapshot.name]
+        views.append(
+            ViewDefinition(
+                name=environment_view(snapshot.name, environment.name, naming),
+                target=snapshot.key.table,
+                columns=_shown_columns(services, node, snapshot.key, held.columns),
+                comment=node.model.description,
+            )
+        )
+    return views
+
+
+def _shown_columns(
+    services: Services, node: Node, key: VersionKey, booked: tuple[Column, ...]
+) -> tuple[Column, ...]:
+    """The columns of a version that its model returns, with the model's words (rule R11).
+
+    Args:
+        services: The ports.
+        node: The model; where its columns are not known, all that are booked are shown.
+        key: The version.
+        booked: The columns under which rows were written last.
+    """
+    if not node.columns:
+        return booked
+    there = {each.name.lower(): each for each in booked}
+    if any(each.name.lower() not in there for each in node.columns):
+        table = services.catalog.table(key.table)
+        there |= {each.name.lower(): each for each in table.columns} if table is not None else {}
+    return tuple(
+        replace(found, description=each.description)
+        for each in node.columns
+        if (found := there.get(each.name.lower())) is not None
+    )
+
+
+def _is_source(snapshot: ModelSnapshot) -> bool:
+    return read_model(snapshot.source).kind.is_source

@@ -1,0 +1,48 @@
+"""Finishing or undoing what an earlier process began on a version (rule R5).
+
+Only the state and the catalog's metadata are read and written here, so no JVM is started.
+"""
+
+from __future__ import annotations
+
+from vde_dagster.app.publish.publishing import book, give_up, publish
+from vde_dagster.app.services import Services
+from vde_dagster.core.ledger.unit_of_work import Publication, Work, WorkState
+from vde_dagster.core.model.snapshot import VersionKey
+from vde_dagster.ports.catalog import TableMoved
+from vde_dagster.ports.state import Lease
+
+
+def recover(services: Services, key: VersionKey, lease: Lease) -> tuple[Work, ...]:
+    """Finish or undo what an earlier process began on a version. Starts no JVM.
+
+    What was staged whole is published and booked, unless the table has moved since; what was only
+    intended is dropped.
+
+    Returns:
+        What was finished, oldest first.
+
+    Raises:
+        Conflict: The table's catalog or the state is busy; what is left is done by the next run.
+        OutcomeUnknown: An answer was lost; the same.
+    """
+    finished: list[Work] = []
+    for work in services.state.open_work(key):
+        if work.state is not WorkState.STAGED or work.publication is None:
+            reason = "its process ended before anything was staged"
+            give_up(services, key, work.intent.work_id, reason=reason, lease=lease)
+        elif _finish(services, work, work.publication, lease):
+            finished.append(work)
+    return tuple(finished)
+
+
+def _finish(services: Services, work: Work, publication: Publication, lease: Lease) -> bool:
+    """Publish and book what was staged whole; give it up only where it can never be published."""
+    intent = work.intent
+    try:
+        publish(services, intent.key, intent.base, publication)
+    except TableMoved as error:
+        give_up(services, intent.key, intent.work_id, reason=str(error), lease=lease)
+        return False
+    book(services, intent.environment, intent.key, intent.work_id, publication, lease=lease)
+    return True

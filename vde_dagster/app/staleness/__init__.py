@@ -1,0 +1,1 @@
+"""What is behind what it was computed from, since when, and what follows."""

@@ -1,0 +1,123 @@
+"""A look at some entries of a version and at what became of their inputs: what is behind, and why.
+
+Told from the state and the catalog's metadata; of the latter only about inputs that have changed.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import dataclass, replace
+from datetime import datetime
+
+from vde_dagster.app.staleness.input_moves import InputMoves, InputStates
+from vde_dagster.core.graph.graph import Graph, Node
+from vde_dagster.core.graph.render_model import reads_of
+from vde_dagster.core.ledger.entries import LedgerEntry
+from vde_dagster.core.ledger.late_data import Load
+from vde_dagster.core.ledger.staleness import (
+    SourceTime,
+    Stale,
+    read_by_times,
+    source_times,
+    stale_entries,
+)
+from vde_dagster.core.names import ModelName
+from vde_dagster.core.sql.reads.constants import Moments
+from vde_dagster.core.sql.reads.input_ranges import Reads, WholeTable
+from vde_dagster.core.time.intervals import Interval, merge
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class InputLook:
+    """Entries of a version beside what its model reads.
+
+    ``bounds`` are the sources of which it reads a bounded time, and ``reads`` has that time.
+    """
+
+    states: InputStates
+    node: Node
+    reads: Reads
+    entries: Sequence[LedgerEntry]
+    bounds: Mapping[ModelName, SourceTime]
+
+    def by_times(self, graph: Graph) -> InputLook:
+        """The same with the times by which the model reads its sources."""
+        bounds = source_times(graph, self.node)
+        return replace(self, bounds=bounds, reads=read_by_times(self.reads, bounds))
+
+    def stale(self, *, in_turn: bool, until: datetime | None = None) -> Iterator[Stale]:
+        """The entries whose inputs have other rows now; see `stale_entries`."""
+        self.states.expect(self.reads, self.entries)
+        return stale_entries(self.entries, self.reads, self._moves, in_turn=in_turn, until=until)
+
+    def is_beyond(self, stale: Stale) -> bool:
+        """Whether a source lost rows, at its beginning, that an interval with rows was made of."""
+        has_rows = bool(stale.entry.rows.rows)
+        return has_rows and any(self._is_cut(name, stale.entry) for name in stale.inputs)
+
+    def has_more(self, stale: Stale) -> bool:
+        """Whether there may be other rows of an entry among those that its sources still have."""
+        return any(
+            first < read.end
+            and self._moves.has_changed(
+                stale.entry, name, (Interval(max(first, read.start), read.end),)
+            )
+            for name in stale.inputs
+            if (first := self._first_of(name)) is not None
+            and (read := self.read(name, stale.entry)) is not None
+        )
+
+    def late_by(self, load: Load) -> tuple[Interval, ...]:
+        """What of the entries may get rows by a session, apart from what becomes due; merged."""
+        source = load.after.source
+        if load.before is None or load.rewrite:
+            return merge(each.interval for each in self.entries)
+        if not load.evidence:
+            return ()
+        column = self.bounds[source].column if source in self.bounds else ""
+        mark = load.before.iceberg_snapshot_id
+        return merge(
+            each.interval
+            for each in self.entries
+            if (read := self.read(source, each)) is None
+            or self.states.has_changed(source, mark, (read,), column=column)
+        )
+
+    def read(self, name: ModelName, entry: LedgerEntry) -> Interval | None:
+        """What an entry's interval reads of a source; None where that has no bounds."""
+        read = self.reads.ranges(Moments.between(entry.interval, entry.interval)).get(name)
+        if read is None or isinstance(read, WholeTable) or not read:
+            return None
+        return Interval(read[0].start, read[-1].end)
+
+    def _is_cut(self, name: ModelName, entry: LedgerEntry) -> bool:
+        """Whether a source had rows of an entry before the first one that it has now.
+
+        Where nobody knows when its rows have changed, that is so if it has none of the entry.
+        """
+        first = self._first_of(name)
+        read = self.read(name, entry) if first is not None else None
+        if read is None or first is None or first <= read.start:
+            return False
+        if self._moves.has_changed(entry, name, ()):
+            return read.end <= first
+        gone = Interval(read.start, min(first, read.end))
+        return self._moves.has_changed(entry, name, (gone,))
+
+    @property
+    def _moves(self) -> InputMoves:
+        return InputMoves(states=self.states, entries=self.entries, bounds=self.bounds)
+
+    def _first_of(self, name: ModelName) -> datetime | None:
+        """The first time of a source; None where it is not known."""
+        if name not in self.bounds or not self.states.is_source(name):
+            return None
+        return self.states.earliest(name, self.bounds[name].column)
+
+
+def input_look(
+    graph: Graph, states: InputStates, node: Node, entries: Sequence[LedgerEntry]
+) -> InputLook:
+    """A look at entries, whose sources are read as a whole so far; see `InputLook.by_times`."""
+    reads = reads_of(graph, node.name)
+    return InputLook(states=states, node=node, reads=reads, entries=entries, bounds={})

@@ -1,0 +1,338 @@
+"""What of versions that stay is late or changed upstream, what follows from it, and who says so."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Iterator, Mapping
+from dataclasses import dataclass, field, replace
+from typing import Final
+
+from vde_dagster.app.binding import Binding
+from vde_dagster.app.services import Services
+from vde_dagster.app.staleness.input_moves import InputStates
+from vde_dagster.app.staleness.pace import Pace
+from vde_dagster.app.staleness.since import late_since, stale_since
+from vde_dagster.app.staleness.staying import StaleLook, StaleLooks, is_computed, look_within
+from vde_dagster.app.staleness.upstream_changes import reading_again
+from vde_dagster.app.staleness.version_behind import FORBIDDEN, UNCOVERED, Planned, listed, look_at
+from vde_dagster.core.graph.graph import Graph, Node
+from vde_dagster.core.graph.render_model import tables_below
+from vde_dagster.core.ledger.entries import LedgerEntry, Standing
+from vde_dagster.core.ledger.holdings import Holding
+from vde_dagster.core.ledger.last_look import LastLook
+from vde_dagster.core.ledger.unit_of_work import WorkState
+from vde_dagster.core.model.ownership import may_write
+from vde_dagster.core.model.snapshot import ModelSnapshot, VersionKey
+from vde_dagster.core.names import ModelName
+from vde_dagster.core.planning.options import PlanOptions
+from vde_dagster.core.planning.plan import Plan, Staleness, Workload
+from vde_dagster.core.planning.restatement import forbids_restatement
+from vde_dagster.core.planning.workload import left_out_by, within_bounds
+from vde_dagster.core.time.intervals import Interval, common, merge, subtract
+from vde_dagster.ports.catalog import TableState
+from vde_dagster.ports.state import Environment
+
+_STOPPED: Final = "a session that loads late rows was stopped"
+
+
+def staying(planned: Planned) -> frozenset[ModelName]:
+    """The models that an environment may write, and shows as they stay."""
+    shown = planned.own.snapshots if planned.own is not None else {}
+    return frozenset(
+        name
+        for name in planned.holdings.writes & shown.keys()
+        if shown[name].key == planned.snapshots[name].key
+    )
+
+
+def late_upstream(services: Services, planned: Planned) -> dict[ModelName, Staleness]:
+    """What of the versions that stay is behind by itself, by model.
+
+    Reads the state and the catalog's metadata; of the latter only about inputs that have changed.
+    """
+    names = staying(planned)
+    if planned.own is None or not names:
+        return {}
+    found = dict(_late(services, planned, names))
+    computed = [name for name in names if planned.graph[name].model.stateless is None]
+    # Beside what is shown: a version that is kept below another one is held to be as it was.
+    shown = planned.own.snapshots
+    looks = stale_looks(services, planned.shown_graph, shown, planned.held, planned.tables)
+    for name, look, _ in looks.found(computed):
+        if look.stale:
+            found[name] = _told(planned, planned.graph[name], look)
+    return found
+
+
+def stale_looks(
+    services: Services,
+    graph: Graph,
+    snapshots: Mapping[ModelName, ModelSnapshot],
+    held: Mapping[VersionKey, Holding],
+    tables: Mapping[ModelName, TableState | None] | None = None,
+) -> StaleLooks:
+    """Looks at these versions, from where the last ones ended; ``tables`` are sources so far."""
+    last = services.state.last_looks(each.key for each in snapshots.values())
+    return StaleLooks(
+        state=services.state,
+        graph=graph,
+        snapshots=snapshots,
+        held=held,
+        last=last,
+        states=InputStates(
+            services=services, graph=graph, snapshots=snapshots, tables={**(tables or {})}
+        ),
+    )
+
+
+def remember_looks(services: Services, binding: Binding) -> None:
+    """Keep what there is to see of the versions that an environment writes, where that is new.
+
+    Its lease is held: a promotion decides what versions are fresh below, whatever a look tells.
+    """
+    seen = new_looks(services, binding)
+    if seen:
+        services.state.record_looks(seen)
+
+
+def new_looks(services: Services, binding: Binding) -> dict[VersionKey, LastLook]:
+    """What there is to see of the versions that an environment writes, where that is new."""
+    keys = {name: each.key for name, each in binding.snapshots.items()}
+    held, owners = services.state.holdings(keys.values()), services.state.owners(keys.values())
+    names = [
+        name
+        for name, key in keys.items()
+        if may_write(binding.environment, owners.get(key))
+        and binding.graph[name].model.stateless is None
+    ]
+    looks = stale_looks(services, binding.graph, binding.snapshots, held)
+    found = {keys[name]: each for name, _, each in looks.found(names)}
+    return {key: each for key, each in found.items() if looks.last.get(key) != each}
+
+
+def carry_looks(services: Services, shown: Environment, graph: Graph, plan: Plan) -> None:
+    """Keep what is known of versions that a promotion keeps below other versions, or for an edit.
+
+    That they are kept is a decision about their rows: they are as fresh below what they will read
+    as they are below what they read now. Recorded before the promotion, it is true also where that
+    does not come to be.
+
+    Args:
+        services: The ports.
+        shown: The environment as it is.
+        graph: The models that it shows.
+        plan: The plan that is promoted.
+    """
+    keys = {
+        name: each.key
+        for name, each in plan.snapshots.items()
+        if name in shown.snapshots and shown.snapshots[name].key == each.key
+    }
+    every = (*shown.snapshots.values(), *plan.snapshots.values())
+    held = services.state.holdings(each.key for each in every)
+    before = stale_looks(services, graph, shown.snapshots, held)
+    after = stale_looks(services, plan.graph, plan.snapshots, held)
+    moved = [
+        name
+        for name, key in keys.items()
+        if key in held and is_computed(plan.graph[name]) and after.is_moved(name, before)
+    ]
+    behind = {name: each.stale for name, _, each in before.found(moved)}
+    seen = {keys[name]: replace(after.seen(name), stale=behind.get(name, ())) for name in moved}
+    if seen:
+        services.state.record_looks(seen)
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class StaleNow:
+    """Intervals that were expected to be behind, once what they read is computed.
+
+    ``behind`` are, lose no rows by being computed again, and need not wait; ``fresh`` are not
+    behind, and stay.
+    """
+
+    behind: tuple[Interval, ...]
+    fresh: tuple[LedgerEntry, ...]
+
+
+def stale_now(
+    services: Services,
+    binding: Binding,
+    name: ModelName,
+    times: tuple[Interval, ...],
+    pace: Pace | None = None,
+) -> StaleNow:
+    """What of a version, at some times, is behind now; where there is a ``pace``, and may be."""
+    states = InputStates(services=services, graph=binding.graph, snapshots=binding.snapshots)
+    look = look_within(services.state, binding.graph, states, name, times)
+    behind = {each.entry.interval for each in look.stale}
+    ready = look.stale if pace is None else pace.ready(binding.graph, look.inputs.node, look.stale)
+    expired = {each.entry.interval for each in look.expired}
+    return StaleNow(
+        behind=merge({each.entry.interval for each in ready} - expired),
+        fresh=tuple(
+            each
+            for each in look.inputs.entries
+            if each.interval not in behind and each.standing is Standing.COMPUTED
+        ),
+    )
+
+
+def why_stale(look: StaleLook) -> str:
+    """Which inputs have changed, for people."""
+    inputs = dict.fromkeys(name for each in look.stale for name in each.inputs)
+    return f"what it reads of {listed(inputs)} has changed since"
+
+
+def _told(planned: Planned, node: Node, look: StaleLook) -> Staleness:
+    """What of a version is behind, and what of that stays as it is."""
+    assert planned.own is not None, "only what is shown stays"
+    behind = merge(each.entry.interval for each in look.stale)
+    told = Staleness(
+        reason=why_stale(look),
+        inputs=tuple(dict.fromkeys(name for each in look.stale for name in each.inputs)),
+        since=stale_since(look, promoted_at=planned.own.promoted_at),
+    )
+    if forbids_restatement(node.model):
+        return replace(told, kept=behind, why_kept=FORBIDDEN)
+    expired = look.expired
+    kept = merge(each.entry.interval for each in expired)
+    if kept and node.model.kind.restates_whole:
+        kept = behind
+    why = _why_expired(planned, node, look) if kept else ""
+    return replace(told, intervals=subtract(behind, kept), kept=kept, why_kept=why)
+
+
+def _why_expired(planned: Planned, node: Node, look: StaleLook) -> str:
+    """Why rows would be lost, and what to do about it."""
+    lacking = {name for each in look.expired for name in each.inputs}
+    gone = [name for name in lacking if look.inputs.states.is_gone(name)]
+    if gone:
+        return f"{listed(gone)} is not there any more. Restore it, or take it out of the model"
+    again = f"`vde plan {planned.environment} --restate-model {node.name}`"
+    return f"{UNCOVERED}. To compute it from what is left, run {again}"
+
+
+def _late(
+    services: Services, planned: Planned, names: Iterable[ModelName]
+) -> Iterator[tuple[ModelName, Staleness]]:
+    """The models that a session has late rows for, or cannot tell which."""
+    states = InputStates(services=services, graph=planned.graph, snapshots=planned.snapshots)
+    for name in sorted(names):
+        node, recorded = planned.graph[name], planned.holdings.recorded[name]
+        if node.model.stateless is None or not recorded:
+            continue
+        look = look_at(services, planned, states, node)
+        found = look.found()
+        if found is None:
+            continue
+        source, key = node.model.stateless.sources[0], planned.snapshots[name].key
+        mark = services.state.marks(key).get(source)
+        since = late_since(look.inputs, mark, found.intervals) if mark is not None else None
+        if not found.session:
+            why = found.reason
+            yield name, Staleness(reason=why, kept=found.intervals, why_kept=why, since=since)
+            continue
+        last = services.state.sessions(key, limit=1)
+        is_stopped = bool(last) and last[0].state is not WorkState.DONE
+        reason = _STOPPED if is_stopped else found.reason
+        yield name, Staleness(intervals=found.intervals, reason=reason, session=True, since=since)
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Followers:
+    """What versions that stay have to look at again, since what they read may get other rows.
+
+    ``changed`` are the times at which models may have other rows by a plan. ``pace`` holds back
+    what is not to be evaluated again yet; None where a person asks for it.
+    """
+
+    planned: Planned
+    options: PlanOptions
+    names: frozenset[ModelName]
+    pace: Pace | None = None
+    changed: dict[ModelName, tuple[Interval, ...]] = field(default_factory=dict)
+
+    def found(self, direct: Mapping[ModelName, Staleness]) -> Iterator[tuple[ModelName, Staleness]]:
+        """What is behind by itself, and what follows from what a plan computes, parents first."""
+        for node in self.planned.graph:
+            name, known = node.name, direct.get(node.name)
+            if known is not None and known.session:
+                self._change(name, known.intervals)
+                yield name, known
+            elif name in self.names and is_computed(node) and node.model.stateless is None:
+                staleness = self._of(node, known)
+                if staleness is not None:
+                    self._change(name, staleness.intervals)
+                    yield name, staleness
+            elif known is not None:
+                yield name, known
+
+    def _of(self, node: Node, known: Staleness | None) -> Staleness | None:
+        above = [each for each in tables_below(self.planned.graph, node) if each in self.changed]
+        computed = self.planned.holdings.computed[node.name]
+        if not computed or not (above or known):
+            return known
+        read = reading_again(self.planned, node.name, self.changed) if above else ()
+        read = common(read, computed)
+        own = known or Staleness(reason=f"it follows from {listed(above)}")
+        if forbids_restatement(node.model):
+            return known
+        times = merge((*own.intervals, *subtract(read, own.kept)))
+        following = subtract(times, own.intervals)
+        if times and node.model.kind.restates_whole:
+            times = () if own.kept else merge(computed)
+            following = times if known is None else ()
+        if not (times or known):
+            return None
+        inputs = tuple(dict.fromkeys([*own.inputs, *above]))
+        found = replace(own, intervals=times, following=following, inputs=inputs)
+        found = self._bounded(node, found)
+        if self.pace is None:
+            return found
+        changed = {each: self.changed[each] for each in above}
+        return self.pace.bounded(self.planned, node, found, changed)
+
+    def _bounded(self, node: Node, found: Staleness) -> Staleness:
+        """What of it the plan's options let it evaluate."""
+        left_out = left_out_by(self.options)
+        inside = (
+            ()
+            if left_out
+            else within_bounds(node.model, found.intervals, self.planned.environment, self.options)
+        )
+        following = common(found.following, inside)
+        if subtract(found.intervals, inside) and not found.kept:
+            kept = merge(subtract(found.intervals, inside))
+            why = left_out or "--start and --end leave it out"
+            return replace(found, intervals=inside, following=following, kept=kept, why_kept=why)
+        return replace(found, intervals=inside, following=following)
+
+    def _change(self, name: ModelName, times: tuple[Interval, ...]) -> None:
+        if times:
+            self.changed[name] = merge((*self.changed.get(name, ()), *times))
+
+
+def followed(
+    planned: Planned,
+    direct: Mapping[ModelName, Staleness],
+    work: Mapping[ModelName, Workload],
+    options: PlanOptions,
+    pace: Pace | None = None,
+) -> dict[ModelName, Staleness]:
+    """What of the versions that stay is evaluated where it is behind when its turn comes.
+
+    Args:
+        planned: The plan's models.
+        direct: The outcome of `late_upstream`.
+        work: What the plan evaluates in any case. What reads it is looked at again.
+        options: What was asked for.
+        pace: How often changes may reach models by themselves; None where a person asks for it.
+    """
+    names = staying(planned)
+    changed = {
+        name: merge((*work[name].missing, *work[name].restated))
+        for name in names
+        if name in work and (work[name].missing or work[name].restated)
+    }
+    followers = Followers(planned=planned, options=options, names=names, changed=changed, pace=pace)
+    return dict(followers.found(direct))

@@ -1,0 +1,202 @@
+"""Rule R15: what of versions that come back to an environment is behind, and what becomes of it.
+
+A version comes back where the state knows what it holds and the environment shows another one, or
+none: by a revert, by the promotion of what another environment filled, or by a rollback. What it
+would be computed from now is compared with what it was computed from, before any view moves.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Iterator, Mapping, Sequence
+from dataclasses import dataclass, field, replace
+
+from vde_dagster.app.catch_up.detecting import detect
+from vde_dagster.app.services import Services
+from vde_dagster.app.staleness.input_moves import InputStates
+from vde_dagster.app.staleness.late_upstream import staying
+from vde_dagster.app.staleness.upstream_changes import computed_first, kept_readers, reading_again
+from vde_dagster.app.staleness.version_behind import FORBIDDEN, UNCOVERED, Planned, listed, look_at
+from vde_dagster.core.ledger.late_data import Load, Stop
+from vde_dagster.core.ledger.unit_of_work import WorkState
+from vde_dagster.core.names import ModelName
+from vde_dagster.core.planning.options import PlanOptions
+from vde_dagster.core.planning.plan import Behind
+from vde_dagster.core.planning.restatement import Restatement, both, read_again
+from vde_dagster.core.planning.workload import left_out_by, within_bounds
+from vde_dagster.core.time.intervals import Interval, merge, subtract
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Lag:
+    """What a plan does about versions that come back.
+
+    ``restated`` are the ranges that are evaluated before views move, of versions that come back and
+    of all that reads them; ``found`` says why, by model.
+    """
+
+    restated: Restatement = field(default_factory=lambda: Restatement(ranges={}))
+    found: Mapping[ModelName, Behind] = field(default_factory=dict)
+
+
+def lag_of(services: Services, planned: Planned, options: PlanOptions) -> Lag:
+    """What of the versions that come back is behind what they read, and what is done about it.
+
+    Reads the state and the catalog's metadata; of the latter only about inputs that have changed.
+    """
+    stopped = dict(_stopped_sessions(services, planned))
+    if left_out_by(options):
+        stopped = {name: replace(each, session=False) for name, each in stopped.items()}
+    lag = _both(_returning(services, planned, options), _kept_readers(services, planned, options))
+    return replace(lag, found={**stopped, **lag.found})
+
+
+def _both(one: Lag, other: Lag) -> Lag:
+    """What is done for two reasons; of a model that is behind for both the first is told."""
+    restated = both(one.restated, other.restated)
+    return Lag(restated=restated, found={**other.found, **one.found})
+
+
+def _returning(services: Services, planned: Planned, options: PlanOptions) -> Lag:
+    """What of the versions that come back is behind."""
+    returning = list(planned.returning)
+    if not returning:
+        return Lag()
+    states = InputStates(services=services, graph=planned.graph, snapshots=planned.snapshots)
+    looks = [look_at(services, planned, states, node) for node in returning]
+    found = {each.node.name: what for each in looks if (what := each.found()) is not None}
+    names = {each.name for each in returning}
+    first = computed_first(services, planned, states, names)
+    return _carried_on(planned, found, names, options, first=first)
+
+
+def _kept_readers(services: Services, planned: Planned, options: PlanOptions) -> Lag:
+    """What of the versions that stay is behind the tables that they will read.
+
+    What is not computed again is told, and no loss: the table that is shown stays as it is.
+    """
+    readers = kept_readers(services, planned)
+    spread = readers.again
+    left_out = left_out_by(options)
+    if left_out:
+        spread = replace(spread, ranges={}, kept=(*spread.ranges, *spread.kept))
+    ranges = _within_bounds(planned, spread, options)
+    found: dict[ModelName, Behind] = {}
+    for name in dict.fromkeys((*spread.ranges, *readers.spoiled, *spread.kept)):
+        reason = _reads_such(planned, name, readers.changed)
+        if name in readers.spoiled:
+            kept = ", ".join(map(str, readers.spoiled[name]))
+            reason = f"{reason}. It keeps its rows of {kept}: {UNCOVERED}"
+            found[name] = Behind(intervals=ranges.get(name, ()), reason=reason)
+        elif name in ranges:
+            found[name] = Behind(intervals=ranges[name], reason=reason)
+        else:
+            beyond = "--start and --end leave it out" if name in spread.ranges else FORBIDDEN
+            found[name] = Behind(reason=f"{reason}. It keeps its rows: {left_out or beyond}")
+    return Lag(restated=replace(spread, ranges=ranges), found=found)
+
+
+def _within_bounds(
+    planned: Planned, spread: Restatement, options: PlanOptions
+) -> dict[ModelName, tuple[Interval, ...]]:
+    return {
+        name: left
+        for name, each in spread.ranges.items()
+        if (left := within_bounds(planned.graph[name].model, each, planned.environment, options))
+    }
+
+
+def _stopped_sessions(services: Services, planned: Planned) -> Iterator[tuple[ModelName, Behind]]:
+    """The models whose last session did not end, and that has something to load still.
+
+    Those that stay as they are shown are told of with all that is late (rule R14).
+    """
+    names = planned.holdings.writes - staying(planned)
+    for node in planned.graph:
+        if node.model.stateless is None or node.name not in names:
+            continue
+        last = services.state.sessions(planned.snapshots[node.name].key, limit=1)
+        if last and last[0].state is not WorkState.DONE:
+            decision = detect(services, planned.binding, node.name)
+            held = merge(planned.holdings.recorded[node.name])
+            if isinstance(decision, Load) and decision.why_again and held:
+                reason = "a session that loads late rows was stopped"
+                yield node.name, Behind(intervals=held, reason=reason, session=True)
+            elif isinstance(decision, Stop):
+                reason = f"no session can load late rows: {decision.reason}. {decision.advice}"
+                yield node.name, Behind(reason=reason)
+
+
+def _carried_on(
+    planned: Planned,
+    found: Mapping[ModelName, Behind],
+    returning: Iterable[ModelName],
+    options: PlanOptions,
+    *,
+    first: Mapping[ModelName, tuple[Interval, ...]],
+) -> Lag:
+    """What is behind, with what reads it, as far as the options let it be evaluated.
+
+    ``first`` are times at which other models get other rows by the plan.
+    """
+    left_out = left_out_by(options)
+    if left_out:
+        return Lag(found={name: _lost(each, left_out) for name, each in found.items()})
+    held = planned.holdings.recorded
+    caught_up = {name: each.intervals for name, each in found.items() if each.session}
+    wanted = {
+        name: left
+        for name, each in found.items()
+        if not each.session and (left := subtract(each.intervals, each.lost))
+    }
+    for name in returning:
+        lost = found[name].lost if name in found else ()
+        times = subtract(reading_again(planned, name, first), lost)
+        if times:
+            wanted[name] = merge((*wanted.get(name, ()), *times))
+    told_of = {**first, **found}
+    spread = read_again(
+        planned.graph,
+        wanted,
+        held,
+        whole=lambda model: model.kind.restates_whole,
+        writes=planned.holdings.writes,
+        changed=caught_up,
+        roots=caught_up.keys(),
+    )
+    ranges = _within_bounds(planned, spread, options)
+    told = {
+        name: each if each.session else _beyond_bounds(each, ranges.get(name, ()))
+        for name, each in found.items()
+    }
+    for name in set(returning) - found.keys():
+        if name in ranges:
+            told[name] = Behind(intervals=ranges[name], reason=_reads_such(planned, name, told_of))
+        elif name in spread.kept:
+            lost = merge(held[name])
+            told[name] = Behind(
+                intervals=lost,
+                reason=_reads_such(planned, name, told_of),
+                lost=lost,
+                why_lost=FORBIDDEN,
+            )
+    return Lag(restated=replace(spread, ranges=ranges), found=told)
+
+
+def _lost(found: Behind, why: str) -> Behind:
+    return replace(found, lost=found.intervals, why_lost=why, session=False)
+
+
+def _beyond_bounds(found: Behind, computed: Sequence[Interval]) -> Behind:
+    """What is behind, with what the plan's start and end leave as it is."""
+    left = subtract(found.intervals, (*found.lost, *computed))
+    if not left:
+        return found
+    lost = merge((*found.lost, *left))
+    return replace(found, lost=lost, why_lost=found.why_lost or "--start and --end leave it out")
+
+
+def _reads_such(planned: Planned, name: ModelName, found: Iterable[ModelName]) -> str:
+    parents = planned.graph[name].model.parents
+    above = {each.name for each in planned.graph.upstream(parents)}
+    behind = listed(each for each in found if each in above)
+    return f"it follows from {behind}: computed after that, and where it reads other rows"

@@ -1,0 +1,174 @@
+"""Since when versions are behind: the first change of what they read after it was read.
+
+Told only of what is found to be behind: units of work are looked up together, and of a source the
+changes after the oldest Iceberg snapshot that was read. What is not known for certain is no time.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import dataclass
+from datetime import datetime
+
+from vde_dagster.app.staleness.input_look import InputLook
+from vde_dagster.app.staleness.input_moves import InputStates
+from vde_dagster.app.staleness.staying import StaleLook
+from vde_dagster.core.ledger.entries import LedgerEntry
+from vde_dagster.core.ledger.late_data import HighWaterMark
+from vde_dagster.core.ledger.unit_of_work import Work
+from vde_dagster.core.names import ModelName
+from vde_dagster.core.sql.reads.constants import Moments
+from vde_dagster.core.sql.reads.input_ranges import InputRange, WholeTable
+from vde_dagster.core.time.intervals import Interval, meets
+
+
+@dataclass(frozen=True, slots=True)
+class _Read:
+    """What was read of one input.
+
+    ``newer`` is how many Iceberg snapshots of the input came since; None where nobody knows.
+    ``started_at`` is when the unit of work that read it began; None where sessions did.
+    """
+
+    times: InputRange
+    newer: int | None
+    started_at: datetime | None = None
+
+    def has(self, touched: Sequence[Interval] | None) -> bool:
+        """Whether a change of some times, or of any time, may be one of what was read."""
+        if touched is None or isinstance(self.times, WholeTable):
+            return touched is None or bool(touched)
+        return any(meets(self.times, each) for each in touched)
+
+
+def stale_since(look: StaleLook, *, promoted_at: datetime) -> datetime | None:
+    """When the first change came that a look found entries to be behind of.
+
+    That is the commit of a source's Iceberg snapshot, or the end of a unit of work that wrote a
+    model's rows; of changes that were written over since, only the last one is known.
+
+    Args:
+        look: What is behind.
+        promoted_at: When the environment began to show the versions that it shows.
+
+    Returns:
+        The time; None where that of the first change of any input is not known.
+    """
+    states = look.inputs.states
+    works = states.works(each.entry for each in look.stale)
+    by_input: dict[ModelName, list[_Read]] = {}
+    for each in look.stale:
+        entry, work = each.entry, works.get(each.entry.work_id)
+        if work is None:
+            return None
+        ranges = look.inputs.reads.ranges(Moments.between(entry.interval, entry.interval))
+        for name in each.inputs:
+            newer = _newer(states, entry, name, work)
+            read = _Read(times=ranges[name], newer=newer, started_at=work.started_at)
+            by_input.setdefault(name, []).append(read)
+    found = [
+        _source_since(look.inputs, name, reads)
+        if states.is_source(name)
+        else _model_since(states, name, reads, promoted_at)
+        for name, reads in by_input.items()
+    ]
+    known = [each for each in found if each is not None]
+    return min(known) if known and len(known) == len(found) else None
+
+
+def late_since(look: InputLook, mark: HighWaterMark, times: Sequence[Interval]) -> datetime | None:
+    """When the first late row of some times of a version was committed to its source.
+
+    Args:
+        look: The version's entries, with the times by which the model reads its source.
+        mark: Up to where sessions have loaded the version.
+        times: Merged.
+
+    Returns:
+        The time; None where it is not known.
+    """
+    source = mark.source
+    newer = look.states.line(source).newer.get(mark.iceberg_snapshot_id)
+    reads = [
+        _Read(times=ranges[source], newer=newer)
+        for each in look.entries
+        if meets(times, each.interval)
+        and source in (ranges := look.reads.ranges(Moments.between(each.interval, each.interval)))
+    ]
+    return _source_since(look, source, reads)
+
+
+def _newer(states: InputStates, entry: LedgerEntry, name: ModelName, work: Work) -> int | None:
+    """How many Iceberg snapshots of an input came since an entry read it; None if unknown."""
+    known = entry.trace.inputs.get(name) if entry.trace is not None else None
+    if known is not None and states.is_source(name):
+        pin = states.pinned(name).get(known)
+    else:
+        pin = work.intent.inputs.get(name)
+    # Of a table that had none, the first one may have expired.
+    return None if pin is None else states.line(name).newer.get(pin)
+
+
+def _source_since(look: InputLook, name: ModelName, reads: Sequence[_Read]) -> datetime | None:
+    """When a source's first change was committed that any of these had not seen."""
+    most = max((each.newer for each in reads if each.newer is not None), default=0)
+    if any(each.newer is None for each in reads):
+        return None
+    column = look.bounds[name].column if name in look.bounds else ""
+    changes = look.states.newest_changes(name, column, most)
+    for number in reversed(range(most)):
+        change = changes[number]
+        if change is None:
+            return None
+        if any((each.newer or 0) > number and each.has(change.times) for each in reads):
+            return change.committed_at
+    return None
+
+
+def _model_since(
+    states: InputStates, name: ModelName, reads: Sequence[_Read], promoted_at: datetime
+) -> datetime | None:
+    """When a unit of work ended that first wrote what one of these had not seen."""
+    places = states.line(name).newer
+    if any(each.newer is None and not _is_after(each.started_at, promoted_at) for each in reads):
+        return None  # it may have read another version
+    written = list(_written(states, name, reads, places))
+    works = states.works(each for each in written)
+    ends = sorted(
+        (
+            (work.finished_at, entry)
+            for entry in written
+            if (work := works.get(entry.work_id)) is not None and work.finished_at is not None
+        ),
+        key=lambda each: each[0],
+    )
+    for end, entry in ends:
+        if any(
+            _came_after(entry, end, each, places) and each.has((entry.interval,)) for each in reads
+        ):
+            return end
+    return None
+
+
+def _written(
+    states: InputStates, name: ModelName, reads: Sequence[_Read], places: Mapping[int, int]
+) -> Iterator[LedgerEntry]:
+    """What an input holds of what is read that may have been written since."""
+    unknown = any(each.newer is None for each in reads)
+    most = max((each.newer for each in reads if each.newer is not None), default=0)
+    for entry in states.entries(name, [each.times for each in reads]):
+        place = places.get(entry.iceberg_snapshot_id or 0)
+        if unknown or place is None or place < most:
+            yield entry
+
+
+def _came_after(entry: LedgerEntry, end: datetime, read: _Read, places: Mapping[int, int]) -> bool:
+    """Whether an entry of an input was written after it had been read."""
+    place = places.get(entry.iceberg_snapshot_id or 0)
+    if read.newer is not None and place is not None:
+        return place < read.newer
+    return _is_after(end, read.started_at)
+
+
+def _is_after(time: datetime | None, other: datetime | None) -> bool:
+    return time is not None and other is not None and time > other

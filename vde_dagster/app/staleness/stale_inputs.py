@@ -1,0 +1,111 @@
+"""Which inputs of an evaluation are behind themselves, at the times that it reads of them."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+
+from vde_dagster.app.binding import Binding
+from vde_dagster.app.catch_up.detecting import detect
+from vde_dagster.app.services import Services
+from vde_dagster.app.staleness.input_look import input_look
+from vde_dagster.app.staleness.input_moves import InputStates
+from vde_dagster.app.staleness.late_upstream import why_stale
+from vde_dagster.app.staleness.staying import is_computed, look_within
+from vde_dagster.core.graph.graph import Node
+from vde_dagster.core.graph.render_model import reads_of
+from vde_dagster.core.ledger.holdings import NOTHING
+from vde_dagster.core.ledger.late_data import Load, NothingToLoad, Stop
+from vde_dagster.core.model.counted import units
+from vde_dagster.core.names import ModelName
+from vde_dagster.core.sql.reads.constants import Moments
+from vde_dagster.core.sql.reads.input_ranges import WholeTable
+from vde_dagster.core.time.intervals import Interval, common, merge
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class StaleInput:
+    """What of a model that is read is late or changed upstream, and why, for people."""
+
+    node: Node
+    intervals: tuple[Interval, ...]
+    reason: str
+
+    def __str__(self) -> str:
+        return f"{units(self.node.model, self.intervals)} of {self.node.name}: {self.reason}"
+
+
+def stale_inputs(
+    services: Services, binding: Binding, name: ModelName, ranges: Sequence[Interval]
+) -> tuple[StaleInput, ...]:
+    """The models whose rows a model reads for some ranges and that are behind there, by name.
+
+    Only these models are looked at, and not what is above them. Reads the state and the catalog's
+    metadata.
+    """
+    times = _read_of(services, binding, name, ranges)
+    states = InputStates(services=services, graph=binding.graph, snapshots=binding.snapshots)
+    return tuple(
+        each
+        for parent in sorted(times)
+        if (each := _looked_at(services, binding, states, parent, times[parent])) is not None
+    )
+
+
+def _read_of(
+    services: Services, binding: Binding, name: ModelName, ranges: Sequence[Interval]
+) -> dict[ModelName, tuple[Interval, ...]]:
+    """The times that are read of each model whose rows follow from others."""
+    reads = reads_of(binding.graph, name)
+    parents = [each for each in reads.demands if is_computed(binding.graph[each])]
+    held = services.state.holdings(binding.key(each) for each in parents)
+    found: dict[ModelName, tuple[Interval, ...]] = {}
+    for parent in parents:
+        recorded = held.get(binding.key(parent), NOTHING).recorded
+        times: list[Interval] = []
+        for each in ranges:
+            read = reads.ranges(Moments.between(each, each))[parent]
+            times += recorded if isinstance(read, WholeTable) else common(read, recorded)
+        if times:
+            found[parent] = merge(times)
+    return found
+
+
+def _looked_at(
+    services: Services,
+    binding: Binding,
+    states: InputStates,
+    name: ModelName,
+    times: tuple[Interval, ...],
+) -> StaleInput | None:
+    node = binding.graph[name]
+    if node.model.stateless is not None:
+        return late_rows(services, binding, states, node, times)
+    look = look_within(services.state, binding.graph, states, name, times)
+    if not look.stale:
+        return None
+    behind = merge(each.entry.interval for each in look.stale)
+    return StaleInput(node=node, intervals=behind, reason=why_stale(look))
+
+
+def late_rows(
+    services: Services,
+    binding: Binding,
+    states: InputStates,
+    node: Node,
+    times: tuple[Interval, ...],
+) -> StaleInput | None:
+    """What a session of a model with late data would add to, or load again, of merged times."""
+    entries = services.state.held_within(binding.key(node.name), times)
+    held = merge(each.interval for each in entries)
+    match detect(services, binding, node.name):
+        case NothingToLoad():
+            return None
+        case Stop(reason=reason):
+            return StaleInput(node=node, intervals=held, reason=reason)
+        case Load() as load:
+            look = input_look(binding.graph, states, node, entries).by_times(binding.graph)
+            late = look.late_by(load)
+            if not late:
+                return None
+            return StaleInput(node=node, intervals=late, reason=load.why_again)

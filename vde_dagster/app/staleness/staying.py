@@ -1,0 +1,203 @@
+"""Rule R14: which intervals of versions that stay are behind what they would be computed from now.
+
+A look at a version begins where the last one ended: only what was recorded since on it or on what
+it reads, and what was behind then, is compared. So it costs what has changed, not what is held.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Iterator, Mapping, Sequence
+from dataclasses import dataclass, replace
+from typing import Final
+
+from vde_dagster.app.staleness.input_look import InputLook, input_look
+from vde_dagster.app.staleness.input_moves import InputStates
+from vde_dagster.core.graph.graph import Graph, Node
+from vde_dagster.core.graph.render_model import tables_below
+from vde_dagster.core.ledger.entries import LedgerEntry
+from vde_dagster.core.ledger.holdings import NOTHING, Holding
+from vde_dagster.core.ledger.last_look import LastLook, SeenInput
+from vde_dagster.core.ledger.latest_changes import Times
+from vde_dagster.core.ledger.staleness import Stale
+from vde_dagster.core.model.snapshot import ModelSnapshot, VersionKey
+from vde_dagster.core.names import ModelName
+from vde_dagster.core.sql.reads.input_ranges import affected
+from vde_dagster.core.time.intervals import Interval, merge
+from vde_dagster.ports.state import State
+
+_NOTHING_SEEN: Final = SeenInput(table="", number=None)
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class StaleLook:
+    """What a look at entries of a version found to be behind."""
+
+    inputs: InputLook
+    stale: tuple[Stale, ...]
+
+    @property
+    def expired(self) -> tuple[Stale, ...]:
+        """Those that would lose rows: a source does not have all of them any more, or is gone."""
+        states = self.inputs.states
+        return tuple(
+            each
+            for each in self.stale
+            if self.inputs.is_beyond(each) or any(map(states.is_gone, each.inputs))
+        )
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class StaleLooks:
+    """Looks at versions that stay as an environment shows them.
+
+    ``held`` is what these versions and all that they read held before anything else is read, and
+    ``last`` are the last looks at them.
+    """
+
+    state: State
+    graph: Graph
+    snapshots: Mapping[ModelName, ModelSnapshot]
+    held: Mapping[VersionKey, Holding]
+    last: Mapping[VersionKey, LastLook]
+    states: InputStates
+
+    def found(self, names: Iterable[ModelName]) -> Iterator[tuple[ModelName, StaleLook, LastLook]]:
+        """The looks at versions that hold rows which follow from others, parents first.
+
+        With each of them comes what the next one has to know of it. Of what is as it was at the
+        last look, which found nothing, there is none.
+        """
+        wanted = set(names)
+        for node in self.graph:
+            if node.name in wanted and is_computed(node) and self._holding(node.name).recorded:
+                found = self._look(node)
+                if found is not None:
+                    yield node.name, *found
+
+    def seen(self, name: ModelName) -> LastLook:
+        """What there is to see of a version now, with nothing known to be behind."""
+        return self._now(self.graph[name])
+
+    def is_moved(self, name: ModelName, before: StaleLooks) -> bool:
+        """Whether a version is defined otherwise than before, or reads other tables."""
+        now, then = self.seen(name), before.seen(name)
+        return now.definition != then.definition or _tables(now) != _tables(then)
+
+    def _look(self, node: Node) -> tuple[StaleLook, LastLook] | None:
+        key = self.snapshots[node.name].key
+        last, now = self.last.get(key), self._now(node)
+        if last is not None and replace(last, stale=()) == now and not last.stale:
+            return None
+        inputs = input_look(self.graph, self.states, node, ())
+        times = None if last is None else self._times(inputs, last, now)
+        entries: Sequence[LedgerEntry]
+        if times is None:
+            entries = self.state.ledger([key]).get(key, ())
+        else:
+            entries = self.state.held_within(key, times)
+        look = _stale(self.graph, replace(inputs, entries=entries))
+        return look, replace(now, stale=merge(each.entry.interval for each in look.stale))
+
+    def _now(self, node: Node) -> LastLook:
+        """What there is to see of a version now, with nothing known to be behind."""
+        return LastLook(
+            definition=f"{node.fingerprint.data} {node.fingerprint.parent_data}",
+            number=self._holding(node.name).number,
+            inputs={name: self._seen(name) for name in tables_below(self.graph, node)},
+        )
+
+    def _seen(self, name: ModelName) -> SeenInput:
+        if not self.states.is_source(name):
+            version = self.snapshots[name].key.version
+            return SeenInput(table=version, number=self._holding(name).number)
+        table = self.states.source(name)
+        if table is None:
+            return _NOTHING_SEEN
+        return SeenInput(table=table.uuid, number=table.iceberg_snapshot_id)
+
+    def _holding(self, name: ModelName) -> Holding:
+        return self.held.get(self.snapshots[name].key, NOTHING)
+
+    def _times(self, look: InputLook, last: LastLook, now: LastLook) -> tuple[Interval, ...] | None:
+        """The times of a version that may be behind since the last look; None for all of them."""
+        name = look.node.name
+        if last.definition != now.definition or last.inputs.keys() != now.inputs.keys():
+            return None
+        moved = [each for each in now.inputs if now.inputs[each] != last.inputs[each]]
+        if any(now.inputs[each].table != last.inputs[each].table for each in moved):
+            return None
+        key = self.snapshots[name].key
+        times = [*last.stale]
+        if now.number != last.number:
+            times += [each.interval for each in self.state.changed_since(key, last.number)]
+        for each in moved:
+            found = self._reading(look, each, last.inputs[each])
+            if found is None:
+                return None
+            times += found
+        return merge(times)
+
+    def _reading(
+        self, look: InputLook, name: ModelName, last: SeenInput
+    ) -> tuple[Interval, ...] | None:
+        """The times of a version that read what changed of an input; None for all of them."""
+        if self.states.is_source(name):
+            look = look.by_times(self.graph)
+            changed = self._source_changes(look, name, last)
+        else:
+            changed = self._changes(name, last)
+        if changed is None:
+            return None
+        held = self._holding(look.node.name).recorded
+        within = Interval(held[0].start, held[-1].end)
+        rules = look.node.model.kind
+        if not (rules.is_partitioned or rules.is_sequential):
+            return (within,) if changed else ()
+        return affected(look.reads, name, changed, unit=look.node.model.unit, within=within)
+
+    def _changes(self, name: ModelName, last: SeenInput) -> Times:
+        """The times of a model's version that were recorded since; None where some were removed."""
+        number = last.number or 0
+        if self._holding(name).removed > number:
+            return None
+        key = self.snapshots[name].key
+        return merge(each.interval for each in self.state.changed_since(key, number))
+
+    def _source_changes(self, look: InputLook, name: ModelName, last: SeenInput) -> Times:
+        """The times of a source's rows that changed since; None where they may be any."""
+        if name not in look.bounds or last.number is None:
+            return None
+        return self.states.changed_since(name, last.number, column=look.bounds[name].column)
+
+
+def is_computed(node: Node) -> bool:
+    """Whether the rows of a model's version follow from what it reads, when it is evaluated.
+
+    The platform decides when a MANAGED table follows its inputs, and a file has a seed's rows.
+    """
+    return node.model.kind.follows_upstream
+
+
+def look_within(
+    state: State, graph: Graph, states: InputStates, name: ModelName, times: Sequence[Interval]
+) -> StaleLook:
+    """A look at what a version holds at these merged times."""
+    entries = state.held_within(states.snapshots[name].key, times)
+    return _stale(graph, input_look(graph, states, graph[name], entries))
+
+
+def _tables(look: LastLook) -> dict[ModelName, str]:
+    return {name: each.table for name, each in look.inputs.items()}
+
+
+def _stale(graph: Graph, look: InputLook) -> StaleLook:
+    """The entries of a look that are behind.
+
+    Of what builds on itself, a table that is read without a bound is seen again by the next
+    interval: no earlier one is behind for its sake.
+    """
+    if not any(True for _ in look.stale(in_turn=False)):  # sources are read without a bound so far
+        return StaleLook(inputs=look, stale=())
+    in_turn = look.node.model.kind.is_sequential
+    by_times = look.by_times(graph)
+    return StaleLook(inputs=by_times, stale=tuple(by_times.stale(in_turn=in_turn)))

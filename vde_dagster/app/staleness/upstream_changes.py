@@ -1,0 +1,182 @@
+"""Which models have other rows by a plan than those that read them were computed from.
+
+A version that comes back reads what the plan computes first (rule R15). And where an edit gives a
+model a new table and leaves what reads it as it is, that table is made of what the sources are now:
+what was computed from the table before is behind wherever that one was.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Collection, Iterator, Mapping
+from dataclasses import dataclass, field, replace
+from typing import Final
+
+from vde_dagster.app.services import Services
+from vde_dagster.app.staleness.input_moves import InputStates
+from vde_dagster.app.staleness.version_behind import UNCOVERED, Planned, look_at
+from vde_dagster.core.graph.graph import Node
+from vde_dagster.core.graph.render_model import reads_of
+from vde_dagster.core.names import ModelName
+from vde_dagster.core.planning.restatement import Restatement, read_again, units_reading
+from vde_dagster.core.time.intervals import Interval, common, merge, subtract
+
+Times = Mapping[ModelName, tuple[Interval, ...]]
+_NONE: Final = Restatement(ranges={})
+
+
+def computed_first(
+    services: Services, planned: Planned, states: InputStates, readers: Collection[ModelName]
+) -> Times:
+    """The times at which a plan may give other rows to models that some others read.
+
+    Those are what is made again of FULL tables and of kinds whose intervals do not stand for
+    themselves, what is evaluated again of the others, what an earlier process began and did not
+    end, and models whose next session has late rows to load. What turns out equal costs nothing: it
+    ends where traces are compared.
+    """
+    read = {name for each in readers for name in reads_of(planned.graph, each).demands}
+    written = sorted(read & planned.holdings.writes)
+    begun = services.state.unfinished(planned.snapshots[name].key for name in written)
+    found: dict[ModelName, tuple[Interval, ...]] = {}
+    for name in written:
+        node, recorded = planned.graph[name], planned.holdings.recorded[name]
+        if not recorded:
+            continue
+        if planned.snapshots[name].key in begun:
+            found[name] = merge(recorded)
+        elif node.model.stateless is not None:
+            late = look_at(services, planned, states, node).found()
+            if late is not None and late.session:
+                found[name] = late.intervals
+        elif times := _made_again(planned, node):
+            found[name] = times
+    return found
+
+
+def _made_again(planned: Planned, node: Node) -> tuple[Interval, ...]:
+    """What a plan evaluates of a model that has an entry of it already."""
+    held, horizon = planned.holdings.computed[node.name], planned.horizons[node.name]
+    recorded, rules = planned.holdings.recorded[node.name], node.model.kind
+    due = rules.missing(node.model, held, horizon) if horizon is not None else ()
+    if not due:
+        return ()
+    return common(due, recorded) if rules.is_partitioned else merge(recorded)
+
+
+def reading_again(planned: Planned, name: ModelName, changed: Times) -> tuple[Interval, ...]:
+    """The units of a version that read something that gets other rows.
+
+    A kind that builds each interval on those before it has seen what it reads without a bound as it
+    was in their turn.
+    """
+    node = planned.graph[name]
+    if node.model.kind.is_sequential:
+        demands = reads_of(planned.graph, name).demands
+        bounded = {each for each, (axis, _) in demands.items() if axis is not None}
+        changed = {each: times for each, times in changed.items() if each in bounded}
+    return units_reading(planned.graph, node, changed, planned.holdings.recorded[name])
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class KeptReaders:
+    """What reads models that get another table, and keeps its own.
+
+    ``changed`` are the times at which these models have other rows than in the table that is shown.
+    ``again`` is what of their readers is computed again, and ``spoiled`` what would lose rows by
+    that, since a source does not have them any more: it stays as it is.
+    """
+
+    changed: Times = field(default_factory=dict)
+    again: Restatement = _NONE
+    spoiled: Times = field(default_factory=dict)
+
+
+def kept_readers(services: Services, planned: Planned) -> KeptReaders:
+    """The readers of tables that are replaced, as far as the environment may write them."""
+    replaced = set(_replaced(planned))
+    kept = set(_kept(planned))
+    if not any(each.name in replaced for each in planned.graph.upstream(kept)):
+        return KeptReaders()
+    changed, lost = _changed(services, planned, replaced)
+    again = _reading(planned, kept, changed)
+    spoiled = _reading(planned, kept, lost).ranges
+    ranges = {name: _unspoiled(planned, name, again, spoiled) for name in again.ranges}
+    return KeptReaders(
+        changed=changed,
+        again=replace(again, ranges={name: each for name, each in ranges.items() if each}),
+        spoiled={name: each for name, each in spoiled.items() if name in again.ranges},
+    )
+
+
+def _reading(planned: Planned, kept: Collection[ModelName], changed: Times) -> Restatement:
+    """What of the versions that stay reads these times."""
+    return read_again(
+        planned.graph,
+        {},
+        {name: held for name, held in planned.holdings.recorded.items() if name in kept},
+        whole=lambda model: model.kind.restates_whole,
+        writes=planned.holdings.writes,
+        changed=changed,
+        roots=changed.keys(),
+    )
+
+
+def _unspoiled(
+    planned: Planned, name: ModelName, again: Restatement, spoiled: Times
+) -> tuple[Interval, ...]:
+    """What of a reader can be computed again without losing rows."""
+    if name not in spoiled:
+        return again.ranges[name]
+    stands_alone = planned.graph[name].model.kind.is_partitioned
+    return subtract(again.ranges[name], spoiled[name]) if stands_alone else ()
+
+
+def _replaced(planned: Planned) -> Iterator[ModelName]:
+    """Models with rows of their own that get another table than the one that is shown."""
+    shown = planned.own.snapshots if planned.own is not None else {}
+    for node in planned.graph:
+        before = shown.get(node.name)
+        if before is None or before.key == planned.snapshots[node.name].key:
+            continue
+        if node.model.kind.follows_upstream and before.key in planned.held:
+            yield node.name
+
+
+def _kept(planned: Planned) -> Iterator[ModelName]:
+    """Models whose table stays, and that the environment may write."""
+    shown = planned.own.snapshots if planned.own is not None else {}
+    for name in planned.holdings.writes & shown.keys():
+        if shown[name].key == planned.snapshots[name].key:
+            yield name
+
+
+def _changed(
+    services: Services, planned: Planned, replaced: Collection[ModelName]
+) -> tuple[Times, Times]:
+    """The times at which the tables that are shown are behind, and those that read them.
+
+    Tables that take their places are made of what the sources are now, and of what the plan
+    computes first. Beside it the times of which a source lost rows, so that they have fewer.
+    """
+    before = planned.before
+    states = InputStates(services=services, graph=before.graph, snapshots=before.snapshots)
+    now = InputStates(services=services, graph=planned.graph, snapshots=planned.snapshots)
+    changed = dict(computed_first(services, planned, now, replaced))
+    lost: dict[ModelName, tuple[Interval, ...]] = {}
+    for node in planned.graph:
+        if node.name not in replaced:
+            continue
+        held = before.holdings.recorded[node.name]
+        look = look_at(services, before, states, before.graph[node.name])
+        found = look.found()
+        behind = found.intervals if found is not None else ()
+        gone = found.lost if found is not None and found.why_lost == UNCOVERED else ()
+        times = merge((*subtract(behind, gone), *units_reading(planned.graph, node, changed, held)))
+        fewer = merge((*gone, *units_reading(planned.graph, node, lost, held)))
+        if not node.model.kind.is_partitioned and (times or look.has_moved()):
+            times = merge(held)
+        if times:
+            changed[node.name] = times
+        if fewer:
+            lost[node.name] = fewer
+    return changed, lost

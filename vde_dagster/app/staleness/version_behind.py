@@ -1,0 +1,274 @@
+"""Whether one version is behind what it would be computed from now, and what of that is lost.
+
+Told from the state and the catalog's metadata; of the latter only about inputs that have changed.
+"""
+
+from __future__ import annotations
+
+from bisect import bisect_left, bisect_right
+from collections.abc import Iterable, Iterator, Mapping, Sequence
+from dataclasses import dataclass, field, replace
+from datetime import datetime
+from typing import Final
+
+from vde_dagster.app.binding import Binding
+from vde_dagster.app.catch_up.detecting import detect
+from vde_dagster.app.services import Services
+from vde_dagster.app.staleness.input_look import InputLook, input_look
+from vde_dagster.app.staleness.input_moves import InputStates
+from vde_dagster.core.graph.graph import Graph, Node
+from vde_dagster.core.ledger.dsha import RowSum
+from vde_dagster.core.ledger.entries import LedgerEntry
+from vde_dagster.core.ledger.holdings import NOTHING, Holding
+from vde_dagster.core.ledger.late_data import Load, NothingToLoad, Stop
+from vde_dagster.core.ledger.staleness import Stale
+from vde_dagster.core.ledger.traces import why_together
+from vde_dagster.core.model.snapshot import ModelSnapshot, VersionKey
+from vde_dagster.core.names import ModelName
+from vde_dagster.core.planning.plan import Behind
+from vde_dagster.core.planning.restatement import forbids_restatement
+from vde_dagster.core.planning.workload import Holdings
+from vde_dagster.core.time.intervals import Interval, merge, subtract
+from vde_dagster.ports.catalog import TableState
+from vde_dagster.ports.state import Environment, State
+
+FORBIDDEN: Final = "it sets disable_restatement, so that it is never computed again"
+UNCOVERED: Final = "the source does not reach back to all of them any more"
+_HISTORY: Final = "a history follows from when it looked, and nobody can look at that time again"
+
+
+@dataclass(frozen=True, slots=True)
+class Ledger:
+    """The entries of versions; those of one are read once, when they are asked for."""
+
+    state: State
+    _read: dict[VersionKey, tuple[LedgerEntry, ...]] = field(default_factory=dict)
+
+    def of(self, key: VersionKey) -> tuple[LedgerEntry, ...]:
+        """The entries of a version, sorted by interval."""
+        if key not in self._read:
+            self._read[key] = self.state.ledger([key]).get(key, ())
+        return self._read[key]
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Planned:
+    """The models of a plan with their versions, what these hold, and up to when inputs are whole.
+
+    ``own`` is the environment as it is, None for a new one; ``shown_graph`` has the models that the
+    plan compares with, and ``held`` their versions, too, apart from those that hold nothing.
+    ``ledger`` has the entries. ``tables`` are the sources as they were looked at, by model; None
+    for one that is not there.
+    """
+
+    environment: str
+    own: Environment | None
+    shown_graph: Graph
+    graph: Graph
+    snapshots: Mapping[ModelName, ModelSnapshot]
+    holdings: Holdings
+    held: Mapping[VersionKey, Holding]
+    ledger: Ledger
+    horizons: Mapping[ModelName, datetime | None]
+    tables: Mapping[ModelName, TableState | None] = field(default_factory=dict)
+
+    def entries(self, name: ModelName) -> tuple[LedgerEntry, ...]:
+        """What the version of a model holds."""
+        key = self.snapshots[name].key
+        return self.ledger.of(key) if key in self.held else ()
+
+    def shown(self, name: ModelName) -> tuple[LedgerEntry, ...]:
+        """What the version holds that the environment shows now."""
+        shown = self.own.snapshots.get(name) if self.own is not None else None
+        return () if shown is None or shown.key not in self.held else self.ledger.of(shown.key)
+
+    @property
+    def before(self) -> Planned:
+        """The same of what the environment shows now; nothing of a new one."""
+        snapshots = self.own.snapshots if self.own is not None else {}
+        held = {name: self.held.get(each.key, NOTHING) for name, each in snapshots.items()}
+        return replace(
+            self,
+            graph=self.shown_graph,
+            snapshots=snapshots,
+            holdings=Holdings.of(self.environment, held, owners={}, writes=frozenset()),
+            horizons={name: self.horizons.get(name) for name in snapshots},
+        )
+
+    @property
+    def binding(self) -> Binding:
+        """What the environment runs once the plan is applied."""
+        return Binding(
+            environment=self.environment,
+            revision=self.own.revision if self.own is not None else 0,
+            graph=self.graph,
+            snapshots=self.snapshots,
+        )
+
+    @property
+    def returning(self) -> Iterator[Node]:
+        """The models whose version comes back, and that this environment may write (rule R9)."""
+        shown = {each.key for each in self.own.snapshots.values()} if self.own is not None else ()
+        for node in self.graph:
+            key = self.snapshots[node.name].key
+            writes = node.name in self.holdings.writes
+            if (
+                node.model.kind.follows_upstream
+                and writes
+                and key not in shown
+                and key in self.held
+            ):
+                yield node
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class VersionLook:
+    """A look at one version that comes back, and what its model reads.
+
+    ``moved`` is False where it is known that no input has other rows now.
+    """
+
+    services: Services
+    planned: Planned
+    inputs: InputLook
+    moved: bool = True
+
+    @property
+    def node(self) -> Node:
+        """The model."""
+        return self.inputs.node
+
+    @property
+    def _states(self) -> InputStates:
+        return self.inputs.states
+
+    def found(self) -> Behind | None:
+        """What of the version is behind; None where nothing is."""
+        if self.node.model.stateless is not None:
+            return self._late()
+        stale = self._stale()
+        missed = self._missed_history()
+        if not stale and not missed:
+            return None
+        inputs = dict.fromkeys(name for each in stale for name in each.inputs)
+        behind = merge([*(each.entry.interval for each in stale), *missed])
+        lost, why = self._lost(stale, missed)
+        return Behind(
+            intervals=behind,
+            reason=f"what it reads of {listed(inputs)} has changed since" if inputs else why,
+            lost=lost,
+            why_lost=why if lost else "",
+        )
+
+    def _late(self) -> Behind | None:
+        """Whether a session has late rows to load, or cannot tell which."""
+        held = self.planned.holdings.recorded[self.node.name]
+        match detect(self.services, self.planned.binding, self.node.name):
+            case NothingToLoad():
+                return None
+            case Stop(reason=reason):
+                again = f"`vde catch-up {self.node.name} --reload` loads all of it again"
+                lacks = f"{reason}, so that no session can load what it lacks"
+                what = f"{lacks}; once it is shown, {again}"
+                return Behind(intervals=merge(held), reason=what, lost=held, why_lost=what)
+            case Load() as load:
+                behind = self.inputs.late_by(load)
+                if not behind:
+                    return None
+                return Behind(intervals=behind, reason=load.why_again, session=True)
+
+    def _stale(self) -> tuple[Stale, ...]:
+        rules, entries = self.node.model.kind, self.planned.entries(self.node.name)
+        if not self.moved:
+            return ()
+        found = self._without_kept(tuple(self._moved(in_turn=rules.is_sequential)))
+        inputs = tuple(dict.fromkeys(each for stale in found for each in stale.inputs))
+        every = tuple(Stale(entry=each, inputs=inputs) for each in entries)
+        if found and rules.restates_whole:
+            return every
+        if found and why_together(self.planned.graph, self.node):
+            return self._without_kept(every)
+        return found
+
+    def has_moved(self) -> bool:
+        """Whether any input of any entry has other rows now, at whatever time."""
+        return any(True for _ in self._moved(in_turn=False))
+
+    def _moved(self, *, in_turn: bool) -> Iterator[Stale]:
+        """The entries whose inputs have other rows now; see `stale_entries`."""
+        rules, name = self.node.model.kind, self.node.name
+        held, horizon = self.planned.holdings.computed[name], self.planned.horizons[name]
+        goes_on = horizon is not None and bool(rules.missing(self.node.model, held, horizon))
+        last = self.inputs.entries[-1].interval.end if self.inputs.entries else None
+        return self.inputs.stale(in_turn=in_turn, until=None if goes_on else last)
+
+    def _without_kept(self, stale: Sequence[Stale]) -> tuple[Stale, ...]:
+        """Those that do not stay as they are, and no less than what is shown.
+
+        What a source does not have any more is no reason to empty an interval.
+        """
+        over = [each.entry for each in stale if self._keeps(each)]
+        shown = {each.interval: self._shown_at(each.interval) for each in over}
+        looked_at = [*over, *(each for found in shown.values() for each in found)]
+        seen = {
+            each.interval
+            for each in over
+            if any(self._is_later(found, each, looked_at) for found in shown[each.interval])
+        }
+        kept = {each.interval for each in over} - seen
+        return tuple(each for each in stale if each.entry.interval not in kept)
+
+    def _missed_history(self) -> tuple[Interval, ...]:
+        """The times at which the version that is shown looked at changes, and this one did not."""
+        if not self.node.model.kind.keeps_history:
+            return ()
+        seen = (
+            each.interval for each in self.planned.shown(self.node.name) if each.rows != RowSum()
+        )
+        return subtract(seen, self.planned.holdings.recorded[self.node.name])
+
+    def _lost(
+        self, stale: Sequence[Stale], missed: Sequence[Interval]
+    ) -> tuple[tuple[Interval, ...], str]:
+        """What of it cannot be computed again, and why."""
+        if forbids_restatement(self.node.model):
+            times = merge([*(each.entry.interval for each in stale), *missed])
+            return times, _HISTORY if missed and not stale else FORBIDDEN
+        beyond = [each.entry.interval for each in stale if self.inputs.is_beyond(each)]
+        if beyond and self.node.model.kind.restates_whole:
+            beyond = [each.entry.interval for each in stale]
+        if missed:
+            return merge([*beyond, *missed]), _HISTORY
+        return merge(beyond), UNCOVERED
+
+    def _keeps(self, stale: Stale) -> bool:
+        """Whether a source lost rows of an entry, and has no other ones of it."""
+        return self.inputs.is_beyond(stale) and not self.inputs.has_more(stale)
+
+    def _shown_at(self, interval: Interval) -> Sequence[LedgerEntry]:
+        """What the version that is shown holds with rows of an interval."""
+        shown = self.planned.shown(self.node.name)
+        first = bisect_right(shown, interval.start, key=lambda each: each.interval.end)
+        after = bisect_left(shown, interval.end, key=lambda each: each.interval.start)
+        return [each for each in shown[first:after] if each.rows.rows]
+
+    def _is_later(
+        self, shown: LedgerEntry, entry: LedgerEntry, beside: Sequence[LedgerEntry]
+    ) -> bool:
+        """Whether the version that is shown looked at an interval after an entry was made."""
+        made, looked = self._states.work(entry, beside), self._states.work(shown, beside)
+        return made is None or looked is None or looked.started_at >= made.started_at
+
+
+def look_at(services: Services, planned: Planned, states: InputStates, node: Node) -> VersionLook:
+    """A look at a version; by which times it reads its sources counts only where these moved."""
+    inputs = input_look(planned.graph, states, node, planned.entries(node.name))
+    look = VersionLook(services=services, planned=planned, inputs=inputs)
+    if node.model.stateless is None and not look.has_moved():
+        return replace(look, moved=False)
+    return replace(look, inputs=inputs.by_times(planned.graph))
+
+
+def listed(names: Iterable[ModelName]) -> str:
+    """Names for people."""
+    return ", ".join(map(str, sorted(names)))

@@ -1,0 +1,142 @@
+"""Whether models make one graph: each name once, everything that is read is there, no circles."""
+
+from __future__ import annotations
+
+from collections.abc import Container, Iterator, Mapping, Sequence
+from graphlib import CycleError, TopologicalSorter
+
+from vde_dagster.core.errors import Place, Problem
+from vde_dagster.core.model.model import Model, PythonFunction, Query
+from vde_dagster.core.names import ModelName
+from vde_dagster.core.sql.rendering import model_name_of
+from vde_dagster.core.sql.statement_tables import written_tables
+from vde_dagster.core.sql.table_names import name_of_table, tables_of
+from vde_dagster.core.sql.unresolved import guess, line_of
+
+
+def duplicates(models: Sequence[Model]) -> Iterator[Problem]:
+    """Names that several models have."""
+    first: dict[ModelName, Model] = {}
+    for model in models:
+        other = first.setdefault(model.name, model)
+        if other is not model:
+            yield Problem(
+                place=model.place,
+                message=f"the name {model.name} is taken by {other.place}",
+                advice="Give one of them another name.",
+            )
+
+
+def elsewhere(models: Sequence[Model]) -> Iterator[Problem]:
+    """Names in other catalogs. Views, pinned reads and publishing work in the project's own."""
+    advice = (
+        "Leave the catalog out where it is the project's own (`catalog.name` in vde.yaml). Another "
+        "catalog's rows have to be loaded into a table of this one by whoever writes it."
+    )
+    for model in models:
+        if model.name.catalog:
+            message = f"{model.name} lies in another catalog, {model.name.catalog}"
+            yield Problem(place=model.place, message=message, advice=advice)
+        for parent in model.parents:
+            if parent.catalog:
+                message = f"{model.name} reads {parent} from another catalog, {parent.catalog}"
+                yield Problem(place=_place_of_read(model, parent), message=message, advice=advice)
+
+
+def missing_parents(
+    models: Mapping[ModelName, Model],
+    unread: Container[ModelName],
+    disabled: Container[ModelName],
+) -> Iterator[Problem]:
+    """Reads of what is neither a model nor a source; none of models that could not be read."""
+    known = {str(name) for name in models}
+    for model in models.values():
+        for parent in model.parents:
+            if parent in models or parent in unread or parent.catalog:
+                continue
+            if parent in disabled:
+                yield Problem(
+                    place=_place_of_read(model, parent),
+                    message=f"{model.name} reads {parent}, which is disabled",
+                    advice=f"Take `enabled false` out of {parent}, or disable {model.name}, too.",
+                )
+                continue
+            close = guess(str(parent), sorted(known))
+            otherwise = f"{close}If not, declare" if close else "Declare"
+            yield Problem(
+                place=_place_of_read(model, parent),
+                message=f"{model.name} reads {parent}, which is neither a model of this project "
+                "nor a declared source",
+                advice=f"{otherwise} it with its columns in external_models.yaml.",
+            )
+
+
+def written_models(models: Mapping[ModelName, Model]) -> Iterator[Problem]:
+    """Statements that write a model: its rows are those of its own evaluations, and no others."""
+    for model in models.values():
+        body = model.body
+        beside = (*body.before, *body.after) if isinstance(body, Query | PythonFunction) else ()
+        for table in (each for statement in beside for each in written_tables(statement)):
+            written = model_name_of(table)
+            other = models.get(written) if written is not None else None
+            if other is None or other.kind.is_source:
+                continue
+            whose = "its own rows" if other is model else f"the model {other.name}"
+            yield Problem(
+                place=place_in(model, line_of(table)),
+                message=f"a statement beside the query of {model.name} changes {whose}",
+                advice="A model is written by its evaluation alone, so that what is known of its "
+                "rows is true. Do it in the query, or write a table that is no model.",
+            )
+
+
+def in_order(
+    models: Mapping[ModelName, Model],
+) -> tuple[tuple[ModelName, ...], tuple[Problem, ...]]:
+    """Names in dependency order, the same for the same project, and the cycles that prevent one."""
+    edges = {
+        name: sorted(parent for parent in models[name].parents if parent in models)
+        for name in sorted(models)
+    }
+    problems: list[Problem] = []
+    while True:
+        try:
+            return tuple(TopologicalSorter(edges).static_order()), tuple(problems)
+        except CycleError as error:
+            cycle: list[ModelName] = error.args[1]
+            problems.append(_circle(cycle, _place_of_read(models[cycle[0]], cycle[-2])))
+            edges[cycle[1]] = [each for each in edges[cycle[1]] if each != cycle[0]]
+
+
+def _circle(cycle: Sequence[ModelName], place: Place) -> Problem:
+    """A way from a model back to itself, told as who reads whom."""
+    if len(set(cycle)) == 1:
+        return Problem(
+            place=place,
+            message=f"{cycle[0]} reads itself, and this version does not evaluate models that do",
+            advice="Take what it needs from the models above it, such as with a window over all of "
+            "their rows. If another table of that name is meant, give the model another name.",
+        )
+    way = " reads ".join(str(name) for name in reversed(cycle))
+    return Problem(
+        place=place,
+        message=f"models read each other in a circle: {way}",
+        advice="Take one of these reads out, or split a model in two.",
+    )
+
+
+def place_in(model: Model, line: int | None) -> Place:
+    """A line of a model's file; lines that a macro's function made up are none of the file."""
+    lines = range(model.place.line, model.source.text.count("\n") + 2)
+    if line is None or line not in lines:
+        return model.place
+    return Place(path=model.place.path, line=line)
+
+
+def _place_of_read(model: Model, parent: ModelName) -> Place:
+    """Where a model's query first reads a parent; the model's own where no query does."""
+    if not isinstance(model.body, Query):
+        return model.place
+    tables = tables_of(model.body.expression)
+    lines = [line_of(table) for table in tables if name_of_table(table) == parent]
+    return place_in(model, min((line for line in lines if line is not None), default=None))

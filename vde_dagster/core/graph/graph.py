@@ -1,0 +1,334 @@
+"""The models of a project as a graph, parents first, with canonical forms and fingerprints."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Container, Iterable, Iterator, Mapping, Sequence
+from dataclasses import dataclass, replace
+from datetime import datetime
+from typing import Protocol
+
+from sqlglot import exp
+
+from vde_dagster.core.columns import Column
+from vde_dagster.core.errors import Finding, Problem, ProjectInvalid
+from vde_dagster.core.graph.checks import (
+    duplicates,
+    elsewhere,
+    in_order,
+    missing_parents,
+    place_in,
+    written_models,
+)
+from vde_dagster.core.model.fingerprint import Fingerprint, fingerprint, hash_parts
+from vde_dagster.core.model.fit import misfits, unlaid
+from vde_dagster.core.model.kinds.facts import Evaluation
+from vde_dagster.core.model.model import Model, Query, SeedRows
+from vde_dagster.core.model.seed_rows import seed_columns
+from vde_dagster.core.model.storage import Storage
+from vde_dagster.core.model.writes import TimeAxisSpec, Write
+from vde_dagster.core.names import ModelName
+from vde_dagster.core.sql.canonical import (
+    UNKNOWN_TYPE,
+    CanonicalQuery,
+    QueryInvalid,
+    canonicalize,
+)
+from vde_dagster.core.sql.translation.proven import functions_made
+from vde_dagster.core.time.intervals import Interval
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Node:
+    """A model in its graph. ``columns`` are what its readers see: names, and types where known.
+
+    A source that nobody declared has none, nor has a model that reads all columns of one: which
+    there are is not known (see `vde_dagster.core.sql.canonical.CanonicalQuery`).
+    """
+
+    model: Model
+    canonical: CanonicalQuery | None
+    columns: tuple[Column, ...]
+    fingerprint: Fingerprint
+
+    @property
+    def name(self) -> ModelName:
+        """The model's name."""
+        return self.model.name
+
+    @property
+    def storage(self) -> Storage:
+        """The layout of the model's table."""
+        model = self.model
+        return model.kind.laid_out(model.storage, self.columns, model.unit)
+
+    @property
+    def time_axis(self) -> TimeAxisSpec | None:
+        """How the model's rows belong to intervals; None for kinds whose rows belong to none."""
+        return self.model.kind.time_axis(self.columns, self.model.unit)
+
+    def write(self, interval: Interval, execution_time: datetime) -> Write:
+        """What evaluating an interval at ``execution_time`` does to the model's table.
+
+        Raises:
+            ValueError: The model's kind has nothing that is written to.
+        """
+        what = Evaluation(
+            interval=interval,
+            execution_time=execution_time,
+            columns=self.columns,
+            unit=self.model.unit,
+        )
+        return self.model.kind.write(what)
+
+
+@dataclass(frozen=True, slots=True)
+class Graph:
+    """All models by name, in an order in which parents come before their children."""
+
+    nodes: Mapping[ModelName, Node]
+
+    def __iter__(self) -> Iterator[Node]:
+        return iter(self.nodes.values())
+
+    def __getitem__(self, name: ModelName) -> Node:
+        return self.nodes[name]
+
+    def __contains__(self, name: ModelName) -> bool:
+        return name in self.nodes
+
+    def upstream(
+        self, names: Iterable[ModelName], *, through: Callable[[Node], bool] = lambda _: True
+    ) -> Iterator[Node]:
+        """These models and those upstream of them, each once; in no order to rely on.
+
+        Args:
+            names: Where to begin. Names that are no models are left out.
+            through: Whether to look at what a model reads, too.
+        """
+        waiting = [*names]
+        seen: set[ModelName] = set()
+        while waiting:
+            name = waiting.pop()
+            if name in seen or name not in self:
+                continue
+            seen.add(name)
+            node = self[name]
+            yield node
+            if through(node):
+                waiting += node.model.parents
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Derived:
+    """What follows from a model and the columns of what it reads.
+
+    ``data`` and ``metadata`` are these parts of its fingerprint.
+    """
+
+    canonical: CanonicalQuery | None
+    columns: tuple[Column, ...]
+    data: str
+    metadata: str
+
+
+class Derivations(Protocol):
+    """What was derived before. Whatever it follows from has to be equal to be found again."""
+
+    def find(
+        self, model: Model, above: Mapping[ModelName, Node], *, undeclared: bool
+    ) -> Derived | None:
+        """What follows from a model beside the nodes above it; None where it is not known."""
+        ...
+
+    def keep(
+        self, model: Model, above: Mapping[ModelName, Node], derived: Derived, *, undeclared: bool
+    ) -> None:
+        """Know it from now on."""
+        ...
+
+
+def build_graph(
+    models: Iterable[Model],
+    *,
+    unread: Container[ModelName] = (),
+    disabled: Container[ModelName] = (),
+    known: Derivations | None = None,
+    are_stored: bool = False,
+) -> Graph:
+    """Check how models fit together, and resolve each against its parents.
+
+    Args:
+        models: All of them, in any order. A source without columns is one that nobody declared:
+            what reads it is resolved as far as that is possible.
+        unread: Models whose files could not be read. That others read them is no further problem.
+        disabled: Models that the project has and that are switched off.
+        known: What was derived of such models before.
+        are_stored: Whether they may be from an earlier release: a query that is refused now is
+            understood as far as it can be.
+
+    Raises:
+        ProjectInvalid: Names given twice, parents that nothing declares, cycles, and queries that
+            do not fit the columns of their parents: all of them at once.
+    """
+    every = list(models)
+    problems = [*duplicates(every), *elsewhere(every)]
+    by_name = {model.name: model for model in every}
+    problems += missing_parents(by_name, unread, disabled)
+    problems += written_models(by_name)
+    order, cycles = in_order(by_name)
+    problems += cycles
+    nodes: dict[ModelName, Node] = {}
+    starts: dict[ModelName, datetime] = {}
+    undeclared = {name for name in order if _is_undeclared(by_name[name])}
+    for name in order:
+        model = by_name[name]
+        start = _start_of(model, starts)
+        if start is not None:
+            starts[name] = start
+            model = model if start == model.start else replace(model, start=start)
+        if any(parent not in nodes for parent in model.parents):
+            continue  # the problem is above, and was told there
+        if not undeclared.isdisjoint(model.parents):
+            undeclared.add(name)
+        try:
+            node = _node(model, nodes, known, undeclared=name in undeclared)
+            refusals = node.canonical.refusals if node.canonical is not None else ()
+            if are_stored or not refusals:
+                nodes[name] = node
+            else:
+                problems += [_problem(model, each) for each in refusals]
+        except QueryInvalid as error:
+            problems += [_problem(model, finding) for finding in error.findings]
+        except RecursionError:
+            message = f"{name}: its query or code is nested too deeply"
+            advice = "Split it in several models, or a long chain of operators in several columns."
+            problems.append(Problem(place=model.place, message=message, advice=advice))
+    if problems:
+        raise ProjectInvalid(problems)
+    return Graph(nodes)
+
+
+def _problem(model: Model, finding: Finding) -> Problem:
+    place = place_in(model, finding.line)
+    return Problem(place=place, message=f"{model.name}: {finding.message}", advice=finding.advice)
+
+
+def _start_of(model: Model, starts: Mapping[ModelName, datetime]) -> datetime | None:
+    """A model's own start, or else the earliest of its parents; None where nobody has one.
+
+    ``starts`` are those of the models above, as far as they have one. Sources have none.
+    """
+    if model.kind.is_source:
+        return None
+    if not model.inherits_start:
+        return model.start
+    return min((starts[parent] for parent in model.parents if parent in starts), default=None)
+
+
+def _is_undeclared(model: Model) -> bool:
+    """Whether a model is a source whose columns nobody declared."""
+    return model.kind.is_source and not model.columns
+
+
+def _node(
+    model: Model,
+    nodes: Mapping[ModelName, Node],
+    known: Derivations | None,
+    *,
+    undeclared: bool,
+) -> Node:
+    """A model, resolved against its parents; ``undeclared``: some source above has no columns."""
+    derived = known.find(model, nodes, undeclared=undeclared) if known is not None else None
+    if derived is None:
+        derived = _derived(model, nodes, undeclared=undeclared)
+        if known is not None and not (derived.canonical and derived.canonical.refusals):
+            known.keep(model, nodes, derived, undeclared=undeclared)
+    return Node(
+        model=model,
+        canonical=derived.canonical,
+        columns=derived.columns,
+        fingerprint=_fingerprint(derived, [nodes[parent].fingerprint for parent in model.parents]),
+    )
+
+
+def _fingerprint(derived: Derived, parents: Sequence[Fingerprint]) -> Fingerprint:
+    """As `vde_dagster.core.model.fingerprint.fingerprint` makes it, of hashes that are known."""
+    data, metadata = derived.data, derived.metadata
+    return Fingerprint(
+        data=data,
+        parent_data=hash_parts(*sorted(each.data + each.parent_data for each in parents)),
+        metadata=metadata,
+        parent_metadata=hash_parts(
+            *sorted(each.metadata + each.parent_metadata for each in parents)
+        ),
+    )
+
+
+def _derived(model: Model, nodes: Mapping[ModelName, Node], *, undeclared: bool) -> Derived:
+    canonical = None
+    if isinstance(model.body, Query):
+        canonical = canonicalize(
+            model.body.expression,
+            dialect=model.body.dialect,
+            schemas={parent: nodes[parent].columns for parent in model.parents},
+            undeclared=undeclared,
+            functions=functions_made(model.body.before),
+            text=model.body.text.query if model.body.text is not None else "",
+            is_stored=True,
+        )
+    columns = _columns(model, canonical)
+    if canonical is not None and not canonical.refusals:
+        typed = [each for each in columns if not undeclared or each.type != UNKNOWN_TYPE]
+        findings = list(misfits(model, canonical, typed, list(_embedded(model, nodes))))
+        if findings:
+            raise QueryInvalid(*findings)
+    laid = list(unlaid(model, columns)) if not model.kind.is_inlined else []
+    if laid:
+        raise QueryInvalid(*laid)
+    own = fingerprint(model, canonical, ())
+    return Derived(canonical=canonical, columns=columns, data=own.data, metadata=own.metadata)
+
+
+def _embedded(
+    model: Model, nodes: Mapping[ModelName, Node]
+) -> Iterator[tuple[ModelName, exp.Query]]:
+    """The queries of EMBEDDED models that stand in a model's own, each once."""
+    waiting = list(model.parents)
+    seen: set[ModelName] = set()
+    while waiting:
+        parent = nodes[waiting.pop(0)]
+        if parent.name in seen or not parent.model.kind.is_embedded:
+            continue
+        seen.add(parent.name)
+        waiting += parent.model.parents
+        if parent.canonical is not None:
+            yield parent.name, parent.canonical.expression
+
+
+def _columns(model: Model, canonical: CanonicalQuery | None) -> tuple[Column, ...]:
+    """Declared columns win over inferred types; a seed without any reads every column as text."""
+    if canonical is not None and not canonical.columns:
+        return ()
+    declared = {column.name.lower(): column for column in model.columns}
+    own = canonical.columns if canonical is not None else model.columns
+    if isinstance(model.body, SeedRows) and not model.columns:
+        own = seed_columns(model.body.text)
+    names = {each.name.lower() for each in own}
+    added = [each for each in model.kind.added_columns.values() if each.name not in names]
+    return tuple(_column(each, declared.get(each.name.lower()), model) for each in (*own, *added))
+
+
+def _column(found: Column, declared: Column | None, model: Model) -> Column:
+    """A query's column, with the type that was declared for it and the description for people."""
+    given = model.column_descriptions.get(found.name.lower(), "")
+    stated = declared.description if declared is not None else ""
+    return Column(
+        name=found.name,
+        type=declared.type if declared is not None else found.type,
+        description=given or stated or found.description,
+    )
+
+
+def sources(graph: Graph) -> tuple[ModelName, ...]:
+    """The tables that the models read and that none of them writes."""
+    return tuple(node.name for node in graph if node.model.kind.is_source)

@@ -1,0 +1,296 @@
+"""Lineage: which columns of its parents each column of a query is made of, and what reads what.
+
+Of columns only what their values are computed from counts; filters, join conditions and grouping
+decide which rows there are, not what a column says.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterable, Iterator, Mapping
+from dataclasses import dataclass, field
+from enum import Enum
+
+from sqlglot import exp
+from sqlglot.optimizer.scope import Scope, traverse_scope
+
+from vde_dagster.core.graph.graph import Graph, Node
+from vde_dagster.core.model.model import PythonFunction, Query, SeedRows
+from vde_dagster.core.names import ModelName
+from vde_dagster.core.sql.rendering import model_name_of
+
+ColumnOf = tuple[ModelName, str]
+"""A parent, and one of its columns in lower case."""
+
+
+Point = tuple[ModelName, str | None]
+"""A model, or with a name in lower case one of its columns."""
+
+
+class End(Enum):
+    """Why nothing is behind a model or column."""
+
+    SOURCE = "source"
+    SEED = "seed"
+    PYTHON = "python"
+    CONSTANT = "constant"
+    KIND = "kind"
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Lineage:
+    """What a model or column is made of and what is made of it, or the whole project.
+
+    ``points`` are in dependency order; an edge goes from what is read to what reads it. ``ends``
+    has the points that nothing is behind (a column of a model in Python is made of nothing that is
+    known). ``opaque`` are the Python models below a column: they read its model, and which of
+    their own columns are made of it is not known.
+    """
+
+    points: tuple[Point, ...]
+    edges: tuple[tuple[Point, Point], ...]
+    ends: Mapping[Point, End]
+    opaque: frozenset[Point] = frozenset()
+
+    def above(self) -> dict[Point, list[Point]]:
+        """What each point reads directly; a point that reads nothing is not in it."""
+        found: dict[Point, list[Point]] = {}
+        for parent, child in self.edges:
+            found.setdefault(child, []).append(parent)
+        return found
+
+    def below(self) -> dict[Point, list[Point]]:
+        """What reads each point directly; a point that nothing reads is not in it."""
+        found: dict[Point, list[Point]] = {}
+        for parent, child in self.edges:
+            found.setdefault(parent, []).append(child)
+        return found
+
+
+def project_lineage(graph: Graph) -> Lineage:
+    """Every model and source of a project, with what each of them reads."""
+    points = [(node.name, None) for node in graph]
+    edges = [((parent, None), (node.name, None)) for node in graph for parent in node.model.parents]
+    return _lineage(graph, points, edges)
+
+
+def model_lineage(graph: Graph, name: ModelName) -> Lineage:
+    """A model with all that it reads, and all that reads it, directly or through others."""
+    children = _children(graph)
+    return _walk(
+        graph,
+        (name, None),
+        above=lambda point: [(each, None) for each in graph[point[0]].model.parents],
+        below=lambda point: [(each, None) for each in children[point[0]]],
+    )
+
+
+def lineage_of_column(graph: Graph, name: ModelName, column: str) -> Lineage:
+    """A column with all columns that it is made of, and all that are made of it.
+
+    Views and embedded models are passed through like every other model. A Python model says
+    nothing about its columns, so it ends the walk on both sides.
+
+    Args:
+        graph: The project.
+        name: A model or source.
+        column: One of its columns, in any case.
+    """
+    children = _children(graph)
+    known: dict[ModelName, dict[str, tuple[ColumnOf, ...]]] = {}
+
+    def behind(model: ModelName) -> dict[str, tuple[ColumnOf, ...]]:
+        if model not in known:
+            canonical = graph[model].canonical
+            known[model] = column_lineage(canonical.expression) if canonical is not None else {}
+        return known[model]
+
+    def above(point: Point) -> Iterable[Point]:
+        return behind(point[0]).get(point[1] or "", ())
+
+    def below(point: Point) -> Iterator[Point]:
+        if point[1] is None:
+            return
+        for child in children[point[0]]:
+            if isinstance(graph[child].model.body, PythonFunction):
+                yield child, None
+            yield from ((child, own) for own, made_of in behind(child).items() if point in made_of)
+
+    return _walk(graph, (name, column.lower()), above=above, below=below)
+
+
+def _walk(
+    graph: Graph,
+    start: Point,
+    *,
+    above: Callable[[Point], Iterable[Point]],
+    below: Callable[[Point], Iterable[Point]],
+) -> Lineage:
+    upward = [(parent, child) for child, parent in _steps(start, above)]
+    edges = [*upward, *_steps(start, below)]
+    points = {start, *(point for edge in edges for point in edge)}
+    return _lineage(graph, points, edges)
+
+
+def _steps(
+    start: Point, following: Callable[[Point], Iterable[Point]]
+) -> list[tuple[Point, Point]]:
+    """Every step from a point on, each point left once."""
+    steps: list[tuple[Point, Point]] = []
+    waiting, seen = [start], {start}
+    while waiting:
+        point = waiting.pop()
+        for each in following(point):
+            steps.append((point, each))
+            if each not in seen:
+                seen.add(each)
+                waiting.append(each)
+    return steps
+
+
+def _lineage(
+    graph: Graph, points: Iterable[Point], edges: Iterable[tuple[Point, Point]]
+) -> Lineage:
+    position = _positions(graph)
+    ordered = tuple(sorted(points, key=position))
+    linked = tuple(sorted(edges, key=lambda edge: (position(edge[1]), position(edge[0]))))
+    read = {child for _, child in linked}
+    ends = {
+        point: end
+        for point in ordered
+        if point not in read and (end := _end(graph[point[0]], point[1])) is not None
+    }
+    asked_column = any(column is not None for _, column in ordered)
+    opaque = frozenset(point for point in ordered if asked_column and point[1] is None)
+    return Lineage(points=ordered, edges=linked, ends=ends, opaque=opaque)
+
+
+def _end(node: Node, column: str | None) -> End | None:
+    match node.model.body:
+        case None:
+            return End.SOURCE if node.model.kind.is_source else End.KIND
+        case SeedRows():
+            return End.SEED
+        case PythonFunction():
+            return End.PYTHON if column is not None else None
+        case Query():
+            if column is None or node.canonical is None:
+                return None
+            named = {each.name.lower() for each in node.canonical.columns}
+            return End.CONSTANT if column in named else End.KIND
+
+
+def _positions(graph: Graph) -> Callable[[Point], tuple[int, int, str]]:
+    """The place of a point: its model's in the graph, then its column's in the model."""
+    models = {node.name: index for index, node in enumerate(graph)}
+    columns = {
+        (node.name, column.name.lower()): index
+        for node in graph
+        for index, column in enumerate(node.columns)
+    }
+
+    def position(point: Point) -> tuple[int, int, str]:
+        model, column = point
+        if column is None:
+            return models[model], -1, ""
+        return models[model], columns.get((model, column), len(columns)), column
+
+    return position
+
+
+def _children(graph: Graph) -> dict[ModelName, list[ModelName]]:
+    children: dict[ModelName, list[ModelName]] = {node.name: [] for node in graph}
+    for node in graph:
+        for parent in node.model.parents:
+            children[parent].append(node.name)
+    return children
+
+
+def column_lineage(query: exp.Query) -> dict[str, tuple[ColumnOf, ...]]:
+    """The parents' columns behind each output column, sorted; none for a constant.
+
+    Linear in the size of the query for each output column at most once per scope.
+
+    Args:
+        query: Canonical: every column is bound to its table or sub-query, no star is left.
+    """
+    scopes = traverse_scope(query)
+    if not scopes:
+        return {}
+    tracer = _Tracer({id(scope.expression): scope for scope in scopes})
+    top = scopes[-1]
+    return {
+        name: tuple(sorted(tracer.output(top, position)))
+        for position, name in enumerate(_outputs(top))
+    }
+
+
+@dataclass(slots=True)
+class _Tracer:
+    """Follows columns through scopes; each column of each scope is followed once."""
+
+    scopes: dict[int, Scope]
+    known: dict[tuple[int, int], frozenset[ColumnOf]] = field(default_factory=dict)
+
+    def output(self, scope: Scope, position: int) -> frozenset[ColumnOf]:
+        """What one output column of a scope is made of."""
+        key = (id(scope), position)
+        if key not in self.known:
+            self.known[key] = frozenset()  # a recursive query meets itself: it adds nothing new
+            self.known[key] = frozenset(self._output(scope, position))
+        return self.known[key]
+
+    def _output(self, scope: Scope, position: int) -> Iterator[ColumnOf]:
+        if scope.set_operation_scopes:
+            for branch in scope.set_operation_scopes:
+                yield from self.output(branch, position)
+            return
+        expression = scope.expression
+        if isinstance(expression, exp.Query):
+            selects = expression.selects
+            if position < len(selects):
+                yield from self._expression(scope, selects[position])
+            return
+        yield from self._expression(scope, expression)  # EXPLODE and its like: all that it unfolds
+
+    def _expression(self, scope: Scope, expression: exp.Expr) -> Iterator[ColumnOf]:
+        for node in expression.walk(prune=lambda each: isinstance(each, exp.Query)):
+            if isinstance(node, exp.Query):
+                inner = self.scopes.get(id(node.unnest()))
+                if inner is not None and inner is not scope:
+                    for position, _ in enumerate(_outputs(inner)):
+                        yield from self.output(inner, position)
+            elif isinstance(node, exp.Column):
+                yield from self._column(scope, node)
+
+    def _column(self, scope: Scope, column: exp.Column) -> Iterator[ColumnOf]:
+        source = _source(scope, column.table)
+        if isinstance(source, exp.Table):
+            name = model_name_of(source)
+            if name is not None:
+                yield name, column.name.lower()
+        elif isinstance(source, Scope):
+            outputs = _outputs(source)
+            if column.name.lower() in outputs:
+                yield from self.output(source, outputs.index(column.name.lower()))
+            elif not isinstance(source.expression, exp.Query):
+                yield from self.output(source, 0)
+
+
+def _outputs(scope: Scope) -> list[str]:
+    """The names of a scope's columns; those that its alias lists win over its own."""
+    names = [*scope.outer_columns]
+    if isinstance(scope.expression, exp.Query):
+        own = [each.lower() for each in scope.expression.named_selects]
+        return [each.lower() for each in names] + own[len(names) :]
+    return [each.lower() for each in names]
+
+
+def _source(scope: Scope, alias: str) -> exp.Table | Scope | None:
+    """What an alias stands for: here, or in a query around this one."""
+    around: Scope | None = scope
+    while around is not None:
+        found = around.sources.get(alias)
+        if isinstance(found, exp.Table | Scope):
+            return found
+        around = around.parent
+    return None

@@ -1,0 +1,312 @@
+"""The final SQL of a model for a range and an environment, and what it reads: no state, no Spark.
+
+What `vde render` shows, what an evaluation runs and what is told of its inputs come from here.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterator, Mapping
+from contextlib import contextmanager
+from dataclasses import dataclass
+
+from sqlglot import exp
+
+from vde_dagster.core.errors import Refused
+from vde_dagster.core.graph.graph import Graph, Node
+from vde_dagster.core.graph.run_text import interval_text, query_text, statement_texts
+from vde_dagster.core.model.model import PythonFunction, Query
+from vde_dagster.core.names import ModelName, TableName
+from vde_dagster.core.sql.canonical import CanonicalQuery
+from vde_dagster.core.sql.macros import MICROSECOND, TimeRange, resolve_time_macros
+from vde_dagster.core.sql.reads.input_ranges import Reads, TimeAxis, declared_reads, reads
+from vde_dagster.core.sql.rendering import inline, model_name_of, render_interval, spark_form
+from vde_dagster.core.sql.statement_tables import defined_tables
+from vde_dagster.core.sql.text import SqlText
+
+Statements = tuple[tuple[SqlText, ...], tuple[SqlText, ...]]
+"""Those before a query or function, and those behind it."""
+Target = Callable[[ModelName], TableName | None]
+"""Where the rows of a model lie; None to leave its name as it is."""
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class RenderedModel:
+    """What evaluating a model runs, in Spark's dialect: its query, and the statements around it."""
+
+    query: SqlText
+    before: tuple[SqlText, ...] = ()
+    after: tuple[SqlText, ...] = ()
+
+
+def render_model(
+    graph: Graph,
+    name: ModelName,
+    times: TimeRange,
+    *,
+    target: Target,
+    inline_views: bool = True,
+) -> RenderedModel:
+    """A model's statements for a range: macros as literals, models as tables or sub-queries.
+
+    A model in Spark's dialect runs its author's text (rule R13): only macros, the names of tables
+    and what stands around the query are ours. Other dialects are translated.
+
+    EMBEDDED models always stand as sub-queries in who reads them (seed 001, *EMBEDDED*). The time
+    filter of INCREMENTAL_BY_TIME_RANGE is appended around the query.
+
+    Args:
+        graph: The models.
+        name: The one to render.
+        times: What the macros stand for. Without an end it is the day of its start.
+        target: Where the rows of each model lie.
+        inline_views: Whether VIEW models stand as sub-queries, too, so that what is read are tables
+            only, which can be pinned; otherwise they are read as what ``target`` gives for them.
+
+    Raises:
+        Refused: The model has no query, or it cannot be written in Spark's SQL.
+    """
+    node = graph[name]
+    body, _ = _query_of(node)
+    whole = _whole(times)
+    bodies = _texts(graph, node, whole, inline_views=inline_views)
+    axis = node.time_axis
+    query = query_text(graph, node) if axis is None else interval_text(graph, node, axis, whole)
+    before, after = _beside(graph, node, body, whole, bodies=bodies, target=target)
+    return RenderedModel(
+        query=query.with_times(whole).with_queries(bodies).with_tables(target),
+        before=before,
+        after=after,
+    )
+
+
+def render_tree(graph: Graph, name: ModelName, times: TimeRange) -> exp.Query:
+    """What a model's query means for a range, as a syntax tree over the names of tables.
+
+    It is for looking at what is read, and never runs. VIEW and EMBEDDED models stand in it as
+    sub-queries.
+
+    Raises:
+        Refused: The model has no query, or it cannot be written in Spark's SQL.
+    """
+    node = graph[name]
+    _query_of(node)
+    whole = _whole(times)
+    bodies = _bodies(graph, node, whole)
+    axis = node.time_axis
+    if axis is None:
+        query = resolve_time_macros(_tree(node), whole)
+    else:
+        query = render_interval(
+            _tree(node),
+            columns=tuple(column.name for column in node.columns),
+            time_column=axis.column,
+            time_type=axis.type,
+            time_format=axis.format,
+            times=whole,
+        )
+    return inline(query, bodies)
+
+
+def _whole(times: TimeRange) -> TimeRange:
+    ends = times.last + MICROSECOND
+    return TimeRange(start=times.start, end=ends, execution_time=times.execution_time)
+
+
+def render_beside(graph: Graph, name: ModelName, times: TimeRange, *, target: Target) -> Statements:
+    """The statements beside a Python model's function, as `render_model` has those of a query.
+
+    None of what is no Python model.
+
+    Raises:
+        Refused: One cannot be written in Spark's SQL.
+    """
+    node = graph[name]
+    if not isinstance(node.model.body, PythonFunction):
+        return (), ()
+    bodies = _texts(graph, node, times, inline_views=True)
+    return _beside(graph, node, node.model.body, times, bodies=bodies, target=target)
+
+
+def render_query(graph: Graph, name: ModelName, query: exp.Query, times: TimeRange) -> exp.Query:
+    """A query that is asked beside a model's own, such as an audit's, over the names of tables.
+
+    Macros are literals, and VIEW and EMBEDDED parents of the model stand as sub-queries.
+
+    Raises:
+        Refused: It cannot be written in Spark's SQL.
+    """
+    node = graph[name]
+    bodies = _bodies(graph, node, times)
+    return _in_spark(node, inline(resolve_time_macros(query, times), bodies))
+
+
+def render_text(graph: Graph, name: ModelName, text: SqlText, times: TimeRange) -> SqlText:
+    """A text in Spark's dialect that is asked beside a model's query, such as an audit's.
+
+    Macros are literals, and VIEW and EMBEDDED parents of the model stand as sub-queries.
+    """
+    bodies = _texts(graph, graph[name], times, inline_views=True)
+    return text.with_times(times).with_queries(bodies)
+
+
+def reads_of(graph: Graph, name: ModelName) -> Reads:
+    """What a model reads of the tables below it, for any interval; nothing for seeds and sources.
+
+    VIEW and EMBEDDED parents are looked through, down to tables. Of a Python model it is what its
+    ``depends_on`` declares.
+    """
+    node = graph[name]
+    query = query_over_tables(graph, name)
+    if query is None:
+        parents = {parent: input_axis(graph[parent]) for parent in node.model.parents}
+        return declared_reads(parents, node.model.windows if _has_intervals(node) else {})
+    found = reads(query, axes=axes_of(graph, query), kept=input_axis(node))
+    return found.with_whole(_defined_inputs(graph, node))
+
+
+def _defined_inputs(graph: Graph, node: Node) -> Iterator[ModelName]:
+    """The tables below the functions that stand in front of a model's query, each once."""
+    body = node.model.body
+    named = sorted(defined_tables(body.before)) if isinstance(body, Query) else []
+    for each in graph.upstream(named, through=_is_looked_through):
+        if not _is_looked_through(each):
+            yield each.name
+
+
+def tables_below(graph: Graph, node: Node) -> Iterator[ModelName]:
+    """The tables whose rows a model may read, through VIEW and EMBEDDED parents, each once."""
+    for each in graph.upstream(node.model.parents, through=_is_looked_through):
+        if not _is_looked_through(each):
+            yield each.name
+
+
+def _is_looked_through(node: Node) -> bool:
+    return node.model.kind.is_inlined
+
+
+def query_over_tables(graph: Graph, name: ModelName) -> exp.Query | None:
+    """A model's query in Spark's form with its macros, views inlined; None where it has no query.
+
+    What is rendered for an interval follows from it and the interval.
+    """
+    node = graph[name]
+    if node.canonical is None:
+        return None
+    bodies = _bodies(graph, node, None)
+    return inline(_tree(node), bodies)
+
+
+def axes_of(graph: Graph, query: exp.Query) -> dict[ModelName, TimeAxis | None]:
+    """The time axes of the models and sources that a query names."""
+    names = {model_name_of(table) for table in query.find_all(exp.Table)}
+    return {name: input_axis(graph[name]) for name in names if name is not None and name in graph}
+
+
+def input_axis(node: Node) -> TimeAxis | None:
+    """How rows of a model are bounded by who reads them; None for kinds without intervals."""
+    own = node.time_axis
+    if own is None:
+        return None
+    column = own.column
+    return TimeAxis(
+        column=column,
+        unit=node.model.unit,
+        type=_type_of(node, column),
+        format=own.format,
+    )
+
+
+def _query_of(node: Node) -> tuple[Query, CanonicalQuery]:
+    if not isinstance(node.model.body, Query) or node.canonical is None:
+        what = f"of kind {node.model.kind.keyword}" if node.model.body is None else "no SQL model"
+        raise Refused(f"{node.name} is {what}, so it has no query to render.")
+    return node.model.body, node.canonical
+
+
+def _tree(node: Node) -> exp.Query:
+    """What a model's query means, as Spark's dialect has it.
+
+    Raises:
+        Refused: It is in another dialect, and has no form in Spark's SQL.
+    """
+    body, canonical = _query_of(node)
+    return canonical.expression if body.text is not None else _in_spark(node, canonical.expression)
+
+
+def _in_spark(node: Node, query: exp.Query) -> exp.Query:
+    with _told_of(node):
+        return spark_form(query)
+
+
+@contextmanager
+def _told_of(node: Node) -> Iterator[None]:
+    """A refusal begins with the name of the model."""
+    try:
+        yield
+    except Refused as error:
+        raise Refused(f"{node.name}: {error}") from error
+
+
+def _has_intervals(node: Node) -> bool:
+    return node.model.kind.is_partitioned
+
+
+def _type_of(node: Node, column: str) -> str:
+    types = {each.name.lower(): each.type for each in node.columns}
+    return types.get(column, "unknown")
+
+
+def _bodies(graph: Graph, node: Node, times: TimeRange | None) -> Mapping[ModelName, exp.Query]:
+    """The queries that stand in place of models above, each with its own ones inlined already."""
+    bodies: dict[ModelName, exp.Query] = {}
+    for above in _inlined(graph, node, views=True):
+        assert above.canonical is not None, "what is inlined has a query"
+        query = _tree(above)
+        resolved = query if times is None else resolve_time_macros(query, times)
+        bodies[above.name] = inline(resolved, bodies)
+    return bodies
+
+
+def _texts(
+    graph: Graph, node: Node, times: TimeRange, *, inline_views: bool
+) -> Mapping[ModelName, SqlText]:
+    """The texts that stand in place of models above, each with its own ones inlined already."""
+    texts: dict[ModelName, SqlText] = {}
+    for above in _inlined(graph, node, views=inline_views):
+        texts[above.name] = query_text(graph, above).with_times(times).with_queries(texts)
+    return texts
+
+
+def _inlined(graph: Graph, node: Node, *, views: bool) -> Iterator[Node]:
+    """The models above whose queries stand in a model's own, those that they read before them."""
+    seen: set[ModelName] = set()
+
+    def above(reader: Node) -> Iterator[Node]:
+        for name in reader.model.parents:
+            parent = graph[name]
+            kind = parent.model.kind
+            stands_in = kind.is_inlined if views else kind.is_embedded
+            if name in seen or parent.canonical is None or not stands_in:
+                continue
+            seen.add(name)
+            yield from above(parent)
+            yield parent
+
+    return above(node)
+
+
+def _beside(
+    graph: Graph,
+    node: Node,
+    body: Query | PythonFunction,
+    times: TimeRange,
+    *,
+    bodies: Mapping[ModelName, SqlText],
+    target: Target,
+) -> Statements:
+    with _told_of(node):
+        before, after = statement_texts(graph, node, body)
+    return tuple(
+        tuple(each.with_times(times).with_queries(bodies).with_tables(target) for each in part)
+        for part in (before, after)
+    )  # type: ignore[return-value]

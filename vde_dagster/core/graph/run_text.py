@@ -1,0 +1,169 @@
+"""The text that a model runs: its author's own in Spark's dialect, a translation of others (R13).
+
+Columns have the names that they have in the table, and rows those of the interval; both stand
+around the author's query, which stays as it is.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Mapping, Sequence
+from typing import Final
+
+from sqlglot import exp
+
+from vde_dagster.core.columns import Column
+from vde_dagster.core.errors import Refused
+from vde_dagster.core.graph.graph import Graph, Node
+from vde_dagster.core.model.model import AuthorsText, PythonFunction, Query
+from vde_dagster.core.model.writes import TimeAxisSpec
+from vde_dagster.core.names import ModelName
+from vde_dagster.core.sql.macros import TimeRange
+from vde_dagster.core.sql.places import placed
+from vde_dagster.core.sql.rendering import in_spark, model_name_of, with_own_names, within
+from vde_dagster.core.sql.spark.reading import read_spark
+from vde_dagster.core.sql.star_macro import with_star_columns
+from vde_dagster.core.sql.statement_tables import temporary_names
+from vde_dagster.core.sql.text import SqlText
+from vde_dagster.core.time.intervals import Interval
+
+_ROWS: Final = "_rows"
+
+
+def query_text(graph: Graph, node: Node) -> SqlText:
+    """A model's query, its columns named as those of its table, over the names of models.
+
+    Raises:
+        Refused: It is in another dialect, and has no form in Spark's SQL.
+    """
+    text, names = _query(graph, node)
+    columns = [each.name for each in node.canonical.columns] if node.canonical else []
+    if not columns or names == columns:
+        return text
+    hole = exp.Var(this="")
+    rows = exp.Subquery(this=hole, alias=_alias(columns))
+    return text.around(exp.select("*").from_(rows, copy=False), hole)
+
+
+def interval_text(graph: Graph, node: Node, axis: TimeAxisSpec, times: TimeRange) -> SqlText:
+    """A model's query, and of its rows those of an interval alone (seed 001, *Time column*).
+
+    Raises:
+        Refused: It is in another dialect, and has no form in Spark's SQL.
+    """
+    assert times.end is not None, "an interval has an end"
+    text, names = _query(graph, node)
+    columns = [each.name for each in node.columns]
+    hole = exp.Var(this="")
+    rows = exp.Subquery(this=hole, alias=_alias(columns if names != columns else ()))
+    selected = [exp.column(_quoted(each), table=_ROWS).as_(_quoted(each)) for each in columns]
+    inside = within(
+        exp.column(_quoted(axis.column), table=_ROWS),
+        Interval(times.start, times.end),
+        time_type=axis.type,
+        time_format=axis.format,
+    )
+    outer = (
+        exp.select(*(selected or [exp.Star()])).from_(rows, copy=False).where(inside, copy=False)
+    )
+    return text.around(outer, hole)
+
+
+def _alias(columns: Sequence[str]) -> exp.TableAlias:
+    return exp.TableAlias(
+        this=exp.to_identifier(_ROWS), columns=[_quoted(each) for each in columns]
+    )
+
+
+def _quoted(name: str) -> exp.Identifier:
+    return exp.to_identifier(name, quoted=True)
+
+
+def _query(graph: Graph, node: Node) -> tuple[SqlText, list[str]]:
+    """A model's query, and what its columns are called in it; nothing where that is not known."""
+    body = node.model.body
+    assert isinstance(body, Query), f"{node.name} has a query"
+    assert node.canonical is not None, f"{node.name} is resolved"
+    for each in node.canonical.refusals:
+        raise Refused(f"{node.name}: {each.message}. {each.advice} Then plan again.")
+    if body.text is None:
+        translated = in_spark([with_own_names(node.canonical.expression)])
+        names = [each.name for each in node.canonical.columns]
+        columns = _columns_of_parents(graph, node)
+        return placed(translated, catalog="", columns=columns), names
+    schemas = {parent: graph[parent].columns for parent in node.model.parents}
+    text = with_star_columns(body.text.query, body.text.stars, schemas=schemas)
+    found = placed(
+        text,
+        catalog=body.text.catalog,
+        temporary=temporary_names((*body.before, *body.after)),
+        columns={name: [each.name for each in columns] for name, columns in schemas.items()},
+    )
+    return found, list(_written_names(read_spark(text), schemas))
+
+
+def _written_names(query: exp.Expr, schemas: Mapping[ModelName, Sequence[Column]]) -> Iterator[str]:
+    """What the columns of a query are called as they are written; empty where that is not clear.
+
+    A table that is read with ``*`` has the columns that are known of it (see `placed`).
+    """
+    for each in query.selects if isinstance(query, exp.Query) else ():
+        match each:
+            case exp.Star() if not any(each.args.values()):
+                yield from (column.name for column in _columns_of(_only_table(query), schemas))
+            case exp.Aliases():
+                yield from (name.name for name in each.expressions)
+            case exp.Alias():
+                yield each.alias
+            case exp.Column(this=exp.Identifier()):
+                yield each.name
+            case _:
+                yield ""
+
+
+def _columns_of(
+    name: ModelName | None, schemas: Mapping[ModelName, Sequence[Column]]
+) -> Sequence[Column]:
+    return schemas.get(name, ()) if name is not None else ()
+
+
+def _only_table(query: exp.Expr) -> ModelName | None:
+    """The one table that a SELECT reads, where it is a model's."""
+    from_ = query.args.get("from_")
+    others = query.args.get("joins") or query.args.get("laterals")
+    if from_ is None or others or not isinstance(from_.this, exp.Table):
+        return None
+    is_plain = not from_.this.args.get("pivots") and not from_.this.alias_column_names
+    return model_name_of(from_.this) if is_plain else None
+
+
+def statement_texts(
+    graph: Graph, node: Node, body: Query | PythonFunction
+) -> tuple[tuple[SqlText, ...], tuple[SqlText, ...]]:
+    """The pre- and post-statements of a model, over the names of models.
+
+    Raises:
+        Refused: One is in another dialect, and has no form in Spark's SQL.
+    """
+    temporary = temporary_names((*body.before, *body.after))
+    written = body.text or _translated(body)
+    columns = _columns_of_parents(graph, node)
+    before, after = (
+        tuple(
+            placed(each, catalog=written.catalog, temporary=temporary, columns=columns)
+            for each in part
+        )
+        for part in (written.before, written.after)
+    )
+    return before, after
+
+
+def _columns_of_parents(graph: Graph, node: Node) -> Mapping[ModelName, Sequence[str]]:
+    return {parent: [each.name for each in graph[parent].columns] for parent in node.model.parents}
+
+
+def _translated(body: Query | PythonFunction) -> AuthorsText:
+    before, after = (
+        tuple(in_spark([with_own_names(each)]) for each in part)
+        for part in (body.before, body.after)
+    )
+    return AuthorsText(catalog="", before=before, after=after)

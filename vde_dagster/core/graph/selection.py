@@ -1,0 +1,174 @@
+"""Selectors: which models somebody means by names, wildcards, tags and the graph around them.
+
+``mart.revenue`` is one model, ``mart.*`` every model whose name is written so, ``tag:nightly``
+every model with that tag. A ``+`` in front adds all that they read, also through others, and one
+behind adds all that reads them: ``+mart.revenue``, ``tag:nightly+``, ``+mart.*+``.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Collection, Iterable, Mapping, Sequence
+from dataclasses import dataclass, field
+from fnmatch import fnmatchcase
+from typing import Final
+
+from vde_dagster.core.errors import Refused
+from vde_dagster.core.graph.graph import Graph
+from vde_dagster.core.model.model import Model
+from vde_dagster.core.names import InvalidName, ModelName
+from vde_dagster.core.sql.unresolved import guess
+
+_TAG: Final = "tag:"
+_WILD: Final = "*?["
+_LISTED: Final = 10
+
+
+class SelectionRefused(Refused, ValueError):
+    """Selectors that select nothing, or cannot be read; all of them at once."""
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class _Selector:
+    """One selector, taken apart. ``pattern`` is in lower case where it is no tag."""
+
+    text: str
+    pattern: str
+    is_tag: bool
+    above: bool
+    below: bool
+
+
+@dataclass(slots=True)
+class _Choice:
+    """What is chosen so far, and from where to go on upward and downward."""
+
+    names: set[ModelName] = field(default_factory=set)
+    upward: set[ModelName] = field(default_factory=set)
+    downward: set[ModelName] = field(default_factory=set)
+
+
+def select(
+    graphs: Sequence[Graph], selectors: Iterable[str], *, catalog: str
+) -> frozenset[ModelName]:
+    """The models that at least one selector means.
+
+    Args:
+        graphs: The models to choose from; a model of several of them is looked at in the first,
+            and read by whoever reads it in any.
+        selectors: The texts, see above. Case does not count, but in tags.
+        catalog: The project's own, which a name may begin with.
+
+    Raises:
+        SelectionRefused: A selector is none, or no model is meant by it.
+    """
+    models = {node.name: node.model for graph in reversed(graphs) for node in graph}
+    problems: list[str] = []
+    choice = _Choice()
+    for text in selectors:
+        selector = _parsed(text, catalog)
+        found = _meant(selector, models) if selector is not None else ()
+        if selector is None:
+            problems.append(_unreadable(text))
+        elif not found:
+            problems.append(_unknown(selector, models))
+        else:
+            choice.names.update(found)
+            choice.upward.update(found if selector.above else ())
+            choice.downward.update(found if selector.below else ())
+    if problems:
+        raise SelectionRefused("\n".join(problems))
+    above, below = _edges(graphs)
+    return frozenset(
+        choice.names | _reached(choice.upward, above) | _reached(choice.downward, below)
+    )
+
+
+def _parsed(text: str, catalog: str) -> _Selector | None:
+    """The parts of a selector; None where it is none."""
+    inner = text.strip()
+    above, below = inner.startswith("+"), inner.endswith("+")
+    inner = inner.removeprefix("+").removesuffix("+").strip()
+    is_tag = inner.lower().startswith(_TAG)
+    pattern = inner[len(_TAG) :].strip() if is_tag else inner.lower()
+    if not is_tag:
+        pattern = pattern.removeprefix(f"{catalog.lower()}.") if pattern.count(".") > 1 else pattern
+        if not _is_wild(pattern):
+            try:
+                pattern = str(ModelName.parse(pattern).within(catalog))
+            except InvalidName:
+                return None
+    if not pattern or (not is_tag and ":" in pattern):
+        return None
+    return _Selector(text=text, pattern=pattern, is_tag=is_tag, above=above, below=below)
+
+
+def _is_wild(pattern: str) -> bool:
+    return any(each in pattern for each in _WILD)
+
+
+def _meant(selector: _Selector, models: Mapping[ModelName, Model]) -> Collection[ModelName]:
+    pattern = selector.pattern
+    if selector.is_tag:
+        return [
+            name
+            for name, model in models.items()
+            if any(fnmatchcase(tag, pattern) for tag in model.tags)
+        ]
+    if _is_wild(pattern):
+        return [name for name in models if fnmatchcase(str(name), pattern)]
+    name = ModelName.parse(pattern)
+    return [name] if name in models else []
+
+
+def _edges(
+    graphs: Iterable[Graph],
+) -> tuple[dict[ModelName, set[ModelName]], dict[ModelName, set[ModelName]]]:
+    """Who reads what, and who is read by whom, in any of the graphs."""
+    above: dict[ModelName, set[ModelName]] = {}
+    below: dict[ModelName, set[ModelName]] = {}
+    for graph in graphs:
+        for node in graph:
+            above.setdefault(node.name, set()).update(node.model.parents)
+            for parent in node.model.parents:
+                below.setdefault(parent, set()).add(node.name)
+    return above, below
+
+
+def _reached(
+    start: Iterable[ModelName], edges: Mapping[ModelName, Iterable[ModelName]]
+) -> set[ModelName]:
+    reached = set(start)
+    waiting = list(reached)
+    while waiting:
+        further = set(edges.get(waiting.pop(), ())) - reached
+        reached |= further
+        waiting += further
+    return reached
+
+
+def _unreadable(text: str) -> str:
+    return (
+        f"{text!r} selects no models: write a name (mart.revenue), a pattern (mart.*) or "
+        "tag:NAME, with + in front for all that they read and + behind for all that reads them."
+    )
+
+
+def _unknown(selector: _Selector, models: Mapping[ModelName, Model]) -> str:
+    if selector.is_tag:
+        tags = sorted({tag for model in models.values() for tag in model.tags})
+        close = guess(selector.pattern, tags)
+        return (
+            f"no model has the tag {selector.pattern!r}. {close or _listed('Tags', tags)}".strip()
+        )
+    if _is_wild(selector.pattern):
+        return f"no model is named like {selector.pattern!r}."
+    names = sorted(map(str, models))
+    last = selector.pattern.rpartition(".")[2]
+    same = [name for name in names if name.rpartition(".")[2] == last]
+    close = guess(selector.pattern, same) or guess(selector.pattern, names)
+    return f"there is no model {selector.pattern}. {close or _listed('Models', names)}".strip()
+
+
+def _listed(what: str, names: Sequence[str]) -> str:
+    more = f" and {len(names) - _LISTED} more" if len(names) > _LISTED else ""
+    return f"{what}: {', '.join(names[:_LISTED])}{more}." if names else ""

@@ -1,0 +1,1 @@
+"""What versions hold: entries, digests, traces, late data and units of work."""

@@ -1,0 +1,206 @@
+"""One unit of work: what it writes, what it reads, and the records that make it recoverable.
+
+The records follow the walk of DESIGN.md section 4 (rules R3 to R5): an *intent* before anything is
+staged, *staged* when the rows lie on their branch, and *finalize*, which moves ledger, marks and
+session in one transaction after the branch was published.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import dataclass, field
+from datetime import datetime
+from enum import Enum
+
+from vde_dagster.core.audits.values import Audit, AuditResult
+from vde_dagster.core.columns import Column
+from vde_dagster.core.ledger.dsha import DEFAULT_ALGORITHM, RowSum
+from vde_dagster.core.ledger.entries import LedgerChange
+from vde_dagster.core.ledger.late_data import HighWaterMark, Load
+from vde_dagster.core.model.snapshot import VersionKey
+from vde_dagster.core.model.storage import Storage
+from vde_dagster.core.model.writes import Write
+from vde_dagster.core.names import ModelName, TableName
+from vde_dagster.core.time.intervals import Interval
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class AsOf:
+    """All rows of a table at one Iceberg snapshot; no rows where it has none yet (None)."""
+
+    table: TableName
+    iceberg_snapshot_id: int | None
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class AddedBetween:
+    """Exactly the rows that appends added after one Iceberg snapshot, up to another."""
+
+    table: TableName
+    after: int
+    until: int
+
+
+Input = AsOf | AddedBetween
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class SqlRows:
+    """Rows of a rendered query in Spark's dialect, which reads the names in ``Part.inputs``."""
+
+    sql: str
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class PythonRows:
+    """Rows of a Python model: its module's source, and the function to call.
+
+    ``variables`` are the project's, as far as the function reads them. ``modules`` are those of
+    the project that the code imports: their texts by path.
+    """
+
+    source: str
+    function: str
+    path: str
+    interval: Interval
+    execution_time: datetime
+    variables: Mapping[str, object] = field(default_factory=dict)
+    modules: Mapping[str, str] = field(default_factory=dict)
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class CsvRows:
+    """Rows of a CSV text with a header line."""
+
+    text: str
+
+
+Rows = SqlRows | PythonRows | CsvRows
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Part:
+    """One write of a unit of work.
+
+    ``inputs`` maps the name under which ``rows`` reads a table to what it must read: for SQL the
+    name of a temporary view, for Python the model's name as the user writes it.
+    """
+
+    rows: Rows
+    inputs: Mapping[str, Input]
+    write: Write
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Staging:
+    """Everything that an engine needs to stage one unit of work on a branch of the target.
+
+    ``base`` is the Iceberg snapshot that the branch starts from, None for an empty table. With
+    ``anew`` the branch starts without rows all the same. ``columns`` are the declared ones (types
+    are cast to them); empty means as the rows are. ``storage`` and ``comment`` are those of a table
+    that is made now. ``audits`` look at the staged rows, and at the tables that they read besides
+    as ``audit_inputs`` says. ``algorithm`` is what rows are hashed with.
+
+    ``returned`` are the columns, in lower case, that the model is known to return; empty where that
+    is not known. The table gets those that it lacks, and a column of the table that is not among
+    them has NULL in new rows (rule R11). ``before`` and ``after`` are statements in Spark's SQL
+    that run once around all parts, in a session of their own; ``beside`` are the tables that they
+    read, and ``own_name`` is under what name they read the model's own rows. ``path`` is the
+    model's file, for people.
+    """
+
+    work_id: str
+    target: VersionKey
+    base: int | None
+    parts: tuple[Part, ...]
+    anew: bool = False
+    columns: tuple[Column, ...] = ()
+    descriptions: Mapping[str, str] = field(default_factory=dict)
+    storage: Storage = field(default_factory=Storage)
+    comment: str = ""
+    audits: tuple[Audit, ...] = ()
+    audit_inputs: Mapping[ModelName, Input] = field(default_factory=dict)
+    algorithm: str = DEFAULT_ALGORITHM
+    returned: frozenset[str] = frozenset()
+    before: tuple[str, ...] = ()
+    after: tuple[str, ...] = ()
+    beside: Mapping[str, Input] = field(default_factory=dict)
+    own_name: str = ""
+    path: str = ""
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Staged:
+    """What lies on the branch: its head, the written intervals' sums, the table's columns.
+
+    ``audits`` are the results of all audits, in their order, whatever they found.
+
+    Where a write's result follows from what the table held (ADR 6), its sum is what it changes the
+    table's by.
+
+    ``iceberg_snapshot_id`` is None only where nothing was written to a table without any snapshot.
+    """
+
+    iceberg_snapshot_id: int | None
+    sums: tuple[Mapping[Interval, RowSum], ...]
+    columns: tuple[Column, ...]
+    audits: tuple[AuditResult, ...] = ()
+
+
+class WorkState(Enum):
+    """How far a unit of work has come."""
+
+    INTENT = "intent"
+    STAGED = "staged"
+    DONE = "done"
+    ABANDONED = "abandoned"
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Intent:
+    """What a unit of work is about to do, recorded before it stages anything.
+
+    ``drifted`` where it writes rows of another definition than that of the rows that are there: its
+    snapshot keeps a version against its own definition.
+    """
+
+    work_id: str
+    key: VersionKey
+    environment: str
+    intervals: tuple[Interval, ...]
+    inputs: Mapping[ModelName, int | None]
+    base: int | None
+    execution_time: datetime
+    session: Load | None = None
+    drifted: bool = False
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Publication:
+    """What has to be published and then booked; enough to finish the work without computing.
+
+    ``mark`` is the high-water mark after the work, None where it moves none. ``algorithm`` is what
+    the rows of all changes were hashed with.
+    """
+
+    iceberg_snapshot_id: int | None
+    changes: tuple[LedgerChange, ...]
+    columns: tuple[Column, ...]
+    mark: HighWaterMark | None = None
+    algorithm: str = DEFAULT_ALGORITHM
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Work:
+    """A unit of work as the state knows it. ``publication`` is set once it is staged.
+
+    ``audits`` is what was found among its rows; ``reason`` why it was abandoned.
+    """
+
+    intent: Intent
+    state: WorkState
+    publication: Publication | None = None
+    started_at: datetime
+    finished_at: datetime | None = None
+    audits: tuple[AuditResult, ...] = ()
+    reason: str = ""

@@ -1,0 +1,239 @@
+"""What every kind of model answers."""
+
+from __future__ import annotations
+
+from abc import ABC, abstractmethod
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+from datetime import datetime
+from enum import Enum
+from typing import ClassVar, assert_never
+
+from vde_dagster.core.columns import Column
+from vde_dagster.core.model.storage import Storage
+from vde_dagster.core.model.writes import TimeAxisSpec, Write
+from vde_dagster.core.time import schedule
+from vde_dagster.core.time.intervals import ALWAYS, Interval, IntervalUnit, covers
+from vde_dagster.core.time.schedule import Scheduled
+
+
+class Role(Enum):
+    """What stands in the lake for a version of a model."""
+
+    SOURCE = "a table that others write"
+    EMBEDDED = "nothing: its query stands in the queries that read it"
+    VIEW = "a view of its query"
+    TABLE = "a table with rows that we write"
+
+
+class Loading(Enum):
+    """When rows are loaded."""
+
+    BY_INTERVAL = "each interval by itself, in any order"
+    IN_TURN = "each interval once, on what those before it left"
+    APPENDED = "each interval once, beside what is there"
+    WHOLE = "all rows at once, for each cron period again"
+    ONCE = "once for each version"
+    REFRESHED = "once by a plan, then again whenever what it reads changes"
+    NEVER = "never"
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Evaluation:
+    """One evaluation of a model.
+
+    ``columns`` are the model's, with types where these are known; ``unit`` is its interval unit.
+    """
+
+    interval: Interval
+    execution_time: datetime
+    columns: tuple[Column, ...]
+    unit: IntervalUnit
+
+
+class KindFacts(ABC):
+    """What every kind answers, so that nobody else lists kinds. All of it is pure.
+
+    A kind says its keyword, its role, how it is loaded and what an evaluation writes. Everything
+    else follows from that, or has the value of most kinds.
+    """
+
+    __slots__ = ()
+
+    keyword: ClassVar[str]
+    role: ClassVar[Role]
+    loading: ClassVar[Loading]
+
+    @abstractmethod
+    def write(self, what: Evaluation) -> Write:
+        """What an evaluation does to the table.
+
+        Raises:
+            ValueError: The kind has nothing that is written to.
+        """
+
+    def missing(
+        self,
+        model: Scheduled,
+        held: Sequence[Interval],
+        now: datetime,
+        blocked: Sequence[Interval] = (),
+    ) -> tuple[Interval, ...]:
+        """The contiguous ranges that have to be evaluated at ``now``.
+
+        Args:
+            model: The model.
+            held: What its version's table holds.
+            now: The project's clock.
+            blocked: Times for which what the model reads is not whole.
+        """
+        match self.loading:
+            case Loading.BY_INTERVAL | Loading.APPENDED:
+                return schedule.missing(model, held, now, blocked)
+            case Loading.IN_TURN:
+                return schedule.missing_in_turn(model, held, now, blocked)
+            case Loading.WHOLE:
+                wanted = schedule.due_at_once(model, now, blocked)
+                return (wanted,) if wanted and not covers(held, wanted) else ()
+            case Loading.ONCE | Loading.REFRESHED:
+                return () if held else (ALWAYS,)
+            case Loading.NEVER:
+                return ()
+            case unreachable:
+                assert_never(unreachable)
+
+    @property
+    def is_source(self) -> bool:
+        """Whether others write it."""
+        return self.role is Role.SOURCE
+
+    @property
+    def is_embedded(self) -> bool:
+        """Whether it has no table or view: its query stands in the queries that read it."""
+        return self.role is Role.EMBEDDED
+
+    @property
+    def is_view(self) -> bool:
+        """Whether a view stands for it."""
+        return self.role is Role.VIEW
+
+    @property
+    def is_inlined(self) -> bool:
+        """Whether its query is run by whoever reads it."""
+        return self.role in (Role.VIEW, Role.EMBEDDED)
+
+    @property
+    def is_physical(self) -> bool:
+        """Whether a table or view of ours stands for each version."""
+        return self.role in (Role.VIEW, Role.TABLE)
+
+    @property
+    def stores_rows(self) -> bool:
+        """Whether versions of this kind are tables with rows that we write."""
+        return self.role is Role.TABLE
+
+    @property
+    def is_partitioned(self) -> bool:
+        """Whether intervals are evaluated one by one, and shown as partitions."""
+        return self.loading is Loading.BY_INTERVAL
+
+    @property
+    def is_sequential(self) -> bool:
+        """Whether a batch builds on what those before it wrote, so that order counts."""
+        return self.loading in (Loading.IN_TURN, Loading.APPENDED)
+
+    @property
+    def is_by_interval(self) -> bool:
+        """Whether a model is loaded interval by interval, so that its intervals are counted.
+
+        So are all incremental kinds. A FULL table, a view and a seed are made at once.
+        """
+        return self.is_partitioned or self.is_sequential
+
+    @property
+    def range_shapes_rows(self) -> bool:
+        """Whether rows may follow from where the model's intervals start, not only from each one.
+
+        A piece of a time range, or what is appended for it, has its rows whenever the model starts.
+        The other kinds merge each piece into what the ones before it left, or are evaluated as a
+        whole.
+        """
+        return self.loading not in (Loading.BY_INTERVAL, Loading.APPENDED)
+
+    @property
+    def is_whole(self) -> bool:
+        """Whether all rows are made at once for each cron period, from the model's start on."""
+        return self.loading is Loading.WHOLE
+
+    @property
+    def is_timeless(self) -> bool:
+        """Whether no time makes anything due: what there is of it does not depend on time."""
+        return not (self.is_by_interval or self.is_whole)
+
+    @property
+    def restates_whole(self) -> bool:
+        """Whether the kind can only be restated as a whole (seed 001, *only full restatements*)."""
+        return not self.is_partitioned
+
+    @property
+    def follows_upstream(self) -> bool:
+        """Whether its rows are stale when something upstream has changed (rule R14)."""
+        return self.stores_rows and not self.is_timeless
+
+    @property
+    def is_seed(self) -> bool:
+        """Whether its rows stand in a file of the project."""
+        return self.stores_rows and self.loading is Loading.ONCE
+
+    @property
+    def is_refreshed(self) -> bool:
+        """Whether it is kept fresh by itself, whoever plans."""
+        return self.loading is Loading.REFRESHED
+
+    @property
+    def lookback(self) -> int:
+        """How many units before each new range are evaluated again."""
+        return 0
+
+    @property
+    def batch_size(self) -> int | None:
+        """At most how many units one evaluation has; None for any number."""
+        return None
+
+    @property
+    def forward_only(self) -> bool:
+        """Whether each edit of the model keeps its version."""
+        return False
+
+    @property
+    def disable_restatement(self) -> bool:
+        """Whether what was loaded is kept when something is restated."""
+        return False
+
+    @property
+    def independent(self) -> bool:
+        """Whether its author says that a unit has the same rows whatever is evaluated with it."""
+        return False
+
+    @property
+    def time_column(self) -> str | None:
+        """The column by which rows belong to intervals, in lower case; None where there is none."""
+        return None
+
+    @property
+    def keeps_history(self) -> bool:
+        """Whether rows have the time in which they were valid."""
+        return False
+
+    @property
+    def added_columns(self) -> Mapping[str, Column]:
+        """The columns of the table behind those of the query, by the option that names each."""
+        return {}
+
+    def time_axis(self, columns: Sequence[Column], unit: IntervalUnit) -> TimeAxisSpec | None:
+        """How rows belong to intervals; None for kinds whose rows belong to none."""
+        return None
+
+    def laid_out(self, storage: Storage, columns: Sequence[Column], unit: IntervalUnit) -> Storage:
+        """The layout of a model's table: what the model says, and what its kind adds to it."""
+        return storage

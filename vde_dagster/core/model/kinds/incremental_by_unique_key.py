@@ -1,0 +1,49 @@
+"""INCREMENTAL_BY_UNIQUE_KEY: new rows are inserted or update those of the same key."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, field
+from typing import ClassVar
+
+from sqlglot import exp
+
+from vde_dagster.core.model.kinds.facts import Evaluation, KindFacts, Loading, Role
+from vde_dagster.core.model.kinds.written_merge import WrittenMerge
+from vde_dagster.core.model.writes import MergeRows, Write
+from vde_dagster.core.sql.macros import TimeRange
+from vde_dagster.core.sql.places import macros_placed
+from vde_dagster.core.sql.rendering import in_spark
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class IncrementalByUniqueKey(KindFacts):
+    """New rows are inserted, and rows whose key is there already are updated.
+
+    ``unique_key`` are columns or expressions, ``when_matched`` WHEN MATCHED clauses in order,
+    ``merge_filter`` is a condition; the last two name their sides ``source`` and ``target``, and
+    may have time macros. Without clauses all columns are updated. ``written`` is what runs of them.
+    """
+
+    keyword: ClassVar[str] = "INCREMENTAL_BY_UNIQUE_KEY"
+    role: ClassVar[Role] = Role.TABLE
+    loading: ClassVar[Loading] = Loading.IN_TURN
+    unique_key: tuple[str, ...]
+    when_matched: tuple[exp.When, ...] = ()
+    merge_filter: exp.Expr | None = None
+    written: WrittenMerge = field(default=WrittenMerge(), compare=False)
+    lookback: int = 0
+    batch_size: int | None = None
+    forward_only: bool = False
+    disable_restatement: bool = False
+
+    def write(self, what: Evaluation) -> Write:
+        """Insert and update rows by their key."""
+        times = TimeRange.of(what.interval, execution_time=what.execution_time)
+        clauses = self.written.when_matched or in_spark(self.when_matched)
+        condition = self.written.merge_filter or in_spark([self.merge_filter])
+        return MergeRows(
+            interval=what.interval,
+            key=self.written.key or self.unique_key,
+            when_matched=macros_placed(clauses).with_times(times).text,
+            merge_filter=macros_placed(condition).with_times(times).text,
+        )

@@ -1,0 +1,174 @@
+"""SCD_TYPE_2_BY_TIME and SCD_TYPE_2_BY_COLUMN: rows with the time in which they were valid."""
+
+from __future__ import annotations
+
+from abc import abstractmethod
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, field, replace
+from typing import ClassVar
+
+from vde_dagster.core.columns import Column
+from vde_dagster.core.model.history import History
+from vde_dagster.core.model.kinds.facts import Evaluation, KindFacts, Loading, Role
+from vde_dagster.core.model.kinds.written_merge import WrittenMerge
+from vde_dagster.core.model.storage import PartitionField, Storage, Transform
+from vde_dagster.core.model.writes import KeepHistory, Write
+from vde_dagster.core.time.intervals import IntervalUnit
+
+
+class _History(KindFacts):
+    """What both kinds do with a table of history."""
+
+    __slots__ = ()
+
+    role: ClassVar[Role] = Role.TABLE
+    loading: ClassVar[Loading] = Loading.IN_TURN
+    unique_key: tuple[str, ...]
+    written: WrittenMerge
+    valid_from_name: str
+    valid_to_name: str
+    time_data_type: str
+    invalidate_hard_deletes: bool
+
+    @property
+    @abstractmethod
+    def updated_by(self) -> str | None:
+        """The column with the time of a row's last change; None where there is none."""
+
+    @property
+    @abstractmethod
+    def compared(self) -> tuple[str, ...]:
+        """The columns that are compared to find what changed; none where a time says it."""
+
+    @property
+    @abstractmethod
+    def from_epoch(self) -> bool:
+        """Whether rows that are new are valid from the beginning of time."""
+
+    def write(self, what: Evaluation) -> Write:
+        """Compare what the query returns with the rows that are valid now."""
+        return KeepHistory(
+            interval=what.interval,
+            history=self.history(what.columns),
+            execution_time=what.execution_time,
+        )
+
+    @property
+    def keeps_history(self) -> bool:
+        """Whether rows have the time in which they were valid."""
+        return True
+
+    @property
+    def added_columns(self) -> Mapping[str, Column]:
+        """The two columns that say when a row was valid (seed 001, *SCD Type 2*)."""
+        return {
+            "valid_from_name": Column(name=self.valid_from_name, type=self.time_data_type),
+            "valid_to_name": Column(name=self.valid_to_name, type=self.time_data_type),
+        }
+
+    def laid_out(self, storage: Storage, columns: Sequence[Column], unit: IntervalUnit) -> Storage:
+        """Rows that are valid lie apart from those that are not any more (ADR 7)."""
+        return _closed_apart(storage, self.valid_to_name)
+
+    def history(self, columns: Sequence[Column]) -> History:
+        """How the history is kept.
+
+        Args:
+            columns: The model's columns, `added_columns` among them; of these the types count,
+                since a model's header may declare others than ``time_data_type``.
+        """
+        added = [_typed_as(each, columns) for each in self.added_columns.values()]
+        return History(
+            key=self.written.key or self.unique_key,
+            updated_at=self.updated_by,
+            compared=self.compared,
+            from_epoch=self.from_epoch,
+            closes_missing=self.invalidate_hard_deletes,
+            valid_from=added[0],
+            valid_to=added[1],
+        )
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class ScdType2ByTime(_History):
+    """History of rows that carry the time of their last change.
+
+    ``time_data_type`` is the Spark type of the columns ``valid_from_name`` and ``valid_to_name``.
+    """
+
+    keyword: ClassVar[str] = "SCD_TYPE_2_BY_TIME"
+    unique_key: tuple[str, ...]
+    written: WrittenMerge = field(default=WrittenMerge(), compare=False)
+    updated_at_name: str = "updated_at"
+    updated_at_as_valid_from: bool = False
+    valid_from_name: str = "valid_from"
+    valid_to_name: str = "valid_to"
+    time_data_type: str = "timestamp"
+    invalidate_hard_deletes: bool = False
+    batch_size: int | None = None
+    forward_only: bool = True
+    disable_restatement: bool = True
+
+    @property
+    def updated_by(self) -> str:
+        """The column with the time of a row's last change."""
+        return self.updated_at_name
+
+    @property
+    def compared(self) -> tuple[str, ...]:
+        """The columns that are compared to find what changed."""
+        return ()
+
+    @property
+    def from_epoch(self) -> bool:
+        """Whether rows that are new are valid from the beginning of time."""
+        return not self.updated_at_as_valid_from
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class ScdType2ByColumn(_History):
+    """History of rows, a change told by comparing ``columns`` (``*`` for all of them)."""
+
+    keyword: ClassVar[str] = "SCD_TYPE_2_BY_COLUMN"
+    unique_key: tuple[str, ...]
+    written: WrittenMerge = field(default=WrittenMerge(), compare=False)
+    columns: tuple[str, ...]
+    execution_time_as_valid_from: bool = False
+    updated_at_name: str | None = None
+    valid_from_name: str = "valid_from"
+    valid_to_name: str = "valid_to"
+    time_data_type: str = "timestamp"
+    invalidate_hard_deletes: bool = False
+    batch_size: int | None = None
+    forward_only: bool = True
+    disable_restatement: bool = True
+
+    @property
+    def updated_by(self) -> str | None:
+        """The column with the time of a row's last change; None where there is none."""
+        return self.updated_at_name
+
+    @property
+    def compared(self) -> tuple[str, ...]:
+        """The columns that are compared to find what changed."""
+        return self.columns
+
+    @property
+    def from_epoch(self) -> bool:
+        """Whether rows that are new are valid from the beginning of time."""
+        return not self.execution_time_as_valid_from
+
+
+ScdType2 = ScdType2ByTime | ScdType2ByColumn
+
+
+def _typed_as(added: Column, columns: Sequence[Column]) -> Column:
+    types = [each.type for each in columns if each.name.lower() == added.name]
+    return replace(added, type=types[0]) if types else added
+
+
+def _closed_apart(storage: Storage, valid_to: str) -> Storage:
+    if any(each.column == valid_to for each in storage.partitioned_by):
+        return storage  # every transform puts NULL into a partition of its own
+    closed = PartitionField(column=valid_to, transform=Transform.YEARS)
+    return replace(storage, partitioned_by=(*storage.partitioned_by, closed))

@@ -1,0 +1,69 @@
+"""How a version's table is partitioned, and which intervals are whole partitions of it."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable
+from datetime import datetime
+from typing import Final
+
+from vde_dagster.core.model.storage import PartitionField, Transform
+from vde_dagster.core.model.writes import TimeAxisSpec
+from vde_dagster.core.time.formats import ISO_DATE, TimeFormat
+from vde_dagster.core.time.grains import Grain
+from vde_dagster.core.time.intervals import Interval, IntervalUnit, merge
+
+_GRAINS: Final = {
+    Transform.HOURS: Grain.HOUR,
+    Transform.DAYS: Grain.DAY,
+    Transform.MONTHS: Grain.MONTH,
+    Transform.YEARS: Grain.YEAR,
+}
+_BY_UNIT: Final = {
+    IntervalUnit.DAY: Transform.DAYS,
+    IntervalUnit.MONTH: Transform.MONTHS,
+    IntervalUnit.YEAR: Transform.YEARS,
+}
+
+
+def time_partition(axis: TimeAxisSpec) -> PartitionField:
+    """The partitioning that a time column gives by itself (seed 001, *Partitioning*).
+
+    A partition is an interval unit, but never less than an hour, or a day of a DATE: smaller ones
+    would be files of a few rows. What is no time to Iceberg (text, numbers) is taken as it is.
+    """
+    if axis.is_formatted:
+        return PartitionField(column=axis.column)
+    is_date = axis.type == "date"
+    transform = _BY_UNIT.get(axis.unit, Transform.DAYS if is_date else Transform.HOURS)
+    if is_date and transform is Transform.DAYS:
+        transform = Transform.IDENTITY
+    return PartitionField(column=axis.column, transform=transform)
+
+
+def are_whole_partitions(
+    partitions: Iterable[PartitionField], axis: TimeAxisSpec, intervals: Iterable[Interval]
+) -> bool:
+    """Whether no partition has rows both in these intervals and outside of them.
+
+    Then Iceberg replaces the intervals by exchanging whole files, whatever else partitions them.
+    """
+    grains = [
+        grain
+        for each in partitions
+        if each.column == axis.column and (grain := _grain(each, axis)) is not None
+    ]
+    borders = [border for each in merge(intervals) for border in (each.start, each.end)]
+    return any(all(_is_border(grain, border) for border in borders) for grain in grains)
+
+
+def _grain(field: PartitionField, axis: TimeAxisSpec) -> Grain | None:
+    """The time that one partition covers; None where it is no contiguous time."""
+    if field.transform is not Transform.IDENTITY:
+        return _GRAINS.get(field.transform)
+    if axis.is_formatted:
+        return TimeFormat(axis.format or ISO_DATE).grain
+    return Grain.DAY if axis.type == "date" else Grain.MICROSECOND
+
+
+def _is_border(grain: Grain, instant: datetime) -> bool:
+    return grain.floor(instant) == instant

@@ -1,0 +1,220 @@
+"""A model as a value: what a file of the project says, checked, before any fingerprint."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import dataclass, field
+from datetime import datetime, timedelta
+from enum import Enum
+from pathlib import Path
+from typing import Final
+
+from sqlglot import exp
+
+from vde_dagster.core.columns import Column
+from vde_dagster.core.deferred import Deferred
+from vde_dagster.core.errors import Place, Problem
+from vde_dagster.core.model.kinds import Kind
+from vde_dagster.core.model.late_data import LateDataMode, LateDataPolicy
+from vde_dagster.core.model.storage import Storage
+from vde_dagster.core.names import ModelName
+from vde_dagster.core.time.intervals import IntervalUnit
+from vde_dagster.core.time.windows import Window
+
+AUDITS_FOLDER: Final = "audits/"
+"""Where the files of audits lie in a project, and among the attachments of a model."""
+SIGNALS_FOLDER: Final = "signals/"
+"""Where the files of signals lie in a project, and among the attachments of a model."""
+
+
+SESSION: Final = "session"
+"""Under which name settings of Spark's session stand among a source's defaults."""
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class ModelSource:
+    """The text that a model was read from: enough to read the same model again anywhere.
+
+    ``text`` is the whole file (for a source declared in ``external_models.yaml``, its entry as
+    JSON), ``path`` is relative to the project, ``defaults`` are the project's settings that the
+    text alone does not hold, and ``attachments`` are files that belong to it, by relative path.
+    """
+
+    path: Path
+    text: str
+    defaults: Mapping[str, str] = field(default_factory=dict)
+    attachments: Mapping[str, str] = field(default_factory=dict)
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class AuthorsText:
+    """The statements of a body in Spark's dialect as they were written, which is what runs (R13).
+
+    Macros are replaced at their places, but for time macros, and for @STAR and @UNION: ``@star_0``
+    stands for the first of ``stars``. ``catalog`` is the project's own, which may stand in names.
+    """
+
+    catalog: str
+    query: str = ""
+    before: tuple[str, ...] = ()
+    after: tuple[str, ...] = ()
+    stars: tuple[exp.Expr, ...] = ()
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Query(Deferred):
+    """A SQL model's statements: parsed in the model's dialect, time macros unresolved.
+
+    ``before`` and ``after`` are the statements that stand in front of the query and behind it.
+    ``text`` is what runs; None in other dialects than Spark's, whose statements are translated.
+    """
+
+    expression: exp.Query
+    dialect: str
+    before: tuple[exp.Expr, ...] = ()
+    after: tuple[exp.Expr, ...] = ()
+    text: AuthorsText | None = None
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class PythonFunction:
+    """A Python model: the module's source, and the function in it to call with a context.
+
+    ``variables`` are the project's variables that the function may read. ``before`` and ``after``
+    are the statements that run before it and behind it, in ``dialect``; ``text`` is what runs of
+    them, None in other dialects than Spark's. ``deterministic`` where it promises equal rows for
+    equal inputs and the same interval. ``imports`` are the modules and distributions that its code
+    imports, each with a digest of its source or its version. ``modules`` are those of them that lie
+    in the project: their texts by path.
+    """
+
+    source: str
+    function: str
+    variables: Mapping[str, object] = field(default_factory=dict)
+    dialect: str = ""
+    before: tuple[exp.Expr, ...] = ()
+    after: tuple[exp.Expr, ...] = ()
+    text: AuthorsText | None = None
+    deterministic: bool = False
+    imports: Mapping[str, str] = field(default_factory=dict)
+    modules: Mapping[str, str] = field(default_factory=dict)
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class SeedRows:
+    """A seed's CSV text; the header names the columns."""
+
+    text: str
+
+
+Body = Query | PythonFunction | SeedRows | None
+"""What makes a model's rows; None for a table that others write."""
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Call:
+    """An audit or a signal with its arguments, each as SQL in Spark's dialect, by name.
+
+    ``written`` is how the author wrote those that are in Spark's dialect, which is what runs.
+    """
+
+    name: str
+    arguments: tuple[tuple[str, str], ...] = ()
+    written: tuple[tuple[str, str], ...] = field(default=(), compare=False, repr=False)
+    place: Place | None = field(default=None, compare=False, repr=False)
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class OwnAudit:
+    """An audit of the project's own, as a model calls it.
+
+    ``query`` returns the rows that fail. It reads the staged rows as ``this_model`` and others
+    under their models' names; arguments stand in it, time macros are unresolved. ``text`` is what
+    runs; None in other dialects than Spark's.
+    """
+
+    call: Call
+    query: exp.Query
+    text: AuthorsText | None = None
+    blocking: bool = True
+
+
+class UpdatesOn(Enum):
+    """Which of the parents have to change before a model is recomputed by itself."""
+
+    ANY = "any"
+    ALL = "all"
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Model:
+    """One model of a project.
+
+    ``start`` is the first instant that the model's intervals may cover, ``end`` the last day's
+    exclusive end; where ``inherits_start``, the earliest start of its parents stands in. ``unit``
+    is the interval unit, ``cron`` (in the zone ``cron_tz``) when intervals become due.
+    ``columns`` are the declared ones, empty where none are declared; ``column_descriptions`` are
+    by lower-case name, and win over comments. ``windows`` are those that
+    ``depends_on`` declares. ``own_audits`` are those of ``audits`` that are not built in.
+    ``freshness`` and ``updates_on`` bound how often it is recomputed by itself because of a change
+    upstream; see `vde_dagster.core.graph.freshness`.
+    ``stamp`` is a text whose change makes another version. ``unsupported`` is what the file asks
+    for and would not get, so that no project can have it; a stored model may.
+    """
+
+    name: ModelName
+    kind: Kind
+    body: Body
+    source: ModelSource
+    place: Place
+    parents: tuple[ModelName, ...] = ()
+    windows: Mapping[ModelName, Window] = field(default_factory=dict)
+    unit: IntervalUnit = IntervalUnit.DAY
+    cron: str = "@daily"
+    cron_tz: str = "UTC"
+    start: datetime
+    inherits_start: bool = False
+    end: datetime | None = None
+    columns: tuple[Column, ...] = ()
+    column_descriptions: Mapping[str, str] = field(default_factory=dict)
+    owner: str = ""
+    description: str = ""
+    tags: tuple[str, ...] = ()
+    grains: tuple[tuple[str, ...], ...] = ()
+    references: tuple[tuple[str, ...], ...] = ()
+    storage: Storage = field(default_factory=Storage)
+    audits: tuple[Call, ...] = ()
+    own_audits: tuple[OwnAudit, ...] = ()
+    signals: tuple[Call, ...] = ()
+    freshness: timedelta | None = None
+    updates_on: UpdatesOn = UpdatesOn.ANY
+    stamp: str = ""
+    enabled: bool = True
+    late_data: LateDataPolicy | None = None
+    warnings: tuple[Problem, ...] = field(default=(), compare=False)
+    unsupported: tuple[Problem, ...] = field(default=(), compare=False)
+
+    @property
+    def time_column(self) -> str | None:
+        """The column by which rows belong to intervals; None for kinds without intervals."""
+        return self.kind.time_column
+
+    @property
+    def lookback(self) -> int:
+        """How many units before each new range are evaluated again."""
+        return self.kind.lookback
+
+    @property
+    def batch_size(self) -> int | None:
+        """At most how many units one evaluation has; None for any number."""
+        return self.kind.batch_size
+
+    def declares(self, column: str) -> bool:
+        """Whether a person wrote the column's type, so that it is no guess."""
+        return column.lower() in {each.name.lower() for each in self.columns}
+
+    @property
+    def stateless(self) -> LateDataPolicy | None:
+        """The policy by which sessions append late rows to this model; None for all others."""
+        policy = self.late_data
+        return policy if policy is not None and policy.mode is LateDataMode.STATELESS else None

@@ -1,0 +1,100 @@
+"""Model snapshots: one model at one fingerprint, with the version that its rows live in."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, replace
+from enum import Enum
+from functools import cached_property
+
+from vde_dagster.core.model.fingerprint import Fingerprint
+from vde_dagster.core.model.model import ModelSource
+from vde_dagster.core.names import ModelName, TableName, physical_table
+
+
+class Category(Enum):
+    """What a change does to those who read the model (seed 000, *Automatic Categorization*)."""
+
+    BREAKING = "breaking"
+    NON_BREAKING = "non_breaking"
+    FORWARD_ONLY = "forward_only"
+    METADATA = "metadata"
+    INDIRECT_BREAKING = "indirect_breaking"
+    INDIRECT_NON_BREAKING = "indirect_non_breaking"
+
+    @property
+    def reaches_children(self) -> bool:
+        """Whether models below may return other rows after this change."""
+        return self in (Category.BREAKING, Category.INDIRECT_BREAKING)
+
+
+class DecidedBy(Enum):
+    """Who decided: nobody, a person, whose choice of a category wins and is recorded, or data.
+
+    Data decides about a version: it was adopted, since all that it was computed from is equal to
+    what the snapshot reads (rule R6).
+    """
+
+    AUTOMATIC = "automatic"
+    PERSON = "person"
+    DATA = "data"
+
+
+@dataclass(frozen=True, slots=True, order=True)
+class VersionKey:
+    """A version of a model: the identity of a physical table, and of what the state knows of it."""
+
+    model: ModelName
+    version: str
+
+    @property
+    def table(self) -> TableName:
+        """The physical table or view of this version."""
+        return physical_table(self.model, self.version)
+
+    def __str__(self) -> str:
+        return f"{self.model}@{self.version[:8]}"
+
+
+@dataclass(frozen=True, kw_only=True)
+class ModelSnapshot:
+    """One model at one fingerprint. Stored once, by the first plan that is applied.
+
+    An environment may show it with another ``version`` than the one that it was stored with: with
+    one that the environment had before, where that has the same rows.
+
+    ``category`` is None for a model that was new; ``decided_by`` tells who chose it. ``reasons``
+    are for people. ``decided_from`` is the data version of the definition that a person decided
+    against, empty where nobody did. ``drifted`` where it keeps a version whose rows are not those
+    that it would compute, because a change was forward-only, or non-breaking by a decision.
+    """
+
+    name: ModelName
+    fingerprint: Fingerprint
+    version: str
+    category: Category | None
+    reasons: tuple[str, ...]
+    source: ModelSource
+    decided_by: DecidedBy = DecidedBy.AUTOMATIC
+    decided_from: str = ""
+    drifted: bool = False
+
+    @cached_property
+    def key(self) -> VersionKey:
+        """The version that this snapshot writes to."""
+        return VersionKey(self.name, self.version)
+
+    @property
+    def is_adopted(self) -> bool:
+        """Whether data decided that it has this version (rule R6)."""
+        return self.decided_by is DecidedBy.DATA
+
+    @property
+    def as_stored(self) -> ModelSnapshot:
+        """The snapshot as it is stored: what data decided holds where it was compared, and then.
+
+        Whoever shows the snapshot elsewhere, or later, compares it again.
+        """
+        if not self.is_adopted:
+            return self
+        version = self.fingerprint.version_apart
+        return replace(self, version=version, decided_by=DecidedBy.AUTOMATIC)

@@ -1,0 +1,1 @@
+"""Plans: what differs, what has to be evaluated, and in which stages."""

@@ -1,0 +1,174 @@
+"""Whether a version has the rows that a model would compute of what its parents hold (rule R6).
+
+"Unchanged input data into an unchanged deterministic operation produces unchanged output data"
+(seed 002, *Data-Aware Data*): where the parents' code changed and their data did not, the model's
+existing version is as good as a new one.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Iterator, Mapping, Sequence
+from dataclasses import dataclass, replace
+from itertools import pairwise
+
+from vde_dagster.core.graph.graph import Graph
+from vde_dagster.core.graph.render_model import reads_of
+from vde_dagster.core.ledger.entries import LedgerEntry, Standing, held_dshas
+from vde_dagster.core.ledger.traces import HeldTokens, Recipe, recipe, why_volatile
+from vde_dagster.core.model.snapshot import ModelSnapshot
+from vde_dagster.core.names import ModelName
+from vde_dagster.core.planning.plan import Plan
+from vde_dagster.core.planning.resolution import view_versions
+from vde_dagster.core.sql.reads.constants import Moments
+from vde_dagster.core.sql.reads.input_ranges import InputRange, Reads, WholeTable
+from vde_dagster.core.time.intervals import EPOCH, Interval, meets, merge
+
+
+def compared_parents(graph: Graph, name: ModelName) -> tuple[ModelName, ...]:
+    """The models with rows that a model reads, views looked through; sources are none of them.
+
+    What a source got since the existing version was computed is no matter of the edit: the version
+    is as up to date with it as it was.
+    """
+    read = _read(graph, name)
+    return tuple(each for each in read if not graph[each].model.kind.is_source)
+
+
+def reads_changed_source(before: Graph, after: Graph, name: ModelName) -> bool:
+    """Whether a model reads a source of which something else is declared than before.
+
+    Then it is no matter of other models' edits whether its rows are the same.
+    """
+    return any(
+        each not in before or before[each].fingerprint.data != after[each].fingerprint.data
+        for each in _read(after, name)
+        if after[each].model.kind.is_source
+    )
+
+
+def _read(graph: Graph, name: ModelName) -> Iterable[ModelName]:
+    first = Interval(graph[name].model.unit.floor(EPOCH), graph[name].model.unit.following(EPOCH))
+    return reads_of(graph, name).ranges(Moments.between(first, first))
+
+
+def with_snapshot(plan: Plan, snapshot: ModelSnapshot) -> Plan:
+    """A plan in which a model has another version, and views of it those that follow from that."""
+    found = view_versions(plan.graph, {**plan.snapshots, snapshot.name: snapshot})
+    changes = tuple(
+        replace(each, version=found[each.name].version) if each.name in found else each
+        for each in plan.changes
+    )
+    return replace(plan, snapshots=found, changes=changes)
+
+
+def has_equal_rows(
+    graph: Graph,
+    name: ModelName,
+    entries: Sequence[LedgerEntry],
+    held: Mapping[ModelName, Sequence[LedgerEntry]],
+    *,
+    in_turn: bool,
+) -> bool:
+    """Whether all that a version holds is what a model would compute of the same intervals.
+
+    Each interval was computed by the same operation (own data hash, query with views inlined,
+    columns), and of each parent from rows with the D-SHA, and so the schema, that the parent holds
+    now. What cannot be told is not equal.
+
+    Args:
+        graph: The models, with the parents as they were edited.
+        name: The model.
+        entries: The ledger of the version.
+        held: The ledgers of the parents' versions: those of `compared_parents`.
+        in_turn: Whether the model's kind builds each interval on what the table held.
+    """
+    if not entries or any(each.standing is not Standing.COMPUTED for each in entries):
+        return False
+    if why_volatile(graph, name):
+        return False
+    if not _are_of(_Operation.of(graph, name, entries), entries, in_turn=in_turn):
+        return False
+    reads = reads_of(graph, name)
+    parents = {parent: _Parent.of(each) for parent, each in held.items()}
+    return all(_reads_the_same(entry, reads, parents) for entry in entries)
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class _Parent:
+    """What a parent holds, and when what it holds does not count."""
+
+    tokens: HeldTokens
+    doubtful: tuple[Interval, ...]
+
+    @classmethod
+    def of(cls, entries: Sequence[LedgerEntry]) -> _Parent:
+        doubtful = merge(
+            each.interval for each in entries if each.standing is not Standing.COMPUTED
+        )
+        return cls(tokens=HeldTokens(entries), doubtful=doubtful)
+
+    def token(self, read: InputRange) -> str | None:
+        """The token of a range; None where some of its rows are not computed ones."""
+        if isinstance(read, WholeTable):
+            is_doubtful = bool(self.doubtful)
+        else:
+            is_doubtful = any(meets(self.doubtful, each) for each in read)
+        return None if is_doubtful else self.tokens.of(read)
+
+
+def _reads_the_same(entry: LedgerEntry, reads: Reads, parents: Mapping[ModelName, _Parent]) -> bool:
+    ranges = reads.ranges(Moments.between(entry.interval, entry.interval))
+    known = entry.trace.inputs if entry.trace is not None else {}
+    return ranges.keys() == known.keys() and all(
+        parent not in ranges or found.token(ranges[parent]) == known[parent]
+        for parent, found in parents.items()
+    )
+
+
+def _are_of(operation: _Operation, entries: Sequence[LedgerEntry], *, in_turn: bool) -> bool:
+    """Whether each entry was computed by an operation from what its trace says."""
+    targets = _targets(entries) if in_turn else ("" for _ in entries)
+    return all(
+        entry.trace is not None
+        and entry.trace.key in operation.keys(entry, entry.trace.inputs, target)
+        for entry, target in zip(entries, targets, strict=True)
+    )
+
+
+def _targets(entries: Sequence[LedgerEntry]) -> Iterator[str]:
+    """What is in the key of each entry of a kind that builds on what the table held.
+
+    That is nothing at first, then the D-SHA of all that was there before its unit of work, and
+    within one the key of the interval before.
+    """
+    yield ""
+    for (last, entry), held in zip(pairwise(entries), held_dshas(entries), strict=False):
+        if last.work_id == entry.work_id:
+            yield last.trace.key if last.trace is not None else ""
+        else:
+            yield held
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class _Operation:
+    """What a model does to its inputs, as it is in the keys of results.
+
+    What is made as a whole has the algorithm in it that its rows are hashed with.
+    """
+
+    recipes: Mapping[str, Recipe]
+
+    @classmethod
+    def of(cls, graph: Graph, name: ModelName, entries: Iterable[LedgerEntry]) -> _Operation:
+        """That of a model, for these results."""
+        algorithms = dict.fromkeys(("", *(each.algorithm for each in entries)))
+        return cls(recipes={each: recipe(graph, name, algorithm=each) for each in algorithms})
+
+    def keys(
+        self, entry: LedgerEntry, inputs: Mapping[ModelName, str], target: str
+    ) -> frozenset[str]:
+        """The keys that an entry may have."""
+        return frozenset(
+            self.recipes[each].key(entry.interval, inputs, target=target)
+            for each in ("", entry.algorithm)
+        )

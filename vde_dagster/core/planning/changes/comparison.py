@@ -1,0 +1,212 @@
+"""Two graphs side by side: how each model differs, with a category and reasons.
+
+A change is followed from the models that were edited to those that it reaches, by what the rows and
+columns of each follow from (seed 000, *Automatic Change Categorization*, down to the column).
+"""
+
+from __future__ import annotations
+
+from collections.abc import Collection, Mapping
+from dataclasses import dataclass, field, replace
+from typing import Final
+
+from vde_dagster.core.graph.graph import Graph, Node
+from vde_dagster.core.model.snapshot import Category, DecidedBy
+from vde_dagster.core.names import ModelName
+from vde_dagster.core.planning.changes.difference import Change, Difference, Rules
+from vde_dagster.core.planning.changes.flow import (
+    Flow,
+    changed_models,
+    flow_of,
+    unchanged_flow,
+)
+from vde_dagster.core.planning.changes.reasons import Readers, why_reached
+from vde_dagster.core.planning.changes.verdicts import Delta, Verdict, direct_verdict
+from vde_dagster.core.sql.meaning.parts import digest_of
+
+DEFAULT_RULES: Final = Rules()
+
+_KEEPING: Final = (
+    Category.FORWARD_ONLY,
+    Category.INDIRECT_NON_BREAKING,
+    Category.METADATA,
+)
+
+
+def compare_graphs(
+    before: Graph, after: Graph, rules: Rules = DEFAULT_RULES
+) -> dict[ModelName, Difference]:
+    """How each model differs: those of ``after`` parents first, then removed ones by name.
+
+    Linear in the models that changed and in what they read.
+    """
+    changed = changed_models(before, after)
+    if not changed:
+        return {node.name: Difference(name=node.name, change=Change.NONE) for node in after}
+    comparison = _Comparison(
+        before=before,
+        rules=rules,
+        old=_flows(before, changed, _above(changed, before, after)),
+        readers=Readers.of(before, after),
+    )
+    found = {
+        node.name: comparison.difference(node)
+        if node.name in changed
+        else comparison.unchanged(node)
+        for node in after
+    }
+    reasons = ("no longer in the project",)
+    removed = (name for name in before.nodes if name not in after)
+    for name in sorted(removed):
+        columns = tuple(each.name.lower() for each in before[name].columns)
+        found[name] = Difference(
+            name=name, change=Change.REMOVED, reasons=reasons, columns_changed=columns
+        )
+    return found
+
+
+def _above(changed: Collection[ModelName], *graphs: Graph) -> set[ModelName]:
+    """What the changed models of two graphs read, and what the views among that read."""
+    found: set[ModelName] = set()
+    for graph in graphs:
+        waiting = [graph[name] for name in changed if name in graph]
+        while waiting:
+            node = waiting.pop()
+            for parent in node.model.parents:
+                if parent not in found and graph[parent].model.kind.is_inlined:
+                    waiting.append(graph[parent])
+                found.add(parent)
+    return found
+
+
+def _flows(
+    graph: Graph, changed: Collection[ModelName], above: Collection[ModelName]
+) -> dict[ModelName, Flow]:
+    """What changed models were made of. What they read and is the same just stands for itself."""
+    flows: dict[ModelName, Flow] = {}
+    for node in graph:
+        if node.name in changed:
+            flows[node.name] = flow_of(node, flows)
+        elif node.name in above:
+            flows[node.name] = unchanged_flow(node, flows)
+    return flows
+
+
+@dataclass(slots=True, kw_only=True)
+class _Comparison:
+    """The differences of a graph's models, parents first: each is judged with those above it.
+
+    ``new`` is what each model's readers find, ``true`` what it would be were all computed anew:
+    they differ where a change was not to reach the readers; ``diverged`` once they do.
+    """
+
+    before: Graph
+    rules: Rules
+    old: Mapping[ModelName, Flow]
+    readers: Readers
+    new: dict[ModelName, Flow] = field(default_factory=dict)
+    true: dict[ModelName, Flow] = field(default_factory=dict)
+    diverged: bool = False
+
+    def unchanged(self, node: Node) -> Difference:
+        """A model that is the same with all that is above it."""
+        if node.name in self.old:
+            self.new[node.name] = self.true[node.name] = self.old[node.name]
+        return Difference(name=node.name, change=Change.NONE)
+
+    def difference(self, node: Node) -> Difference:
+        """How a model differs; what it passes on to its readers is kept for them."""
+        flow = flow_of(node, self.new)
+        true = self.true[node.name] = flow_of(node, self.true) if self.diverged else flow
+        if node.name not in self.before:
+            self.new[node.name] = flow
+            return _added(node, flow)
+        old = self.old[node.name]
+        change, verdict = self._verdict(node, Delta.between(old, flow))
+        rebuilt = verdict.category not in _KEEPING
+        drifted = node.name in self.rules.drifted
+        if rebuilt and drifted and verdict.decided_by is DecidedBy.AUTOMATIC:
+            flow = replace(flow, rows=digest_of("anew", flow.rows))
+            verdict = _computed_anew(change, verdict)
+        self.new[node.name] = _passed_on(verdict, old, flow)
+        self.diverged |= self.new[node.name] is not true
+        unseen = verdict.category in (Category.INDIRECT_NON_BREAKING, Category.METADATA)
+        return Difference(
+            name=node.name,
+            change=change,
+            category=verdict.category,
+            reasons=verdict.reasons,
+            decided_by=verdict.decided_by,
+            undecidable=verdict.undecidable,
+            rebuild=_is_made(node) and rebuilt,
+            columns_changed=() if unseen else Delta.between(old, flow).columns,
+            drifted=_has_rows(node) and not rebuilt and (drifted or bool(Delta.between(old, true))),
+        )
+
+    def _verdict(self, node: Node, delta: Delta) -> tuple[Change, Verdict]:
+        before = self.before[node.name]
+        above = tuple(why_reached(node, self.old, self.new))
+        if before.fingerprint.data != node.fingerprint.data:
+            verdict = direct_verdict(
+                before, node, delta, above=above, readers=self.readers, rules=self.rules
+            )
+            return Change.DIRECT, verdict
+        if before.fingerprint.parent_data != node.fingerprint.parent_data:
+            return Change.INDIRECT, _indirect_verdict(node, delta, above, self.rules)
+        own = before.fingerprint.metadata != node.fingerprint.metadata
+        reason = "only metadata changed" if own else "only metadata of what it reads changed"
+        return Change.METADATA, Verdict(category=Category.METADATA, reasons=(reason,))
+
+
+def _added(node: Node, flow: Flow) -> Difference:
+    return Difference(
+        name=node.name,
+        change=Change.ADDED,
+        reasons=("new model",),
+        rebuild=_is_made(node),
+        columns_changed=tuple(flow.columns),
+    )
+
+
+def _computed_anew(change: Change, verdict: Verdict) -> Verdict:
+    """A verdict where the rows that are there follow from earlier definitions, too."""
+    breaking = Category.BREAKING if change is Change.DIRECT else Category.INDIRECT_BREAKING
+    reason = "what it holds was made in part before a forward-only change: all is computed anew"
+    return replace(verdict, category=breaking, reasons=(*verdict.reasons, reason))
+
+
+def _indirect_verdict(node: Node, delta: Delta, above: tuple[str, ...], rules: Rules) -> Verdict:
+    """What changes above a model mean for it: they reach its rows or columns, or they do not."""
+    if not delta:
+        reason = "nothing that it reads changed"
+        return Verdict(category=Category.INDIRECT_NON_BREAKING, reasons=(reason,))
+    if rules.settled.get(node.name, node.model.kind.forward_only):
+        reason = "forward-only: it keeps its rows, and goes on with what it reads now"
+        return Verdict(category=Category.FORWARD_ONLY, reasons=(*above, reason))
+    return Verdict(category=Category.INDIRECT_BREAKING, reasons=above)
+
+
+def _passed_on(verdict: Verdict, old: Flow, new: Flow) -> Flow:
+    """What a model's readers find, as far as a category or a person says so.
+
+    Where a change is not to reach them, what was there before counts as unchanged.
+    """
+    person = verdict.decided_by is DecidedBy.PERSON
+    if verdict.category is Category.FORWARD_ONLY or (
+        person and verdict.category is Category.NON_BREAKING
+    ):
+        kept = {name: old.columns.get(name, each) for name, each in new.columns.items()}
+        return Flow(rows=old.rows, columns=kept, unknown=old.unknown)
+    if person and verdict.category is Category.BREAKING:
+        return replace(new, rows=digest_of("decided", new.rows))
+    return new
+
+
+def _has_rows(node: Node) -> bool:
+    """Whether a model has a table, whose rows stay when the model changes."""
+    return node.model.kind.stores_rows
+
+
+def _is_made(node: Node) -> bool:
+    """Whether the project makes a model's rows, be it in its readers' queries."""
+    return not node.model.kind.is_source

@@ -1,0 +1,254 @@
+"""What a direct change of a model does to its readers (seed 000, *Automatic Categorization*)."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from dataclasses import dataclass
+
+from sqlglot import exp
+
+from vde_dagster.core.graph.graph import Node
+from vde_dagster.core.model.fingerprint import loading_parts, statement_parts
+from vde_dagster.core.model.model import PythonFunction
+from vde_dagster.core.model.snapshot import Category, DecidedBy
+from vde_dagster.core.names import ModelName
+from vde_dagster.core.planning.changes.difference import Rules
+from vde_dagster.core.planning.changes.flow import Flow, row_columns, row_parts
+from vde_dagster.core.planning.changes.reasons import Readers, listed, quoted, why_rows_differ
+from vde_dagster.core.sql.meaning.functions import is_unknown
+from vde_dagster.core.sql.meaning.parts import EVERY
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Verdict:
+    """A category with the reasons that a person reads."""
+
+    category: Category
+    reasons: tuple[str, ...]
+    decided_by: DecidedBy = DecidedBy.AUTOMATIC
+    undecidable: bool = False
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Delta:
+    """What of a model's flow differs: its rows, and columns by their names in lower case.
+
+    ``order`` has the names of all columns, those that are gone last.
+    """
+
+    order: tuple[str, ...]
+    rows: bool
+    added: tuple[str, ...]
+    removed: tuple[str, ...]
+    changed: tuple[str, ...]
+
+    @classmethod
+    def between(cls, old: Flow, new: Flow) -> Delta:
+        """What differs between the flows of one model. Unknown columns are one, named ``*``."""
+        before = {**old.columns, EVERY: old.unknown}
+        after = {**new.columns, EVERY: new.unknown}
+        rows = old.rows != new.rows
+        open_ended = not rows and before[EVERY] != after[EVERY]
+        names = [name for name in new.columns if name in old.columns]
+        differing = [name for name in names if old.columns[name] != new.columns[name]]
+        removed = tuple(name for name in old.columns if name not in new.columns)
+        return cls(
+            order=(*new.columns, EVERY, *removed),
+            rows=rows,
+            added=tuple(name for name in new.columns if name not in old.columns),
+            removed=removed,
+            changed=(*differing, *([EVERY] if open_ended else [])),
+        )
+
+    def __bool__(self) -> bool:
+        return bool(self.rows or self.added or self.removed or self.changed)
+
+    @property
+    def columns(self) -> tuple[str, ...]:
+        """The columns that are added or removed, or may have other values: all in other rows."""
+        if self.rows:
+            return tuple(name for name in self.order if name != EVERY)
+        found = {*self.changed, *self.added, *self.removed}
+        return tuple(name for name in self.order if name in found)
+
+
+def direct_verdict(
+    before: Node,
+    after: Node,
+    delta: Delta,
+    *,
+    above: tuple[str, ...],
+    readers: Readers,
+    rules: Rules,
+) -> Verdict:
+    """The category of a model whose own data hash changed.
+
+    Args:
+        before: The model as it was.
+        after: The model as it is.
+        delta: What of it differs, its parents' changes with it.
+        above: What of its parents it follows from that changed, for people.
+        readers: Who reads each model.
+        rules: How changes are judged.
+    """
+    verdict = _automatic(before, after, delta, above=above, readers=readers, rules=rules)
+    chosen = rules.decisions.get(after.name)
+    if chosen is not None:
+        return Verdict(
+            category=chosen,
+            reasons=verdict.reasons,
+            decided_by=DecidedBy.PERSON,
+            undecidable=verdict.undecidable,
+        )
+    if not _goes_forward(before, after, rules):
+        return verdict
+    reason = "forward-only: what is there stays, and the change counts from now on"
+    return Verdict(category=Category.FORWARD_ONLY, reasons=(*verdict.reasons, reason))
+
+
+def _goes_forward(before: Node, after: Node, rules: Rules) -> bool:
+    if after.name in rules.settled:
+        return rules.settled[after.name]
+    if before.model.kind.keyword != after.model.kind.keyword:
+        return False
+    return rules.forward_only or after.model.kind.forward_only
+
+
+def _automatic(
+    before: Node,
+    after: Node,
+    delta: Delta,
+    *,
+    above: tuple[str, ...],
+    readers: Readers,
+    rules: Rules,
+) -> Verdict:
+    unclear = _undecidable(before, after)
+    if unclear is not None:
+        return Verdict(category=Category.BREAKING, reasons=(unclear, *above), undecidable=True)
+    own = list(_own_rows(before, after, delta)) if delta.rows else []
+    lost = list(_lost(after.name, delta, readers, strict=rules.strict_columns))
+    reasons = [*own, *(reason for reason, _ in lost)]
+    if delta.added:
+        reasons.append(f"adds {quoted(delta.added)}")
+    breaking = delta.rows or any(breaks for _, breaks in lost)
+    reasons += above if delta.rows or delta.changed else ()
+    unknown = tuple(_unknown(before, after)) if delta.rows else ()
+    return Verdict(
+        category=Category.BREAKING if breaking else Category.NON_BREAKING,
+        reasons=(*reasons, *unknown) or _harmless(before, after),
+        undecidable=bool(unknown),
+    )
+
+
+def _unknown(before: Node, after: Node) -> Iterator[str]:
+    """Why the rows of a changed query cannot be told.
+
+    A column may come from several places, or the change adds a function that is not known: it may
+    make rows, or count them.
+    """
+    queries = [each.canonical for each in (before, after) if each.canonical is not None]
+    if not all(query.is_bound for query in queries):
+        yield "where its columns come from cannot be told, since a source is not declared"
+    old, new = (_unknown_functions(node) for node in (before, after))
+    for name in sorted(new - old):
+        yield f"what the function {name} does to rows is not known"
+
+
+def _unknown_functions(node: Node) -> set[str]:
+    if node.canonical is None:
+        return set()
+    calls = node.canonical.expression.find_all(exp.Anonymous)
+    return {call.name.lower() for call in calls if is_unknown(call)}
+
+
+def _undecidable(before: Node, after: Node) -> str | None:
+    """Why what a change does cannot be told at all."""
+    old, new = before.model.body, after.model.body
+    if isinstance(old, PythonFunction) or isinstance(new, PythonFunction):
+        return None if _only_storage(before, after) else "its Python code or inputs changed"
+    if statement_parts(before.model) != statement_parts(after.model):
+        return "the statements beside its query changed, and they may do anything"
+    if after.model.kind.is_refreshed:
+        return "it is managed by the platform, which is not looked into"
+    return None
+
+
+def _only_storage(before: Node, after: Node) -> bool:
+    """Whether a model in Python differs in its table's layout or its stamp alone."""
+    return (
+        before.model.columns == after.model.columns
+        and isinstance(before.model.body, PythonFunction)
+        and isinstance(after.model.body, PythonFunction)
+        and row_parts(before.model) == row_parts(after.model)
+    )
+
+
+_LOADING = {
+    "kind": "its kind or the kind's options changed",
+    "partitions": "the partitions that it replaces changed",
+    "unit": "its interval unit changed",
+    "late_data": "how it loads late data changed",
+    "range": "its first interval changed, which its query reads",
+    "windows": "what it declares to read changed",
+    "session": "settings of Spark's session changed that results may follow from",
+}
+
+
+def _own_rows(before: Node, after: Node, delta: Delta) -> Iterator[str]:
+    """Why a model's own edit may change its rows; nothing where only its parents' do."""
+    if before.model.kind.keyword != after.model.kind.keyword:
+        yield f"its kind was {before.model.kind.keyword} and is {after.model.kind.keyword}"
+        return
+    old, new = loading_parts(before.model), loading_parts(after.model)
+    yield from (told for name, told in _LOADING.items() if old[name] != new[name])
+    if _rows_part(before) != _rows_part(after):
+        yield why_rows_differ(before, after)
+    keys = [row_columns(node.model, delta.order) for node in (before, after)]
+    if keys[0] != keys[1]:
+        yield "the columns by which its kind tells rows apart changed"
+    elif told := [name for name in keys[1] if name in delta.changed]:
+        yield f"its kind tells rows apart by {quoted(told)}, which may have other values"
+
+
+def _rows_part(node: Node) -> object:
+    return node.canonical.meaning.rows if node.canonical is not None else node.model.body
+
+
+def _lost(
+    name: ModelName, delta: Delta, readers: Readers, *, strict: bool
+) -> Iterator[tuple[str, bool]]:
+    """What removed and changed columns mean to who reads them, and whether it is breaking."""
+    removed = {column: readers.of_removed(name, column) for column in delta.removed}
+    known = {column for column in delta.order if column != EVERY}
+    changed = {column: readers.of_changed(name, column, known) for column in delta.changed}
+    for word, read_by in (("removes", removed), ("changes", changed)):
+        unread = [column for column, found in read_by.items() if not found]
+        for column, found in read_by.items():
+            if found:
+                yield f"{word} column `{column}`, read by {listed(found)}", True
+        if unread and not delta.rows:
+            told = f"{word} {quoted(unread)}: no model reads {'it' if len(unread) == 1 else 'them'}"
+            yield f"{told}, readers outside may", strict
+        elif unread:
+            yield f"{word} {quoted(unread)}", strict
+
+
+def _order_of(node: Node) -> object:
+    return node.canonical.meaning.order if node.canonical is not None else None
+
+
+def _harmless(before: Node, after: Node) -> tuple[str, ...]:
+    """What a change is that leaves rows and values as they are."""
+    old, new = before.model, after.model
+    found = []
+    if old.storage != new.storage or old.kind != new.kind:
+        found.append("only how its table is stored changed")
+    if old.stamp != new.stamp:
+        found.append("its stamp changed: its own table is made anew")
+    if _order_of(before) != _order_of(after):
+        found.append("only the order in which it writes its rows changed")
+    names = [[each.name.lower() for each in node.columns] for node in (before, after)]
+    if names[0] != names[1]:
+        found.append("its columns stand in another order")
+    return tuple(found) or ("it returns the same rows, written in another way",)

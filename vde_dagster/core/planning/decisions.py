@@ -1,0 +1,106 @@
+"""Who decides what a change means: nobody, or a person, whose choice wins and is recorded."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Mapping
+from dataclasses import replace
+from enum import Enum
+
+from vde_dagster.core.errors import Refused
+from vde_dagster.core.graph.graph import Graph
+from vde_dagster.core.model.snapshot import Category, DecidedBy, ModelSnapshot
+from vde_dagster.core.names import ModelName
+from vde_dagster.core.planning.changes.difference import Rules
+from vde_dagster.core.sql.unresolved import guess
+
+Stored = Mapping[tuple[ModelName, str], ModelSnapshot]
+"""Stored snapshots by name and digest of the fingerprint."""
+
+
+class Mode(Enum):
+    """When a person is asked for the category of a directly modified model.
+
+    - ``AUTOMATIC``: never; what cannot be told is breaking.
+    - ``ASK``: where it cannot be told.
+    - ``ALWAYS``: for each of them.
+    """
+
+    AUTOMATIC = "automatic"
+    ASK = "ask"
+    ALWAYS = "always"
+
+
+class DecisionsRefused(Refused, ValueError):
+    """Decisions about models that there is nothing to decide about; all of them at once."""
+
+
+def decided_rules(rules: Rules, *, before: Graph, after: Graph, stored: Stored) -> Rules:
+    """The rules with what persons decided before: a stored snapshot is used as it is.
+
+    Args:
+        rules: The rules, with what is decided now.
+        before: The models that are shown.
+        after: The models of the project.
+        stored: The snapshots of the project's models that an earlier plan stored.
+
+    Raises:
+        DecisionsRefused: With every decision of now that cannot be taken, and why.
+    """
+    refused = [
+        why
+        for name, category in sorted(rules.decisions.items())
+        if (why := _why_not(name, category, before=before, after=after, stored=stored))
+    ]
+    if refused:
+        raise DecisionsRefused("\n".join(refused))
+    earlier = dict(earlier_decisions(before, after, stored))
+    return replace(rules, decisions={**earlier, **rules.decisions}) if earlier else rules
+
+
+def earlier_decisions(
+    before: Graph, after: Graph, stored: Stored
+) -> Iterator[tuple[ModelName, Category]]:
+    """What was decided about the same edit: from the same definition to the same."""
+    for (name, digest), snapshot in stored.items():
+        if name not in before or name not in after or snapshot.category is None:
+            continue
+        shown = before[name].fingerprint.data_version
+        current = after[name].fingerprint.digest == digest
+        if current and snapshot.decided_by is DecidedBy.PERSON and snapshot.decided_from == shown:
+            yield name, snapshot.category
+
+
+def _why_not(
+    name: ModelName, category: Category, *, before: Graph, after: Graph, stored: Stored
+) -> str | None:
+    if name not in after:
+        close = guess(str(name), [str(node.name) for node in after])
+        return f"{name} cannot be decided: the project has no such model. {close}".rstrip()
+    node = after[name]
+    if name not in before:
+        return f"{name} cannot be decided: it is new, so that nothing depends on what it was."
+    old = before[name].fingerprint
+    if old == node.fingerprint:
+        return f"{name} cannot be decided: it did not change."
+    if old.data == node.fingerprint.data:
+        what = "only metadata" if old.parent_data == node.fingerprint.parent_data else "only models"
+        above = "" if what == "only metadata" else " above it"
+        return (
+            f"{name} cannot be decided: {what}{above} changed. What is decided is what an edit of "
+            "the model itself means; everything below follows from it."
+        )
+    known = stored.get((name, node.fingerprint.digest))
+    if known is not None and known.category is not category:
+        return (
+            f"{name} cannot be decided to be {category.value}: this very model is stored already, "
+            f"{_as_stored(known)}, and is used as it is. To decide anew, change the model; its "
+            "property `stamp` is enough."
+        )
+    return None
+
+
+def _as_stored(known: ModelSnapshot) -> str:
+    if known.category is None:
+        return "as a new one"
+    by = "by a person" if known.decided_by is DecidedBy.PERSON else "automatically"
+    return f"decided {by} to be {known.category.value}"

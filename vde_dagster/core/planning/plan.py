@@ -1,0 +1,271 @@
+"""A plan: the difference between a project and an environment, and the work that follows.
+
+A plan is a value. Making one reads the state, but starts no Spark and writes nothing.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Collection, Mapping
+from dataclasses import dataclass, field
+from datetime import datetime
+
+from vde_dagster.core.graph.graph import Graph, Node
+from vde_dagster.core.ledger.schema_changes import SchemaChange
+from vde_dagster.core.model.snapshot import Category, ModelSnapshot
+from vde_dagster.core.names import PRODUCTION, ModelName
+from vde_dagster.core.planning.changes.difference import Change, DecidedBy
+from vde_dagster.core.planning.options import DEFAULT_OPTIONS, PlanOptions
+from vde_dagster.core.time.intervals import Interval, merge
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Reuse:
+    """What a model's version holds before the plan, so that it is not computed again.
+
+    ``owner`` is the one environment that may write the version, None where nobody does yet.
+    ``shown_by`` are the environments that show it now: the plan's, production and the owner are
+    looked at.
+    """
+
+    held: tuple[Interval, ...]
+    owner: str | None
+    shown_by: tuple[str, ...]
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Behind:
+    """What of a version is behind what it reads now (rule R15).
+
+    - ``intervals`` are behind: what they would be computed from has changed, or may change, since
+      what they read is computed first. ``reason`` says what, for people.
+    - ``lost`` would be shown as they are, since they cannot be computed again or are left out;
+      ``why_lost`` says why. All others of ``intervals`` are evaluated before any view moves.
+    - ``session`` tells that a catch-up session does that, which adds late rows to intervals.
+    """
+
+    intervals: tuple[Interval, ...] = ()
+    reason: str = ""
+    lost: tuple[Interval, ...] = ()
+    why_lost: str = ""
+    session: bool = False
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Staleness:
+    """What of a version that stays is behind what it would be computed from now (rule R14).
+
+    - ``intervals`` are behind, or follow from what is computed first. Each is looked at again when
+      its turn comes, and evaluated where it is behind then. ``reason`` says what has changed, and
+      ``inputs`` are the tables that have changed or are computed first.
+    - ``kept`` are behind and stay as they are; ``why_kept`` says why, and what to do.
+    - ``following`` is what of ``intervals`` is not behind, but follows from what is computed first.
+    - ``session`` tells that a catch-up session adds late rows to ``intervals``.
+    - ``since`` is when the first change came of what is behind by itself. None where that is not
+      known, and of what only follows from what is computed first.
+    """
+
+    intervals: tuple[Interval, ...] = ()
+    reason: str = ""
+    kept: tuple[Interval, ...] = ()
+    why_kept: str = ""
+    following: tuple[Interval, ...] = ()
+    session: bool = False
+    since: datetime | None = None
+    inputs: tuple[ModelName, ...] = ()
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class ModelChange:
+    """What a plan does about one model. All ranges are contiguous and merged.
+
+    - ``missing`` is evaluated, since the version does not hold it. With the option
+      ``empty_backfill`` it is recorded instead.
+    - ``restated`` is recorded and evaluated again. What is made as a whole may be missing, too,
+      for a later time.
+    - ``skipped`` is lacking, could be evaluated, and is left out by the plan's options.
+    - ``reuse`` is what the version holds already; None where that is nothing.
+    - ``may_adopt``: only a parent's rows may have changed, so that the version that there was may
+      turn out to hold the same rows (rule R6); then nothing is computed.
+    - ``schema_changes`` are those of the table of a version that is kept (rule R11).
+    - ``behind`` is what of a version that comes back is behind; None where nothing is.
+    - ``staleness`` is what of a version that stays is late or changed upstream; None likewise.
+    - ``complete_to`` is up to when everything that the model reads is whole; None where the
+      project's clock has no time yet.
+
+    The other fields are those of its difference.
+    """
+
+    name: ModelName
+    change: Change
+    category: Category | None
+    reasons: tuple[str, ...]
+    previous_version: str | None
+    version: str | None
+    missing: tuple[Interval, ...] = ()
+    complete_to: datetime | None = None
+    decided_by: DecidedBy = DecidedBy.AUTOMATIC
+    undecidable: bool = False
+    columns_changed: tuple[str, ...] = ()
+    restated: tuple[Interval, ...] = ()
+    skipped: tuple[Interval, ...] = ()
+    reuse: Reuse | None = None
+    may_adopt: bool = False
+    schema_changes: tuple[SchemaChange, ...] = ()
+    behind: Behind | None = None
+    staleness: Staleness | None = None
+
+    @property
+    def catches_up(self) -> bool:
+        """Whether a catch-up session is run before anything else."""
+        return any(each.session for each in (self.behind, self.staleness) if each is not None)
+
+    @property
+    def stale(self) -> tuple[Interval, ...]:
+        """The ranges that are evaluated again where they are behind when their turn comes."""
+        found = self.staleness
+        return () if found is None or found.session else found.intervals
+
+    @property
+    def to_evaluate(self) -> tuple[Interval, ...]:
+        """The ranges that the plan fills: what is missing, what is restated, what is stale."""
+        again = (*self.restated, *self.stale)
+        return merge((*self.missing, *again)) if again else self.missing
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Workload:
+    """What a plan evaluates of one model, and what it leaves out; see `ModelChange`."""
+
+    missing: tuple[Interval, ...] = ()
+    restated: tuple[Interval, ...] = ()
+    skipped: tuple[Interval, ...] = ()
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class NotRestated:
+    """A model that would be evaluated again and is not; ``reason`` says why, for people."""
+
+    name: ModelName
+    reason: str
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class LostTable:
+    """A version's table that somebody dropped. What it held is recorded, and its rows are gone.
+
+    With an ``owner`` it is a physical view, which only plans of that environment make again.
+    """
+
+    name: ModelName
+    table: str
+    owner: str = ""
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Gap:
+    """What an environment shows of a model and its version of the plan will not hold."""
+
+    name: ModelName
+    intervals: tuple[Interval, ...]
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Plan:
+    """Everything that applying it needs. ``base_revision`` is its token (DESIGN.md section 6).
+
+    ``now`` is the project's clock, None where the clock's source has no time yet. ``changes`` are
+    in dependency order, removed models last. ``stored`` are models whose snapshots the state has.
+    ``views`` are models whose view in the environment is made or shows another version,
+    ``removed`` those whose view is dropped, and ``hidden`` those that have no view in it, although
+    it binds them (the option ``include_unmodified``). ``left_out`` are models that were edited,
+    added or removed, and stay as the environment shows them (the option ``select``).
+
+    One look at the catalog tells what is not there any more: ``dropped_views`` are models whose
+    view in the environment is made again; with ``lost_tables`` nothing can be promoted.
+    ``unfinished`` are models on whose version an earlier process left work, which is finished or
+    undone. ``shown_heads`` are the Iceberg snapshots of what was booked last on versions that are
+    shown, of models that get another one: what is booked later was not looked at.
+    It is ``paced`` where nobody asked for it: what is stale waits as ``freshness`` and
+    ``updates_on`` of its model say.
+    """
+
+    plan_id: str
+    environment: str
+    base_revision: int
+    now: datetime | None
+    graph: Graph
+    snapshots: Mapping[ModelName, ModelSnapshot]
+    changes: tuple[ModelChange, ...]
+    promotes: bool
+    options: PlanOptions = DEFAULT_OPTIONS
+    stored: frozenset[ModelName] = frozenset()
+    views: tuple[ModelName, ...] = ()
+    removed: tuple[ModelName, ...] = ()
+    hidden: frozenset[ModelName] = frozenset()
+    left_out: tuple[ModelName, ...] = ()
+    not_restated: tuple[NotRestated, ...] = ()
+    gaps: tuple[Gap, ...] = ()
+    dropped_views: tuple[ModelName, ...] = ()
+    lost_tables: tuple[LostTable, ...] = ()
+    unfinished: tuple[ModelName, ...] = ()
+    shown_heads: Mapping[ModelName, int] = field(default_factory=dict)
+    paced: bool = False
+
+    @property
+    def backfills(self) -> tuple[ModelChange, ...]:
+        """The models that have something to evaluate or to catch up with, parents first."""
+        return tuple(each for each in self.changes if each.to_evaluate or each.catches_up)
+
+    @property
+    def may_adopt(self) -> tuple[ModelName, ...]:
+        """The models that are computed at most: see `ModelChange`."""
+        return tuple(change.name for change in self.changes if change.may_adopt)
+
+    @property
+    def refuses_loss(self) -> bool:
+        """Whether the environment is not to show less than it does."""
+        return self.environment == PRODUCTION or self.options.no_gaps
+
+    @property
+    def is_empty(self) -> bool:
+        """Whether applying the plan would do nothing."""
+        return not (self.promotes or self.backfills or self.dropped_views or self.unfinished)
+
+    @property
+    def is_up_to_date(self) -> bool:
+        """Whether there is nothing to do, and nothing that somebody else has to do either."""
+        behind = any(each.behind or each.staleness for each in self.changes)
+        return self.is_empty and not self.lost_tables and not behind
+
+
+def complete_to(
+    graph: Graph,
+    now: datetime | None,
+    *,
+    valid_to: Mapping[ModelName, datetime],
+    unborn: Collection[ModelName],
+    capped: Mapping[ModelName, datetime | None],
+) -> dict[ModelName, datetime | None]:
+    """Up to when all that each model reads is whole, at the project's time.
+
+    Args:
+        graph: The project.
+        now: The project's clock.
+        valid_to: The valid-to times of the sources that declare one (seed 003, VTTS).
+        unborn: Sources without any Iceberg snapshot, so without anything that a high-water mark
+            could name: models that load them by sessions wait for their first one.
+        capped: Up to where versions are held that this environment may not write (rule R9).
+    """
+    horizons: dict[ModelName, datetime | None] = {}
+    for node in graph:
+        own = None if _waits(node, unborn) else valid_to.get(node.name, now)
+        own = capped.get(node.name, own)
+        times = [now, own, *(horizons[parent] for parent in node.model.parents)]
+        known = [time for time in times if time is not None]
+        horizons[node.name] = min(known) if len(known) == len(times) else None
+    return horizons
+
+
+def _waits(node: Node, unborn: Collection[ModelName]) -> bool:
+    policy = node.model.stateless
+    return policy is not None and any(source in unborn for source in policy.sources)

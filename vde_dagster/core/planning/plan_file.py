@@ -1,0 +1,183 @@
+"""A plan as a file: what was reviewed, to be applied later, perhaps by somebody else.
+
+The file holds all of the plan, with the text of every model, and no path, address or setting of the
+machine that it was made on. Its token is the revision of the environment (DESIGN.md section 6). A
+digest over everything finds that the file was edited or damaged; it is no signature, since whoever
+can write the file can also write a digest.
+"""
+
+from __future__ import annotations
+
+import hashlib
+import json
+from collections.abc import Mapping
+from dataclasses import dataclass
+from typing import Final, cast
+
+from vde_dagster.core.errors import Refused
+from vde_dagster.core.graph.graph import Graph
+from vde_dagster.core.model.snapshot import ModelSnapshot
+from vde_dagster.core.names import ModelName
+from vde_dagster.core.plain import NotPlain, Plain, from_plain, to_plain
+from vde_dagster.core.planning.plan import Plan
+
+FORMAT: Final = "vde plan"
+FORMAT_VERSION: Final = 1
+"""The version of the file's shape. Raise it when what a field means changes."""
+
+_AGAIN: Final = "Save the plan again: `vde plan ENV --save FILE`."
+_SNAPSHOTS: Final = Mapping[ModelName, ModelSnapshot]
+_FINGERPRINTS: Final = Mapping[ModelName, str]
+_WITHOUT: Final = frozenset[object]({Graph})
+
+
+class PlanFileInvalid(Refused):
+    """A file is no plan that can be applied; the text says why and what to do."""
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class SavedPlan:
+    """What a file of a plan says, whole and unedited, its models not read yet.
+
+    ``fingerprints`` are the digests of those of the graph that was reviewed. ``release`` is the one
+    that wrote the file, ``project`` the name of the project.
+    """
+
+    project: str
+    release: str
+    snapshots: Mapping[ModelName, ModelSnapshot]
+    fingerprints: Mapping[ModelName, str]
+    _plan: Plain
+
+    def plan(self, graph: Graph) -> Plan:
+        """The plan, with its models as a graph.
+
+        Args:
+            graph: The models of ``snapshots``.
+
+        Raises:
+            PlanFileInvalid: They are not the models that were reviewed.
+        """
+        found = _digests(graph)
+        if found != dict(self.fingerprints):
+            raise PlanFileInvalid(_changed(self, found))
+        return cast("Plan", _decoded(Plan, self._plan, given={Graph: graph}))
+
+
+def write_plan(plan: Plan, *, project: str, release: str) -> str:
+    """The text of a file with a plan; it is the same for the same plan.
+
+    Args:
+        plan: The plan.
+        project: The name of the project that it is of.
+        release: The release of this package.
+    """
+    content: dict[str, Plain] = {
+        "format": FORMAT,
+        "format_version": FORMAT_VERSION,
+        "release": release,
+        "project": project,
+        "fingerprints": to_plain(_FINGERPRINTS, _digests(plan.graph)),
+        "plan": to_plain(Plan, plan, without=_WITHOUT),
+    }
+    whole = {"format": FORMAT, "digest": _digest(content), **content}
+    return json.dumps(whole, indent=1) + "\n"
+
+
+def read_plan(text: str, *, name: str) -> SavedPlan:
+    """What a file of a plan says.
+
+    Args:
+        text: What stands in the file.
+        name: What messages call the file.
+
+    Raises:
+        PlanFileInvalid: It is no such file, it is damaged or edited, or of another format.
+    """
+    content = _content(text, name)
+    written = content.pop("digest", None)
+    if written != _digest(content):
+        raise PlanFileInvalid(
+            f"{name} was edited or damaged after it was saved: its digest is another one. A plan "
+            f"is applied as it was reviewed, or not at all. {_AGAIN}"
+        )
+    match content:
+        case {"project": str(project), "release": str(release), "plan": dict(plan)}:
+            return SavedPlan(
+                project=project,
+                release=release,
+                snapshots=cast(
+                    "Mapping[ModelName, ModelSnapshot]",
+                    _decoded(_SNAPSHOTS, plan.get("snapshots")),
+                ),
+                fingerprints=cast(
+                    "Mapping[ModelName, str]",
+                    _decoded(_FINGERPRINTS, content.get("fingerprints")),
+                ),
+                _plan=plan,
+            )
+        case _:
+            raise PlanFileInvalid(f"{name} lacks the plan or its project. {_AGAIN}")
+
+
+def is_plan_file(text: str) -> bool:
+    """Whether a text was once written by `write_plan`, whatever became of it since."""
+    return text.lstrip().startswith(f'{{\n "format": "{FORMAT}"')
+
+
+def _content(text: str, name: str) -> dict[str, Plain]:
+    try:
+        found: object = json.loads(text)
+    except (ValueError, RecursionError) as error:
+        if is_plan_file(text):
+            raise PlanFileInvalid(f"{name} is cut off or damaged: {error}. {_AGAIN}") from error
+        raise PlanFileInvalid(f"{name} is no saved plan: it is no JSON ({error}). {_AGAIN}") from (
+            error
+        )
+    if not isinstance(found, dict) or found.get("format") != FORMAT:
+        raise PlanFileInvalid(
+            f"{name} is JSON and no saved plan. The document of `vde plan --format json` tells "
+            f"about a plan and cannot be applied. {_AGAIN}"
+        )
+    version = found.get("format_version")
+    if version != FORMAT_VERSION:
+        raise PlanFileInvalid(
+            f"{name} has format version {version} and was saved by release "
+            f"{found.get('release')}; this release reads version {FORMAT_VERSION}. Apply it with "
+            f"the release that saved it, or save the plan again."
+        )
+    return cast("dict[str, Plain]", found)
+
+
+def _digest(content: Mapping[str, Plain]) -> str:
+    """A hash of everything, however it is laid out."""
+    canonical = json.dumps(content, sort_keys=True, separators=(",", ":"))
+    return hashlib.blake2b(canonical.encode(), digest_size=32).hexdigest()
+
+
+def _digests(graph: Graph) -> dict[ModelName, str]:
+    return {node.name: node.fingerprint.digest for node in graph}
+
+
+def _decoded(
+    kind: object, plain: object, *, given: Mapping[object, object] | None = None
+) -> object:
+    try:
+        return from_plain(kind, plain, given=given)
+    except NotPlain as error:
+        raise PlanFileInvalid(f"the saved plan cannot be read: {error}. {_AGAIN}") from error
+
+
+def _changed(saved: SavedPlan, found: Mapping[ModelName, str]) -> str:
+    names = sorted({*found, *saved.fingerprints})
+    other = [str(name) for name in names if found.get(name) != saved.fingerprints.get(name)]
+    more = f" and {len(other) - _LISTED} more" if len(other) > _LISTED else ""
+    return (
+        f"{', '.join(other[:_LISTED])}{more}: read from the saved plan, what is computed is not "
+        "what was reviewed. Another release of vde_dagster reads models in another way (the plan "
+        f"was saved by {saved.release}), and a variable of vde.yaml that takes its value from "
+        "outside may have another one now. Nothing was written; plan again."
+    )
+
+
+_LISTED: Final = 5

@@ -1,0 +1,205 @@
+"""What each version lacks and can be made now: it is due, and all that it reads will be there.
+
+A plan evaluates parents first, so a parent's missing intervals count as there for its children.
+What a child would have to wait for is no part of a plan; evaluating it would be refused.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Collection, Iterable, Mapping, Sequence
+from datetime import UTC, datetime
+from typing import Final
+
+from vde_dagster.core.graph.graph import Graph, Node
+from vde_dagster.core.graph.render_model import reads_of, tables_below
+from vde_dagster.core.model.model import Model
+from vde_dagster.core.names import ModelName
+from vde_dagster.core.sql.reads.constants import Moments
+from vde_dagster.core.sql.reads.input_ranges import WholeTable, affected
+from vde_dagster.core.time.intervals import ALWAYS, END_OF_TIME, EPOCH, Interval, subtract
+from vde_dagster.core.time.schedule import blocked_for_whole, lacking
+
+Ready = Callable[[Model, Sequence[Interval]], tuple[Interval, ...]]
+_BEGINNING: Final = datetime.min.replace(tzinfo=UTC)
+_EVER: Final = Interval(_BEGINNING, END_OF_TIME)
+
+
+def missing_intervals(
+    graph: Graph,
+    *,
+    now: datetime | None,
+    writes: Collection[ModelName],
+    held: Mapping[ModelName, tuple[Interval, ...]],
+    horizons: Mapping[ModelName, datetime | None],
+    ready: Ready,
+    readable: Mapping[ModelName, tuple[Interval, ...]] | None = None,
+    recorded: Mapping[ModelName, tuple[Interval, ...]] | None = None,
+    within: Interval | None = None,
+) -> dict[ModelName, tuple[Interval, ...]]:
+    """What each version lacks that may be written, and that can be made now.
+
+    A model waits while something that it reads holds nothing and will hold nothing: there is no
+    table to read yet. An EMBEDDED model has no table, so who reads it waits for what it reads.
+
+    Args:
+        graph: The models.
+        now: The project's clock; None where it has no time yet.
+        writes: The models whose versions may be written.
+        held: What each version holds.
+        horizons: Up to when all that each model reads is complete.
+        ready: What a model's signals let pass of some consecutive units.
+        readable: What of each version others may read; what it holds where this is None.
+        recorded: What there is an entry of; what may be read where this is None.
+        within: The time to which evaluations are bounded, see `_outside`.
+    """
+    readable = held if readable is None else readable
+    recorded = readable if recorded is None else recorded
+    missing: dict[ModelName, tuple[Interval, ...]] = {}
+    there: dict[ModelName, tuple[Interval, ...]] = {}
+    void: set[ModelName] = set()
+    doubtful: set[ModelName] = set()
+    for node in graph:
+        name, waits = node.name, any(parent in void for parent in node.model.parents)
+        missing[name] = ()
+        if name in writes and not waits and not _waits_for_all(graph, node, doubtful):
+            missing[name] = _missing(
+                graph,
+                node,
+                held[name],
+                there,
+                recorded,
+                now=now,
+                horizon=horizons[name],
+                ready=ready,
+                outside=_outside(node.model, within),
+            )
+        there[name] = readable_after(node.model, readable[name], missing[name], recorded[name])
+        if subtract(recorded.get(name, ()), there[name]):
+            doubtful.add(name)
+        has_table = node.model.kind.is_physical
+        if not (held[name] or missing[name]) if has_table else waits:
+            void.add(name)
+    return missing
+
+
+def _outside(model: Model, within: Interval | None) -> tuple[Interval, ...]:
+    """The times at which a model is not evaluated where evaluations are bounded.
+
+    The start bounds models whose intervals are independent of each other. All others are made from
+    their own start, since what they hold builds on what comes before.
+    """
+    if within is None:
+        return ()
+    after = Interval(within.end, END_OF_TIME) if within.end < END_OF_TIME else None
+    before = Interval(_BEGINNING, within.start) if within.start > _BEGINNING else None
+    bounds = [before if model.kind.is_partitioned else None, after]
+    return tuple(each for each in bounds if each is not None)
+
+
+def _missing(
+    graph: Graph,
+    node: Node,
+    held: tuple[Interval, ...],
+    there: Mapping[ModelName, tuple[Interval, ...]],
+    recorded: Mapping[ModelName, tuple[Interval, ...]],
+    *,
+    now: datetime | None,
+    horizon: datetime | None,
+    ready: Ready,
+    outside: tuple[Interval, ...],
+) -> tuple[Interval, ...]:
+    model, rules = node.model, node.model.kind
+    if now is None or horizon is None:
+        return rules.missing(model, held, model.start)  # only what does not depend on time
+    blocked = [Interval(horizon, END_OF_TIME)] if horizon < END_OF_TIME else []
+    blocked += outside
+    found = rules.missing(model, held, now, blocked)
+    if found in ((), (ALWAYS,)):
+        return found
+    if any(_may_block(graph[parent]) for parent in model.parents):
+        by_parent = blocked_by_parents(graph, node, found, there, recorded)
+        blocked += [each for times in by_parent.values() for each in times]
+        found = rules.missing(model, held, now, blocked)
+    if not (found and model.signals):
+        return found
+    blocked += held_back(model, subtract(found, held), ready)
+    return rules.missing(model, held, now, blocked)
+
+
+def held_back(model: Model, lacking: Iterable[Interval], ready: Ready) -> tuple[Interval, ...]:
+    """What of some new intervals the signals of a model hold back.
+
+    What is looked at again, since there is something new, was let pass when it was new.
+    """
+    return tuple(
+        waiting
+        for each in lacking
+        for waiting in subtract([each], ready(model, tuple(model.unit.cells(each))))
+    )
+
+
+def _may_block(parent: Node) -> bool:
+    """Whether a parent has intervals, or reads what may have some in place of its readers."""
+    return parent.model.kind.is_by_interval or parent.model.kind.is_inlined
+
+
+def readable_after(
+    model: Model,
+    readable: Sequence[Interval],
+    missing: Sequence[Interval],
+    recorded: Sequence[Interval],
+) -> tuple[Interval, ...]:
+    """What of a version others may read once it was evaluated for what is missing.
+
+    Where intervals do not stand for themselves, whatever was to be made again is made with it.
+    """
+    again = recorded if missing and not model.kind.is_partitioned else ()
+    return (*readable, *missing, *again)
+
+
+def _waits_for_all(graph: Graph, node: Node, doubtful: Collection[ModelName]) -> bool:
+    """Whether a model reads all of a table some rows of which do not count, whenever it is made.
+
+    ``doubtful`` are the models above it that have such rows. Its query is looked at only where it
+    reads one of them.
+    """
+    if not (doubtful and node.model.kind.stores_rows):
+        return False
+    if not any(name in doubtful for name in tables_below(graph, node)):
+        return False
+    any_unit = Interval(node.model.unit.floor(EPOCH), node.model.unit.following(EPOCH))
+    read = reads_of(graph, node.name).ranges(Moments.between(any_unit, any_unit))
+    return any(name in doubtful and isinstance(found, WholeTable) for name, found in read.items())
+
+
+def blocked_by_parents(
+    graph: Graph,
+    node: Node,
+    missing: Sequence[Interval],
+    there: Mapping[ModelName, Sequence[Interval]],
+    recorded: Mapping[ModelName, Sequence[Interval]],
+) -> dict[ModelName, tuple[Interval, ...]]:
+    """The times for which each parent will lack what a model reads of it.
+
+    Args:
+        graph: The models.
+        node: The one that reads.
+        missing: What of it is to be made, in order; at least one interval.
+        there: What each version will hold.
+        recorded: What each version has an entry of now. Who reads a whole table waits until all of
+            that counts.
+    """
+    reads = reads_of(graph, node.name)
+    read = reads.ranges(Moments.between(missing[-1], missing[-1]))
+    within = Interval(missing[0].start, missing[-1].end)
+    blocked: dict[ModelName, tuple[Interval, ...]] = {}
+    for name, found in read.items():
+        parent = graph[name].model
+        lacks = lacking(parent, there[name]) if parent.kind.is_by_interval else ()
+        if isinstance(found, WholeTable) and subtract(recorded.get(name, ()), there.get(name, ())):
+            blocked[name] = (_EVER,)
+        elif isinstance(found, WholeTable) or node.model.kind.is_whole:
+            blocked[name] = blocked_for_whole(node.model, parent, lacks)
+        else:
+            blocked[name] = affected(reads, name, lacks, unit=node.model.unit, within=within)
+    return blocked

@@ -1,0 +1,251 @@
+"""Which snapshot, and so which version, each model of a project has beside what is shown."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Collection, Iterator, Mapping
+from dataclasses import dataclass, field, replace
+
+from vde_dagster.core.graph.embedded import embedded_above, stored_parents
+from vde_dagster.core.graph.graph import Graph, Node
+from vde_dagster.core.model.fingerprint import view_version
+from vde_dagster.core.model.snapshot import Category, DecidedBy, ModelSnapshot, VersionKey
+from vde_dagster.core.names import ModelName, TableName
+from vde_dagster.core.planning.changes.comparison import DEFAULT_RULES, compare_graphs
+from vde_dagster.core.planning.changes.difference import Change, Difference, Rules
+from vde_dagster.core.planning.decisions import Stored, decided_rules
+from vde_dagster.core.planning.equal_versions import NOWHERE, Elsewhere
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Shown:
+    """What an environment shows before a plan: its snapshots, and their models as a graph.
+
+    ``drifted`` are versions of models that differ, shown or not, that may hold rows which their
+    definitions would not give. Those that are shown by a snapshot that drifted need not be among
+    them: they do not hold what this one would compute. ``adopted`` are likewise versions that were
+    adopted for another definition (rule R6): what was written to them since need not be what their
+    own would give.
+    """
+
+    snapshots: Mapping[ModelName, ModelSnapshot]
+    graph: Graph
+    drifted: Collection[VersionKey] = frozenset()
+    adopted: Collection[VersionKey] = frozenset()
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Resolved:
+    """A model's snapshot, and how it differs from what is shown.
+
+    ``difference`` tells how it differs; the snapshot's own category tells the one that it was first
+    stored with.
+    """
+
+    difference: Difference
+    snapshot: ModelSnapshot
+
+
+def resolve_snapshots(
+    graph: Graph,
+    shown: Shown,
+    stored: Stored,
+    rules: Rules = DEFAULT_RULES,
+    *,
+    elsewhere: Elsewhere = NOWHERE,
+    released: Collection[ModelName] = frozenset(),
+) -> dict[ModelName, Resolved]:
+    """The snapshot of each model of a project, and how it differs from what is shown.
+
+    Args:
+        graph: The project.
+        shown: What the environment shows (for a new environment: what production shows).
+        stored: Snapshots of these models that an earlier plan stored; they are used as they are.
+            Where the rows that are shown are the same, their version stays all the same.
+        rules: How changes are judged. What a person decided about a stored snapshot goes on.
+        elsewhere: What others have of these models.
+        released: Models that have to give back the version that they adopted (rule R6).
+
+    Raises:
+        DecisionsRefused: The rules decide what there is nothing to decide about.
+    """
+    rules = decided_rules(rules, before=shown.graph, after=graph, stored=stored)
+    rules = replace(
+        rules,
+        settled=dict(_settled(graph, shown, stored, elsewhere)),
+        drifted=frozenset(
+            name
+            for name, each in shown.snapshots.items()
+            if each.drifted or each.key in shown.drifted
+        ),
+    )
+    resolution = _Resolution(
+        graph=graph,
+        shown=shown,
+        stored=stored,
+        elsewhere=elsewhere,
+        released=released,
+        differences=compare_graphs(shown.graph, graph, rules),
+    )
+    for node in graph:
+        resolution.resolve(node)
+    return resolution.resolved
+
+
+def _settled(
+    graph: Graph, shown: Shown, stored: Stored, elsewhere: Elsewhere
+) -> Iterator[tuple[ModelName, bool]]:
+    """The models whose rows changed and whose version is known: whether it is what is shown.
+
+    Where it is, it was forward-only for whoever stored it, or what is shown is; or whoever stored
+    it concluded that its rows are the same. What was adopted was none of these.
+    """
+    for node in graph:
+        before = shown.snapshots.get(node.name)
+        if before is None or before.fingerprint.data_version == node.fingerprint.data_version:
+            continue
+        known = elsewhere.of_production(node, before) or stored.get(
+            (node.name, node.fingerprint.digest)
+        )
+        if known is not None:
+            yield node.name, known.key == before.key and not before.is_adopted
+
+
+_KEEPING = (Category.INDIRECT_NON_BREAKING, Category.FORWARD_ONLY, Category.METADATA)
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class _Resolution:
+    """The snapshots of a graph's models, parents first: what a view reads names its version."""
+
+    graph: Graph
+    shown: Shown
+    stored: Stored
+    elsewhere: Elsewhere
+    released: Collection[ModelName]
+    differences: Mapping[ModelName, Difference]
+    resolved: dict[ModelName, Resolved] = field(default_factory=dict)
+
+    def resolve(self, node: Node) -> None:
+        """Find the snapshot of a model, those of its parents being known."""
+        difference = self.differences[node.name]
+        before = self.shown.snapshots.get(node.name)
+        known = self.stored.get((node.name, node.fingerprint.digest))
+        if known is None and before is not None and difference.change is Change.NONE:
+            known = before
+        if node.model.kind.is_view:
+            version = self._version_of_view(node, difference, before)
+            snapshot = replace(known or self._new(node, difference), version=version)
+        else:
+            snapshot = self._with_version(node, difference, before, known)
+        self.resolved[node.name] = Resolved(difference=difference, snapshot=snapshot)
+
+    def snapshot(self, name: ModelName) -> ModelSnapshot:
+        """What was found of a model."""
+        return self.resolved[name].snapshot
+
+    def _version_of_view(
+        self, node: Node, difference: Difference, before: ModelSnapshot | None
+    ) -> str:
+        """Follows from the query and the names of what it reads; where these stay it stays, too.
+
+        Also where another release gave it another name.
+        """
+        same = before is not None and difference.change is Change.NONE
+        parents = stored_parents(self.graph, node.name) if same else ()
+        shown = self.shown.snapshots
+        stays = all(
+            name in shown and shown[name].version == self.snapshot(name).version for name in parents
+        )
+        if before is not None and same and stays:
+            return before.version
+        return _view_version(self.graph, node.name, self.snapshot)
+
+    def _new(self, node: Node, difference: Difference) -> ModelSnapshot:
+        """A snapshot that nobody stored yet, with the version that it has by itself."""
+        return ModelSnapshot(
+            name=node.name,
+            fingerprint=node.fingerprint,
+            version=node.fingerprint.data_version,
+            category=difference.category,
+            reasons=difference.reasons,
+            source=node.model.source,
+            decided_by=difference.decided_by,
+            decided_from=_decided_from(difference, self.shown),
+            drifted=difference.drifted,
+        )
+
+    def _with_version(
+        self,
+        node: Node,
+        difference: Difference,
+        before: ModelSnapshot | None,
+        known: ModelSnapshot | None,
+    ) -> ModelSnapshot:
+        found = known or self._new(node, difference)
+        production = self.elsewhere.of_production(node, before)
+        if production is not None:
+            return replace(_decided(found, difference), version=production.version, drifted=False)
+        if before is not None and difference.keeps_rows and node.name not in self.released:
+            by = before.decided_by if before.is_adopted else _decided(found, difference).decided_by
+            drifted = before.drifted if difference.change is Change.NONE else difference.drifted
+            return replace(found, version=before.version, drifted=drifted, decided_by=by)
+        found = replace(_decided(found, difference), drifted=found.drifted)
+        if known is None and before is not None and self._goes_on(node, difference):
+            return replace(found, version=before.version)
+        if known is None:
+            found = replace(found, version=self.elsewhere.filled.get(node.name, found.version))
+        return self._apart(node, found, before, is_stored=known is not None)
+
+    def _goes_on(self, node: Node, difference: Difference) -> bool:
+        return difference.category in _KEEPING and node.name not in self.released
+
+    def _apart(
+        self, node: Node, found: ModelSnapshot, before: ModelSnapshot | None, *, is_stored: bool
+    ) -> ModelSnapshot:
+        """A snapshot with another version than one that holds, or is to hold, other rows."""
+        adopted = before is not None and before.is_adopted
+        taken = before is not None and found.version == before.version
+        if (taken and (adopted or node.name in self.released)) or (
+            not is_stored
+            and (taken or found.key in self.shown.drifted or found.key in self.shown.adopted)
+        ):
+            return replace(found, version=node.fingerprint.version_apart, drifted=False)
+        return found
+
+
+def _decided(found: ModelSnapshot, difference: Difference) -> ModelSnapshot:
+    """A snapshot without the decision of data, which was one about another version."""
+    return replace(found, decided_by=difference.decided_by) if found.is_adopted else found
+
+
+def _decided_from(difference: Difference, shown: Shown) -> str:
+    if difference.decided_by is not DecidedBy.PERSON:
+        return ""
+    return shown.graph[difference.name].fingerprint.data_version
+
+
+def view_versions(
+    graph: Graph, snapshots: Mapping[ModelName, ModelSnapshot]
+) -> dict[ModelName, ModelSnapshot]:
+    """Snapshots in which each VIEW has the version that follows from those of what it reads."""
+    found = dict(snapshots)
+    for node in graph:
+        if node.model.kind.is_view:
+            version = _view_version(graph, node.name, found.__getitem__)
+            found[node.name] = replace(found[node.name], version=version)
+    return found
+
+
+def _view_version(
+    graph: Graph, name: ModelName, snapshot: Callable[[ModelName], ModelSnapshot]
+) -> str:
+    reads = [_physical(graph[each], snapshot(each)) for each in stored_parents(graph, name)]
+    inside = [graph[each].fingerprint.data for each in embedded_above(graph, name)]
+    return view_version(graph[name].fingerprint.data, reads, embedded=inside)
+
+
+def _physical(node: Node, snapshot: ModelSnapshot) -> TableName:
+    """The name under which a query finds a model's rows: a source keeps its own."""
+    if node.model.kind.is_source:
+        return TableName(node.name.schema, node.name.name)
+    return snapshot.key.table

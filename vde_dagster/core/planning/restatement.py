@@ -1,0 +1,239 @@
+"""What a restatement evaluates again: of a model, and of everything below it.
+
+A restated range is made of whole units that are held; what is not held is missing anyway. Kinds
+that are not idempotent are restated as a whole (seed 001: *partial data restatement is not
+supported*), and so is what has no intervals.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Collection, Container, Iterable, Mapping, Sequence
+from dataclasses import dataclass
+from datetime import UTC, datetime
+from typing import Final
+
+from vde_dagster.core.errors import Refused
+from vde_dagster.core.graph.graph import Graph, Node
+from vde_dagster.core.graph.render_model import reads_of
+from vde_dagster.core.model.model import Model
+from vde_dagster.core.names import ModelName
+from vde_dagster.core.sql.reads.input_ranges import affected
+from vde_dagster.core.time.intervals import END_OF_TIME, Interval, common, merge
+
+_TIME: Final = Interval(datetime.min.replace(tzinfo=UTC), END_OF_TIME)
+
+
+class RestatementRefused(Refused):
+    """A model keeps what it holds, by its own ``disable_restatement``."""
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Restatement:
+    """What is evaluated again, parents first.
+
+    ``kept`` are models below that read what is restated and keep what they hold, since they set
+    ``disable_restatement``. ``foreign`` are models that would be evaluated again, also those that
+    were asked for, and whose versions another environment writes; what reads them is not
+    evaluated again for their sake.
+    """
+
+    ranges: Mapping[ModelName, tuple[Interval, ...]]
+    kept: tuple[ModelName, ...] = ()
+    foreign: tuple[ModelName, ...] = ()
+
+
+def both(one: Restatement, other: Restatement) -> Restatement:
+    """What two reasons evaluate again; what one of them evaluates, the other does not leave out."""
+    names = dict.fromkeys((*one.ranges, *other.ranges))
+    ranges = {
+        name: merge((*one.ranges.get(name, ()), *other.ranges.get(name, ()))) for name in names
+    }
+    kept = dict.fromkeys((*one.kept, *other.kept))
+    foreign = dict.fromkeys((*one.foreign, *other.foreign))
+    return Restatement(
+        ranges=ranges,
+        kept=tuple(each for each in kept if each not in ranges),
+        foreign=tuple(each for each in foreign if each not in ranges),
+    )
+
+
+def restated_ranges(
+    model: Model, wanted: Iterable[Interval], held: Sequence[Interval], *, whole: bool
+) -> tuple[Interval, ...]:
+    """What of a model is evaluated again, so that ``wanted`` is: contiguous ranges that are held.
+
+    Args:
+        model: The model.
+        wanted: Any times.
+        held: What its version's table holds.
+        whole: Whether the model's kind can only be made anew from its start.
+    """
+    bounded = common(wanted, [_TIME])
+    touched = common(held, [model.unit.widen(each) for each in bounded])
+    return merge(held) if whole and touched else touched
+
+
+def restate(
+    graph: Graph,
+    name: ModelName,
+    wanted: Interval,
+    held: Mapping[ModelName, Sequence[Interval]],
+    *,
+    whole: Callable[[Model], bool],
+) -> Restatement:
+    """What restating one model evaluates again; see `restate_all`.
+
+    Raises:
+        RestatementRefused: The model sets ``disable_restatement``.
+    """
+    return restate_all(graph, [name], wanted, held, whole=whole)
+
+
+def restate_all(
+    graph: Graph,
+    names: Collection[ModelName],
+    wanted: Interval,
+    held: Mapping[ModelName, Sequence[Interval]],
+    *,
+    whole: Callable[[Model], bool],
+    writes: Container[ModelName] | None = None,
+) -> Restatement:
+    """What restating models (or sources, or views) over some time evaluates again.
+
+    A model below is evaluated again where it reads what is (DESIGN.md section 4.1). A source and a
+    view have no rows of ours: their readers are restated, as far as they read the tables below.
+
+    Args:
+        graph: The models.
+        names: What was asked for.
+        wanted: The time that was asked for.
+        held: What each version holds; nothing where a model is not in it.
+        whole: Whether a model can only be restated as a whole.
+        writes: The models whose versions may be written (rule R9); all of them where it is None.
+
+    Raises:
+        RestatementRefused: Models that were asked for set ``disable_restatement``.
+    """
+    _refuse_kept(graph[name].model for name in sorted(names))
+    return read_again(
+        graph,
+        dict.fromkeys(names, (wanted,)),
+        held,
+        whole=whole,
+        writes=writes,
+        changed=dict.fromkeys(_others_tables(graph, names), (wanted,)),
+    )
+
+
+def read_again(
+    graph: Graph,
+    wanted: Mapping[ModelName, Sequence[Interval]],
+    held: Mapping[ModelName, Sequence[Interval]],
+    *,
+    whole: Callable[[Model], bool],
+    writes: Container[ModelName] | None = None,
+    changed: Mapping[ModelName, tuple[Interval, ...]],
+    roots: Collection[ModelName] = (),
+) -> Restatement:
+    """What evaluating times of models again evaluates again, with all that reads these.
+
+    Args:
+        graph: The models.
+        wanted: The times of each model; those below the others are found.
+        held: What each version holds; nothing where a model is not in it.
+        whole: Whether a model can only be restated as a whole.
+        writes: The models whose versions may be written (rule R9); all of them where it is None.
+        changed: Times at which other tables have other rows, for those who are reached.
+        roots: Models that are not evaluated again, and whose readers are reached all the same.
+    """
+    ranges: dict[ModelName, tuple[Interval, ...]] = {}
+    kept: list[ModelName] = []
+    foreign: list[ModelName] = []
+    changed = dict(changed)
+    reached = {*wanted, *roots}
+    for node in graph:
+        if node.name not in wanted and reached.isdisjoint(node.model.parents):
+            continue
+        reached.add(node.name)
+        model, holds = node.model, held.get(node.name, ())
+        if not model.kind.stores_rows or not holds:
+            continue  # its readers are known to read what lies below it
+        times = (*units_reading(graph, node, changed, holds), *wanted.get(node.name, ()))
+        found = restated_ranges(model, times, holds, whole=whole(model))
+        if not found:
+            continue
+        if writes is not None and node.name not in writes:
+            foreign.append(node.name)
+        elif forbids_restatement(model):
+            kept.append(node.name)
+        else:
+            ranges[node.name] = changed[node.name] = found
+    return Restatement(ranges=ranges, kept=tuple(kept), foreign=tuple(foreign))
+
+
+def asked_again(graph: Graph, names: Collection[ModelName]) -> frozenset[ModelName]:
+    """The models whose rows somebody wants anew who asks for these to be restated (rule R2).
+
+    A source and a view have no rows of ours: it is their readers whose rows are meant. All other
+    models below are looked at again, and computed only if what they read has changed.
+    """
+    meant = {name for name in names if not _is_shown_through(graph[name].model)}
+    waiting = {name for name in names if name not in meant}
+    for node in graph:
+        if not waiting.isdisjoint(node.model.parents):
+            (waiting if _is_shown_through(node.model) else meant).add(node.name)
+    return frozenset(meant)
+
+
+def _is_shown_through(model: Model) -> bool:
+    return not model.kind.stores_rows
+
+
+def _refuse_kept(models: Iterable[Model]) -> None:
+    refused = [model for model in models if forbids_restatement(model)]
+    if refused:
+        named = ", ".join(f"{each.name} ({each.place})" for each in refused)
+        kinds = ", ".join(dict.fromkeys(each.kind.keyword for each in refused))
+        raise RestatementRefused(
+            f"{named} sets disable_restatement, so what it holds is kept; "
+            "nothing was done. To restate it, write `disable_restatement false` among the options "
+            f"of its kind {kinds}, apply a plan, and restate again."
+        )
+
+
+def _others_tables(graph: Graph, names: Iterable[ModelName]) -> set[ModelName]:
+    """Sources; and all that views read, also through others. Nothing of models with rows."""
+    found: set[ModelName] = set()
+    seen = set(names)
+    waiting = list(seen)
+    while waiting:
+        name = waiting.pop()
+        model = graph[name].model
+        if model.kind.is_source:
+            found.add(name)
+        elif model.kind.is_inlined:
+            found.update(model.parents)
+            waiting += [each for each in model.parents if each not in seen]
+            seen.update(model.parents)
+    return found
+
+
+def units_reading(
+    graph: Graph,
+    node: Node,
+    changed: Mapping[ModelName, tuple[Interval, ...]],
+    held: Sequence[Interval],
+) -> tuple[Interval, ...]:
+    """The units of what a model holds that read something that changed, views looked through."""
+    reads, unit = reads_of(graph, node.name), node.model.unit
+    within = Interval(held[0].start, held[-1].end)
+    return merge(
+        time
+        for name in reads.demands
+        for time in affected(reads, name, changed.get(name, ()), unit=unit, within=within)
+    )
+
+
+def forbids_restatement(model: Model) -> bool:
+    """Whether a model's ``disable_restatement`` keeps what it holds (seed 001; SCD2's default)."""
+    return model.kind.disable_restatement

@@ -1,0 +1,272 @@
+"""What a plan evaluates: what is missing within its options, and what is evaluated again."""
+
+from __future__ import annotations
+
+from collections.abc import Collection, Iterator, Mapping, Sequence
+from dataclasses import dataclass
+from datetime import datetime
+from typing import Final
+
+from vde_dagster.core.graph.graph import Graph
+from vde_dagster.core.graph.selection import select
+from vde_dagster.core.ledger.holdings import Holding
+from vde_dagster.core.model.model import Model, PythonFunction
+from vde_dagster.core.names import PRODUCTION, ModelName
+from vde_dagster.core.planning.options import PlanOptions
+from vde_dagster.core.planning.plan import NotRestated, Workload
+from vde_dagster.core.planning.readiness import Ready, missing_intervals
+from vde_dagster.core.planning.restatement import Restatement, restate_all
+from vde_dagster.core.time.intervals import Interval, subtract
+
+_NOTHING: Final = Restatement(ranges={})
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Holdings:
+    """What the versions of a plan's models hold, and who may write them. Merged intervals.
+
+    - ``computed`` may be read, ``recorded`` is whatever there is an entry of.
+    - ``settled`` is what the environment does not evaluate by itself: also what it recorded as
+      empty, which production evaluates.
+    - ``owners`` has the models whose version somebody owns, ``writes`` those whose version the
+      plan's environment may write (rule R9).
+    """
+
+    environment: str
+    computed: Mapping[ModelName, tuple[Interval, ...]]
+    settled: Mapping[ModelName, tuple[Interval, ...]]
+    recorded: Mapping[ModelName, tuple[Interval, ...]]
+    owners: Mapping[ModelName, str]
+    writes: frozenset[ModelName]
+
+    @classmethod
+    def of(
+        cls,
+        environment: str,
+        held: Mapping[ModelName, Holding],
+        *,
+        owners: Mapping[ModelName, str],
+        writes: frozenset[ModelName],
+    ) -> Holdings:
+        """What these versions' ledgers say."""
+        evaluates_empty = environment == PRODUCTION
+        return cls(
+            environment=environment,
+            computed={name: each.computed for name, each in held.items()},
+            settled={
+                name: each.computed if evaluates_empty else each.evaluated
+                for name, each in held.items()
+            },
+            recorded={name: each.recorded for name, each in held.items()},
+            owners=owners,
+            writes=writes,
+        )
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class _Question:
+    """What is asked of `missing_intervals` in every variant of it."""
+
+    graph: Graph
+    now: datetime | None
+    horizons: Mapping[ModelName, datetime | None]
+    ready: Ready
+
+    def answer(
+        self,
+        writes: Collection[ModelName],
+        held: Mapping[ModelName, tuple[Interval, ...]],
+        readable: Mapping[ModelName, tuple[Interval, ...]],
+        recorded: Mapping[ModelName, tuple[Interval, ...]],
+        within: Interval | None = None,
+    ) -> dict[ModelName, tuple[Interval, ...]]:
+        return missing_intervals(
+            self.graph,
+            now=self.now,
+            writes=writes,
+            held=held,
+            horizons=self.horizons,
+            ready=self.ready,
+            readable=readable,
+            recorded=recorded,
+            within=within,
+        )
+
+
+def workloads(
+    graph: Graph,
+    holdings: Holdings,
+    options: PlanOptions,
+    *,
+    now: datetime | None,
+    horizons: Mapping[ModelName, datetime | None],
+    ready: Ready,
+    restated: Restatement = _NOTHING,
+) -> dict[ModelName, Workload]:
+    """What a plan evaluates of each model.
+
+    Args:
+        graph: The plan's models.
+        holdings: What their versions hold.
+        options: What was asked for.
+        now: The project's clock.
+        horizons: Up to when all that each model reads is complete.
+        ready: What a model's signals let pass of some consecutive units.
+        restated: The outcome of `restatement`.
+    """
+    question = _Question(graph=graph, now=now, horizons=horizons, ready=ready)
+    missing = _missing(question, holdings, options)
+    lacking = missing
+    if _leaves_out(holdings, options):
+        lacking = question.answer(
+            holdings.writes, holdings.settled, holdings.computed, holdings.recorded
+        )
+    work: dict[ModelName, Workload] = {}
+    for name, found in missing.items():
+        again = restated.ranges.get(name, ())
+        # What is outdated is missing, too. What is made as a whole is one interval in any case.
+        is_whole = not graph[name].model.kind.is_by_interval
+        work[name] = Workload(
+            missing=found if is_whole else subtract(found, again),
+            restated=again,
+            skipped=subtract(lacking[name], (*found, *again, *holdings.settled[name])),
+        )
+    return work
+
+
+def within_bounds(
+    model: Model, ranges: Sequence[Interval], environment: str, options: PlanOptions
+) -> tuple[Interval, ...]:
+    """What of some ranges a plan evaluates whose start and end bound it."""
+    bounds = options.bounds(environment)
+    if bounds is None or not model.kind.is_partitioned:
+        return tuple(ranges)
+    inside = [part for each in ranges if (part := each.intersection(bounds)) is not None]
+    whole = ((model.unit.ceil(each.start), model.unit.floor(each.end)) for each in inside)
+    return tuple(Interval(start, end) for start, end in whole if start < end)
+
+
+def left_out_by(options: PlanOptions) -> str:
+    """Why a plan evaluates nothing, for people; empty where it does."""
+    if options.skip_backfill:
+        return "--skip-backfill computes nothing"
+    return "--empty-backfill computes nothing" if options.empty_backfill else ""
+
+
+def _leaves_out(holdings: Holdings, options: PlanOptions) -> bool:
+    """Whether options leave something out that could be evaluated."""
+    return options.skip_backfill or options.bounds(holdings.environment) is not None
+
+
+def _missing(
+    question: _Question, holdings: Holdings, options: PlanOptions
+) -> dict[ModelName, tuple[Interval, ...]]:
+    within = options.bounds(holdings.environment)
+    if options.empty_backfill:
+        return _unrecorded(question, holdings, within)
+    writes: Collection[ModelName] = holdings.writes
+    if options.skip_backfill:  # a view is made of what is there, nothing is computed for it
+        writes = {name for name in writes if question.graph[name].model.kind.is_view}
+    return question.answer(writes, holdings.settled, holdings.computed, holdings.recorded, within)
+
+
+def _unrecorded(
+    question: _Question, holdings: Holdings, within: Interval | None
+) -> dict[ModelName, tuple[Interval, ...]]:
+    """What has no entry yet, so that recording it as empty takes no row away.
+
+    What is made as a whole is recorded once only: recording a later period would empty it.
+    """
+    recorded = holdings.recorded
+    missing = question.answer(holdings.writes, recorded, recorded, recorded, within)
+    found: dict[ModelName, tuple[Interval, ...]] = {}
+    for name, each in missing.items():
+        model = question.graph[name].model
+        if model.kind.is_by_interval:
+            found[name] = subtract(each, recorded[name])
+        else:
+            found[name] = () if recorded[name] else each
+    return found
+
+
+def held_after(
+    graph: Graph,
+    holdings: Holdings,
+    work: Mapping[ModelName, Workload],
+    options: PlanOptions,
+) -> dict[ModelName, tuple[Interval, ...]]:
+    """What each version holds once a plan has done its work; what is recorded as empty is not."""
+    held: dict[ModelName, tuple[Interval, ...]] = {}
+    for name, computed in holdings.computed.items():
+        recorded = options.empty_backfill and records_empty(graph[name].model)
+        missing = () if recorded else work[name].missing
+        held[name] = (*computed, *missing, *work[name].restated)
+    return held
+
+
+def records_empty(model: Model) -> bool:
+    """Whether an empty backfill records a model without evaluating it.
+
+    A view has no rows of its own, and those of a seed stand in the project: both are made.
+    """
+    return model.kind.stores_rows and not model.kind.is_seed
+
+
+def why_never_empty(model: Model) -> str:
+    """Why an interval of a model cannot be recorded without its rows; empty where it can.
+
+    What was recorded so could never be told from what was loaded.
+    """
+    if model.stateless is not None:
+        return "its rows enter through catch-up sessions only (rule R7)"
+    if isinstance(model.body, PythonFunction) and not model.columns:
+        return "its function says only when it is called which columns there are"
+    if model.kind.is_sequential:
+        return f"{model.kind.keyword} builds each interval on what the ones before it left"
+    return ""
+
+
+def restatement(
+    graph: Graph, holdings: Holdings, options: PlanOptions, *, catalog: str
+) -> Restatement:
+    """What the option ``restate`` evaluates again.
+
+    Raises:
+        SelectionRefused: A selector selects nothing.
+        RestatementRefused: A model that was asked for sets ``disable_restatement``.
+    """
+    if not options.restate:
+        return _NOTHING
+    return restate_all(
+        graph,
+        select([graph], options.restate, catalog=catalog),
+        options.asked,
+        holdings.recorded,
+        whole=lambda model: model.kind.restates_whole,
+        writes=holdings.writes,
+    )
+
+
+def not_restated(
+    graph: Graph,
+    holdings: Holdings,
+    options: PlanOptions,
+    done: Restatement,
+    *,
+    catalog: str,
+) -> Iterator[NotRestated]:
+    """The models that were asked for or read what is restated, and keep what they hold."""
+    if not options.restate:
+        return
+    for name in done.foreign:
+        owner = holdings.owners.get(name, PRODUCTION)
+        again = f"`vde plan {owner} --restate-model {name}`"
+        reason = f"{owner} owns its version, so it is restated there: {again}"
+        yield NotRestated(name=name, reason=reason)
+    for name in done.kept:
+        yield NotRestated(name=name, reason="it sets disable_restatement")
+    named = {*done.foreign, *done.kept, *done.ranges}
+    for name in sorted(select([graph], options.restate, catalog=catalog) - named):
+        if graph[name].model.kind.stores_rows:  # else those that read it are restated
+            when = "of that time" if holdings.recorded[name] else "yet"
+            yield NotRestated(name=name, reason=f"it holds nothing {when}")

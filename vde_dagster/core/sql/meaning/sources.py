@@ -1,0 +1,152 @@
+"""What stands in FROM: rows with named columns."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import dataclass, field, replace
+from typing import Protocol
+
+from sqlglot import exp
+
+from vde_dagster.core.names import ModelName
+from vde_dagster.core.sql.meaning.parts import (
+    EVERY,
+    ROWS,
+    Meaning,
+    Part,
+    Read,
+    Rows,
+    combined,
+    leaf,
+)
+
+
+class Source(Protocol):
+    """Rows that a SELECT reads under an alias."""
+
+    @property
+    def rows(self) -> Rows:
+        """Which rows there are."""
+
+    @property
+    def every(self) -> Part:
+        """All columns at once."""
+
+    def column(self, name: str) -> Part:
+        """One column, by its name in lower case."""
+
+
+@dataclass(frozen=True, slots=True)
+class TableSource:
+    """A model or a source of the project."""
+
+    model: ModelName
+
+    @property
+    def rows(self) -> Rows:
+        """Which rows there are."""
+        return Rows(leaf("table", str(self.model), reads=[Read(self.model, ROWS)]))
+
+    @property
+    def every(self) -> Part:
+        """All columns at once."""
+        return leaf("columns of table", str(self.model), reads=[Read(self.model, EVERY)])
+
+    def column(self, name: str) -> Part:
+        """One column."""
+        return leaf("column", str(self.model), name, reads=[Read(self.model, name)])
+
+
+@dataclass(frozen=True, slots=True)
+class QuerySource:
+    """A sub-query or common table expression; ``star`` is the one source whose ``*`` it returns."""
+
+    meaning: Meaning
+    star: Source | None = None
+
+    @property
+    def rows(self) -> Rows:
+        """Which rows there are."""
+        return self.meaning.rows
+
+    @property
+    def every(self) -> Part:
+        """All columns at once."""
+        names = self.meaning.written or [name for name, _ in self.meaning.columns]
+        return combined("columns", self.meaning.values, *names)
+
+    def column(self, name: str) -> Part:
+        """One column; one that is not known by its name may be any."""
+        known = self.meaning.column(name)
+        if known is None and self.star is not None:
+            return self.star.column(name)
+        return known if known is not None else combined("column of", [self.every], name)
+
+
+@dataclass(frozen=True, slots=True)
+class OpaqueSource:
+    """Something that is not looked into: each of its columns follows from all of it."""
+
+    whole: Part
+
+    @property
+    def rows(self) -> Rows:
+        """Which rows there are."""
+        return Rows(combined("rows of", [self.whole]))
+
+    @property
+    def every(self) -> Part:
+        """All columns at once."""
+        return self.whole
+
+    def column(self, name: str) -> Part:
+        """One column."""
+        return combined("column of", [self.whole], name)
+
+
+@dataclass(slots=True, kw_only=True)
+class Scope:
+    """What the columns of one SELECT are bound to.
+
+    ``single`` where just one source stands in FROM: then its columns mean the same here as there.
+    ``outer`` is the SELECT around it, ``grouped`` the rows that an aggregate sees, ``stage`` those
+    that a window sees. ``outputs`` are the columns that the SELECT returns, by which it may sort.
+    """
+
+    sources: dict[str, Source] = field(default_factory=dict)
+    single: bool = True
+    outer: Scope | None = None
+    ctes: Mapping[str, Source] = field(default_factory=dict)
+    grouped: Part | None = None
+    stage: Part | None = None
+    windows: Mapping[str, exp.Window] = field(default_factory=dict)
+    outputs: Mapping[str, Part] = field(default_factory=dict)
+
+    def column(self, alias: str, name: str) -> Part | None:
+        """The column of an alias, here or in a query around; None where nothing has this alias.
+
+        Columns of one place among several, or of a query around, carry their place.
+        """
+        scope: Scope | None = self
+        level = 0
+        while scope is not None:
+            source = scope.sources.get(alias)
+            if source is not None:
+                return scope.placed(alias, source.column(name), level)
+            scope, level = scope.outer, level + 1
+        return None
+
+    def placed(self, alias: str, part: Part, level: int = 0) -> Part:
+        """A part of a source, as it is seen from ``level`` queries further inside."""
+        if level == 0 and self.single:
+            return part
+        place = list(self.sources).index(alias)
+        return combined("at", [part], str(level), str(0 if self.single else place))
+
+    def around(self) -> Scope:
+        """What a sub-query in FROM sees: its siblings are not among it, common tables are."""
+        return replace(self.outer or Scope(), ctes=self.ctes)
+
+    def every(self) -> list[Part]:
+        """All columns of all sources."""
+        return [self.placed(alias, source.every) for alias, source in self.sources.items()]

@@ -1,0 +1,361 @@
+"""Whether the rows of a unit of time are the same alone and beside other units of one evaluation.
+
+The time macros stand for the whole range that is evaluated. Its rows of one unit are those of the
+unit alone where macros only drop rows that are dropped in both cases, and where nothing brings rows
+of several units together. What is looked at is where the rows lie that a unit's rows are made of:
+
+- Conditions tie the sources of a join to each other (see `vde_dagster.core.sql.reads.ties`), so
+  that rows of the unit meet only rows that are the same in both cases. A source without macros is.
+- GROUP BY and window functions have a key by which their rows lie in such a place, too.
+- A sub-query in a condition is the same for a row where its own sources are tied to that row.
+
+Whatever is not understood counts as not so, and is named.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, field
+from typing import Final
+
+from sqlglot import exp
+
+from vde_dagster.core.sql.macros import macros_in
+from vde_dagster.core.sql.reads.bounds import Axis
+from vde_dagster.core.sql.reads.columns import (
+    AxisOf,
+    Columns,
+    cte_of,
+    names_of,
+    output_of,
+    parts_of,
+)
+from vde_dagster.core.sql.reads.descriptions import told
+from vde_dagster.core.sql.reads.joined import (
+    Ctes,
+    Role,
+    Source,
+    chooses,
+    group_keys,
+    is_plain,
+    is_timed,
+    own_windows,
+    plain_keys,
+    queries_in,
+    sources_of,
+    where_of,
+    with_bound_columns,
+    with_ctes,
+)
+from vde_dagster.core.sql.reads.spans import UNIT_ITSELF, Span, holds, image, origin
+from vde_dagster.core.sql.reads.ties import (
+    Column,
+    Spans,
+    Timed,
+    spans_of,
+    ties_in,
+    timed,
+)
+from vde_dagster.core.time.intervals import IntervalUnit
+
+
+def why_together(query: exp.Query, time_column: str, *, axis: AxisOf, unit: IntervalUnit) -> str:
+    """Why a unit's rows may differ by what else is evaluated with it; empty where they cannot.
+
+    Args:
+        query: The model's, over tables, with its time macros.
+        time_column: The column by which its rows belong to units.
+        axis: The types of the tables' columns.
+        unit: What its rows belong to.
+    """
+    if not any(True for _ in macros_in(query)):
+        return ""
+    if any(each.args.get("recursive") for each in query.find_all(exp.With)):
+        return "a recursive query is not looked into"
+    bound = with_bound_columns(query)
+    return _Reader(columns=Columns(axis), unit=unit).rows(bound, time_column, UNIT_ITSELF, {})
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class _Rows:
+    """The rows of a SELECT's FROM that matter, by where columns lie in all of them.
+
+    ``outer`` are the columns of the queries around it. A column of an `Role.OPTIONAL` source lies
+    there or is NULL.
+    """
+
+    select: exp.Select
+    sources: Sequence[Source]
+    ctes: Ctes
+    spans: Spans
+    outer: Mapping[Column, Axis]
+
+    def role(self, column: Column) -> Role:
+        """That of a column's source."""
+        return next((each.role for each in self.sources if each.alias == column[0]), Role.KEPT)
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class _Reader:
+    """Answers why rows differ; empty where they are the same."""
+
+    columns: Columns
+    unit: IntervalUnit
+    known: dict[tuple[int, str, Span], str] = field(default_factory=dict)
+
+    def rows(self, node: exp.Expr, name: str, span: Span, ctes: Ctes) -> str:
+        """About the rows of a query whose column of this name lies in a span."""
+        if not is_timed(node, ctes):
+            return ""
+        key = (id(node), name, span)
+        if key not in self.known:
+            self.known[key] = self._rows(node, name, span, with_ctes(node, ctes))
+        return self.known[key]
+
+    def _rows(self, node: exp.Expr, name: str, span: Span, ctes: Ctes) -> str:
+        if clause := chooses(node):
+            return f"{clause.upper()} chooses among rows of several {self._several}"
+        match node:
+            case exp.Subquery():
+                return self.rows(node.this, name, span, ctes)
+            case exp.SetOperation():
+                return self._united(node, name, span, ctes)
+            case exp.Select():
+                return self._selected(node, name, span, ctes)
+            case _:
+                return f"{told(node)} is not understood"
+
+    def _united(self, node: exp.SetOperation, name: str, span: Span, ctes: Ctes) -> str:
+        """Both sides have it at one position, so rows that are alike lie in one place."""
+        if self.columns.in_query(node, name, ctes) is None:
+            return f"{name} is not the same time column on both sides of {node.key.upper()}"
+        other = names_of(node.expression)[names_of(node.this).index(name)]
+        return self.rows(node.this, name, span, ctes) or self.rows(
+            node.expression, other, span, ctes
+        )
+
+    def _selected(self, select: exp.Select, name: str, span: Span, ctes: Ctes) -> str:
+        output, keys = output_of(select, name), group_keys(select)
+        if output is None:
+            return f"{name} is not one column of the query"
+        if keys is None and select.args.get("having") is not None:
+            return "HAVING without GROUP BY brings all rows together"
+        found: list[_Rows] = []
+        for part in parts_of(output, is_grouped=keys is not None):
+            column = self.columns.timed_in(select, part, ctes)
+            if column is None:
+                apart = sources_of(select, ctes, seen="") is None and len(select.args["joins"]) > 1
+                return _JOINS if apart else f"{told(output)} is no function of one time column"
+            where = {column.column: origin(span, column.steps, self.unit)}
+            rows = self._lying(select, where, ctes)
+            if isinstance(rows, str):
+                return rows
+            if why := self._why(rows):
+                return why
+            found.append(rows)
+        return self._why_brought_together(select, output, keys, found)
+
+    def _lying(
+        self,
+        select: exp.Select,
+        known: Spans,
+        ctes: Ctes,
+        outer: Mapping[Column, Axis] | None = None,
+    ) -> _Rows | str:
+        """The rows of FROM in which columns lie in these spans, or why they are not understood.
+
+        Args:
+            select: The query.
+            known: Where a column of its own lies, or where columns of the queries around it do.
+            ctes: What it may name.
+            outer: The columns of the queries around it; none where ``known`` is its own.
+        """
+        seen = "" if outer is not None else next(iter(known))[0]
+        sources = sources_of(select, ctes, seen=seen)
+        if sources is None:
+            return _JOINS
+        aliases = {each.alias for each in sources}
+        around = {key: axis for key, axis in (outer or {}).items() if key[0] not in aliases}
+        axes = self.columns.of(sources, ctes, around)
+        added = {each.alias: each.on for each in sources if each.role is not Role.KEPT}
+        joined = (on for each in sources if each.role is Role.KEPT for on in each.on)
+        kept = [*where_of(select), *joined]
+        ties = [tie for tie in ties_in(kept, axes) if tie.left.column[0] not in added]
+        for alias, on in added.items():
+            ties += [tie for tie in ties_in(on, axes) if tie.left.column[0] == alias]
+        start = {key: span for key, span in known.items() if outer is None or key in around}
+        spans = spans_of(start, ties, self.unit)
+        return _Rows(select=select, sources=sources, ctes=ctes, spans=spans, outer=around)
+
+    def _why(self, rows: _Rows) -> str:
+        """About rows of FROM, and what a SELECT makes of each of them."""
+        for source in rows.sources:
+            if is_timed(source.node, rows.ctes) and (why := self._why_source(rows, source)):
+                return why
+        conditions = [*where_of(rows.select), *(on for each in rows.sources for on in each.on)]
+        for condition in conditions:
+            if is_timed(condition, rows.ctes) and (why := self._why_condition(rows, condition)):
+                return why
+        return self._why_made(rows)
+
+    def _why_source(self, rows: _Rows, source: Source) -> str:
+        """About the rows of a source with macros that meet the rows that matter."""
+        if not is_plain(source):
+            return f"{told(source.node)} is not looked into"
+        spans = [(key[1], span) for key, span in rows.spans.items() if key[0] == source.alias]
+        reasons = [self._rows_of(source, name, span, rows.ctes) for name, span in spans]
+        if not reasons:
+            return self._why_apart(rows, source)
+        return "" if "" in reasons else reasons[0]
+
+    def _rows_of(self, source: Source, name: str, span: Span, ctes: Ctes) -> str:
+        cte = cte_of(source.node, ctes)
+        if cte is not None:
+            return self.rows(cte.body, name, span, cte.ctes)
+        return self.rows(source.node, name, span, ctes)
+
+    def _why_apart(self, rows: _Rows, source: Source) -> str:
+        """That nothing ties a source to the others."""
+        on = source.on or next((each.on for each in rows.sources if each.on), ())
+        text = " AND ".join(told(each) for each in on)
+        if len(rows.sources) == 1:
+            return (
+                f"the sub-query over {source.told} does not say that its rows are of the same "
+                f"{self._one} as the row beside it"
+            )
+        told_on = f" (`{text}`)" if text else ""
+        return (
+            f"the join with {source.told} does not say that both rows are of one {self._one}"
+            f"{told_on}"
+        )
+
+    def _why_condition(self, rows: _Rows, condition: exp.Expr) -> str:
+        """About a condition with macros: whether it is true alone whenever it is beside others."""
+        inner = [each for each in queries_in(condition) if is_timed(each, rows.ctes)]
+        if inner:
+            apart = {id(macro) for each in inner for _, macro in macros_in(each)}
+            if any(id(macro) not in apart for _, macro in macros_in(condition)):
+                return f"`{told(condition)}` is not looked into"
+            reasons = (self._why_in(rows, condition, each) for each in inner)
+            return next(filter(None, reasons), "")
+        axes, columns = self.columns.of(rows.sources, rows.ctes, rows.outer), _columns(condition)
+        for column in columns:
+            axis, span = axes(column), rows.spans.get(column)
+            if axis is None or span is None:
+                continue
+            if holds(condition, {column: axis}, axis, span, self.unit):
+                return ""
+        for source in rows.sources if len(rows.sources) > 1 else ():
+            alone = all(key[0] != source.alias for key in rows.spans)
+            if alone and any(each[0] == source.alias for each in columns):
+                return self._why_apart(rows, source)
+        return f"`{told(condition)}` need not be true for all rows of one {self._one}"
+
+    def _why_in(self, rows: _Rows, condition: exp.Expr, query: exp.Expr) -> str:
+        """About a sub-query of a condition: its rows, or those that are equal to what is tested."""
+        why = self._given(rows, query)
+        test = condition.unnest()
+        if not why or not isinstance(test, exp.In) or test.args.get("query") is not query:
+            return why
+        axes = self.columns.of(rows.sources, rows.ctes, rows.outer)
+        found, names = timed(test.this, axes), names_of(query)
+        if found is None or found.column not in rows.spans or len(names) != 1:
+            return why
+        axis = self.columns.in_query(query, names[0], rows.ctes)
+        inner = None if axis is None else Timed(column=("", names[0]), axis=axis)
+        if inner is None or not found.compares_with(inner):
+            return why
+        span = image(rows.spans[found.column], found.steps, self.unit)
+        return self.rows(query, names[0], span, rows.ctes) and why
+
+    def _given(self, rows: _Rows, query: exp.Expr, ctes: Ctes | None = None) -> str:
+        """About all rows of a sub-query, beside one row of the query around it."""
+        ctes = with_ctes(query, rows.ctes if ctes is None else ctes)
+        match query:
+            case exp.Subquery():
+                return self._given(rows, query.this, ctes)
+            case exp.SetOperation():
+                return self._given(rows, query.this, ctes) or self._given(
+                    rows, query.expression, ctes
+                )
+            case exp.Select():
+                axes = self.columns.of(rows.sources, rows.ctes, rows.outer)
+                near = {key: axis for key in rows.spans if (axis := axes(key)) is not None}
+                inner = self._lying(query, rows.spans, ctes, {**rows.outer, **near})
+                return inner if isinstance(inner, str) else self._why(inner)
+            case _:
+                return f"{told(query)} is not looked into"
+
+    def _why_made(self, rows: _Rows) -> str:
+        """About macros in other clauses than WHERE and ON."""
+        select = rows.select
+        apart = [part for key, part in select.args.items() if key not in _LOOKED_INTO]
+        parts = [each for part in apart for each in (part if isinstance(part, list) else [part])]
+        joined = group_keys(select) is not None or any(True for _ in own_windows(select))
+        for each in select.expressions:
+            inner = [query for query in queries_in(each) if is_timed(query, rows.ctes)]
+            within = {id(macro) for query in inner for _, macro in macros_in(query)}
+            if joined or any(id(macro) not in within for _, macro in macros_in(each)):
+                parts.append(each)
+            elif why := next(filter(None, (self._given(rows, query) for query in inner)), ""):
+                return why
+        for part in parts:
+            if isinstance(part, exp.Expr) and is_timed(part, rows.ctes):
+                return f"`{told(part)}` follows from the whole range that is evaluated"
+        return ""
+
+    def _why_brought_together(
+        self,
+        select: exp.Select,
+        output: exp.Expr,
+        keys: Sequence[exp.Expr] | None,
+        found: Sequence[_Rows],
+    ) -> str:
+        """About rows that become one row, or are looked at together."""
+        distinct = select.args.get("distinct")
+        if distinct is not None and distinct.args.get("on"):
+            return f"DISTINCT ON chooses among rows of several {self._several}"
+        if keys is not None and not self._is_by_time(output, keys, found):
+            text = ", ".join(map(told, keys)) or told(select.args["group"])
+            return f"GROUP BY {text} brings rows of several {self._several} together"
+        for window in own_windows(select):
+            if not self._is_by_time(output, window.args.get("partition_by") or (), found):
+                return f"`{told(window)}` looks at rows of several {self._several}"
+        return ""
+
+    def _is_by_time(
+        self, output: exp.Expr, keys: Sequence[exp.Expr], found: Sequence[_Rows]
+    ) -> bool:
+        """Whether rows that are alike in some key are the same with all that are alike in it."""
+        plain = plain_keys(keys)
+        return output in plain or all(
+            any(self._is_whole(rows, key) for key in plain) for rows in found
+        )
+
+    def _is_whole(self, rows: _Rows, key: exp.Expr) -> bool:
+        found = timed(key, self.columns.of(rows.sources, rows.ctes, {}))
+        if found is None or found.column not in rows.spans:
+            return False
+        if rows.role(found.column) is not Role.KEPT:
+            return False  # NULL in rows without a partner, wherever these lie
+        span = image(rows.spans[found.column], found.steps, self.unit)
+        where = {found.column: origin(span, found.steps, self.unit)}
+        again = self._lying(rows.select, where, rows.ctes)
+        return not isinstance(again, str) and not self._why(again)
+
+    @property
+    def _one(self) -> str:
+        return self.unit.value.replace("_", " ")
+
+    @property
+    def _several(self) -> str:
+        return f"{self._one}s"
+
+
+_JOINS: Final = "a RIGHT, FULL or unusual JOIN beside others is not looked into"
+_LOOKED_INTO: Final = ("from_", "joins", "where", "with_", "expressions")
+
+
+def _columns(condition: exp.Expr) -> list[Column]:
+    found = ((each.table.lower(), each.name.lower()) for each in condition.find_all(exp.Column))
+    return list(dict.fromkeys(found))

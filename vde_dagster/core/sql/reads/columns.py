@@ -1,0 +1,113 @@
+"""The columns of queries as axes: what a name is, and by what steps it follows from which time."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import dataclass
+
+from sqlglot import exp
+
+from vde_dagster.core.names import ModelName
+from vde_dagster.core.sql.reads.bounds import Axis
+from vde_dagster.core.sql.reads.conditions import axis_of
+from vde_dagster.core.sql.reads.joined import Cte, Ctes, Source, is_plain, sources_of, with_ctes
+from vde_dagster.core.sql.reads.ties import Column, ColumnAxes, Timed, timed
+from vde_dagster.core.sql.rendering import model_name_of
+
+AxisOf = Callable[[ModelName, str], Axis | None]
+"""A column of a table as an axis by its type; None where its values are no times."""
+
+
+@dataclass(frozen=True, slots=True)
+class Columns:
+    """The columns of queries over tables whose types are known."""
+
+    axis: AxisOf
+
+    def of(self, sources: Sequence[Source], ctes: Ctes, outer: Mapping[Column, Axis]) -> ColumnAxes:
+        """Those of a SELECT by alias and name; ``outer`` are those of the queries around it."""
+        by_alias = {each.alias: each for each in sources}
+
+        def axis(column: Column) -> Axis | None:
+            alias, name = column
+            if alias not in by_alias:
+                return outer.get(column)
+            return self._axis_of(by_alias[alias], name, ctes)
+
+        return axis
+
+    def _axis_of(self, source: Source, name: str, ctes: Ctes) -> Axis | None:
+        """A column of a source."""
+        if not is_plain(source):
+            return None
+        cte = cte_of(source.node, ctes)
+        if cte is not None:
+            return self.in_query(cte.body, name, cte.ctes)
+        if isinstance(source.node, exp.Subquery):
+            return self.in_query(source.node, name, ctes)
+        model = model_name_of(source.node) if isinstance(source.node, exp.Table) else None
+        return None if model is None else self.axis(model, name)
+
+    def in_query(self, node: exp.Expr, name: str, ctes: Ctes) -> Axis | None:
+        """A column of a query's rows."""
+        ctes = with_ctes(node, ctes)
+        match node:
+            case exp.Subquery():
+                return self.in_query(node.this, name, ctes)
+            case exp.SetOperation():
+                names, others = names_of(node.this), names_of(node.expression)
+                at = names.index(name) if names.count(name) == 1 else len(others)
+                if node.args.get("by_name") or at >= len(others) or others.count(others[at]) != 1:
+                    return None
+                first = self.in_query(node.this, name, ctes)
+                return first if first == self.in_query(node.expression, others[at], ctes) else None
+            case exp.Select():
+                output = output_of(node, name)
+                return None if output is None else self._axis_made(node, output, ctes)
+            case _:
+                return None
+
+    def _axis_made(self, select: exp.Select, output: exp.Expr, ctes: Ctes) -> Axis | None:
+        axes: set[Axis | None] = set()
+        for part in parts_of(output, is_grouped=select.args.get("group") is not None):
+            found = self.timed_in(select, part, ctes)
+            axes.add(None if found is None else axis_of(part, {found.column: found.axis}))
+        return axes.pop() if len(axes) == 1 else None
+
+    def timed_in(self, select: exp.Select, part: exp.Expr, ctes: Ctes) -> Timed | None:
+        """An expression of a SELECT by the one column of a source that it follows from."""
+        columns = list(part.find_all(exp.Column))
+        sources = sources_of(select, ctes, seen=columns[0].table.lower()) if columns else None
+        return None if sources is None else timed(part, self.of(sources, ctes, {}))
+
+
+def cte_of(node: exp.Expr, ctes: Ctes) -> Cte | None:
+    """The common table that a source names; None for all others."""
+    named = isinstance(node, exp.Table) and not node.db
+    return ctes.get(node.name.lower()) if named else None
+
+
+def names_of(node: exp.Expr) -> list[str]:
+    """The columns of a query in lower case, parentheses around it or not."""
+    inner = node.unnest()
+    return [each.lower() for each in inner.named_selects] if isinstance(inner, exp.Query) else []
+
+
+def output_of(select: exp.Select, name: str) -> exp.Expr | None:
+    """What a column of this name is; None where it is not one."""
+    names = names_of(select)
+    if names.count(name) != 1 or len(names) != len(select.selects):
+        return None
+    return select.selects[names.index(name)].unalias().unnest()
+
+
+def parts_of(output: exp.Expr, *, is_grouped: bool) -> list[exp.Expr]:
+    """Expressions of one row, the value of one of which a column has."""
+    match output:
+        case exp.Coalesce():
+            parts = [output.this, *output.expressions]
+            return [inner for each in parts for inner in parts_of(each.unnest(), is_grouped=False)]
+        case exp.Min() | exp.Max() if is_grouped and not output.expressions:
+            return [output.this.unnest()]
+        case _:
+            return [output]

@@ -1,0 +1,219 @@
+"""What SQL conditions and functions say about the time column of one scan, as formulas.
+
+Rows that do not meet a formula can never make its condition true: neither by their own values nor,
+where an outer join finds no partner, as rows of NULLs.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Mapping
+from dataclasses import replace
+from datetime import timedelta
+from typing import Final
+
+from sqlglot import exp
+
+from vde_dagster.core.sql.reads.bounds import (
+    ANYTHING,
+    NOTHING,
+    Axis,
+    Compare,
+    Formula,
+    Operator,
+    Reading,
+    Shift,
+    Step,
+    either,
+    every,
+)
+from vde_dagster.core.sql.reads.constants import TIMESTAMPS
+from vde_dagster.core.time.grains import Grain
+from vde_dagster.core.time.sql_units import (
+    DATE_TRUNC_NAMES,
+    TRUNC_NAMES,
+    duration,
+    grain_of,
+    times,
+    whole_number,
+)
+
+Axes = Mapping[tuple[str, str], Axis]
+"""Columns that follow from the time column of one scan: by alias and name in lower case."""
+
+
+def can_be_true(condition: exp.Expr, axes: Axes) -> Formula:
+    """What a row's time meets wherever a condition is true for the row."""
+    return _formula(condition, axes, truth=True)
+
+
+def can_be_false(condition: exp.Expr, axes: Axes) -> Formula:
+    """What a row's time meets wherever a condition is false, and not unknown, for the row."""
+    return _formula(condition, axes, truth=False)
+
+
+def conjuncts(condition: exp.Expr) -> Iterator[exp.Expr]:
+    """The conditions that are all true where this one is."""
+    inner = condition.unnest()
+    if isinstance(inner, exp.And):
+        for part in inner.flatten():
+            yield from conjuncts(part)
+    else:
+        yield inner
+
+
+def axis_of(expression: exp.Expr, axes: Axes) -> Axis | None:
+    """An expression as a function of the time column that keeps its order; None for all others."""
+    node = expression.unalias().unnest()
+    if isinstance(node, exp.Column):
+        return axes.get((node.table.lower(), node.name.lower()))
+    if isinstance(node, exp.Add) and isinstance(node.left, exp.Interval):
+        inner = axis_of(node.right, axes)
+    else:
+        inner = axis_of(node.this, axes) if isinstance(node, _MONOTONE) else None
+    steps = _steps(node) if inner is not None else None
+    if inner is None or steps is None or inner.reading is not Reading.INSTANT:
+        return None
+    return replace(inner, steps=(*inner.steps, *steps))
+
+
+_MONOTONE: Final = (
+    exp.Cast,
+    exp.TsOrDsToDate,
+    exp.TimestampTrunc,
+    exp.DateTrunc,
+    exp.TsOrDsAdd,
+    exp.TimestampAdd,
+    exp.Add,
+    exp.Sub,
+)
+
+
+def _steps(node: exp.Expr) -> tuple[Step, ...] | None:
+    """What a function does to a date or timestamp; None where that may not keep the order."""
+    if node.args.get("format") is not None or node.args.get("zone") is not None:
+        return None
+    match node:
+        case exp.Cast():
+            return _cast_steps(node.to)
+        case exp.TsOrDsToDate():
+            return (Grain.DAY,)
+        case exp.TimestampTrunc():
+            grain = grain_of(node.args.get("unit"), names=DATE_TRUNC_NAMES)
+            return None if grain is None else (grain,)
+        case exp.DateTrunc():
+            grain = grain_of(node.args.get("unit"), names=TRUNC_NAMES)
+            return None if grain is None else (Grain.DAY, grain)
+        case _:
+            return _added_steps(node)
+
+
+def _cast_steps(to: exp.DataType) -> tuple[Step, ...] | None:
+    if to.is_type("date"):
+        return (Grain.DAY,)
+    return () if to.is_type(*TIMESTAMPS) else None
+
+
+def _added_steps(node: exp.Expr) -> tuple[Step, ...] | None:
+    try:
+        match node:
+            case exp.TsOrDsAdd():
+                unit, days = node.args.get("unit"), whole_number(node.expression)
+                by_days = unit is None or unit.name.upper() == "DAY"
+                length = timedelta(days=days) if by_days and days is not None else None
+                return None if length is None else (Grain.DAY, Shift(length))
+            case exp.TimestampAdd():
+                unit, count = node.args.get("unit"), whole_number(node.expression)
+                by = times(count, unit.name) if unit is not None and count is not None else None
+            case exp.Add():
+                by = duration(node.left) or duration(node.right)
+            case _:
+                by = duration(node.expression)
+    except OverflowError:
+        return None
+    if by is None or by[0]:
+        return None  # adding months maps several days to one, and has no inverse
+    return (Shift(-by[1] if isinstance(node, exp.Sub) else by[1]),)
+
+
+def _formula(  # noqa: PLR0911 - one line for each form of a condition
+    condition: exp.Expr, axes: Axes, *, truth: bool
+) -> Formula:
+    """What a row meets where the condition is true, or where it is false (and not unknown)."""
+    node = condition.unnest()
+    match node:
+        case exp.And() | exp.Or():
+            parts = [_formula(each, axes, truth=truth) for each in node.flatten()]
+            return every(parts) if isinstance(node, exp.And) is truth else either(parts)
+        case exp.Not():
+            return _formula(node.this, axes, truth=not truth)
+        case exp.Boolean():
+            return ANYTHING if bool(node.this) is truth else NOTHING
+        case exp.Null():
+            return NOTHING
+        case exp.Between():
+            return _between(node, axes, truth=truth)
+        case exp.In():
+            return _among(node, axes) if truth else ANYTHING
+        case exp.LT() | exp.LTE() | exp.GT() | exp.GTE() | exp.EQ():
+            return _comparison(_OPERATORS[type(node)], node.left, node.right, axes, truth=truth)
+        case exp.NullSafeEQ():
+            # Two NULLs are equal, but a constant that is understood is none.
+            found = _comparison(Operator.AT, node.left, node.right, axes, truth=truth)
+            return found if truth else ANYTHING
+        case _:
+            return ANYTHING
+
+
+_OPERATORS: Final[Mapping[type[exp.Expr], Operator]] = {
+    exp.LT: Operator.BELOW,
+    exp.LTE: Operator.UP_TO,
+    exp.GT: Operator.ABOVE,
+    exp.GTE: Operator.FROM,
+    exp.EQ: Operator.AT,
+}
+_MIRRORED: Final[Mapping[Operator, Operator]] = {
+    Operator.BELOW: Operator.ABOVE,
+    Operator.UP_TO: Operator.FROM,
+    Operator.FROM: Operator.UP_TO,
+    Operator.ABOVE: Operator.BELOW,
+    Operator.AT: Operator.AT,
+}
+_OPPOSITE: Final[Mapping[Operator, Operator]] = {
+    Operator.BELOW: Operator.FROM,
+    Operator.UP_TO: Operator.ABOVE,
+    Operator.FROM: Operator.BELOW,
+    Operator.ABOVE: Operator.UP_TO,
+}
+
+
+def _comparison(
+    operator: Operator, left: exp.Expr, right: exp.Expr, axes: Axes, *, truth: bool
+) -> Formula:
+    axis, value = axis_of(left, axes), right
+    if axis is None:
+        axis, value, operator = axis_of(right, axes), left, _MIRRORED[operator]
+    if axis is None or (not truth and operator not in _OPPOSITE):
+        return ANYTHING
+    chosen = operator if truth else _OPPOSITE[operator]
+    return Compare(axis=axis, operator=chosen, value=value)
+
+
+def _between(node: exp.Between, axes: Axes, *, truth: bool) -> Formula:
+    if node.args.get("symmetric"):
+        return ANYTHING
+    low, high = node.args["low"], node.args["high"]
+    parts = [
+        _comparison(Operator.FROM, node.this, low, axes, truth=truth),
+        _comparison(Operator.UP_TO, node.this, high, axes, truth=truth),
+    ]
+    return every(parts) if truth else either(parts)
+
+
+def _among(node: exp.In, axes: Axes) -> Formula:
+    """One of a list; sub-queries and arrays are not looked into."""
+    if any(node.args.get(key) for key in ("query", "unnest", "field")) or not node.expressions:
+        return ANYTHING
+    if axis_of(node.this, axes) is None:
+        return ANYTHING
+    listed = [each for each in node.expressions if not isinstance(each, exp.Null)]
+    return either(_comparison(Operator.AT, node.this, each, axes, truth=True) for each in listed)

@@ -1,0 +1,346 @@
+"""What expressions of literals, intervals and time macros are worth, by Spark's rules.
+
+What an expression is worth is told by bounds: a value lies between ``low`` and ``high``. They are
+equal where the value is certain. They differ where engines round differently, or where an interval
+is only known to lie in a range, which is how many intervals are looked at in one step. Every
+operation here keeps the order of its operands, so bounds of operands give bounds of the result.
+"""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Callable, Mapping
+from dataclasses import dataclass, replace
+from datetime import UTC, datetime, timedelta
+from typing import Final
+
+from sqlglot import exp
+
+from vde_dagster.core.sql.macros import MICROSECOND
+from vde_dagster.core.time.formats import TimeFormat
+from vde_dagster.core.time.grains import Grain, add_months, lengths_of_months
+from vde_dagster.core.time.intervals import Interval
+from vde_dagster.core.time.sql_units import (
+    DATE_TRUNC_NAMES,
+    TRUNC_NAMES,
+    Duration,
+    duration,
+    grain_of,
+    times,
+    whole_number,
+)
+
+Bounds = tuple[datetime, datetime]
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Moments:
+    """Bounds of the first instant and of the last microsecond of an interval.
+
+    With ``free``, the interval stands for all those into which it is moved by any multiple of this
+    grain, and what is found for it has to hold for each of them when it is moved along.
+    """
+
+    start: Bounds
+    last: Bounds
+    free: Grain | None = None
+
+    @classmethod
+    def between(cls, first: Interval, last: Interval) -> Moments:
+        """Those of all intervals from ``first`` to ``last``, which are in order."""
+        return cls(
+            start=(first.start, last.start),
+            last=(first.end - MICROSECOND, last.end - MICROSECOND),
+        )
+
+    @classmethod
+    def anywhere(cls, interval: Interval, grain: Grain) -> Moments:
+        """Those of an interval wherever it is moved to by multiples of a grain."""
+        return replace(cls.between(interval, interval), free=grain)
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Instants:
+    """A date or timestamp. ``is_date`` tells which, a date being its first midnight in UTC.
+
+    ``free`` is set where the value moves along with an interval that stands for many.
+    """
+
+    low: datetime
+    high: datetime
+    is_date: bool = False
+    free: Grain | None = None
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Texts:
+    """A text; bounds are in the order of texts. ``free`` is as for `Instants`."""
+
+    low: str
+    high: str
+    free: Grain | None = None
+
+
+@dataclass(frozen=True, slots=True)
+class Number:
+    """A whole number."""
+
+    value: int
+
+
+Constant = Instants | Texts | Number
+
+
+def constant(node: exp.Expr, moments: Moments | None = None) -> Constant | None:
+    """What an expression is worth; None where that is not certain for every row and every engine.
+
+    Args:
+        node: As sqlglot reads it in Spark's dialect.
+        moments: What time macros stand for; None where there are none in it.
+
+    Raises:
+        OverflowError: A value lies outside the years 1 to 9999.
+    """
+    evaluate = _EVALUATORS.get(type(node))
+    return None if evaluate is None else evaluate(node, moments)
+
+
+def instants_of(value: Constant | None) -> Instants | None:
+    """A value as what it is beside a timestamp; None where it is no such thing."""
+    if not isinstance(value, Texts):
+        return value if isinstance(value, Instants) else None
+    low, high = _parsed(value.low, zoned=False), _parsed(value.high, zoned=False)
+    if low is None or high is None:
+        return None
+    return Instants(low=low, high=high, free=value.free)
+
+
+TIMESTAMPS: Final = ("timestamp", "timestamptz", "timestampntz", "timestampltz")
+
+_DIGITS: Final = re.compile("[0-9]{1,18}")
+_INSTANT: Final = re.compile(
+    r"[0-9]{4}-[0-9]{2}-[0-9]{2}"
+    r"([ T][0-9]{2}:[0-9]{2}(:[0-9]{2}(\.[0-9]{1,6})?)?(Z|[+-][0-9]{2}:[0-9]{2})?)?"
+)
+
+
+def _parsed(text: str, *, zoned: bool) -> datetime | None:
+    """The instant that a text is cast to. What an offset means without a zone differs by engine."""
+    if _INSTANT.fullmatch(text) is None:
+        return None
+    try:
+        instant = datetime.fromisoformat(text)
+    except ValueError:
+        return None
+    if instant.tzinfo is None:
+        return instant.replace(tzinfo=UTC)
+    return instant.astimezone(UTC) if zoned or not instant.utcoffset() else None
+
+
+def floored(value: Instants, grain: Grain) -> Instants:
+    """A value truncated to a grain."""
+    if value.free is not None and grain > value.free:  # by how much depends on where it is
+        return replace(value, low=value.low - grain.longest + MICROSECOND)
+    return replace(value, low=grain.floor(value.low), high=grain.floor(value.high))
+
+
+def _dated(value: Instants | None) -> Instants | None:
+    return None if value is None else replace(floored(value, Grain.DAY), is_date=True)
+
+
+def _shifted(value: Instants, by: Duration) -> Instants:
+    """Months first, then what has a fixed length, as SQL does."""
+    months, length = by
+    if value.free is not None:
+        shortest, longest = lengths_of_months(months)
+        low, high = value.low + shortest, value.high + longest
+    else:
+        low, high = add_months(value.low, months), add_months(value.high, months)
+    whole_days = length % timedelta(days=1) == timedelta(0)
+    return replace(
+        value, low=low + length, high=high + length, is_date=value.is_date and whole_days
+    )
+
+
+def _maybe_dated(value: Instants) -> Instants:
+    """What one engine rounds down to its day, and another one does not."""
+    return replace(value, low=floored(value, Grain.DAY).low)
+
+
+def _literal(node: exp.Expr, moments: Moments | None) -> Constant | None:
+    del moments
+    if isinstance(node, exp.Literal) and node.is_string:
+        return Texts(low=node.name, high=node.name)
+    number = whole_number(node)
+    return None if number is None else Number(number)
+
+
+def _inner(node: exp.Expr, moments: Moments | None) -> Constant | None:
+    return None if node.args.get("zone") is not None else constant(node.this, moments)
+
+
+def _macro(node: exp.Expr, moments: Moments | None) -> Constant | None:
+    moment, _, form = node.name.lower().rpartition("_")
+    known = {"start": moments.start, "end": moments.last} if moments is not None else {}
+    if moments is None or moment not in known:
+        return None
+    exact = Instants(low=known[moment][0], high=known[moment][1], free=moments.free)
+    match form:
+        case "dt" | "dtntz":
+            return exact
+        case "date":
+            return _dated(exact)
+        case "ds":
+            return _as_text(_dated(exact), certain=True)
+        case "ts" | "tstz":
+            texts = (each.isoformat(sep=" ") for each in known[moment])
+            low, high = (each if form == "tstz" else each.removesuffix("+00:00") for each in texts)
+            return Texts(low=low, high=high, free=moments.free)
+        case _:
+            return None
+
+
+def _cast(node: exp.Expr, moments: Moments | None) -> Constant | None:
+    value, to = constant(node.this, moments), node.args["to"]
+    if node.args.get("format") is not None or not isinstance(to, exp.DataType):
+        return None
+    if to.is_type(*TIMESTAMPS):
+        return _as_timestamp(value, zoned=to.is_type("timestamptz", "timestampltz"))
+    if to.is_type("date"):
+        return _dated(instants_of(value))
+    if to.is_type("text", "varchar") and not to.expressions:
+        return _as_text(value, certain=isinstance(node.this.unnest(), _DATES))
+    return _as_number(value) if to.is_type("int", "bigint") else None
+
+
+def _as_timestamp(value: Constant | None, *, zoned: bool) -> Instants | None:
+    if isinstance(value, Texts) and value.low == value.high:
+        instant = _parsed(value.low, zoned=zoned)
+        if instant is not None:
+            return Instants(low=instant, high=instant, free=value.free)
+    found = instants_of(value)
+    return None if found is None else replace(found, is_date=False)
+
+
+def _as_text(value: Constant | None, *, certain: bool) -> Texts | None:
+    """What CAST makes of it; how a timestamp is written differs between engines.
+
+    ``certain`` tells that every engine has a date here. What is added to one is still a date for
+    Spark; others make a timestamp of it, whose text begins with the date's.
+    """
+    if not isinstance(value, Instants):
+        return value if isinstance(value, Texts) else None
+    bounds = (value.low, value.high)
+    if value.is_date and all(Grain.DAY.floor(each) == each for each in bounds):
+        low, high = (each.date().isoformat() for each in bounds)
+        high = high if certain else f"{high} 00:00:00"
+    elif value.is_date and value.free is not None:
+        low, high = (each.isoformat(sep=" ") for each in bounds)
+    else:
+        return None
+    return Texts(low=low, high=high, free=value.free)
+
+
+_DATES: Final = (exp.Cast, exp.TsOrDsToDate, exp.Parameter)
+
+
+def _as_number(value: Constant | None) -> Number | None:
+    if isinstance(value, Texts) and value.low == value.high and _DIGITS.fullmatch(value.low):
+        return Number(int(value.low))
+    return value if isinstance(value, Number) else None
+
+
+def _written(node: exp.Expr, moments: Moments | None) -> Constant | None:
+    """DATE_FORMAT, where what it writes is ordered like time."""
+    value = instants_of(constant(node.this, moments))
+    pattern = node.args.get("format")
+    if value is None or not isinstance(pattern, exp.Literal):
+        return None
+    try:
+        form = TimeFormat(re.sub("(%.)strict", r"\1", pattern.name))
+    except ValueError:
+        return None
+    found = floored(value, form.grain)
+    return Texts(low=form.write(found.low), high=form.write(found.high), free=found.free)
+
+
+def _date(node: exp.Expr, moments: Moments | None) -> Constant | None:
+    if node.args.get("format") is not None:
+        return None
+    return _dated(instants_of(constant(node.this, moments)))
+
+
+def _truncated(node: exp.Expr, moments: Moments | None) -> Constant | None:
+    value = instants_of(constant(node.this, moments))
+    dates = isinstance(node, exp.DateTrunc)
+    names = TRUNC_NAMES if dates else DATE_TRUNC_NAMES
+    grain = grain_of(node.args.get("unit"), names=names)
+    if value is None or grain is None or node.args.get("zone") is not None:
+        return None
+    return replace(floored(value, grain), is_date=dates)
+
+
+def _sum(node: exp.Expr, moments: Moments | None) -> Constant | None:
+    assert isinstance(node, exp.Add | exp.Sub)
+    sign = 1 if isinstance(node, exp.Add) else -1
+    left, right = node.left, node.right
+    if sign == 1 and isinstance(left, exp.Interval):
+        left, right = right, left
+    value, by = constant(left, moments), duration(right)
+    days = whole_number(right)
+    if by is None and days is not None and isinstance(value, Instants) and value.is_date:
+        by = (0, timedelta(days=days))
+    found = instants_of(value)
+    if found is None or by is None:
+        return None
+    moved = _shifted(found, (sign * by[0], sign * by[1]))
+    # A text stays one, and what it is compared with decides whether its time of day counts.
+    return _maybe_dated(moved) if isinstance(value, Texts) else moved
+
+
+def _days_added(node: exp.Expr, moments: Moments | None) -> Constant | None:
+    value = _dated(instants_of(constant(node.this, moments)))
+    days = whole_number(node.args.get("expression"))
+    unit = node.args.get("unit")
+    if value is None or days is None or (unit is not None and unit.name.upper() != "DAY"):
+        return None
+    return _shifted(value, (0, timedelta(days=days)))
+
+
+def _units_added(node: exp.Expr, moments: Moments | None) -> Constant | None:
+    value = instants_of(constant(node.this, moments))
+    count, unit = whole_number(node.args.get("expression")), node.args.get("unit")
+    by = times(count, unit.name) if count is not None and unit is not None else None
+    if value is None or by is None:
+        return None
+    return replace(_shifted(value, by), is_date=False)
+
+
+def _months_added(node: exp.Expr, moments: Moments | None) -> Constant | None:
+    value = instants_of(constant(node.this, moments))
+    months = whole_number(node.args.get("expression"))
+    if value is None or months is None:
+        return None
+    return replace(_maybe_dated(_shifted(value, (months, timedelta(0)))), is_date=True)
+
+
+_EVALUATORS: Final[
+    Mapping[type[exp.Expr], Callable[[exp.Expr, Moments | None], Constant | None]]
+] = {
+    exp.Paren: _inner,
+    exp.TimeStrToTime: _inner,
+    exp.Literal: _literal,
+    exp.Neg: _literal,
+    exp.Parameter: _macro,
+    exp.Cast: _cast,
+    exp.TryCast: _cast,
+    exp.TimeToStr: _written,
+    exp.TsOrDsToDate: _date,
+    exp.TimestampTrunc: _truncated,
+    exp.DateTrunc: _truncated,
+    exp.Add: _sum,
+    exp.Sub: _sum,
+    exp.TsOrDsAdd: _days_added,
+    exp.TimestampAdd: _units_added,
+    exp.AddMonths: _months_added,
+}

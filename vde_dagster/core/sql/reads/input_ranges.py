@@ -1,0 +1,344 @@
+"""Which instants of each parent a query reads, and who reads what changed (DESIGN.md section 4.1).
+
+Where every scan of a parent is bounded by constants on the parent's time column, the answer is the
+union of those bounds; in every other case it is the whole table. Too wide is safe, too narrow never
+is, so only conditions whose meaning is certain are used: `vde_dagster.core.sql.reads.scans` says
+which.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Iterator, Mapping, Sequence
+from dataclasses import dataclass
+from datetime import UTC, datetime
+from typing import Final
+
+from sqlglot import exp
+
+from vde_dagster.core.names import ModelName
+from vde_dagster.core.sql.macros import MICROSECOND
+from vde_dagster.core.sql.reads.bounds import (
+    ANYTHING,
+    Axis,
+    Formula,
+    InstantSet,
+    Reading,
+    around,
+    instants_meeting,
+    is_exact,
+)
+from vde_dagster.core.sql.reads.constants import Moments
+from vde_dagster.core.sql.reads.scans import Kept, TimeColumn, scan_bounds
+from vde_dagster.core.time.formats import ISO_DATE, TimeFormat, axis_type
+from vde_dagster.core.time.grains import BEGINNING, FOREVER, Grain
+from vde_dagster.core.time.intervals import EPOCH, Interval, IntervalUnit, merge, subtract
+from vde_dagster.core.time.windows import Window
+
+
+@dataclass(frozen=True, slots=True)
+class WholeTable:
+    """Every row of the parent may be read."""
+
+
+WHOLE: Final = WholeTable()
+InputRange = WholeTable | tuple[Interval, ...]
+"""The whole table, or merged intervals in whole units of the parent."""
+
+
+def together(ranges: Iterable[InputRange]) -> InputRange:
+    """All of some ranges of one parent."""
+    every = list(ranges)
+    if any(isinstance(each, WholeTable) for each in every):
+        return WHOLE
+    return merge(time for each in every if not isinstance(each, WholeTable) for time in each)
+
+
+def covers(known: InputRange, read: InputRange) -> bool:
+    """Whether a range lies in one that is known."""
+    if isinstance(known, WholeTable):
+        return True
+    return not isinstance(read, WholeTable) and not subtract(read, known)
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class TimeAxis:
+    """By which column, in which units, a parent's rows belong to intervals.
+
+    ``type`` is the column's, as Spark writes it. ``format`` is how a text or a number writes an
+    instant, in Python's codes; empty for dates, timestamps, and texts that are ISO dates.
+    """
+
+    column: str
+    unit: IntervalUnit
+    type: str = "timestamp"
+    format: str = ""
+
+
+@dataclass(frozen=True, slots=True)
+class Reads:
+    """What a query demands of each parent's rows, for any interval that it is evaluated for."""
+
+    demands: Mapping[ModelName, tuple[TimeAxis | None, Formula]]
+
+    def ranges(self, moments: Moments | None = None) -> dict[ModelName, InputRange]:
+        """The range that is read of each parent.
+
+        Args:
+            moments: The interval that the time macros stand for; None where there are none.
+        """
+        return {
+            name: _widened(axis, instants_meeting(demand, moments))
+            for name, (axis, demand) in self.demands.items()
+        }
+
+    def with_whole(self, names: Iterable[ModelName]) -> Reads:
+        """The same, and the whole of other parents."""
+        return Reads({**self.demands, **dict.fromkeys(names, (None, ANYTHING))})
+
+
+def reads(
+    query: exp.Query,
+    *,
+    axes: Mapping[ModelName, TimeAxis | None],
+    kept: TimeAxis | None = None,
+) -> Reads:
+    """What a query reads of each table in ``axes`` that it names.
+
+    Args:
+        query: As Spark's dialect reads it, every column bound to its table; with time macros, or
+            with literals in their place.
+        axes: Each parent with its time axis; None for a parent without intervals.
+        kept: The axis of the result, where only the rows of the interval are kept of it.
+    """
+    columns = {name: time_column_of(axis) for name, axis in axes.items()}
+    output = time_column_of(kept)
+    bounds = scan_bounds(
+        query,
+        columns,
+        kept=None if output is None else Kept(name=output.name, format=output.axis.format),
+    )
+    return Reads({name: (axes[name], demand) for name, demand in bounds.items()})
+
+
+def input_ranges(
+    rendered: exp.Query, *, axes: Mapping[ModelName, TimeAxis | None]
+) -> dict[ModelName, InputRange]:
+    """The range that a rendered query reads of each table in ``axes`` that it names.
+
+    Args:
+        rendered: A qualified query in Spark's dialect, with literals in place of macros.
+        axes: Each parent with its time axis; None for a parent without intervals.
+    """
+    return reads(rendered, axes=axes).ranges()
+
+
+def time_column_of(axis: TimeAxis | None) -> TimeColumn | None:
+    """A column as conditions see it; None where its type is none that bounds a time."""
+    if axis is None:
+        return None
+    match axis_type(axis.type):
+        case "timestamp" | "timestamp_ntz":
+            value = Axis()
+        case "date":
+            value = Axis(steps=(Grain.DAY,))
+        case "unknown":
+            value = Axis(reading=Reading.UNCERTAIN)
+        case "string":
+            value = _formatted(Reading.TEXT, axis.format or ISO_DATE)
+        case "bigint" if axis.format:
+            value = _formatted(Reading.NUMBER, axis.format)
+        case _:
+            return None
+    return TimeColumn(name=axis.column.lower(), axis=value)
+
+
+def _formatted(reading: Reading, pattern: str) -> Axis:
+    written = TimeFormat(pattern)
+    return Axis(reading=reading, steps=(written.grain,), format=written)
+
+
+def _widened(axis: TimeAxis | None, found: InstantSet) -> InputRange:
+    if axis is None or found is None:
+        return WHOLE
+    try:
+        if _is_open(found):
+            return WHOLE
+        return merge(axis.unit.widen(each) for each in found)
+    except (OverflowError, ValueError):
+        return WHOLE  # the last unit of all time has no border after it
+
+
+def _is_open(found: Sequence[Interval]) -> bool:
+    return any(each.start == BEGINNING or each.end == FOREVER for each in found)
+
+
+def declared_reads(
+    axes: Mapping[ModelName, TimeAxis | None], windows: Mapping[ModelName, Window]
+) -> Reads:
+    """What a Python model reads: the windows that it declares, and the whole of other parents.
+
+    Args:
+        axes: Each parent with its time axis.
+        windows: What of a parent an interval reads.
+    """
+    return Reads(
+        {
+            name: (axis, around(Axis(), before=windows[name].before, after=windows[name].after))
+            if name in windows
+            else (axis, ANYTHING)
+            for name, axis in axes.items()
+        }
+    )
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Windows:
+    """What every interval of a unit reads of a parent: at most the union of these windows.
+
+    ``exact`` tells that every interval reads all of it.
+    """
+
+    parts: tuple[Window, ...]
+    exact: bool
+
+
+def windows(reads: Reads, parent: ModelName, unit: IntervalUnit) -> Windows | None:
+    """What an interval [start, end) of a unit reads of a parent, wherever it lies.
+
+    Windows are not widened to the parent's units. None where there are none, such as where a query
+    reads the whole parent, or from a fixed date on; no part where it reads nothing.
+    """
+    if parent not in reads.demands:
+        return Windows(parts=(), exact=True)
+    _, demand = reads.demands[parent]
+    found: set[tuple[Window, ...]] = set()
+    exact = True
+    for start in ONE_OF_EACH_LENGTH.get(unit, (EPOCH,)):
+        cell = Interval(start, unit.following(start))
+        moments = Moments.anywhere(cell, MOVES_BY[unit])
+        read = instants_meeting(demand, moments)
+        if read is None or _is_open(read):
+            return None
+        exact &= is_exact(demand, moments)
+        found.add(
+            tuple(Window(before=start - each.start, after=each.end - cell.end) for each in read)
+        )
+    if len(found) == 1:
+        return Windows(parts=found.pop(), exact=exact)
+    parts = [part for each in found for part in each]
+    return Windows(parts=(_around_all(parts),), exact=False)
+
+
+def window(reads: Reads, parent: ModelName, unit: IntervalUnit) -> Window | None:
+    """One window that holds all that an interval of a unit reads of a parent.
+
+    None where there is none: see `windows`. Also where nothing is ever read.
+    """
+    found = windows(reads, parent, unit)
+    return _around_all(found.parts) if found is not None and found.parts else None
+
+
+def _around_all(parts: Sequence[Window]) -> Window:
+    return Window(
+        before=max(each.before for each in parts), after=max(each.after for each in parts)
+    )
+
+
+ONE_OF_EACH_LENGTH: Final[Mapping[IntervalUnit, tuple[datetime, ...]]] = {
+    IntervalUnit.MONTH: tuple(
+        datetime(year, month, 1, tzinfo=UTC)
+        for year, month in ((2024, 1), (2024, 2), (2024, 4), (2023, 2))
+    ),
+    IntervalUnit.YEAR: (datetime(2023, 1, 1, tzinfo=UTC), datetime(2024, 1, 1, tzinfo=UTC)),
+}
+MOVES_BY: Final[Mapping[IntervalUnit, Grain]] = {
+    IntervalUnit.FIVE_MINUTE: Grain.MINUTE,
+    IntervalUnit.QUARTER_HOUR: Grain.MINUTE,
+    IntervalUnit.HALF_HOUR: Grain.MINUTE,
+    IntervalUnit.HOUR: Grain.HOUR,
+    IntervalUnit.DAY: Grain.DAY,
+    IntervalUnit.MONTH: Grain.DAY,
+    IntervalUnit.YEAR: Grain.DAY,
+}
+"""From one interval of a unit to any other it is a multiple of this grain."""
+
+
+def affected(
+    reads: Reads,
+    parent: ModelName,
+    changed: Iterable[Interval],
+    *,
+    unit: IntervalUnit,
+    within: Interval,
+) -> tuple[Interval, ...]:
+    """The intervals of a model that may read what changed of a parent.
+
+    The number of steps is linear in the number of affected units, and does not depend on it where
+    the model has fixed windows.
+
+    Args:
+        reads: What the model reads.
+        parent: The parent.
+        changed: What changed of it; widened to the parent's units.
+        unit: The model's interval unit.
+        within: Where to look; only its whole units count.
+    """
+    first, last = unit.ceil(within.start), unit.floor(within.end)
+    where = merge(changed)
+    if parent not in reads.demands or not where or first >= last:
+        return ()
+    axis, demand = reads.demands[parent]
+    every = Interval(first, last)
+    if axis is None:
+        return (every,)
+    where = merge(axis.unit.widen(each) for each in where)
+    found = windows(reads, parent, unit)
+    if found is None:
+        return merge(_reading(demand, where, unit, [every]))
+    readers = (_readers(each, part, unit) for each in where for part in found.parts)
+    inside = (each.intersection(every) for each in readers if each is not None)
+    candidates = merge(each for each in inside if each is not None)
+    return candidates if found.exact else merge(_reading(demand, where, unit, candidates))
+
+
+def _readers(changed: Interval, window: Window, unit: IntervalUnit) -> Interval | None:
+    """All intervals [s, e) with s - before < changed.end and e + after > changed.start."""
+    try:
+        first = unit.floor(changed.start - window.after)
+        last = unit.ceil(changed.end + window.before)
+    except (OverflowError, ValueError):
+        return Interval(BEGINNING, FOREVER)
+    return Interval(first, last) if first < last else None
+
+
+def _reading(
+    demand: Formula,
+    changed: Sequence[Interval],
+    unit: IntervalUnit,
+    candidates: Sequence[Interval],
+) -> Iterator[Interval]:
+    """Ranges of units, each halved until it certainly reads nothing, or cannot be halved."""
+    waiting = [*candidates]
+    while waiting:
+        block = waiting.pop()
+        first = Interval(block.start, unit.following(block.start))
+        last = Interval(unit.floor(block.end - MICROSECOND), block.end)
+        read = instants_meeting(demand, Moments.between(first, last))
+        if read is None or (first == last and _overlap(read, changed)):
+            yield block
+        elif first != last and _overlap(read, changed):
+            middle = max(unit.floor(block.start + (block.end - block.start) / 2), first.end)
+            waiting += [Interval(block.start, middle), Interval(middle, block.end)]
+
+
+def _overlap(one: Sequence[Interval], other: Sequence[Interval]) -> bool:
+    """Whether two sorted lists of disjoint intervals have an instant in common."""
+    first, second = 0, 0
+    while first < len(one) and second < len(other):
+        if one[first].intersection(other[second]) is not None:
+            return True
+        if one[first].end < other[second].end:
+            first += 1
+        else:
+            second += 1
+    return False

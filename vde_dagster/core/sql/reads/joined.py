@@ -1,0 +1,202 @@
+"""What a SELECT reads: its sources with what each join does to their rows, and its conditions."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import dataclass, replace
+from enum import Enum
+from typing import Final
+
+from sqlglot import exp
+
+from vde_dagster.core.sql.macros import macros_in
+from vde_dagster.core.sql.reads.blocks import is_understood_join
+from vde_dagster.core.sql.reads.conditions import conjuncts
+
+_CHOOSING: Final = ("limit", "offset", "fetch", "pivots", "sample", "match", "connect")
+
+
+@dataclass(frozen=True, slots=True)
+class Cte:
+    """A common table: its query, and the common tables that this may name."""
+
+    body: exp.Expr
+    ctes: Mapping[str, Cte]
+
+
+Ctes = Mapping[str, Cte]
+
+
+class Role(Enum):
+    """What becomes of rows without a partner on the other side.
+
+    ``KEPT`` rows are in the result if the conditions of their joins are true, ``OPTIONAL`` ones
+    are added to those, and NULLs in their place. ``TESTED`` rows only say whether there are any.
+    """
+
+    KEPT = "kept"
+    OPTIONAL = "optional"
+    TESTED = "tested"
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Source:
+    """An item of FROM. ``on`` are the conditions of its join, in lower case its ``alias``."""
+
+    alias: str
+    node: exp.Expr
+    role: Role = Role.KEPT
+    on: tuple[exp.Expr, ...] = ()
+
+    @property
+    def told(self) -> str:
+        """Its name for people."""
+        if isinstance(self.node, exp.Table):
+            return ".".join(part for part in (self.node.db, self.node.name) if part)
+        return self.alias
+
+
+def with_bound_columns(query: exp.Query) -> exp.Query:
+    """The same, whose columns name their source also where there is only one, as of QUALIFY."""
+    if all(column.table for column in query.find_all(exp.Column)):
+        return query
+    copy = query.copy()
+    for select in copy.find_all(exp.Select):
+        from_ = select.args.get("from_")
+        inner = None if from_ is None else from_.this
+        if not isinstance(inner, exp.Subquery) or select.args.get("joins"):
+            continue
+        body = inner.unnest()
+        names = {each.lower() for each in body.named_selects} if isinstance(body, exp.Query) else ()
+        for column in _own_columns(select):
+            if not column.table and column.name.lower() in names:
+                column.set("table", exp.to_identifier(inner.alias))
+    return copy
+
+
+def _own_columns(select: exp.Select) -> list[exp.Column]:
+    """The columns that stand in a query itself."""
+    walked = select.walk(prune=lambda each: each is not select and isinstance(each, exp.Query))
+    return [each for each in walked if isinstance(each, exp.Column)]
+
+
+def with_ctes(node: exp.Expr, ctes: Ctes) -> Ctes:
+    """The common tables that may be named in a query."""
+    with_ = node.args.get("with_")
+    found = dict(ctes)
+    for each in with_.expressions if with_ is not None else ():
+        found[each.alias.lower()] = Cte(each.this, dict(found))
+    return found
+
+
+def is_timed(node: exp.Expr, ctes: Ctes) -> bool:
+    """Whether macros stand in a node, or in a common table that it names."""
+    if any(True for _ in macros_in(node)):
+        return True
+    named = {each.name.lower() for each in node.find_all(exp.Table) if not each.db}
+    return any(is_timed(ctes[each].body, ctes[each].ctes) for each in named & ctes.keys())
+
+
+def chooses(node: exp.Expr) -> str:
+    """The clause that keeps or drops rows by what other rows there are, in lower case; or none."""
+    return next((each for each in _CHOOSING if node.args.get(each)), "")
+
+
+def sources_of(select: exp.Select, ctes: Ctes, *, seen: str) -> list[Source] | None:
+    """What FROM names, in order; None where a join is not understood.
+
+    What has no macros at all is joined to the same rows in any evaluation, by whatever joins.
+
+    Args:
+        select: The query.
+        ctes: What it may name.
+        seen: The alias of a source with a value in all the rows that matter, which an outer join
+            does not give to rows without a partner; empty where there is none.
+    """
+    from_ = select.args.get("from_")
+    if from_ is None:
+        return []
+    joins: list[exp.Join] = select.args.get("joins") or []
+    found = _joined(from_.this, joins, seen)
+    if found is None and not any(is_timed(each, ctes) for each in (from_, *joins)):
+        nodes = [from_.this, *(each.this for each in joins)]
+        found = [Source(alias=each.alias_or_name.lower(), node=each) for each in nodes]
+    aliases = [each.alias for each in found or () if each.alias]
+    return found if len(set(aliases)) == len(aliases) else None
+
+
+def _joined(first: exp.Expr, joins: Sequence[exp.Join], seen: str) -> list[Source] | None:
+    found = [Source(alias=first.alias_or_name.lower(), node=first)]
+    for join in joins:
+        if not is_understood_join(join):
+            return None
+        on = tuple(conjuncts(join.args["on"])) if join.args.get("on") is not None else ()
+        source = Source(alias=join.this.alias_or_name.lower(), node=join.this, on=on)
+        if join.side in ("RIGHT", "FULL"):
+            return _two(found[0], source, join.side, seen) if len(joins) == 1 else None
+        found.append(replace(source, role=_role(join, source.alias, seen)))
+    return found
+
+
+def is_plain(source: Source) -> bool:
+    """Whether a source is one table or sub-query by the names of its own columns."""
+    alias = source.node.args.get("alias")
+    listed = isinstance(alias, exp.TableAlias) and bool(alias.columns)
+    plain = isinstance(source.node, exp.Table | exp.Subquery) and not source.node.args.get("joins")
+    return plain and not listed and not chooses(source.node)
+
+
+def _role(join: exp.Join, alias: str, seen: str) -> Role:
+    if join.kind in ("SEMI", "ANTI"):
+        return Role.TESTED
+    return Role.OPTIONAL if join.side == "LEFT" and alias != seen else Role.KEPT
+
+
+def _two(first: Source, second: Source, side: str, seen: str) -> list[Source] | None:
+    """The two sides of a RIGHT or FULL JOIN."""
+    if side == "RIGHT" and seen != first.alias:
+        return [replace(first, role=Role.OPTIONAL, on=second.on), replace(second, on=())]
+    if side == "RIGHT":
+        return [first, second]
+    if seen == first.alias:
+        return [first, replace(second, role=Role.OPTIONAL)]
+    if seen == second.alias:
+        return [replace(first, role=Role.OPTIONAL, on=second.on), replace(second, on=())]
+    return None
+
+
+def where_of(select: exp.Select) -> list[exp.Expr]:
+    """The conditions of WHERE that all have to be true."""
+    where = select.args.get("where")
+    return [] if where is None else list(conjuncts(where.this))
+
+
+def queries_in(node: exp.Expr) -> list[exp.Expr]:
+    """The outermost queries in an expression."""
+    walked = node.walk(prune=lambda each: isinstance(each, exp.Query))
+    return [each for each in walked if isinstance(each, exp.Query)]
+
+
+def own_windows(select: exp.Select) -> Iterator[exp.Window]:
+    """The window functions of a query itself."""
+    walked = select.walk(prune=lambda each: each is not select and isinstance(each, exp.Query))
+    return (each for each in walked if isinstance(each, exp.Window))
+
+
+def group_keys(select: exp.Select) -> list[exp.Expr] | None:
+    """The keys of GROUP BY that have one value in all rows of a group; None without GROUP BY."""
+    group = select.args.get("group")
+    if group is None:
+        return None
+    if any(value for key, value in group.args.items() if key not in ("expressions", "all")):
+        return []  # ROLLUP and its like have rows that are of no group
+    keys = select.selects if group.args.get("all") else group.expressions
+    return [each.unalias() for each in keys]
+
+
+def plain_keys(keys: Sequence[exp.Expr]) -> list[exp.Expr]:
+    """Those of keys that are functions of one row."""
+    return [each.unnest() for each in keys if each.find(*_OF_MANY_ROWS) is None]
+
+
+_OF_MANY_ROWS: Final = (exp.AggFunc, exp.Window, exp.Rollup, exp.Cube, exp.GroupingSets, exp.Query)

@@ -1,0 +1,212 @@
+"""Which rows of each table a query reads: the formula that every scan of it is bounded by.
+
+A scan is bounded by the conditions of its own SELECT, and by what those who read that SELECT's
+columns demand of them, as far as the column of time is passed on. A row outside of the bounds never
+changes the result:
+
+- A condition in WHERE drops it after any join, since a comparison is not true for the NULLs that
+  take its place in an outer join. A condition in ON drops it where its side of the join is not
+  kept without a partner.
+- A demand on a SELECT's column drops whole output rows. Grouping, DISTINCT and set operations only
+  bring rows together that are equal in such a column; LIMIT and window functions do not, so nothing
+  is demanded through them.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Mapping
+from dataclasses import dataclass, field, replace
+from datetime import timedelta
+
+from sqlglot import exp
+
+from vde_dagster.core.names import ModelName
+from vde_dagster.core.sql.reads.blocks import Block, Blocks, Body, Use, blocks_of
+from vde_dagster.core.sql.reads.bounds import (
+    ANYTHING,
+    Axis,
+    Formula,
+    Reading,
+    around,
+    either,
+    every,
+)
+from vde_dagster.core.sql.reads.conditions import Axes, axis_of, can_be_true, conjuncts
+from vde_dagster.core.sql.rendering import model_name_of
+from vde_dagster.core.time.formats import TimeFormat
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class TimeColumn:
+    """The column by which a table's rows belong to intervals, in lower case, as an axis."""
+
+    name: str
+    axis: Axis
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Kept:
+    """Only those rows of a result are kept whose column ``name`` lies in the interval."""
+
+    name: str
+    format: TimeFormat | None = None
+
+
+def scan_bounds(
+    query: exp.Query,
+    columns: Mapping[ModelName, TimeColumn | None],
+    *,
+    kept: Kept | None = None,
+) -> dict[ModelName, Formula]:
+    """What a query demands of the rows of each table that it names.
+
+    Args:
+        query: In Spark's dialect, every column bound to the alias of its table.
+        columns: The tables to look for, each with its time column; None where it has none.
+        kept: What is kept of the result; None where all of it is.
+    """
+    blocks = blocks_of(query)
+    tracer = _Tracer(blocks=blocks, root=query, kept=kept)
+    found: dict[ModelName, list[Formula]] = {}
+    seen: set[int] = set()
+    for block in blocks.blocks:
+        for alias, table in block.tables.items():
+            name = model_name_of(table)
+            if name is not None and name in columns:
+                seen.add(id(table))
+                found.setdefault(name, []).append(tracer.scan(block, alias, columns[name]))
+    for table in query.find_all(exp.Table):
+        name = model_name_of(table)
+        if name is not None and name in columns and id(table) not in seen:
+            found.setdefault(name, []).append(ANYTHING)
+    return {name: either(parts) for name, parts in found.items()}
+
+
+@dataclass(slots=True, kw_only=True)
+class _Tracer:
+    """Follows a time column from its scan to all who read it; each query is followed once."""
+
+    blocks: Blocks
+    root: exp.Query
+    kept: Kept | None
+    known: dict[tuple[int, frozenset[tuple[int, Axis]]], Formula] = field(default_factory=dict)
+
+    def scan(self, block: Block, alias: str, column: TimeColumn | None) -> Formula:
+        """What a scan's rows must meet."""
+        if column is None:
+            return ANYTHING
+        return self._rows(block, alias, {(alias, column.name): column.axis})
+
+    def _rows(self, block: Block, alias: str, axes: Axes) -> Formula:
+        """What the rows must meet that a block reads under one alias."""
+        if not block.sound:
+            return ANYTHING
+        conditions = [can_be_true(each, axes) for each in _conditions(block.select, alias)]
+        return every([*conditions, self._demand(block.select, _passed_on(block.select, axes))])
+
+    def _demand(self, body: Body, outputs: Mapping[int, Axis]) -> Formula:
+        """What is demanded of a query's rows, whose columns at some positions are axes."""
+        if not outputs or not self.blocks.traceable:
+            return ANYTHING
+        key = (id(body), frozenset(outputs.items()))
+        if key not in self.known:
+            uses = self.blocks.uses.get(id(body), ())
+            parts = [self._demand_of(use, body, outputs) for use in uses]
+            self.known[key] = either(parts) if parts else ANYTHING
+        return self.known[key]
+
+    def _demand_of(self, use: Use, body: Body, outputs: Mapping[int, Axis]) -> Formula:
+        if use.operation is not None:
+            passed = {
+                position: replace(axis, reading=Reading.UNCERTAIN)
+                for position, axis in outputs.items()
+                if axis.format is None
+            }
+            return self._demand(use.operation, passed)
+        if use.block is not None:
+            names = _names(body, use.columns)
+            axes = {(use.alias, names[at]): axis for at, axis in outputs.items() if at in names}
+            return self._rows(use.block, use.alias, axes) if axes else ANYTHING
+        return self._kept(body, outputs) if body is self.root else ANYTHING
+
+    def _kept(self, body: Body, outputs: Mapping[int, Axis]) -> Formula:
+        names = _names(body, ())
+        for position, axis in outputs.items():
+            kept = self.kept is not None and names.get(position) == self.kept.name
+            if self.kept is not None and kept and axis.format == self.kept.format:
+                return around(axis, before=timedelta(0), after=timedelta(0))
+        return ANYTHING
+
+
+def _names(body: Body, listed: tuple[str, ...]) -> dict[int, str]:
+    """The columns of a query by position, those left out whose names are not certain or unique."""
+    own = [each.lower() for each in body.named_selects]
+    if "*" in own or any(each.is_star for each in body.selects):
+        return {}
+    names = [*listed, *own[len(listed) :]]
+    return {at: name for at, name in enumerate(names) if names.count(name) == 1}
+
+
+def _conditions(select: exp.Select, alias: str) -> Iterator[exp.Expr]:
+    """The conditions that drop every row of ``alias`` for which they are not true."""
+    where = select.args.get("where")
+    if where is not None:
+        yield from conjuncts(where.this)
+    from_ = select.args.get("from_")
+    before = _aliases(from_.this) if from_ is not None else set()
+    for join in select.args.get("joins") or []:
+        joined = _aliases(join.this)
+        condition = join.args.get("on")
+        if condition is not None and alias in _dropped(join, before, joined):
+            yield from conjuncts(condition)
+        before |= joined
+
+
+def _dropped(join: exp.Join, before: set[str], joined: set[str]) -> set[str]:
+    """Whose rows count for nothing where they find no partner: on neither side, or on one."""
+    if join.kind == "ANTI" or (join.side == "LEFT" and join.kind != "SEMI"):
+        return joined
+    if join.side == "RIGHT":
+        return before
+    return set() if join.side == "FULL" else before | joined
+
+
+def _aliases(node: exp.Expr) -> set[str]:
+    """The aliases that an item of FROM brings in."""
+    if isinstance(node, exp.Subquery) and not node.alias:
+        own = _aliases(node.this) if isinstance(node.this, exp.Table | exp.Subquery) else set()
+    else:
+        own = {node.alias_or_name.lower()}
+    for join in node.args.get("joins") or []:
+        own |= _aliases(join.this)
+    return own
+
+
+def _passed_on(select: exp.Select, axes: Axes) -> dict[int, Axis]:
+    """The output columns that are axes, and of which a demand may be made on rows of the input."""
+    distinct = select.args.get("distinct")
+    counts = any(select.args.get(key) for key in ("limit", "offset", "qualify"))
+    if counts or (distinct is not None and distinct.args.get("on")) or _has_window(select):
+        return {}
+    group = select.args.get("group")
+    passed: dict[int, Axis] = {}
+    for position, projection in enumerate(select.expressions):
+        axis = axis_of(projection, axes)
+        if axis is not None and (group is None or _is_grouped(projection, group)):
+            passed[position] = axis
+    return passed
+
+
+def _has_window(select: exp.Select) -> bool:
+    inside = select.walk(prune=lambda node: node is not select and isinstance(node, exp.Query))
+    return any(isinstance(node, exp.Window) for node in inside)
+
+
+def _is_grouped(projection: exp.Expr, group: exp.Group) -> bool:
+    """Whether a column is a key of a plain GROUP BY, in which every group has one value of it."""
+    if any(value for key, value in group.args.items() if key != "expressions"):
+        return False
+    keys = [each.unnest() for each in group.expressions]
+    if any(isinstance(each, exp.Rollup | exp.Cube | exp.GroupingSets) for each in keys):
+        return False
+    return projection.unalias().unnest() in keys

@@ -1,0 +1,169 @@
+"""Instants beside a unit of time, and conditions that hold for all rows of them.
+
+A `Span` says of a value where it lies, whichever unit [start, end) is evaluated. What follows for a
+function of the value, or for the value from a function of it, is never narrower than the truth.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Sequence
+from dataclasses import dataclass
+from datetime import UTC, datetime, timedelta
+from typing import Final
+
+from sqlglot import exp
+
+from vde_dagster.core.sql.macros import MICROSECOND
+from vde_dagster.core.sql.reads.bounds import Axis, Step, around, instants_meeting
+from vde_dagster.core.sql.reads.conditions import Axes, can_be_false
+from vde_dagster.core.sql.reads.constants import Moments
+from vde_dagster.core.sql.reads.input_ranges import MOVES_BY, ONE_OF_EACH_LENGTH
+from vde_dagster.core.time.grains import Grain
+from vde_dagster.core.time.intervals import EPOCH, Interval, IntervalUnit, common
+
+_NONE: Final = timedelta(0)
+
+
+@dataclass(frozen=True, slots=True)
+class Span:
+    """The instants from ``before`` the start of a unit up to ``after`` its end, half-open."""
+
+    before: timedelta = _NONE
+    after: timedelta = _NONE
+
+
+UNIT_ITSELF: Final = Span()
+
+
+def image(span: Span, steps: Sequence[Step], unit: IntervalUnit) -> Span:
+    """Where a function of a value lies, by its steps from the innermost on."""
+    for step in steps:
+        if not isinstance(step, Grain):
+            span = Span(span.before - step.length, span.after + step.length)
+        elif not _divides(step, unit):
+            span = Span(span.before + step.longest - MICROSECOND, span.after)
+        elif _has_one_length(step):
+            last = _ceil(span.after, step) - step.longest + MICROSECOND
+            span = Span(_ceil(span.before, step), last)
+        else:
+            span = _in_whole_units(span, step)
+    return span
+
+
+def origin(span: Span, steps: Sequence[Step], unit: IntervalUnit) -> Span:
+    """Where a value lies of which a function lies in a span."""
+    for step in reversed(steps):
+        if not isinstance(step, Grain):
+            span = Span(span.before + step.length, span.after - step.length)
+        elif not _divides(step, unit):
+            span = Span(span.before, span.after + step.longest)
+        elif _has_one_length(step):
+            span = Span(_floor(span.before, step), _ceil(span.after, step))
+        else:
+            span = _in_whole_units(span, step)
+    return span
+
+
+def _in_whole_units(span: Span, grain: Grain) -> Span:
+    """A span that rounding to months or years does not leave, nor what is rounded into it."""
+    return Span(
+        _NONE if span.before <= _NONE else span.before + grain.longest,
+        _NONE if span.after <= _NONE else span.after + grain.longest,
+    )
+
+
+def _has_one_length(grain: Grain) -> bool:
+    return grain <= Grain.DAY
+
+
+def _divides(grain: Grain, unit: IntervalUnit) -> bool:
+    """Whether every border of a unit is one of the grain."""
+    return grain <= MOVES_BY[unit] or grain in _COARSER.get(unit, ())
+
+
+_COARSER: Final = {
+    IntervalUnit.MONTH: (Grain.MONTH,),
+    IntervalUnit.YEAR: (Grain.MONTH, Grain.QUARTER, Grain.YEAR),
+}
+
+
+def _ceil(length: timedelta, grain: Grain) -> timedelta:
+    return -(-length // grain.longest) * grain.longest
+
+
+def _floor(length: timedelta, grain: Grain) -> timedelta:
+    return length // grain.longest * grain.longest
+
+
+def holds(condition: exp.Expr, axes: Axes, axis: Axis, span: Span, unit: IntervalUnit) -> bool:
+    """Whether a condition is true for all rows of a span, alone and beside any other units.
+
+    Args:
+        condition: With time macros, which stand for the range that is evaluated: the unit itself,
+            or any other that it is part of.
+        axes: Columns that follow from one time.
+        axis: One of them, which lies in the span.
+        span: Where it lies.
+        unit: What the rows belong to.
+    """
+    inside = around(axis, before=span.before, after=span.after)
+    untrue = can_be_false(condition, axes)
+
+    def is_empty(cell: Interval, free: Grain | None) -> bool:
+        alone, beside = _moments(cell, _NONE, free), _moments(cell, _FAR, free)
+        where, dropped = instants_meeting(inside, alone), instants_meeting(untrue, beside)
+        return where is not None and (
+            not where or (dropped is not None and not common(where, dropped))
+        )
+
+    return any(all(is_empty(*each) for each in cells) for cells in _cells(unit, condition))
+
+
+_FAR: Final = timedelta(days=150_000)
+"""Four hundred years: how far away from a unit begins or ends what is evaluated with it."""
+
+
+def _moments(cell: Interval, beside: timedelta, free: Grain | None) -> Moments:
+    last = cell.end - MICROSECOND
+    return Moments(start=(cell.start - beside, cell.start), last=(last, last + beside), free=free)
+
+
+def _cells(
+    unit: IntervalUnit, condition: exp.Expr
+) -> Iterator[list[tuple[Interval, Grain | None]]]:
+    """Units that stand for all others, in several ways, the cheapest first."""
+    free = MOVES_BY[unit]
+    starts = ONE_OF_EACH_LENGTH.get(unit, (EPOCH,))
+    yield [(Interval(start, unit.following(start)), free) for start in starts]
+    if free < Grain.DAY:
+        day = Interval(EPOCH, EPOCH + timedelta(days=1))
+        yield [(each, Grain.DAY) for each in unit.cells(day)]
+    if not _has_literals(condition):
+        yield [(each, None) for around_ in _BORDERS for each in _near(around_, unit)]
+
+
+def _near(border: datetime, unit: IntervalUnit) -> Iterator[Interval]:
+    first = unit.shifted(unit.floor(border), -3)
+    return iter(unit.cells(Interval(first, unit.shifted(first, 6))))
+
+
+_BORDERS: Final = tuple(
+    datetime(year, month, day, tzinfo=UTC)
+    for year, month, day in (
+        (2024, 1, 1),
+        (2024, 1, 10),
+        (2024, 1, 15),
+        (2024, 3, 1),
+        (2024, 4, 1),
+        (2023, 3, 1),
+    )
+)
+"""Where years, weeks, quarters and months begin, and where nothing does but a day."""
+
+
+def _has_literals(condition: exp.Expr) -> bool:
+    """Whether what a condition says may change elsewhere than where units of the calendar begin."""
+    return any(
+        each.arg_key != "unit" or isinstance(each.parent, exp.Interval)
+        for each in condition.find_all(exp.Literal, exp.Interval)
+    )

@@ -1,0 +1,130 @@
+"""What conditions say about where columns of joined rows lie, once the place of one is known.
+
+``b.hour = DATE_TRUNC('HOUR', a.ts)`` ties b to a: where `a.ts` lies in an hour, `b.hour` does, too.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterable, Iterator, Mapping
+from dataclasses import dataclass
+from datetime import timedelta
+from typing import Final
+
+from sqlglot import exp
+
+from vde_dagster.core.sql.macros import MICROSECOND
+from vde_dagster.core.sql.reads.bounds import Axis, Operator, Reading, Step
+from vde_dagster.core.sql.reads.conditions import axis_of
+from vde_dagster.core.sql.reads.spans import Span, image, origin
+from vde_dagster.core.time.intervals import IntervalUnit
+
+Column = tuple[str, str]
+"""An alias and a column's name, in lower case."""
+ColumnAxes = Callable[[Column], Axis | None]
+"""A column as an axis by its type; None where its values are no times, or it is not known."""
+Spans = Mapping[Column, Span]
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Timed:
+    """An expression that follows from one column by steps that keep the order."""
+
+    column: Column
+    axis: Axis
+    steps: tuple[Step, ...] = ()
+
+    def compares_with(self, other: Timed) -> bool:
+        """Whether equal values of both lie in one place."""
+        if self.axis.reading is Reading.INSTANT:
+            return other.axis.reading is Reading.INSTANT
+        return self.axis.reading is not Reading.UNCERTAIN and self.axis == other.axis
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Tie:
+    """``left`` compares with ``right`` in every row for which a condition is true."""
+
+    left: Timed
+    operator: Operator
+    right: Timed
+
+
+def timed(expression: exp.Expr, axes: ColumnAxes) -> Timed | None:
+    """An expression by the one column that it follows from; None where that is not certain."""
+    columns = list(expression.find_all(exp.Column))
+    if len(columns) != 1:
+        return None
+    column = (columns[0].table.lower(), columns[0].name.lower())
+    axis = axes(column)
+    if axis is None:
+        return None
+    own = Axis() if axis.reading is Reading.INSTANT else axis
+    found = axis_of(expression, {column: own})
+    if found is None:
+        return None
+    steps = found.steps if own.reading is Reading.INSTANT else ()
+    return Timed(column=column, axis=axis, steps=steps)
+
+
+def ties_in(conditions: Iterable[exp.Expr], axes: ColumnAxes) -> Iterator[Tie]:
+    """The comparisons of two columns, each told from both sides."""
+    for condition in conditions:
+        for one, operator, other in _comparisons(condition.unnest()):
+            left, right = timed(one, axes), timed(other, axes)
+            if left is None or right is None or not left.compares_with(right):
+                continue
+            if operator is Operator.AT or left.axis.reading is Reading.INSTANT:
+                yield Tie(left=left, operator=operator, right=right)
+                yield Tie(left=right, operator=_MIRRORED[operator], right=left)
+
+
+def _comparisons(node: exp.Expr) -> Iterator[tuple[exp.Expr, Operator, exp.Expr]]:
+    if isinstance(node, exp.Between) and not node.args.get("symmetric"):
+        yield node.this, Operator.FROM, node.args["low"]
+        yield node.this, Operator.UP_TO, node.args["high"]
+    elif isinstance(node, exp.EQ | exp.LT | exp.LTE | exp.GT | exp.GTE):
+        yield node.left, _OPERATORS[type(node)], node.right
+
+
+_OPERATORS: Final[Mapping[type[exp.Expr], Operator]] = {
+    exp.EQ: Operator.AT,
+    exp.LT: Operator.BELOW,
+    exp.LTE: Operator.UP_TO,
+    exp.GT: Operator.ABOVE,
+    exp.GTE: Operator.FROM,
+}
+_MIRRORED: Final[Mapping[Operator, Operator]] = {
+    Operator.AT: Operator.AT,
+    Operator.BELOW: Operator.ABOVE,
+    Operator.UP_TO: Operator.FROM,
+    Operator.ABOVE: Operator.BELOW,
+    Operator.FROM: Operator.UP_TO,
+}
+
+
+def spans_of(known: Spans, ties: Iterable[Tie], unit: IntervalUnit) -> dict[Column, Span]:
+    """Where columns lie that ties bind, directly or over others, to those that are known.
+
+    A column is bound by an equality, or from below and from above by other comparisons.
+    """
+    found, ties = dict(known), tuple(ties)
+    before: dict[Column, timedelta] = {}
+    after: dict[Column, timedelta] = {}
+    size = -1
+    while size < len(found):
+        size = len(found)
+        for tie in ties:
+            column = tie.left.column
+            if column in found or tie.right.column not in found:
+                continue
+            span = image(found[tie.right.column], tie.right.steps, unit)
+            if tie.operator is Operator.AT:
+                found[column] = origin(span, tie.left.steps, unit)
+            elif not tie.left.steps and tie.operator in (Operator.FROM, Operator.ABOVE):
+                before.setdefault(column, span.before)
+            elif not tie.left.steps:
+                strict = tie.operator is Operator.BELOW
+                after.setdefault(column, span.after - MICROSECOND if strict else span.after)
+            if column not in found and column in before and column in after:
+                found[column] = Span(before[column], after[column])
+    return found

@@ -1,0 +1,1 @@
+"""Reading Spark's SQL as Spark does."""

@@ -1,0 +1,217 @@
+"""Names in a query in forms that sqlglot's optimizer binds as Spark does. For understanding alone.
+
+The optimizer takes ``t.x`` for a column of a table ``t`` of a query around, where Spark takes it
+for a field of a column ``t`` that the query inside reads. It does not know tables of one name by
+their schemas, and leaves the stars of structs as they are.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import dataclass
+
+from sqlglot import exp
+
+from vde_dagster.core.columns import Column
+from vde_dagster.core.errors import Refused
+from vde_dagster.core.names import ModelName
+from vde_dagster.core.sql.rendering import model_name_of
+from vde_dagster.core.sql.spark.scopes import Columns, Reference, Scopes, type_named
+
+Unclear = tuple[exp.Expr, Refused]
+"""A part of a query, and why nobody can tell what it means."""
+
+
+@dataclass(frozen=True, slots=True)
+class KnownTables:
+    """The tables of a query in which each has the name that the project has for it."""
+
+    schemas: Mapping[ModelName, Sequence[Column]]
+
+    def columns(self, table: exp.Table) -> Columns | None:
+        """Its columns and their types."""
+        name = model_name_of(table)
+        found = self.schemas.get(name) if name is not None else None
+        return {each.name.lower(): type_named(each.type) for each in found} if found else None
+
+    def name(self, table: exp.Table) -> Sequence[str]:
+        """Its whole name."""
+        return [each.name.lower() for each in table.parts]
+
+
+def with_spark_names(
+    query: exp.Query, schemas: Mapping[ModelName, Sequence[Column]]
+) -> tuple[Unclear, ...]:
+    """Change a query so that each name with dots is bound to what it is in Spark.
+
+    Args:
+        query: In Spark's dialect, with the tables' names as the project has them.
+        schemas: The columns of the tables that it reads, as far as they are known.
+
+    Returns:
+        Each ``t.*`` that means the columns of several tables.
+    """
+    tables = KnownTables(schemas)
+    _write_out_structs(query, Scopes(tables))
+    scopes = Scopes(tables)
+    named = [each for each in query.find_all(exp.Column) if len(each.parts) > 1]
+    stars = [
+        _Star(star=each, meant=scopes.called(each, [part.name for part in each.parts[:-1]]))
+        for each in named
+        if isinstance(each.this, exp.Star)
+    ]
+    columns = [
+        (each, found)
+        for each in named
+        if not isinstance(each.this, exp.Star) and (found := scopes.find(each)) is not None
+    ]
+    called = {
+        id(source): ".".join(scopes.name_of(source))
+        for names in (*_namesakes(columns, scopes), *_namesakes_of_stars(stars, scopes))
+        for source in names
+        if isinstance(source, exp.Table) and source.db and not source.alias
+    }
+    for table in query.find_all(exp.Table):
+        if id(table) in called:
+            _rename(table, called[id(table)])
+    for column, found in columns:
+        _bind(column, found, called)
+    for each in stars:
+        if len(each.meant) == 1:
+            _bind_star(each.star, called.get(id(each.meant[0])))
+    return tuple(each.refusal(scopes) for each in stars if len(each.meant) > 1)
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class _Star:
+    """A ``t.*``, and the sources that are called so."""
+
+    star: exp.Column
+    meant: Sequence[exp.Expr]
+
+    def refusal(self, scopes: Scopes) -> Unclear:
+        """Why nobody can tell whose columns it stands for."""
+        name = ".".join(each.name for each in self.star.parts[:-1])
+        several = " and of ".join(".".join(scopes.name_of(each)) for each in self.meant)
+        return self.star, Refused(
+            f"`{name}.*` means all columns of {several}; "
+            "give each of them a name of its own with AS, and say which one is meant."
+        )
+
+
+def _write_out_structs(query: exp.Query, scopes: Scopes) -> None:
+    """Put the fields of a struct in place of its star, where they are known."""
+    found: list[tuple[exp.Select, list[exp.Expr]]] = []
+    for select in query.find_all(exp.Select):
+        if any(_is_of_struct(each, scopes) for each in select.expressions):
+            written = [new for each in select.expressions for new in _fields(each, scopes)]
+            found.append((select, written))
+    for select, written in found:
+        select.set("expressions", written)
+
+
+def _is_of_struct(star: exp.Expr, scopes: Scopes) -> bool:
+    if not isinstance(star, exp.Column) or not isinstance(star.this, exp.Star):
+        return isinstance(star, exp.Dot) and star.is_star
+    return bool(star.table) and not scopes.called(star, [each.name for each in star.parts[:-1]])
+
+
+def _fields(projection: exp.Expr, scopes: Scopes) -> Iterator[exp.Expr]:
+    fields = scopes.starred(projection) if _is_of_struct(projection, scopes) else None
+    if fields is None:
+        yield projection
+        return
+    struct = projection.this if isinstance(projection, exp.Dot) else _before(projection)
+    for name in fields:
+        yield exp.alias_(exp.Dot.build([struct.copy(), exp.to_identifier(name)]), name)
+
+
+def _before(star: exp.Expr) -> exp.Column:
+    """What stands before ``.*``, as a column."""
+    assert isinstance(star, exp.Column), "something stands before the star"
+    names = (each.copy() for each in reversed(star.parts[:-1]))
+    return exp.Column(**dict(zip(("this", "table", "db"), names, strict=False)))
+
+
+def _namesakes(
+    columns: Sequence[tuple[exp.Column, Reference]], scopes: Scopes
+) -> Iterator[Sequence[exp.Expr]]:
+    """Sources of one name of which a column means one."""
+    for _, found in columns:
+        name = scopes.name_of(found.source)[-1:]
+        same = [each for each in found.inside if scopes.name_of(each)[-1:] == name]
+        if found.at > 0 and len(same) > 1:
+            yield same
+
+
+def _namesakes_of_stars(stars: Sequence[_Star], scopes: Scopes) -> Iterator[Sequence[exp.Expr]]:
+    for each in stars:
+        same = scopes.called(each.star, [each.star.table])
+        if len(same) > 1:
+            yield same
+
+
+def _rename(table: exp.Table, name: str) -> None:
+    alias = table.args.get("alias") or exp.TableAlias()
+    alias.set("this", exp.to_identifier(name, quoted=True))
+    table.set("alias", alias)
+
+
+def _bind(column: exp.Column, found: Reference, called: Mapping[int, str]) -> None:
+    """Write a column with the one name of its table before it, and its fields behind it."""
+    before, (own, *fields) = column.parts[: found.at], column.parts[found.at :]
+    name = called.get(id(found.source))
+    in_pivot = found.level == 0 and column.find_ancestor(exp.Pivot, exp.Select)
+    is_turned = isinstance(in_pivot, exp.Pivot)  # there the optimizer knows columns alone
+    if len(before) == 1 and not fields and name is None and not is_turned:
+        return
+    bound = exp.Column(this=own.copy())
+    if before and not is_turned:
+        table = exp.to_identifier(name, quoted=True) if name is not None else before[-1].copy()
+        bound.set("table", table)
+    column.replace(exp.Dot.build([bound, *(each.copy() for each in fields)]) if fields else bound)
+
+
+def _bind_star(star: exp.Column, name: str | None) -> None:
+    for part in ("db", "catalog"):
+        star.set(part, None)
+    if name is not None:
+        star.set("table", exp.to_identifier(name, quoted=True))
+
+
+def unknown_stars(query: exp.Query) -> Iterator[Unclear]:
+    """Each star that is left in a query whose columns are bound, since nobody knows its columns.
+
+    Those of queries that only read such a query are not told.
+    """
+    left = [
+        (each, select)
+        for select in query.find_all(exp.Select)
+        for each in select.expressions
+        if each.is_star and not isinstance(select.parent, exp.Exists)
+    ]
+    first = [(each, select) for each, select in left if _reads_function(select)]
+    for each, _ in first or left:
+        yield each, Refused(_why_unknown(each))
+
+
+def _reads_function(select: exp.Select) -> bool:
+    from_ = select.args.get("from_")
+    joins = [each.this for each in select.args.get("joins") or ()]
+    read = [*([from_.this] if from_ is not None else ()), *joins]
+    if any(isinstance(each, exp.Dot) for each in select.expressions) or select.args.get("laterals"):
+        return True
+    return any(not isinstance(each.this, exp.Identifier | exp.Query) for each in read)
+
+
+def _why_unknown(star: exp.Expr) -> str:
+    if isinstance(star, exp.Dot):
+        return (
+            f"the fields that `{star.sql('spark')}` stands for are not known; "
+            f"name them, such as `{star.this.sql('spark')}.a AS a`."
+        )
+    return (
+        f"the columns that `{star.sql('spark')}` stands for are not known; name those of each "
+        "function in FROM and LATERAL VIEW behind AS, such as in `explode(a) x AS item`, or write "
+        "out the columns in place of the star."
+    )

@@ -1,0 +1,386 @@
+"""Reading Spark's SQL as Spark does, where sqlglot's parser reads it in another way.
+
+The precedence of operators is that of Spark's grammar (SqlBaseParser.g4, ``valueExpression``): a
+sign, then ``* / % DIV``, then ``+ - ||``, then shifts, then ``&``, then ``^``, then ``|``, and each
+from left to right.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Sequence
+from itertools import pairwise
+from typing import Final, TypeVar
+
+from sqlglot import exp, parse_one
+from sqlglot.dialects.dialect import Dialect
+from sqlglot.errors import ParseError
+from sqlglot.tokenizer_core import Token, TokenType
+
+from vde_dagster.core.sql.dialects import is_spark
+from vde_dagster.core.sql.spark.lambdas import bind_lambdas
+from vde_dagster.core.sql.translation.interval_sums import with_closed_sums
+
+ExprT = TypeVar("ExprT", bound=exp.Expr)
+
+_LEVELS: Final[dict[type[exp.Expr], int]] = {
+    exp.Mul: 6,
+    exp.Div: 6,
+    exp.IntDiv: 6,
+    exp.Mod: 6,
+    exp.Add: 5,
+    exp.Sub: 5,
+    exp.DPipe: 5,
+    exp.BitwiseLeftShift: 4,
+    exp.BitwiseRightShift: 4,
+    exp.Distance: 4,
+    exp.BitwiseAnd: 3,
+    exp.BitwiseXor: 2,
+    exp.BitwiseOr: 1,
+}
+"""Binary operators, those that bind most tightly with the highest number."""
+_AS_ELSEWHERE: Final = frozenset({exp.Mul, exp.Div, exp.IntDiv, exp.Mod, exp.Add, exp.Sub})
+"""Operators that sqlglot binds among themselves as Spark does."""
+_UNSIGNED_SHIFT: Final = TokenType.LR_ARROW
+"""What ``>>>`` is for the parser, which does not know it: an operator that Spark does not have."""
+WEIGHTED_PERCENTILE: Final = "percentile_of_frequencies"
+"""What PERCENTILE with frequencies is called in a tree."""
+OTHER_UNIT: Final = "_by"
+"""Ends what DATE_TRUNC and TRUNC are called in a tree, where the parser would change their unit."""
+_POSITIVE: Final = TokenType.DPIPE_SLASH
+"""What a plus before an operand is for the parser, which leaves it out: the root of a number."""
+_BEFORE_OPERANDS: Final = frozenset(
+    {
+        TokenType.AMP,
+        TokenType.AND,
+        TokenType.ARROW,
+        TokenType.BETWEEN,
+        TokenType.CARET,
+        TokenType.CASE,
+        TokenType.COMMA,
+        TokenType.DASH,
+        TokenType.DISTINCT,
+        TokenType.DIV,
+        TokenType.DPIPE,
+        TokenType.ELSE,
+        TokenType.EQ,
+        TokenType.GT,
+        TokenType.GTE,
+        TokenType.HAVING,
+        TokenType.LIKE,
+        TokenType.LT,
+        TokenType.LTE,
+        TokenType.L_BRACKET,
+        TokenType.L_PAREN,
+        TokenType.MOD,
+        TokenType.NEQ,
+        TokenType.NOT,
+        TokenType.NULLSAFE_EQ,
+        TokenType.ON,
+        TokenType.OR,
+        TokenType.PIPE,
+        TokenType.PLUS,
+        TokenType.SELECT,
+        TokenType.SLASH,
+        TokenType.STAR,
+        TokenType.THEN,
+        TokenType.TILDE,
+        TokenType.WHEN,
+        TokenType.WHERE,
+    }
+)
+"""Tokens behind which an operand begins."""
+_BEHIND_TYPES: Final = frozenset(
+    {TokenType.COMMA, TokenType.COMMENT, TokenType.GT, TokenType.NOT, TokenType.R_PAREN}
+)
+"""What may follow the end of types that stand in each other, such as ``ARRAY<ARRAY<INT>>``."""
+_LOSE_COMMENTS: Final = frozenset(
+    {
+        _POSITIVE,
+        _UNSIGNED_SHIFT,
+        TokenType.AMP,
+        TokenType.CARET,
+        TokenType.DPIPE,
+        TokenType.PIPE,
+        TokenType.TILDE,
+    }
+)
+"""Operators behind which the parser leaves comments out."""
+_READ_OTHERWISE: Final = frozenset(
+    {
+        _POSITIVE,
+        _UNSIGNED_SHIFT,
+        TokenType.AMP,
+        TokenType.CARET,
+        TokenType.DCOLON,
+        TokenType.DPIPE,
+        TokenType.GT,
+        TokenType.LT,
+        TokenType.PIPE,
+    }
+)
+"""Tokens of which a tree has at least one where it is not as Spark's would be."""
+
+
+def spark_tokens(tokens: Sequence[Token], text: str) -> list[Token]:
+    """The tokens of a text as Spark takes them.
+
+    ``>>>`` is one operator, ``X 'ff'`` one literal, ``window`` before a parenthesis a function, and
+    a plus before an operand an operator: of a text it makes a number. A quote that stands twice in
+    quotes is one in the literal.
+    """
+    found: list[Token] = []
+    at = 0
+    while at < len(tokens):
+        if _is_unsigned_shift(tokens, at):
+            found.append(_joined(tokens[at], tokens[at + 2], _UNSIGNED_SHIFT, ">>>"))
+            at += 3
+        elif _is_weighted_percentile(tokens, at):
+            found.append(_joined(tokens[at], tokens[at], TokenType.VAR, WEIGHTED_PERCENTILE))
+            at += 1
+        elif _is_odd_unit(tokens, at):
+            name = f"{tokens[at].text.lower()}{OTHER_UNIT}"
+            found.append(_joined(tokens[at], tokens[at], TokenType.VAR, name))
+            at += 1
+        elif _is_sign(tokens, at):
+            found.append(_joined(tokens[at], tokens[at], _POSITIVE, "+"))
+            at += 1
+        elif _is_window_call(tokens, at):
+            found.append(_joined(tokens[at], tokens[at], TokenType.VAR, tokens[at].text))
+            at += 1
+        elif _is_spaced_hex(tokens, at):
+            digits = tokens[at + 1].text
+            found.append(_joined(tokens[at], tokens[at + 1], TokenType.HEX_STRING, digits))
+            at += 2
+        elif found and _is_doubled_quote(found[-1], tokens[at], text):
+            both = f"{found[-1].text}{text[tokens[at].start]}{tokens[at].text}"
+            found[-1] = _joined(found[-1], tokens[at], TokenType.STRING, both)
+            at += 1
+        else:
+            found.append(tokens[at])
+            at += 1
+    return _with_kept_comments(found)
+
+
+def _with_kept_comments(tokens: Sequence[Token]) -> list[Token]:
+    """Comments behind operators at which the parser leaves them out, at the operand instead."""
+    found: list[Token] = []
+    waiting: list[str] = []
+    for at, token in enumerate(tokens):
+        comments = [*waiting, *token.comments]
+        waiting = comments if _loses_comments(tokens, at) else []
+        kept = [] if waiting else comments
+        found.append(token if kept == token.comments else _commented(token, kept))
+    return found
+
+
+def _loses_comments(tokens: Sequence[Token], at: int) -> bool:
+    token, before = tokens[at], tokens[at - 1] if at else None
+    if token.token_type is TokenType.DASH:
+        return before is None or before.token_type in _BEFORE_OPERANDS
+    if token.token_type in (TokenType.LT, TokenType.GT):  # the second of a shift
+        kind = before.token_type if before is not None and before.end + 1 == token.start else None
+        return kind is token.token_type
+    return token.token_type in _LOSE_COMMENTS
+
+
+def _commented(token: Token, comments: list[str]) -> Token:
+    kind, text = token.token_type, token.text
+    return Token(kind, text, token.line, token.col, token.start, token.end, comments)
+
+
+def _is_doubled_quote(one: Token, other: Token, text: str) -> bool:
+    """Whether two literals are one, with a quote where they meet; raw ones are not."""
+    touching = one.end + 1 == other.start and other.start < len(text)
+    strings = one.token_type is TokenType.STRING and other.token_type is TokenType.STRING
+    return strings and touching and text[one.end] == text[other.start] in ("'", '"')
+
+
+def _is_unsigned_shift(tokens: Sequence[Token], at: int) -> bool:
+    three = tokens[at : at + 3]
+    shifts = len(three) == 3 and all(each.token_type is TokenType.GT for each in three)
+    after = tokens[at + 3].token_type if at + 3 < len(tokens) else TokenType.R_PAREN
+    return shifts and three[0].end + 2 == three[2].start and after not in _BEHIND_TYPES
+
+
+def _is_weighted_percentile(tokens: Sequence[Token], at: int) -> bool:
+    """Whether a call of PERCENTILE has frequencies, which the parser would leave out."""
+    if tokens[at].text.upper() != "PERCENTILE" or at + 1 == len(tokens):
+        return False
+    depth = commas = 0
+    for token in tokens[at + 1 :]:
+        depth += token.token_type in (TokenType.L_PAREN, TokenType.L_BRACKET)
+        depth -= token.token_type in (TokenType.R_PAREN, TokenType.R_BRACKET)
+        commas += depth == 1 and token.token_type is TokenType.COMMA
+        if depth == 0:
+            break
+    return commas > 1
+
+
+def _is_odd_unit(tokens: Sequence[Token], at: int) -> bool:
+    """Whether a call truncates to what is no unit for certain.
+
+    The parser takes columns for units, and letters for units that Spark does not shorten so.
+    """
+    name = tokens[at].text.upper()
+    if name not in ("DATE_TRUNC", "TRUNC"):
+        return False
+    if at + 1 == len(tokens) or tokens[at + 1].token_type is not TokenType.L_PAREN:
+        return False
+    arguments = list(_arguments(tokens, at + 1))
+    unit = arguments[0 if name == "DATE_TRUNC" else -1]
+    plain = len(unit) == 1 and unit[0].token_type is TokenType.STRING
+    return not plain or unit[0].text.upper() in exp.TimeUnit.UNABBREVIATED_UNIT_NAME
+
+
+def _arguments(tokens: Sequence[Token], opening: int) -> Iterator[list[Token]]:
+    """The tokens of each argument of a call, given where its parenthesis is."""
+    depth, argument = 0, list[Token]()
+    for token in tokens[opening:]:
+        depth -= token.token_type in (TokenType.R_PAREN, TokenType.R_BRACKET)
+        if depth == 0 and token.token_type is TokenType.R_PAREN:
+            break
+        if depth == 1 and token.token_type is TokenType.COMMA:
+            yield argument
+            argument = []
+        elif depth:
+            argument.append(token)
+        depth += token.token_type in (TokenType.L_PAREN, TokenType.L_BRACKET)
+    yield argument
+
+
+def signs_in(tokens: Sequence[Token]) -> int:
+    """How many plus signs stand before an operand; the parser leaves them out."""
+    return sum(_is_sign(tokens, at) for at in range(len(tokens)))
+
+
+def _is_sign(tokens: Sequence[Token], at: int) -> bool:
+    before = tokens[at - 1].token_type if at else TokenType.L_PAREN
+    return tokens[at].token_type is TokenType.PLUS and before in _BEFORE_OPERANDS
+
+
+def _is_window_call(tokens: Sequence[Token], at: int) -> bool:
+    two = tokens[at : at + 2]
+    kinds = [each.token_type for each in two]
+    return kinds == [TokenType.WINDOW, TokenType.L_PAREN]
+
+
+def _is_spaced_hex(tokens: Sequence[Token], at: int) -> bool:
+    two = tokens[at : at + 2]
+    is_prefix = len(two) == 2 and two[0].token_type is TokenType.VAR and two[0].text in ("X", "x")
+    return is_prefix and two[1].token_type is TokenType.STRING and _is_prefix(tokens, at)
+
+
+def _is_prefix(tokens: Sequence[Token], at: int) -> bool:
+    """Whether what stands at a place begins an operand, and is no column with a name behind it."""
+    before = tokens[at - 1] if at else None
+    return before is None or before.token_type not in (TokenType.DOT, TokenType.ALIAS)
+
+
+def _joined(first: Token, last: Token, kind: TokenType, text: str) -> Token:
+    comments = [*first.comments, *last.comments]
+    return Token(kind, text, first.line, first.col, first.start, last.end, comments)
+
+
+def read_spark(text: str) -> exp.Expr:
+    """The tree of one statement, in which names know their places in the text.
+
+    Raises:
+        sqlglot.errors.SqlglotError: It is no single statement.
+    """
+    spark = Dialect.get_or_raise("spark")
+    tokens = spark_tokens(spark.tokenize(text), text)
+    found = spark.parser().parse(tokens, text)
+    if len(found) != 1 or found[0] is None:
+        raise ParseError("there is not one statement")
+    tree = with_spark_precedence(with_closed_sums(found[0]), tokens)
+    bind_lambdas(tree)
+    return tree
+
+
+def read_sql(text: str, dialect: str) -> exp.Expr:
+    """The tree of one statement or expression in a dialect; Spark's own as Spark reads it.
+
+    Raises:
+        sqlglot.errors.SqlglotError: It is no single statement.
+    """
+    return read_spark(text) if is_spark(dialect) else parse_one(text, dialect=dialect)
+
+
+def with_spark_precedence(tree: ExprT, tokens: Sequence[Token]) -> ExprT:
+    """Let operators bind as Spark binds them; the tree is changed. Parentheses stand as they did.
+
+    A number with a minus is a literal, so ``-1::STRING`` is the text of minus one.
+
+    Args:
+        tree: What was read of the tokens.
+        tokens: As `spark_tokens` gives them.
+    """
+    if not any(each.token_type in _READ_OTHERWISE for each in tokens):
+        return tree
+    holder = exp.Tuple(expressions=[tree])
+    for node in list(holder.find_all(*_LEVELS)):
+        if type(node.parent) not in _LEVELS and _is_mixed(node):
+            node.replace(_bound(list(_in_order(node))))
+    pairs = pairwise(tokens)
+    signed = {each.start for sign, each in pairs if sign.token_type is TokenType.DASH}
+    for node in list(holder.find_all(exp.Neg)):
+        operand = node.this
+        number = _cast_number(operand) if isinstance(operand, exp.Cast) else None
+        if number is not None and number.meta.get("start") in signed:
+            number.replace(exp.Neg(this=number.copy()))
+            node.replace(operand)
+    for node in list(holder.find_all(exp.Distance)):
+        sides = [node.this, node.expression]
+        node.replace(exp.Anonymous(this="shiftrightunsigned", expressions=sides))
+    for node in list(holder.find_all(exp.Cbrt)):
+        if node.meta.get("start") is None:  # no call of the function
+            node.replace(exp.Anonymous(this="positive", expressions=[node.this]))
+    (bound,) = holder.expressions
+    return bound.pop()  # type: ignore[no-any-return]
+
+
+def _is_mixed(root: exp.Expr) -> bool:
+    """Whether a chain of operators has one that sqlglot binds in another way than Spark."""
+    return any(
+        isinstance(each, tuple(_LEVELS)) and type(each) not in _AS_ELSEWHERE
+        for each in _in_order(root)
+    )
+
+
+def _in_order(root: exp.Expr) -> Iterator[exp.Expr]:
+    """Operands and operators from left to right, as they stand in the text."""
+    waiting: list[tuple[exp.Expr, bool]] = [(root, False)]
+    while waiting:
+        node, is_open = waiting.pop()
+        if is_open or type(node) not in _LEVELS:
+            yield node
+        else:
+            waiting += [(node.args["expression"], False), (node, True), (node.this, False)]
+
+
+def _bound(pieces: Sequence[exp.Expr]) -> exp.Expr:
+    """One tree of operands with operators between them, by their levels."""
+    operands: list[exp.Expr] = [pieces[0]]
+    operators: list[exp.Expr] = []
+
+    def reduce() -> None:
+        operator, right, left = operators.pop(), operands.pop(), operands.pop()
+        made = type(operator)(**{**operator.args, "this": left, "expression": right})
+        made.comments = operator.comments
+        operands.append(made)
+
+    for operator, operand in zip(pieces[1::2], pieces[2::2], strict=True):
+        while operators and _LEVELS[type(operators[-1])] >= _LEVELS[type(operator)]:
+            reduce()
+        operators.append(operator)
+        operands.append(operand)
+    while operators:
+        reduce()
+    return operands[0]
+
+
+def _cast_number(node: exp.Expr) -> exp.Literal | None:
+    """The number that casts are around."""
+    while isinstance(node, exp.Cast):
+        node = node.this
+    return node if isinstance(node, exp.Literal) and not node.is_string else None

@@ -1,0 +1,1 @@
+"""From other dialects to Spark's: what was run on Spark and compared, and nothing else."""

@@ -1,0 +1,237 @@
+"""Half-open UTC intervals, the units they are made of, and their algebra.
+
+All functions are at most linear in the number of intervals after one sort. Every instant is an
+aware UTC datetime; naive instants are refused where an interval is made.
+"""
+
+from __future__ import annotations
+
+import re
+from bisect import bisect_right
+from collections.abc import Iterable, Iterator, Sequence
+from dataclasses import dataclass
+from datetime import UTC, datetime, timedelta
+from enum import Enum
+from typing import Final
+
+EPOCH = datetime(1970, 1, 1, tzinfo=UTC)
+END_OF_TIME: Final = datetime(9999, 1, 1, tzinfo=UTC)
+"""The end of what has none: a border of every unit."""
+
+
+@dataclass(frozen=True, slots=True, order=True)
+class Interval:
+    """The instants ``start <= t < end``. Never empty."""
+
+    start: datetime
+    end: datetime
+
+    def __post_init__(self) -> None:
+        for instant in (self.start, self.end):
+            if instant.utcoffset() != timedelta(0):
+                raise ValueError(f"{instant!r} is not an instant in UTC")
+        if self.end <= self.start:
+            raise ValueError(f"an interval ends after it starts: {self.start} .. {self.end}")
+
+    def contains(self, other: Interval) -> bool:
+        """Whether every instant of ``other`` lies in this interval."""
+        return self.start <= other.start and other.end <= self.end
+
+    def intersection(self, other: Interval) -> Interval | None:
+        """The instants in both, or None where there are none."""
+        start, end = max(self.start, other.start), min(self.end, other.end)
+        return Interval(start, end) if start < end else None
+
+    def __str__(self) -> str:
+        return f"[{format_instant(self.start)}, {format_instant(self.end)})"
+
+
+ALWAYS: Final = Interval(EPOCH, END_OF_TIME)
+"""The one interval of what does not depend on time: a seed, a view."""
+
+
+class IntervalUnit(Enum):
+    """The grain at which a model's intervals are recorded as held."""
+
+    FIVE_MINUTE = "five_minute"
+    QUARTER_HOUR = "quarter_hour"
+    HALF_HOUR = "half_hour"
+    HOUR = "hour"
+    DAY = "day"
+    MONTH = "month"
+    YEAR = "year"
+
+    def floor(self, instant: datetime) -> datetime:
+        """The latest border of this unit that is not after ``instant``."""
+        match self:
+            case IntervalUnit.YEAR:
+                return instant.replace(month=1, day=1, hour=0, minute=0, second=0, microsecond=0)
+            case IntervalUnit.MONTH:
+                return instant.replace(day=1, hour=0, minute=0, second=0, microsecond=0)
+            case _:
+                length = _LENGTHS[self]
+                return instant - (instant - EPOCH) % length
+
+    def ceil(self, instant: datetime) -> datetime:
+        """The earliest border of this unit that is not before ``instant``."""
+        border = self.floor(instant)
+        return border if border == instant else self.following(border)
+
+    def following(self, border: datetime) -> datetime:
+        """The border after ``border``."""
+        return self.shifted(border, 1)
+
+    def shifted(self, border: datetime, count: int) -> datetime:
+        """The border ``count`` units after ``border``; before it where ``count`` is negative.
+
+        Raises:
+            OverflowError: It lies outside the years 1 to 9999.
+        """
+        match self:
+            case IntervalUnit.YEAR | IntervalUnit.MONTH:
+                months = count * (12 if self is IntervalUnit.YEAR else 1)
+                year, month = divmod(border.year * 12 + border.month - 1 + months, 12)
+                if not 1 <= year <= 9999:
+                    raise OverflowError(f"the year {year} is no year of a date")
+                return border.replace(year=year, month=month + 1)
+            case _:
+                return border + count * _LENGTHS[self]
+
+    def cells(self, interval: Interval) -> Iterator[Interval]:
+        """The units of which an aligned interval consists, in order.
+
+        Raises:
+            ValueError: The interval does not start and end on borders of this unit.
+        """
+        if self.floor(interval.start) != interval.start or self.floor(interval.end) != interval.end:
+            raise ValueError(f"{interval} is not made of whole units of one {self.value}")
+        border = interval.start
+        while border < interval.end:
+            after = self.following(border)
+            yield Interval(border, after)
+            border = after
+
+    def widen(self, interval: Interval) -> Interval:
+        """The smallest interval of whole units that contains ``interval``."""
+        return Interval(self.floor(interval.start), self.ceil(interval.end))
+
+
+_LENGTHS = {
+    IntervalUnit.FIVE_MINUTE: timedelta(minutes=5),
+    IntervalUnit.QUARTER_HOUR: timedelta(minutes=15),
+    IntervalUnit.HALF_HOUR: timedelta(minutes=30),
+    IntervalUnit.HOUR: timedelta(hours=1),
+    IntervalUnit.DAY: timedelta(days=1),
+}
+
+
+def merge(intervals: Iterable[Interval]) -> tuple[Interval, ...]:
+    """The same instants as disjoint, not adjacent, sorted intervals."""
+    ordered = sorted(intervals, key=lambda each: each.start)
+    if len(ordered) < 2:
+        return tuple(ordered)
+    merged: list[Interval] = []
+    first = 0
+    while first < len(ordered):
+        last, end = first, ordered[first].end
+        while last + 1 < len(ordered) and ordered[last + 1].start <= end:
+            last += 1
+            end = max(end, ordered[last].end)
+        alone = end == ordered[first].end
+        merged.append(ordered[first] if alone else Interval(ordered[first].start, end))
+        first = last + 1
+    return tuple(merged)
+
+
+def subtract(intervals: Iterable[Interval], removed: Iterable[Interval]) -> tuple[Interval, ...]:
+    """The instants of ``intervals`` that are in none of ``removed``, merged."""
+    wanted, holes = merge(intervals), merge(removed)
+    if not (wanted and holes):
+        return wanted
+    left: list[Interval] = []
+    first = 0
+    for interval in wanted:
+        start = interval.start
+        while first < len(holes) and holes[first].end <= start:
+            first += 1
+        hole = first
+        while hole < len(holes) and holes[hole].start < interval.end:
+            if start < holes[hole].start:
+                left.append(Interval(start, holes[hole].start))
+            start = max(start, holes[hole].end)
+            hole += 1
+        if start < interval.end:
+            left.append(Interval(start, interval.end))
+    return tuple(left)
+
+
+def common(intervals: Iterable[Interval], others: Iterable[Interval]) -> tuple[Interval, ...]:
+    """The instants that are in both, merged."""
+    these = merge(intervals)
+    return subtract(these, subtract(these, others))
+
+
+def meets(ordered: Sequence[Interval], wanted: Interval) -> bool:
+    """Whether one of some disjoint, sorted intervals has an instant of ``wanted``; by searching."""
+    after = bisect_right(ordered, wanted.start, key=lambda each: each.end)
+    return after < len(ordered) and ordered[after].start < wanted.end
+
+
+def covers(held: Sequence[Interval], wanted: Interval) -> bool:
+    """Whether every instant of ``wanted`` is in ``held``."""
+    return not subtract([wanted], held)
+
+
+def due(start: datetime, now: datetime, unit: IntervalUnit) -> Interval | None:
+    """All whole units from ``start`` that have ended at ``now``; None where there are none."""
+    if now <= start:
+        return None
+    first, last = unit.ceil(start), unit.floor(now)
+    return Interval(first, last) if first < last else None
+
+
+def format_instant(instant: datetime) -> str:
+    """An instant as people read it: no seconds and no time of day where they are zero."""
+    if instant == instant.replace(hour=0, minute=0, second=0, microsecond=0):
+        return instant.date().isoformat()
+    if instant.second or instant.microsecond:
+        return instant.isoformat(sep=" ").removesuffix("+00:00")
+    return instant.isoformat(sep=" ", timespec="minutes").removesuffix("+00:00")
+
+
+def parse_instant(text: str) -> datetime:
+    """An ISO-8601 date or timestamp as an instant; without an offset it is UTC.
+
+    Raises:
+        ValueError: ``text`` is neither.
+    """
+    instant = datetime.fromisoformat(text.strip())
+    if instant.tzinfo is None:
+        return instant.replace(tzinfo=UTC)
+    try:
+        return instant.astimezone(UTC)
+    except OverflowError as error:
+        raise ValueError(f"{text!r} lies before or after every date") from error
+
+
+_UNITS: Final = {"week": 7 * 86400, "day": 86400, "hour": 3600, "minute": 60, "second": 1}
+_DURATION: Final = re.compile(r"\s*([0-9]{1,6})\s*(week|day|hour|minute|second)s?", re.ASCII)
+
+
+def parse_duration(text: str) -> timedelta:
+    """A length of time such as ``7 days``, ``1 hour`` or ``1 day 12 hours``.
+
+    Raises:
+        ValueError: ``text`` is none; months and years have no fixed length.
+    """
+    position, seconds = 0, 0
+    lowered = text.strip().lower()
+    while position < len(lowered):
+        found = _DURATION.match(lowered, position)
+        if found is None:
+            break
+        seconds += int(found[1]) * _UNITS[found[2]]
+        position = found.end()
+    if not lowered or position < len(lowered):
+        raise ValueError(f"{text!r} is no length of time; write it like '7 days' or '1 hour'")
+    return timedelta(seconds=seconds)

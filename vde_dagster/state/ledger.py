@@ -1,0 +1,300 @@
+"""What versions hold: ledger, last looks and marks. Functions of one transaction each."""
+
+from __future__ import annotations
+
+from collections.abc import Collection, Iterable, Mapping, Sequence
+from itertools import groupby
+from typing import Any, Final
+
+from sqlalchemy import Connection, Row, bindparam, delete, func, select
+
+from vde_dagster.core.columns import Column
+from vde_dagster.core.ledger.dsha import RowSum
+from vde_dagster.core.ledger.entries import (
+    LedgerEntry,
+    Standing,
+)
+from vde_dagster.core.ledger.entries import outdate as outdated
+from vde_dagster.core.ledger.holdings import (
+    Holding,
+    holding_changed,
+    holding_of,
+)
+from vde_dagster.core.ledger.last_look import LastLook
+from vde_dagster.core.ledger.late_data import HighWaterMark, marks_after
+from vde_dagster.core.ledger.schema_changes import newest_columns
+from vde_dagster.core.ledger.unit_of_work import Intent, Publication
+from vde_dagster.core.model.snapshot import VersionKey
+from vde_dagster.core.names import ModelName
+from vde_dagster.core.time.intervals import Interval
+from vde_dagster.state import codec, schema
+from vde_dagster.state.database import chunks, few_pairs, in_pairs, pairs, upsert
+
+_ledger = schema.ledger
+_marks = schema.marks
+_holdings = schema.holdings
+_looks = schema.last_looks
+
+_LEDGERS: Final = (
+    select(_ledger)
+    .where(pairs(_ledger.c.model, _ledger.c.version))
+    .order_by(_ledger.c.model, _ledger.c.version, _ledger.c.interval_start)
+)
+_HOLDINGS: Final = select(_holdings).where(few_pairs(_holdings.c.model, _holdings.c.version))
+_LOOKS: Final = select(_looks).where(few_pairs(_looks.c.model, _looks.c.version))
+_LEDGER: Final = select(_ledger).where(
+    _ledger.c.model == bindparam("model"), _ledger.c.version == bindparam("version")
+)
+_LAST_ENTRY: Final = _LEDGER.order_by(_ledger.c.interval_start.desc()).limit(1)
+_CHANGED: Final = _LEDGER.where(_ledger.c.number > bindparam("after")).order_by(
+    _ledger.c.interval_start
+)
+_WITHIN: Final = _LEDGER.where(
+    _ledger.c.interval_start < bindparam("until"), _ledger.c.interval_end > bindparam("since")
+).order_by(_ledger.c.interval_start)
+_OWN_MARKS: Final = (
+    select(_marks.c.mark_json)
+    .where(_marks.c.model == bindparam("model"), _marks.c.version == bindparam("version"))
+    .order_by(_marks.c.source)
+)
+
+
+def held(
+    connection: Connection, keys: Iterable[VersionKey]
+) -> dict[VersionKey, tuple[LedgerEntry, ...]]:
+    """The ledgers of these versions, sorted by interval."""
+    found: dict[VersionKey, tuple[LedgerEntry, ...]] = {}
+    for chunk in chunks((codec.encode_model(key.model), key.version) for key in keys):
+        rows = connection.execute(_LEDGERS, in_pairs(chunk)).all()
+        for (model, version), entries in groupby(rows, key=lambda row: (row.model, row.version)):
+            key = VersionKey(codec.decode_model(model), version)
+            found[key] = tuple(map(_decode_entry, entries))
+    return found
+
+
+def holdings(connection: Connection, keys: Iterable[VersionKey]) -> dict[VersionKey, Holding]:
+    """These versions' ledgers as a whole; absent where a version has no entry."""
+    wanted = list(dict.fromkeys(keys))
+    kept = _kept_holdings(connection, wanted)
+    # written before ledgers were kept as a whole
+    uncounted = held(connection, [key for key in wanted if key not in kept])
+    told = kept | {key: holding_of(entries) for key, entries in uncounted.items()}
+    return {key: each for key in wanted if (each := told.get(key)) is not None and each.recorded}
+
+
+def _kept_holdings(connection: Connection, keys: Iterable[VersionKey]) -> dict[VersionKey, Holding]:
+    found: dict[VersionKey, Holding] = {}
+    for chunk in chunks((codec.encode_model(key.model), key.version) for key in keys):
+        for row in connection.execute(_HOLDINGS, in_pairs(chunk)).all():
+            key = VersionKey(codec.decode_model(row.model), row.version)
+            found[key] = codec.decode_holding(
+                row.holding_json, number=row.number, removed=row.removed
+            )
+    return found
+
+
+def changed_since(connection: Connection, key: VersionKey, number: int) -> tuple[LedgerEntry, ...]:
+    """The entries that later changes wrote, sorted by interval."""
+    rows = connection.execute(_CHANGED, {**of_version(key), "after": number}).all()
+    return tuple(map(_decode_entry, rows))
+
+
+def held_within(
+    connection: Connection, key: VersionKey, times: Sequence[Interval] | None
+) -> tuple[LedgerEntry, ...]:
+    """The entries that overlap some merged times, sorted by interval; all of them for None."""
+    if times is None:
+        return held(connection, [key]).get(key, ())
+    found: dict[Interval, LedgerEntry] = {}
+    for each in times:
+        since, until = codec.encode_instant(each.start), codec.encode_instant(each.end)
+        times_of_key = {**of_version(key), "since": since, "until": until}
+        rows = connection.execute(_WITHIN, times_of_key).all()
+        found |= {entry.interval: entry for entry in map(_decode_entry, rows)}
+    return tuple(found.values())
+
+
+def of_version(key: VersionKey) -> dict[str, object]:
+    """What a statement about one version is executed with."""
+    return {"model": codec.encode_model(key.model), "version": key.version}
+
+
+def last_looks(connection: Connection, keys: Iterable[VersionKey]) -> dict[VersionKey, LastLook]:
+    """The last look at each of these versions that was looked at."""
+    found: dict[VersionKey, LastLook] = {}
+    for chunk in chunks((codec.encode_model(key.model), key.version) for key in keys):
+        for row in connection.execute(_LOOKS, in_pairs(chunk)).all():
+            key = VersionKey(codec.decode_model(row.model), row.version)
+            found[key] = codec.decode_look(row.look_json)
+    return found
+
+
+def record_looks(connection: Connection, looks: Mapping[VersionKey, LastLook]) -> None:
+    """Keep what was seen of versions, in place of what was seen before."""
+    rows = [
+        {
+            "model": codec.encode_model(key.model),
+            "version": key.version,
+            "look_json": codec.encode_look(each),
+        }
+        for key, each in looks.items()
+    ]
+    upsert(connection, _looks, rows)
+
+
+def outdate(
+    connection: Connection,
+    times: Mapping[VersionKey, Sequence[Interval]],
+    *,
+    reason: str,
+    anew: Collection[VersionKey] = (),
+) -> None:
+    """Mark what versions hold of these times as to be evaluated again."""
+    for key, before in held(connection, times).items():
+        after = outdated(before, times[key], reason=reason, anew=key in anew)
+        write_difference(connection, key, before, after)
+
+
+def marks(connection: Connection, key: VersionKey) -> dict[ModelName, HighWaterMark]:
+    """The high-water marks of a version, by source."""
+    rows = connection.execute(_OWN_MARKS, of_version(key)).all()
+    found = [codec.decode_mark(row.mark_json) for row in rows]
+    return {mark.source: mark for mark in found}
+
+
+def write_difference(
+    connection: Connection,
+    key: VersionKey,
+    before: Sequence[LedgerEntry],
+    after: Sequence[LedgerEntry],
+) -> None:
+    """Write what stands in place of some entries, which are all that it meets, and the whole."""
+    old = {entry.interval.start: entry for entry in before}
+    new = {entry.interval.start: entry for entry in after}
+    whole = _whole(connection, key)
+    for chunk in chunks(codec.encode_instant(start) for start in old if start not in new):
+        connection.execute(
+            delete(_ledger).where(
+                _ledger.c.model == codec.encode_model(key.model),
+                _ledger.c.version == key.version,
+                _ledger.c.interval_start.in_(chunk),
+            )
+        )
+    changed = [entry for start, entry in new.items() if old.get(start) != entry]
+    if changed or not old.keys() <= new.keys():
+        number = whole.number + 1
+        upsert(connection, _ledger, [_encode_entry(key, entry, number) for entry in changed])
+        columns = _columns_after(connection, key, whole, before, after)
+        whole = holding_changed(whole, before, after, columns)
+        upsert(connection, _holdings, [_encode_holding(key, whole)])
+
+
+def _whole(connection: Connection, key: VersionKey) -> Holding:
+    """A ledger as a whole, also where it was written before that was kept."""
+    kept = _kept_holdings(connection, [key]).get(key)
+    return kept or holding_of(held(connection, [key]).get(key, ()))
+
+
+def _columns_after(
+    connection: Connection,
+    key: VersionKey,
+    whole: Holding,
+    before: Sequence[LedgerEntry],
+    after: Sequence[LedgerEntry],
+) -> tuple[Column, ...]:
+    """The columns of a version's table, of which some entries were changed."""
+    is_more = {each.interval for each in before} <= {each.interval for each in after}
+    if is_more and all(_are_alike(each.columns, whole.columns) for each in (*before, *after)):
+        last = connection.execute(_LAST_ENTRY, of_version(key)).one()
+        columns = codec.decode_columns(last.columns_json)
+        if _are_alike(columns, whole.columns):
+            return columns
+    query = (
+        select(_ledger.c.columns_json)
+        .where(_ledger.c.model == codec.encode_model(key.model), _ledger.c.version == key.version)
+        .group_by(_ledger.c.columns_json)
+        .order_by(func.max(_ledger.c.interval_start))
+    )
+    schemas = [codec.decode_columns(each) for each in connection.execute(query).scalars()]
+    return newest_columns(schemas) if schemas else ()
+
+
+def _are_alike(left: Sequence[Column], right: Sequence[Column]) -> bool:
+    """Whether columns differ by nothing but their words."""
+    return [(each.name, each.type) for each in left] == [(each.name, each.type) for each in right]
+
+
+def move_marks(
+    connection: Connection, key: VersionKey, intent: Intent, publication: Publication
+) -> None:
+    """Move the marks of a version as its published work says."""
+    before = marks(connection, key)
+    after = marks_after(before, publication.changes, moved=publication.mark, inputs=intent.inputs)
+    for source in before.keys() - after.keys():
+        connection.execute(
+            delete(_marks).where(
+                _marks.c.model == codec.encode_model(key.model),
+                _marks.c.version == key.version,
+                _marks.c.source == codec.encode_model(source),
+            )
+        )
+    moved = [mark for source, mark in after.items() if before.get(source) != mark]
+    upsert(connection, _marks, [_encode_mark(key, mark) for mark in moved])
+
+
+def _encode_mark(key: VersionKey, mark: HighWaterMark) -> dict[str, object]:
+    return {
+        "model": codec.encode_model(key.model),
+        "version": key.version,
+        "source": codec.encode_model(mark.source),
+        "mark_json": codec.encode_mark(mark),
+    }
+
+
+def _encode_holding(key: VersionKey, holding: Holding) -> dict[str, object]:
+    return {
+        "model": codec.encode_model(key.model),
+        "version": key.version,
+        "number": holding.number,
+        "removed": holding.removed,
+        "holding_json": codec.encode_holding(holding),
+    }
+
+
+def _encode_entry(key: VersionKey, entry: LedgerEntry, number: int) -> dict[str, object]:
+    upper, lower = entry.rows.halves
+    return {
+        "model": codec.encode_model(key.model),
+        "version": key.version,
+        "interval_start": codec.encode_instant(entry.interval.start),
+        "interval_end": codec.encode_instant(entry.interval.end),
+        "row_count": entry.rows.rows,
+        "high": str(upper),
+        "low": str(lower),
+        "columns_json": codec.encode_columns(entry.columns),
+        "digest": entry.digest,
+        "work_id": entry.work_id,
+        "iceberg_snapshot_id": entry.iceberg_snapshot_id,
+        "standing": entry.standing.value,
+        "reason": entry.reason,
+        "algorithm": entry.algorithm,
+        "trace_json": codec.encode_trace(entry.trace),
+        "number": number,
+    }
+
+
+def _decode_entry(row: Row[Any]) -> LedgerEntry:
+    return LedgerEntry(
+        interval=Interval(
+            codec.decode_instant(row.interval_start), codec.decode_instant(row.interval_end)
+        ),
+        rows=RowSum.of_halves(row.row_count, int(row.high), int(row.low)),
+        columns=codec.decode_columns(row.columns_json),
+        digest=row.digest,
+        work_id=row.work_id,
+        iceberg_snapshot_id=row.iceberg_snapshot_id,
+        standing=Standing(row.standing),
+        reason=row.reason,
+        algorithm=row.algorithm,
+        trace=codec.decode_trace(row.trace_json),
+    )

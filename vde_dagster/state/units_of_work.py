@@ -1,0 +1,229 @@
+"""Units of work: intent, staged, done or abandoned. Functions of one transaction each."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Sequence
+from typing import Any, Final
+
+from sqlalchemy import Connection, Row, bindparam, func, insert, select, update
+
+from vde_dagster.core.audits.values import AuditResult
+from vde_dagster.core.errors import Refused
+from vde_dagster.core.ledger.entries import (
+    LedgerEntry,
+    apply_changes,
+    entries_of,
+    touched,
+)
+from vde_dagster.core.ledger.unit_of_work import Intent, Publication, Work, WorkState
+from vde_dagster.core.model.snapshot import VersionKey
+from vde_dagster.state import codec, schema
+from vde_dagster.state.database import chunks, in_pairs, now, pairs
+from vde_dagster.state.ledger import held_within, move_marks, of_version, write_difference
+
+_work = schema.work
+_OPEN: Final = (WorkState.INTENT.value, WorkState.STAGED.value)
+_WRITTEN: Final = (WorkState.STAGED.value, WorkState.DONE.value)
+
+_WORK: Final = select(_work).where(_work.c.work_id == bindparam("work_id")).with_for_update()
+_WORKS: Final = select(_work).where(_work.c.work_id.in_(bindparam("work_ids", expanding=True)))
+_WORK_OF: Final = select(_work).where(
+    _work.c.model == bindparam("model"), _work.c.version == bindparam("version")
+)
+_OPEN_WORK: Final = _WORK_OF.where(_work.c.state.in_(_OPEN)).order_by(_work.c.number)
+_LAST_DONE: Final = select(_work).where(
+    _work.c.number.in_(
+        select(func.max(_work.c.number))
+        .where(pairs(_work.c.model, _work.c.version), _work.c.state == WorkState.DONE.value)
+        .group_by(_work.c.model, _work.c.version)
+    )
+)
+_CHANGE_WORK: Final = update(_work).where(_work.c.work_id == bindparam("changed"))
+
+
+def heads(connection: Connection, keys: Iterable[VersionKey]) -> dict[VersionKey, int]:
+    """The Iceberg snapshot of the last booked work of each version that wrote rows."""
+    found: dict[VersionKey, int] = {}
+    for chunk in chunks((codec.encode_model(key.model), key.version) for key in keys):
+        for row in connection.execute(_LAST_DONE, in_pairs(chunk)):
+            published = codec.decode_published(row.publication_json)
+            if published is not None:
+                found[VersionKey(codec.decode_model(row.model), row.version)] = published
+    return found
+
+
+def drifted(connection: Connection, keys: Iterable[VersionKey]) -> frozenset[VersionKey]:
+    """Those of these versions that rows of another definition were staged for, or written to."""
+    found: set[VersionKey] = set()
+    for chunk in chunks((codec.encode_model(key.model), key.version) for key in keys):
+        rows = connection.execute(
+            select(_work.c.model, _work.c.version)
+            .where(pairs(_work.c.model, _work.c.version))
+            .where(_work.c.drifted, _work.c.state.in_(_WRITTEN))
+            .distinct(),
+            in_pairs(chunk),
+        ).all()
+        found.update(VersionKey(codec.decode_model(row.model), row.version) for row in rows)
+    return frozenset(found)
+
+
+def record_intent(connection: Connection, intent: Intent) -> None:
+    """Record a unit of work. The same one again changes nothing.
+
+    Raises:
+        Refused: Another unit of work has this id.
+    """
+    row = {
+        "work_id": intent.work_id,
+        "model": codec.encode_model(intent.key.model),
+        "version": intent.key.version,
+        "environment": intent.environment,
+        "state": WorkState.INTENT.value,
+        "is_session": intent.session is not None,
+        "drifted": intent.drifted,
+        "intent_json": codec.encode_intent(intent),
+        "started_at": now(connection),
+    }
+    before = _row(connection, intent.work_id)
+    if before is None:
+        connection.execute(insert(_work), row)
+    elif codec.decode_intent(before.intent_json) != intent:
+        raise Refused(f"work {intent.work_id} is recorded with another intent; take a new id")
+
+
+def record_staged(connection: Connection, work_id: str, publication: Publication) -> None:
+    """Record what a unit of work is about to publish; staging again replaces it.
+
+    Raises:
+        Refused: The work is unknown, abandoned, or done with another publication.
+    """
+    row = _known(connection, work_id)
+    encoded = codec.encode_publication(publication)
+    if row.state == WorkState.DONE.value and row.publication_json == encoded:
+        return
+    if row.state not in _OPEN:
+        raise Refused(f"work {work_id} is {row.state}; it cannot be staged any more")
+    _set(connection, work_id, state=WorkState.STAGED.value, publication_json=encoded)
+
+
+def finalize(connection: Connection, work_id: str) -> tuple[LedgerEntry, ...]:
+    """Book a published unit of work, once.
+
+    Raises:
+        Refused: The work is unknown, not staged, or abandoned.
+        LedgerMismatch: The changes do not fit the ledger.
+    """
+    row = _known(connection, work_id)
+    key = VersionKey(codec.decode_model(row.model), row.version)
+    if row.state not in _WRITTEN:
+        raise Refused(f"work {work_id} is {row.state}, not staged; it cannot be booked")
+    publication = codec.decode_publication(row.publication_json)
+    times = touched(publication.changes)
+    before = held_within(connection, key, times)
+    if row.state == WorkState.DONE.value:
+        return entries_of(before, publication.changes)
+    after = apply_changes(
+        before,
+        publication.changes,
+        columns=publication.columns,
+        work_id=work_id,
+        iceberg_snapshot_id=publication.iceberg_snapshot_id,
+        algorithm=publication.algorithm,
+    )
+    write_difference(connection, key, before, after)
+    move_marks(connection, key, codec.decode_intent(row.intent_json), publication)
+    _set(connection, work_id, state=WorkState.DONE.value, finished_at=now(connection))
+    return entries_of(after, publication.changes)
+
+
+def abandon(connection: Connection, work_id: str, *, reason: str) -> None:
+    """Record that a unit of work will never be published. Again is no error.
+
+    Raises:
+        Refused: The work is unknown or done.
+    """
+    row = _known(connection, work_id)
+    if row.state == WorkState.ABANDONED.value:
+        return
+    if row.state == WorkState.DONE.value:
+        raise Refused(f"work {work_id} is done; it cannot be abandoned")
+    _set(
+        connection,
+        work_id,
+        state=WorkState.ABANDONED.value,
+        reason=reason,
+        finished_at=now(connection),
+    )
+
+
+def record_audits(connection: Connection, work_id: str, results: Sequence[AuditResult]) -> None:
+    """Keep what audits found among the rows of a unit of work; again replaces it.
+
+    Raises:
+        Refused: The work is unknown.
+    """
+    _known(connection, work_id)
+    _set(connection, work_id, audits_json=codec.encode_audits(results))
+
+
+def audited(connection: Connection, key: VersionKey, *, limit: int) -> tuple[Work, ...]:
+    """Units of work whose rows were audited, newest first."""
+    was_audited = _work.c.audits_json.is_not(None)
+    query = _WORK_OF.where(was_audited).order_by(_work.c.number.desc()).limit(limit)
+    return tuple(_decode_work(row) for row in connection.execute(query, of_version(key)))
+
+
+def find(connection: Connection, work_ids: Iterable[str]) -> dict[str, Work]:
+    """Units of work by their ids; those that nobody recorded are absent."""
+    found: dict[str, Work] = {}
+    for chunk in chunks(work_ids):
+        rows = connection.execute(_WORKS, {"work_ids": chunk})
+        found |= {row.work_id: _decode_work(row) for row in rows}
+    return found
+
+
+def open_work(connection: Connection, key: VersionKey) -> tuple[Work, ...]:
+    """What is neither done nor abandoned, oldest first."""
+    return tuple(_decode_work(row) for row in connection.execute(_OPEN_WORK, of_version(key)))
+
+
+def unfinished(connection: Connection) -> frozenset[VersionKey]:
+    """All versions with work that is neither done nor abandoned; an index has all of it."""
+    query = select(_work.c.model, _work.c.version).where(_work.c.state.in_(_OPEN)).distinct()
+    return frozenset(
+        VersionKey(codec.decode_model(row.model), row.version) for row in connection.execute(query)
+    )
+
+
+def sessions(connection: Connection, key: VersionKey, *, limit: int) -> tuple[Work, ...]:
+    """Catch-up sessions, newest first."""
+    query = _WORK_OF.where(_work.c.is_session).order_by(_work.c.number.desc()).limit(limit)
+    return tuple(_decode_work(row) for row in connection.execute(query, of_version(key)))
+
+
+def _decode_work(row: Row[Any]) -> Work:
+    publication, finished = row.publication_json, row.finished_at
+    return Work(
+        intent=codec.decode_intent(row.intent_json),
+        state=WorkState(row.state),
+        publication=None if publication is None else codec.decode_publication(publication),
+        started_at=codec.decode_instant(row.started_at),
+        finished_at=None if finished is None else codec.decode_instant(finished),
+        audits=codec.decode_audits(row.audits_json) if row.audits_json else (),
+        reason=row.reason or "",
+    )
+
+
+def _row(connection: Connection, work_id: str) -> Row[Any] | None:
+    return connection.execute(_WORK, {"work_id": work_id}).one_or_none()
+
+
+def _known(connection: Connection, work_id: str) -> Row[Any]:
+    row = _row(connection, work_id)
+    if row is None:
+        raise Refused(f"no unit of work {work_id} is recorded")
+    return row
+
+
+def _set(connection: Connection, work_id: str, **values: object) -> None:
+    connection.execute(_CHANGE_WORK, {"changed": work_id, **values})
