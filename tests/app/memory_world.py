@@ -8,6 +8,11 @@ from datetime import UTC, datetime, timedelta
 from pathlib import Path
 from typing import Any, Final
 
+from tests.worlds.catalog import MemoryCatalog
+from tests.worlds.clock import ManualClock
+from tests.worlds.engine import MemoryEngine
+from tests.worlds.ids import CountingIds
+from tests.worlds.state import memory_state
 from vde_dagster.app.apply.applying import apply_plan
 from vde_dagster.app.binding import Binding, bind_environment
 from vde_dagster.app.evaluate.evaluated import Evaluated
@@ -20,11 +25,6 @@ from vde_dagster.core.graph.graph import Graph, build_graph
 from vde_dagster.core.model.model import ModelSource
 from vde_dagster.core.names import ModelName, TableName
 from vde_dagster.core.planning.plan import Plan
-from vde_dagster.memory.catalog import MemoryCatalog
-from vde_dagster.memory.clock import ManualClock
-from vde_dagster.memory.engine import MemoryEngine
-from vde_dagster.memory.ids import CountingIds
-from vde_dagster.memory.state import MemoryState
 from vde_dagster.ports.ids import Ids
 from vde_dagster.ports.state import State
 from vde_dagster.project.configuration import Defaults
@@ -166,7 +166,7 @@ class MemoryWorld:
     ids: Ids = field(default_factory=CountingIds)
 
     def __post_init__(self) -> None:
-        self.state: State = MemoryState(self.clock)
+        self.state: State = memory_state(self.clock)
         self.catalog.clock = self.clock
         columns = tuple(Column(name=name, type=kind) for name, kind in RAW_COLUMNS.items())
         self.catalog.create_table(RAW, columns, properties={VALID_TO: START.isoformat()})

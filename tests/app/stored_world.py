@@ -17,12 +17,13 @@ from pathlib import Path
 from typing import Any
 
 from tests.app.memory_world import MemoryWorld
+from tests.worlds.catalog import MemoryCatalog
+from tests.worlds.tables import Row, Snapshot, Table
 from vde_dagster.core.columns import Column
 from vde_dagster.core.ledger.late_data import SourceOperation
 from vde_dagster.core.model.writes import TimeAxisSpec
 from vde_dagster.core.names import TableName
 from vde_dagster.core.time.intervals import IntervalUnit
-from vde_dagster.memory.catalog import MemoryCatalog, Row, Snapshot, Table
 from vde_dagster.ports.catalog import ViewDefinition
 from vde_dagster.project.machine import RandomIds
 from vde_dagster.state.sql_state import SqlState

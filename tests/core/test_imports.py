@@ -24,7 +24,7 @@ ROOMS = (
     ("core.ledger",),
     ("core.planning",),
     ("ports",),
-    ("memory", "state", "lakehouse", "project"),
+    ("state", "lakehouse", "project"),
     ("app",),
     ("app.publish", "app.project_files"),
     ("app.recover",),

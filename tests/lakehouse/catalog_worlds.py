@@ -15,13 +15,13 @@ from pyiceberg.table.metadata import TableMetadataV2
 from pyiceberg.table.snapshots import Operation, Summary
 from pyiceberg.table.update import AddSnapshotUpdate, SetSnapshotRefUpdate
 
+from tests.worlds.catalog import MemoryCatalog
 from vde_dagster.core.columns import Column
 from vde_dagster.core.ledger.late_data import HighWaterMark
 from vde_dagster.core.model.writes import TimeAxisSpec
 from vde_dagster.core.names import ModelName, TableName
 from vde_dagster.core.time.intervals import IntervalUnit
 from vde_dagster.lakehouse.iceberg_catalog import IcebergCatalog, open_iceberg_catalog
-from vde_dagster.memory.catalog import MemoryCatalog
 from vde_dagster.ports.catalog import Catalog, ViewDefinition
 
 if TYPE_CHECKING:

@@ -12,6 +12,9 @@ from typing import TYPE_CHECKING, Any
 import pytest
 
 from tests.app.memory_world import DEFAULTS
+from tests.worlds.clock import ManualClock
+from tests.worlds.ids import CountingIds
+from tests.worlds.state import memory_state
 from vde_dagster.app.services import Services
 from vde_dagster.core.errors import Place
 from vde_dagster.core.graph.graph import Graph, build_graph
@@ -21,9 +24,6 @@ from vde_dagster.core.model.snapshot import VersionKey
 from vde_dagster.core.model.writes import ReplaceTable, Write
 from vde_dagster.core.names import ModelName, TableName
 from vde_dagster.core.time.intervals import EPOCH, Interval
-from vde_dagster.memory.clock import ManualClock
-from vde_dagster.memory.ids import CountingIds
-from vde_dagster.memory.state import MemoryState
 from vde_dagster.project.model_files import external_source, read_model
 
 if TYPE_CHECKING:
@@ -52,7 +52,7 @@ class Lake:
 
     def __post_init__(self) -> None:
         self.clock = ManualClock(NOW)
-        self.state = MemoryState(self.clock)
+        self.state = memory_state(self.clock)
         self.ids = CountingIds()
 
     @property

@@ -10,6 +10,8 @@ from typing import TYPE_CHECKING
 
 import pytest
 
+from tests.worlds.catalog import MemoryCatalog
+from tests.worlds.engine import MemoryEngine
 from vde_dagster.core.columns import Column
 from vde_dagster.core.errors import Conflict, EvaluationFailed
 from vde_dagster.core.ledger.dsha import RowSum, total
@@ -37,8 +39,6 @@ from vde_dagster.core.model.writes import (
 )
 from vde_dagster.core.names import ModelName, TableName
 from vde_dagster.core.time.intervals import Interval, IntervalUnit
-from vde_dagster.memory.catalog import MemoryCatalog
-from vde_dagster.memory.engine import MemoryEngine
 from vde_dagster.ports.catalog import Catalog
 from vde_dagster.ports.engine import Engine, TableRows, UserFrame
 

@@ -2,15 +2,21 @@
 
 from __future__ import annotations
 
+import ast
+import email
 import subprocess
 import sys
 import sysconfig
 import tarfile
 import venv
 import zipfile
+from collections.abc import Iterable, Iterator
+from importlib import metadata
 from pathlib import Path
 
 import pytest
+from packaging.requirements import Requirement
+from packaging.utils import canonicalize_name
 
 ROOT = Path(__file__).parents[2]
 
@@ -60,6 +66,62 @@ def test_nothing_else_is_packed(wheel: Path) -> None:
         name for name in names if "/.vde" in name or "__pycache__" in name or "tests/" in name
     ]
     assert unwanted == []
+
+
+def test_what_only_tests_need_is_neither_packed_nor_imported(wheel: Path) -> None:
+    with zipfile.ZipFile(wheel) as archive:
+        names = [each for each in archive.namelist() if each.endswith(".py")]
+        texts = {each: archive.read(each).decode("utf-8") for each in names}
+        (described,) = (each for each in archive.namelist() if each.endswith("/METADATA"))
+        needs = email.message_from_bytes(archive.read(described)).get_all("Requires-Dist") or []
+    assert not [name for name in names if "memory" in name or "worlds" in name]
+    installed = distributions(needs, extras=("", "demo", "postgres"))
+    assert "sqlglot" in installed
+    assert "duckdb" not in installed
+    come_with = metadata.packages_distributions()
+    missing = {
+        (name, top)
+        for name, text in texts.items()
+        for top in imported(text) - {"vde_dagster"} - sys.stdlib_module_names
+        if installed.isdisjoint(map(canonicalize_name, come_with.get(top, [])))
+    }
+    assert {each for each in missing if not each[0].startswith(EXAMPLE)} == set()
+
+
+EXAMPLE = "vde_dagster/examples/"
+"""A project of a user's, whose folder is on the path."""
+
+
+def distributions(needs: Iterable[str], *, extras: tuple[str, ...] = ("",)) -> set[str]:
+    """What is installed for some requirements, with all that this requires in turn."""
+    found: set[str] = set()
+    waiting = [(Requirement(each), extras) for each in needs]
+    while waiting:
+        need, given = waiting.pop()
+        if need.marker and not any(need.marker.evaluate({"extra": each}) for each in given):
+            continue
+        name = canonicalize_name(need.name)
+        new = {f"{name}[{each}]" for each in need.extras} | {name}
+        try:
+            own = metadata.requires(name) if not new <= found else None
+        except metadata.PackageNotFoundError:  # of an extra that is not installed here
+            continue
+        found |= new
+        waiting += [(Requirement(each), ("", *need.extras)) for each in own or []]
+    return found
+
+
+def imported(text: str) -> set[str]:
+    """The packages that a module imports anywhere."""
+
+    def modules() -> Iterator[str]:
+        for node in ast.walk(ast.parse(text)):
+            if isinstance(node, ast.Import):
+                yield from (alias.name for alias in node.names)
+            elif isinstance(node, ast.ImportFrom) and node.module:
+                yield node.module
+
+    return {each.partition(".")[0] for each in modules()}
 
 
 @pytest.mark.skipif(

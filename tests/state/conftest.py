@@ -11,9 +11,11 @@ from uuid import uuid4
 import pytest
 from sqlalchemy import create_engine, update
 
-from vde_dagster.memory.clock import ManualClock
-from vde_dagster.memory.state import MemoryState
+from tests.worlds.clock import ManualClock
+from tests.worlds.state import memory_state
+from vde_dagster.ports.clock import Clock
 from vde_dagster.ports.state import State
+from vde_dagster.project.machine import SystemClock
 from vde_dagster.state import schema
 from vde_dagster.state.database import open_engine
 from vde_dagster.state.sql_state import SqlState
@@ -21,9 +23,13 @@ from vde_dagster.state.sql_state import SqlState
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Store:
-    """A state under test. ``pass_time`` lets every lease come nearer to its end."""
+    """A state under test, and the time by which it records.
+
+    ``pass_time`` lets every lease come nearer to its end.
+    """
 
     state: State
+    clock: Clock
     pass_time: Callable[[timedelta], None]
 
 
@@ -40,7 +46,7 @@ def _sql_store(url: str) -> Iterator[Store]:
                 )
             )
 
-    yield Store(state=state, pass_time=pass_time)
+    yield Store(state=state, clock=SystemClock(), pass_time=pass_time)
     engine.dispose()
     state.close()
 
@@ -76,6 +82,6 @@ def sql_url(request: pytest.FixtureRequest) -> str:
 def store(request: pytest.FixtureRequest) -> Iterator[Store]:
     if request.param == "memory":
         clock = ManualClock()
-        yield Store(state=MemoryState(clock), pass_time=clock.advance)
+        yield Store(state=memory_state(clock), clock=clock, pass_time=clock.advance)
     else:
         yield from _sql_store(request.getfixturevalue(f"{request.param}_url"))

@@ -6,8 +6,8 @@ from datetime import UTC, datetime, timedelta
 
 import pytest
 
-from vde_dagster.memory.clock import ManualClock
-from vde_dagster.memory.ids import CountingIds
+from tests.worlds.clock import ManualClock
+from tests.worlds.ids import CountingIds
 from vde_dagster.ports.clock import Clock
 from vde_dagster.ports.ids import Ids
 from vde_dagster.project.machine import RandomIds, SystemClock

@@ -22,6 +22,7 @@ from tests.state.builders import (
     snapshot,
 )
 from tests.state.conftest import Store
+from tests.worlds.clock import ManualClock
 from vde_dagster.core.ledger.dsha import RowSum
 from vde_dagster.core.ledger.entries import LedgerChange, Standing, Trace
 from vde_dagster.core.ledger.savings import Saved, Saving, SavingKind, SavingTotal
@@ -125,7 +126,7 @@ def test_what_is_not_known_is_no_zero_and_hides_nothing_that_is_known(state: Sta
 def test_only_what_was_recorded_since_then_is_summed_up(store: Store, state: State) -> None:
     state.record_saving(saving("e1"))
     pause(store)
-    between = now(store)
+    between = store.clock.now()
     pause(store)
     state.record_saving(saving("e2", Saved(intervals=1, rows=1, seconds=1.0)))
     assert list(state.savings(since=between)) == [total(Saved(intervals=1, rows=1, seconds=1.0))]
@@ -133,13 +134,13 @@ def test_only_what_was_recorded_since_then_is_summed_up(store: Store, state: Sta
         state.savings(since=between)
     )
     assert state.savings(since=LONG_AGO) == state.savings()
-    assert list(state.savings(since=now(store) + MINUTE)) == []
+    assert list(state.savings(since=store.clock.now() + MINUTE)) == []
 
 
 def test_a_state_knows_since_when_it_records(store: Store, state: State) -> None:
     since = state.recording_savings_since()
     assert since.tzinfo is UTC
-    assert now(store) - MINUTE < since <= now(store)
+    assert store.clock.now() - MINUTE < since <= store.clock.now()
     pause(store)
     state.record_saving(saving())
     assert state.recording_savings_since() == since
@@ -220,11 +221,11 @@ def test_what_is_shared_counts_from_when_it_was_computed_or_first_promoted(
     shows(state, "prod", sales)
     computes(state, "prod", sales.key, "w1", took(0, 1.0))
     pause(store)
-    before = now(store)
+    before = store.clock.now()
     pause(store)
     shows(state, "dev", sales)
     pause(store)
-    promoted = now(store)
+    promoted = store.clock.now()
     pause(store)
     shows(state, "dev", sales)
     assert state.computed_elsewhere("dev", since=before)[sales.key].intervals == 1
@@ -274,14 +275,9 @@ def watched(state: SqlState) -> tuple[list[int], list[str]]:
     return fetched, plans
 
 
-def now(store: Store) -> datetime:
-    """The time by which the state under test records."""
-    clock = getattr(store.state, "_clock", None)
-    return clock.now() if clock is not None else datetime.now(UTC)
-
-
 def pause(store: Store) -> None:
-    if hasattr(store.state, "_clock"):
-        store.pass_time(TICK)
+    """Let what is recorded from now on have a later time."""
+    if isinstance(store.clock, ManualClock):
+        store.clock.advance(TICK)
     else:
         sleep(TICK.total_seconds())

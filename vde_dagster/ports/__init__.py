@@ -1,1 +1,1 @@
-"""What the use cases need from the outside, as Protocols. Each has an adapter in ``memory/``."""
+"""What the use cases need from the outside, as Protocols. Adapters: ``state/``, ``lakehouse/``."""

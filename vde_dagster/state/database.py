@@ -7,16 +7,19 @@ import time
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from datetime import timedelta
+from functools import cache
 from pathlib import Path
 from typing import Any, Final, TypeVar
 
 from sqlalchemy import (
     BigInteger,
+    BindParameter,
     ColumnElement,
     Connection,
     Engine,
     Table,
     and_,
+    bindparam,
     create_engine,
     event,
     select,
@@ -26,6 +29,7 @@ from sqlalchemy.dialects import postgresql, sqlite
 from sqlalchemy.engine import URL, make_url
 from sqlalchemy.exc import ArgumentError, DBAPIError
 from sqlalchemy.ext.compiler import compiles
+from sqlalchemy.pool import QueuePool
 from sqlalchemy.sql.compiler import SQLCompiler
 from sqlalchemy.sql.functions import FunctionElement
 
@@ -84,10 +88,19 @@ def open_engine(url: str, *, lock_timeout: timedelta = LOCK_TIMEOUT) -> Engine:
 
 
 def _sqlite_engine(url: URL, lock_timeout: timedelta) -> Engine:
+    seconds = lock_timeout.total_seconds()
     if url.database and url.database != ":memory:":
         _make_folder(Path(url.database).parent)
-    seconds = lock_timeout.total_seconds()
-    engine = create_engine(url, connect_args={"timeout": seconds})
+        engine = create_engine(url, connect_args={"timeout": seconds})
+    else:  # the database is its only connection, which threads take in turns
+        engine = create_engine(
+            url,
+            connect_args={"check_same_thread": False},
+            poolclass=QueuePool,
+            pool_size=1,
+            max_overflow=0,
+            pool_timeout=seconds,
+        )
 
     @event.listens_for(engine, "connect")
     def configure(connection: sqlite3.Connection, _record: object) -> None:
@@ -209,9 +222,12 @@ def _is_busy(error: sqlite3.Error) -> bool:
     return code & 0xFF in (sqlite3.SQLITE_BUSY, sqlite3.SQLITE_LOCKED)
 
 
+_NOW: Final = select(DatabaseNow())
+
+
 def now(connection: Connection) -> int:
     """The database's clock, in microseconds since 1970."""
-    return connection.execute(select(DatabaseNow())).scalar_one()
+    return connection.execute(_NOW).scalar_one()
 
 
 def chunks(values: Iterable[T]) -> Iterator[Sequence[T]]:
@@ -221,31 +237,36 @@ def chunks(values: Iterable[T]) -> Iterator[Sequence[T]]:
         yield unique[first : first + CHUNK]
 
 
-def pairs(
-    left: ColumnElement[str], right: ColumnElement[str], values: Iterable[tuple[str, str]]
-) -> ColumnElement[bool]:
-    """Whether two columns are one of these pairs.
+_LEFTS: Final[BindParameter[str]] = bindparam("lefts", expanding=True)
+_RIGHTS: Final[BindParameter[str]] = bindparam("rights", expanding=True)
+_PAIRS: Final[BindParameter[tuple[str, str]]] = bindparam("pairs", expanding=True)
+
+
+def pairs(left: ColumnElement[str], right: ColumnElement[str]) -> ColumnElement[bool]:
+    """Whether two columns are one of the pairs that a statement is executed with: `in_pairs`.
 
     SQLite would scan for ``(a, b) IN (...)`` alone; for each column by itself it uses the index of
-    both. The statement is the same for any pairs, so it is compiled once.
+    both. A statement is made once for all pairs: to make one takes longer than to execute it.
     """
-    wanted = list(values)
-    return and_(
-        left.in_([first for first, _ in wanted]),
-        right.in_([second for _, second in wanted]),
-        tuple_(left, right).in_(wanted),
-    )
+    return and_(left.in_(_LEFTS), right.in_(_RIGHTS), tuple_(left, right).in_(_PAIRS))
 
 
-def few_pairs(
-    left: ColumnElement[str], right: ColumnElement[str], values: Iterable[tuple[str, str]]
-) -> ColumnElement[bool]:
+def few_pairs(left: ColumnElement[str], right: ColumnElement[str]) -> ColumnElement[bool]:
     """The same as `pairs`, where few rows have one value on the left, which an index has.
 
     SQLite looks up each of those, and not each with each on the right.
     """
+    return and_(left.in_(_LEFTS), tuple_(left, right).in_(_PAIRS))
+
+
+def in_pairs(values: Iterable[tuple[str, str]]) -> dict[str, object]:
+    """What a statement with `pairs` or `few_pairs` is executed with."""
     wanted = list(values)
-    return and_(left.in_([first for first, _ in wanted]), tuple_(left, right).in_(wanted))
+    return {
+        "lefts": [left for left, _ in wanted],
+        "rights": [right for _, right in wanted],
+        "pairs": wanted,
+    }
 
 
 def insert_absent(
@@ -253,31 +274,35 @@ def insert_absent(
 ) -> None:
     """Insert the rows whose primary key is not there yet."""
     if rows:
-        statement = _insert(connection, table).on_conflict_do_nothing(
-            index_elements=list(table.primary_key)
-        )
+        statement = _insert_absent(table, connection.dialect.name)
         connection.execute(statement, _in_key_order(table, rows))
 
 
 def upsert(connection: Connection, table: Table, rows: Sequence[Mapping[str, object]]) -> None:
     """Insert rows, or set all columns of those whose primary key is there already."""
     if rows:
-        statement = _insert(connection, table)
-        changed = {
-            column.name: statement.excluded[column.name]
-            for column in table.columns
-            if not column.primary_key
-        }
-        connection.execute(
-            statement.on_conflict_do_update(index_elements=list(table.primary_key), set_=changed),
-            _in_key_order(table, rows),
-        )
+        statement = _upsert(table, connection.dialect.name)
+        connection.execute(statement, _in_key_order(table, rows))
 
 
-def _insert(connection: Connection, table: Table) -> sqlite.Insert | postgresql.Insert:
-    if connection.dialect.name == "postgresql":
-        return postgresql.insert(table)
-    return sqlite.insert(table)
+@cache
+def _insert_absent(table: Table, dialect: str) -> sqlite.Insert | postgresql.Insert:
+    return _insert(table, dialect).on_conflict_do_nothing(index_elements=list(table.primary_key))
+
+
+@cache
+def _upsert(table: Table, dialect: str) -> sqlite.Insert | postgresql.Insert:
+    statement = _insert(table, dialect)
+    changed = {
+        column.name: statement.excluded[column.name]
+        for column in table.columns
+        if not column.primary_key
+    }
+    return statement.on_conflict_do_update(index_elements=list(table.primary_key), set_=changed)
+
+
+def _insert(table: Table, dialect: str) -> sqlite.Insert | postgresql.Insert:
+    return postgresql.insert(table) if dialect == "postgresql" else sqlite.insert(table)
 
 
 def _in_key_order(table: Table, rows: Sequence[Mapping[str, object]]) -> list[Mapping[str, object]]:

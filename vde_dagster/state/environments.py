@@ -5,7 +5,17 @@ from __future__ import annotations
 from collections.abc import Collection, Iterable, Sequence
 from typing import Any, Final
 
-from sqlalchemy import ColumnElement, Connection, Row, exists, insert, or_, select, update
+from sqlalchemy import (
+    ColumnElement,
+    Connection,
+    Row,
+    bindparam,
+    exists,
+    insert,
+    or_,
+    select,
+    update,
+)
 from sqlalchemy.exc import IntegrityError
 
 from vde_dagster.core.errors import Conflict, Refused
@@ -13,13 +23,32 @@ from vde_dagster.core.model.snapshot import DecidedBy, ModelSnapshot, VersionKey
 from vde_dagster.core.names import PRODUCTION, ModelName
 from vde_dagster.ports.state import Environment
 from vde_dagster.state import codec, schema
-from vde_dagster.state.database import chunks, now, pairs
+from vde_dagster.state.database import chunks, in_pairs, now, pairs
 from vde_dagster.state.snapshots import decode, release_others, set_owner, stored
 
 _promotions = schema.promotions
 _promoted = schema.promoted_snapshots
 _SHOWN: Final = ("version", "decided_by", "drifted")
 """What an environment may show a snapshot with in place of what it was stored with."""
+_SNAPSHOTS: Final = (
+    select(
+        *(each for each in schema.snapshots.c if each.name not in _SHOWN),
+        *(_promoted.c[name] for name in (*_SHOWN, "hidden")),
+    )
+    .join_from(_promoted, schema.snapshots)
+    .where(
+        _promoted.c.environment == bindparam("environment"),
+        _promoted.c.revision == bindparam("revision"),
+    )
+    .order_by(schema.snapshots.c.model)
+)
+_LATEST: Final = (
+    select(_promotions)
+    .where(_promotions.c.environment == bindparam("environment"))
+    .order_by(_promotions.c.revision.desc())
+    .limit(1)
+)
+_LOCKED_LATEST: Final = _LATEST.with_for_update()
 
 
 def names(connection: Connection) -> tuple[str, ...]:
@@ -33,17 +62,7 @@ def shown(connection: Connection, name: str, *, revision: int | None = None) -> 
     row = _latest(connection, name) if revision is None else _at(connection, name, revision)
     if row is None:
         return None
-    snapshots = schema.snapshots
-    columns: list[ColumnElement[Any]] = [
-        *(each for each in snapshots.c if each.name not in _SHOWN),
-        *(_promoted.c[name] for name in (*_SHOWN, "hidden")),
-    ]
-    found = connection.execute(
-        select(*columns)
-        .join_from(_promoted, snapshots)
-        .where(_promoted.c.environment == name, _promoted.c.revision == row.revision)
-        .order_by(snapshots.c.model)
-    )
+    found = connection.execute(_SNAPSHOTS, {"environment": name, "revision": row.revision})
     shows = [(decode(each), each.hidden) for each in found]
     return Environment(
         name=name,
@@ -83,9 +102,10 @@ def _promoted_by_writers(
     for chunk in chunks((codec.encode_model(key.model), key.version) for key in keys):
         rows = connection.execute(
             select(_promoted.c.model, version)
-            .where(pairs(_promoted.c.model, version, chunk), how)
+            .where(pairs(_promoted.c.model, version), how)
             .where(or_(_promoted.c.environment == PRODUCTION, owned))
-            .distinct()
+            .distinct(),
+            in_pairs(chunk),
         ).all()
         found.update(VersionKey(codec.decode_model(row.model), row.version) for row in rows)
     return frozenset(found)
@@ -181,15 +201,9 @@ def _at(connection: Connection, name: str, revision: int) -> Row[Any] | None:
 
 
 def _latest(connection: Connection, name: str, *, lock: bool = False) -> Row[Any] | None:
-    query = (
-        select(_promotions)
-        .where(_promotions.c.environment == name)
-        .order_by(_promotions.c.revision.desc())
-        .limit(1)
-    )
     if lock:  # on Postgres, whoever waited here may find a later revision afterwards: read again
-        connection.execute(query.with_for_update()).all()
-    return connection.execute(query).one_or_none()
+        connection.execute(_LOCKED_LATEST, {"environment": name}).all()
+    return connection.execute(_LATEST, {"environment": name}).one_or_none()
 
 
 def _check_stored(connection: Connection, snapshots: Sequence[ModelSnapshot]) -> None:

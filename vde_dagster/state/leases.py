@@ -8,9 +8,9 @@ from __future__ import annotations
 
 from collections.abc import Iterable
 from datetime import timedelta
-from typing import Any
+from typing import Any, Final
 
-from sqlalchemy import Connection, Row, select, update
+from sqlalchemy import Connection, Row, bindparam, select, update
 
 from vde_dagster.core.errors import Conflict
 from vde_dagster.core.time.intervals import format_instant
@@ -20,6 +20,12 @@ from vde_dagster.state.codec import decode_instant
 from vde_dagster.state.database import chunks, insert_absent, now
 
 _leases = schema.leases
+_LEASE: Final = select(_leases).where(_leases.c.resource == bindparam("resource"))
+_LOCKED_LEASE: Final = _LEASE.with_for_update()
+_CHANGE: Final = update(_leases).where(_leases.c.resource == bindparam("changed"))
+_CHANGE_OWN: Final = _CHANGE.where(
+    _leases.c.holder == bindparam("own_holder"), _leases.c.epoch == bindparam("own_epoch")
+)
 
 
 def acquire(connection: Connection, resource: str, *, holder: str, ttl: timedelta) -> Lease:
@@ -33,18 +39,14 @@ def acquire(connection: Connection, resource: str, *, holder: str, ttl: timedelt
         raise ValueError("a lease needs a holder")
     free = {"resource": resource, "holder": "", "epoch": 0, "expires_at": 0}
     insert_absent(connection, _leases, [free])
-    row = connection.execute(
-        select(_leases).where(_leases.c.resource == resource).with_for_update()
-    ).one()
+    row = connection.execute(_LOCKED_LEASE, {"resource": resource}).one()
     instant = now(connection)
     if row.holder not in ("", holder) and row.expires_at > instant:
         raise _held(row)
     lease = Lease(resource=resource, holder=holder, epoch=row.epoch + 1)
-    connection.execute(
-        update(_leases)
-        .where(_leases.c.resource == resource)
-        .values(holder=holder, epoch=lease.epoch, expires_at=instant + _microseconds(ttl))
-    )
+    until = instant + _microseconds(ttl)
+    taken = {"holder": holder, "epoch": lease.epoch, "expires_at": until}
+    connection.execute(_CHANGE, {"changed": resource, **taken})
     return lease
 
 
@@ -54,11 +56,7 @@ def check(connection: Connection, lease: Lease) -> None:
     Raises:
         LeaseLost: It was taken over or given back.
     """
-    row = connection.execute(
-        select(_leases.c.holder, _leases.c.epoch)
-        .where(_leases.c.resource == lease.resource)
-        .with_for_update()
-    ).one_or_none()
+    row = connection.execute(_LOCKED_LEASE, {"resource": lease.resource}).one_or_none()
     if row is None or (row.holder, row.epoch) != (lease.holder, lease.epoch):
         held = f"{row.holder} holds it" if row is not None and row.holder else "it is free"
         raise LeaseLost(
@@ -100,29 +98,19 @@ def renew(connection: Connection, lease: Lease, *, ttl: timedelta) -> None:
         LeaseLost: It was taken over or given back.
     """
     check(connection, lease)
-    connection.execute(
-        update(_leases)
-        .where(_leases.c.resource == lease.resource)
-        .values(expires_at=now(connection) + _microseconds(ttl))
-    )
+    until = now(connection) + _microseconds(ttl)
+    connection.execute(_CHANGE, {"changed": lease.resource, "expires_at": until})
 
 
 def release(connection: Connection, lease: Lease) -> None:
     """Give a lease back where it is still held; its epoch stays."""
-    connection.execute(
-        update(_leases)
-        .where(
-            _leases.c.resource == lease.resource,
-            _leases.c.holder == lease.holder,
-            _leases.c.epoch == lease.epoch,
-        )
-        .values(holder="", expires_at=0)
-    )
+    own = {"changed": lease.resource, "own_holder": lease.holder, "own_epoch": lease.epoch}
+    connection.execute(_CHANGE_OWN, {**own, "holder": "", "expires_at": 0})
 
 
 def holder(connection: Connection, resource: str) -> str:
     """Who holds a lease that has not expired; empty where nobody does."""
-    row = connection.execute(select(_leases).where(_leases.c.resource == resource)).one_or_none()
+    row = connection.execute(_LEASE, {"resource": resource}).one_or_none()
     return row.holder if row is not None and row.expires_at > now(connection) else ""
 
 

@@ -6,7 +6,7 @@ from collections.abc import Collection, Iterable, Mapping, Sequence
 from itertools import groupby
 from typing import Any, Final
 
-from sqlalchemy import Connection, Row, Select, delete, func, select
+from sqlalchemy import Connection, Row, bindparam, delete, func, select
 
 from vde_dagster.core.columns import Column
 from vde_dagster.core.ledger.dsha import RowSum
@@ -23,20 +23,40 @@ from vde_dagster.core.ledger.holdings import (
 from vde_dagster.core.ledger.last_look import LastLook
 from vde_dagster.core.ledger.late_data import HighWaterMark, marks_after
 from vde_dagster.core.ledger.schema_changes import newest_columns
-from vde_dagster.core.ledger.unit_of_work import Intent, Publication, WorkState
+from vde_dagster.core.ledger.unit_of_work import Intent, Publication
 from vde_dagster.core.model.snapshot import VersionKey
 from vde_dagster.core.names import ModelName
 from vde_dagster.core.time.intervals import Interval
 from vde_dagster.state import codec, schema
-from vde_dagster.state.database import chunks, few_pairs, pairs, upsert
+from vde_dagster.state.database import chunks, few_pairs, in_pairs, pairs, upsert
 
-_work = schema.work
 _ledger = schema.ledger
 _marks = schema.marks
 _holdings = schema.holdings
 _looks = schema.last_looks
-_OPEN: Final = (WorkState.INTENT.value, WorkState.STAGED.value)
-_WRITTEN: Final = (WorkState.STAGED.value, WorkState.DONE.value)
+
+_LEDGERS: Final = (
+    select(_ledger)
+    .where(pairs(_ledger.c.model, _ledger.c.version))
+    .order_by(_ledger.c.model, _ledger.c.version, _ledger.c.interval_start)
+)
+_HOLDINGS: Final = select(_holdings).where(few_pairs(_holdings.c.model, _holdings.c.version))
+_LOOKS: Final = select(_looks).where(few_pairs(_looks.c.model, _looks.c.version))
+_LEDGER: Final = select(_ledger).where(
+    _ledger.c.model == bindparam("model"), _ledger.c.version == bindparam("version")
+)
+_LAST_ENTRY: Final = _LEDGER.order_by(_ledger.c.interval_start.desc()).limit(1)
+_CHANGED: Final = _LEDGER.where(_ledger.c.number > bindparam("after")).order_by(
+    _ledger.c.interval_start
+)
+_WITHIN: Final = _LEDGER.where(
+    _ledger.c.interval_start < bindparam("until"), _ledger.c.interval_end > bindparam("since")
+).order_by(_ledger.c.interval_start)
+_OWN_MARKS: Final = (
+    select(_marks.c.mark_json)
+    .where(_marks.c.model == bindparam("model"), _marks.c.version == bindparam("version"))
+    .order_by(_marks.c.source)
+)
 
 
 def held(
@@ -45,11 +65,7 @@ def held(
     """The ledgers of these versions, sorted by interval."""
     found: dict[VersionKey, tuple[LedgerEntry, ...]] = {}
     for chunk in chunks((codec.encode_model(key.model), key.version) for key in keys):
-        rows = connection.execute(
-            select(_ledger)
-            .where(pairs(_ledger.c.model, _ledger.c.version, chunk))
-            .order_by(_ledger.c.model, _ledger.c.version, _ledger.c.interval_start)
-        ).all()
+        rows = connection.execute(_LEDGERS, in_pairs(chunk)).all()
         for (model, version), entries in groupby(rows, key=lambda row: (row.model, row.version)):
             key = VersionKey(codec.decode_model(model), version)
             found[key] = tuple(map(_decode_entry, entries))
@@ -69,10 +85,7 @@ def holdings(connection: Connection, keys: Iterable[VersionKey]) -> dict[Version
 def _kept_holdings(connection: Connection, keys: Iterable[VersionKey]) -> dict[VersionKey, Holding]:
     found: dict[VersionKey, Holding] = {}
     for chunk in chunks((codec.encode_model(key.model), key.version) for key in keys):
-        rows = connection.execute(
-            select(_holdings).where(few_pairs(_holdings.c.model, _holdings.c.version, chunk))
-        ).all()
-        for row in rows:
+        for row in connection.execute(_HOLDINGS, in_pairs(chunk)).all():
             key = VersionKey(codec.decode_model(row.model), row.version)
             found[key] = codec.decode_holding(
                 row.holding_json, number=row.number, removed=row.removed
@@ -82,8 +95,8 @@ def _kept_holdings(connection: Connection, keys: Iterable[VersionKey]) -> dict[V
 
 def changed_since(connection: Connection, key: VersionKey, number: int) -> tuple[LedgerEntry, ...]:
     """The entries that later changes wrote, sorted by interval."""
-    query = _entries_of(key).where(_ledger.c.number > number)
-    return tuple(map(_decode_entry, connection.execute(query).all()))
+    rows = connection.execute(_CHANGED, {**of_version(key), "after": number}).all()
+    return tuple(map(_decode_entry, rows))
 
 
 def held_within(
@@ -94,34 +107,23 @@ def held_within(
         return held(connection, [key]).get(key, ())
     found: dict[Interval, LedgerEntry] = {}
     for each in times:
-        query = _entries_of(key).where(
-            _ledger.c.interval_start < codec.encode_instant(each.end),
-            _ledger.c.interval_end > codec.encode_instant(each.start),
-        )
-        found |= {
-            entry.interval: entry for entry in map(_decode_entry, connection.execute(query).all())
-        }
+        since, until = codec.encode_instant(each.start), codec.encode_instant(each.end)
+        times_of_key = {**of_version(key), "since": since, "until": until}
+        rows = connection.execute(_WITHIN, times_of_key).all()
+        found |= {entry.interval: entry for entry in map(_decode_entry, rows)}
     return tuple(found.values())
 
 
-def _entries_of(key: VersionKey, *, newest: bool = False) -> Select[Any]:
-    """The entries of a version by interval, the oldest first unless the newest shall be."""
-    start = _ledger.c.interval_start
-    return (
-        select(_ledger)
-        .where(_ledger.c.model == codec.encode_model(key.model), _ledger.c.version == key.version)
-        .order_by(start.desc() if newest else start)
-    )
+def of_version(key: VersionKey) -> dict[str, object]:
+    """What a statement about one version is executed with."""
+    return {"model": codec.encode_model(key.model), "version": key.version}
 
 
 def last_looks(connection: Connection, keys: Iterable[VersionKey]) -> dict[VersionKey, LastLook]:
     """The last look at each of these versions that was looked at."""
     found: dict[VersionKey, LastLook] = {}
     for chunk in chunks((codec.encode_model(key.model), key.version) for key in keys):
-        rows = connection.execute(
-            select(_looks).where(few_pairs(_looks.c.model, _looks.c.version, chunk))
-        ).all()
-        for row in rows:
+        for row in connection.execute(_LOOKS, in_pairs(chunk)).all():
             key = VersionKey(codec.decode_model(row.model), row.version)
             found[key] = codec.decode_look(row.look_json)
     return found
@@ -155,11 +157,7 @@ def outdate(
 
 def marks(connection: Connection, key: VersionKey) -> dict[ModelName, HighWaterMark]:
     """The high-water marks of a version, by source."""
-    rows = connection.execute(
-        select(_marks.c.mark_json)
-        .where(_marks.c.model == codec.encode_model(key.model), _marks.c.version == key.version)
-        .order_by(_marks.c.source)
-    ).all()
+    rows = connection.execute(_OWN_MARKS, of_version(key)).all()
     found = [codec.decode_mark(row.mark_json) for row in rows]
     return {mark.source: mark for mark in found}
 
@@ -207,7 +205,7 @@ def _columns_after(
     """The columns of a version's table, of which some entries were changed."""
     is_more = {each.interval for each in before} <= {each.interval for each in after}
     if is_more and all(_are_alike(each.columns, whole.columns) for each in (*before, *after)):
-        last = connection.execute(_entries_of(key, newest=True).limit(1)).one()
+        last = connection.execute(_LAST_ENTRY, of_version(key)).one()
         columns = codec.decode_columns(last.columns_json)
         if _are_alike(columns, whole.columns):
             return columns

@@ -15,7 +15,7 @@ from vde_dagster.core.ledger.entries import Standing
 from vde_dagster.core.ledger.savings import Saved, Saving, SavingKind, SavingTotal
 from vde_dagster.core.model.snapshot import VersionKey
 from vde_dagster.state import codec, schema
-from vde_dagster.state.database import chunks, insert_absent, now, pairs
+from vde_dagster.state.database import chunks, in_pairs, insert_absent, now, pairs
 
 _savings = schema.savings
 _ledger = schema.ledger
@@ -113,12 +113,12 @@ def _held(
     for chunk in chunks((codec.encode_model(key.model), key.version) for key in keys):
         query = (
             select(_ledger.c.model, _ledger.c.version, *_sums())
-            .where(pairs(_ledger.c.model, _ledger.c.version, chunk))
+            .where(pairs(_ledger.c.model, _ledger.c.version))
             .group_by(_ledger.c.model, _ledger.c.version)
         )
         if of is not None:
             query = query.where(_ledger.c.work_id.in_(of))
-        for row in connection.execute(query).all():
+        for row in connection.execute(query, in_pairs(chunk)).all():
             found[VersionKey(codec.decode_model(row.model), row.version)] = _saved(row)
     return found
 

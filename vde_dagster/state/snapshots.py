@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterable, Mapping, Sequence
-from typing import Any
+from typing import Any, Final
 
 from sqlalchemy import Connection, Row, delete, select
 
@@ -11,10 +11,19 @@ from vde_dagster.core.model.fingerprint import Fingerprint
 from vde_dagster.core.model.snapshot import Category, DecidedBy, ModelSnapshot, VersionKey
 from vde_dagster.core.names import ModelName
 from vde_dagster.state import codec, schema
-from vde_dagster.state.database import chunks, few_pairs, insert_absent, upsert
+from vde_dagster.state.database import chunks, few_pairs, in_pairs, insert_absent, upsert
 
 _snapshots = schema.snapshots
 _owners = schema.owners
+_OF_IDS: Final = few_pairs(_snapshots.c.model, _snapshots.c.digest)
+_STORED: Final = select(_snapshots).where(_OF_IDS)
+_STORED_VERSIONS: Final = select(_snapshots.c.model, _snapshots.c.version).where(_OF_IDS).distinct()
+_VERSIONS: Final = (
+    select(_snapshots.c.model, _snapshots.c.data, _snapshots.c.parent_data, _snapshots.c.version)
+    .where(few_pairs(_snapshots.c.model, _snapshots.c.data), ~_snapshots.c.drifted)
+    .distinct()
+)
+_OWNERS: Final = select(_owners).where(few_pairs(_owners.c.model, _owners.c.version))
 
 SnapshotId = tuple[ModelName, str]
 """A model's name and its fingerprint's digest."""
@@ -24,10 +33,7 @@ def stored(connection: Connection, ids: Iterable[SnapshotId]) -> dict[SnapshotId
     """The stored ones among these snapshots."""
     found: dict[SnapshotId, ModelSnapshot] = {}
     for chunk in chunks((codec.encode_model(name), digest) for name, digest in ids):
-        rows = connection.execute(
-            select(_snapshots).where(few_pairs(_snapshots.c.model, _snapshots.c.digest, chunk))
-        ).all()
-        for row in rows:
+        for row in connection.execute(_STORED, in_pairs(chunk)).all():
             snapshot = decode(row)
             found[snapshot.name, row.digest] = snapshot
     return found
@@ -39,11 +45,7 @@ def store(connection: Connection, given: Sequence[ModelSnapshot], *, environment
     ids = [(codec.encode_model(each.name), each.fingerprint.digest) for each in given]
     claims: list[dict[str, object]] = []
     for chunk in chunks(ids):
-        rows = connection.execute(
-            select(_snapshots.c.model, _snapshots.c.version)
-            .where(few_pairs(_snapshots.c.model, _snapshots.c.digest, chunk))
-            .distinct()
-        ).all()
+        rows = connection.execute(_STORED_VERSIONS, in_pairs(chunk)).all()
         claims.extend(
             {"model": row.model, "version": row.version, "environment": environment} for row in rows
         )
@@ -60,13 +62,7 @@ def versions(
     }
     found: dict[VersionKey, set[VersionKey]] = {}
     for chunk in chunks((model, data) for model, data, _ in wanted):
-        rows = connection.execute(
-            select(_snapshots.c.model, _snapshots.c.data, _snapshots.c.parent_data)
-            .add_columns(_snapshots.c.version)
-            .where(few_pairs(_snapshots.c.model, _snapshots.c.data, chunk), ~_snapshots.c.drifted)
-            .distinct()
-        ).all()
-        for row in rows:
+        for row in connection.execute(_VERSIONS, in_pairs(chunk)).all():
             key = wanted.get((row.model, row.data, row.parent_data))
             if key is not None:
                 found.setdefault(key, set()).add(VersionKey(key.model, row.version))
@@ -77,10 +73,7 @@ def owners(connection: Connection, keys: Iterable[VersionKey]) -> dict[VersionKe
     """The owner of each of these versions that has one."""
     found: dict[VersionKey, str] = {}
     for chunk in chunks((codec.encode_model(key.model), key.version) for key in keys):
-        rows = connection.execute(
-            select(_owners).where(few_pairs(_owners.c.model, _owners.c.version, chunk))
-        ).all()
-        for row in rows:
+        for row in connection.execute(_OWNERS, in_pairs(chunk)).all():
             found[VersionKey(codec.decode_model(row.model), row.version)] = row.environment
     return found
 

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterable, Sequence
 from typing import Any, Final
 
-from sqlalchemy import Connection, Row, Select, func, insert, select, update
+from sqlalchemy import Connection, Row, bindparam, func, insert, select, update
 
 from vde_dagster.core.audits.values import AuditResult
 from vde_dagster.core.errors import Refused
@@ -18,29 +18,34 @@ from vde_dagster.core.ledger.entries import (
 from vde_dagster.core.ledger.unit_of_work import Intent, Publication, Work, WorkState
 from vde_dagster.core.model.snapshot import VersionKey
 from vde_dagster.state import codec, schema
-from vde_dagster.state.database import chunks, now, pairs
-from vde_dagster.state.ledger import held_within, move_marks, write_difference
+from vde_dagster.state.database import chunks, in_pairs, now, pairs
+from vde_dagster.state.ledger import held_within, move_marks, of_version, write_difference
 
 _work = schema.work
-_ledger = schema.ledger
-_marks = schema.marks
-_holdings = schema.holdings
-_looks = schema.last_looks
 _OPEN: Final = (WorkState.INTENT.value, WorkState.STAGED.value)
 _WRITTEN: Final = (WorkState.STAGED.value, WorkState.DONE.value)
+
+_WORK: Final = select(_work).where(_work.c.work_id == bindparam("work_id")).with_for_update()
+_WORKS: Final = select(_work).where(_work.c.work_id.in_(bindparam("work_ids", expanding=True)))
+_WORK_OF: Final = select(_work).where(
+    _work.c.model == bindparam("model"), _work.c.version == bindparam("version")
+)
+_OPEN_WORK: Final = _WORK_OF.where(_work.c.state.in_(_OPEN)).order_by(_work.c.number)
+_LAST_DONE: Final = select(_work).where(
+    _work.c.number.in_(
+        select(func.max(_work.c.number))
+        .where(pairs(_work.c.model, _work.c.version), _work.c.state == WorkState.DONE.value)
+        .group_by(_work.c.model, _work.c.version)
+    )
+)
+_CHANGE_WORK: Final = update(_work).where(_work.c.work_id == bindparam("changed"))
 
 
 def heads(connection: Connection, keys: Iterable[VersionKey]) -> dict[VersionKey, int]:
     """The Iceberg snapshot of the last booked work of each version that wrote rows."""
     found: dict[VersionKey, int] = {}
     for chunk in chunks((codec.encode_model(key.model), key.version) for key in keys):
-        last = (
-            select(func.max(_work.c.number))
-            .where(pairs(_work.c.model, _work.c.version, chunk))
-            .where(_work.c.state == WorkState.DONE.value)
-            .group_by(_work.c.model, _work.c.version)
-        )
-        for row in connection.execute(select(_work).where(_work.c.number.in_(last))):
+        for row in connection.execute(_LAST_DONE, in_pairs(chunk)):
             published = codec.decode_published(row.publication_json)
             if published is not None:
                 found[VersionKey(codec.decode_model(row.model), row.version)] = published
@@ -53,9 +58,10 @@ def drifted(connection: Connection, keys: Iterable[VersionKey]) -> frozenset[Ver
     for chunk in chunks((codec.encode_model(key.model), key.version) for key in keys):
         rows = connection.execute(
             select(_work.c.model, _work.c.version)
-            .where(pairs(_work.c.model, _work.c.version, chunk))
+            .where(pairs(_work.c.model, _work.c.version))
             .where(_work.c.drifted, _work.c.state.in_(_WRITTEN))
-            .distinct()
+            .distinct(),
+            in_pairs(chunk),
         ).all()
         found.update(VersionKey(codec.decode_model(row.model), row.version) for row in rows)
     return frozenset(found)
@@ -165,23 +171,22 @@ def record_audits(connection: Connection, work_id: str, results: Sequence[AuditR
 def audited(connection: Connection, key: VersionKey, *, limit: int) -> tuple[Work, ...]:
     """Units of work whose rows were audited, newest first."""
     was_audited = _work.c.audits_json.is_not(None)
-    query = _of(key).where(was_audited).order_by(_work.c.number.desc()).limit(limit)
-    return tuple(_decode_work(row) for row in connection.execute(query))
+    query = _WORK_OF.where(was_audited).order_by(_work.c.number.desc()).limit(limit)
+    return tuple(_decode_work(row) for row in connection.execute(query, of_version(key)))
 
 
 def find(connection: Connection, work_ids: Iterable[str]) -> dict[str, Work]:
     """Units of work by their ids; those that nobody recorded are absent."""
     found: dict[str, Work] = {}
     for chunk in chunks(work_ids):
-        rows = connection.execute(select(_work).where(_work.c.work_id.in_(chunk)))
+        rows = connection.execute(_WORKS, {"work_ids": chunk})
         found |= {row.work_id: _decode_work(row) for row in rows}
     return found
 
 
 def open_work(connection: Connection, key: VersionKey) -> tuple[Work, ...]:
     """What is neither done nor abandoned, oldest first."""
-    query = _of(key).where(_work.c.state.in_(_OPEN)).order_by(_work.c.number)
-    return tuple(_decode_work(row) for row in connection.execute(query))
+    return tuple(_decode_work(row) for row in connection.execute(_OPEN_WORK, of_version(key)))
 
 
 def unfinished(connection: Connection) -> frozenset[VersionKey]:
@@ -194,8 +199,8 @@ def unfinished(connection: Connection) -> frozenset[VersionKey]:
 
 def sessions(connection: Connection, key: VersionKey, *, limit: int) -> tuple[Work, ...]:
     """Catch-up sessions, newest first."""
-    query = _of(key).where(_work.c.is_session).order_by(_work.c.number.desc()).limit(limit)
-    return tuple(_decode_work(row) for row in connection.execute(query))
+    query = _WORK_OF.where(_work.c.is_session).order_by(_work.c.number.desc()).limit(limit)
+    return tuple(_decode_work(row) for row in connection.execute(query, of_version(key)))
 
 
 def _decode_work(row: Row[Any]) -> Work:
@@ -211,15 +216,8 @@ def _decode_work(row: Row[Any]) -> Work:
     )
 
 
-def _of(key: VersionKey) -> Select[Any]:
-    return select(_work).where(
-        _work.c.model == codec.encode_model(key.model), _work.c.version == key.version
-    )
-
-
 def _row(connection: Connection, work_id: str) -> Row[Any] | None:
-    query = select(_work).where(_work.c.work_id == work_id).with_for_update()
-    return connection.execute(query).one_or_none()
+    return connection.execute(_WORK, {"work_id": work_id}).one_or_none()
 
 
 def _known(connection: Connection, work_id: str) -> Row[Any]:
@@ -230,4 +228,4 @@ def _known(connection: Connection, work_id: str) -> Row[Any]:
 
 
 def _set(connection: Connection, work_id: str, **values: object) -> None:
-    connection.execute(update(_work).where(_work.c.work_id == work_id).values(**values))
+    connection.execute(_CHANGE_WORK, {"changed": work_id, **values})

@@ -19,6 +19,7 @@ from tests.app.memory_world import (
     graph_of,
     plan,
 )
+from tests.worlds.state import memory_state
 from vde_dagster.app.apply.applying import apply_plan
 from vde_dagster.app.apply.saved_plans import is_applied, read_saved, renewed, saved_text
 from vde_dagster.app.evaluate.evaluated import Evaluated
@@ -34,7 +35,6 @@ from vde_dagster.core.planning.changes.difference import DecidedBy
 from vde_dagster.core.planning.options import PlanOptions
 from vde_dagster.core.planning.plan import Plan
 from vde_dagster.core.planning.plan_file import PlanFileInvalid
-from vde_dagster.memory.state import MemoryState
 from vde_dagster.project.configuration import Configuration, Defaults
 from vde_dagster.project.model_files import read_model
 from vde_dagster.project.settings import texts_of
@@ -166,7 +166,7 @@ def test_a_plan_for_a_new_environment_is_refused_where_it_would_get_other_versio
     shown = world.state.environment("prod")
     assert shown is not None
     assert read(text).snapshots[TOTAL].version == shown.snapshots[TOTAL].version
-    world.state = MemoryState(world.clock)  # nothing is known any more of what dev would share
+    world.state = memory_state(world.clock)  # nothing is known any more of what dev would share
     refused_without_a_write(world, text, "another version than the one that was reviewed")
 
 

@@ -10,6 +10,7 @@ import pytest
 
 from tests.app.memory_world import MemoryWorld, bound, build, build_due, graph_of, plan
 from tests.app.shop_world import asked, day, done, entries
+from tests.worlds.engine import MemoryEngine
 from vde_dagster.app.evaluate.cumulative import ranges_in_turn, turns
 from vde_dagster.app.evaluate.evaluation import evaluate
 from vde_dagster.core.errors import EvaluationFailed, Refused
@@ -20,7 +21,6 @@ from vde_dagster.core.model.model import Model
 from vde_dagster.core.model.snapshot import VersionKey
 from vde_dagster.core.names import ModelName
 from vde_dagster.core.time.intervals import Interval
-from vde_dagster.memory.engine import MemoryEngine
 
 NAME = ModelName("mart", "kept")
 HEADER = "MODEL (name mart.kept, kind {kind}, {more}cron '@daily');\n"
@@ -181,7 +181,7 @@ def sum_of_entries(world: MemoryWorld, environment: str = "prod") -> RowSum:
 
 
 def sum_of_table(world: MemoryWorld) -> RowSum:
-    from vde_dagster.memory.frames import sum_of
+    from tests.worlds.frames import sum_of
 
     key = bound(world.services()).key(NAME)
     table = world.catalog.tables[key.table]

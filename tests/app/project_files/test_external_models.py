@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from pathlib import Path
 
+from tests.worlds.catalog import MemoryCatalog
 from vde_dagster.app.project_files.external_models import (
     declare_sources,
     survey_sources,
@@ -11,7 +12,6 @@ from vde_dagster.app.project_files.external_models import (
 )
 from vde_dagster.core.columns import Column
 from vde_dagster.core.names import ModelName, TableName
-from vde_dagster.memory.catalog import MemoryCatalog
 
 ORDERS, LOST, STRANGE = (ModelName("raw", name) for name in ("orders", "lost", "strange"))
 

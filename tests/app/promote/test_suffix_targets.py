@@ -22,6 +22,7 @@ from tests.app.memory_world import (
     hour_of,
     plan,
 )
+from tests.worlds.catalog import MemoryCatalog
 from vde_dagster.app.apply.applying import apply_plan
 from vde_dagster.app.apply.filling import evaluate_range
 from vde_dagster.app.apply.visitor import applying
@@ -34,7 +35,6 @@ from vde_dagster.core.names import ModelName, SuffixTarget, TableName, ViewNamin
 from vde_dagster.core.planning.stages import opening_of, work_of
 from vde_dagster.core.time.intervals import Interval
 from vde_dagster.lakehouse.iceberg_catalog import IcebergCatalog, open_iceberg_catalog
-from vde_dagster.memory.catalog import MemoryCatalog
 from vde_dagster.ports.catalog import ViewDefinition
 
 GRAPH = graph_of(PROJECT)

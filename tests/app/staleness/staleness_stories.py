@@ -32,6 +32,7 @@ from tests.app.memory_world import (
     build,
     hour_of,
 )
+from tests.worlds.engine import MemoryEngine
 from vde_dagster.app.apply.applying import apply_plan
 from vde_dagster.app.apply.filling import evaluate_range
 from vde_dagster.app.apply.running import Wanted, plan_run
@@ -47,7 +48,6 @@ from vde_dagster.core.names import TableName
 from vde_dagster.core.planning.options import PlanOptions
 from vde_dagster.core.planning.plan import Plan
 from vde_dagster.core.time.intervals import Interval, subtract
-from vde_dagster.memory.engine import MemoryEngine
 
 Row = tuple[int, datetime, int]
 TABLES: Final = {str(SOURCE): RAW, str(OTHERS): TableName("raw", "others")}

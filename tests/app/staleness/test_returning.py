@@ -36,6 +36,8 @@ from tests.app.shop_world import (
     work,
 )
 from tests.core.counted_graphs import counted
+from tests.worlds.clock import ManualClock
+from tests.worlds.state import memory_state
 from vde_dagster.app.apply.applying import apply_plan
 from vde_dagster.app.apply.saved_plans import renewed
 from vde_dagster.app.catch_up.detecting import detect
@@ -52,8 +54,6 @@ from vde_dagster.core.names import ModelName, TableName
 from vde_dagster.core.planning.plan import Plan
 from vde_dagster.core.planning.workload import Holdings
 from vde_dagster.core.time.intervals import Interval
-from vde_dagster.memory.clock import ManualClock
-from vde_dagster.memory.state import MemoryState
 from vde_dagster.project.model_files import external_source
 
 ORIGINAL, CHANGED = graph_of(SHOP), graph_of(EDITED)
@@ -589,7 +589,7 @@ def test_r15_what_a_model_follows_from_is_told_by_one_look_upstream(behind: int)
         snapshots={},
         holdings=Holdings.of("prod", {}, owners={}, writes=frozenset()),
         held={},
-        ledger=Ledger(MemoryState(ManualClock())),
+        ledger=Ledger(memory_state(ManualClock())),
         horizons={},
     )
     names = [ModelName("m", f"v{number}") for number in range(20)]

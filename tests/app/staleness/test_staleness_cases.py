@@ -9,6 +9,7 @@ from typing import Final
 import pytest
 
 from tests.app.memory_world import RAW, MemoryWorld, bound, build, graph_of, hour_of
+from tests.worlds.engine import MemoryEngine
 from vde_dagster.app.apply.applying import apply_plan
 from vde_dagster.app.apply.filling import evaluate_range
 from vde_dagster.app.apply.running import plan_run
@@ -19,7 +20,6 @@ from vde_dagster.core.ledger.unit_of_work import Staged, Staging
 from vde_dagster.core.names import ModelName
 from vde_dagster.core.planning.plan import Plan
 from vde_dagster.core.time.intervals import Interval
-from vde_dagster.memory.engine import MemoryEngine
 
 KIND: Final = "INCREMENTAL_BY_TIME_RANGE (time_column at{})"
 TEXT: Final = """MODEL (name m.{}, kind {}, cron '@hourly');

@@ -29,7 +29,7 @@ from vde_dagster.core.model.kinds import Full, IncrementalByTimeRange, Kind
 from vde_dagster.core.model.snapshot import VersionKey
 from vde_dagster.core.planning import restatement
 from vde_dagster.core.sql.reads.input_ranges import affected
-from vde_dagster.memory.state import MemoryState
+from vde_dagster.state.sql_state import SqlState
 
 EVENTS: Final = str(SOURCE)
 SHORT, LONG = range(1, 5), (0, *range(5, 60))
@@ -106,12 +106,12 @@ def only(kinds: Callable[[Kind], bool]) -> Callable[[Node], bool]:
 staying_is_computed: Final = staying.is_computed
 
 
-def forgetting(state: MemoryState, looks: dict[VersionKey, LastLook]) -> None:
+def forgetting(state: SqlState, looks: dict[VersionKey, LastLook]) -> None:
     """Keep looks without what they found."""
     record_looks(state, {key: replace(each, stale=()) for key, each in looks.items()})
 
 
-record_looks: Final = MemoryState.record_looks
+record_looks: Final = SqlState.record_looks
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -161,7 +161,7 @@ DEFECTS: Final = {
         story=told(COPY, made(Form.FULL, "gen.copy")),
     ),
     "what a look found is not kept": Defect(
-        places=[(MemoryState, "record_looks")],
+        places=[(SqlState, "record_looks")],
         by=forgetting,
         story=told(COPY, made(Form.SUMS, "gen.copy"), steps=(LATE, Run(fails="sums"))),
     ),

@@ -31,6 +31,7 @@ from tests.app.shop_world import (
     entries,
 )
 from tests.app.shop_world import shop_in_production as shop
+from tests.worlds.tables import Table
 from vde_dagster.app.apply.applying import apply_plan, promote_followed
 from vde_dagster.app.apply.filling import evaluate_range
 from vde_dagster.app.apply.visitor import applying
@@ -43,7 +44,6 @@ from vde_dagster.core.model.snapshot import Category
 from vde_dagster.core.names import ModelName, TableName
 from vde_dagster.core.planning.plan import Plan
 from vde_dagster.core.planning.stages import Promote, stages_of
-from vde_dagster.memory.catalog import Table
 
 GRAPH, SHOWN_NAME = graph_of(SHOP), ModelName("mart", "shown")
 LATE = graph_of(PROJECT)

@@ -13,6 +13,11 @@ import pyarrow as pa
 from tests.app.memory_world import DEFAULTS
 from tests.lakehouse.conftest import Lake
 from tests.lakehouse.kinds.worlds import START, Values, ordered
+from tests.worlds.catalog import MemoryCatalog
+from tests.worlds.clock import ManualClock
+from tests.worlds.engine import MemoryEngine
+from tests.worlds.ids import CountingIds
+from tests.worlds.state import memory_state
 from vde_dagster.app.apply.applying import apply_plan
 from vde_dagster.app.binding import Binding, bind_environment
 from vde_dagster.app.catch_up.managed import refresh_managed
@@ -28,12 +33,8 @@ from vde_dagster.core.names import ModelName, TableName
 from vde_dagster.core.planning.options import PlanOptions
 from vde_dagster.core.planning.plan import Plan
 from vde_dagster.core.time.intervals import EPOCH
-from vde_dagster.memory.catalog import MemoryCatalog
-from vde_dagster.memory.clock import ManualClock
-from vde_dagster.memory.engine import MemoryEngine
-from vde_dagster.memory.ids import CountingIds
-from vde_dagster.memory.state import MemoryState
 from vde_dagster.ports.engine import Engine
+from vde_dagster.ports.state import State
 from vde_dagster.project.model_files import external_source, read_model
 
 Event = tuple[int, float, int | None, str]
@@ -228,7 +229,7 @@ def in_memory(schema: str) -> Side:
         catalog.set_property(name, VALID_TO, until.isoformat())
 
     engine = Counted(MemoryEngine(catalog))
-    services = _services(schema, MemoryState(clock), catalog, engine, clock)
+    services = _services(schema, memory_state(clock), catalog, engine, clock)
     return Side(
         schema=schema, services=services, clock=clock, engine=engine, put=put, declare=declare
     )
@@ -255,14 +256,14 @@ def on_spark(lake: Lake) -> Side:
             change.set_properties({VALID_TO: until.isoformat()})
 
     engine = Counted(lake.engine)
-    services = _services(lake.schema, MemoryState(clock), lake.catalog, engine, clock)
+    services = _services(lake.schema, memory_state(clock), lake.catalog, engine, clock)
     return Side(
         schema=lake.schema, services=services, clock=clock, engine=engine, put=put, declare=declare
     )
 
 
 def _services(
-    schema: str, state: MemoryState, catalog: Any, engine: Counted, clock: ManualClock
+    schema: str, state: State, catalog: Any, engine: Counted, clock: ManualClock
 ) -> Services:
     return Services(
         state=state,

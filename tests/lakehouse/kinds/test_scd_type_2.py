@@ -25,6 +25,8 @@ from tests.core.model.history_tables import (
     printed,
 )
 from tests.core.model.kept_history import COLUMN, TIME, day, ordered
+from tests.worlds.catalog import MemoryCatalog
+from tests.worlds.engine import MemoryEngine
 from vde_dagster.core.columns import Column
 from vde_dagster.core.errors import EvaluationFailed
 from vde_dagster.core.ledger.dsha import RowSum, total
@@ -35,8 +37,6 @@ from vde_dagster.core.model.storage import PartitionField, Storage, Transform
 from vde_dagster.core.model.writes import KeepHistory
 from vde_dagster.core.names import ModelName
 from vde_dagster.core.time.intervals import Interval
-from vde_dagster.memory.catalog import MemoryCatalog
-from vde_dagster.memory.engine import MemoryEngine
 from vde_dagster.ports.catalog import Catalog
 from vde_dagster.ports.engine import Engine
 

@@ -10,6 +10,8 @@ from typing import TYPE_CHECKING, Final
 
 import pyarrow.parquet as pq
 
+from tests.worlds.catalog import MemoryCatalog
+from tests.worlds.engine import MemoryEngine
 from vde_dagster.core.ledger.dsha import RowSum, total
 from vde_dagster.core.ledger.unit_of_work import Part, Rows, SqlRows, Staged, Staging
 from vde_dagster.core.model.snapshot import VersionKey
@@ -17,8 +19,6 @@ from vde_dagster.core.model.storage import PartitionField, Storage, Transform
 from vde_dagster.core.model.writes import ReplaceTable, Write
 from vde_dagster.core.names import ModelName
 from vde_dagster.core.time.intervals import Interval
-from vde_dagster.memory.catalog import MemoryCatalog
-from vde_dagster.memory.engine import MemoryEngine
 from vde_dagster.ports.catalog import Catalog
 from vde_dagster.ports.engine import Engine
 

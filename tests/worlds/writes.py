@@ -8,6 +8,11 @@ from datetime import datetime
 from itertools import compress
 from typing import assert_never
 
+from tests.worlds.frames import Frame, sum_of
+from tests.worlds.histories import kept
+from tests.worlds.merging import merged
+from tests.worlds.partitions import partitions_of
+from tests.worlds.tables import Row, instant_of
 from vde_dagster.core.errors import EvaluationFailed
 from vde_dagster.core.ledger.dsha import RowSum
 from vde_dagster.core.model.storage import PartitionField
@@ -24,11 +29,6 @@ from vde_dagster.core.model.writes import (
 )
 from vde_dagster.core.time.formats import ISO_DATE, TimeFormat
 from vde_dagster.core.time.intervals import Interval
-from vde_dagster.memory.catalog import Row, instant_of
-from vde_dagster.memory.frames import Frame, sum_of
-from vde_dagster.memory.histories import kept
-from vde_dagster.memory.merging import merged
-from vde_dagster.memory.partitions import partitions_of
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

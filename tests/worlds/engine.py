@@ -8,6 +8,13 @@ from typing import TYPE_CHECKING, assert_never
 from sqlglot import exp, parse_one
 from sqlglot.errors import SqlglotError
 
+from tests.worlds.auditing import run_audits
+from tests.worlds.catalog import MemoryCatalog
+from tests.worlds.duck import connected, failures, result_of
+from tests.worlds.frames import Frame, UserRows, sum_of
+from tests.worlds.histories import with_validity
+from tests.worlds.tables import Row
+from tests.worlds.writes import Written, inside, unit_sums, written
 from vde_dagster.core.columns import Column
 from vde_dagster.core.errors import EvaluationFailed
 from vde_dagster.core.ledger.dsha import RowSum
@@ -29,12 +36,6 @@ from vde_dagster.core.model.seed_rows import seed_columns, seed_rows
 from vde_dagster.core.model.writes import KeepHistory, TimeAxisSpec
 from vde_dagster.core.names import TableName
 from vde_dagster.core.time.intervals import Interval
-from vde_dagster.memory.auditing import run_audits
-from vde_dagster.memory.catalog import MemoryCatalog, Row
-from vde_dagster.memory.duck import connected, failures, result_of
-from vde_dagster.memory.frames import Frame, UserRows, sum_of
-from vde_dagster.memory.histories import with_validity
-from vde_dagster.memory.writes import Written, inside, unit_sums, written
 from vde_dagster.ports.engine import Sought, TableRows
 
 if TYPE_CHECKING:

@@ -4,6 +4,9 @@ from __future__ import annotations
 
 from typing import Final
 
+from tests.worlds.duck import connected, result_of
+from tests.worlds.frames import Frame
+from tests.worlds.tables import Row
 from vde_dagster.core.errors import EvaluationFailed
 from vde_dagster.core.model.history import (
     History,
@@ -13,9 +16,6 @@ from vde_dagster.core.model.history import (
     written_rows,
 )
 from vde_dagster.core.model.writes import KeepHistory
-from vde_dagster.memory.catalog import Row
-from vde_dagster.memory.duck import connected, result_of
-from vde_dagster.memory.frames import Frame
 
 _SIDES: Final = Sides(source="source", open="held_open", closed="held_closed")
 _NAMED: Final = 5

@@ -4,19 +4,17 @@ from __future__ import annotations
 
 import itertools
 import threading
-import uuid
-from collections import Counter
 from collections.abc import Collection, Iterable, Mapping, Sequence
-from dataclasses import dataclass, field, replace
-from datetime import UTC, date, datetime, timedelta
-from typing import Final
+from dataclasses import replace
+from datetime import datetime
 
+from tests.worlds.changes import change_of, instants_of, mark_of, snapshots_after, times_of
+from tests.worlds.clock import ManualClock
+from tests.worlds.tables import Row, Snapshot, Table
 from vde_dagster.core.columns import Column
 from vde_dagster.core.errors import Conflict, Refused
 from vde_dagster.core.ledger.late_data import (
     HighWaterMark,
-    ProcessingUri,
-    SourceChange,
     SourceHistory,
     SourceOperation,
     SourceStatus,
@@ -24,16 +22,9 @@ from vde_dagster.core.ledger.late_data import (
 from vde_dagster.core.ledger.schema_changes import ColumnWidened, InPlace, is_widening, same_type
 from vde_dagster.core.model.writes import TimeAxisSpec
 from vde_dagster.core.names import ModelName, TableName, is_another_models
-from vde_dagster.core.time.formats import iso_day
-from vde_dagster.core.time.grains import Grain
 from vde_dagster.core.time.intervals import (
     END_OF_TIME,
-    EPOCH,
-    Interval,
-    merge,
-    parse_instant,
 )
-from vde_dagster.memory.clock import ManualClock
 from vde_dagster.ports.catalog import (
     RowChange,
     TableMoved,
@@ -42,63 +33,6 @@ from vde_dagster.ports.catalog import (
     ViewDefinition,
 )
 from vde_dagster.ports.clock import Clock
-
-VALID_TO: Final = "vde.valid-to"
-
-Row = tuple[object, ...]
-
-
-@dataclass(frozen=True, slots=True, kw_only=True)
-class Snapshot:
-    """One state of a table: all of its rows, those that this state added, and since when it is."""
-
-    id: int
-    parent: int | None
-    sequence: int
-    operation: SourceOperation
-    rows: tuple[Row, ...]
-    added: tuple[Row, ...]
-    committed_at: datetime = EPOCH
-
-
-@dataclass(slots=True, kw_only=True)
-class Table:
-    """A table: its schema, its snapshots by id, and where `main` and the branches stand."""
-
-    columns: tuple[Column, ...]
-    properties: dict[str, str]
-    partition_by: TimeAxisSpec | None
-    uuid: str = field(default_factory=lambda: str(uuid.uuid4()))
-    snapshots: dict[int, Snapshot] = field(default_factory=dict)
-    branches: dict[str, int] = field(default_factory=dict)
-    head: int | None = None
-    sequence: int = 0
-
-    def rows_at(self, snapshot_id: int | None) -> tuple[Row, ...]:
-        """All rows at a snapshot; none for None."""
-        return () if snapshot_id is None else self.snapshots[snapshot_id].rows
-
-    def widen(self, columns: tuple[Column, ...]) -> None:
-        """Have further columns behind those that there are, NULL in every row so far."""
-        new = (None,) * (len(columns) - len(self.columns))
-        self.columns = columns
-        if new:
-            self.snapshots = {
-                key: replace(
-                    each,
-                    rows=tuple((*row, *new) for row in each.rows),
-                    added=tuple((*row, *new) for row in each.added),
-                )
-                for key, each in self.snapshots.items()
-            }
-
-    def line(self, snapshot_id: int | None) -> list[Snapshot]:
-        """A snapshot and its retained ancestors, newest first."""
-        found = []
-        while snapshot_id is not None and snapshot_id in self.snapshots:
-            found.append(self.snapshots[snapshot_id])
-            snapshot_id = found[-1].parent
-        return found
 
 
 class MemoryCatalog:
@@ -278,7 +212,7 @@ class MemoryCatalog:
                 RowChange(
                     iceberg_snapshot_id=each.id,
                     committed_at=each.committed_at,
-                    times=_times(table, each, column),
+                    times=times_of(table, each, column),
                 )
                 for each in newer
                 if table is not None
@@ -290,7 +224,7 @@ class MemoryCatalog:
             table = self.tables.get(name)
             if table is None:
                 return None
-            found = _instants(table, table.rows_at(table.head), column)
+            found = instants_of(table, table.rows_at(table.head), column)
             return None if found is None else min(found, default=END_OF_TIME)
 
     def history(self, source: ModelName, since: HighWaterMark | None) -> SourceHistory:
@@ -299,16 +233,16 @@ class MemoryCatalog:
             table = self.tables.get(TableName(source.schema, source.name, source.catalog))
             if table is None:
                 return SourceHistory(status=SourceStatus.MISSING, head=None)
-            head = _mark(source, table)
+            head = mark_of(source, table)
             if since is None:
                 return SourceHistory(status=SourceStatus.INITIAL, head=head)
             if table.uuid != since.table_uuid:
                 return SourceHistory(status=SourceStatus.RECREATED, head=head)
-            found = _snapshots_after(table, since)
+            found = snapshots_after(table, since)
             if isinstance(found, SourceStatus):
                 return SourceHistory(status=found, head=head)
             status = SourceStatus.CHANGED if found else SourceStatus.UNCHANGED
-            changes = tuple(_change(table, each) for each in found)
+            changes = tuple(change_of(table, each) for each in found)
             return SourceHistory(status=status, head=head, changes=changes)
 
     # What other writers do
@@ -443,113 +377,3 @@ class MemoryCatalog:
 def _shown(stored: str, wanted: Column) -> Column:
     """A table's column as a view shows it: of the table's type, or of a wider one."""
     return wanted if is_widening(stored, wanted.type) else replace(wanted, type=stored)
-
-
-def instant_of(value: object) -> datetime | None:
-    """The instant that a value of a time column stands for; None for NULL."""
-    match value:
-        case datetime():
-            return value.astimezone(UTC) if value.tzinfo else value.replace(tzinfo=UTC)
-        case date():
-            return datetime(value.year, value.month, value.day, tzinfo=UTC)
-        case None:
-            return None
-        case _:
-            raise TypeError(f"{value!r} is no value of a time column")
-
-
-def _times(table: Table, snapshot: Snapshot, column: str) -> tuple[Interval, ...] | None:
-    """The times of the rows that a snapshot added or removed; None where one has none."""
-    if snapshot.operation is SourceOperation.REPLACE:
-        return ()
-    if snapshot.parent is not None and snapshot.parent not in table.snapshots:
-        return None
-    before, after = Counter(table.rows_at(snapshot.parent)), Counter(snapshot.rows)
-    hulls: list[Interval] = []
-    for rows in (after - before, before - after):
-        found = _instants(table, rows, column)
-        if found is None:
-            return None
-        if found:
-            hulls.append(Interval(min(found), max(found) + timedelta(microseconds=1)))
-    return merge(hulls)
-
-
-def _instants(table: Table, rows: Iterable[Row], column: str) -> list[datetime] | None:
-    """The times of a column; None where there is no such column, or a row without a time."""
-    names = [each.name.lower() for each in table.columns]
-    if column.lower() not in names:
-        return None
-    at = names.index(column.lower())
-    values = (row[at] for row in rows)
-    found = [iso_day(each) if isinstance(each, str) else instant_of(each) for each in values]
-    return None if None in found else [each for each in found if each is not None]
-
-
-def _mark(source: ModelName, table: Table) -> HighWaterMark | None:
-    if table.head is None:
-        return None
-    declared = table.properties.get(VALID_TO)
-    sequence = table.snapshots[table.head].sequence
-    return HighWaterMark(
-        source=source,
-        table_uuid=table.uuid,
-        iceberg_snapshot_id=table.head,
-        sequence_number=sequence,
-        committed_at=EPOCH + timedelta(seconds=sequence),
-        complete_to=parse_instant(declared) if declared else None,
-    )
-
-
-def _snapshots_after(table: Table, mark: HighWaterMark) -> list[Snapshot] | SourceStatus:
-    """The head's ancestors back to a mark, oldest first, or why they cannot be told."""
-    newer: list[Snapshot] = []
-    current = table.head
-    while current != mark.iceberg_snapshot_id:
-        snapshot = None if current is None else table.snapshots.get(current)
-        if snapshot is None:
-            retained = mark.iceberg_snapshot_id in table.snapshots
-            return SourceStatus.ROLLED_BACK if retained else SourceStatus.EXPIRED
-        if snapshot.sequence < mark.sequence_number:
-            return SourceStatus.ROLLED_BACK
-        newer.append(snapshot)
-        current = snapshot.parent
-    return newer[::-1]
-
-
-def _change(table: Table, snapshot: Snapshot) -> SourceChange:
-    counted: dict[tuple[tuple[str, str | int | None], ...], int] = {}
-    for row in snapshot.added:
-        partition = _partition(table, row)
-        counted[partition] = counted.get(partition, 0) + 1
-    return SourceChange(
-        iceberg_snapshot_id=snapshot.id,
-        operation=snapshot.operation,
-        added=tuple(
-            ProcessingUri(partition=partition, files=1, rows=rows)
-            for partition, rows in counted.items()
-        ),
-    )
-
-
-_FORMS: Final = {
-    Grain.HOUR: "%Y-%m-%d-%H",
-    Grain.DAY: "%Y-%m-%d",
-    Grain.MONTH: "%Y-%m",
-    Grain.YEAR: "%Y",
-}
-
-
-def _partition(table: Table, row: Row) -> tuple[tuple[str, str | int | None], ...]:
-    """A row's partition, named and spelled as Iceberg does it."""
-    axis = table.partition_by
-    if axis is None:
-        return ()
-    names = [each.name.lower() for each in table.columns]
-    instant = instant_of(row[names.index(axis.column.lower())])
-    grain = max(axis.unit.grain, Grain.HOUR)
-    by_value = axis.type.lower() == "date" and grain <= Grain.DAY
-    if by_value:
-        return ((axis.column, None if instant is None else instant.date().isoformat()),)
-    text = None if instant is None else instant.strftime(_FORMS[grain])
-    return ((f"{axis.column}_{grain.name.lower()}", text),)

@@ -4,13 +4,13 @@ from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
 
+from tests.worlds.duck import connected, result_of
+from tests.worlds.frames import Frame
 from vde_dagster.core.audits.queries import failing_rows, sql_of
 from vde_dagster.core.audits.results import failed, passed
 from vde_dagster.core.audits.values import SAMPLE_ROWS, Audit, AuditResult
 from vde_dagster.core.names import ModelName, TableName
 from vde_dagster.core.sql.spark.reading import read_spark
-from vde_dagster.memory.duck import connected, result_of
-from vde_dagster.memory.frames import Frame
 
 _STAGED = "vde_audited"
 

@@ -2,27 +2,41 @@
 
 from __future__ import annotations
 
+import atexit
 from collections.abc import Iterator, Mapping
 from contextlib import contextmanager
+from functools import cache
 from typing import TYPE_CHECKING
 
 import pyarrow as pa
 from sqlglot import exp
 
+from tests.worlds.frames import Frame
 from vde_dagster.core.errors import EvaluationFailed
 from vde_dagster.core.sql.spark.reading import read_spark
-from vde_dagster.memory.frames import Frame
 
 if TYPE_CHECKING:
     import duckdb
 
 
-@contextmanager
-def connected(frames: Mapping[str, Frame]) -> Iterator[duckdb.DuckDBPyConnection]:
-    """A DuckDB of its own, in UTC, in which frames are views of these names."""
+@cache
+def _database() -> duckdb.DuckDBPyConnection:
+    """The one DuckDB of this process. It holds nothing: to make one takes as long as 100 queries.
+
+    What is registered belongs to a connection, and is gone with it.
+    """
     import duckdb
 
-    connection = duckdb.connect(":memory:", config={"threads": 1})
+    return duckdb.connect(":memory:", config={"threads": 1})
+
+
+atexit.register(_database.cache_clear)  # DuckDB complains where it outlives its module
+
+
+@contextmanager
+def connected(frames: Mapping[str, Frame]) -> Iterator[duckdb.DuckDBPyConnection]:
+    """A connection of its own, in UTC, in which frames are views of these names."""
+    connection = _database().cursor()
     try:
         connection.execute("SET TimeZone = 'UTC'")
         for name, frame in frames.items():

@@ -6,14 +6,14 @@ from typing import TYPE_CHECKING, Final
 
 from sqlglot import exp
 
+from tests.worlds.duck import connected, in_duck, result_of
+from tests.worlds.frames import Frame
+from tests.worlds.tables import Row
 from vde_dagster.core.errors import EvaluationFailed
 from vde_dagster.core.model.merge_statement import SOURCE, TARGET, merge_statement, same_key
 from vde_dagster.core.model.writes import MergeRows
 from vde_dagster.core.sql.keys import key_expression
 from vde_dagster.core.sql.spark.reading import read_spark
-from vde_dagster.memory.catalog import Row
-from vde_dagster.memory.duck import connected, in_duck, result_of
-from vde_dagster.memory.frames import Frame
 
 if TYPE_CHECKING:
     import duckdb
@@ -31,7 +31,7 @@ def merged(held: Frame, new: Frame, write: MergeRows) -> tuple[tuple[Row, ...], 
     """
     with connected({_HELD.name: held, _NEW.name: new}) as connection:
         _refuse_shared_keys(connection, write.key)
-        connection.execute(f"CREATE TABLE {_MERGED.name} AS FROM {_HELD.name}")
+        connection.execute(f"CREATE TEMP TABLE {_MERGED.name} AS FROM {_HELD.name}")
         statement = read_spark(merge_statement(_MERGED, _NEW, write))
         assert isinstance(statement, exp.Merge), "the statement is a MERGE"
         for assignment in _assignments(statement):

@@ -19,9 +19,9 @@ from pyiceberg.types import (
 )
 from sqlglot import exp
 
+from tests.worlds.frames import Frame
 from vde_dagster.core.errors import EvaluationFailed
 from vde_dagster.core.model.storage import PartitionField, Transform
-from vde_dagster.memory.frames import Frame
 
 _TYPES: Final[dict[str, IcebergType]] = {
     "tinyint": IntegerType(),

@@ -13,10 +13,10 @@ from typing import Any, Final
 import pyarrow as pa
 from sqlglot import exp
 
+from tests.worlds.tables import Row
 from vde_dagster.core.columns import Column
 from vde_dagster.core.errors import EvaluationFailed
 from vde_dagster.core.ledger.dsha import RowSum, total
-from vde_dagster.memory.catalog import Row
 
 _ARROW: Final[Mapping[str, pa.DataType]] = {
     "boolean": pa.bool_(),
@@ -130,7 +130,7 @@ def _same_columns(found: Sequence[Column], wanted: Sequence[Column], told: str) 
         )
 
 
-def _canonical(value: Any) -> object:  # noqa: ANN401 - rows hold whatever DuckDB returns
+def _canonical(value: Any) -> object:
     match value:
         case float():
             return "nan" if math.isnan(value) else value + 0.0

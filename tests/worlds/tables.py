@@ -1,0 +1,80 @@
+"""What a table in memory is: a line of snapshots that hold all of its rows."""
+
+from __future__ import annotations
+
+import uuid
+from dataclasses import dataclass, field, replace
+from datetime import UTC, date, datetime
+
+from vde_dagster.core.columns import Column
+from vde_dagster.core.ledger.late_data import SourceOperation
+from vde_dagster.core.model.writes import TimeAxisSpec
+from vde_dagster.core.time.intervals import EPOCH
+
+Row = tuple[object, ...]
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Snapshot:
+    """One state of a table: all of its rows, those that this state added, and since when it is."""
+
+    id: int
+    parent: int | None
+    sequence: int
+    operation: SourceOperation
+    rows: tuple[Row, ...]
+    added: tuple[Row, ...]
+    committed_at: datetime = EPOCH
+
+
+@dataclass(slots=True, kw_only=True)
+class Table:
+    """A table: its schema, its snapshots by id, and where `main` and the branches stand."""
+
+    columns: tuple[Column, ...]
+    properties: dict[str, str]
+    partition_by: TimeAxisSpec | None
+    uuid: str = field(default_factory=lambda: str(uuid.uuid4()))
+    snapshots: dict[int, Snapshot] = field(default_factory=dict)
+    branches: dict[str, int] = field(default_factory=dict)
+    head: int | None = None
+    sequence: int = 0
+
+    def rows_at(self, snapshot_id: int | None) -> tuple[Row, ...]:
+        """All rows at a snapshot; none for None."""
+        return () if snapshot_id is None else self.snapshots[snapshot_id].rows
+
+    def widen(self, columns: tuple[Column, ...]) -> None:
+        """Have further columns behind those that there are, NULL in every row so far."""
+        new = (None,) * (len(columns) - len(self.columns))
+        self.columns = columns
+        if new:
+            self.snapshots = {
+                key: replace(
+                    each,
+                    rows=tuple((*row, *new) for row in each.rows),
+                    added=tuple((*row, *new) for row in each.added),
+                )
+                for key, each in self.snapshots.items()
+            }
+
+    def line(self, snapshot_id: int | None) -> list[Snapshot]:
+        """A snapshot and its retained ancestors, newest first."""
+        found = []
+        while snapshot_id is not None and snapshot_id in self.snapshots:
+            found.append(self.snapshots[snapshot_id])
+            snapshot_id = found[-1].parent
+        return found
+
+
+def instant_of(value: object) -> datetime | None:
+    """The instant that a value of a time column stands for; None for NULL."""
+    match value:
+        case datetime():
+            return value.astimezone(UTC) if value.tzinfo else value.replace(tzinfo=UTC)
+        case date():
+            return datetime(value.year, value.month, value.day, tzinfo=UTC)
+        case None:
+            return None
+        case _:
+            raise TypeError(f"{value!r} is no value of a time column")

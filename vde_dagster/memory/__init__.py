@@ -1,1 +1,0 @@
-"""The ports in memory: real second implementations, for tests and for simulations."""
