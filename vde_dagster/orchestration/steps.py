@@ -148,8 +148,8 @@ def current_binding(location: Location, name: ModelName) -> Binding:
     revision = shown.revision if shown is not None else 0
     if shown is None and location.followed is None:
         raise Refused(
-            f"nothing was planned for {environment} yet, so nothing runs there. Run `vde plan "
-            f"{environment}` and apply it, then reload this code location."
+            f"nothing was planned for {environment} yet, so nothing runs there",
+            advice=f"Run `vde plan {environment}` and apply it, then reload this code location.",
         )
     if revision == location.binding.revision:
         return location.binding
@@ -263,7 +263,8 @@ def _whole(
     if not wanted:
         raise Refused(
             f"{node.name} is not due: nothing that it reads is complete for a whole "
-            f"{model.unit.value} yet. Load its sources first."
+            f"{model.unit.value} yet",
+            advice="Load its sources first.",
         )
     return wanted
 
@@ -291,7 +292,7 @@ def _computed(
         lacks = ", ".join(str(gap) for gap in gaps)
     if lacks:
         raise Refused(
-            f"{owner} owns this version of {node.name} and has not computed {lacks} of it yet. "
-            f"Compute it there, or change the model to get a version of its own."
+            f"{owner} owns this version of {node.name} and has not computed {lacks} of it yet",
+            advice="Compute it there, or change the model to get a version of its own.",
         )
     return found

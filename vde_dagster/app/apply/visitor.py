@@ -152,7 +152,8 @@ class Applying:
         if revision != stage.base_revision:
             raise Conflict(
                 f"{stage.environment} was changed since this plan was made (revision {revision}, "
-                f"the plan was made at {stage.base_revision}). Nothing was done; plan again."
+                f"the plan was made at {stage.base_revision}). Nothing was done",
+                advice="plan again.",
             )
 
     def _outdate(self, stage: Restate) -> None:
@@ -262,8 +263,8 @@ class Applying:
             return
         if node.model.kind.is_sequential:
             raise Conflict(
-                f"{node.name} was computed from a table that has changed since. No view was moved; "
-                f"plan again with --restate-model {node.name}."
+                f"{node.name} was computed from a table that has changed since. No view was moved",
+                advice=f"plan again with --restate-model {node.name}.",
             )
         within = self.plan.options.bounds(self.plan.environment)
         for batch in batches(node.model, change.to_evaluate):
@@ -332,5 +333,6 @@ def store_plan(services: Services, plan: Plan) -> None:
     if moved:
         raise Conflict(
             f"another plan stored {', '.join(sorted(moved))} with another version since this plan "
-            "was made. Nothing was computed; plan again."
+            "was made. Nothing was computed",
+            advice="plan again.",
         )

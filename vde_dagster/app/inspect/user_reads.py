@@ -42,8 +42,8 @@ def read_version(
     missing = subtract([interval], held_intervals(entries))
     if missing:
         raise Refused(
-            f"{name} does not hold {', '.join(map(str, missing))} in {binding.environment}. "
-            "Materialize it first."
+            f"{name} does not hold {', '.join(map(str, missing))} in {binding.environment}",
+            advice="Materialize it first.",
         )
     axis = node.time_axis
     assert axis is not None, f"{name} has intervals"
