@@ -386,14 +386,13 @@ def _may_bind_otherwise(
 ) -> bool:
     """Whether a name without its table may be bound to a column that a table has later."""
     from_ = from_of(select)
+    first = from_.first.node if from_.first is not None else None
     if any(each.method == "NATURAL" for each in from_.joins):
         return True
-    if not bare or from_.first is None:
+    if not bare or first is None:
         return False
-    first = from_.first.node
     name = model_name_of(first) if isinstance(first, exp.Table) else None
-    known = columns.get(name, ()) if name is not None else ()
-    return not from_.is_single or (name is not None and not _are_among(bare, known))
+    return not from_.is_single or (name is not None and not _are_among(bare, columns.get(name, ())))
 
 
 def _are_among(names: Collection[str], known: Collection[str]) -> bool:

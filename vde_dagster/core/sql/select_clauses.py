@@ -19,7 +19,7 @@ from sqlglot import exp
 
 def given(node: exp.Expr) -> frozenset[str]:
     """What a node has: sqlglot's names of its parts and flags, without those that are not set."""
-    return frozenset(k for k, value in node.args.items() if value not in (None, False, [], ""))
+    return frozenset([key for key, value in node.args.items() if value])
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -47,21 +47,31 @@ class FromItem:
 
     Args:
         node: The item itself.
-        alias: The name by which columns name it, in lower case.
-        columns: The names of columns that its alias lists, in lower case.
         inside: What its parentheses are around where that is no query, as in ``(a JOIN b)``.
         joins: What is joined to it inside of parentheses around both.
         laterals: What is unfolded from it there.
-        others: What else it has: PIVOT, TABLESAMPLE, a version, or a LIMIT of the parentheses.
     """
 
     node: exp.Expr
-    alias: str
-    columns: tuple[str, ...]
     inside: FromItem | None
     joins: tuple[JoinClause, ...]
     laterals: tuple[exp.Lateral, ...]
-    others: frozenset[str]
+
+    @property
+    def alias(self) -> str:
+        """The name by which columns name it, in lower case."""
+        return self.node.alias_or_name.lower()
+
+    @property
+    def columns(self) -> tuple[str, ...]:
+        """The names of columns that its alias lists, in lower case."""
+        return listed_columns(self.node)
+
+    @property
+    def others(self) -> frozenset[str]:
+        """What else it has: PIVOT, TABLESAMPLE, a version, or a LIMIT of the parentheses."""
+        known = _OF_QUERIES if isinstance(self.node, exp.Subquery) else _OF_TABLES
+        return given(self.node) - known
 
     @property
     def grouped(self) -> FromItem | None:
@@ -78,25 +88,36 @@ class FromItem:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class JoinClause:
-    """A join, or an item behind a comma.
-
-    ``side``, ``kind`` and ``method`` are words in upper case, such as ``LEFT``, ``SEMI`` and
-    ``NATURAL``; empty where they are not written. ``using`` are names as they are written.
-    """
+    """A join, or an item behind a comma, with its condition."""
 
     node: exp.Join
     item: FromItem
-    side: str
-    kind: str
-    method: str
     on: exp.Expr | None
-    using: tuple[str, ...]
-    others: frozenset[str]
+
+    @property
+    def side(self) -> str:
+        """``LEFT``, ``RIGHT``, ``FULL``, or empty."""
+        return self.node.side
+
+    @property
+    def kind(self) -> str:
+        """``INNER``, ``OUTER``, ``CROSS``, ``SEMI``, ``ANTI``, or empty."""
+        return self.node.kind
+
+    @property
+    def method(self) -> str:
+        """``NATURAL`` and its like, or empty."""
+        return self.node.method
+
+    @property
+    def using(self) -> tuple[str, ...]:
+        """The columns of both sides that USING names, as they are written."""
+        return tuple(each.name for each in self.node.args.get("using") or ())
 
     @property
     def is_by_condition(self) -> bool:
         """Whether its words and its condition say all of it."""
-        return not (self.using or self.method or self.others)
+        return given(self.node) <= _OF_PLAIN_JOINS
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -236,8 +257,9 @@ _OF_WITH: Final = frozenset({"expressions", "recursive"})
 _OF_PARENTHESES: Final = frozenset({"this", "alias", "with_"})
 _OF_TABLES: Final = frozenset({"this", "alias", "db", "catalog", "joins", "laterals", "hints"})
 _OF_QUERIES: Final = _OF_PARENTHESES | {"joins", "laterals"}
-_OF_JOINS: Final = frozenset({"this", "on", "side", "kind", "method", "using", "hint"})
-_OF_GROUPS: Final = frozenset({"expressions", "all", "rollup", "cube", "grouping_sets"})
+_OF_PLAIN_JOINS: Final = frozenset({"this", "on", "side", "kind", "hint"})
+_SETS: Final = ("rollup", "cube", "grouping_sets")
+_OF_GROUPS: Final = frozenset({"expressions", "all", *_SETS})
 _GROUPING_SETS: Final = (exp.Rollup, exp.Cube, exp.GroupingSets)
 
 
@@ -281,12 +303,10 @@ def with_of(query: exp.Expr) -> WithClause | None:
     with_ = query.args.get("with_")
     if with_ is None:
         return None
-    tables = (
-        CommonTable(
-            node=each, name=each.alias.lower(), columns=listed_columns(each), query=each.this
-        )
-        for each in with_.expressions
-    )
+    tables = [
+        CommonTable(node=cte, name=cte.alias.lower(), columns=listed_columns(cte), query=cte.this)
+        for cte in with_.expressions
+    ]
     return WithClause(
         tables=tuple(tables),
         is_recursive=bool(with_.args.get("recursive")),
@@ -307,15 +327,11 @@ def from_of(node: exp.Expr) -> FromClause:
 def item_of(node: exp.Expr) -> FromItem:
     """An item of FROM, with what stands in its parentheses."""
     inner = node.this if isinstance(node, exp.Subquery) else None
-    known = _OF_QUERIES if isinstance(node, exp.Subquery) else _OF_TABLES
     return FromItem(
         node=node,
-        alias=node.alias_or_name.lower(),
-        columns=listed_columns(node),
         inside=item_of(inner) if isinstance(inner, exp.Table | exp.Subquery) else None,
         joins=_joins_of(node),
         laterals=tuple(node.args.get("laterals") or ()),
-        others=given(node) - known,
     )
 
 
@@ -346,44 +362,34 @@ def parts_named(node: exp.Expr, name: str) -> list[exp.Expr]:
 
 
 def _joins_of(node: exp.Expr) -> tuple[JoinClause, ...]:
-    return tuple(_join_of(each) for each in node.args.get("joins") or ())
-
-
-def _join_of(join: exp.Join) -> JoinClause:
-    return JoinClause(
-        node=join,
-        item=item_of(join.this),
-        side=join.side,
-        kind=join.kind,
-        method=join.method,
-        on=join.args.get("on"),
-        using=tuple(each.name for each in join.args.get("using") or ()),
-        others=given(join) - _OF_JOINS,
+    joins = node.args.get("joins") or ()
+    return tuple(
+        [JoinClause(node=each, item=item_of(each.this), on=each.args.get("on")) for each in joins]
     )
 
 
 def _group_of(group: exp.Group | None) -> GroupClause | None:
     if group is None:
         return None
-    sets = (group.args.get(key) or () for key in ("rollup", "cube", "grouping_sets"))
+    sets = [each for key in _SETS for each in group.args.get(key) or ()]
     return GroupClause(
         node=group,
         keys=tuple(group.expressions),
-        sets=tuple(each for parts in sets for each in parts),
+        sets=tuple(sets),
         is_all=bool(group.args.get("all")),
         others=given(group) - _OF_GROUPS,
     )
 
 
 def _ending_of(query: exp.Expr) -> OrderClauses:
-    args = query.args
+    find = query.args.get
     return OrderClauses(
-        order=args.get("order"),
-        sort=args.get("sort"),
-        cluster=args.get("cluster"),
-        distribute=args.get("distribute"),
-        limit=args.get("limit"),
-        offset=args.get("offset"),
+        order=find("order"),
+        sort=find("sort"),
+        cluster=find("cluster"),
+        distribute=find("distribute"),
+        limit=find("limit"),
+        offset=find("offset"),
     )
 
 
