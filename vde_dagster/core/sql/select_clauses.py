@@ -177,8 +177,7 @@ class OrderClauses:
     @property
     def sorting(self) -> tuple[exp.Expr, ...]:
         """All that sorts, as a whole or in partitions."""
-        clauses = (self.order, self.sort, self.cluster, self.distribute)
-        return tuple(each for each in clauses if each is not None)
+        return tuple(filter(None, (self.order, self.sort, self.cluster, self.distribute)))
 
     @property
     def is_by_partition(self) -> bool:
@@ -188,7 +187,7 @@ class OrderClauses:
     @property
     def limits(self) -> tuple[exp.Expr, ...]:
         """What leaves rows out."""
-        return tuple(each for each in (self.limit, self.offset) if each is not None)
+        return tuple(filter(None, (self.limit, self.offset)))
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
