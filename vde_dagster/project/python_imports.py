@@ -22,7 +22,8 @@ from pathlib import Path
 from typing import Final
 
 from vde_dagster.core.errors import Place, Problem
-from vde_dagster.core.model.fingerprint import hash_parts, python_form, reads_docstrings
+from vde_dagster.core.model.fingerprint import hash_parts
+from vde_dagster.core.model.python_form import python_form, reads_docstrings
 
 _OWN: Final = "vde_dagster"
 _INSTALLED: Final = frozenset({"site-packages", "dist-packages"})

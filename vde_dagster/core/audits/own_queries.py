@@ -8,9 +8,11 @@ from sqlglot import exp
 
 from vde_dagster.core.audits.arguments import over_rows
 from vde_dagster.core.audits.values import THIS_MODEL, Check, EachRow, Rows
+from vde_dagster.core.sql.select_clauses import clauses_of, given
 
 _PLAIN: Final = (exp.Star, exp.Column, exp.Literal)
 _PARTS: Final = frozenset({"expressions", "from_", "where"})
+_OF_TABLE: Final = frozenset({"this", "alias"})
 
 
 def check_of(query: exp.Query) -> Check:
@@ -25,19 +27,17 @@ def check_of(query: exp.Query) -> Check:
 
 def _condition(query: exp.Query) -> exp.Expr | None:
     """The condition by which a query picks rows; None where it does more than that."""
-    if not isinstance(query, exp.Select) or any(
-        value for key, value in query.args.items() if key not in _PARTS
-    ):
+    if not isinstance(query, exp.Select):
         return None
-    table = query.args["from_"].this if query.args.get("from_") else None
-    if not isinstance(table, exp.Table) or table.db or table.name.lower() != THIS_MODEL:
+    clauses = clauses_of(query)
+    table = clauses.from_.first.node if clauses.from_.first is not None else None
+    if not clauses.given <= _PARTS or not isinstance(table, exp.Table):
         return None
-    if any(value for key, value in table.args.items() if key not in ("this", "alias")):
+    if table.name.lower() != THIS_MODEL or not given(table) <= _OF_TABLE:
         return None
-    where = query.args.get("where")
-    condition: exp.Expr = where.this if where is not None else exp.true()
-    if not all(isinstance(each.unalias(), _PLAIN) for each in query.expressions):
+    if not all(isinstance(each.unalias(), _PLAIN) for each in clauses.projections):
         return None
+    condition = clauses.where if clauses.where is not None else exp.true()
     return None if over_rows(condition) is not None else _bare(condition, table.alias_or_name)
 
 

@@ -15,6 +15,7 @@ from sqlglot.dialects.dialect import Dialect
 from sqlglot.tokenizer_core import Token, TokenType
 
 from vde_dagster.core.names import DEFAULT_SCHEMA, ModelName, TableName
+from vde_dagster.core.sql.select_clauses import clauses_of
 from vde_dagster.core.sql.spark.reading import read_spark
 from vde_dagster.core.sql.text import SqlText, closed, table_text
 
@@ -94,14 +95,14 @@ def condition_text(text: str) -> str:
     """
     query = read_spark(text)
     assert isinstance(query, exp.Select), "a query that only picks rows"
-    alias = query.args["from_"].this.alias_or_name.lower()
-    where = query.args.get("where")
-    if where is None:
+    clauses = clauses_of(query)
+    if clauses.where is None:
         return "TRUE"
+    alias = clauses.from_.first.alias if clauses.from_.first is not None else ""
     start = _where_ends(text)
     cuts = sorted(
         (column.parts[0].meta["start"], column.parts[1].meta["start"])
-        for column in where.find_all(exp.Column)
+        for column in clauses.where.find_all(exp.Column)
         if column.table and column.parts[0].name.lower() == alias
     )
     pieces = []

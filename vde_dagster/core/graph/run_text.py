@@ -20,6 +20,7 @@ from vde_dagster.core.names import ModelName
 from vde_dagster.core.sql.macros import TimeRange
 from vde_dagster.core.sql.places import placed
 from vde_dagster.core.sql.rendering import in_spark, model_name_of, with_own_names, within
+from vde_dagster.core.sql.select_clauses import from_of
 from vde_dagster.core.sql.spark.reading import read_spark
 from vde_dagster.core.sql.star_macro import with_star_columns
 from vde_dagster.core.sql.statement_tables import temporary_names
@@ -128,12 +129,11 @@ def _columns_of(
 
 def _only_table(query: exp.Expr) -> ModelName | None:
     """The one table that a SELECT reads, where it is a model's."""
-    from_ = query.args.get("from_")
-    others = query.args.get("joins") or query.args.get("laterals")
-    if from_ is None or others or not isinstance(from_.this, exp.Table):
+    from_ = from_of(query)
+    first = from_.first
+    if first is None or not from_.is_single or not isinstance(first.node, exp.Table):
         return None
-    is_plain = not from_.this.args.get("pivots") and not from_.this.alias_column_names
-    return model_name_of(from_.this) if is_plain else None
+    return None if first.columns or "pivots" in first.others else model_name_of(first.node)
 
 
 def statement_texts(

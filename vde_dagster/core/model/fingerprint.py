@@ -7,10 +7,9 @@ fingerprint is never mistaken for a new one.
 
 from __future__ import annotations
 
-import ast
 import hashlib
 import json
-from collections.abc import Iterable, Iterator, Mapping, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, fields
 from functools import cached_property
 from itertools import chain, repeat
@@ -22,16 +21,16 @@ from vde_dagster.core.model.kinds import (
     IncrementalByPartition,
     IncrementalByTimeRange,
 )
+from vde_dagster.core.model.metadata_parts import LOADING_OPTIONS, described_parts
 from vde_dagster.core.model.model import (
     SESSION,
-    SIGNALS_FOLDER,
     AuthorsText,
     Model,
     PythonFunction,
     Query,
     SeedRows,
-    UpdatesOn,
 )
+from vde_dagster.core.model.python_form import python_form
 from vde_dagster.core.model.seed_rows import seed_lines
 from vde_dagster.core.names import TableName
 from vde_dagster.core.sql.canonical import CanonicalQuery
@@ -143,40 +142,9 @@ def loading_parts(model: Model) -> dict[str, str]:
 
 def metadata_parts(model: Model, canonical: CanonicalQuery | None) -> tuple[str, ...]:
     """What people read about a model, when it is due and how it is loaded: it changes no row."""
-    columns = canonical.columns if canonical is not None else ()
-    described = ((column.name, column.description) for column in (*model.columns, *columns))
-    return (
-        f"scheme={SCHEME}",
-        f"owner={model.owner}",
-        f"description={model.description}",
-        f"cron={model.cron} {model.cron_tz}",
-        f"unit={model.unit.value if not _is_incremental(model) else ''}",
-        f"start={format_instant(model.start)}",
-        f"end={format_instant(model.end) if model.end is not None else ''}",
-        f"loading={_loading_part(model)}",
-        *(f"tag={tag}" for tag in sorted(model.tags)),
-        *(f"grain={', '.join(grain)}" for grain in model.grains),
-        *(f"reference={', '.join(each)}" for each in model.references),
-        *(f"audit={each}" for each in model.audits),
-        *(f"audit_query={each}" for each in _audit_queries(model)),
-        *(f"signal={each}" for each in model.signals),
-        *(f"signal_code={each}" for each in _signal_code(model)),
-        *_promise_parts(model),
-        *_update_parts(model),
-        *(f"comment={name.lower()} {text}" for name, text in described if text),
-        *(f"comment={name} {text}" for name, text in sorted(model.column_descriptions.items())),
-        *(f"hint={hint}" for hint in _hints(canonical)),
-        *(f"sql_comment={comment}" for comment in _sql_comments(model)),
-    )
+    return (f"scheme={SCHEME}", *described_parts(model, canonical))
 
 
-_LOADING: Final = (
-    "lookback",
-    "batch_size",
-    "forward_only",
-    "disable_restatement",
-)
-"""Options of a kind that decide when and in which pieces rows are made, and not which."""
 _NO_ROWS: Final = ("path", "partition_by_time_column", "independent")
 """What is no part of a kind here: it stands in the storage's part, or is a promise."""
 
@@ -186,7 +154,7 @@ def _kind_part(model: Model) -> str:
         f"{option.name}={_option(getattr(model.kind, option.name))}"
         for option in fields(model.kind)
         # A seed's content counts, not the place of its file.
-        if option.compare and option.name not in (*_NO_ROWS, *_LOADING)
+        if option.compare and option.name not in (*_NO_ROWS, *LOADING_OPTIONS)
     )
     return " ".join([model.kind.keyword, *options])
 
@@ -199,23 +167,6 @@ def _option(value: object) -> str:
             return f"[{', '.join(map(_option, value))}]"
         case _:
             return repr(value)
-
-
-def _loading_part(model: Model) -> str:
-    policy = model.late_data
-    late = (
-        (
-            policy.catchup_threshold,
-            policy.load_type.value,
-            policy.on_source_rewrite.value,
-            *sorted(f"{each.name} {each.offset} {each.idle_after}" for each in policy.tracked),
-        )
-        if policy is not None
-        else ()
-    )
-    given = {option.name: getattr(model.kind, option.name) for option in fields(model.kind)}
-    options = (f"{name}={given.get(name)}" for name in _LOADING)
-    return " ".join([*options, *map(str, late)])
 
 
 def _storage_part(model: Model) -> str:
@@ -344,142 +295,3 @@ def _seed_part(text: str) -> str:
 
 def _variables_part(variables: Mapping[str, object]) -> str:
     return json.dumps(variables, sort_keys=True) if variables else ""
-
-
-def reads_docstrings(source: str) -> bool:
-    """Whether code may follow from the docstrings of its own module or of another."""
-    return any(each in source for each in _READS_DOCSTRINGS)
-
-
-def python_form(source: str, *, docstrings: bool = False) -> str:
-    """A Python module without formatting, comments, and docstrings that nothing in it reads.
-
-    Args:
-        source: The module's text.
-        docstrings: Whether they count, since other modules may read them.
-    """
-    tree = ast.parse(source)
-    if not (docstrings or reads_docstrings(source)):
-        _drop_docstrings(tree)
-    _drop_header(tree)
-    parts: list[str] = []
-    _write_node(tree, parts)
-    return "".join(parts)
-
-
-_READS_DOCSTRINGS: Final = ("__doc__", "getdoc")
-
-
-def _drop_docstrings(tree: ast.Module) -> None:
-    for node in ast.walk(tree):
-        if isinstance(node, ast.Module | ast.FunctionDef | ast.ClassDef | ast.AsyncFunctionDef):
-            first = node.body[0] if node.body else None
-            if (
-                isinstance(first, ast.Expr)
-                and isinstance(first.value, ast.Constant)
-                and isinstance(first.value.value, str)
-            ):
-                node.body = node.body[1:] or [ast.Pass()]
-
-
-def _write_node(value: object, parts: list[str]) -> None:
-    """The tree as a text that does not depend on Python's version, as that of ``ast.dump`` does."""
-    match value:
-        case ast.AST():
-            parts.append(f"({type(value).__name__}")
-            for key, child in ast.iter_fields(value):
-                spelling = isinstance(value, ast.Constant) and key == "kind"  # u"..."
-                if child is None and not (isinstance(value, ast.Constant) and key == "value"):
-                    continue
-                if child == [] or spelling or key == "type_comment":
-                    continue
-                parts.append(f" {key}=")
-                _write_node(child, parts)
-            parts.append(")")
-        case list():
-            parts.append("[")
-            for item in value:
-                _write_node(item, parts)
-            parts.append("]")
-        case _:
-            text = repr(value)
-            parts.append(f"{len(text)}:{text};")
-
-
-def _drop_header(tree: ast.Module) -> None:
-    """Take the model's header out: its properties are parts of their own."""
-    names = frozenset(_names_of_header(tree))
-    for node in tree.body:
-        if isinstance(node, ast.FunctionDef):
-            others = [each for each in node.decorator_list if _called(each) not in names]
-            node.decorator_list = others
-
-
-def _names_of_header(tree: ast.Module) -> Iterator[str]:
-    """What a module calls the decorator of models."""
-    package = "vde_dagster"
-    for node in ast.walk(tree):
-        if isinstance(node, ast.ImportFrom) and node.module == package and not node.level:
-            yield from (each.asname or each.name for each in node.names if each.name == "model")
-        elif isinstance(node, ast.Import):
-            imported = (each for each in node.names if each.name == package)
-            yield from (f"{each.asname or each.name}.model" for each in imported)
-
-
-def _called(decorator: ast.expr) -> str:
-    """The name of a decorator as it is written."""
-    return ast.unparse(decorator.func if isinstance(decorator, ast.Call) else decorator)
-
-
-def _signal_code(model: Model) -> list[str]:
-    """The predicates that hold intervals back: an environment asks those that it was planned with.
-
-    They decide when rows are made, and not which.
-    """
-    files = sorted(model.source.attachments.items())
-    return [python_form(text) for path, text in files if path.startswith(SIGNALS_FOLDER)]
-
-
-def _audit_queries(model: Model) -> list[str]:
-    """The audits of the project's own: an environment asks those that it was planned with."""
-    return [f"{each.blocking} {canonical_form(each.query)}" for each in model.own_audits]
-
-
-def _promise_parts(model: Model) -> list[str]:
-    """What an author says of what need not be computed again; no row follows from that."""
-    body, kind = model.body, model.kind
-    is_independent = kind.independent
-    return [
-        *(["deterministic"] if isinstance(body, PythonFunction) and body.deterministic else []),
-        *(["independent"] if is_independent else []),
-    ]
-
-
-def _update_parts(model: Model) -> list[str]:
-    """How often changes upstream reach a model; nothing of what the defaults are."""
-    parts = (
-        [f"updates_on={model.updates_on.value}"] if model.updates_on is not UpdatesOn.ANY else []
-    )
-    if model.freshness is not None:
-        parts.append(f"freshness={model.freshness.total_seconds():.0f}")
-    return parts
-
-
-def _hints(canonical: CanonicalQuery | None) -> list[str]:
-    """How a query asks to be run; what it returns stays the same."""
-    if canonical is None:
-        return []
-    return [canonical_form(hint) for hint in canonical.expression.find_all(exp.Hint)]
-
-
-def _sql_comments(model: Model) -> list[str]:
-    if not isinstance(model.body, Query | PythonFunction):
-        return []
-    query = (model.body.expression,) if isinstance(model.body, Query) else ()
-    statements = (*model.body.before, *query, *model.body.after)
-    return [
-        comment.strip()
-        for statement in statements
-        for node in statement.walk()
-        for comment in node.comments or []
-    ]

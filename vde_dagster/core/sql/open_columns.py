@@ -20,6 +20,7 @@ from sqlglot.optimizer.scope import Scope, traverse_scope
 from sqlglot.schema import MappingSchema
 
 from vde_dagster.core.errors import Refused
+from vde_dagster.core.sql.select_clauses import FromClause, SelectClauses, clauses_of, from_of
 
 
 class ColumnsUnclear(Refused):
@@ -117,7 +118,7 @@ class _Binding:
     """The columns of one SELECT or table function.
 
     ``settled`` are the columns, by identity, that a query inside has already: those around it do
-    not get them.
+    not get them. ``merged`` are those that USING makes one of two.
     """
 
     scope: Scope
@@ -125,16 +126,19 @@ class _Binding:
     settled: set[int]
     aliased: dict[str, tuple[int, exp.Expr]] = field(default_factory=dict)
     proven: set[str] = field(default_factory=set)
+    merged: set[str] = field(default_factory=set)
 
     def bind(self) -> None:
         """Bind what belongs to an open table."""
         query = self.scope.expression
         own = list(self.scope.find_all(exp.Column))
-        if self.reads.open_tables and (self.scope.pivots or _joins_naturally(query)):
+        from_ = from_of(query)
+        self.merged |= {name for join in from_.joins for name in join.using}
+        if self.reads.open_tables and (self.scope.pivots or _joins_naturally(from_)):
             raise ColumnsUnclear("PIVOT and NATURAL JOIN depend on columns that are not known")
         if isinstance(query, exp.Select):
             self._note_aliases(query, own)
-            if self.reads.open_tables and _counts_columns(query):
+            if self.reads.open_tables and _counts_columns(clauses_of(query)):
                 raise ColumnsUnclear("a number stands for a column that is not known")
         mine = {id(each) for each in own}
         outside = [each for each in self.scope.columns if id(each) not in mine]
@@ -169,7 +173,7 @@ class _Binding:
         if id(column) in self.settled or self._is_no_reference(column, place):
             return True
         root = column.parts[0].name
-        if self.reads.knows(root) or root in _merged(self.scope.expression):
+        if self.reads.knows(root) or root in self.merged:
             self.settled.add(id(column))
             return True
         if not self.reads.open_tables:
@@ -219,7 +223,7 @@ class _Binding:
         grouping = [each for each in shadowed if isinstance(each.parent, exp.Group)]
         values = {id(each): self.aliased[each.name][1] for each in grouping}
         for column in grouping:
-            others = _grouped(query, values, besides=column)
+            others = _grouped(clauses_of(query), values, besides=column)
             if not _must_be_grouped(values[id(column)], others):
                 raise ColumnsUnclear(f"{column.name!r} may be an alias or a column")
         for column in shadowed:
@@ -248,40 +252,30 @@ def _names(query: exp.Expr) -> Collection[str]:
     return query.named_selects if isinstance(query, exp.Select) else ()
 
 
-def _joins(query: exp.Expr) -> Sequence[exp.Join]:
-    return query.args.get("joins") or ()
+def _joins_naturally(from_: FromClause) -> bool:
+    return any(join.method == "NATURAL" for join in from_.joins)
 
 
-def _merged(query: exp.Expr) -> set[str]:
-    """The columns that USING makes one of two."""
-    return {each.name for join in _joins(query) for each in join.args.get("using") or ()}
-
-
-def _joins_naturally(query: exp.Expr) -> bool:
-    return any(join.method == "NATURAL" for join in _joins(query))
-
-
-def _counts_columns(query: exp.Select) -> bool:
+def _counts_columns(select: SelectClauses) -> bool:
     """Whether a number stands for a column of a SELECT that begins with unknown ones."""
-    if not any(each.is_star for each in query.selects):
+    if not any(each.is_star for each in select.projections):
         return False
-    group, order = query.args.get("group"), query.args.get("order")
-    counted = [*(group.expressions if group else ()), *(order.expressions if order else ())]
+    group, order = select.group, select.ending.order
+    counted = [*(group.keys if group else ()), *(order.expressions if order else ())]
     return any((each.this if isinstance(each, exp.Ordered) else each).is_int for each in counted)
 
 
 def _grouped(
-    query: exp.Select, values: Mapping[int, exp.Expr], *, besides: exp.Expr
+    select: SelectClauses, values: Mapping[int, exp.Expr], *, besides: exp.Expr
 ) -> Iterator[exp.Expr]:
     """What a SELECT groups by, with aliases and numbers written out."""
-    group = query.args["group"]
-    for each in group.expressions:
-        if each.is_int and 0 < int(each.name) <= len(query.selects):
-            yield query.selects[int(each.name) - 1].unalias()
+    group = select.group
+    for each in group.keys if group is not None else ():
+        if each.is_int and 0 < int(each.name) <= len(select.projections):
+            yield select.projections[int(each.name) - 1].unalias()
         elif each is not besides:
             yield values.get(id(each), each)
-    for key in ("rollup", "cube", "grouping_sets"):
-        yield from group.args.get(key) or ()
+    yield from group.sets if group is not None else ()
 
 
 def _must_be_grouped(value: exp.Expr, others: Iterator[exp.Expr]) -> bool:

@@ -19,6 +19,7 @@ from sqlglot.tokenizer_core import Token, TokenType
 from vde_dagster.core.names import InvalidName, ModelName
 from vde_dagster.core.sql.macros import TIME_MACROS
 from vde_dagster.core.sql.rendering import model_name_of
+from vde_dagster.core.sql.select_clauses import from_of
 from vde_dagster.core.sql.spark.column_words import words_in
 from vde_dagster.core.sql.spark.reading import read_spark
 from vde_dagster.core.sql.spark.scopes import Columns, Reference, Scopes
@@ -384,15 +385,14 @@ def _may_bind_otherwise(
     select: exp.Select, bare: Collection[str], columns: Mapping[ModelName, tuple[str, ...]]
 ) -> bool:
     """Whether a name without its table may be bound to a column that a table has later."""
-    from_ = select.args.get("from_")
-    others = [*(select.args.get("joins") or ()), *(select.args.get("laterals") or ())]
-    if any(isinstance(each, exp.Join) and each.method == "NATURAL" for each in others):
+    from_ = from_of(select)
+    first = from_.first.node if from_.first is not None else None
+    if any(each.method == "NATURAL" for each in from_.joins):
         return True
-    if not bare or from_ is None:
+    if not bare or first is None:
         return False
-    name = model_name_of(from_.this) if isinstance(from_.this, exp.Table) else None
-    known = columns.get(name, ()) if name is not None else ()
-    return bool(others) or (name is not None and not _are_among(bare, known))
+    name = model_name_of(first) if isinstance(first, exp.Table) else None
+    return not from_.is_single or (name is not None and not _are_among(bare, columns.get(name, ())))
 
 
 def _are_among(names: Collection[str], known: Collection[str]) -> bool:

@@ -19,6 +19,7 @@ from sqlglot.tokenizer_core import Token, TokenType
 from vde_dagster.core.columns import Column
 from vde_dagster.core.errors import Refused
 from vde_dagster.core.names import DEFAULT_SCHEMA, ModelName
+from vde_dagster.core.sql.select_clauses import from_of
 from vde_dagster.core.sql.spark.reading import read_spark
 
 STAR: Final = "@STAR"
@@ -320,11 +321,8 @@ class _Columns:
 
     def _all(self, scope: Scope, qualifier: str) -> Iterator[Column]:
         """What ``*`` or ``t.*`` stands for; columns of USING come once."""
-        merged = {
-            each.name.lower()
-            for join in scope.expression.args.get("joins") or []
-            for each in join.args.get("using") or []
-        }
+        joins = from_of(scope.expression).joins
+        merged = {name.lower() for join in joins for name in join.using}
         seen: set[str] = set()
         for alias, (_node, source) in scope.selected_sources.items():
             if qualifier and alias.lower() != qualifier.lower():

@@ -14,6 +14,7 @@ from vde_dagster.core.planning.changes.flow import Flow, reads_of
 from vde_dagster.core.planning.changes.reason_values import Reason, ReasonKind
 from vde_dagster.core.sql.meaning.functions import calls_in, is_aggregate, unfolds
 from vde_dagster.core.sql.meaning.parts import EVERY, ROWS, Read
+from vde_dagster.core.sql.select_clauses import parts_named
 
 _CLAUSES: Final = {
     "from_": "FROM",
@@ -47,7 +48,7 @@ def _clauses(old: exp.Select, new: exp.Select) -> list[str]:
         found.append("a common table expression")
     if _calls(old, unfolds) != _calls(new, unfolds):
         found.append("a function that makes several rows of one")
-    if not new.args.get("group") and _calls(old, is_aggregate) != _calls(new, is_aggregate):
+    if not parts_named(new, "group") and _calls(old, is_aggregate) != _calls(new, is_aggregate):
         found.append("an aggregate without GROUP BY")
     return found
 
@@ -62,8 +63,7 @@ def _calls(select: exp.Select, of_kind: Callable[[exp.Expr], bool]) -> list[str]
 
 
 def _form(select: exp.Select, key: str) -> str:
-    value = select.args.get(key)
-    nodes = value if isinstance(value, list) else [value] if value is not None else []
+    nodes = parts_named(select, key)
     return " ".join(each.sql("spark", comments=False) for each in nodes)
 
 

@@ -7,7 +7,7 @@ the side on which a comparison names its operands, and BETWEEN or its two compar
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable, Iterator, Mapping
+from collections.abc import Callable, Iterator, Mapping
 from dataclasses import dataclass, field
 from typing import Final
 
@@ -23,7 +23,7 @@ from vde_dagster.core.sql.meaning.functions import (
     is_unordered,
     is_volatile,
 )
-from vde_dagster.core.sql.meaning.parts import Meaning, Part, combined, leaf
+from vde_dagster.core.sql.meaning.parts import Meaning, Part, combined, in_order, leaf
 from vde_dagster.core.sql.meaning.same_writing import (
     counts_rows,
     is_list_of_one_type,
@@ -126,7 +126,7 @@ class ExpressionReader:
                 alone = len(parts) == 1 and any(map(_is_truth, _operands(node)))
                 return parts[0] if alone else combined(name, parts)
             case exp.Between() if _is_two_comparisons(node):
-                return combined("And", _in_order(self._bounds(node, scope)))
+                return combined("And", in_order(self._bounds(node, scope)))
             case exp.GT() | exp.GTE() | exp.LT() | exp.LTE():
                 flipped = _FLIPPED.get(type(node))
                 sides = self._sides(node, scope)
@@ -139,7 +139,7 @@ class ExpressionReader:
                 return self._call(node, scope)
 
     def _equality(self, node: exp.Expr, scope: Scope) -> Part:
-        sides = _in_order(self._sides(node, scope))
+        sides = in_order(self._sides(node, scope))
         if isinstance(node, exp.NEQ):  # as Spark's parser has it
             return combined("Not", [combined("EQ", sides)], "this")
         return combined(type(node).__name__, sides)
@@ -150,9 +150,9 @@ class ExpressionReader:
         parts = [self.part(each, scope) for each in node.expressions]
         listed = {part.digest: part for part in parts}
         if not is_list_of_one_type(node):
-            several = _in_order(listed.values()) if is_unordered_list(node) else listed.values()
+            several = in_order(listed.values()) if is_unordered_list(node) else listed.values()
             return combined("In", [value, *several])
-        equal = _in_order(combined("EQ", _in_order([value, each])) for each in listed.values())
+        equal = in_order(combined("EQ", in_order([value, each])) for each in listed.values())
         return equal[0] if len(equal) == 1 else combined("Or", equal)
 
     def _chain(self, node: exp.Binary, scope: Scope) -> Part:
@@ -192,7 +192,7 @@ class ExpressionReader:
                 found += self.conditions(each, scope)
             else:
                 found.append(self.part(each, scope))
-        return _in_order({part.digest: part for part in found}.values())
+        return in_order({part.digest: part for part in found}.values())
 
     def _bounds(self, node: exp.Between, scope: Scope) -> list[Part]:
         low, value, high = (
@@ -373,7 +373,3 @@ def _is_truth(node: exp.Expr) -> bool:
 def _is_two_comparisons(node: exp.Between) -> bool:
     """Whether its value may stand twice: with chance it would be drawn twice."""
     return not node.args.get("symmetric") and not any(map(is_volatile, calls_in(node.this)))
-
-
-def _in_order(parts: Iterable[Part]) -> list[Part]:
-    return sorted(parts, key=lambda each: each.digest)

@@ -11,6 +11,7 @@ from vde_dagster.core.sql.meaning.functions import is_volatile
 from vde_dagster.core.sql.meaning.parts import Part, combined
 from vde_dagster.core.sql.meaning.sources import OpaqueSource, Scope, Source, TableSource
 from vde_dagster.core.sql.rendering import model_name_of
+from vde_dagster.core.sql.select_clauses import listed_columns
 
 
 def blurred(node: exp.Expr, scope: Scope) -> OpaqueSource:
@@ -78,9 +79,3 @@ def without_alias(node: exp.Expr) -> exp.Expr:
     bare = node.copy()
     bare.set("alias", None)
     return bare
-
-
-def listed_columns(node: exp.Expr) -> list[str]:
-    """The column names that an alias lists."""
-    alias = node.args.get("alias")
-    return [each.name for each in alias.columns] if isinstance(alias, exp.TableAlias) else []

@@ -55,8 +55,7 @@ class Rows:
         """These rows as one part."""
         if not self.filters:
             return self.base
-        ordered = sorted(self.filters, key=lambda each: each.digest)
-        return combined("where", [self.base, *ordered])
+        return combined("where", [self.base, *in_order(self.filters)])
 
     def filtered(self, conditions: Iterable[Part]) -> Rows:
         """Those rows for which further conditions are true."""
@@ -139,6 +138,11 @@ def combined(label: str, parts: Iterable[Part], *texts: str) -> Part:
         NOTHING.union(*(each.reads for each in every)),
         any(each.volatile for each in every),
     )
+
+
+def in_order(parts: Iterable[Part]) -> list[Part]:
+    """Parts in an order that does not depend on how they are written."""
+    return sorted(parts, key=lambda each: each.digest)
 
 
 ONE_ROW: Final = leaf("one row")

@@ -10,6 +10,7 @@ from typing import Final
 from sqlglot import exp
 from sqlglot.schema import MappingSchema
 
+from vde_dagster.core.sql.select_clauses import without_parentheses
 from vde_dagster.core.sql.types import with_types
 
 _ALIKE: Final = "alike"
@@ -78,14 +79,8 @@ def _sides(query: exp.Expr) -> list[exp.Expr]:
     return [
         side
         for each in query.find_all(exp.SetOperation)
-        for side in (_unwrapped(each.this), _unwrapped(each.expression))
+        for side in (without_parentheses(each.this), without_parentheses(each.expression))
     ]
-
-
-def _unwrapped(query: exp.Expr) -> exp.Expr:
-    while isinstance(query, exp.Subquery):
-        query = query.this
-    return query
 
 
 def _is_of_one_order(values: Sequence[exp.Expr]) -> bool:
@@ -111,7 +106,7 @@ def is_unordered_column(sides: Sequence[exp.Expr], at: int) -> bool:
 
     Fields of structs are called as the first side has them.
     """
-    noted = [_unwrapped(each).meta_get(_TYPES) or () for each in sides]
+    noted = [without_parentheses(each).meta_get(_TYPES) or () for each in sides]
     types = [each[at] for each in noted if at < len(each) and isinstance(each[at], exp.DataType)]
     if len(types) < len(sides) or not all(each.this in _PLAIN for each in types):
         return False

@@ -56,6 +56,7 @@ from vde_dagster.core.sql.reads.ties import (
     ties_in,
     timed,
 )
+from vde_dagster.core.sql.select_clauses import SelectClauses, clauses_of
 from vde_dagster.core.time.intervals import IntervalUnit
 
 
@@ -84,7 +85,7 @@ class _Rows:
     there or is NULL.
     """
 
-    select: exp.Select
+    select: SelectClauses
     sources: Sequence[Source]
     ctes: Ctes
     spans: Spans
@@ -121,7 +122,7 @@ class _Reader:
             case exp.SetOperation():
                 return self._united(node, name, span, ctes)
             case exp.Select():
-                return self._selected(node, name, span, ctes)
+                return self._selected(clauses_of(node), name, span, ctes)
             case _:
                 return f"{told(node)} is not understood"
 
@@ -134,17 +135,18 @@ class _Reader:
             node.expression, other, span, ctes
         )
 
-    def _selected(self, select: exp.Select, name: str, span: Span, ctes: Ctes) -> str:
-        output, keys = output_of(select, name), group_keys(select)
+    def _selected(self, select: SelectClauses, name: str, span: Span, ctes: Ctes) -> str:
+        output = output_of(select.node, name)
         if output is None:
             return f"{name} is not one column of the query"
-        if keys is None and select.args.get("having") is not None:
+        if select.group is None and select.having is not None:
             return "HAVING without GROUP BY brings all rows together"
         found: list[_Rows] = []
-        for part in parts_of(output, is_grouped=keys is not None):
+        for part in parts_of(output, is_grouped=select.group is not None):
             column = self.columns.timed_in(select, part, ctes)
             if column is None:
-                apart = sources_of(select, ctes, seen="") is None and len(select.args["joins"]) > 1
+                apart = sources_of(select.from_, ctes, seen="") is None
+                apart = apart and len(select.from_.joins) > 1
                 return _JOINS if apart else f"{told(output)} is no function of one time column"
             where = {column.column: origin(span, column.steps, self.unit)}
             rows = self._lying(select, where, ctes)
@@ -153,11 +155,11 @@ class _Reader:
             if why := self._why(rows):
                 return why
             found.append(rows)
-        return self._why_brought_together(select, output, keys, found)
+        return self._why_brought_together(select, output, found)
 
     def _lying(
         self,
-        select: exp.Select,
+        select: SelectClauses,
         known: Spans,
         ctes: Ctes,
         outer: Mapping[Column, Axis] | None = None,
@@ -171,7 +173,7 @@ class _Reader:
             outer: The columns of the queries around it; none where ``known`` is its own.
         """
         seen = "" if outer is not None else next(iter(known))[0]
-        sources = sources_of(select, ctes, seen=seen)
+        sources = sources_of(select.from_, ctes, seen=seen)
         if sources is None:
             return _JOINS
         aliases = {each.alias for each in sources}
@@ -281,7 +283,8 @@ class _Reader:
             case exp.Select():
                 axes = self.columns.of(rows.sources, rows.ctes, rows.outer)
                 near = {key: axis for key in rows.spans if (axis := axes(key)) is not None}
-                inner = self._lying(query, rows.spans, ctes, {**rows.outer, **near})
+                outer = {**rows.outer, **near}
+                inner = self._lying(clauses_of(query), rows.spans, ctes, outer)
                 return inner if isinstance(inner, str) else self._why(inner)
             case _:
                 return f"{told(query)} is not looked into"
@@ -289,10 +292,9 @@ class _Reader:
     def _why_made(self, rows: _Rows) -> str:
         """About macros in other clauses than WHERE and ON."""
         select = rows.select
-        apart = [part for key, part in select.args.items() if key not in _LOOKED_INTO]
-        parts = [each for part in apart for each in (part if isinstance(part, list) else [part])]
-        joined = group_keys(select) is not None or any(True for _ in own_windows(select))
-        for each in select.expressions:
+        parts = select.besides(_LOOKED_INTO)
+        joined = select.group is not None or any(True for _ in own_windows(select.node))
+        for each in select.projections:
             inner = [query for query in queries_in(each) if is_timed(query, rows.ctes)]
             within = {id(macro) for query in inner for _, macro in macros_in(query)}
             if joined or any(id(macro) not in within for _, macro in macros_in(each)):
@@ -300,25 +302,21 @@ class _Reader:
             elif why := next(filter(None, (self._given(rows, query) for query in inner)), ""):
                 return why
         for part in parts:
-            if isinstance(part, exp.Expr) and is_timed(part, rows.ctes):
+            if is_timed(part, rows.ctes):
                 return f"`{told(part)}` follows from the whole range that is evaluated"
         return ""
 
     def _why_brought_together(
-        self,
-        select: exp.Select,
-        output: exp.Expr,
-        keys: Sequence[exp.Expr] | None,
-        found: Sequence[_Rows],
+        self, select: SelectClauses, output: exp.Expr, found: Sequence[_Rows]
     ) -> str:
         """About rows that become one row, or are looked at together."""
-        distinct = select.args.get("distinct")
-        if distinct is not None and distinct.args.get("on"):
+        if select.distinct_on is not None:
             return f"DISTINCT ON chooses among rows of several {self._several}"
-        if keys is not None and not self._is_by_time(output, keys, found):
-            text = ", ".join(map(told, keys)) or told(select.args["group"])
+        keys = group_keys(select)
+        if select.group is not None and not self._is_by_time(output, keys, found):
+            text = ", ".join(map(told, keys)) or told(select.group.node)
             return f"GROUP BY {text} brings rows of several {self._several} together"
-        for window in own_windows(select):
+        for window in own_windows(select.node):
             if not self._is_by_time(output, window.args.get("partition_by") or (), found):
                 return f"`{told(window)}` looks at rows of several {self._several}"
         return ""

@@ -1,7 +1,7 @@
 """The SELECTs of a query: what each reads, and by whom its rows are read.
 
-Everything that is looked into is listed here by name. Whatever else a query has makes a block
-*unsound* or a use *opaque*: then nothing is concluded from it.
+Whatever a query has beside the clauses that are known makes a block *unsound* or a use *opaque*:
+then nothing is concluded from it.
 """
 
 from __future__ import annotations
@@ -11,6 +11,18 @@ from dataclasses import dataclass, field
 from typing import Final
 
 from sqlglot import exp
+
+from vde_dagster.core.sql.select_clauses import (
+    FromClause,
+    FromItem,
+    JoinClause,
+    OperationClauses,
+    SelectClauses,
+    clauses_of,
+    is_only_around,
+    operation_of,
+    with_of,
+)
 
 Body = exp.Select | exp.SetOperation
 """A query without parentheses around it."""
@@ -37,7 +49,7 @@ OPAQUE: Final = Use()
 class Block:
     """A SELECT with the tables that it names in FROM, by alias in lower case."""
 
-    select: exp.Select
+    clauses: SelectClauses
     tables: dict[str, exp.Table] = field(default_factory=dict)
     sound: bool = True
 
@@ -80,49 +92,18 @@ def blocks_of(query: exp.Query) -> Blocks:
     return reader.found
 
 
-_CLAUSES: Final = frozenset(
-    {
-        "cluster",
-        "distinct",
-        "distribute",
-        "expressions",
-        "from_",
-        "group",
-        "having",
-        "hint",
-        "joins",
-        "laterals",
-        "limit",
-        "offset",
-        "order",
-        "qualify",
-        "sort",
-        "where",
-        "windows",
-        "with_",
-    }
-)
-"""The clauses of SELECT that are understood: WHERE is applied to every row that FROM makes."""
-_OF_TABLES: Final = frozenset({"this", "alias", "db", "catalog", "joins", "laterals", "hints"})
-_OF_PARENTHESES: Final = frozenset({"this", "alias", "with_", "joins", "laterals"})
-_WRAPPING: Final = frozenset({"this", "alias", "with_"})
-_OF_JOINS: Final = frozenset({"this", "on", "side", "kind", "hint"})
 _SIDES: Final = ("", "LEFT", "RIGHT", "FULL")
 _KINDS: Final = ("", "INNER", "OUTER", "CROSS", "SEMI", "ANTI")
 
 
-def is_understood_join(join: exp.Join) -> bool:
+def is_understood_join(join: JoinClause) -> bool:
     """Whether a join keeps, drops or completes with NULLs each row by itself."""
     return (
-        _given(join) <= _OF_JOINS
+        join.is_by_condition
         and join.side in _SIDES
         and join.kind in _KINDS
         and not (join.kind in ("SEMI", "ANTI") and join.side not in ("", "LEFT"))
     )
-
-
-def _given(node: exp.Expr) -> set[str]:
-    return {key for key, value in node.args.items() if value not in (None, False, [], "")}
 
 
 @dataclass(slots=True)
@@ -137,7 +118,7 @@ class _Reader:
         while isinstance(node, exp.Subquery):
             self.visited.add(id(node))
             ctes = self.common_tables(node, ctes)
-            use = use if _given(node) <= _WRAPPING else OPAQUE
+            use = use if is_only_around(node) else OPAQUE
             node = node.this
         if not isinstance(node, exp.Select | exp.SetOperation):
             return
@@ -151,14 +132,15 @@ class _Reader:
         self.visited.add(id(node))
         ctes = self.common_tables(node, ctes)
         if isinstance(node, exp.SetOperation):
-            plain = _given(node) <= {"this", "expression", "distinct", "with_", "order"}
-            use = Use(operation=node) if plain else OPAQUE
-            self.query(node.this, ctes, use)
-            self.query(node.expression, ctes, use)
+            operation = operation_of(node)
+            use = Use(operation=node) if _is_plain(operation) else OPAQUE
+            self.query(operation.left, ctes, use)
+            self.query(operation.right, ctes, use)
         else:
-            block = Block(select=node, sound=_given(node) <= _CLAUSES)
+            clauses = clauses_of(node)
+            block = Block(clauses=clauses, sound=not clauses.others)
             self.found.blocks.append(block)
-            for source in _sources(node):
+            for source in _sources(clauses.from_):
                 self.source(block, source, ctes)
         for inner in _queries_in(node):
             if id(inner) not in self.visited:
@@ -166,87 +148,84 @@ class _Reader:
 
     def common_tables(self, node: exp.Expr, ctes: _Ctes) -> _Ctes:
         """The common tables that a query sees: those around it, and its own."""
-        with_ = node.args.get("with_")
+        with_ = with_of(node)
         if with_ is None:
             return ctes
-        recursive = bool(with_.args.get("recursive"))
         known = dict(ctes)
-        for cte in with_.expressions:
-            body, plain = _unwrapped(cte.this)
+        for cte in with_.tables:
+            body, plain = _unwrapped(cte.query)
             if body is None:
                 self.found.traceable = False
                 continue
-            columns = tuple(each.name.lower() for each in cte.args["alias"].columns)
-            entry = _Cte(body, columns, plain and not recursive)
-            name = cte.alias.lower()
-            self.names.add(name)
-            self.query(cte.this, {**known, name: entry} if recursive else known, OPAQUE)
+            entry = _Cte(body, cte.columns, plain and not with_.is_recursive)
+            self.names.add(cte.name)
+            seen = {**known, cte.name: entry} if with_.is_recursive else known
+            self.query(cte.query, seen, OPAQUE)
             self.found.uses[id(body)].clear()  # being defined is no use
-            known[name] = entry
+            known[cte.name] = entry
         return known
 
-    def source(self, block: Block, node: exp.Expr, ctes: _Ctes) -> None:
+    def source(self, block: Block, source: FromItem | JoinClause, ctes: _Ctes) -> None:
         """Visit one item of FROM."""
-        match node:
-            case exp.Table():
-                self.table(block, node, ctes)
-            case exp.Subquery() if isinstance(node.unnest(), exp.Select | exp.SetOperation):
-                columns = _listed(node)
-                alias = node.alias.lower()
-                use = Use(block=block, alias=alias, columns=columns) if alias else OPAQUE
-                block.sound &= _given(node) <= _OF_PARENTHESES
-                self.query(node, ctes, use)
-            case exp.Subquery():
-                block.sound &= _given(node) <= _OF_PARENTHESES and not node.alias
+        if isinstance(source, JoinClause):
+            block.sound &= is_understood_join(source)
+            return
+        match source.node:
+            case exp.Table() as table:
+                self.table(block, source, table, ctes)
+            case exp.Subquery() as node if isinstance(node.unnest(), exp.Select | exp.SetOperation):
+                use = Use(block=block, alias=node.alias.lower(), columns=source.columns)
+                block.sound &= not source.others
+                self.query(node, ctes, use if node.alias else OPAQUE)
+            case exp.Subquery() as node:
+                block.sound &= not source.others and not node.alias
                 self.visited.add(id(node))
-            case exp.Join():
-                block.sound &= is_understood_join(node)
             case _:
                 pass  # rows of their own: VALUES, EXPLODE and their like
 
-    def table(self, block: Block, node: exp.Table, ctes: _Ctes) -> None:
+    def table(self, block: Block, source: FromItem, node: exp.Table, ctes: _Ctes) -> None:
         """Visit a table or a reference to a common one."""
         self.seen.add(id(node))
-        alias = node.alias_or_name.lower()
-        plain = _given(node) <= _OF_TABLES
+        plain = not source.others
         cte = ctes.get(node.name.lower()) if not node.db else None
         if cte is not None:
-            columns = _listed(node) or cte.columns
+            columns = source.columns or cte.columns
             plain &= cte.plain
-            use = Use(block=block, alias=alias, columns=columns) if plain else OPAQUE
+            use = Use(block=block, alias=source.alias, columns=columns) if plain else OPAQUE
             self.found.uses[id(cte.body)].append(use)
-        elif plain and not _listed(node):
-            block.sound &= alias not in block.tables
-            block.tables[alias] = node
+        elif plain and not source.columns:
+            block.sound &= source.alias not in block.tables
+            block.tables[source.alias] = node
+
+
+def _is_plain(operation: OperationClauses) -> bool:
+    """Whether a set operation takes rows by their values only, and leaves none out after that."""
+    ending = operation.ending
+    apart = operation.others or operation.is_by_name
+    return not (apart or ending.limits or ending.is_by_partition)
 
 
 def _unwrapped(node: exp.Expr) -> tuple[Body | None, bool]:
     """What stands in parentheses, and whether these have no clauses of their own."""
     plain = True
     while isinstance(node, exp.Subquery):
-        plain &= _given(node) <= _WRAPPING
+        plain &= is_only_around(node)
         node = node.this
     return (node if isinstance(node, exp.Select | exp.SetOperation) else None), plain
 
 
-def _listed(node: exp.Expr) -> tuple[str, ...]:
-    alias = node.args.get("alias")
-    return tuple(each.name.lower() for each in alias.columns) if alias is not None else ()
-
-
-def _sources(select: exp.Select) -> Iterator[exp.Expr]:
+def _sources(from_: FromClause) -> Iterator[FromItem | JoinClause]:
     """All items of FROM and all joins, also inside of parentheses around joins."""
-    from_ = select.args.get("from_")
-    waiting = [*([from_.this] if from_ is not None else []), *(select.args.get("joins") or [])]
+    first = () if from_.first is None else (from_.first,)
+    waiting: list[FromItem | JoinClause] = [*first, *from_.joins]
     while waiting:
-        node = waiting.pop(0)
-        yield node
-        if isinstance(node, exp.Join):
-            waiting.append(node.this)
-        elif isinstance(node, exp.Table | exp.Subquery):
-            waiting += node.args.get("joins") or []
-            if isinstance(node, exp.Subquery) and isinstance(node.this, exp.Table | exp.Subquery):
-                waiting.append(node.this)
+        source = waiting.pop(0)
+        yield source
+        if isinstance(source, JoinClause):
+            waiting.append(source.item)
+        else:
+            waiting += source.joins
+            waiting += () if source.inside is None else (source.inside,)
 
 
 def _queries_in(node: Body) -> Iterator[exp.Query]:

@@ -13,6 +13,12 @@ from vde_dagster.core.sql.reads.conditions import axis_of
 from vde_dagster.core.sql.reads.joined import Cte, Ctes, Source, is_plain, sources_of, with_ctes
 from vde_dagster.core.sql.reads.ties import Column, ColumnAxes, Timed, timed
 from vde_dagster.core.sql.rendering import model_name_of
+from vde_dagster.core.sql.select_clauses import (
+    OperationClauses,
+    SelectClauses,
+    clauses_of,
+    operation_of,
+)
 
 AxisOf = Callable[[ModelName, str], Axis | None]
 """A column of a table as an axis by its type; None where its values are no times."""
@@ -55,29 +61,34 @@ class Columns:
             case exp.Subquery():
                 return self.in_query(node.this, name, ctes)
             case exp.SetOperation():
-                names, others = names_of(node.this), names_of(node.expression)
-                at = names.index(name) if names.count(name) == 1 else len(others)
-                if node.args.get("by_name") or at >= len(others) or others.count(others[at]) != 1:
-                    return None
-                first = self.in_query(node.this, name, ctes)
-                return first if first == self.in_query(node.expression, others[at], ctes) else None
+                return self._in_operation(operation_of(node), name, ctes)
             case exp.Select():
                 output = output_of(node, name)
-                return None if output is None else self._axis_made(node, output, ctes)
+                return None if output is None else self._axis_made(clauses_of(node), output, ctes)
             case _:
                 return None
 
-    def _axis_made(self, select: exp.Select, output: exp.Expr, ctes: Ctes) -> Axis | None:
+    def _in_operation(self, operation: OperationClauses, name: str, ctes: Ctes) -> Axis | None:
+        left, right = operation.left, operation.right
+        names, others = names_of(left), names_of(right)
+        at = names.index(name) if names.count(name) == 1 else len(others)
+        if operation.is_by_name or at >= len(others) or others.count(others[at]) != 1:
+            return None
+        first = self.in_query(left, name, ctes)
+        return first if first == self.in_query(right, others[at], ctes) else None
+
+    def _axis_made(self, select: SelectClauses, output: exp.Expr, ctes: Ctes) -> Axis | None:
         axes: set[Axis | None] = set()
-        for part in parts_of(output, is_grouped=select.args.get("group") is not None):
+        for part in parts_of(output, is_grouped=select.group is not None):
             found = self.timed_in(select, part, ctes)
             axes.add(None if found is None else axis_of(part, {found.column: found.axis}))
         return axes.pop() if len(axes) == 1 else None
 
-    def timed_in(self, select: exp.Select, part: exp.Expr, ctes: Ctes) -> Timed | None:
+    def timed_in(self, select: SelectClauses, part: exp.Expr, ctes: Ctes) -> Timed | None:
         """An expression of a SELECT by the one column of a source that it follows from."""
         columns = list(part.find_all(exp.Column))
-        sources = sources_of(select, ctes, seen=columns[0].table.lower()) if columns else None
+        seen = columns[0].table.lower() if columns else ""
+        sources = sources_of(select.from_, ctes, seen=seen) if columns else None
         return None if sources is None else timed(part, self.of(sources, ctes, {}))
 
 

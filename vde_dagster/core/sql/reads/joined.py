@@ -12,6 +12,16 @@ from sqlglot import exp
 from vde_dagster.core.sql.macros import macros_in
 from vde_dagster.core.sql.reads.blocks import is_understood_join
 from vde_dagster.core.sql.reads.conditions import conjuncts
+from vde_dagster.core.sql.select_clauses import (
+    FromClause,
+    FromItem,
+    JoinClause,
+    SelectClauses,
+    from_of,
+    given,
+    item_of,
+    with_of,
+)
 
 _CHOOSING: Final = ("limit", "offset", "fetch", "pivots", "sample", "match", "connect")
 
@@ -62,9 +72,9 @@ def with_bound_columns(query: exp.Query) -> exp.Query:
         return query
     copy = query.copy()
     for select in copy.find_all(exp.Select):
-        from_ = select.args.get("from_")
-        inner = None if from_ is None else from_.this
-        if not isinstance(inner, exp.Subquery) or select.args.get("joins"):
+        from_ = from_of(select)
+        inner = None if from_.first is None else from_.first.node
+        if not isinstance(inner, exp.Subquery) or from_.joins:
             continue
         body = inner.unnest()
         names = {each.lower() for each in body.named_selects} if isinstance(body, exp.Query) else ()
@@ -82,10 +92,10 @@ def _own_columns(select: exp.Select) -> list[exp.Column]:
 
 def with_ctes(node: exp.Expr, ctes: Ctes) -> Ctes:
     """The common tables that may be named in a query."""
-    with_ = node.args.get("with_")
+    with_ = with_of(node)
     found = dict(ctes)
-    for each in with_.expressions if with_ is not None else ():
-        found[each.alias.lower()] = Cte(each.this, dict(found))
+    for each in with_.tables if with_ is not None else ():
+        found[each.name] = Cte(each.query, dict(found))
     return found
 
 
@@ -99,39 +109,38 @@ def is_timed(node: exp.Expr, ctes: Ctes) -> bool:
 
 def chooses(node: exp.Expr) -> str:
     """The clause that keeps or drops rows by what other rows there are, in lower case; or none."""
-    return next((each for each in _CHOOSING if node.args.get(each)), "")
+    found = given(node)
+    return next((each for each in _CHOOSING if each in found), "")
 
 
-def sources_of(select: exp.Select, ctes: Ctes, *, seen: str) -> list[Source] | None:
+def sources_of(from_: FromClause, ctes: Ctes, *, seen: str) -> list[Source] | None:
     """What FROM names, in order; None where a join is not understood.
 
     What has no macros at all is joined to the same rows in any evaluation, by whatever joins.
 
     Args:
-        select: The query.
+        from_: That of the query.
         ctes: What it may name.
         seen: The alias of a source with a value in all the rows that matter, which an outer join
             does not give to rows without a partner; empty where there is none.
     """
-    from_ = select.args.get("from_")
-    if from_ is None:
+    if from_.first is None:
         return []
-    joins: list[exp.Join] = select.args.get("joins") or []
-    found = _joined(from_.this, joins, seen)
-    if found is None and not any(is_timed(each, ctes) for each in (from_, *joins)):
-        nodes = [from_.this, *(each.this for each in joins)]
-        found = [Source(alias=each.alias_or_name.lower(), node=each) for each in nodes]
+    found = _joined(from_.first, from_.joins, seen)
+    parts = (from_.first.node, *(each.node for each in from_.joins))
+    if found is None and not any(is_timed(each, ctes) for each in parts):
+        found = [Source(alias=each.alias, node=each.node) for each in from_.items]
     aliases = [each.alias for each in found or () if each.alias]
     return found if len(set(aliases)) == len(aliases) else None
 
 
-def _joined(first: exp.Expr, joins: Sequence[exp.Join], seen: str) -> list[Source] | None:
-    found = [Source(alias=first.alias_or_name.lower(), node=first)]
+def _joined(first: FromItem, joins: Sequence[JoinClause], seen: str) -> list[Source] | None:
+    found = [Source(alias=first.alias, node=first.node)]
     for join in joins:
         if not is_understood_join(join):
             return None
-        on = tuple(conjuncts(join.args["on"])) if join.args.get("on") is not None else ()
-        source = Source(alias=join.this.alias_or_name.lower(), node=join.this, on=on)
+        on = tuple(conjuncts(join.on)) if join.on is not None else ()
+        source = Source(alias=join.item.alias, node=join.item.node, on=on)
         if join.side in ("RIGHT", "FULL"):
             return _two(found[0], source, join.side, seen) if len(joins) == 1 else None
         found.append(replace(source, role=_role(join, source.alias, seen)))
@@ -140,13 +149,12 @@ def _joined(first: exp.Expr, joins: Sequence[exp.Join], seen: str) -> list[Sourc
 
 def is_plain(source: Source) -> bool:
     """Whether a source is one table or sub-query by the names of its own columns."""
-    alias = source.node.args.get("alias")
-    listed = isinstance(alias, exp.TableAlias) and bool(alias.columns)
-    plain = isinstance(source.node, exp.Table | exp.Subquery) and not source.node.args.get("joins")
-    return plain and not listed and not chooses(source.node)
+    item = item_of(source.node)
+    plain = isinstance(item.node, exp.Table | exp.Subquery) and not item.joins
+    return plain and not item.columns and not chooses(item.node)
 
 
-def _role(join: exp.Join, alias: str, seen: str) -> Role:
+def _role(join: JoinClause, alias: str, seen: str) -> Role:
     if join.kind in ("SEMI", "ANTI"):
         return Role.TESTED
     return Role.OPTIONAL if join.side == "LEFT" and alias != seen else Role.KEPT
@@ -165,10 +173,9 @@ def _two(first: Source, second: Source, side: str, seen: str) -> list[Source] | 
     return None
 
 
-def where_of(select: exp.Select) -> list[exp.Expr]:
+def where_of(select: SelectClauses) -> list[exp.Expr]:
     """The conditions of WHERE that all have to be true."""
-    where = select.args.get("where")
-    return [] if where is None else list(conjuncts(where.this))
+    return [] if select.where is None else list(conjuncts(select.where))
 
 
 def queries_in(node: exp.Expr) -> list[exp.Expr]:
@@ -183,15 +190,12 @@ def own_windows(select: exp.Select) -> Iterator[exp.Window]:
     return (each for each in walked if isinstance(each, exp.Window))
 
 
-def group_keys(select: exp.Select) -> list[exp.Expr] | None:
-    """The keys of GROUP BY that have one value in all rows of a group; None without GROUP BY."""
-    group = select.args.get("group")
-    if group is None:
-        return None
-    if any(value for key, value in group.args.items() if key not in ("expressions", "all")):
+def group_keys(select: SelectClauses) -> list[exp.Expr]:
+    """The keys of GROUP BY that have one value in all rows of a group, as far as there are any."""
+    group = select.group
+    if group is None or group.sets or group.others:
         return []  # ROLLUP and its like have rows that are of no group
-    keys = select.selects if group.args.get("all") else group.expressions
-    return [each.unalias() for each in keys]
+    return [each.unalias() for each in (select.projections if group.is_all else group.keys)]
 
 
 def plain_keys(keys: Sequence[exp.Expr]) -> list[exp.Expr]:

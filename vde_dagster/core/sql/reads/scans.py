@@ -33,6 +33,7 @@ from vde_dagster.core.sql.reads.bounds import (
 )
 from vde_dagster.core.sql.reads.conditions import Axes, axis_of, can_be_true, conjuncts
 from vde_dagster.core.sql.rendering import model_name_of
+from vde_dagster.core.sql.select_clauses import FromItem, GroupClause, JoinClause, SelectClauses
 from vde_dagster.core.time.formats import TimeFormat
 
 
@@ -101,8 +102,9 @@ class _Tracer:
         """What the rows must meet that a block reads under one alias."""
         if not block.sound:
             return ANYTHING
-        conditions = [can_be_true(each, axes) for each in _conditions(block.select, alias)]
-        return every([*conditions, self._demand(block.select, _passed_on(block.select, axes))])
+        select = block.clauses
+        conditions = [can_be_true(each, axes) for each in _conditions(select, alias)]
+        return every([*conditions, self._demand(select.node, _passed_on(select, axes))])
 
     def _demand(self, body: Body, outputs: Mapping[int, Axis]) -> Formula:
         """What is demanded of a query's rows, whose columns at some positions are axes."""
@@ -147,22 +149,19 @@ def _names(body: Body, listed: tuple[str, ...]) -> dict[int, str]:
     return {at: name for at, name in enumerate(names) if names.count(name) == 1}
 
 
-def _conditions(select: exp.Select, alias: str) -> Iterator[exp.Expr]:
+def _conditions(select: SelectClauses, alias: str) -> Iterator[exp.Expr]:
     """The conditions that drop every row of ``alias`` for which they are not true."""
-    where = select.args.get("where")
-    if where is not None:
-        yield from conjuncts(where.this)
-    from_ = select.args.get("from_")
-    before = _aliases(from_.this) if from_ is not None else set()
-    for join in select.args.get("joins") or []:
-        joined = _aliases(join.this)
-        condition = join.args.get("on")
-        if condition is not None and alias in _dropped(join, before, joined):
-            yield from conjuncts(condition)
+    if select.where is not None:
+        yield from conjuncts(select.where)
+    before = _aliases(select.from_.first) if select.from_.first is not None else set()
+    for join in select.from_.joins:
+        joined = _aliases(join.item)
+        if join.on is not None and alias in _dropped(join, before, joined):
+            yield from conjuncts(join.on)
         before |= joined
 
 
-def _dropped(join: exp.Join, before: set[str], joined: set[str]) -> set[str]:
+def _dropped(join: JoinClause, before: set[str], joined: set[str]) -> set[str]:
     """Whose rows count for nothing where they find no partner: on neither side, or on one."""
     if join.kind == "ANTI" or (join.side == "LEFT" and join.kind != "SEMI"):
         return joined
@@ -171,28 +170,26 @@ def _dropped(join: exp.Join, before: set[str], joined: set[str]) -> set[str]:
     return set() if join.side == "FULL" else before | joined
 
 
-def _aliases(node: exp.Expr) -> set[str]:
+def _aliases(item: FromItem) -> set[str]:
     """The aliases that an item of FROM brings in."""
-    if isinstance(node, exp.Subquery) and not node.alias:
-        own = _aliases(node.this) if isinstance(node.this, exp.Table | exp.Subquery) else set()
+    if isinstance(item.node, exp.Subquery) and not item.node.alias:
+        own = set() if item.inside is None else _aliases(item.inside)
     else:
-        own = {node.alias_or_name.lower()}
-    for join in node.args.get("joins") or []:
-        own |= _aliases(join.this)
+        own = {item.alias}
+    for join in item.joins:
+        own |= _aliases(join.item)
     return own
 
 
-def _passed_on(select: exp.Select, axes: Axes) -> dict[int, Axis]:
+def _passed_on(select: SelectClauses, axes: Axes) -> dict[int, Axis]:
     """The output columns that are axes, and of which a demand may be made on rows of the input."""
-    distinct = select.args.get("distinct")
-    counts = any(select.args.get(key) for key in ("limit", "offset", "qualify"))
-    if counts or (distinct is not None and distinct.args.get("on")) or _has_window(select):
+    counts = bool(select.ending.limits) or select.qualify is not None
+    if counts or select.distinct_on is not None or _has_window(select.node):
         return {}
-    group = select.args.get("group")
     passed: dict[int, Axis] = {}
-    for position, projection in enumerate(select.expressions):
+    for position, projection in enumerate(select.projections):
         axis = axis_of(projection, axes)
-        if axis is not None and (group is None or _is_grouped(projection, group)):
+        if axis is not None and (select.group is None or _is_grouped(projection, select.group)):
             passed[position] = axis
     return passed
 
@@ -202,11 +199,7 @@ def _has_window(select: exp.Select) -> bool:
     return any(isinstance(node, exp.Window) for node in inside)
 
 
-def _is_grouped(projection: exp.Expr, group: exp.Group) -> bool:
+def _is_grouped(projection: exp.Expr, group: GroupClause) -> bool:
     """Whether a column is a key of a plain GROUP BY, in which every group has one value of it."""
-    if any(value for key, value in group.args.items() if key != "expressions"):
-        return False
-    keys = [each.unnest() for each in group.expressions]
-    if any(isinstance(each, exp.Rollup | exp.Cube | exp.GroupingSets) for each in keys):
-        return False
-    return projection.unalias().unnest() in keys
+    keys = [each.unnest() for each in group.keys]
+    return group.is_plain and not group.is_all and projection.unalias().unnest() in keys

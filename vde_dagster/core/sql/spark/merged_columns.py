@@ -18,6 +18,7 @@ from sqlglot.optimizer.scope import traverse_scope
 from sqlglot.schema import MappingSchema
 
 from vde_dagster.core.sql.open_columns import ColumnsUnclear
+from vde_dagster.core.sql.select_clauses import FromItem, JoinClause, from_of
 
 _MERGES: Final = "merges"
 _AUTHORS: Final = "authors"
@@ -40,7 +41,7 @@ def with_merged_columns(query: exp.Query, *, schema: MappingSchema) -> exp.Query
         return query
     for scope in traverse_scope(query):
         select = scope.expression
-        if isinstance(select, exp.Select) and select.args.get("from_") is not None:
+        if isinstance(select, exp.Select):
             _Joins(Resolver(scope, schema), select).merge()
     return query
 
@@ -73,39 +74,39 @@ class _Joins:
 
     def merge(self) -> None:
         """Compare the merged columns, and put them where they are named."""
-        joins = self.select.args.get("joins") or []
         if not any(join.meta_get(_MERGES) is not None for join in self.select.find_all(exp.Join)):
             return
-        side = self._item(self.select.args["from_"].this)
-        for join in joins:
+        from_ = from_of(self.select)
+        if from_.first is None:
+            return
+        side = self._item(from_.first)
+        for join in from_.joins:
             side = self._joined(side, join)
         _put(side, self.select)
 
-    def _item(self, node: exp.Expr) -> _Side:
+    def _item(self, item: FromItem) -> _Side:
         """An item of FROM, perhaps with joins in parentheses."""
-        inner = node.this if isinstance(node, exp.Subquery) and not node.alias else None
-        inside = inner if isinstance(inner, exp.Table | exp.Subquery) else None
-        side = _Side([node.alias_or_name]) if inside is None else self._item(inside)
-        for join in node.args.get("joins") or []:
+        inside = item.grouped
+        side = _Side([item.node.alias_or_name]) if inside is None else self._item(inside)
+        for join in item.joins:
             side = self._joined(side, join)
         return side
 
-    def _joined(self, left: _Side, join: exp.Join) -> _Side:
-        right = self._item(join.this)
+    def _joined(self, left: _Side, join: JoinClause) -> _Side:
+        right = self._item(join.item)
         both = _Side([*left.tables, *right.tables], right.merged | left.merged)
-        names = join.meta_get(_MERGES)
-        on = join.args.get("on")
-        if names is None or on is None:
-            if on is not None:
-                _put(both, on)
-            return left if join.is_semi_or_anti_join else both
+        names = join.node.meta_get(_MERGES)
+        if names is None or join.on is None:
+            if join.on is not None:
+                _put(both, join.on)
+            return left if join.node.is_semi_or_anti_join else both
         pairs = {
             name: (self._column(left, name), self._column(right, name))
             for name in names or self._common(left, right)
         }
         compared = [one.copy().eq(other.copy()) for one, other in pairs.values()]
-        join.set("on", exp.and_(*compared, copy=False))
-        if join.is_semi_or_anti_join:
+        join.node.set("on", exp.and_(*compared, copy=False))
+        if join.node.is_semi_or_anti_join:
             return left
         both.merged |= {name: _taken(join.side, *pair) for name, pair in pairs.items()}
         return both

@@ -16,6 +16,7 @@ from vde_dagster.core.columns import Column
 from vde_dagster.core.errors import Refused
 from vde_dagster.core.names import ModelName
 from vde_dagster.core.sql.rendering import model_name_of
+from vde_dagster.core.sql.select_clauses import from_of
 from vde_dagster.core.sql.spark.scopes import Columns, Reference, Scopes, type_named
 
 Unclear = tuple[exp.Expr, Refused]
@@ -196,12 +197,10 @@ def unknown_stars(query: exp.Query) -> Iterator[Unclear]:
 
 
 def _reads_function(select: exp.Select) -> bool:
-    from_ = select.args.get("from_")
-    joins = [each.this for each in select.args.get("joins") or ()]
-    read = [*([from_.this] if from_ is not None else ()), *joins]
-    if any(isinstance(each, exp.Dot) for each in select.expressions) or select.args.get("laterals"):
+    from_ = from_of(select)
+    if any(isinstance(each, exp.Dot) for each in select.expressions) or from_.laterals:
         return True
-    return any(not isinstance(each.this, exp.Identifier | exp.Query) for each in read)
+    return any(not isinstance(each.node.this, exp.Identifier | exp.Query) for each in from_.items)
 
 
 def _unknown_columns(star: exp.Expr) -> Refused:

@@ -14,6 +14,7 @@ from typing import Final, Protocol
 
 from sqlglot import exp
 
+from vde_dagster.core.sql.select_clauses import from_of, item_of, parts_named
 from vde_dagster.core.sql.table_names import meaning_of_name
 
 Columns = Mapping[str, exp.DataType | None]
@@ -314,25 +315,18 @@ def _read_by(around: exp.Expr) -> Iterator[exp.Expr]:
         assert turned is not None, "a PIVOT turns something"
         yield turned
         return
-    args = around.args
-    from_, using = args.get("from_"), args.get("using")
-    first = [from_.this] if from_ is not None else []
     if not isinstance(around, exp.Select):
-        first += [around.this, *(using if isinstance(using, list) else [using])]
-    for each in (*first, *(args.get("joins") or ()), *(args.get("laterals") or ())):
-        yield from _items(each)
-
-
-def _items(node: object) -> Iterator[exp.Expr]:
-    """One item of FROM, and what is joined to it inside of parentheses."""
-    if isinstance(node, exp.Join):
-        node = node.this
-    if not isinstance(node, exp.Expr):
+        yield from _of_statement(around)
         return
-    inner = node.this if isinstance(node, exp.Subquery) else None
-    if isinstance(inner, exp.Table | exp.Subquery) and not node.alias:
-        yield from _items(inner)
-    else:
-        yield node
-    for each in (*(node.args.get("joins") or ()), *(node.args.get("laterals") or ())):
-        yield from _items(each)
+    yield from from_of(around).sources()
+
+
+def _of_statement(statement: exp.Expr) -> Iterator[exp.Expr]:
+    """What a DELETE, MERGE or UPDATE reads or writes: its table is behind what FROM begins with."""
+    from_ = from_of(statement)
+    first = [] if from_.first is None else [from_.first]
+    own = [*parts_named(statement, "this"), *parts_named(statement, "using")]
+    items = [*first, *map(item_of, own), *(join.item for join in from_.joins)]
+    for each in items:
+        yield from each.sources()
+    yield from from_.laterals

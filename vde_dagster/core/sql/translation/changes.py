@@ -10,20 +10,17 @@ from sqlglot import exp
 from vde_dagster.core.sql.translation.edges import check_edges
 from vde_dagster.core.sql.translation.numbers import (
     average,
-    border,
     compared,
-    cut_number,
     divided,
     doubled,
     greatest,
     literal,
-    rounded,
-    rounded_cast,
     whole_number,
     without_error,
 )
 from vde_dagster.core.sql.translation.parts_of_times import extracted, week, weekday, written
 from vde_dagster.core.sql.translation.read_texts import time_of_text
+from vde_dagster.core.sql.translation.rounding import border, cut_number, rounded, rounded_cast
 from vde_dagster.core.sql.translation.texts import (
     added,
     alike,

@@ -70,6 +70,12 @@ def cast_to(node: exp.Expr, kind: str) -> exp.Expr:
     return exp.Cast(this=node, to=exp.DataType.build(kind, dialect="spark"))
 
 
+def as_double(node: exp.Expr) -> exp.Expr:
+    """A part for Spark that is known to be a DOUBLE."""
+    node.type = exp.DataType.Type.DOUBLE
+    return node
+
+
 def call(name: str, *arguments: exp.Expr | int) -> exp.Expr:
     """A function of Spark by its own name, which sqlglot prints as it is."""
     given = [exp.Literal.number(each) if isinstance(each, int) else each for each in arguments]

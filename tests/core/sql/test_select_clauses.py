@@ -1,0 +1,236 @@
+"""What the one reader of a query's clauses finds, and that it passes nothing over."""
+
+from __future__ import annotations
+
+import pytest
+import sqlglot
+from sqlglot import exp
+
+from vde_dagster.core.sql.select_clauses import (
+    OperationClauses,
+    SelectClauses,
+    clauses_of,
+    from_of,
+    is_only_around,
+    item_of,
+    operation_of,
+)
+
+
+def select(sql: str, dialect: str = "spark") -> SelectClauses:
+    parsed = sqlglot.parse_one(sql, read=dialect)
+    assert isinstance(parsed, exp.Select)
+    return clauses_of(parsed)
+
+
+def operation(sql: str, dialect: str = "spark") -> OperationClauses:
+    parsed = sqlglot.parse_one(sql, read=dialect)
+    assert isinstance(parsed, exp.SetOperation)
+    return operation_of(parsed)
+
+
+def texts(nodes: object) -> list[str]:
+    assert isinstance(nodes, list | tuple)
+    return [each.sql("spark") for each in nodes]
+
+
+def test_a_select_has_each_of_its_clauses() -> None:
+    found = select(
+        "WITH c AS (SELECT 1 AS one) SELECT /*+ BROADCAST(c) */ DISTINCT a, SUM(b) AS b FROM t "
+        "LATERAL VIEW EXPLODE(e) l AS x WHERE a > 1 GROUP BY a HAVING SUM(b) > 2 "
+        "QUALIFY ROW_NUMBER() OVER w = 1 WINDOW w AS (ORDER BY a) ORDER BY a LIMIT 3 OFFSET 4"
+    )
+    assert found.with_ is not None
+    assert [each.name for each in found.with_.tables] == ["c"]
+    assert texts(found.projections) == ["a", "SUM(b) AS b"]
+    assert [each.alias for each in found.from_.items] == ["t"]
+    assert [each.alias for each in found.from_.laterals] == ["l"]
+    assert found.where is not None
+    assert found.having is not None
+    assert found.qualify is not None
+    assert texts([found.where, found.having]) == ["a > 1", "SUM(b) > 2"]
+    assert found.qualify.sql("spark") == "ROW_NUMBER() OVER w = 1"
+    assert found.group is not None
+    assert texts(found.group.keys) == ["a"]
+    assert [each.name for each in found.windows] == ["w"]
+    assert found.distinct is not None
+    assert found.distinct_on is None
+    assert found.hint is not None
+    assert texts(found.ending.sorting) == ["ORDER BY a"]
+    assert texts(found.ending.limits) == ["LIMIT 3", "OFFSET 4"]
+    assert found.others == frozenset()
+
+
+def test_a_select_has_nothing_that_is_not_written() -> None:
+    found = select("SELECT 1 AS one")
+    assert found.with_ is None
+    assert found.from_.first is None
+    assert found.from_.is_single
+    assert found.where is None
+    assert found.group is None
+    assert found.ending.sorting == found.ending.limits == ()
+    assert found.given == {"expressions"}
+
+
+READ = frozenset(
+    {"with_", "expressions", "hint", "distinct", "from_", "laterals", "joins", "where", "group"}
+    | {"having", "qualify", "windows", "distribute", "sort", "cluster", "order", "limit", "offset"}
+)
+
+
+@pytest.mark.parametrize("name", sorted(exp.Select.arg_types.keys() - READ))
+def test_a_clause_that_is_not_read_is_among_the_others(name: str) -> None:
+    node = exp.select("a").from_("t")
+    node.set(name, exp.to_identifier("x"))
+    assert clauses_of(node).others == {name}
+
+
+@pytest.mark.parametrize(
+    "sql, dialect, other",
+    [
+        ("SELECT AS STRUCT a FROM t", "bigquery", "kind"),
+        ("SELECT a FROM t FOR UPDATE", "postgres", "locks"),
+        ("SELECT a FROM t SETTINGS max_threads = 1", "clickhouse", "settings"),
+        (
+            "WITH RECURSIVE c AS (SELECT 1 AS a) SEARCH DEPTH FIRST BY a SET o SELECT a FROM c",
+            "postgres",
+            "search",
+        ),
+    ],
+)
+def test_a_clause_of_another_dialect_is_among_the_others(
+    sql: str, dialect: str, other: str
+) -> None:
+    assert other in select(sql, dialect).others
+
+
+@pytest.mark.parametrize(
+    "sql, words, is_by_condition",
+    [
+        ("a JOIN b ON a.k = b.k", ("", "", ""), True),
+        ("a, b", ("", "CROSS", ""), True),
+        ("a LEFT SEMI JOIN b ON a.k = b.k", ("LEFT", "SEMI", ""), True),
+        ("a FULL OUTER JOIN b ON a.k = b.k", ("FULL", "OUTER", ""), True),
+        ("a NATURAL JOIN b", ("", "", "NATURAL"), False),
+        ("a JOIN b USING (k)", ("", "", ""), False),
+    ],
+)
+def test_a_join_says_how_it_joins(
+    sql: str, words: tuple[str, str, str], *, is_by_condition: bool
+) -> None:
+    (join,) = select(f"SELECT * FROM {sql}").from_.joins
+    assert (join.side, join.kind, join.method) == words
+    assert join.item.alias == "b"
+    assert join.is_by_condition is is_by_condition
+
+
+def test_using_names_columns() -> None:
+    (join,) = select("SELECT * FROM a JOIN b USING (K, l)").from_.joins
+    assert join.using == ("K", "l")
+    assert join.on is None
+
+
+def test_sources_are_those_inside_of_parentheses_in_the_order_of_the_text() -> None:
+    found = select(
+        "SELECT * FROM (a JOIN b ON a.k = b.k) LEFT JOIN (SELECT 1 AS k) AS q ON q.k = a.k, c "
+        "LATERAL VIEW EXPLODE(e) l AS x"
+    ).from_
+    assert [each.alias_or_name for each in found.sources()] == ["a", "b", "q", "c", "l"]
+    assert found.first is not None
+    assert found.first.grouped is not None
+    assert found.first.grouped.alias == "a"
+
+
+@pytest.mark.parametrize(
+    "item, others",
+    [
+        ("s.t AS x", set()),
+        ("t TABLESAMPLE (10 PERCENT)", {"sample"}),
+        ("t VERSION AS OF 1", {"version"}),
+        ("(SELECT 1 AS a) AS q", set()),
+        ("(SELECT 1 AS a) AS q TABLESAMPLE (10 PERCENT)", {"sample"}),
+        ("(SELECT a, b FROM t) PIVOT (SUM(b) FOR a IN (1, 2))", {"pivots"}),
+    ],
+)
+def test_an_item_says_what_else_it_has(item: str, others: set[str]) -> None:
+    first = select(f"SELECT * FROM {item}").from_.first
+    assert first is not None
+    assert first.others == others
+
+
+def test_an_item_has_the_columns_that_its_alias_lists() -> None:
+    first = select("SELECT * FROM (SELECT 1, 2) AS Q(A, b)").from_.first
+    assert first is not None
+    assert (first.alias, first.columns) == ("q", ("a", "b"))
+    assert first.grouped is None
+
+
+@pytest.mark.parametrize(
+    "keys, is_plain, is_all",
+    [
+        ("a, b", True, False),
+        ("ALL", True, True),
+        ("ROLLUP (a, b)", False, False),
+        ("a, CUBE (b)", False, False),
+        ("a GROUPING SETS ((a), ())", False, False),
+        ("a WITH ROLLUP", False, False),
+    ],
+)
+def test_grouping_is_plain_where_each_key_has_one_value(
+    keys: str, *, is_plain: bool, is_all: bool
+) -> None:
+    group = select(f"SELECT COUNT(*) AS n FROM t GROUP BY {keys}").group
+    assert group is not None
+    assert (group.is_plain, group.is_all) == (is_plain, is_all)
+
+
+@pytest.mark.parametrize("clause", ["SORT BY a", "CLUSTER BY a", "DISTRIBUTE BY a"])
+def test_partitions_are_told_from_the_whole(clause: str) -> None:
+    assert select(f"SELECT a FROM t {clause}").ending.is_by_partition
+    assert not select("SELECT a FROM t ORDER BY a").ending.is_by_partition
+
+
+def test_distinct_on_has_its_keys() -> None:
+    found = select("SELECT DISTINCT ON (a) a, b FROM t ORDER BY a, b", "postgres").distinct_on
+    assert found is not None
+    assert [each.name for each in found.find_all(exp.Column)] == ["a"]
+
+
+def test_what_stands_beside_some_clauses_is_in_the_order_of_the_text() -> None:
+    found = select("SELECT a FROM t WHERE a > 1 GROUP BY a HAVING a > 2 ORDER BY a")
+    rest = found.besides({"expressions", "from_", "where"})
+    assert [each.key for each in rest] == ["group", "having", "order"]
+
+
+@pytest.mark.parametrize(
+    "sql, dialect, union_all, by_name, others",
+    [
+        ("SELECT 1 AS a UNION ALL SELECT 2", "spark", True, False, set()),
+        ("SELECT 1 AS a UNION SELECT 2 ORDER BY a", "spark", False, False, set()),
+        ("SELECT 1 AS a EXCEPT ALL SELECT 2", "spark", False, False, set()),
+        ("SELECT 1 AS a UNION ALL BY NAME SELECT 2 AS a", "duckdb", True, True, set()),
+        ("SELECT 1 AS a FULL UNION ALL BY NAME SELECT 2 AS a", "bigquery", True, True, {"side"}),
+    ],
+)
+def test_a_set_operation_says_which_rows_it_takes(
+    sql: str, dialect: str, others: set[str], *, union_all: bool, by_name: bool
+) -> None:
+    found = operation(sql, dialect)
+    assert (found.is_union_all, found.is_by_name) == (union_all, by_name)
+    assert found.others == others
+
+
+def test_parentheses_may_have_clauses_of_their_own() -> None:
+    plain = select("SELECT * FROM (SELECT 1 AS a) AS q").from_.first
+    limited = sqlglot.parse_one("(SELECT 1 AS a) LIMIT 1", read="spark")
+    assert plain is not None
+    assert isinstance(plain.node, exp.Subquery)
+    assert isinstance(limited, exp.Subquery)
+    assert is_only_around(plain.node)
+    assert not is_only_around(limited)
+    assert item_of(limited).others == {"limit"}
+
+
+def test_from_is_read_of_other_statements_too() -> None:
+    update = sqlglot.parse_one("UPDATE a SET x = b.x FROM b WHERE a.k = b.k", read="spark")
+    assert [each.alias for each in from_of(update).items] == ["b"]

@@ -1,0 +1,175 @@
+"""What WITH and FROM mean: the rows that a SELECT begins with, and what its columns come from."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Mapping
+from dataclasses import dataclass, field, replace
+from typing import Final
+
+from sqlglot import exp
+
+from vde_dagster.core.sql.canonical_form import canonical_form
+from vde_dagster.core.sql.meaning.expressions import ExpressionReader, QueryReader
+from vde_dagster.core.sql.meaning.opaque import (
+    blurred,
+    is_chance,
+    named_by,
+    table_named,
+    without_alias,
+)
+from vde_dagster.core.sql.meaning.parts import ONE_ROW, Meaning, Part, Rows, combined, in_order
+from vde_dagster.core.sql.meaning.sources import OpaqueSource, QuerySource, Scope, Source
+from vde_dagster.core.sql.select_clauses import (
+    FromClause,
+    FromItem,
+    JoinClause,
+    SelectClauses,
+    WithClause,
+    given,
+    with_of,
+    without_parentheses,
+)
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class SourceReader:
+    """Reads what queries read. ``starred`` are the sources of those that return just their ``*``.
+
+    Those are known by the identity of their SELECT.
+    """
+
+    read_query: QueryReader
+    expressions: ExpressionReader
+    starred: dict[int, Source] = field(default_factory=dict)
+
+    def common_tables(self, with_: WithClause | None, outer: Scope) -> Mapping[str, Source]:
+        """The common table expressions that a query sees: those around it, and its own."""
+        if with_ is None:
+            return outer.ctes
+        known: dict[str, Source] = dict(outer.ctes)
+        for cte in with_.tables:
+            inside = replace(outer, ctes=dict(known))
+            recursive = with_.is_recursive and _names(cte.query, cte.name)
+            if recursive or cte.columns or not isinstance(cte.query, exp.Query):
+                known[cte.name] = blurred(cte.node, inside)
+            else:
+                known[cte.name] = self._query_source(cte.query, inside)
+        return known
+
+    def rows(self, from_: FromClause, scope: Scope) -> Rows:
+        """The rows before WHERE: those of one source, or of several that are joined.
+
+        The scope gets the sources.
+        """
+        first = from_.first
+        nested = first is not None and bool(first.joins or first.laterals or first.grouped)
+        scope.single = from_.is_single and not nested
+        rows = Rows(ONE_ROW) if first is None else self._item(first, scope)
+        return self._joined(rows, from_, scope)
+
+    def note_star(self, select: SelectClauses, scope: Scope) -> None:
+        """Note a SELECT that returns just ``*`` of the one source of its scope."""
+        if scope.single and len(scope.sources) == 1 and _is_bare_star(select.projections):
+            self.starred[id(select.node)] = next(iter(scope.sources.values()))
+
+    def _item(self, item: FromItem, scope: Scope) -> Rows:
+        """One item of FROM, with what is joined to it inside of parentheses."""
+        if item.grouped is not None:
+            rows = self._item(item.grouped, scope)
+        else:
+            rows = self._source(item, scope)
+        return self._joined(rows, item, scope)
+
+    def _source(self, item: FromItem, scope: Scope) -> Rows:
+        """Bind the alias of one source, and give its rows."""
+        source = self._bound(item, scope)
+        alias = item.alias or f" {len(scope.sources)}"
+        if alias in scope.sources:  # two of one name: which is meant cannot be told
+            source = OpaqueSource(combined("twice", [scope.sources[alias].every, source.every]))
+        scope.sources[alias] = source
+        return source.rows
+
+    def _bound(self, item: FromItem, scope: Scope) -> Source:
+        is_plain = not item.columns and not item.others
+        match item.node:
+            case exp.Table() as node if is_plain:
+                named = table_named(node, scope)
+                return named if named is not None else blurred(node, scope)  # a function
+            case exp.Subquery() as node if is_plain:
+                around = scope.around()
+                ctes = self.common_tables(with_of(node), around)
+                return self._query_source(node.this, replace(around, ctes=ctes))
+            case exp.Subquery() as node if with_of(node) is None:
+                return self._turned(node, scope)
+            case exp.Lateral(this=exp.Subquery() as query) if not item.columns:
+                return QuerySource(self.read_query(query, scope))
+            case _:
+                return blurred(item.node, scope)
+
+    def _query_source(self, query: exp.Expr, outer: Scope) -> Source:
+        found = self.read_query(query, outer)
+        return QuerySource(found, self.starred.get(id(without_parentheses(query))))
+
+    def _turned(self, node: exp.Subquery, scope: Scope) -> Source:
+        """A sub-query whose result is not taken as it is: a PIVOT, a sample, other names."""
+        inner = self.read_query(node.this, scope.around())
+        rest = without_alias(node).copy()
+        rest.set("this", None)
+        names = [name for name, _ in inner.columns]
+        words = [canonical_form(rest), *names]
+        whole = combined("turned", [inner.rows.part, *inner.values], *words)
+        return OpaqueSource(replace(whole, volatile=whole.volatile or is_chance(rest)))
+
+    def _joined(self, rows: Rows, around: FromClause | FromItem, scope: Scope) -> Rows:
+        """Rows with all that FROM, or parentheses in it, joins to them."""
+        if not (around.joins or around.laterals):
+            return rows
+        rows = Rows(rows.part)  # its conditions name columns by the places of another SELECT
+        for join in around.joins:
+            rows = self._with(rows, join, scope)
+        for lateral in around.laterals:
+            rows = rows.then("lateral", [self._lateral(lateral, scope)])
+        return rows
+
+    def _with(self, rows: Rows, join: JoinClause, scope: Scope) -> Rows:
+        item = self._item(join.item, scope).part
+        if not join.is_by_condition:
+            named = named_by(join.node, scope)
+            return rows.then(f"join {canonical_form(join.node)}", [item, *named])
+        words = f"{join.side} {join.kind if join.kind not in ('INNER', 'OUTER') else ''}".strip()
+        conditions = self.expressions.conditions(join.on, scope)
+        if words in ("", "CROSS"):
+            return rows.beside(item).filtered(conditions)
+        return rows.then(f"join {words}", [item, *in_order(conditions)])
+
+    def _lateral(self, node: exp.Lateral, scope: Scope) -> Part:
+        """LATERAL VIEW: what it unfolds from each row so far."""
+        is_plain = given(node) <= _OF_LATERALS
+        parts = [self.expressions.part(node.this, scope)] if is_plain else []
+        rest = named_by(node, scope) if not parts else []
+        words = f"{bool(node.args.get('outer'))}" if parts else canonical_form(node)
+        whole = combined("unfold", [*parts, *rest], words)
+        written = tuple(each.name for each in node.args["alias"].columns)
+        inner = tuple(
+            (name.lower(), combined("unfolded", [whole], str(at)))
+            for at, name in enumerate(written)
+        )
+        unfolded = Meaning(Rows(whole), inner, written=written)
+        source: Source = QuerySource(unfolded) if inner else OpaqueSource(whole)
+        scope.sources[node.alias.lower() or f" {len(scope.sources)}"] = source
+        return whole
+
+
+_OF_LATERALS: Final = frozenset({"this", "alias", "view", "outer", "ordinality"})
+
+
+def _is_bare_star(projections: Iterable[exp.Expr]) -> bool:
+    found = [*projections]
+    if len(found) != 1 or not found[0].is_star:
+        return False
+    star = found[0].this if isinstance(found[0], exp.Column) else found[0]
+    return not given(star)
+
+
+def _names(node: exp.Expr, name: str) -> bool:
+    return any(not each.db and each.name.lower() == name for each in node.find_all(exp.Table))

@@ -1,0 +1,400 @@
+"""The clauses of a query, read in one place, in the order in which SQL applies them.
+
+These are WITH, FROM with its joins, WHERE, GROUP BY, HAVING, WINDOW, QUALIFY, SELECT, DISTINCT,
+ORDER BY and its like, LIMIT and OFFSET. Whatever else a query has is among its ``others``, by
+sqlglot's name for it: who concludes something from a query asks for them first, so that no clause
+is passed over.
+
+The nodes are those of the tree: once that has changed, its clauses are read again.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Iterator
+from dataclasses import dataclass
+from typing import Final
+
+from sqlglot import exp
+
+
+def given(node: exp.Expr) -> frozenset[str]:
+    """What a node has: sqlglot's names of its parts and flags, without those that are not set."""
+    return frozenset([key for key, value in node.args.items() if value])
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class CommonTable:
+    """One query of WITH: its ``name`` and the ``columns`` that are listed, in lower case."""
+
+    node: exp.CTE
+    name: str
+    columns: tuple[str, ...]
+    query: exp.Expr
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class WithClause:
+    """The queries of WITH, each of which may name those before it."""
+
+    tables: tuple[CommonTable, ...]
+    is_recursive: bool
+    others: frozenset[str]
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class FromItem:
+    """One item of FROM: a table, a query, a function.
+
+    Args:
+        node: The item itself.
+        inside: What its parentheses are around where that is no query, as in ``(a JOIN b)``.
+        joins: What is joined to it inside of parentheses around both.
+        laterals: What is unfolded from it there.
+    """
+
+    node: exp.Expr
+    inside: FromItem | None
+    joins: tuple[JoinClause, ...]
+    laterals: tuple[exp.Lateral, ...]
+
+    @property
+    def alias(self) -> str:
+        """The name by which columns name it, in lower case."""
+        return self.node.alias_or_name.lower()
+
+    @property
+    def columns(self) -> tuple[str, ...]:
+        """The names of columns that its alias lists, in lower case."""
+        return listed_columns(self.node)
+
+    @property
+    def others(self) -> frozenset[str]:
+        """What else it has: PIVOT, TABLESAMPLE, a version, or a LIMIT of the parentheses."""
+        known = _OF_QUERIES if isinstance(self.node, exp.Subquery) else _OF_TABLES
+        return given(self.node) - known
+
+    @property
+    def grouped(self) -> FromItem | None:
+        """What its parentheses only group; None where they have a name, or there are none."""
+        return None if self.node.alias else self.inside
+
+    def sources(self) -> Iterator[exp.Expr]:
+        """Whatever has columns in it, in the order in which it is written."""
+        yield from [self.node] if self.grouped is None else self.grouped.sources()
+        for join in self.joins:
+            yield from join.item.sources()
+        yield from self.laterals
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class JoinClause:
+    """A join, or an item behind a comma, with its condition."""
+
+    node: exp.Join
+    item: FromItem
+    on: exp.Expr | None
+
+    @property
+    def side(self) -> str:
+        """``LEFT``, ``RIGHT``, ``FULL``, or empty."""
+        return self.node.side
+
+    @property
+    def kind(self) -> str:
+        """``INNER``, ``OUTER``, ``CROSS``, ``SEMI``, ``ANTI``, or empty."""
+        return self.node.kind
+
+    @property
+    def method(self) -> str:
+        """``NATURAL`` and its like, or empty."""
+        return self.node.method
+
+    @property
+    def using(self) -> tuple[str, ...]:
+        """The columns of both sides that USING names, as they are written."""
+        return tuple(each.name for each in self.node.args.get("using") or ())
+
+    @property
+    def is_by_condition(self) -> bool:
+        """Whether its words and its condition say all of it."""
+        return given(self.node) <= _OF_PLAIN_JOINS
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class FromClause:
+    """What is read: the first item, what is joined to it, and what LATERAL VIEW unfolds."""
+
+    first: FromItem | None
+    joins: tuple[JoinClause, ...]
+    laterals: tuple[exp.Lateral, ...]
+
+    @property
+    def items(self) -> tuple[FromItem, ...]:
+        """All items, without those inside of parentheses."""
+        first = () if self.first is None else (self.first,)
+        return (*first, *(join.item for join in self.joins))
+
+    @property
+    def is_single(self) -> bool:
+        """Whether nothing stands beside the first item."""
+        return not self.joins and not self.laterals
+
+    def sources(self) -> Iterator[exp.Expr]:
+        """Whatever has columns, also inside of parentheses, in the order in which it is written."""
+        for item in self.items:
+            yield from item.sources()
+        yield from self.laterals
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class GroupClause:
+    """GROUP BY. ``sets`` are ROLLUP, CUBE and GROUPING SETS that stand apart from the keys."""
+
+    node: exp.Group
+    keys: tuple[exp.Expr, ...]
+    sets: tuple[exp.Expr, ...]
+    is_all: bool
+    others: frozenset[str]
+
+    @property
+    def is_plain(self) -> bool:
+        """Whether each key has one value in all rows of a group."""
+        several = any(isinstance(each.unnest(), _GROUPING_SETS) for each in self.keys)
+        return not (self.sets or self.others or several)
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class OrderClauses:
+    """How the rows of a query are ordered, and which of them it takes then."""
+
+    order: exp.Expr | None
+    sort: exp.Expr | None
+    cluster: exp.Expr | None
+    distribute: exp.Expr | None
+    limit: exp.Expr | None
+    offset: exp.Expr | None
+
+    @property
+    def sorting(self) -> tuple[exp.Expr, ...]:
+        """All that sorts, as a whole or in partitions."""
+        return tuple(filter(None, (self.order, self.sort, self.cluster, self.distribute)))
+
+    @property
+    def is_by_partition(self) -> bool:
+        """Whether something sorts or spreads the rows of partitions."""
+        return not (self.sort is None and self.cluster is None and self.distribute is None)
+
+    @property
+    def limits(self) -> tuple[exp.Expr, ...]:
+        """What leaves rows out."""
+        return tuple(filter(None, (self.limit, self.offset)))
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class SelectClauses:
+    """A SELECT. ``where``, ``having`` and ``qualify`` are conditions, ``windows`` the named ones.
+
+    ``given`` are sqlglot's names of all clauses that it has.
+    """
+
+    node: exp.Select
+    given: frozenset[str]
+    with_: WithClause | None
+    from_: FromClause
+    where: exp.Expr | None
+    group: GroupClause | None
+    having: exp.Expr | None
+    windows: tuple[exp.Window, ...]
+    qualify: exp.Expr | None
+    projections: tuple[exp.Expr, ...]
+    distinct: exp.Distinct | None
+    ending: OrderClauses
+    hint: exp.Expr | None
+
+    @property
+    def others(self) -> frozenset[str]:
+        """What stands in it beside the clauses that are read here."""
+        return self.given - _OF_SELECTS | _others_of(self.with_)
+
+    @property
+    def distinct_on(self) -> exp.Expr | None:
+        """The keys of DISTINCT ON, of whose rows one is chosen each."""
+        return None if self.distinct is None else self.distinct.args.get("on")
+
+    def besides(self, names: Iterable[str]) -> list[exp.Expr]:
+        """What stands in other clauses than those that sqlglot calls so, in its order."""
+        apart = (key for key in self.node.args if key not in names)
+        return [each for key in apart for each in parts_named(self.node, key)]
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class OperationClauses:
+    """UNION, INTERSECT or EXCEPT of two queries."""
+
+    node: exp.SetOperation
+    with_: WithClause | None
+    left: exp.Expr
+    right: exp.Expr
+    is_distinct: bool
+    is_by_name: bool
+    ending: OrderClauses
+    others: frozenset[str]
+
+    @property
+    def is_union_all(self) -> bool:
+        """Whether all rows of both sides are taken."""
+        return isinstance(self.node, exp.Union) and not self.is_distinct
+
+
+_OF_ENDINGS: Final = frozenset({"order", "sort", "cluster", "distribute", "limit", "offset"})
+_OF_SELECTS: Final = _OF_ENDINGS.union(
+    ("with_", "from_", "joins", "laterals", "where", "group", "having"),
+    ("windows", "qualify", "expressions", "distinct", "hint"),
+)
+_OF_OPERATIONS: Final = _OF_ENDINGS | {"this", "expression", "distinct", "by_name", "with_"}
+_OF_WITH: Final = frozenset({"expressions", "recursive"})
+_OF_PARENTHESES: Final = frozenset({"this", "alias", "with_"})
+_OF_TABLES: Final = frozenset({"this", "alias", "db", "catalog", "joins", "laterals", "hints"})
+_OF_QUERIES: Final = _OF_PARENTHESES | {"joins", "laterals"}
+_OF_PLAIN_JOINS: Final = frozenset({"this", "on", "side", "kind", "hint"})
+_SETS: Final = ("rollup", "cube", "grouping_sets")
+_OF_GROUPS: Final = frozenset({"expressions", "all", *_SETS})
+_GROUPING_SETS: Final = (exp.Rollup, exp.Cube, exp.GroupingSets)
+
+
+def clauses_of(select: exp.Select) -> SelectClauses:
+    """The clauses of a SELECT."""
+    args = select.args
+    return SelectClauses(
+        node=select,
+        given=given(select),
+        with_=with_of(select),
+        from_=from_of(select),
+        where=_condition(args.get("where")),
+        group=_group_of(args.get("group")),
+        having=_condition(args.get("having")),
+        windows=tuple(args.get("windows") or ()),
+        qualify=_condition(args.get("qualify")),
+        projections=tuple(select.expressions),
+        distinct=args.get("distinct"),
+        ending=_ending_of(select),
+        hint=args.get("hint"),
+    )
+
+
+def operation_of(operation: exp.SetOperation) -> OperationClauses:
+    """The sides and clauses of a set operation."""
+    with_ = with_of(operation)
+    return OperationClauses(
+        node=operation,
+        with_=with_,
+        left=operation.this,
+        right=operation.expression,
+        is_distinct=bool(operation.args.get("distinct")),
+        is_by_name=bool(operation.args.get("by_name")),
+        ending=_ending_of(operation),
+        others=given(operation) - _OF_OPERATIONS | _others_of(with_),
+    )
+
+
+def with_of(query: exp.Expr) -> WithClause | None:
+    """WITH of a query, or of parentheses around one."""
+    with_ = query.args.get("with_")
+    if with_ is None:
+        return None
+    tables = [
+        CommonTable(node=cte, name=cte.alias.lower(), columns=listed_columns(cte), query=cte.this)
+        for cte in with_.expressions
+    ]
+    return WithClause(
+        tables=tuple(tables),
+        is_recursive=bool(with_.args.get("recursive")),
+        others=given(with_) - _OF_WITH,
+    )
+
+
+def from_of(node: exp.Expr) -> FromClause:
+    """What a query or another statement reads in FROM and its joins."""
+    from_ = node.args.get("from_")
+    return FromClause(
+        first=None if from_ is None else item_of(from_.this),
+        joins=_joins_of(node),
+        laterals=tuple(node.args.get("laterals") or ()),
+    )
+
+
+def item_of(node: exp.Expr) -> FromItem:
+    """An item of FROM, with what stands in its parentheses."""
+    inner = node.this if isinstance(node, exp.Subquery) else None
+    return FromItem(
+        node=node,
+        inside=item_of(inner) if isinstance(inner, exp.Table | exp.Subquery) else None,
+        joins=_joins_of(node),
+        laterals=tuple(node.args.get("laterals") or ()),
+    )
+
+
+def is_only_around(parentheses: exp.Subquery) -> bool:
+    """Whether parentheses around a query have no clause of their own but WITH."""
+    return given(parentheses) <= _OF_PARENTHESES
+
+
+def without_parentheses(query: exp.Expr) -> exp.Expr:
+    """What stands in parentheses around a query, whatever clauses these have."""
+    while isinstance(query, exp.Subquery):
+        query = query.this
+    return query
+
+
+def listed_columns(node: exp.Expr) -> tuple[str, ...]:
+    """The column names that an alias lists, in lower case."""
+    alias = node.args.get("alias")
+    columns = alias.columns if isinstance(alias, exp.TableAlias) else ()
+    return tuple(each.name.lower() for each in columns)
+
+
+def parts_named(node: exp.Expr, name: str) -> list[exp.Expr]:
+    """The nodes of one clause, by sqlglot's name for it; none where it is not there."""
+    value = node.args.get(name)
+    parts = value if isinstance(value, list) else [value]
+    return [each for each in parts if isinstance(each, exp.Expr)]
+
+
+def _joins_of(node: exp.Expr) -> tuple[JoinClause, ...]:
+    joins = node.args.get("joins") or ()
+    return tuple(
+        [JoinClause(node=each, item=item_of(each.this), on=each.args.get("on")) for each in joins]
+    )
+
+
+def _group_of(group: exp.Group | None) -> GroupClause | None:
+    if group is None:
+        return None
+    sets = [each for key in _SETS for each in group.args.get(key) or ()]
+    return GroupClause(
+        node=group,
+        keys=tuple(group.expressions),
+        sets=tuple(sets),
+        is_all=bool(group.args.get("all")),
+        others=given(group) - _OF_GROUPS,
+    )
+
+
+def _ending_of(query: exp.Expr) -> OrderClauses:
+    find = query.args.get
+    return OrderClauses(
+        order=find("order"),
+        sort=find("sort"),
+        cluster=find("cluster"),
+        distribute=find("distribute"),
+        limit=find("limit"),
+        offset=find("offset"),
+    )
+
+
+def _condition(clause: exp.Expr | None) -> exp.Expr | None:
+    return None if clause is None else clause.this
+
+
+def _others_of(with_: WithClause | None) -> frozenset[str]:
+    return frozenset() if with_ is None else with_.others
