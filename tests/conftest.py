@@ -12,8 +12,8 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Final, NoReturn
 
 import pytest
-from hypothesis import settings
 
+from tests.depth import choose_form
 from vde_dagster.lakehouse.jars import resolve_jars
 from vde_dagster.lakehouse.session import SparkSettings, embedded_catalog_conf, open_session
 
@@ -21,9 +21,12 @@ if TYPE_CHECKING:
     from pyspark.sql import SparkSession
 
 
-# A deadline would fail a test for what else its machine does.
-settings.register_profile("vde", deadline=None)
-settings.load_profile("vde")
+JAVA_OPTIONS: Final = "-XX:TieredStopAtLevel=1 -XX:ReservedCodeCacheSize=256m"
+"""For the many tiny queries of tests: the optimizing compiler would cost more than it gives back.
+
+Without it Java takes 48 MB for compiled code. When these are full it throws code away and compiles
+it again: that was a sixth of all its work.
+"""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -72,27 +75,39 @@ _NEEDS: dict[str, tuple[Callable[[], Path | None], str]] = {
 }
 
 
-def pytest_configure() -> None:
+def pytest_configure(config: pytest.Config) -> None:
     """Tables are as wide as where no terminal is, whatever a shell or pytest's processes export."""
     for name in ("COLUMNS", "LINES"):
         os.environ.pop(name, None)
+    choose_form(config.option.markexpr)
+    # The order of files is ours: see `pytest_collection_modifyitems`.
+    config.option.loadscopereorder = False
 
 
 @pytest.hookimpl(tryfirst=True)  # pytest-xdist reads the groups in this hook, too
-def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
-    """Where pytest has two processes, each has a session for its half of what needs Spark.
+def pytest_collection_modifyitems(config: pytest.Config, items: list[pytest.Item]) -> None:
+    """Each file is run in one process, in whichever has time; the longest files come first.
 
-    All other files are run where there is time, each of them in one process.
+    Where pytest has two processes, each of them has a session for the files that need Spark. Short
+    files come last, so that both processes end at the same time.
     """
-    spark = {item.path for item in items if _needs_spark(item)}
+    spark = config.stash[_WITH_SPARK] = {item.path for item in items if _needs_spark(item)}
     for item in items:
-        group = str(item.path)
-        if item.path in spark:
-            group = "lakehouse" if _LAKEHOUSE in item.path.parents else "projects"
-        item.add_marker(pytest.mark.xdist_group(group))
+        item.add_marker(pytest.mark.xdist_group(str(item.path)))
+    items.sort(key=lambda item: (item.path not in _LONGEST, item.path not in spark))
 
 
-_LAKEHOUSE: Final = Path(__file__).parent / "lakehouse"
+_WITH_SPARK: Final = pytest.StashKey[set[Path]]()
+_LONGEST: Final = {
+    Path(__file__).parent / each
+    for each in (
+        "packaging/test_lint.py",
+        "app/faults/test_processes.py",
+        "cli/test_demo.py",
+        "orchestration/test_assets.py",
+        "orchestration/test_runs.py",
+    )
+}
 
 
 def pytest_collection_finish(session: pytest.Session) -> None:
@@ -161,13 +176,44 @@ def spark_lake(tmp_path_factory: pytest.TempPathFactory) -> SparkLake:
 
 
 @pytest.fixture(scope="session")
-def spark(spark_lake: SparkLake) -> Iterator[SparkSession]:
+def spark(spark_lake: SparkLake, request: pytest.FixtureRequest) -> Iterator[SparkSession]:
     """The one Spark session of this pytest process. Each test takes a namespace of its own."""
     conf = embedded_catalog_conf(spark_lake.catalog, spark_lake.database, spark_lake.warehouse)
-    # Tests are many tiny queries: the optimizing compiler would cost more than it gives back.
-    conf["spark.driver.extraJavaOptions"] = "-XX:TieredStopAtLevel=1"
+    # With more room for what is thrown away at once, it is collected less often.
+    conf["spark.driver.extraJavaOptions"] = f"{JAVA_OPTIONS} -Xmn512m"
     # Else each operation on a column asks Java where in Python it was written.
     conf["spark.python.sql.dataFrameDebugging.enabled"] = "false"
     session = open_session(SparkSettings(conf=conf), resolve_jars())
+    _keep_classes(session)
+    request.config.stash[_OPENED] = session, session.conf.getAll
     yield session
     session.stop()
+
+
+def _keep_classes(session: SparkSession) -> None:
+    """Keep what pyspark asks Java for at each operation on a column.
+
+    Java looks for these names in all of its jars, every time.
+    """
+    java = session.sparkContext._jvm
+    for name in ("functions", "PythonUtils", "PythonSQLUtils", "org.apache.spark.sql.functions"):
+        setattr(java, name, getattr(java, name))
+
+
+_OPENED: Final = pytest.StashKey[tuple["SparkSession", dict[str, str]]]()
+
+
+@pytest.fixture(scope="module", autouse=True)
+def _settings_of_the_session(request: pytest.FixtureRequest) -> Iterator[None]:
+    """No file finds what projects of another one have set, whichever files a process has run."""
+    yield
+    if request.path not in request.config.stash[_WITH_SPARK] or _OPENED not in request.config.stash:
+        return
+    session, opened = request.config.stash[_OPENED]
+    for key, value in session.conf.getAll.items():
+        if value == opened.get(key) or not session.conf.isModifiable(key):
+            continue
+        if key in opened:
+            session.conf.set(key, opened[key])
+        elif not key.startswith("spark.sql.catalog."):
+            session.conf.unset(key)

@@ -70,6 +70,7 @@ def test_every_models_rows_equal_the_computation_over_the_csv_files(demo: Demo) 
         assert unordered(found) == unordered(wanted[name].rows), name
 
 
+@pytest.mark.full  # a query of the demo reads the view, too
 def test_the_view_shows_the_same_rows_to_a_person(demo: Demo) -> None:
     wanted = expected.model_rows(UNTIL)["mart.delays_by_airline"]
     sql = "SELECT * FROM mart.delays_by_airline"
@@ -152,6 +153,7 @@ def test_the_readme_shows_true_output(demo: Demo) -> None:
         assert [*cells, each["dsha"][:12]] in [line[:-1] for line in table]
 
 
+@pytest.mark.full  # what the last test says of a demo that goes on
 def test_a_second_demo_builds_nothing_and_shows_the_same(demo: Demo) -> None:
     done = run_vde("demo", demo.folder, "--no-late", "--format", "json")
     assert done.returncode == 0, done.stderr

@@ -15,6 +15,7 @@ from collections.abc import Iterator, Mapping
 from contextlib import contextmanager
 from dataclasses import dataclass
 from datetime import UTC, datetime
+from functools import cache
 from pathlib import Path
 from typing import TypeAlias
 
@@ -74,14 +75,26 @@ def csv_facts() -> Mapping[str, int]:
 
 @contextmanager
 def expectation(until: datetime) -> Iterator[duckdb.DuckDBPyConnection]:
-    """A DuckDB with the CSV files as tables and what is known at `until` as views."""
-    with tempfile.TemporaryDirectory() as folder, duckdb.connect() as connection:
-        connection.execute("SET TimeZone = 'UTC'")
+    """A DuckDB with the CSV files as tables and what is known at `until`, for one at a time."""
+    connection = _csv_files()
+    connection.begin()
+    try:
         connection.execute("CREATE TABLE cut AS SELECT ? AS start_at, ? AS until", [START, until])
-        for name, path in _files(Path(folder)).items():
-            _load(connection, name, path)
         connection.execute(KNOWN)
         yield connection
+    finally:
+        connection.rollback()
+
+
+@cache
+def _csv_files() -> duckdb.DuckDBPyConnection:
+    """The CSV files as tables; to read them takes longer than all that follows."""
+    connection = duckdb.connect()
+    connection.execute("SET TimeZone = 'UTC'")
+    with tempfile.TemporaryDirectory() as folder:
+        for name, path in _files(Path(folder)).items():
+            _load(connection, name, path)
+    return connection
 
 
 def _files(folder: Path) -> Mapping[str, Path]:

@@ -115,7 +115,13 @@ def test_that_ties_make_rows_nondeterministic_is_found_where_a_verdict_does_not_
     assert [each.expression for each in on_spark.unsettled(texts)] == [each for _, each in texts]
 
 
-@pytest.mark.parametrize("defect", DEFECTS)
+@pytest.mark.parametrize(
+    "defect",
+    [
+        pytest.param(each, marks=[pytest.mark.full] if number else [])
+        for number, each in enumerate(DEFECTS)
+    ],
+)
 def test_a_verdict_with_a_planted_defect_is_found_wrong(on_spark: Runner, defect: str) -> None:
     every = islice(generated(), PLANTED)
     while some := list(islice(every, AT_ONCE)):

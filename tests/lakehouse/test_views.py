@@ -16,6 +16,7 @@ from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 from pyspark.errors import AnalysisException
 
+from tests.depth import examples
 from vde_dagster.core.columns import Column
 from vde_dagster.core.errors import Conflict, OutcomeUnknown, Refused, SetupError
 from vde_dagster.core.names import TableName
@@ -236,7 +237,7 @@ def test_a_swap_over_two_catalogs_that_somebody_overtakes_changes_neither(tmp_pa
 
 
 @given(name=st.text(max_size=12), namespace=st.text(max_size=12), catalog=st.text(max_size=12))
-@settings(max_examples=50, suppress_health_check=[HealthCheck.function_scoped_fixture])
+@settings(max_examples=examples(50), suppress_health_check=[HealthCheck.function_scoped_fixture])
 def test_a_hostile_name_finds_nothing_and_breaks_nothing(
     tmp_path: Path, name: str, namespace: str, catalog: str
 ) -> None:

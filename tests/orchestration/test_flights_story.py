@@ -1,7 +1,8 @@
 """Real flights with real delays, hour by hour: what landed reaches the last mart, by itself.
 
 In each tick an hour lands, the sensor asks for a run, and the run is carried out. Everything is
-compared with a computation over the CSV files that knows nothing of the project.
+compared with a computation over the CSV files that knows nothing of the project. The short form has
+the same chain with few rows in `test_automation`, and late flights in `tests/cli/test_demo.py`.
 """
 
 from __future__ import annotations
@@ -215,6 +216,7 @@ def days_of(ranges: Iterable[Interval]) -> set[datetime]:
     }
 
 
+@pytest.mark.full
 @pytest.mark.timeout(1200)
 def test_late_flights_reach_the_last_mart_by_themselves(flights: Flights) -> None:
     story(flights, first=datetime(2013, 1, 1, 22, tzinfo=UTC), ticks=3)

@@ -67,6 +67,7 @@ def test_a_restated_hour_is_read_again_with_the_days_and_totals_above_it(shop: S
         assert standings(shop, done, name) == {Standing.COMPUTED}
 
 
+@pytest.mark.full
 def test_an_empty_backfill_makes_tables_that_production_fills(shop: Sample) -> None:
     plan = run(shop, "dev", empty_backfill=True)
     for view in ("hourly", "daily", "people", "total"):
@@ -80,6 +81,7 @@ def test_an_empty_backfill_makes_tables_that_production_fills(shop: Sample) -> N
     assert shop.rows("mart.total") == shop.rows("mart__dev.total") == [(24,)]
 
 
+@pytest.mark.full
 def test_only_what_was_asked_for_is_run(shop: Sample) -> None:
     run(shop)
     shop.write("models/mart/total.sql", TOTAL.replace("SUM(events)", "SUM(events) + 1"))

@@ -142,6 +142,7 @@ def test_what_a_person_has_to_decide_is_told_and_not_run(
     assert "`vde catch-up MODEL --reload`" in answer
 
 
+@pytest.mark.full  # in memory: tests/app/catch_up/test_sessions.py
 def test_r7_a_delete_in_the_source_is_followed_by_overwriting_what_is_loaded(
     sample: Sample, instance: dg.DagsterInstance
 ) -> None:
@@ -157,6 +158,7 @@ def test_r7_a_delete_in_the_source_is_followed_by_overwriting_what_is_loaded(
     assert ids(sample) == [*range(5), *range(6, 24), 100]
 
 
+@pytest.mark.full  # in memory: tests/app/catch_up/test_sessions.py
 def test_a_plan_fills_and_shows_what_does_not_wait_for_a_stopped_model(
     sample: Sample, own_home: None
 ) -> None:
@@ -251,6 +253,7 @@ def test_r6_a_run_shows_what_was_adopted_with_the_version_that_there_was(
     assert sample.plan().is_empty
 
 
+@pytest.mark.full  # in memory: tests/app/plan/test_adoption.py
 def test_r6_what_is_computed_before_the_views_move_is_told_to_dagster(
     sample: Sample, own_home: None
 ) -> None:
@@ -386,6 +389,7 @@ def test_a_session_of_the_command_line_is_a_run_with_an_event_for_each_interval(
         ]
 
 
+@pytest.mark.full  # in memory: tests/app/apply/test_applying.py
 def test_an_edited_filter_makes_a_new_iceberg_table_and_leaves_the_old_one(
     sample: Sample,
 ) -> None:

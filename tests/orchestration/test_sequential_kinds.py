@@ -44,7 +44,6 @@ def booked(sample: Sample) -> list[int]:
 def test_a_run_loads_what_is_missing_and_nothing_that_is_held(
     sample: Sample, instance: dg.DagsterInstance
 ) -> None:
-    sample.apply()
     sample.write("models/mart/latest.sql", LATEST)
     sample.apply()
     assert booked(sample) == [12, 12]
@@ -64,7 +63,6 @@ def test_a_run_loads_what_is_missing_and_nothing_that_is_held(
 def test_a_step_that_ended_after_it_was_booked_is_tried_again_without_loading_twice(
     sample: Sample, instance: dg.DagsterInstance, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    sample.apply()
     sample.write("models/mart/latest.sql", LATEST)
     sample.apply()
     sample.land(*[(hour, hour + 0.5, 10 + hour) for hour in range(24, 40)], until=40)

@@ -47,6 +47,7 @@ def test_dagster_dev_serves_both_locations_of_this_repository(tmp_path: Path) ->
     assert "DAGSTER_HOME is not set" not in log
 
 
+@pytest.mark.full  # that the locations load is seen above
 @pytest.mark.timeout(120)
 def test_definitions_validate_without_warnings_of_ours(tmp_path: Path) -> None:
     found = subprocess.run(

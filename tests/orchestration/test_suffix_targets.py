@@ -43,7 +43,10 @@ def read(sample: "Sample", model: str) -> list[tuple[object, ...]]:
     return sorted(tuple(row) for row in answer.rows)
 
 
-@pytest.mark.parametrize("target", ["schema", "table", "catalog"])
+@pytest.mark.parametrize(
+    "target",
+    [*(pytest.param(each, marks=pytest.mark.full) for each in ("schema", "table")), "catalog"],
+)
 def test_an_environment_is_materialized_and_read_wherever_its_name_stands(
     sample: "Sample", instance: dg.DagsterInstance, target: str
 ) -> None:

@@ -10,6 +10,7 @@ from pathlib import Path
 import pytest
 
 ROOT = Path(__file__).parents[2]
+PYTEST = ["-m", "pytest", "-n", "2", "--dist", "loadgroup"]
 STUB = '#!/bin/sh\nprintf \'%s|\' "${0##*/}" "$PWD" "$@"\n'
 
 
@@ -62,7 +63,7 @@ def test_alone_it_lists_the_commands_and_sets_nothing_up(clone: Path, bare_path:
     (clone / ".venv" / ".vde-stamp").unlink()
     done = call(clone, path=bare_path)
     assert (done.returncode, done.stderr) == (0, "")
-    listed = {line.split()[1] for line in done.stdout.splitlines()}
+    listed = {line.split()[1] for line in done.stdout.splitlines() if line.startswith("./run")}
     assert listed == {"demo", "test", "vde", "dagster", "bench", "lint"}
 
 
@@ -80,8 +81,11 @@ def test_an_unknown_command_is_wrong_usage(clone: Path) -> None:
         (["demo"], "vde", True, ["demo"]),
         (["demo", "my folder"], "vde", False, ["demo", "my folder"]),
         (["bench", "-q"], "python", True, ["-m", "benchmarks", "-q"]),
-        (["test", "-k", "a b"], "python", True, ["-m", "pytest", "-m", "not full", "-k", "a b"]),
-        (["test", "--full", "-x"], "python", True, ["-m", "pytest", "-x"]),
+        (["test"], "python", True, [*PYTEST, "-m", "not full"]),
+        (["test", "-k", "a b"], "python", True, [*PYTEST, "-m", "not full", "-k", "a b"]),
+        (["test", "-n", "0"], "python", True, [*PYTEST, "-m", "not full", "-n", "0"]),
+        (["test", "--full"], "python", True, PYTEST),
+        (["test", "--full", "-x"], "python", True, [*PYTEST, "-x"]),
     ],
 )
 def test_where_all_is_current_it_only_hands_over(
@@ -96,6 +100,13 @@ def test_where_all_is_current_it_only_hands_over(
     folder = clone if at_home else tmp_path
     assert done.stderr == ""
     assert done.stdout.split("|")[:-1] == [program, str(folder), *handed_over]
+
+
+def test_processes_of_tests_keep_what_python_compiled(clone: Path) -> None:
+    (clone / ".venv" / "bin" / "python").write_text("#!/bin/sh\nenv\n")
+    with pytest.MonkeyPatch.context() as patch:
+        patch.setenv("PYTHONDONTWRITEBYTECODE", "1")
+        assert "PYTHONDONTWRITEBYTECODE" not in call(clone, "test").stdout
 
 
 def test_lint_runs_all_three(clone: Path) -> None:

@@ -12,6 +12,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 from sqlglot import exp
 
+from tests.depth import examples
 from vde_dagster.core.errors import Place
 from vde_dagster.core.sql.macros import TIME_MACROS, macros_in
 from vde_dagster.project.macros.language import (
@@ -466,7 +467,7 @@ WORDS = _WORDS.split()
 
 
 @given(st.lists(st.sampled_from(WORDS), max_size=14).map(" ".join), st.sampled_from(DIALECTS))
-@settings(max_examples=400)
+@settings(max_examples=examples(400))
 def test_any_text_is_read_or_answered_with_problems(text: str, dialect: str) -> None:
     problems = Problems()
     found = read_statements(text, dialect=dialect, place=PLACE, scope=SCOPE, problems=problems)

@@ -14,6 +14,7 @@ import pytest
 
 from tests.app.faults.every_kind import KINDS, model
 from tests.app.memory_world import WRITING, Fuse, MemoryWorld, PowerCut, bound, build, graph_of
+from tests.depth import places
 from vde_dagster.core.errors import OutcomeUnknown
 from vde_dagster.core.graph.graph import Graph
 from vde_dagster.core.ledger.entries import LedgerEntry
@@ -58,9 +59,8 @@ def test_an_evaluation_that_dies_after_any_call_is_completed_by_the_next_run(kin
     build(undisturbed.services(fuse), graph)
     after = seen(undisturbed, kind)
     assert before != after
-    for call, name in enumerate(fuse.names, start=1):
-        if name not in WRITING:
-            continue
+    for call in places(fuse.names, WRITING):
+        name = fuse.names[call - 1]
         world = one_day_held(graph)
         with pytest.raises(PowerCut):
             build(world.services(Fuse(cut_at=call, after=True)), graph)

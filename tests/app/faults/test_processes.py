@@ -1,6 +1,10 @@
 """Several processes at once: one dies, sleeps, writes what another one writes, or reads meanwhile.
 
 Real processes, real Spark, real Iceberg. Where a process does without Spark, it is this one.
+
+The short form kills a process at work on each kind, and wakes another one. What the other tests say
+is said there in memory by `test_sleepers`, and on Spark, of one kind, by
+`tests/lakehouse/kinds/test_in_projects`.
 """
 
 from __future__ import annotations
@@ -35,6 +39,7 @@ BY_INTERVAL: Final = ("time_range", "full")
 """Kinds that may hold an interval and be asked for it again; the others refuse that."""
 
 
+@pytest.mark.full
 def test_of_two_processes_that_write_the_same_and_different_days_none_loses_or_doubles_a_row(
     drivers: Drivers, tmp_path: Path
 ) -> None:
@@ -70,6 +75,7 @@ def again(kind: str) -> str:
     return "reused" if kind in BY_INTERVAL else "Refused"
 
 
+@pytest.mark.full
 def test_children_have_the_rows_that_their_parent_had_when_they_began(
     drivers: Drivers, tmp_path: Path
 ) -> None:
@@ -110,6 +116,7 @@ NEW: Final = {
 """The same of both days; rows of the second one may take the place of those of the first."""
 
 
+@pytest.mark.full
 def test_readers_of_any_kind_see_the_old_rows_while_an_audit_fails_and_until_the_next_success(
     drivers: Drivers, tmp_path: Path
 ) -> None:

@@ -15,6 +15,7 @@ import pytest
 from tests.app.faults.every_kind import KINDS, model
 from tests.app.faults.test_power_cuts import booked, branches, entries, one_day_held, seen
 from tests.app.memory_world import WRITING, Fuse, MemoryWorld, build, graph_of, plan
+from tests.depth import places
 from vde_dagster.app.apply.applying import apply_plan
 from vde_dagster.app.services import Services
 from vde_dagster.core.errors import Conflict
@@ -86,7 +87,7 @@ CASES: Final = [
 def writes_under_lease(names: Sequence[str]) -> list[int]:
     """The calls that write, from when the lease on the version is held."""
     leased = [number for number, name in enumerate(names, start=1) if name == "acquire_lease"][1]
-    return [n for n, name in enumerate(names, start=1) if n > leased and name in WRITING]
+    return [leased + number for number in places(names[leased:], WRITING)]
 
 
 @pytest.mark.parametrize("kind, before", CASES)
@@ -132,8 +133,10 @@ def test_of_two_processes_that_apply_one_saved_plan_the_first_wins() -> None:
     graph = graph_of({"unmanaged": model("unmanaged")})
     first, fuse = one_day_held(graph), Fuse()
     apply_plan(first.services(fuse), plan(first.services(), graph), lambda _: None)
-    calls = [number for number, name in enumerate(fuse.names, start=1) if name in WRITING]
-    for call in calls[1:-1]:  # between the first, which takes the lease, and the last
+    last = max(number for number, name in enumerate(fuse.names, start=1) if name in WRITING)
+    lease, *calls = places(fuse.names[: last - 1], WRITING)
+    assert fuse.names[lease - 1] == "acquire_lease"
+    for call in calls:
         world = one_day_held(graph)
         saved = plan(world.services(), graph)
         told: list[str] = []

@@ -32,6 +32,7 @@ from tests.app.shop_world import (
     shop_in_production,
     work,
 )
+from tests.depth import places
 from vde_dagster.app.apply.adopting import ADOPTED
 from vde_dagster.app.apply.applying import promote_followed
 from vde_dagster.app.apply.filling import evaluate_range
@@ -421,9 +422,8 @@ def test_a_process_that_dies_anywhere_is_followed_by_one_that_adopts(world: Memo
     fuse = Fuse()
     done(world.services(fuse), graph_of(SAME), "prod")
     after, ledgers = versions(world, "prod"), ledgers_of(world)
-    for call, name in enumerate(fuse.names, start=1):
-        if name not in WRITING:
-            continue
+    for call in places(fuse.names, WRITING):
+        name = fuse.names[call - 1]
         other = shop_in_production()
         with pytest.raises(PowerCut):
             done(other.services(Fuse(cut_at=call, after=True)), graph_of(SAME), "prod")

@@ -6,6 +6,7 @@ from collections.abc import Collection, Mapping, Sequence
 from dataclasses import replace
 from datetime import date
 from pathlib import Path
+from typing import Final
 
 import pyarrow as pa
 import pytest
@@ -22,8 +23,9 @@ from tests.app.memory_world import (
     hour_of,
     plan,
 )
+from tests.depth import cuts
 from tests.worlds.catalog import MemoryCatalog
-from vde_dagster.app.apply.applying import apply_plan
+from vde_dagster.app.apply.applying import apply_plan, applying
 from vde_dagster.app.apply.filling import evaluate_range
 from vde_dagster.app.apply.visitor import applying
 from vde_dagster.app.promote.promotion import finish_promotions
@@ -182,8 +184,14 @@ def a_move() -> Fuse:
     return fuse
 
 
-@pytest.mark.parametrize("after", [False, True], ids=["before", "after"])
-@pytest.mark.parametrize("call", a_move().changing)
+MOVE: Final = a_move()
+
+
+@pytest.mark.parametrize(
+    "after",
+    [pytest.param(False, id="before", marks=pytest.mark.full), pytest.param(True, id="after")],
+)
+@pytest.mark.parametrize("call", cuts(MOVE.names, MOVE.changing))
 @pytest.mark.parametrize("next_target", TARGETS)
 def test_a_move_that_dies_at_any_call_left_all_views_or_none_and_is_completed_by_the_next(
     call: int, after: bool, next_target: SuffixTarget

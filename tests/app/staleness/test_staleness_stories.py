@@ -32,7 +32,7 @@ from vde_dagster.core.sql.reads.input_ranges import affected
 from vde_dagster.state.sql_state import SqlState
 
 EVENTS: Final = str(SOURCE)
-SHORT, LONG = range(1, 5), (0, *range(5, 60))
+SHORT, LONG = range(1, 3), (0, *range(3, 60))
 
 
 @pytest.mark.parametrize(

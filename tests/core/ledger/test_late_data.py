@@ -10,6 +10,7 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
+from tests.depth import examples
 from vde_dagster.core.ledger.dsha import RowSum
 from vde_dagster.core.ledger.entries import LedgerChange, LedgerOperation, Standing
 from vde_dagster.core.ledger.late_data import (
@@ -410,7 +411,7 @@ STEPS = st.one_of(
 )
 
 
-@settings(max_examples=400)
+@settings(max_examples=examples(400))
 @given(st.lists(STEPS, max_size=40))
 def test_r7_the_table_always_equals_the_source_as_of_the_mark_in_the_held_intervals(
     steps: list[tuple[str, object]],

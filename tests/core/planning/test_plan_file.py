@@ -14,6 +14,7 @@ import pytest
 from hypothesis import given, settings
 
 from tests.core.typed_values import values_of
+from tests.depth import examples
 from vde_dagster.core.graph.graph import Graph, build_graph
 from vde_dagster.core.ledger.schema_changes import ColumnAdded, ColumnWidened
 from vde_dagster.core.model.model import ModelSource
@@ -100,7 +101,7 @@ def test_a_saved_plan_comes_back_with_its_project_and_the_text_of_its_models() -
     assert again(saved()) == PLAN
 
 
-@settings(max_examples=200, deadline=None)
+@settings(max_examples=examples(200), deadline=None)
 @given(values_of(Plan, {Graph: GRAPH}))
 def test_whatever_a_plan_holds_comes_back(plan: Plan) -> None:
     assert again(saved(plan)) == plan

@@ -11,6 +11,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from tests.app.memory_world import MemoryWorld
+from tests.depth import examples
 from tests.kinds.sentences.projects import (
     built,
     fill,
@@ -160,7 +161,7 @@ OPTIONS = (
 )
 
 
-@settings(max_examples=400, derandomize=True, deadline=None)
+@settings(max_examples=examples(400), derandomize=True, deadline=None)
 @given(
     written=st.sampled_from(OPTIONS).map(lambda text: re.findall(r"\w+|\s+|.", text)),
     dialect=st.sampled_from(["spark", "postgres", "bigquery"]),

@@ -55,6 +55,8 @@ Row = tuple[object, object]
 Sides = tuple[list[Row], list[Row]]
 
 LEFT, RIGHT, SAME = range(3)
+SHORT, LONG_FORM = 60, 600
+"""How many pairs there are of each type and mutation."""
 ORACLES: Final = {MURMUR3_128: reference.murmur3_128, XXHASH64X2: reference.xxhash64x2}
 
 
@@ -169,7 +171,7 @@ def side_of(number: int, side: int) -> int:
     return 3 * number + side
 
 
-@pytest.fixture(scope="module", params=[200, pytest.param(600, marks=pytest.mark.full)])
+@pytest.fixture(scope="module", params=[SHORT, pytest.param(LONG_FORM, marks=pytest.mark.full)])
 def summed(
     request: pytest.FixtureRequest, spark: SparkSession, spark_lake: SparkLake
 ) -> Iterator[Summed]:
@@ -236,8 +238,10 @@ def moved_sums(spark: SparkSession, rows: DataFrame, algorithm: str) -> Sums:
 
 
 def test_pairs_are_many_and_no_two_sides_mean_the_same() -> None:
-    made = pairs(200)
-    assert len(made) == 200 * (4 * len(TYPES) + len([of for of in TYPES.values() if has_parts(of)]))
+    made = pairs(SHORT)
+    assert len(made) == SHORT * (
+        4 * len(TYPES) + len([of for of in TYPES.values() if has_parts(of)])
+    )
     for pair in made:
         of = TYPES[pair.name]
         left, right, same_again = (

@@ -37,7 +37,7 @@ clock:
 spark:
   conf:
     spark.driver.memory: 1g
-    spark.driver.extraJavaOptions: -XX:TieredStopAtLevel=1
+    spark.driver.extraJavaOptions: -XX:TieredStopAtLevel=1 -XX:ReservedCodeCacheSize=256m
     spark.sql.shuffle.partitions: "1"
 """
 SOURCES: Final = """\

@@ -85,6 +85,7 @@ def test_tables_below_an_edit_with_equal_rows_come_back_and_go_on(folder: Folder
     assert folder.rows("m.total") == [(46,)]
 
 
+@pytest.mark.full
 def test_tables_below_an_edit_with_other_rows_are_computed(folder: Folder) -> None:
     before = versions(folder)
     done = edited(folder, "amount <> 5")

@@ -14,7 +14,15 @@ from typing import Final
 import mmh3
 import pytest
 
-from tests.lakehouse.kinds.worlds import Values, Worlds, days, field, ordered
+from tests.lakehouse.kinds.worlds import (
+    SPARK_IN_FULL_FORM,
+    Values,
+    Worlds,
+    both_worlds,
+    days,
+    field,
+    ordered,
+)
 from vde_dagster.core.ledger.dsha import RowSum, total
 from vde_dagster.core.model.storage import PartitionField
 from vde_dagster.core.model.writes import ReplacePartitions
@@ -71,7 +79,13 @@ CASES: Final = [
 ]
 
 
-@pytest.mark.parametrize("case", CASES, ids=lambda case: case.name)
+@pytest.mark.parametrize(
+    "worlds,case",
+    both_worlds(
+        {case.name: case for case in CASES}, short=("two columns", "the first letters, and years")
+    ),
+    indirect=["worlds"],
+)
 def test_the_partitions_of_new_rows_are_replaced_and_no_others(worlds: Worlds, case: Case) -> None:
     table = worlds.table(STOCK, *case.by)
     write = ReplacePartitions(interval=days(1))
@@ -103,6 +117,7 @@ def test_an_empty_result_changes_nothing(worlds: Worlds) -> None:
         assert table.files() == files
 
 
+@SPARK_IN_FULL_FORM
 def test_replacing_with_a_then_b_then_a_gives_a_again(worlds: Worlds) -> None:
     table = worlds.table(STOCK, field("region"))
     write = ReplacePartitions(interval=days(1))

@@ -14,9 +14,11 @@ from typing import Final
 import pytest
 
 from tests.lakehouse.kinds.worlds import (
+    SPARK_IN_FULL_FORM,
     START,
     Values,
     Worlds,
+    both_worlds,
     days,
     field,
     hours,
@@ -92,10 +94,11 @@ RARE: Final = [
     Case(name="bucket of the time", partitioned_by=(field("at", "bucket", 4),), whole=False),
     Case(name="years", type="string", unit=DAY, replaced=DAY_1, whole=False, partitioned_by=YEARS),
 ]
-CASES: Final = [
-    *[pytest.param(each, id=each.name) for each in OFTEN],
-    *[pytest.param(each, id=each.name, marks=pytest.mark.full) for each in RARE],
-]
+CASES: Final = both_worlds(
+    {each.name: each for each in (*OFTEN, *RARE)},
+    short=("hours", "half an hour", "dates", "texts of hours", "column alone"),
+    long=[each.name for each in RARE],
+)
 BEFORE: Final = [0.0, 0.5, 23.99, 24.0, 24.1, 24.3, 24.5, 24.9, 25.0, 26.5, 47.75, 48.0, 24 * 40]
 NEW: Final = [-1.0, 23.9, 24.0, 24.02, 24.4, 24.5, 24.98, 25.0, 26.0, 40.0, 48.0, 24 * 31]
 
@@ -142,7 +145,7 @@ def units(case: Case, interval: Interval) -> list[Interval]:
     return found
 
 
-@pytest.mark.parametrize("case", CASES)
+@pytest.mark.parametrize("worlds,case", CASES, indirect=["worlds"])
 def test_exactly_the_interval_is_replaced_in_every_layout(worlds: Worlds, case: Case) -> None:
     def inside(row: Values, interval: Interval = case.replaced) -> bool:
         return interval.start <= instant(case, row[1]) < interval.end
@@ -174,6 +177,7 @@ def test_exactly_the_interval_is_replaced_in_every_layout(worlds: Worlds, case: 
         assert case.whole is all(all(map(inside, found)) for found in mixed)
 
 
+@SPARK_IN_FULL_FORM
 def test_an_interval_is_replaced_by_the_same_rows_and_by_none(worlds: Worlds) -> None:
     case = Case(name="", partitioned_by=(field("at", "days"),))
     table = worlds.table({"id": "bigint", "at": case.type, "region": "string"}, *case.layout)

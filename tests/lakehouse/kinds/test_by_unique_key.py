@@ -10,7 +10,15 @@ from typing import Final
 import pytest
 
 from tests.lakehouse.kinds.models import write_of
-from tests.lakehouse.kinds.worlds import Values, Worlds, days, field, ordered
+from tests.lakehouse.kinds.worlds import (
+    SPARK_IN_FULL_FORM,
+    Values,
+    Worlds,
+    both_worlds,
+    days,
+    field,
+    ordered,
+)
 from vde_dagster.core.errors import EvaluationFailed
 from vde_dagster.core.ledger.dsha import RowSum, total
 from vde_dagster.core.ledger.unit_of_work import SqlRows
@@ -97,7 +105,20 @@ CASES: Final = [
 ]
 
 
-@pytest.mark.parametrize("case", CASES, ids=lambda case: case.name)
+@pytest.mark.parametrize(
+    "worlds,case",
+    both_worlds(
+        {case.name: case for case in CASES},
+        short=(
+            "a key of two columns, with NULLs",
+            "a key that is an expression",
+            "clauses in order, DELETE among them",
+            "a merge filter: what it leaves out is not there for the merge",
+            "names that are words of SQL",
+        ),
+    ),
+    indirect=["worlds"],
+)
 def test_rows_are_merged_by_their_key(worlds: Worlds, case: Case) -> None:
     table = worlds.table(case.types)
     write = write_of(f"INCREMENTAL_BY_UNIQUE_KEY ({case.options})", case.types, days(1))
@@ -110,6 +131,7 @@ def test_rows_are_merged_by_their_key(worlds: Worlds, case: Case) -> None:
     assert total(changes) == table.sum_of_all()
 
 
+@SPARK_IN_FULL_FORM
 def test_merging_a_then_b_then_a_gives_a_again(worlds: Worlds) -> None:
     table = worlds.table(ITEMS)
     write = MergeRows(interval=days(1), key=("id",))
@@ -131,17 +153,22 @@ def test_a_key_may_be_a_field_of_a_struct(worlds: Worlds) -> None:
     assert [tuple(each) for each in found] == [(1, "b")]
 
 
+SHARED: Final = {
+    "id": ([(1, "a"), (2, "b"), (1, "b")], r"rows share the key \(id\) = \(1\): 2 of them"),
+    "(id, name)": ([(1, None), (1, None), (1, "b")], r"\(id, name\) = \(1, NULL\): 2 of"),
+    "COALESCE(id, 0)": ([(0, "a"), (None, "b")], r"\(COALESCE\(id, 0\)\) = \(0\): 2 of them"),
+}
+
+
 @pytest.mark.parametrize(
-    "key,rows,told",
-    [
-        ("id", [(1, "a"), (2, "b"), (1, "b")], r"rows share the key \(id\) = \(1\): 2 of them"),
-        ("(id, name)", [(1, None), (1, None), (1, "b")], r"\(id, name\) = \(1, NULL\): 2 of"),
-        ("COALESCE(id, 0)", [(0, "a"), (None, "b")], r"\(COALESCE\(id, 0\)\) = \(0\): 2 of them"),
-    ],
+    "worlds,case",
+    both_worlds({key: (key, *case) for key, case in SHARED.items()}, short=["(id, name)"]),
+    indirect=["worlds"],
 )
 def test_two_new_rows_of_one_key_are_refused_and_nothing_is_published(
-    worlds: Worlds, key: str, rows: list[Values], told: str
+    worlds: Worlds, case: tuple[str, list[Values], str]
 ) -> None:
+    key, rows, told = case
     table = worlds.table(ITEMS)
     write = write_of(f"INCREMENTAL_BY_UNIQUE_KEY (unique_key {key})", ITEMS, days(1))
     table.write([(7, "kept")], write)

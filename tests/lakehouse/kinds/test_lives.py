@@ -435,7 +435,9 @@ LIVES: Final = {
 }
 
 
-LONG: Final = ("by key", "closed")
+LONG: Final = ("by key", "by partition", "closed", "compared", "whole", "versions")
+"""Lives of which other tests of the short form have each event: on Spark those of the kind itself,
+in memory those of plans."""
 CASES: Final = [
     pytest.param(life, id=name, marks=[pytest.mark.full] if name in LONG else [])
     for name, life in LIVES.items()

@@ -188,6 +188,16 @@ def lake(request: pytest.FixtureRequest) -> Lake:
     return found
 
 
+SPARK_IN_FULL_FORM: Final = pytest.mark.parametrize(
+    "lake",
+    [
+        "memory_lake",
+        pytest.param("spark_lake_of_histories", marks=[pytest.mark.spark, pytest.mark.full]),
+    ],
+    indirect=True,
+)
+
+
 @pytest.mark.parametrize("history,loads", [(TIME, BY_TIME), (COLUMN, BY_COLUMN)])
 def test_the_loads_of_the_menu_give_the_printed_tables(
     lake: Lake, history: History, loads: list[Load]
@@ -212,6 +222,7 @@ def test_the_loads_of_the_menu_give_the_printed_tables(
     assert lake.closed_files() == files
 
 
+@SPARK_IN_FULL_FORM
 @pytest.mark.parametrize("closes", [False, True])
 def test_after_an_empty_first_load_a_row_is_valid_from_its_own_time(
     lake: Lake, closes: bool
@@ -224,6 +235,7 @@ def test_after_an_empty_first_load_a_row_is_valid_from_its_own_time(
     assert ordered(lake.rows()) == [(1, day(2), day(2), None), (2, None, day(4), None)]
 
 
+@SPARK_IN_FULL_FORM
 def test_snapshots_of_days_one_after_the_other_give_the_printed_table(lake: Lake) -> None:
     history = replace(TIME, updated_at="ds", compared=("some_value",), closes_missing=False)
     columns, rows = printed(SNAPSHOTS)
@@ -234,6 +246,7 @@ def test_snapshots_of_days_one_after_the_other_give_the_printed_table(lake: Lake
     assert [sums[days(number)].rows for number, sums in enumerate(staged.sums)] == [1, 1, 1, 0]
 
 
+@SPARK_IN_FULL_FORM
 def test_any_history_is_the_one_that_is_kept_by_hand(lake: Lake) -> None:
     """Composite keys with NULL, out of order, gone and back, without times; an empty load, too."""
     columns = ("some_value", "id", "name", "updated_at")

@@ -11,7 +11,15 @@ from typing import Final
 import pytest
 
 from tests.lakehouse.kinds.models import write_of
-from tests.lakehouse.kinds.worlds import START, Values, Worlds, days, field, ordered
+from tests.lakehouse.kinds.worlds import (
+    START,
+    Values,
+    Worlds,
+    both_worlds,
+    days,
+    field,
+    ordered,
+)
 from vde_dagster.core.ledger.dsha import DEFAULT_ALGORITHM, total
 from vde_dagster.core.ledger.schema_changes import ColumnAdded, ColumnWidened, InPlace
 from vde_dagster.core.model.storage import PartitionField
@@ -74,7 +82,9 @@ CASES: Final = {
 }
 
 
-@pytest.mark.parametrize("case", CASES.values(), ids=CASES)
+@pytest.mark.parametrize(
+    "worlds,case", both_worlds(CASES, short=("by time", "by key")), indirect=["worlds"]
+)
 def test_a_table_goes_on_with_columns_that_were_added_and_widened(
     worlds: Worlds, case: Case
 ) -> None:

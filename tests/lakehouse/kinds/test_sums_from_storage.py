@@ -127,7 +127,13 @@ def history(number: int, time_type: str) -> KeepHistory:
     "kind,unit,whole,zone",
     [
         ("date", IntervalUnit.DAY, days(0, 2), "Europe/Berlin"),
-        ("timestamp_ntz", IntervalUnit.DAY, days(0, 2), "America/New_York"),
+        pytest.param(
+            "timestamp_ntz",
+            IntervalUnit.DAY,
+            days(0, 2),
+            "America/New_York",
+            marks=pytest.mark.full,
+        ),
         ("timestamp_ntz", IntervalUnit.HOUR, hours(0, 48), "Asia/Kolkata"),
         ("timestamp", IntervalUnit.MONTH, days(0, 60), "America/New_York"),
     ],
@@ -171,7 +177,7 @@ def test_another_a_lost_and_a_stray_row_change_the_sum_of_their_own_hour(on_spar
     assert [each for each in found if each not in booked] == [hours(7, 8)]
 
 
-@pytest.mark.parametrize("algorithm", ALGORITHMS)
+@pytest.mark.parametrize("algorithm", MOSTLY_NATIVE)
 def test_rows_are_summed_as_they_were_before_columns_came_and_types_widened(
     on_spark: Worlds, algorithm: str
 ) -> None:

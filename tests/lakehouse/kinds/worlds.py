@@ -3,12 +3,14 @@
 from __future__ import annotations
 
 import uuid
-from collections.abc import Iterable, Sequence
+from collections.abc import Collection, Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from datetime import UTC, date, datetime, timedelta
 from typing import TYPE_CHECKING, Final
 
 import pyarrow.parquet as pq
+import pytest
+from _pytest.mark import ParameterSet
 
 from tests.worlds.catalog import MemoryCatalog
 from tests.worlds.engine import MemoryEngine
@@ -180,6 +182,36 @@ class Worlds:
             storage=Storage(partitioned_by=partitioned_by),
             key=_key(),
         )
+
+
+def both_worlds(
+    cases: Mapping[str, object], *, short: Collection[str], long: Collection[str] = ()
+) -> list[ParameterSet]:
+    """Parameters `worlds` (a fixture) and `case`: each case in memory and on Spark.
+
+    Args:
+        cases: The cases by their names.
+        short: Those that the short form tries on Spark, too.
+        long: Those that it does not even try in memory.
+    """
+    assert set(short) <= set(cases)
+    spark, full = pytest.mark.spark, pytest.mark.full
+    return [
+        pytest.param(world, case, id=f"{world}-{name}", marks=marks)
+        for name, case in cases.items()
+        for world, marks in (
+            ("memory", [full] if name in long else []),
+            ("spark", [spark] if name in short else [spark, full]),
+        )
+    ]
+
+
+SPARK_IN_FULL_FORM: Final = pytest.mark.parametrize(
+    "worlds",
+    ["memory", pytest.param("spark", marks=[pytest.mark.spark, pytest.mark.full])],
+    indirect=True,
+)
+"""For tests that the short form has in memory; what they say of Spark, other tests say there."""
 
 
 def worlds_in_memory() -> Worlds:

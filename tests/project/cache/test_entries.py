@@ -16,6 +16,7 @@ from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 
 import vde_dagster
+from tests.depth import examples
 from tests.project.cache.test_models import BASE, EVERY, both, found_again, load, put, told
 from vde_dagster.composition import VdeProject
 from vde_dagster.project.cache.entries import opened
@@ -117,7 +118,7 @@ def test_wherever_a_byte_is_another_the_models_are_the_same(
     whole = cache.path.read_bytes()
 
     @settings(
-        max_examples=60,
+        max_examples=examples(60),
         derandomize=True,
         deadline=None,
         suppress_health_check=list(HealthCheck),

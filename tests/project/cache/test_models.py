@@ -12,6 +12,7 @@ import pytest
 from hypothesis import HealthCheck, given, settings
 from sqlglot.serde import dump
 
+from tests.depth import examples
 from tests.project.fuzzed_files import GOOD_MODELS, MACROS, PROJECT, SEED, SQL, Files, mutations
 from tests.project.test_fuzz import PROJECTS, write
 from vde_dagster.core.deferred import Deferred
@@ -88,7 +89,7 @@ def test_a_project_is_the_same_with_what_was_read_before(tmp_path: Path, project
     folder = tmp_path / "project"
 
     @settings(
-        max_examples=40,
+        max_examples=examples(40),
         derandomize=True,
         deadline=None,
         suppress_health_check=list(HealthCheck),
@@ -110,7 +111,7 @@ def test_many_edits_of_one_project_in_a_row_are_never_mixed_up(tmp_path: Path) -
     seen: dict[bytes, object] = {}
 
     @settings(
-        max_examples=60,
+        max_examples=examples(60),
         derandomize=True,
         deadline=None,
         suppress_health_check=list(HealthCheck),

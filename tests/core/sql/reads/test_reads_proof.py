@@ -17,6 +17,7 @@ from hypothesis import strategies as st
 
 from tests.core.graph.rendered import read_query
 from tests.core.sql.reads.test_input_ranges_proof import on_duckdb
+from tests.depth import examples
 from vde_dagster.core.graph.graph import Graph
 from vde_dagster.core.graph.render_model import input_axis, reads_of, render_model, render_tree
 from vde_dagster.core.names import ModelName
@@ -151,7 +152,7 @@ def ranges_for(reads: Reads, interval: Interval) -> dict[ModelName, InputRange]:
 
 
 PROOF = settings(
-    max_examples=120,
+    max_examples=examples(120),
     deadline=None,
     derandomize=True,
     suppress_health_check=[HealthCheck.too_slow, HealthCheck.data_too_large],
