@@ -25,7 +25,7 @@ from tests.app.memory_world import (
 )
 from tests.depth import cuts
 from tests.worlds.catalog import MemoryCatalog
-from vde_dagster.app.apply.applying import apply_plan, applying
+from vde_dagster.app.apply.applying import apply_plan
 from vde_dagster.app.apply.filling import evaluate_range
 from vde_dagster.app.apply.visitor import applying
 from vde_dagster.app.promote.promotion import finish_promotions
