@@ -12,27 +12,13 @@ from datetime import datetime, timedelta
 from enum import Enum
 from functools import lru_cache
 from pathlib import Path
-from typing import Any, Final, cast
+from typing import Any, Final, cast, get_args
 
 from sqlglot import exp
 
 from vde_dagster.core.columns import Column
 from vde_dagster.core.errors import Place, Problem
-from vde_dagster.core.model.kinds import (
-    Embedded,
-    External,
-    Full,
-    IncrementalByPartition,
-    IncrementalByTimeRange,
-    IncrementalByUniqueKey,
-    IncrementalUnmanaged,
-    Managed,
-    ScdType2ByColumn,
-    ScdType2ByTime,
-    Seed,
-    View,
-    WrittenMerge,
-)
+from vde_dagster.core.model.kinds import Kind, WrittenMerge
 from vde_dagster.core.model.late_data import (
     LateDataMode,
     LateDataPolicy,
@@ -49,19 +35,12 @@ from vde_dagster.core.time.windows import Window
 from vde_dagster.project.cache.trees import Json, Unkept, nodes_of, tree_of
 
 _DATACLASSES: Final = (
+    *get_args(Kind),
     AuthorsText,
     Call,
     Column,
-    Embedded,
-    External,
-    Full,
-    IncrementalByPartition,
-    IncrementalByTimeRange,
-    IncrementalByUniqueKey,
     WrittenMerge,
-    IncrementalUnmanaged,
     LateDataPolicy,
-    Managed,
     Meaning,
     ModelName,
     OwnAudit,
@@ -70,12 +49,8 @@ _DATACLASSES: Final = (
     Place,
     Problem,
     Rows,
-    ScdType2ByColumn,
-    ScdType2ByTime,
-    Seed,
     Storage,
     TrackedSource,
-    View,
     Window,
 )
 _ENUMS: Final = (IntervalUnit, LateDataMode, LoadType, OnSourceRewrite, Transform, UpdatesOn)
