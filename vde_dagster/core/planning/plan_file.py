@@ -1,7 +1,7 @@
 """A plan as a file: what was reviewed, to be applied later, perhaps by somebody else.
 
 The file holds all of the plan, with the text of every model, and no path, address or setting of the
-machine that it was made on. Its token is the revision of the environment (DESIGN.md section 6). A
+machine that it was made on. Its token is the revision of the environment (docs/architecture.md). A
 digest over everything finds that the file was edited or damaged; it is no signature, since whoever
 can write the file can also write a digest.
 """
