@@ -9,7 +9,7 @@ from __future__ import annotations
 
 import ast
 import re
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from dataclasses import dataclass
 from functools import cache
 from pathlib import Path
@@ -24,7 +24,9 @@ ELSEWHERE: Final = ("vde_dagster/examples/nyc_flights", "vde_dagster.files")
 _RULE: Final = re.compile(r"\bR(\d+)\b(?!\w)")
 _DECISIONS: Final = re.compile(r"\bADRs? (\d+(?:(?:,| and|,? or) \d+)*)")
 _SEED: Final = re.compile(r"\b[Ss]eeds? (0\d\d)\b(?:,\s+(?:#\s*)?\*([^*\n]+)\*)?")
-_PAGE: Final = re.compile(r"(?<![\w/.-])((?:\w[\w-]*/)*[\w-]+\.md)\b(#[\w-]+)?(?:,\s+\*([^*\n]+)\*)?")
+_PAGE: Final = re.compile(
+    r"(?<![\w/.-])((?:\w[\w-]*/)*[\w-]+\.md)\b(#[\w-]+)?(?:,\s+\*([^*\n]+)\*)?"
+)
 _LINK: Final = re.compile(r"\]\(([^()\s]+)\)")
 _PATH: Final = re.compile(
     r"(?<![\w/.<{-])((?:vde_dagster|tests|docs|benchmarks|examples)/[\w/.-]*[\w/])(?:::(\w+))?"
@@ -65,24 +67,18 @@ class Repository:
                 yield Broken(text.count("\n", 0, at) + 1, written)
 
     def _broken(self, path: Path, text: str) -> Iterator[tuple[int, str]]:
-        for found in _RULE.finditer(text):
-            if f"rule-{found[1]}" not in self._rules:
-                yield found.start(), found[0]
-        for found in _DECISIONS.finditer(text):
-            if not all(int(each) in self._decisions for each in re.findall(r"\d+", found[1])):
-                yield found.start(), found[0]
-        for found in _SEED.finditer(text):
-            if not self._is_source(found[1], found[2]):
-                yield found.start(), found[0]
-        for found in _PAGE.finditer(text):
-            if not self._is_page(path, found[1], (found[2] or "")[1:], found[3]):
-                yield found.start(), found[0]
-        for found in _PATH.finditer(text):
-            if not found[1].endswith(".md") and not self._is_path(found[1], found[2]):
-                yield found.start(), found[0]
-        for found in _DOTTED.finditer(text):
-            if not self._is_name(found[1][1:].split(".")):
-                yield found.start(), found[0]
+        checks: tuple[tuple[re.Pattern[str], Callable[[re.Match[str]], bool]], ...] = (
+            (_RULE, lambda found: f"rule-{found[1]}" in self._rules),
+            (_DECISIONS, lambda found: self._are_decisions(found[1])),
+            (_SEED, lambda found: self._is_source(found[1], found[2])),
+            (_PAGE, lambda found: self._is_page(path, found[1], found[2] or "", found[3])),
+            (_PATH, lambda found: found[1].endswith(".md") or self._is_path(found[1], found[2])),
+            (_DOTTED, lambda found: self._is_name(found[1][1:].split("."))),
+        )
+        for pattern, is_there in checks:
+            for found in pattern.finditer(text):
+                if not is_there(found):
+                    yield found.start(), found[0]
         if path.suffix == ".md":
             yield from self._broken_of_page(path, text)
 
@@ -103,9 +99,10 @@ class Repository:
         titles = headings_of(self.root / "docs" / "rules.md")
         return frozenset(f"rule-{each[1]}" for title in titles if (each := _RULE.match(title)))
 
-    @property
-    def _decisions(self) -> frozenset[int]:
-        return frozenset(int(each.name[:4]) for each in (self.root / "docs" / "adr").glob("*.md"))
+    def _are_decisions(self, numbers: str) -> bool:
+        pages = (self.root / "docs" / "adr").glob("*.md")
+        known = {int(each.name[:4]) for each in pages}
+        return known.issuperset(map(int, re.findall(r"\d+", numbers)))
 
     def _is_source(self, number: str, section: str | None) -> bool:
         page = self.root / "docs" / "sources.md"
@@ -120,7 +117,7 @@ class Repository:
         page = next((place / name for place in places if (place / name).is_file()), None)
         if page is None:
             return False
-        if anchor and anchor not in anchors_of(page):
+        if anchor and anchor[1:] not in anchors_of(page):
             return False
         return section is None or section in headings_of(page)
 

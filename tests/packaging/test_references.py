@@ -14,7 +14,7 @@ EXAMPLES = Path(__file__)
 
 PAGES = {
     "docs/rules.md": "# Rules\n\n## R1. Views\n\n## R2. Reuse\n",
-    "docs/sources.md": "# Sources\n\n## Seed 001\n\nSections: *SCD Type 2*.\n\n## Seed 002\n\n*Order*\n",
+    "docs/sources.md": "# Sources\n\n## Seed 001\n\n*SCD Type 2*.\n\n## Seed 002\n\n*Order*\n",
     "docs/adr/0007-open-rows.md": "# 7. Open rows\n",
     "docs/page.md": "# Page\n\n## What `x` means, *now*\n\n```sh\n# no title\n```\n",
     "tests/core/test_x.py": "def test_it() -> None: ...\n",

@@ -80,7 +80,7 @@ def pack(value: object) -> Json:
 
 
 def _packed(value: object) -> Json:
-    made = type(value)
+    made: type = type(value)
     if made in _DATACLASSES:
         given = {
             name: pack(each)
