@@ -21,7 +21,7 @@ GENERATED: Final = ("__pycache__", ".vde")
 ELSEWHERE: Final = ("vde_dagster/examples/nyc_flights", "vde_dagster.files")
 """What is in the wheel only, and a logger's name."""
 
-_RULE: Final = re.compile(r"\bR(\d+)\b(?!\w)")
+_RULE: Final = re.compile(r"(?:\bR|\btest_r)(\d+)(?:\b|(?=_))")
 _DECISIONS: Final = re.compile(r"\bADRs? (\d+(?:(?:,| and|,? or) \d+)*)")
 _SEED: Final = re.compile(r"\b[Ss]eeds? (0\d\d)\b(?:,\s+(?:#\s*)?\*([^*\n]+)\*)?")
 _PAGE: Final = re.compile(

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 from pathlib import Path
 
 import pytest
@@ -11,6 +12,9 @@ from tests.packaging.references import Repository, anchors_of
 ROOT = Path(__file__).parents[2]
 EXAMPLES = Path(__file__)
 """What stands here refers to a repository that is made for the test."""
+
+RULES = ROOT / "docs" / "rules.md"
+FOR_DEVELOPERS = ("architecture.md", "rules.md", "sources.md", "testing.md")
 
 PAGES = {
     "docs/rules.md": "# Rules\n\n## R1. Views\n\n## R2. Reuse\n",
@@ -25,6 +29,7 @@ PAGES = {
 
 RESOLVED = (
     "rules R1 and R2",
+    "def test_r2_it() -> None: ...",
     "ADR 7",
     "seed 001, *SCD Type 2*",
     "(seed 001, *type 2*)",
@@ -44,6 +49,7 @@ RESOLVED = (
 
 BROKEN = {
     "rule R" + "3": "R" + "3",
+    "def test_r" + "3_it() -> None: ...": "test_r" + "3",
     "ADR " + "7 and 8": "ADR " + "7 and 8",
     "seed 00" + "9": "seed 00" + "9",
     "seed 002, *" + "SCD Type 2*": "seed 002, *" + "SCD Type 2*",
@@ -97,3 +103,19 @@ def test_all_that_texts_of_the_repository_refer_to_is_there() -> None:
         for each in repository.broken(path, text)
     ]
     assert told == []
+
+
+def test_every_rule_says_what_goes_wrong_without_it_and_names_a_test() -> None:
+    rules = re.split(r"^## R(\d+)\. .+$", RULES.read_text("utf-8"), flags=re.MULTILINE)[1:]
+    assert [int(each) for each in rules[::2]] == list(range(1, 16))
+    for text in rules[1::2]:
+        assert text.count("*Without it*") == 1
+        assert re.search(r"^- `tests/[\w/]+\.py::test_\w+`$", text, flags=re.MULTILINE)
+
+
+def test_pages_for_users_name_no_test_and_no_module() -> None:
+    pages = {ROOT / "README.md", *(ROOT / "docs").glob("*.md")}
+    for page in pages - {ROOT / "docs" / each for each in FOR_DEVELOPERS}:
+        text = page.read_text("utf-8")
+        found = re.findall(r"\btests/\w+|\bvde_dagster/\w+|\bvde_dagster\.[a-z_]+\.\w+", text)
+        assert found == [], page
