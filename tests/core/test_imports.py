@@ -1,4 +1,4 @@
-"""Imports point downward only (DESIGN.md section 1)."""
+"""Imports point downward only (docs/architecture.md, *Rooms*)."""
 
 from __future__ import annotations
 

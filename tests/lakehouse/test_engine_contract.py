@@ -267,6 +267,7 @@ def test_replacing_a_table_leaves_only_the_new_rows(world: World) -> None:
 
 
 def test_inputs_are_pinned_against_later_commits(world: World) -> None:
+    """Rule R3: what is committed meanwhile is not read."""
     source = TableName(f"raw_{uuid.uuid4().hex[:8]}", "events")
     first = world.append(source, [(1, START), (2, START)])
     world.append(source, [(3, START)])

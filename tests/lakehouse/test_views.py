@@ -131,6 +131,7 @@ def test_a_view_may_show_a_physical_view_of_sparks(
 def test_a_view_that_somebody_made_in_spark_is_never_replaced_or_dropped(
     spark: SparkSession, lake: IcebergCatalog, tables: tuple[TableName, TableName]
 ) -> None:
+    """Rule R12: only what is ours is touched."""
     theirs = TableName(tables[0].namespace, "theirs")
     spark.sql(f"create view lake.{theirs} as select 7 as id")
     assert set(lake.taken([theirs, tables[0], TableName(theirs.namespace, "free")])) == {

@@ -1,4 +1,7 @@
-"""docs/kinds.md: its examples are read, its options are those of the code, its tests are there."""
+"""docs/kinds.md: its examples are read, and its options are those of the code.
+
+docs/proofs/kinds.md: every rule of a kind names a test that is there.
+"""
 
 from __future__ import annotations
 
@@ -20,6 +23,7 @@ from vde_dagster.project.properties.kind_options import KEYWORDS
 
 ROOT = Path(__file__).parents[2]
 KINDS = (ROOT / "docs" / "kinds.md").read_text("utf-8")
+PROOFS = (ROOT / "docs" / "proofs" / "kinds.md").read_text("utf-8")
 MODELS = (ROOT / "docs" / "models.md").read_text("utf-8")
 SENTENCES = ROOT / "tests" / "kinds" / "sentences"
 PENDING = (
@@ -42,7 +46,7 @@ def examples() -> list[tuple[str, str]]:
 
 def sections() -> dict[str, str]:
     """Each kind's section, by its keyword."""
-    parts = re.split(r"^## ([A-Z0-9_]+)$", KINDS.partition("## Where each")[0], flags=re.MULTILINE)
+    parts = re.split(r"^## ([A-Z0-9_]+)$", KINDS, flags=re.MULTILINE)
     return dict(zip(parts[1::2], parts[2::2], strict=True))
 
 
@@ -54,7 +58,7 @@ def rows(text: str) -> list[list[str]]:
 
 
 def rules() -> list[list[str]]:
-    return rows(KINDS.partition("## Where each rule comes from")[2])
+    return rows(PROOFS)
 
 
 @cache

@@ -1,5 +1,5 @@
 # ruff: noqa: E501 - rows of tables stay on one line
-"""The property ``late_data`` (DESIGN.md section 5), in SQL and in Python, and what is told of bad ones."""
+"""The property ``late_data`` (docs/architecture.md), in SQL and in Python, and what is told of bad ones."""
 
 from __future__ import annotations
 

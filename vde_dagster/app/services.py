@@ -44,7 +44,7 @@ class Services:
     lease_ttl: timedelta = TTL
 
     def project_now(self) -> datetime | None:
-        """The project's clock (DESIGN.md section 2): the least valid-to time of its sources.
+        """The project's clock (docs/configuration.md): the least valid-to time of its sources.
 
         None where a source has none yet, so nothing can be due.
         """

@@ -1,6 +1,6 @@
 """Every error that vde_dagster raises on purpose.
 
-Three outcomes are kept apart (DESIGN.md section 4, rule R5): *refused* (nothing was done, and
+Three outcomes are kept apart (rule R5): *refused* (nothing was done, and
 trying again unchanged will be refused again), *conflict* (somebody else was first; nothing of ours
 was done), and *unknown* (the answer was lost: read the state again before doing anything).
 """

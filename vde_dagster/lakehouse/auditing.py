@@ -1,6 +1,6 @@
 """Audits of staged rows on Spark: one query counts what fails of all of them.
 
-Only where one fails a second query gets some of its rows (DESIGN.md section 4.4).
+Only where one fails a second query gets some of its rows (docs/audits.md).
 """
 
 from __future__ import annotations

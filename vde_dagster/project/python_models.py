@@ -134,7 +134,7 @@ def model(
         allow_partials: False; an interval is evaluated once it has ended. A VIEW has none.
         enabled: Whether the model is part of the project.
         stamp: A text whose change makes a new version.
-        late_data: The late-data policy (DESIGN.md section 5) as a mapping.
+        late_data: The late-data policy (docs/models.md) as a mapping.
         deterministic: Whether the function promises equal rows for equal inputs and the same
             interval, so that it need not be called again for them.
         pre_statements: SQL that runs before the function, in ``dialect``; with macros.

@@ -132,6 +132,7 @@ def test_promoting_what_was_built_elsewhere_computes_nothing(world: MemoryWorld)
 
 
 def test_an_environment_may_not_write_a_version_that_production_owns(world: MemoryWorld) -> None:
+    """Rule R9."""
     build(world.services(), graph_of(PROJECT))
     build(world.services(), graph_of(PROJECT), "dev")
     services = world.services()
@@ -153,6 +154,7 @@ def test_an_appended_column_keeps_the_versions_below(world: MemoryWorld) -> None
 
 
 def test_a_removed_model_loses_its_view_and_keeps_its_table(world: MemoryWorld) -> None:
+    """Rule R12: an earlier plan may be applied again, which shows the table."""
     build(world.services(), graph_of(PROJECT))
     totals = bound(world.services()).key(ModelName("mart", "totals"))
     build(world.services(), graph_of({k: v for k, v in PROJECT.items() if k != "totals"}))

@@ -1,4 +1,4 @@
-"""Decisions of stateless sessions, and the invariant that they keep (DESIGN.md, R7 and R8)."""
+"""Decisions of stateless sessions, and the invariant that they keep (rules R7 and R8)."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Restatements: of one model, and of all below it (seed 001; windows of DESIGN.md section 4.1)."""
+"""Restatements: of one model, and of all below it (seed 001; docs/architecture.md)."""
 
 from __future__ import annotations
 

@@ -1,7 +1,7 @@
 """Evaluating a model: what it reads, what need not be computed, and one unit of work for the rest.
 
 It writes one version under its lease. Before anything new is begun, what an earlier process left
-behind is finished or undone, from the state and the catalog's metadata alone (DESIGN.md section 4).
+behind is finished or undone, from the state and the catalog's metadata alone (rule R5).
 """
 
 from __future__ import annotations

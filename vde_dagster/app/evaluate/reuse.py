@@ -1,4 +1,4 @@
-"""What need not be computed, since nothing that it follows from has changed (DESIGN.md 4.1, R2).
+"""What need not be computed, since nothing that it follows from has changed (rule R2).
 
 Decided from the state and the catalog's metadata, so a step that is reused starts no JVM. What is
 kept stands in the ledger as it was; where it was marked as outdated, or shall stand for a longer

@@ -1,4 +1,4 @@
-"""One unit of work: intent, stage, publish, finalize (DESIGN.md section 4, rules R3 to R5)."""
+"""One unit of work: intent, stage, publish, finalize (rules R3 to R5)."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Promotion: an environment's views are swapped to other versions (DESIGN.md section 6).
+"""Promotion: an environment's views are swapped to other versions (docs/architecture.md).
 
 A promotion is recorded before the views move and again after: whoever finds one that was begun and
 not finished swaps the same views again, which changes nothing where they were swapped already.

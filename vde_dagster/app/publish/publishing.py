@@ -1,4 +1,4 @@
-"""Publishing what is staged, and recording it (DESIGN.md section 4).
+"""Publishing what is staged, and recording it (rules R4 and R5).
 
 Only the state and the catalog's metadata are read and written here, so no JVM is started.
 """

@@ -1,4 +1,4 @@
-"""What rows follow from, as hashes: tokens of what is read, and keys of results (DESIGN.md 4.1).
+"""What rows follow from, as hashes: tokens of what is read, and keys of results (rule R2).
 
 A *token* identifies the content of an input range. A *key* is one hash of a model's own data hash,
 its query with everything that stands in it, and the tokens of all that it reads. Two evaluations

@@ -1,6 +1,6 @@
 """One unit of work: what it writes, what it reads, and the records that make it recoverable.
 
-The records follow the walk of DESIGN.md section 4 (rules R3 to R5): an *intent* before anything is
+The records follow the walk of a materialization (rules R3 to R5): an *intent* before anything is
 staged, *staged* when the rows lie on their branch, and *finalize*, which moves ledger, marks and
 session in one transaction after the branch was published.
 """

@@ -1,4 +1,4 @@
-"""Who may write a version (DESIGN.md section 6, rule R9)."""
+"""Who may write a version (rule R9)."""
 
 from __future__ import annotations
 

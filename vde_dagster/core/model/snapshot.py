@@ -12,7 +12,7 @@ from vde_dagster.core.names import ModelName, TableName, physical_table
 
 
 class Category(Enum):
-    """What a change does to those who read the model (seed 000, *Automatic Categorization*)."""
+    """What a change does to those who read the model (seed 000, *Change Categorization*)."""
 
     BREAKING = "breaking"
     NON_BREAKING = "non_breaking"

@@ -1,7 +1,7 @@
 """Whether a version has the rows that a model would compute of what its parents hold (rule R6).
 
 "Unchanged input data into an unchanged deterministic operation produces unchanged output data"
-(seed 002, *Data-Aware Data*): where the parents' code changed and their data did not, the model's
+(seed 002): where the parents' code changed and their data did not, the model's
 existing version is as good as a new one.
 """
 

@@ -2,7 +2,7 @@
 
 The file holds all of the plan, with the text of every model, and no path, address or setting of the
 machine that it was made on. Why each model changes stands in it as fields, and in sentences for
-people, which are not read. Its token is the revision of the environment (DESIGN.md section 6). A
+people, which are not read. Its token is the revision of the environment (docs/architecture.md). A
 digest over everything finds that the file was edited or damaged; it is no signature, since whoever
 can write the file can also write a digest.
 """

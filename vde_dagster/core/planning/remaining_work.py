@@ -59,7 +59,7 @@ def nothing_left(reviewed: Plan) -> Plan:
 
 
 def refuse_moved(reviewed: Plan, revision: int) -> None:
-    """Refuse a plan whose token does not hold any more (DESIGN.md section 6).
+    """Refuse a plan whose token does not hold any more (docs/architecture.md).
 
     Raises:
         Conflict: The environment is at another revision than it was.

@@ -100,7 +100,7 @@ def restate_all(
 ) -> Restatement:
     """What restating models (or sources, or views) over some time evaluates again.
 
-    A model below is evaluated again where it reads what is (DESIGN.md section 4.1). A source and a
+    A model below is evaluated again where it reads what is (docs/architecture.md). A source and a
     view have no rows of ours: their readers are restated, as far as they read the tables below.
 
     Args:

@@ -123,7 +123,7 @@ def _node(value: Value, dialect: str, problems: Problems, *, sql_texts: bool) ->
 
 
 def read_depends_on(value: Value | None, problems: Problems) -> dict[ModelName, Window | None]:
-    """Parents by hand, each perhaps with the window that it is read in (DESIGN.md section 4.1)."""
+    """Parents by hand, each perhaps with the window that it is read in (docs/models.md)."""
     found: dict[ModelName, Window | None] = {}
     for item in value.items() if value is not None else ():
         try:

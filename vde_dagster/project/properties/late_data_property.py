@@ -1,4 +1,4 @@
-"""The property ``late_data`` (DESIGN.md section 5): read and checked here, decided on elsewhere."""
+"""The property ``late_data`` (docs/models.md): read and checked here, decided on elsewhere."""
 
 from __future__ import annotations
 

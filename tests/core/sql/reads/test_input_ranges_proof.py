@@ -1,5 +1,5 @@
 # ruff: noqa: E501 - rows of tables stay on one line
-"""Proof by execution: rows outside of the derived ranges never change a result (DESIGN.md 4.1).
+"""Proof by execution: rows outside of the derived ranges never change a result.
 
 Queries are generated and run on DuckDB three times: over all rows; without every row that lies
 outside of the derived range of its table; and with other rows outside of it. Rows without a time lie

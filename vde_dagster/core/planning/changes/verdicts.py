@@ -1,4 +1,4 @@
-"""What a direct change of a model does to its readers (seed 000, *Automatic Categorization*)."""
+"""What a direct change of a model does to its readers (seed 000, *Change Categorization*)."""
 
 from __future__ import annotations
 

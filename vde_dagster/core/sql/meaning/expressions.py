@@ -2,7 +2,7 @@
 
 Aliases, parentheses that cannot matter, the case of names, the order of what AND and OR connect,
 the side on which a comparison names its operands, and BETWEEN or its two comparisons do not count
-(DESIGN.md section 3). A column of a sub-query is the expression that stands there.
+(docs/architecture.md, *Identity*). A column of a sub-query is the expression that stands there.
 """
 
 from __future__ import annotations

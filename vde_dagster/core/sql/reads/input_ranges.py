@@ -1,4 +1,4 @@
-"""Which instants of each parent a query reads, and who reads what changed (DESIGN.md section 4.1).
+"""Which instants of each parent a query reads, and who reads what changed (docs/architecture.md).
 
 Where every scan of a parent is bounded by constants on the parent's time column, the answer is the
 union of those bounds; in every other case it is the whole table. Too wide is safe, too narrow never
