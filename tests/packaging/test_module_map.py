@@ -9,8 +9,8 @@ from pathlib import Path
 ROOT = Path(__file__).parents[2]
 PACKAGE = ROOT / "vde_dagster"
 TESTS = ROOT / "tests"
-LEFT_OUT = ("memory/", "project/template/")
-"""Adapters of the tests themselves, which the contract suites run on; files of a new project."""
+LEFT_OUT = ("project/template/",)
+"""Files of a new project."""
 _ROW = re.compile(r"^\| (`.+`) \| (`.+`) \|$", flags=re.MULTILINE)
 
 

@@ -88,7 +88,7 @@ def test_what_only_tests_need_is_neither_packed_nor_imported(wheel: Path) -> Non
     assert {each for each in missing if not each[0].startswith(EXAMPLE)} == set()
 
 
-EXAMPLE = "vde_dagster/examples/"
+EXAMPLE = Path("vde_dagster", "examples").as_posix() + "/"
 """A project of a user's, whose folder is on the path."""
 
 

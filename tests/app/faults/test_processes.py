@@ -4,7 +4,7 @@ Real processes, real Spark, real Iceberg. Where a process does without Spark, it
 
 The short form kills a process at work on each kind, and wakes another one. What the other tests say
 is said there in memory by `test_sleepers`, and on Spark, of one kind, by
-`tests/lakehouse/kinds/test_in_projects`.
+`tests/lakehouse/kinds/test_in_projects.py`.
 """
 
 from __future__ import annotations
