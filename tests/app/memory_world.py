@@ -27,7 +27,7 @@ from vde_dagster.core.names import ModelName, TableName
 from vde_dagster.core.planning.plan import Plan
 from vde_dagster.ports.ids import Ids
 from vde_dagster.ports.state import State
-from vde_dagster.project.configuration import Defaults
+from vde_dagster.project.defaults import Defaults
 from vde_dagster.project.model_files import external_source, read_model
 
 START = datetime(2024, 1, 1, tzinfo=UTC)

@@ -33,7 +33,7 @@ from vde_dagster.core.planning.plan import (
 )
 from vde_dagster.core.planning.stages import ShowFilled, closing_of
 from vde_dagster.core.time.intervals import END_OF_TIME, EPOCH, Interval
-from vde_dagster.project.configuration import Defaults
+from vde_dagster.project.defaults import Defaults
 from vde_dagster.project.model_files import read_model
 
 NOW = datetime(2024, 1, 5, tzinfo=UTC)

@@ -11,7 +11,7 @@ from vde_dagster.core.errors import Place
 from vde_dagster.core.graph.graph import Graph, build_graph
 from vde_dagster.core.model.model import Model, ModelSource
 from vde_dagster.core.names import ModelName
-from vde_dagster.project.configuration import Defaults
+from vde_dagster.project.defaults import Defaults
 from vde_dagster.project.model_files import external_source, read_model
 
 DEFAULTS = Defaults()

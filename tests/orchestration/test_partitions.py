@@ -21,7 +21,7 @@ from vde_dagster.orchestration.partitions import (
     partition_key,
     partitions_of,
 )
-from vde_dagster.project.configuration import Defaults
+from vde_dagster.project.defaults import Defaults
 from vde_dagster.project.model_files import read_model
 
 START = datetime(2024, 1, 1, tzinfo=UTC)

@@ -16,7 +16,7 @@ import yaml
 
 from vde_dagster.core.model import kinds
 from vde_dagster.core.model.model import Model, ModelSource
-from vde_dagster.project.configuration import Defaults
+from vde_dagster.project.defaults import Defaults
 from vde_dagster.project.loading import load_project
 from vde_dagster.project.model_files import read_model, seed_path
 from vde_dagster.project.properties.kind_options import KEYWORDS

@@ -10,7 +10,7 @@ import pytest
 
 from vde_dagster.core.errors import Place, Problem, ProjectInvalid
 from vde_dagster.core.model.model import Model, ModelSource
-from vde_dagster.project.configuration import Defaults
+from vde_dagster.project.defaults import Defaults
 from vde_dagster.project.model_files import read_model
 
 QUERY = "SELECT id, shop, amount, ts, day FROM raw.orders WHERE ts BETWEEN @start_dt AND @end_dt"

@@ -14,7 +14,7 @@ from vde_dagster.core.graph.graph import build_graph
 from vde_dagster.core.model.fingerprint import Fingerprint
 from vde_dagster.core.model.model import Model
 from vde_dagster.core.names import ModelName
-from vde_dagster.project.configuration import Defaults
+from vde_dagster.project.defaults import Defaults
 from vde_dagster.project.model_files import external_source, read_model
 
 RANGE = "kind INCREMENTAL_BY_TIME_RANGE (time_column ts)"

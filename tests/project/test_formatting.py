@@ -16,7 +16,7 @@ from vde_dagster.core.model.fingerprint import data_parts, metadata_parts
 from vde_dagster.core.model.model import Model, ModelSource, Query
 from vde_dagster.core.names import ModelName
 from vde_dagster.core.sql.canonical import CanonicalQuery, canonicalize
-from vde_dagster.project.configuration import Defaults
+from vde_dagster.project.defaults import Defaults
 from vde_dagster.project.formatting.models import format_model
 from vde_dagster.project.model_files import read_model
 from vde_dagster.project.settings import texts_of

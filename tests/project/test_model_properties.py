@@ -49,7 +49,7 @@ from vde_dagster.core.names import ModelName
 from vde_dagster.core.time.intervals import EPOCH, IntervalUnit
 from vde_dagster.core.time.schedule import due_interval
 from vde_dagster.core.time.windows import Window
-from vde_dagster.project.configuration import Defaults
+from vde_dagster.project.defaults import Defaults
 from vde_dagster.project.properties.model_properties import PROPERTIES, UNSUPPORTED
 
 DOCUMENT = Path(__file__).parents[2] / "docs/models.md"

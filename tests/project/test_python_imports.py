@@ -15,7 +15,7 @@ from vde_dagster.core.errors import ProjectInvalid
 from vde_dagster.core.model.fingerprint import fingerprint
 from vde_dagster.core.model.model import Model, ModelSource, PythonFunction
 from vde_dagster.core.names import ModelName
-from vde_dagster.project.configuration import Defaults
+from vde_dagster.project.defaults import Defaults
 from vde_dagster.project.loading import load_project
 from vde_dagster.project.model_files import read_model
 from vde_dagster.project.python_imports import imported_code

@@ -17,7 +17,7 @@ from vde_dagster.core.errors import EvaluationFailed, Place, Problem, ProjectInv
 from vde_dagster.core.model.model import Model, ModelSource
 from vde_dagster.core.names import ModelName
 from vde_dagster.core.time.intervals import Interval
-from vde_dagster.project.configuration import Defaults
+from vde_dagster.project.defaults import Defaults
 from vde_dagster.project.loading import ProjectFiles, load_project
 from vde_dagster.project.model_files import read_model
 from vde_dagster.project.problems import Problems

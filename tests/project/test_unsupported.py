@@ -10,7 +10,7 @@ import pytest
 from vde_dagster.core.errors import Problem, ProjectInvalid
 from vde_dagster.core.model.model import ModelSource
 from vde_dagster.core.names import ModelName
-from vde_dagster.project.configuration import Defaults
+from vde_dagster.project.defaults import Defaults
 from vde_dagster.project.loading import load_for_comparison, load_project
 from vde_dagster.project.model_files import read_model
 

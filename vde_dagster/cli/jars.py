@@ -21,7 +21,8 @@ def command(*, output: str, folder: Path) -> None:
     something does the same by itself. In a project its settings `spark.conf.spark.jars.*` apply.
     """
     from vde_dagster.lakehouse.jars import resolve_jars
-    from vde_dagster.project.configuration import FILE_NAME, read_configuration
+    from vde_dagster.project.configuration import read_configuration
+    from vde_dagster.project.project_file import FILE_NAME
 
     conf = dict(read_configuration(folder).spark.conf) if (folder / FILE_NAME).is_file() else {}
     paths = resolve_jars(conf=conf)

@@ -20,7 +20,7 @@ from vde_dagster.core.audits.builtins import BLOCKING, BUILTINS, NON_BLOCKING
 from vde_dagster.core.audits.values import THIS_MODEL
 from vde_dagster.core.errors import Place, Problem, ProjectInvalid
 from vde_dagster.core.model.model import AUDITS_FOLDER
-from vde_dagster.project.configuration import SUPPORTED_DIALECTS, is_dialect
+from vde_dagster.project.defaults import SUPPORTED_DIALECTS, is_dialect
 from vde_dagster.project.problems import Problems, suggestion
 from vde_dagster.project.properties.call_properties import read_argument
 from vde_dagster.project.properties.model_block import Block, Value, read_block

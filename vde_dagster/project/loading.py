@@ -17,14 +17,10 @@ from vde_dagster.core.model.model import Model
 from vde_dagster.core.sql.whole_seconds import WHOLE_UNITS, cut_off
 from vde_dagster.project.cache.models import FILE_NAME as KEPT
 from vde_dagster.project.cache.models import KnownModels, ModelCache, known_models
-from vde_dagster.project.configuration import (
-    FILE_NAME,
-    HOME,
-    Configuration,
-    find_configuration,
-)
+from vde_dagster.project.configuration import Configuration, find_configuration
 from vde_dagster.project.garbage_collection import looking_at_new_values_only
 from vde_dagster.project.problems import WARNINGS
+from vde_dagster.project.project_file import FILE_NAME, HOME
 from vde_dagster.project.source_files import Unread, model_sources, read_models, read_shared_files
 from vde_dagster.project.sources.declared_sources import declared_sources
 from vde_dagster.project.sources.undeclared_sources import undeclared_sources

@@ -26,7 +26,7 @@ from vde_dagster.core.sql.table_names import (
 from vde_dagster.core.time.intervals import EPOCH
 from vde_dagster.project.audit_calls import called_audits
 from vde_dagster.project.audits import Audits, split_audits
-from vde_dagster.project.configuration import Defaults
+from vde_dagster.project.defaults import Defaults
 from vde_dagster.project.macros.files import UserMacro, load_user_macros
 from vde_dagster.project.macros.language import MacroScope, Statements, read_statements
 from vde_dagster.project.model_checks import check_query

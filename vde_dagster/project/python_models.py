@@ -25,13 +25,14 @@ from vde_dagster.core.sql.statement_tables import defined_tables
 from vde_dagster.project.audit_calls import called_audits
 from vde_dagster.project.model_checks import check_named_columns
 from vde_dagster.project.modules import NAMED, ModuleFailed, parse_module, run_module
-from vde_dagster.project.problems import Problems, suggestion
+from vde_dagster.project.problems import Problems
 from vde_dagster.project.properties.model_block import Value
 from vde_dagster.project.properties.model_properties import Properties, build_model, read_properties
 from vde_dagster.project.properties.python_statements import read_beside
 from vde_dagster.project.properties.python_values import written_value
 from vde_dagster.project.python_imports import Imported, imported_code, module_text
 from vde_dagster.project.python_signatures import why_no_model
+from vde_dagster.project.python_variables import used_variables
 from vde_dagster.project.settings import Settings
 
 F = TypeVar("F", bound=Callable[..., object])
@@ -179,7 +180,7 @@ def read_python_model(settings: Settings, problems: Problems) -> Model | None:
         problems.add(where, "a Python model needs its columns", "Name every column with its type.")
     if properties.is_known and "kind" in properties.places:
         _check_kind(properties, problems)
-    used = _used_variables(source, function, imported.modules, settings.variables, problems)
+    used = used_variables(source, function, imported.modules, settings.variables, problems)
     before, after = read_beside(properties, settings, problems)
     imports = _digests_of(source, imported)
     problems.unsupported += imported.problems
@@ -311,70 +312,6 @@ def _check_kind(properties: Properties, problems: Problems) -> None:
             "with them is not known",
             "Write the model in SQL, or leave late_data out.",
         )
-
-
-def _used_variables(
-    source: ModelSource,
-    function: str,
-    modules: Mapping[str, str],
-    variables: Mapping[str, object],
-    problems: Problems,
-) -> dict[str, object]:
-    """The project's variables that a model reads by ``context.var(name)``; all where unclear.
-
-    The modules of the project that it imports may be handed its context.
-    """
-    used = dict[str, object]()
-    for path, text in {str(source.path): source.text, **modules}.items():
-        try:
-            tree = ast.parse(text)
-        except (SyntaxError, ValueError):
-            continue  # a module that cannot be imported reads nothing
-        used |= _variables_in(tree, function, variables, Path(path), problems)
-    return used
-
-
-def _variables_in(
-    tree: ast.Module,
-    function: str,
-    variables: Mapping[str, object],
-    path: Path,
-    problems: Problems,
-) -> dict[str, object]:
-    """The project's variables that one file reads; all where unclear."""
-    used = dict[str, object]()
-    context = _first_parameter(tree, function)
-    for node in ast.walk(tree):
-        if isinstance(node, ast.Attribute) and node.attr == "variables":
-            return dict(variables)
-        if not (
-            isinstance(node, ast.Call)
-            and isinstance(node.func, ast.Attribute)
-            and node.func.attr == "var"
-            and node.args
-        ):
-            continue
-        name = node.args[0]
-        if not (isinstance(name, ast.Constant) and isinstance(name.value, str)):
-            return dict(variables)
-        key = name.value.lower()
-        of_context = isinstance(node.func.value, ast.Name) and node.func.value.id == context
-        if key in variables:
-            used[key] = variables[key]
-        elif of_context and len(node.args) == 1 and not node.keywords:
-            where = Place(path=path, line=node.lineno)
-            message = f"the project has no variable {name.value!r}"
-            advice = suggestion(key, sorted(variables)) if variables else ""
-            problems.add(where, message, advice or "Declare it under `variables` in vde.yaml.")
-    return used
-
-
-def _first_parameter(tree: ast.Module, function: str) -> str:
-    """What the function calls its context."""
-    for node in tree.body:
-        if isinstance(node, ast.FunctionDef) and node.name == function and node.args.args:
-            return node.args.args[0].arg
-    return "context"
 
 
 def _declared(

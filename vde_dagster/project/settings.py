@@ -10,7 +10,7 @@ from typing import Final
 from vde_dagster.core.errors import Place, Refused
 from vde_dagster.core.model.model import Call, ModelSource
 from vde_dagster.project.audits import Audits, load_audits
-from vde_dagster.project.configuration import Defaults
+from vde_dagster.project.defaults import Defaults
 from vde_dagster.project.problems import Problems
 from vde_dagster.project.signals import FOLDER, Signals
 

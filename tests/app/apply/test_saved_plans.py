@@ -36,7 +36,8 @@ from vde_dagster.core.planning.changes.difference import DecidedBy
 from vde_dagster.core.planning.options import PlanOptions
 from vde_dagster.core.planning.plan import Plan
 from vde_dagster.core.planning.plan_file import PlanFileInvalid
-from vde_dagster.project.configuration import Configuration, Defaults
+from vde_dagster.project.configuration import Configuration
+from vde_dagster.project.defaults import Defaults
 from vde_dagster.project.model_files import read_model
 from vde_dagster.project.settings import texts_of
 

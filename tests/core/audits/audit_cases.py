@@ -23,7 +23,7 @@ from vde_dagster.core.model.model import ModelSource
 from vde_dagster.core.names import ModelName, TableName
 from vde_dagster.core.sql.macros import TimeRange
 from vde_dagster.core.sql.spark.reading import read_spark
-from vde_dagster.project.configuration import Defaults
+from vde_dagster.project.defaults import Defaults
 from vde_dagster.project.model_files import external_source, read_model
 
 SOURCE, KNOWN, CHECKED = ModelName("raw", "rows"), ModelName("raw", "known"), ModelName("m", "x")

@@ -22,7 +22,7 @@ from vde_dagster.core.sql.macros import TimeRange
 from vde_dagster.core.sql.spark.reading import read_spark
 from vde_dagster.core.sql.text import SqlText
 from vde_dagster.core.time.intervals import Interval
-from vde_dagster.project.configuration import Defaults
+from vde_dagster.project.defaults import Defaults
 from vde_dagster.project.model_files import external_source, read_model
 from vde_dagster.project.settings import texts_of
 

@@ -37,7 +37,7 @@ from vde_dagster.core.model.model import ModelSource
 from vde_dagster.core.names import ModelName
 from vde_dagster.core.sql.reads.input_ranges import WHOLE
 from vde_dagster.core.time.intervals import Interval, IntervalUnit
-from vde_dagster.project.configuration import Defaults
+from vde_dagster.project.defaults import Defaults
 from vde_dagster.project.model_files import external_source, read_model
 
 START = datetime(2024, 1, 1, tzinfo=UTC)

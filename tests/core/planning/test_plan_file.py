@@ -33,7 +33,7 @@ from vde_dagster.core.planning.plan_file import (
     write_plan,
 )
 from vde_dagster.core.time.intervals import END_OF_TIME, EPOCH, Interval
-from vde_dagster.project.configuration import Defaults
+from vde_dagster.project.defaults import Defaults
 from vde_dagster.project.model_files import read_model
 
 STORED = Path(__file__).with_name("stored")

@@ -25,7 +25,7 @@ from vde_dagster.core.sql.macros import TimeRange
 from vde_dagster.core.sql.reads.constants import Moments
 from vde_dagster.core.sql.reads.input_ranges import InputRange
 from vde_dagster.core.time.intervals import Interval
-from vde_dagster.project.configuration import Defaults
+from vde_dagster.project.defaults import Defaults
 from vde_dagster.project.model_files import external_source, read_model
 
 DEFAULTS = Defaults()

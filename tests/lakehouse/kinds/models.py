@@ -12,7 +12,7 @@ from vde_dagster.core.model.model import ModelSource
 from vde_dagster.core.model.writes import Write
 from vde_dagster.core.names import ModelName
 from vde_dagster.core.time.intervals import Interval
-from vde_dagster.project.configuration import Defaults
+from vde_dagster.project.defaults import Defaults
 from vde_dagster.project.model_files import read_model
 
 NAME: Final = ModelName("m", "x")

@@ -16,7 +16,8 @@ from vde_dagster.app.binding import Binding
 from vde_dagster.app.evaluate.evaluated import Evaluated
 from vde_dagster.app.evaluate.evaluation import writable, writing
 from vde_dagster.app.evaluate.reading import Reading, input_name, rendered, with_inputs
-from vde_dagster.app.evaluate.units_of_work import Step, carry_out
+from vde_dagster.app.evaluate.step import Step
+from vde_dagster.app.evaluate.units_of_work import carry_out
 from vde_dagster.app.recover.recovery import recover
 from vde_dagster.app.services import Services
 from vde_dagster.core.graph.graph import Node

@@ -13,7 +13,8 @@ from datetime import datetime
 from vde_dagster.app.binding import Binding
 from vde_dagster.app.evaluate.evaluated import Evaluated
 from vde_dagster.app.evaluate.evaluation import evaluate
-from vde_dagster.app.evaluate.reading import booked_of, gaps_of, pin
+from vde_dagster.app.evaluate.parent_holdings import booked_of, gaps_of
+from vde_dagster.app.evaluate.reading import pin
 from vde_dagster.app.services import Services
 from vde_dagster.core.graph.graph import Node
 from vde_dagster.core.graph.render_model import reads_of

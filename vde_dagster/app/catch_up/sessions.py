@@ -22,7 +22,8 @@ from vde_dagster.app.evaluate.reading import (
     rendered,
     with_inputs,
 )
-from vde_dagster.app.evaluate.units_of_work import Step, carry_out
+from vde_dagster.app.evaluate.step import Step
+from vde_dagster.app.evaluate.units_of_work import carry_out
 from vde_dagster.app.recover.recovery import recover
 from vde_dagster.app.services import Services
 from vde_dagster.core.errors import Refused

@@ -13,8 +13,9 @@ from dataclasses import replace
 from vde_dagster.app.binding import Binding
 from vde_dagster.app.evaluate.cumulative import turns
 from vde_dagster.app.evaluate.evaluated import Evaluated
+from vde_dagster.app.evaluate.parent_holdings import booked_of
 from vde_dagster.app.evaluate.physical_views import make_view
-from vde_dagster.app.evaluate.reading import Reading, booked_of, read_whole
+from vde_dagster.app.evaluate.reading import Reading, read_whole
 from vde_dagster.app.evaluate.reuse import (
     book_kept,
     keeping,
@@ -23,7 +24,8 @@ from vde_dagster.app.evaluate.reuse import (
     turn_traces,
 )
 from vde_dagster.app.evaluate.savings import record, saved_by
-from vde_dagster.app.evaluate.units_of_work import Step, carry_out
+from vde_dagster.app.evaluate.step import Step
+from vde_dagster.app.evaluate.units_of_work import carry_out
 from vde_dagster.app.leases import held, holder_of
 from vde_dagster.app.publish.table_heads import head_of
 from vde_dagster.app.recover.recovery import recover

@@ -3,24 +3,23 @@
 from __future__ import annotations
 
 from bisect import bisect_right
-from collections.abc import Mapping, Sequence
-from dataclasses import dataclass, field, replace
+from collections.abc import Sequence
+from dataclasses import replace
 from datetime import datetime, timedelta
-from typing import Final, assert_never
+from typing import Final
 
 from vde_dagster.app.binding import Binding
 from vde_dagster.app.evaluate.auditing import Audited, audits_for, record_audits
-from vde_dagster.app.evaluate.cumulative import Turn
 from vde_dagster.app.evaluate.evaluated import Evaluated
-from vde_dagster.app.evaluate.reading import Reading
+from vde_dagster.app.evaluate.ledger_changes import changes_of, traced
 from vde_dagster.app.evaluate.reuse import (
     FIRST_BUILD,
-    Reuse,
     is_first_build,
     keeping,
 )
 from vde_dagster.app.evaluate.savings import saved_by
 from vde_dagster.app.evaluate.statements import Beside, statements_of
+from vde_dagster.app.evaluate.step import Step
 from vde_dagster.app.publish.publishing import book, give_up, publish
 from vde_dagster.app.publish.table_heads import head_of
 from vde_dagster.app.services import Services
@@ -32,60 +31,20 @@ from vde_dagster.core.ledger.entries import (
     LedgerEntry,
     LedgerMismatch,
     LedgerOperation,
-    Standing,
-    Trace,
     apply_changes,
     touched,
 )
 from vde_dagster.core.ledger.holdings import NOTHING
-from vde_dagster.core.ledger.late_data import HighWaterMark, Load
 from vde_dagster.core.ledger.schema_changes import newest_columns
 from vde_dagster.core.ledger.unit_of_work import Intent, Part, Publication, Staged, Staging
 from vde_dagster.core.model.snapshot import VersionKey
 from vde_dagster.core.model.writes import (
-    AppendRows,
-    AppendToIntervals,
-    KeepHistory,
-    MergeRows,
-    OverwriteIntervals,
-    ReplacePartitions,
     ReplaceTable,
-    Write,
 )
 from vde_dagster.core.time.intervals import Interval, merge, subtract
 from vde_dagster.ports.catalog import TableMoved
 from vde_dagster.ports.engine import Sought
 from vde_dagster.ports.state import Lease
-
-
-@dataclass(frozen=True, slots=True, kw_only=True)
-class Step:
-    """One unit of work, ready to be staged. ``mark`` is the high-water mark after it.
-
-    ``standing`` is what its rows are worth, and ``reason`` why they are not the computed ones.
-    ``turns`` say of a sequential kind where each write is booked. ``traces`` are what the rows of
-    the intervals are computed from, ``reuse`` tells which intervals beside them are kept.
-    ``where_emptied`` says what to do where an interval would lose all of its rows, which is refused
-    then; it may where the text is empty.
-    """
-
-    work_id: str
-    interval: Interval
-    readings: tuple[Reading, ...]
-    writes: tuple[Write, ...]
-    mark: HighWaterMark | None = None
-    session: Load | None = None
-    standing: Standing = Standing.COMPUTED
-    reason: str = ""
-    turns: tuple[Turn, ...] = ()
-    traces: Mapping[Interval, Trace] = field(default_factory=dict)
-    reuse: Reuse | None = None
-    where_emptied: str = ""
-
-    @property
-    def anew(self) -> bool:
-        """Whether the table is made from nothing, by several writes."""
-        return bool(self.turns) and self.turns[0].operation is LedgerOperation.REPLACE_ALL
 
 
 def carry_out(
@@ -139,12 +98,12 @@ def _carry_out(
         give_up(services, key, step.work_id, reason=str(error), lease=lease)
         raise
     record_audits(services, key, step.work_id, staged.audits, lease=lease)
-    written = _changes(step, staged, _rebase(services, key, step, staged, base=base))
+    written = changes_of(step, staged, _rebase(services, key, step, staged, base=base))
     kept = step.reuse.kept if step.reuse is not None else {}
     took = (services.clock.now() - started).total_seconds()
     publication = Publication(
         iceberg_snapshot_id=staged.iceberg_snapshot_id,
-        changes=(*_traced(written, step.traces, took), *keeping(kept)),
+        changes=(*traced(written, step.traces, took), *keeping(kept)),
         columns=staged.columns,
         mark=step.mark,
         algorithm=algorithm,
@@ -376,64 +335,3 @@ def _rebase(
     sought = Sought(table=key.table, iceberg_snapshot_id=base, columns=staged.columns)
     sums = services.engine.sums(sought, algorithm=_algorithm(services, key, step))
     return total(sums.values()) - total(each.rows for each in entries)
-
-
-def _changes(step: Step, staged: Staged, rebase: RowSum) -> tuple[LedgerChange, ...]:
-    """What the staged parts do to the ledger. Two parts may add to one interval; both count."""
-    if step.turns:
-        return _turns_changes(step, staged, rebase)
-    changes: list[LedgerChange] = []
-    for write, sums in zip(step.writes, staged.sums, strict=True):
-        operation = _operation(write)
-        changes += [
-            LedgerChange(
-                operation=operation,
-                interval=interval,
-                rows=rows,
-                standing=step.standing,
-                reason=step.reason,
-            )
-            for interval, rows in sorted(sums.items())
-            if operation is not LedgerOperation.ADD or rows.rows
-        ]
-    return tuple(changes)
-
-
-def _traced(
-    changes: Sequence[LedgerChange], traces: Mapping[Interval, Trace], seconds: float
-) -> list[LedgerChange]:
-    """Changes with what their rows were computed from, each with its share of the time."""
-    share = seconds / max(len(changes), 1)
-    return [
-        replace(each, trace=replace(traces[each.interval], seconds=share))
-        if each.interval in traces
-        else each
-        for each in changes
-    ]
-
-
-def _turns_changes(step: Step, staged: Staged, rebase: RowSum) -> tuple[LedgerChange, ...]:
-    """By what each turn changed the table's sum, booked where the turn says."""
-    return tuple(
-        LedgerChange(
-            operation=turn.operation,
-            interval=turn.booked,
-            rows=total(sums.values()) if number else total(sums.values()) + rebase,
-        )
-        for number, (turn, sums) in enumerate(zip(step.turns, staged.sums, strict=True))
-    )
-
-
-def _operation(write: Write) -> LedgerOperation:
-    """How a write that stands by itself meets the ledger."""
-    match write:
-        case ReplaceTable():
-            return LedgerOperation.REPLACE_ALL
-        case AppendToIntervals():
-            return LedgerOperation.ADD
-        case (
-            OverwriteIntervals() | MergeRows() | ReplacePartitions() | AppendRows() | KeepHistory()
-        ):
-            return LedgerOperation.REPLACE
-        case unreachable:
-            assert_never(unreachable)

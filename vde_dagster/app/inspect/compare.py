@@ -15,8 +15,8 @@ from vde_dagster.core.names import ModelName
 from vde_dagster.core.planning.changes.comparison import compare_graphs
 from vde_dagster.core.planning.changes.difference import Difference, Rules
 from vde_dagster.core.planning.resolution import Shown, resolve_snapshots
-from vde_dagster.project.configuration import FILE_NAME
 from vde_dagster.project.loading import ProjectFiles, load_for_comparison, models_kept_in
+from vde_dagster.project.project_file import FILE_NAME
 from vde_dagster.project.revisions import ProjectAt, in_folder, project_at
 
 

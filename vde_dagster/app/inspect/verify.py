@@ -11,7 +11,7 @@ from dataclasses import dataclass
 from functools import partial
 
 from vde_dagster.app.binding import Binding
-from vde_dagster.app.evaluate.reading import with_heads
+from vde_dagster.app.evaluate.parent_holdings import with_heads
 from vde_dagster.app.publish.table_heads import foreign_write, readable
 from vde_dagster.app.services import Services
 from vde_dagster.core.graph.graph import Node

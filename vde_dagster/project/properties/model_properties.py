@@ -19,7 +19,7 @@ from vde_dagster.core.model.storage import Storage
 from vde_dagster.core.names import ModelName
 from vde_dagster.core.sql.dialects import is_spark
 from vde_dagster.core.time.windows import Window
-from vde_dagster.project.configuration import SUPPORTED_DIALECTS, Defaults, is_dialect
+from vde_dagster.project.defaults import SUPPORTED_DIALECTS, Defaults, is_dialect
 from vde_dagster.project.problems import Problems, suggestion
 from vde_dagster.project.properties import layout
 from vde_dagster.project.properties.call_properties import (

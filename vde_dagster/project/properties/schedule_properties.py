@@ -11,7 +11,7 @@ from vde_dagster.core.errors import Place
 from vde_dagster.core.time.cron import CronInvalid, unit_of
 from vde_dagster.core.time.intervals import EPOCH, Interval, IntervalUnit, format_instant
 from vde_dagster.core.time.zones import ZoneUnknown, zone_of
-from vde_dagster.project.configuration import Defaults
+from vde_dagster.project.defaults import Defaults
 from vde_dagster.project.problems import Problems
 from vde_dagster.project.properties.model_block import Value
 from vde_dagster.project.properties.values import read_choice, read_end, read_start

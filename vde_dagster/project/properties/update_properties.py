@@ -15,7 +15,7 @@ from vde_dagster.core.graph.freshness import (
 )
 from vde_dagster.core.model.kinds import Embedded, External, Kind, Managed, Seed, View
 from vde_dagster.core.model.model import UpdatesOn
-from vde_dagster.project.configuration import Defaults
+from vde_dagster.project.defaults import Defaults
 from vde_dagster.project.problems import Problems
 from vde_dagster.project.properties.model_block import Value
 from vde_dagster.project.properties.values import read_choice

@@ -9,7 +9,8 @@ from typing import Final
 from vde_dagster.core.errors import Problem
 from vde_dagster.core.model.model import ModelSource
 from vde_dagster.core.names import InvalidName, ModelName
-from vde_dagster.project.configuration import Configuration, Defaults
+from vde_dagster.project.configuration import Configuration
+from vde_dagster.project.defaults import Defaults
 from vde_dagster.project.model_files import external_source
 from vde_dagster.project.properties.column_properties import column_type
 from vde_dagster.project.source_files import Unread

@@ -8,7 +8,7 @@ from pathlib import Path
 from vde_dagster.core.errors import Place
 from vde_dagster.core.model.model import Model
 from vde_dagster.core.names import ModelName
-from vde_dagster.project.configuration import Defaults
+from vde_dagster.project.defaults import Defaults
 from vde_dagster.project.model_files import external_source, read_model
 from vde_dagster.project.sources.declared_sources import EXTERNAL_MODELS
 

@@ -1,0 +1,88 @@
+"""How the writes of one unit of work change the ledger of its version."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from dataclasses import replace
+from typing import assert_never
+
+from vde_dagster.app.evaluate.step import Step
+from vde_dagster.core.ledger.dsha import RowSum, total
+from vde_dagster.core.ledger.entries import (
+    LedgerChange,
+    LedgerOperation,
+    Trace,
+)
+from vde_dagster.core.ledger.unit_of_work import Staged
+from vde_dagster.core.model.writes import (
+    AppendRows,
+    AppendToIntervals,
+    KeepHistory,
+    MergeRows,
+    OverwriteIntervals,
+    ReplacePartitions,
+    ReplaceTable,
+    Write,
+)
+from vde_dagster.core.time.intervals import Interval
+
+
+def changes_of(step: Step, staged: Staged, rebase: RowSum) -> tuple[LedgerChange, ...]:
+    """What the staged parts do to the ledger. Two parts may add to one interval; both count."""
+    if step.turns:
+        return _turns_changes(step, staged, rebase)
+    changes: list[LedgerChange] = []
+    for write, sums in zip(step.writes, staged.sums, strict=True):
+        operation = _operation(write)
+        changes += [
+            LedgerChange(
+                operation=operation,
+                interval=interval,
+                rows=rows,
+                standing=step.standing,
+                reason=step.reason,
+            )
+            for interval, rows in sorted(sums.items())
+            if operation is not LedgerOperation.ADD or rows.rows
+        ]
+    return tuple(changes)
+
+
+def traced(
+    changes: Sequence[LedgerChange], traces: Mapping[Interval, Trace], seconds: float
+) -> list[LedgerChange]:
+    """Changes with what their rows were computed from, each with its share of the time."""
+    share = seconds / max(len(changes), 1)
+    return [
+        replace(each, trace=replace(traces[each.interval], seconds=share))
+        if each.interval in traces
+        else each
+        for each in changes
+    ]
+
+
+def _turns_changes(step: Step, staged: Staged, rebase: RowSum) -> tuple[LedgerChange, ...]:
+    """By what each turn changed the table's sum, booked where the turn says."""
+    return tuple(
+        LedgerChange(
+            operation=turn.operation,
+            interval=turn.booked,
+            rows=total(sums.values()) if number else total(sums.values()) + rebase,
+        )
+        for number, (turn, sums) in enumerate(zip(step.turns, staged.sums, strict=True))
+    )
+
+
+def _operation(write: Write) -> LedgerOperation:
+    """How a write that stands by itself meets the ledger."""
+    match write:
+        case ReplaceTable():
+            return LedgerOperation.REPLACE_ALL
+        case AppendToIntervals():
+            return LedgerOperation.ADD
+        case (
+            OverwriteIntervals() | MergeRows() | ReplacePartitions() | AppendRows() | KeepHistory()
+        ):
+            return LedgerOperation.REPLACE
+        case unreachable:
+            assert_never(unreachable)

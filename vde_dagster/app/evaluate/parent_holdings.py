@@ -1,0 +1,178 @@
+"""What the parents of a model hold, and what they lack of the ranges that are read."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import dataclass
+from datetime import datetime
+from itertools import islice
+from typing import Final, TypeVar
+
+from vde_dagster.app.binding import Binding
+from vde_dagster.app.services import Services, valid_to_of
+from vde_dagster.core.errors import Refused
+from vde_dagster.core.graph.graph import Node
+from vde_dagster.core.graph.render_model import reads_of
+from vde_dagster.core.ledger.holdings import NOTHING, Holding
+from vde_dagster.core.ledger.traces import HeldTokens
+from vde_dagster.core.model.snapshot import VersionKey
+from vde_dagster.core.names import ModelName
+from vde_dagster.core.sql.reads.constants import Moments
+from vde_dagster.core.sql.reads.input_ranges import (
+    WHOLE,
+    InputRange,
+    WholeTable,
+    together,
+)
+from vde_dagster.core.time.intervals import ALWAYS, Interval, common, due, format_instant, subtract
+from vde_dagster.core.time.schedule import lacking
+from vde_dagster.ports.state import State
+
+_MANY: Final = 1_000
+_Read = TypeVar("_Read")
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Booked:
+    """What the ledger says of models, and the Iceberg snapshots at which just that is true.
+
+    ``held`` is each ledger as a whole, and ``tokens`` are those of the ranges that were asked for.
+    """
+
+    held: Mapping[ModelName, Holding]
+    tokens: Mapping[ModelName, HeldTokens]
+    heads: Mapping[ModelName, int | None]
+
+
+def gaps_of(
+    binding: Binding, ranges: Mapping[ModelName, InputRange], booked: Booked, until: datetime
+) -> list[str]:
+    """What models lack of what is read of them for a time up to ``until``, for people."""
+    return [
+        gap
+        for name, held in sorted(booked.held.items())
+        if name in ranges and (gap := _gap(binding.graph[name], ranges[name], held, until))
+    ]
+
+
+def _with_each_unit(
+    binding: Binding, node: Node, interval: Interval, ranges: Mapping[ModelName, InputRange]
+) -> dict[ModelName, InputRange]:
+    """What is read, with what each unit reads by itself: its trace tells of that.
+
+    Of many units it is all that there is.
+    """
+    if not any(isinstance(each, tuple) for each in ranges.values()):
+        return dict(ranges)
+    unit, is_by_unit = node.model.unit, node.model.kind.is_by_interval
+    units = list(islice(unit.cells(unit.widen(interval)), _MANY)) if is_by_unit else [interval]
+    if len(units) == _MANY:
+        return dict.fromkeys(ranges, WHOLE)
+    reads = reads_of(binding.graph, node.name)
+    alone = [reads.ranges(Moments.between(each, each)) for each in units]
+    return {
+        name: together([each, *(read.get(name, WHOLE) for read in alone)])
+        for name, each in ranges.items()
+    }
+
+
+def booked_of(
+    services: Services, binding: Binding, ranges: Mapping[ModelName, InputRange]
+) -> Booked:
+    """What is recorded of ranges of some models; sources among them are passed over."""
+    keys = {
+        name: binding.key(name) for name in ranges if not binding.graph[name].model.kind.is_source
+    }
+    times = {
+        keys[name]: None if isinstance(each, WholeTable) else each
+        for name, each in ranges.items()
+        if name in keys
+    }
+
+    def read() -> tuple[Mapping[VersionKey, Holding], Mapping[ModelName, HeldTokens]]:
+        held = services.state.holdings(times)
+        found = {key: services.state.held_within(key, each) for key, each in times.items()}
+        return held, {name: HeldTokens(found[key], ranges[name]) for name, key in keys.items()}
+
+    (held, tokens), heads = with_heads(services.state, tuple(times), read)
+    return Booked(
+        held={name: held.get(key, NOTHING) for name, key in keys.items()},
+        tokens=tokens,
+        heads={name: heads.get(key) for name, key in keys.items()},
+    )
+
+
+def with_heads(
+    state: State, keys: Sequence[VersionKey], read: Callable[[], _Read]
+) -> tuple[_Read, Mapping[VersionKey, int]]:
+    """What is read of versions, and the Iceberg snapshots at which just that is true (rule R3).
+
+    A version may be booked between two questions, so they are asked until the answers fit.
+    """
+    heads = state.heads(keys)
+    while True:
+        found = read()
+        after = state.heads(keys)
+        if after == heads:
+            return found, heads
+        heads = after
+
+
+def refuse(
+    services: Services,
+    binding: Binding,
+    node: Node,
+    interval: Interval,
+    *,
+    ranges: Mapping[ModelName, InputRange],
+    gaps: list[str],
+) -> None:
+    """Refuse an interval whose inputs are not whole, and name what is missing.
+
+    Raises:
+        Refused: A model lacks something, or a source says that it is complete to less.
+    """
+    incomplete = [
+        f"the source {name} is complete only to {format_instant(complete)}"
+        for name in sorted(ranges)
+        if binding.graph[name].model.kind.is_source
+        and (complete := valid_to_of(services.source(name))) is not None
+        and complete < interval.end != ALWAYS.end
+    ]
+    if gaps or incomplete:
+        raise Refused(
+            f"{node.name} cannot be evaluated for {interval}: {'; '.join([*gaps, *incomplete])}",
+            advice=f"Load or evaluate what is missing first; `vde plan {binding.environment}` "
+            "shows what can be filled.",
+        )
+
+
+def _gap(node: Node, wanted: InputRange, held: Holding, until: datetime) -> str | None:
+    """What a parent lacks of a range, for a person; None where it holds it all.
+
+    Who reads a whole table for a time up to ``until`` needs all that is due of it by then, and that
+    every row there is counts (`vde_dagster.core.ledger.entries.Standing`).
+    """
+    if not held.recorded:
+        return f"{node.name} holds nothing yet"
+    if isinstance(wanted, WholeTable):
+        if held.computed != held.recorded:
+            return _to_be_made(node, held)
+        if until == ALWAYS.end:  # what does not depend on time takes what there is
+            return None
+        due_until = due(node.model.start, until, node.model.unit)
+        if not node.model.kind.is_by_interval or due_until is None:
+            return None
+        wanted = (due_until,)
+    missing = common(wanted, lacking(node.model, held.computed))
+    if not missing:
+        return None
+    return f"{node.name} does not hold {', '.join(str(each) for each in missing)}"
+
+
+def _to_be_made(node: Node, held: Holding) -> str:
+    """What of a whole table does not count, for a person."""
+    if not node.model.kind.is_by_interval:
+        return f"{node.name} is to be evaluated first"
+    again = subtract(held.recorded, held.computed)
+    return f"{node.name} is to be evaluated first for {', '.join(map(str, again))}"

@@ -1,0 +1,52 @@
+"""What one unit of work does: its readings, writes and traces."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import dataclass, field
+
+from vde_dagster.app.evaluate.cumulative import Turn
+from vde_dagster.app.evaluate.reading import Reading
+from vde_dagster.app.evaluate.reuse import (
+    Reuse,
+)
+from vde_dagster.core.ledger.entries import (
+    LedgerOperation,
+    Standing,
+    Trace,
+)
+from vde_dagster.core.ledger.late_data import HighWaterMark, Load
+from vde_dagster.core.model.writes import (
+    Write,
+)
+from vde_dagster.core.time.intervals import Interval
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Step:
+    """One unit of work, ready to be staged. ``mark`` is the high-water mark after it.
+
+    ``standing`` is what its rows are worth, and ``reason`` why they are not the computed ones.
+    ``turns`` say of a sequential kind where each write is booked. ``traces`` are what the rows of
+    the intervals are computed from, ``reuse`` tells which intervals beside them are kept.
+    ``where_emptied`` says what to do where an interval would lose all of its rows, which is refused
+    then; it may where the text is empty.
+    """
+
+    work_id: str
+    interval: Interval
+    readings: tuple[Reading, ...]
+    writes: tuple[Write, ...]
+    mark: HighWaterMark | None = None
+    session: Load | None = None
+    standing: Standing = Standing.COMPUTED
+    reason: str = ""
+    turns: tuple[Turn, ...] = ()
+    traces: Mapping[Interval, Trace] = field(default_factory=dict)
+    reuse: Reuse | None = None
+    where_emptied: str = ""
+
+    @property
+    def anew(self) -> bool:
+        """Whether the table is made from nothing, by several writes."""
+        return bool(self.turns) and self.turns[0].operation is LedgerOperation.REPLACE_ALL
