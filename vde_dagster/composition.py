@@ -125,7 +125,7 @@ class VdeProject:
             add_catalog(session, configuration.catalog.name, catalog)
         return session
 
-    def open_spark_for_users(self, *, reading: Iterable[TableName] = ()) -> SparkSession:
+    def open_spark_for_users(self) -> SparkSession:
         """A Spark session for users' own assets, in which they may set what they like.
 
         Raises:
@@ -133,7 +133,7 @@ class VdeProject:
         """
         from vde_dagster.lakehouse.own_session import session_for_users
 
-        return session_for_users(self.open_spark(reading=reading))
+        return session_for_users(self.open_spark())
 
     def _embedded(self) -> dict[str, str]:
         return {

@@ -1,7 +1,7 @@
 """A power cut before and after every single call of every port; one more run always converges.
 
-The short form cuts after the first call of each method that writes: what is durable after a write
-is so until the next one.
+The short form cuts after the first and the last call of each method that writes: what is durable
+after a write is so until the next one.
 """
 
 from __future__ import annotations

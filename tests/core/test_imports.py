@@ -98,6 +98,16 @@ def test_every_module_lies_in_a_room() -> None:
     assert not outside
 
 
+def test_every_room_says_what_is_in_it() -> None:
+    folders = {each.parent for each in MODULES if "template" not in each.parts}
+    said = {each for each in folders if ast.get_docstring(ast.parse(text_of(each / "__init__.py")))}
+    assert folders - said == set()
+
+
+def text_of(path: Path) -> str:
+    return path.read_text("utf-8") if path.is_file() else ""
+
+
 @pytest.mark.parametrize("path", MODULES, ids=lambda path: str(path.relative_to(PACKAGE)))
 def test_imports_point_downward(path: Path) -> None:
     room = room_of(module_of(path))

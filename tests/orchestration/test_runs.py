@@ -253,7 +253,6 @@ def test_r6_a_run_shows_what_was_adopted_with_the_version_that_there_was(
     assert sample.plan().is_empty
 
 
-@pytest.mark.full  # in memory: tests/app/plan/test_adoption.py
 def test_r6_what_is_computed_before_the_views_move_is_told_to_dagster(
     sample: Sample, own_home: None
 ) -> None:

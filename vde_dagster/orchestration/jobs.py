@@ -73,7 +73,7 @@ def run_plan(project: VdeProject, plan: Plan, report: Report) -> tuple[Evaluated
         tags = {ENVIRONMENT: plan.environment, PLAN: plan.plan_id}
         _execute(project, run.job(), run.errors, tags)
         run.errors.raise_unexpected()
-        run.done.extend(walk.rest())  # views that are missing are made, also where ops failed
+        run.done.extend(walk.end())  # views that are missing are made, also where ops failed
     return tuple(run.done)
 
 

@@ -254,6 +254,19 @@ def test_a_walk_runs_what_its_driver_did_not_run_and_nothing_twice(world: Memory
     assert world.rows("mart.totals") == [(2, 35)]
 
 
+def test_at_the_end_of_a_walk_no_model_is_filled_and_nothing_is_promoted_that_waits(
+    world: MemoryWorld,
+) -> None:
+    asked = plan(world.services(), graph_of(PROJECT))
+    with walking(world.services(), asked) as walk:
+        with walk.visit(walk.stages[0]) as first:
+            list(first)
+        assert list(walk.end()) == []
+    assert world.state.environment("prod") is None
+    left = plan(world.services(), graph_of(PROJECT))
+    assert [each.name.name for each in left.backfills] == ["daily", "people", "totals"]
+
+
 def test_what_fails_while_a_driver_shows_it_counts_as_failed(world: MemoryWorld) -> None:
     asked = plan(world.services(), graph_of(PROJECT))
 

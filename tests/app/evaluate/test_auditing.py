@@ -104,6 +104,9 @@ def test_a_blocking_audit_publishes_nothing_and_keeps_what_failed(
     assert dict(zip(result.columns, failed, strict=True))["amount"] == 40
     key = bound(services).key(NAME)
     assert newest.intent.work_id in str(world.catalog.branches(key.table))
+    build(world.services(), graph_of({"kept": text(kind, more, only_warns=True)}))
+    assert len(world.rows("mart.kept")) == len(before) + 2, "the next one that passes is seen"
+    assert newest.intent.work_id not in str(world.catalog.branches(key.table))
 
 
 def test_what_is_made_anew_in_several_batches_is_looked_at_when_it_is_whole() -> None:

@@ -2,9 +2,9 @@
 
 Real processes, real Spark, real Iceberg. Where a process does without Spark, it is this one.
 
-The short form kills a process at work on each kind, and wakes another one. What the other tests say
-is said there in memory by `test_sleepers`, and on Spark, of one kind, by
-`tests/lakehouse/kinds/test_in_projects.py`.
+The short form kills a process at work on each kind, and wakes another one. Of what the other tests
+say it has parts: in memory `test_sleepers` and, for audits, `tests/app/evaluate/test_auditing.py`;
+on Spark, of one kind, `tests/lakehouse/kinds/test_in_projects.py`.
 """
 
 from __future__ import annotations

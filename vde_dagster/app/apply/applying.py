@@ -156,11 +156,25 @@ class Walk:
         """
         lacking: set[ModelName] = set()
         for stage in self.stages:
-            if _model_of(stage) not in self._begun and not _waits(self.plan, stage, lacking):
-                with suppress(VdeError), self.visit(stage) as steps:
-                    yield from steps
+            yield from self._unless_begun(stage, lacking)
             if isinstance(stage, Work) and stage.model not in self._done:
                 lacking.add(stage.model)
+
+    def end(self) -> Iterator[Evaluated]:
+        """Run the last stage alone, unless it was begun or waits: whoever ran the others is done.
+
+        Each unit of work is yielded when it is done. What fails is raised at the end of the walk.
+        """
+        work = {stage.model for stage in self.stages if isinstance(stage, Work)}
+        for stage in self.stages[-1:]:
+            yield from self._unless_begun(stage, work - self._done)
+
+    def _unless_begun(
+        self, stage: Work | Closing, lacking: Collection[ModelName]
+    ) -> Iterator[Evaluated]:
+        if _model_of(stage) not in self._begun and not _waits(self.plan, stage, lacking):
+            with suppress(VdeError), self.visit(stage) as steps:
+                yield from steps
 
 
 def _model_of(stage: Work | Closing) -> ModelName | None:

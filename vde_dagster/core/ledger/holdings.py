@@ -69,16 +69,6 @@ def holding_of(entries: Sequence[LedgerEntry]) -> Holding:
     )
 
 
-def holding_after(before: Holding, entries: Sequence[LedgerEntry]) -> Holding:
-    """What a version holds after the next change.
-
-    Args:
-        before: What it held.
-        entries: All that there are now.
-    """
-    return _counted(before, holding_of(entries))
-
-
 def holding_changed(
     before: Holding,
     old: Sequence[LedgerEntry],

@@ -1,7 +1,7 @@
 """The units of time: their names, lengths and borders, and adding months as SQL does.
 
 This is the one table of units. `Grain` names those that SQL truncates to and counts by; interval
-units (`intervals`), the words of SQL and of configuration (`time_units`) and what is stored by
+units (`intervals`), the words of SQL and of configuration (`sql_units`) and what is stored by
 units are made of them. All instants are aware UTC datetimes.
 """
 

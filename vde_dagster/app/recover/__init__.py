@@ -1,0 +1,1 @@
+"""Finishing or undoing what an earlier process began."""
