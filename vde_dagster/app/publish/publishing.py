@@ -42,7 +42,7 @@ def book(
     *,
     lease: Lease,
 ) -> tuple[LedgerEntry, ...]:
-    """Book what is published; a version's first rows get their view before they are booked.
+    """Record what is published; a version's first rows get their view before that.
 
     Returns the entries of the intervals that were set.
 
@@ -75,7 +75,7 @@ def _drop_closed_branches(services: Services, key: VersionKey) -> None:
     that wrote on after somebody took over from them. Work stays closed, so nobody misses them,
     whoever holds the lease by now.
 
-    All is booked already, so a branch that cannot be removed fails nothing: the next work that is
+    All is recorded already, so a branch that cannot be removed fails nothing: the next work that is
     booked removes it.
     """
     try:

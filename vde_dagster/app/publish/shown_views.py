@@ -35,7 +35,7 @@ def show_first(
 ) -> None:
     """Make the view of a version that an environment was promoted to before it held anything.
 
-    Called between publishing and booking a version's first rows, so that a crash leaves either a
+    Called between publishing and recording a version's first rows, so that a crash leaves either a
     view or open work that makes it.
     """
     shown = services.state.environment(environment)

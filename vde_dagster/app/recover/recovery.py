@@ -16,7 +16,7 @@ from vde_dagster.ports.state import Lease
 def recover(services: Services, key: VersionKey, lease: Lease) -> tuple[Work, ...]:
     """Finish or undo what an earlier process began on a version. Starts no JVM.
 
-    What was staged whole is published and booked, unless the table has moved since; what was only
+    What was staged whole is published and recorded, unless the table has moved since; what was only
     intended is dropped.
 
     Returns:
@@ -37,7 +37,7 @@ def recover(services: Services, key: VersionKey, lease: Lease) -> tuple[Work, ..
 
 
 def _finish(services: Services, work: Work, publication: Publication, lease: Lease) -> bool:
-    """Publish and book what was staged whole; give it up only where it can never be published."""
+    """Publish and record what was staged whole; give it up only where it can never be published."""
     intent = work.intent
     try:
         publish(services, intent.key, intent.base, publication)

@@ -11,7 +11,7 @@ from vde_dagster.core.model.writes import ReplaceTable, Write
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Full(KindFacts):
-    """The whole table is made anew by each evaluation."""
+    """The whole table is rebuilt by each evaluation."""
 
     keyword: ClassVar[str] = "FULL"
     role: ClassVar[Role] = Role.TABLE
