@@ -23,11 +23,11 @@ from vde_dagster.app.services import Services
 from vde_dagster.app.staleness.late_upstream import remember_looks
 from vde_dagster.composition import VdeProject
 from vde_dagster.core.graph.graph import Node, sources
-from vde_dagster.core.graph.render_model import reads_of, tables_below
+from vde_dagster.core.graph.render_model import reads_of, tables_read
 from vde_dagster.core.ledger.dsha import RowSum
 from vde_dagster.core.ledger.entries import LedgerChange, LedgerOperation, Trace
 from vde_dagster.core.ledger.traces import (
-    HeldTokens,
+    LedgerTokens,
     OneToken,
     Tokens,
     recipe,
@@ -133,14 +133,14 @@ def _traces(
 ) -> dict[Interval, Trace]:
     """What the rows of these intervals would be computed from."""
     tokens: dict[ModelName, Tokens] = {}
-    for name in tables_below(plan.graph, node):
+    for name in tables_read(plan.graph, node):
         table = services.source(name)
         if table is not None:
             token = source_token(table.uuid, table.columns, table.iceberg_snapshot_id)
             tokens[name] = OneToken(token)
         else:
             key = plan.snapshots[name].key
-            tokens[name] = HeldTokens(services.state.ledger([key]).get(key, ()))
+            tokens[name] = LedgerTokens(services.state.ledger([key]).get(key, ()))
     read = reads_of(plan.graph, node.name)
     return traces(recipe(plan.graph, node.name), read, tokens, intervals)
 

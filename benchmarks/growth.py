@@ -19,7 +19,7 @@ from typing import Final
 
 from benchmarks.measuring import Settings, Step, alternating, print_table
 from benchmarks.processes import timed
-from vde_dagster.core.ledger.unit_of_work import Part, SqlRows, Staging
+from vde_dagster.core.ledger.unit_of_work import PlannedWrite, SqlRows, Staging
 from vde_dagster.core.model.layout import time_partition
 from vde_dagster.core.model.snapshot import VersionKey
 from vde_dagster.core.model.storage import Storage
@@ -72,7 +72,7 @@ class Table:
             work_id=uuid.uuid4().hex,
             target=self.key,
             base=base,
-            parts=(Part(rows=self._rows(first, last), inputs={}, write=write),),
+            parts=(PlannedWrite(rows=self._rows(first, last), inputs={}, write=write),),
             storage=Storage(partitioned_by=(time_partition(_AXIS),)),
         )
         staged = self.engine.stage(staging)

@@ -89,7 +89,7 @@ def change(folder: Path) -> None:
     node = next(each for each in binding.graph if str(each.name) == "l0.m0")
     key, work_id = binding.key(node.name), services.ids.new()
     hours = tuple(Interval(START + n * HOUR, START + (n + 1) * HOUR) for n in range(CHANGED))
-    (first, *_) = services.state.held_within(key, hours)
+    (first, *_) = services.state.entries_within(key, hours)
     rows = first.rows + RowSum(rows=1, sum=7)
     changes = tuple(
         LedgerChange(operation=LedgerOperation.REPLACE, interval=each, rows=rows, trace=first.trace)

@@ -51,7 +51,7 @@ class Form(Enum):
     HISTORY = "a history"
 
 
-IN_TURN: Final = {Form.BY_KEY, Form.BY_PARTITION, Form.UNMANAGED}
+SEQUENTIAL: Final = {Form.BY_KEY, Form.BY_PARTITION, Form.UNMANAGED}
 LOOKED_THROUGH: Final = {Form.VIEW, Form.EMBEDDED}
 WHOLE_TABLES: Final = {Form.FULL, Form.FULL_UNTIL}
 ONLY_AT_THE_END: Final = {Form.HISTORY, Form.KEPT}
@@ -59,7 +59,7 @@ ONLY_AT_THE_END: Final = {Form.HISTORY, Form.KEPT}
 KEEPING_BY_THEMSELVES: Final = {Form.BY_PARTITION, Form.UNMANAGED, Form.HISTORY}
 """Forms of kinds that an edit leaves as they are: only what is computed later is by the new one."""
 
-_BY_TIME: Final = set(Form) - IN_TURN - LOOKED_THROUGH - WHOLE_TABLES - {Form.HISTORY}
+_BY_TIME: Final = set(Form) - SEQUENTIAL - LOOKED_THROUGH - WHOLE_TABLES - {Form.HISTORY}
 _TWO_PARENTS: Final = {Form.JOIN, Form.UNION, Form.LOOKUP}
 _CORE: Final[Mapping[Form, str]] = {
     Form.COPY: "SELECT id, at, amount FROM {p} WHERE " + _WITHIN,
@@ -211,12 +211,12 @@ class Reached:
         return any(each.intersection(interval) for each in self.times.get(name, ()))
 
 
-def reached(models: Sequence[Made], held: Times, changed: Times, whole: Iterable[str]) -> Reached:
+def reached(models: Sequence[Made], loaded: Times, changed: Times, whole: Iterable[str]) -> Reached:
     """By brute force, the intervals of models that read what has changed, over all levels.
 
     Args:
         models: All models, parents first.
-        held: The intervals that each model holds, one by one.
+        loaded: The intervals that each model holds, one by one.
         changed: The times that have other rows than before, of sources and models.
         whole: Models and sources of which anything may have changed.
     """
@@ -238,7 +238,7 @@ def reached(models: Sequence[Made], held: Times, changed: Times, whole: Iterable
                 everything.add(name)
             else:
                 unit = units.get(parent, each.unit)
-                mine += _readers(each, parent, held.get(name, ()), times[parent], unit)
+                mine += _readers(each, parent, loaded.get(name, ()), times[parent], unit)
         times[name] = merge(mine)
         if mine and not each.is_by_time and each.form not in LOOKED_THROUGH:
             everything.add(name)  # its rows belong to no intervals that others could read
@@ -248,7 +248,7 @@ def reached(models: Sequence[Made], held: Times, changed: Times, whole: Iterable
 def _readers(
     model: Made,
     parent: str,
-    held: Iterable[Interval],
+    loaded: Iterable[Interval],
     changed: Sequence[Interval],
     unit: IntervalUnit,
 ) -> Iterator[Interval]:
@@ -256,7 +256,7 @@ def _readers(
     assert window is not None, "who reads all of a table is reached as a whole"
     before, after = window
     finer = unit if unit is IntervalUnit.DAY else model.unit if model.daily else unit
-    for each in held:
+    for each in loaded:
         read = finer.widen(Interval(each.start - before, each.end + after))
         if any(time.intersection(read) for time in changed):
             yield each
@@ -279,7 +279,7 @@ def generated(chance: Random) -> tuple[Made, ...]:
         readable = [each for each in made if each.form not in ONLY_AT_THE_END]
         names = [f"gen.{each.name}" for each in readable]
         names = [*names, *names, *names, str(SOURCE), str(OTHERS)]
-        if form in IN_TURN:
+        if form in SEQUENTIAL:
             names = [each for each in names if is_bounded(each, made)]
         parents = [chance.choice(names) for _ in range(1 + (form in _TWO_PARENTS))]
         if form is Form.SESSIONS:
@@ -307,7 +307,7 @@ def is_bounded(name: str, models: Sequence[Made]) -> bool:
     return found.form in LOOKED_THROUGH and is_bounded(found.parents[0], models)
 
 
-def below(model: Made, models: Sequence[Made]) -> Iterator[Made]:
+def downstream(model: Made, models: Sequence[Made]) -> Iterator[Made]:
     """A model and all that reads it, over all levels."""
     names = {f"gen.{model.name}"}
     for each in models:

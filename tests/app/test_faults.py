@@ -28,7 +28,7 @@ from tests.app.memory_world import (
     hour_of,
 )
 from vde_dagster.app.catch_up.sessions import catch_up
-from vde_dagster.core.ledger.entries import held_intervals
+from vde_dagster.core.ledger.entries import loaded_intervals
 from vde_dagster.core.names import ModelName
 
 EVENTS_NAME = ModelName("staging", "events")
@@ -42,7 +42,7 @@ def landed() -> MemoryWorld:
 
 
 def built_and_late() -> MemoryWorld:
-    """Production is built; then late rows of held hours and new hours land."""
+    """Production is built; then late rows of loaded hours and new hours land."""
     world = landed()
     build(world.services(), GRAPH)
     world.land((1.5, 100), (49, 1), (60, 999), until=50)
@@ -167,13 +167,13 @@ def assert_table_is_the_source_as_of_the_mark(world: MemoryWorld) -> None:
         return
     mark = next(iter(services.state.marks(key).values()), None)
     entries = services.state.ledger([key]).get(key, ())
-    held = held_intervals(entries)
-    if not held:
+    loaded = loaded_intervals(entries)
+    if not loaded:
         return  # nothing was loaded yet, so there may be no table
     source = world.catalog.tables[RAW].rows_at(mark.iceberg_snapshot_id if mark else None)
     expected = sorted(
         row
         for row in source
-        if any(each.start <= row[1] < each.end for each in held)  # type: ignore[operator]
+        if any(each.start <= row[1] < each.end for each in loaded)  # type: ignore[operator]
     )
     assert world.rows("staging.events") == expected

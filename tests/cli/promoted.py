@@ -28,14 +28,14 @@ from vde_dagster.ports.catalog import ViewDefinition
 from vde_dagster.ports.state import Lease
 
 
-def promote(folder: Path, environment: str = "prod", *, held: bool = False) -> None:
+def promote(folder: Path, environment: str = "prod", *, loaded: bool = False) -> None:
     """Let an environment show the files as they are.
 
     Args:
         folder: The project.
         environment: Its name.
-        held: Whether the versions hold all that is due. The ledger says so; there are no rows, and
-            something stands where tables and views would.
+        loaded: Whether the versions hold all that is due. The ledger says so; there are no rows,
+            and something stands where tables and views would.
     """
     project = VdeProject.load(folder)
     services = project.services
@@ -43,7 +43,7 @@ def promote(folder: Path, environment: str = "prod", *, held: bool = False) -> N
     snapshots = tuple(plan.snapshots.values())
     services.state.store_snapshots(snapshots, environment=environment)
     lease = services.state.acquire_lease("test", holder="test", ttl=timedelta(minutes=1))
-    if held:
+    if loaded:
         _hold(services, plan, lease)
         stand(project, plan.graph, plan.snapshots, environment)
     services.state.begin_promotion(
@@ -55,12 +55,12 @@ def promote(folder: Path, environment: str = "prod", *, held: bool = False) -> N
     )
     services.state.finish_promotion(environment, plan_id=plan.plan_id)
     services.state.release_lease(lease)
-    if held:
+    if loaded:
         _look(services, plan)
 
 
 def _look(services: Services, plan: Plan) -> None:
-    """Record that all that is held is fresh, as it is after a plan that was applied."""
+    """Record that all that is loaded is fresh, as it is after a plan that was applied."""
     keys = {name: each.key for name, each in plan.snapshots.items()}
     holds = services.state.holdings(keys.values())
     looks = stale_looks(services, plan.graph, plan.snapshots, holds)
@@ -70,7 +70,7 @@ def _look(services: Services, plan: Plan) -> None:
 
 
 def _hold(services: Services, plan: Plan, lease: Lease) -> None:
-    """Book all that a plan would compute, as empty rows."""
+    """Record all that a plan would compute, as empty rows."""
     for change in plan.backfills:
         cells = _cells(plan.graph[change.name].model, change.missing)
         work_id = services.ids.new()
@@ -83,11 +83,11 @@ def _hold(services: Services, plan: Plan, lease: Lease) -> None:
             base=None,
             execution_time=services.clock.now(),
         )
-        booked = [
+        recorded = [
             LedgerChange(operation=LedgerOperation.REPLACE, interval=each, rows=RowSum())
             for each in cells
         ]
-        publication = Publication(iceberg_snapshot_id=1, changes=tuple(booked), columns=())
+        publication = Publication(iceberg_snapshot_id=1, changes=tuple(recorded), columns=())
         services.state.record_intent(intent, lease=lease)
         services.state.record_staged(work_id, publication, lease=lease)
         services.state.finalize(work_id, lease=lease)

@@ -191,9 +191,9 @@ def test_an_environment_that_moved_is_refused(sources: Path) -> None:
     path = save(sources)
     edit(sources / "external_models.yaml", "id: bigint", "id: bigint, at: date")
     promote(sources)
-    told = refused(sources, path)
-    assert "prod was changed since this plan was made: it is at revision 1" in told
-    assert "plan again" in told
+    reported = refused(sources, path)
+    assert "prod was changed since this plan was made: it is at revision 1" in reported
+    assert "plan again" in reported
 
 
 def test_a_plan_of_another_project_is_refused(sources: Path) -> None:
@@ -201,8 +201,8 @@ def test_a_plan_of_another_project_is_refused(sources: Path) -> None:
     other = sources.parent / "farm"
     shutil.copytree(sources, other, ignore=shutil.ignore_patterns(".vde"))
     (other / "vde.yaml").write_text("name: farm\n")
-    told = refused(other, path)
-    assert "is a plan of the project shop, and this is farm" in told
+    reported = refused(other, path)
+    assert "is a plan of the project shop, and this is farm" in reported
 
 
 def cut(text: str) -> str:
@@ -214,7 +214,7 @@ def newer(text: str) -> str:
 
 
 @pytest.mark.parametrize(
-    "edited,told",
+    "edited,reported",
     [
         (lambda text: text.replace('"prod"', '"dev"'), "was edited or damaged"),
         (lambda text: text.replace("bigint", "string"), "was edited or damaged"),
@@ -226,12 +226,12 @@ def newer(text: str) -> str:
     ],
 )
 def test_a_file_that_is_not_as_it_was_saved_is_refused(
-    sources: Path, edited: Any, told: str
+    sources: Path, edited: Any, reported: str
 ) -> None:
     path = save(sources)
     path.write_text(edited(path.read_text()))
     said = refused(sources, path)
-    assert told in said
+    assert reported in said
     assert str(path) in said
     assert "again" in said
 

@@ -236,7 +236,7 @@ def test_what_a_person_sees(project: Path, changed: Path) -> None:
     assert all(reason in done.stdout for reason in found["mart.revenue"]["reasons"])
     assert lines[-2] == "1 new, 1 changed, 2 changed above, 1 unchanged; 0 sources."
     assert lines[-1] == (
-        "What a plan would make of them: 1 rebuilt, 1 built new, 1 view made anew, 2 kept."
+        "What a plan would make of them: 1 rebuilt, 1 built new, 1 view rebuilt, 2 kept."
     )
 
 
@@ -318,8 +318,8 @@ def test_sources_need_not_be_declared(tmp_path: Path) -> None:
 
 def test_what_cannot_be_told_without_the_columns_of_a_source_is_breaking(tmp_path: Path) -> None:
     odd = "MODEL (name stg.odd, kind FULL);\nSELECT id AS x, x + 1 AS y FROM raw.orders"
-    below = "MODEL (name mart.odd, kind FULL);\nSELECT y FROM stg.odd"
-    files = {**SOURCES, "models/stg/odd.sql": odd, "models/mart/odd.sql": below}
+    downstream = "MODEL (name mart.odd, kind FULL);\nSELECT y FROM stg.odd"
+    files = {**SOURCES, "models/stg/odd.sql": odd, "models/mart/odd.sql": downstream}
     before, after = (write(tmp_path / each, files) for each in ("before", "after"))
     replaced(after, "models/stg/odd.sql", "AS y", "AS y, 1 AS one")  # x may be a column, too
     found = models(before, after)
@@ -408,6 +408,6 @@ def test_it_needs_something_to_compare_with(project: Path) -> None:
 
 
 def test_help_tells_it_apart_from_what_compares_environments_and_rows() -> None:
-    told = call("compare", "--help").stdout
+    reported = call("compare", "--help").stdout
     for word in ("git:NAME", "vde diff", "vde table-diff", "--strict-columns"):
-        assert word in told
+        assert word in reported

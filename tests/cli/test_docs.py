@@ -78,8 +78,8 @@ def test_what_the_json_of_a_plan_has_is_documented(project: Path) -> None:
     facts = json.loads(done.stdout)
     rows = dict(re.findall(r"^\| `([a-z-]+)` \| (`.*) \|$", CLI, flags=re.MULTILINE))
     assert set(facts) - {"version"} <= set(re.findall(r"`([a-z_]+)`", rows["plan"]))
-    told = CLI.split("A change has")[1].split("An entry of")[0]
-    assert set(facts["changes"][0]) <= set(re.findall(r"`([a-z_]+)`", told))
+    reported = CLI.split("A change has")[1].split("An entry of")[0]
+    assert set(facts["changes"][0]) <= set(re.findall(r"`([a-z_]+)`", reported))
 
 
 def test_what_the_json_of_commands_has_is_in_the_table(project: Path) -> None:
@@ -111,8 +111,8 @@ def test_what_the_json_of_runs_and_of_the_status_has_is_in_the_table(project: Pa
     assert "due" in status
     assert status - {"version"} <= set(re.findall(r"`([a-z_]+)`", rows["status"]))
     planned = rows["plan"].split("`missing_clock_sources`")[0]
-    told = set(re.findall(r"`([a-z_]+)`", planned + rows["run"]))
-    assert set(found["run"]) - {"version"} <= told
+    reported = set(re.findall(r"`([a-z_]+)`", planned + rows["run"]))
+    assert set(found["run"]) - {"version"} <= reported
 
 
 def test_every_key_of_the_configuration_is_documented_and_read(tmp_path: Path) -> None:

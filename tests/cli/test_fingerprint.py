@@ -73,7 +73,7 @@ def test_the_contract_of_the_parts(project: Path) -> None:
 
 
 @pytest.mark.parametrize(
-    "old,new,own,below",
+    "old,new,own,downstream",
     [
         ("SUM(amount)", "sum( `amount` )", set(), set()),
         ("SUM(amount)", "MAX(amount)", {"data"}, {"parent_data"}),
@@ -82,13 +82,13 @@ def test_the_contract_of_the_parts(project: Path) -> None:
     ],
 )
 def test_what_an_edit_touches(
-    project: Path, old: str, new: str, own: set[str], below: set[str]
+    project: Path, old: str, new: str, own: set[str], downstream: set[str]
 ) -> None:
     before = shown(project)
     edit(project, old, new)
     after = shown(project)
     assert differing(before["mart.revenue"], after["mart.revenue"]) == own
-    assert differing(before["mart.best_customers"], after["mart.best_customers"]) == below
+    assert differing(before["mart.best_customers"], after["mart.best_customers"]) == downstream
     assert before["staging.orders"] == after["staging.orders"]
 
 

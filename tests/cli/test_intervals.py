@@ -1,4 +1,4 @@
-"""`vde intervals`: what is held and what is missing, from the state alone."""
+"""`vde intervals`: what is loaded and what is missing, from the state alone."""
 
 from __future__ import annotations
 
@@ -65,7 +65,7 @@ def test_the_contract_of_the_json_document(landed: Path) -> None:
         "cron_tz": "UTC",
         "start": at("01T00"),
         "end": None,
-        "held": [{"start": at("01T00"), "end": at("03T00")}],
+        "loaded": [{"start": at("01T00"), "end": at("03T00")}],
         "empty": [],
         "missing": [{"start": at("03T00"), "end": at("04T06"), "intervals": 30}],
         "complete_to": at("04T06"),
@@ -79,9 +79,9 @@ def test_each_kind_counts_in_its_own_way(landed: Path) -> None:
     found = models(landed)
     day = [{"start": at("03T00"), "end": at("04T00"), "intervals": 1}]
     assert found["mart.daily"]["missing"] == day
-    assert found["mart.people"]["held"] == [ALWAYS]
+    assert found["mart.people"]["loaded"] == [ALWAYS]
     assert found["mart.people"]["missing"] == []
-    assert found["mart.totals"]["held"] == [{"start": at("01T00"), "end": at("03T00")}]
+    assert found["mart.totals"]["loaded"] == [{"start": at("01T00"), "end": at("03T00")}]
     assert len(found["mart.totals"]["missing"]) == 1
 
 
@@ -120,19 +120,19 @@ def test_every_incremental_kind_is_counted_by_interval_as_a_plan_counts_it(tmp_p
 
 def test_what_is_made_at_once_is_shown_whole_where_a_range_overlaps_it(landed: Path) -> None:
     totals = models(landed, "--start", "2024-01-02", "--end", "2024-01-02")["mart.totals"]
-    assert totals["held"] == [{"start": at("01T00"), "end": at("03T00")}]
+    assert totals["loaded"] == [{"start": at("01T00"), "end": at("03T00")}]
     assert totals["missing"] == [{"start": at("01T00"), "end": at("04T00"), "intervals": 1}]
     later = models(landed, "--start", "2024-01-04", "--end", "2024-01-05")["mart.totals"]
-    assert (later["held"], later["missing"]) == ([], [])
+    assert (later["loaded"], later["missing"]) == ([], [])
 
 
 def test_start_and_end_limit_what_is_shown(landed: Path) -> None:
     found = models(landed, "--start", "2024-01-02T20:00", "--end", "2024-01-03")
-    assert found["staging.events"]["held"] == [{"start": at("02T20"), "end": at("03T00")}]
+    assert found["staging.events"]["loaded"] == [{"start": at("02T20"), "end": at("03T00")}]
     assert found["staging.events"]["missing"] == [
         {"start": at("03T00"), "end": at("04T00"), "intervals": 24}
     ]
-    assert found["mart.people"]["held"] == [ALWAYS]
+    assert found["mart.people"]["loaded"] == [ALWAYS]
     exclusive = models(landed, "--end", "2024-01-03T00:00")["staging.events"]
     assert exclusive["missing"] == []
 
@@ -144,7 +144,7 @@ def test_a_range_that_cuts_an_interval_shows_it_whole(landed: Path) -> None:
     ]
     noon_to_noon = ("--start", "2024-01-02T12:00", "--end", "2024-01-03T12:00")
     daily = models(landed, "mart.daily", *noon_to_noon)["mart.daily"]
-    assert daily["held"] == [{"start": at("02T00"), "end": at("03T00")}]
+    assert daily["loaded"] == [{"start": at("02T00"), "end": at("03T00")}]
     assert daily["missing"] == [{"start": at("03T00"), "end": at("04T00"), "intervals": 1}]
     # A range ends before its end: what starts there does not overlap it.
     before = ("--start", "2024-01-02T12:00", "--end", "2024-01-03T00:00")
@@ -157,9 +157,9 @@ def test_an_edited_file_holds_nothing_yet_and_what_the_environment_shows_still_d
     text = (landed / EVENTS).read_text()
     (landed / EVENTS).write_text(text.replace("amount AS amount", "amount * 2 AS amount"))
     edited, promoted = models(landed)["staging.events"], models(landed, "--env", "prod")
-    assert edited["held"] == []
+    assert edited["loaded"] == []
     assert edited["missing"] == [{"start": at("01T00"), "end": at("04T06"), "intervals": 78}]
-    assert promoted["staging.events"]["held"] == [{"start": at("01T00"), "end": at("03T00")}]
+    assert promoted["staging.events"]["loaded"] == [{"start": at("01T00"), "end": at("03T00")}]
     assert promoted["staging.events"]["version"] != edited["version"]
 
 
@@ -173,7 +173,7 @@ def test_an_environment_does_not_need_the_files(landed: Path) -> None:
 def test_a_new_environment_holds_what_it_shares_with_production(landed: Path) -> None:
     facts = shown(landed, "--env", "Feature/ABC-12")
     assert facts["environment"] == "feature_abc_12"
-    assert facts["models"][0]["held"] == [{"start": at("01T00"), "end": at("03T00")}]
+    assert facts["models"][0]["loaded"] == [{"start": at("01T00"), "end": at("03T00")}]
     assert call("environments", "--project", landed).stdout.count("feature") == 0
 
 

@@ -51,6 +51,6 @@ def test_the_ui_says_where_sensors_are_switched_on(
     done = call("ui", "--project", project, "--port", "3100")
     assert done.exit_code == 0
     assert [each[1:4] for each in started] == [["-m", "dagster", "dev"]]
-    told = " ".join((done.stdout + done.stderr).split())
-    assert "http://127.0.0.1:3100" in told
-    assert "until its sensor is switched on, in the UI under Automation" in told
+    reported = " ".join((done.stdout + done.stderr).split())
+    assert "http://127.0.0.1:3100" in reported
+    assert "until its sensor is switched on, in the UI under Automation" in reported

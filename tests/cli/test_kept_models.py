@@ -48,9 +48,11 @@ def shop(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
 
 def shown(project: Path, *arguments: str | Path) -> str:
     """What a command says of a project, for programs and for people."""
-    told = [call(*arguments, "--project", project, "--format", each) for each in ("json", "text")]
-    assert [each.exit_code for each in told] == [0, 0], [each.stderr for each in told]
-    return "".join(each.stdout for each in told)
+    reported = [
+        call(*arguments, "--project", project, "--format", each) for each in ("json", "text")
+    ]
+    assert [each.exit_code for each in reported] == [0, 0], [each.stderr for each in reported]
+    return "".join(each.stdout for each in reported)
 
 
 def without_kept(project: Path, *arguments: str | Path) -> str:
@@ -134,25 +136,25 @@ def test_what_one_command_has_read_no_other_reads_again(shop: Path) -> None:
 
 def test_whether_a_source_is_declared_is_never_mixed_up(shop: Path) -> None:
     declared = (shop / "external_models.yaml").read_text()
-    told = set()
+    reported = set()
     for number in range(6):
         write(shop, {"external_models.yaml": declared if number % 2 else "[]\n"})
         found = shown(shop, "fingerprint", "--parts")
         assert found == without_kept(shop, "fingerprint", "--parts")
-        told.add(found)
+        reported.add(found)
         if not number % 2:
             with pytest.raises(ProjectInvalid, match="declared source"):
                 _ = VdeProject.load(shop).files
-    assert len(told) == 2
+    assert len(reported) == 2
 
 
 def test_what_is_wrong_is_told_each_time(shop: Path) -> None:
     shown(shop, "fingerprint")
     write(shop, {"models/m/wrong.sql": "MODEL (name m.wrong);\nSELECT nothing FROM m.top"})
-    told = [call("fingerprint", "--project", shop) for _ in range(2)]
-    told += [call("compare", "HEAD", "--project", shop) for _ in range(2)]
-    assert [each.exit_code for each in told] == [1] * 4
-    assert all("models/m/wrong.sql:2: " in each.stderr for each in told)
+    reported = [call("fingerprint", "--project", shop) for _ in range(2)]
+    reported += [call("compare", "HEAD", "--project", shop) for _ in range(2)]
+    assert [each.exit_code for each in reported] == [1] * 4
+    assert all("models/m/wrong.sql:2: " in each.stderr for each in reported)
 
 
 def test_folders_keep_their_own_models_and_revisions_those_of_the_project(

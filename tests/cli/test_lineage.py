@@ -66,11 +66,11 @@ def test_the_contract_of_models(project: Path) -> None:
         "mart.revenue",
         "mart.best_customers",
     ]
-    below = {
+    downstream = {
         ("staging.orders", "mart.revenue"),
         ("mart.revenue", "mart.best_customers"),
     }
-    assert edges(every) == below == edges(facts(project, "staging.orders"))
+    assert edges(every) == downstream == edges(facts(project, "staging.orders"))
 
 
 def test_trees_for_people(project: Path) -> None:

@@ -34,7 +34,7 @@ def shop(project: Path) -> Path:
     """Production shows it and holds all that is due; then a Python model was edited."""
     (project / SCORES).write_text(PYTHON)
     (project / "models" / "mart" / "best.sql").write_text(READER)
-    promote(project, held=True)
+    promote(project, loaded=True)
     edit(project / SCORES, "range(3)", "range(4)")
     return project
 
@@ -94,7 +94,7 @@ def test_a_decision_is_read_in_any_case_and_with_the_projects_catalog(
 
 
 @pytest.mark.parametrize(
-    "written,told",
+    "written,reported",
     [
         ("mart.scores", "write MODEL=CATEGORY"),
         ("mart.scores=", "no category that can be chosen"),
@@ -105,10 +105,10 @@ def test_a_decision_is_read_in_any_case_and_with_the_projects_catalog(
         ("=breaking", "''"),
     ],
 )
-def test_what_is_no_decision_is_wrong_usage(shop: Path, written: str, told: str) -> None:
+def test_what_is_no_decision_is_wrong_usage(shop: Path, written: str, reported: str) -> None:
     done = call("plan", "--decide", written, "--project", shop)
     assert done.exit_code == 2
-    assert told in done.stderr
+    assert reported in done.stderr
 
 
 def test_two_decisions_about_one_model_are_wrong_usage(shop: Path) -> None:
@@ -119,17 +119,17 @@ def test_two_decisions_about_one_model_are_wrong_usage(shop: Path) -> None:
 
 
 @pytest.mark.parametrize(
-    "written,told",
+    "written,reported",
     [
         ("mart.score=breaking", "Did you mean mart.scores?"),
         ("mart.best=breaking", "only models above it changed"),
         ("mart.revenue=breaking", "it did not change"),
     ],
 )
-def test_what_cannot_be_decided_is_refused(shop: Path, written: str, told: str) -> None:
+def test_what_cannot_be_decided_is_refused(shop: Path, written: str, reported: str) -> None:
     done = call("plan", "--decide", written, "--project", shop)
     assert done.exit_code == 1
-    assert told in done.stderr
+    assert reported in done.stderr
     assert done.stdout == ""
 
 
@@ -235,8 +235,8 @@ def test_a_person_is_asked_with_what_follows_from_each_answer(shop: Path) -> Non
     assert said.code == 0
     asked = said.text.split("Plan for prod")[0]
     assert "mart.scores (1 of 1): what this edit means cannot be told" in asked
-    told = dict(line.split(maxsplit=1) for line in asked.splitlines() if " computes " in line)
-    assert told == {
+    reported = dict(line.split(maxsplit=1) for line in asked.splitlines() if " computes " in line)
+    assert reported == {
         "breaking": "computes 2 intervals of mart.scores, mart.best",
         "non_breaking": "computes 1 interval of mart.scores",
         "forward_only": "computes nothing of it or below it",

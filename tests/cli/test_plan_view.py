@@ -24,12 +24,12 @@ from vde_dagster.core.planning.changes.difference import Change, DecidedBy
 from vde_dagster.core.planning.changes.reason_values import Reason, ReasonKind
 from vde_dagster.core.planning.plan import (
     Behind,
+    ExistingVersion,
     Gap,
     LostTable,
     ModelChange,
     NotRestated,
     Plan,
-    Reuse,
 )
 from vde_dagster.core.planning.stages import ShowFilled, closing_of
 from vde_dagster.core.time.intervals import END_OF_TIME, EPOCH, Interval
@@ -285,7 +285,7 @@ def test_a_terminal_without_unicode_gets_a_tree_of_ascii() -> None:
             "4 intervals in 4 ranges, 2023-12-27 to 2024-01-03",
         ),
         (
-            {"reuse": Reuse(held=(days(3, 1),), owner="dev", shown_by=())},
+            {"reuse": ExistingVersion(loaded=(days(3, 1),), owner="dev", shown_by=())},
             "reuses 2 days, 2024-01-02 to 2024-01-04 of dev",
         ),
         ({"may_adopt": True}, "at most, since the rows above may turn out to be equal"),
@@ -333,7 +333,7 @@ def test_what_a_plan_leaves_undone_is_said_with_its_reason() -> None:
     assert "Left as they are, since they are not selected: a.two." in text
     assert "Without a view in prod, as in prod: 1." in text
     assert "Not computed again: a.two: it appends" in text
-    assert "Less than is shown now will be held of a.one." in text
+    assert "Less than is shown now will be loaded of a.one." in text
     facts = plan_facts(plan)
     assert (facts["left_out"], facts["hidden"]) == (["a.two"], ["a.two"])
     assert facts["not_restated"] == [{"name": "a.two", "reason": "it appends"}]
@@ -371,7 +371,7 @@ def test_the_json_of_a_change_says_what_is_reused_and_who_decided() -> None:
         undecidable=True,
         columns_changed=("x",),
         restated=(WHOLE,),
-        reuse=Reuse(held=(WHOLE,), owner="dev", shown_by=("prod",)),
+        reuse=ExistingVersion(loaded=(WHOLE,), owner="dev", shown_by=("prod",)),
         schema_changes=(ColumnWidened(column="x", before="int", after="bigint"),),
     )
     (found,) = json.loads(json.dumps(plan_facts(plan_of(graph_of({"a.one": ""}), [made]))))[

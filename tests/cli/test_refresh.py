@@ -1,4 +1,4 @@
-"""`vde refresh`: MANAGED tables that are stale are made anew, and those that wait say for what."""
+"""`vde refresh`: MANAGED tables that are stale are rebuilt, and those that wait say for what."""
 
 from __future__ import annotations
 
@@ -99,7 +99,7 @@ def test_what_is_stale_is_made_anew_and_what_waits_is_left_with_what_to_run(
     done = refresh(folder)
     assert done.exit_code == 0, done.stderr
     live, over = done.stdout.splitlines()
-    assert live.startswith("mart.live: made anew, 1 rows, since raw.events changed")
+    assert live.startswith("mart.live: rebuilt, 1 rows, since raw.events changed")
     assert "mart.parent is to be evaluated first. Run `vde plan prod`, apply it" in over
 
     done = call("plan", "prod", "--auto-apply", "--project", folder)
@@ -113,7 +113,7 @@ def test_what_is_stale_is_made_anew_and_what_waits_is_left_with_what_to_run(
 
 def test_what_is_fresh_is_found_without_java(tmp_path: Path, no_java: dict[str, str]) -> None:
     folder = written(tmp_path / "live", LAGGING)
-    promote(folder, held=True)
+    promote(folder, loaded=True)
     done = run_vde("refresh", "--project", str(folder), **no_java)
     assert (done.returncode, done.stderr) == (0, "")
     assert done.stdout.startswith("mart.live is fresh: its target lag lasts until ")

@@ -25,10 +25,10 @@ UP_TO_DATE = "prod is up to date: nothing due, nothing stale (looked at "
 
 
 @pytest.fixture
-def held(project: Path) -> Path:
+def loaded(project: Path) -> Path:
     """A seed, which production holds."""
     shutil.rmtree(project / "models" / "mart")
-    promote(project, held=True)
+    promote(project, loaded=True)
     return project
 
 
@@ -75,9 +75,9 @@ def rows(folder: Path, query: str) -> list[list[Any]]:
 
 @pytest.mark.parametrize("command", [("run",), ("run", "--explain"), ("status",)])
 def test_nothing_to_be_done_is_said_without_java(
-    held: Path, no_java: dict[str, str], command: tuple[str, ...]
+    loaded: Path, no_java: dict[str, str], command: tuple[str, ...]
 ) -> None:
-    done = run_vde(*command, "--project", held, **no_java)
+    done = run_vde(*command, "--project", loaded, **no_java)
     assert (done.returncode, done.stderr) == (0, "")
     if command == ("status",):
         assert done.stdout.startswith(UP_TO_DATE)
@@ -86,10 +86,10 @@ def test_nothing_to_be_done_is_said_without_java(
 
 
 @pytest.mark.parametrize("command", ["run", "status"])
-def test_nothing_to_be_done_loads_neither_dagster_nor_pyspark(held: Path, command: str) -> None:
+def test_nothing_to_be_done_loads_neither_dagster_nor_pyspark(loaded: Path, command: str) -> None:
     code = (
         "import sys; from vde_dagster.cli.commands import vde\n"
-        f"vde(['{command}', '--project', {str(held)!r}], standalone_mode=False)\n"
+        f"vde(['{command}', '--project', {str(loaded)!r}], standalone_mode=False)\n"
         "print([name for name in ('dagster', 'pyspark', 'py4j') if name in sys.modules])"
     )
     done = subprocess.run(
@@ -98,9 +98,9 @@ def test_nothing_to_be_done_loads_neither_dagster_nor_pyspark(held: Path, comman
     assert done.stdout.splitlines()[-1] == "[]"
 
 
-def test_the_document_of_an_environment_that_is_up_to_date(held: Path) -> None:
+def test_the_document_of_an_environment_that_is_up_to_date(loaded: Path) -> None:
     before = datetime.now(UTC)
-    found = status(held)
+    found = status(loaded)
     assert before <= datetime.fromisoformat(found.pop("looked_at")) <= datetime.now(UTC)
     assert datetime.fromisoformat(found.pop("now")) <= datetime.now(UTC)
     assert found == {
@@ -112,7 +112,7 @@ def test_the_document_of_an_environment_that_is_up_to_date(held: Path) -> None:
         "dropped_views": [],
         "models": [],
     }
-    assert call("status", "--check", "--project", held).exit_code == 0
+    assert call("status", "--check", "--project", loaded).exit_code == 0
 
 
 @pytest.mark.parametrize("command", ["run", "status"])
@@ -122,8 +122,8 @@ def test_an_environment_that_is_not_there_is_refused(project: Path, command: str
     assert "there is no environment nowhere: `vde environments` lists them" in done.stderr
 
 
-def test_what_excludes_each_other_is_wrong_usage(held: Path) -> None:
-    done = call("run", "--no-stale", "--only-stale", "--project", held)
+def test_what_excludes_each_other_is_wrong_usage(loaded: Path) -> None:
+    done = call("run", "--no-stale", "--only-stale", "--project", loaded)
     assert done.exit_code == 2
     assert "--no-stale and --only-stale exclude each other" in done.stderr
 
@@ -149,13 +149,14 @@ def assert_one_late_hour_is_told(changing: Path, *, after: datetime) -> None:
     assert call("status", "--check", "--project", changing).exit_code == 1
 
     text = " ".join(call("status", "--project", changing).stdout.split())
-    told = datetime.fromisoformat(since).strftime("%Y-%m-%d %H:%M")
+    reported = datetime.fromisoformat(since).strftime("%Y-%m-%d %H:%M")
     assert (
-        f"staging.events 1 hour, 2024-01-01 05:00 to 2024-01-01 06:00 (since {told}): "
+        f"staging.events 1 hour, 2024-01-01 05:00 to 2024-01-01 06:00 (since {reported}): "
         "what it reads of raw.events has changed since"
     ) in text
     assert (
-        f"(since {told}): what it reads" in call("plan", "--no-apply", "--project", changing).stdout
+        f"(since {reported}): what it reads"
+        in call("plan", "--no-apply", "--project", changing).stdout
     )
 
 

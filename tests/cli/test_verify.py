@@ -76,7 +76,7 @@ def remove(folder: Path, number: int) -> int:
     return head.snapshot_id
 
 
-def book(folder: Path, snapshot: int) -> None:
+def record(folder: Path, snapshot: int) -> None:
     """Let the state say that the table is as it was recorded at this Iceberg snapshot."""
     services, key = VdeProject.load(folder).services, key_of(folder)
     lease = services.state.acquire_lease("test", holder="test", ttl=timedelta(minutes=1))
@@ -119,7 +119,7 @@ def test_rows_that_are_gone_are_found_and_the_advice_brings_them_back(
     assert verify(days).exit_code == 0
 
     # The rows that were recorded are not there: the interval is told, and the whole is exact.
-    book(days, remove(days, 2))
+    record(days, remove(days, 2))
     done = verify(days, "staging.days")
     assert done.exit_code == 1
     assert f"staging.days ({version[:8]}): not as recorded" in done.stdout
@@ -156,7 +156,7 @@ def test_rows_that_are_gone_are_found_and_the_advice_brings_them_back(
 
 def test_a_table_that_is_gone_is_told_with_what_to_do(project: Path) -> None:
     """The ledger says what every version holds, and somebody dropped all tables."""
-    promote(project, held=True)
+    promote(project, loaded=True)
     catalog = VdeProject.load(project).iceberg_catalog()
     dropped = [
         table
@@ -188,7 +188,7 @@ def test_where_nothing_is_held_nothing_is_started(project: Path, no_java: dict[s
 
 
 @pytest.mark.parametrize(
-    "arguments, told",
+    "arguments, reported",
     [
         (("--env", "dev"), "There is no environment dev yet; `vde plan` makes it."),
         (("mart.revenu",), "prod has no model mart.revenu. Did you mean mart.revenue?"),
@@ -196,10 +196,10 @@ def test_where_nothing_is_held_nothing_is_started(project: Path, no_java: dict[s
     ],
 )
 def test_what_does_not_exist_is_refused(
-    project: Path, arguments: tuple[str, ...], told: str
+    project: Path, arguments: tuple[str, ...], reported: str
 ) -> None:
     promote(project)
     done = verify(project, *arguments)
     assert (done.exit_code, done.stdout) == (1, "")
-    assert told in done.stderr
+    assert reported in done.stderr
     assert "Traceback" not in done.stderr

@@ -42,7 +42,7 @@ def test_a_field_is_made_when_it_is_read_and_once() -> None:
 
 def test_nobody_can_tell_a_deferred_value_from_another() -> None:
     plain = Pair(left=1, right=[2])
-    for told in (
+    for reported in (
         lambda each: each == plain and plain == each,
         lambda each: repr(each) == repr(plain),
         lambda each: replace(each, left=3) == Pair(left=3, right=[2]),
@@ -50,7 +50,7 @@ def test_nobody_can_tell_a_deferred_value_from_another() -> None:
         lambda each: pickle.loads(pickle.dumps(each)) == plain,
         lambda each: copy.copy(each) == plain,
     ):
-        assert told(deferred()[0])
+        assert reported(deferred()[0])
     match deferred()[0]:
         case Pair(left=1, right=[two]):
             assert two == 2

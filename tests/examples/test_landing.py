@@ -69,7 +69,7 @@ def evening() -> Landed:
     return expected.landed_rows(FIRST_EVENING)
 
 
-def held(catalog: Catalog, name: str, columns: tuple[str, ...]) -> expected.Rows:
+def loaded(catalog: Catalog, name: str, columns: tuple[str, ...]) -> expected.Rows:
     rows = catalog.load_table(name).scan().to_arrow().select(list(columns)).to_pylist()
     return expected.normalized(columns, [tuple(row.values()) for row in utc(rows)])
 
@@ -83,7 +83,7 @@ def utc(rows: list[dict[str, object]]) -> list[dict[str, object]]:
 
 def assert_holds(catalog: Catalog, wanted: Landed) -> None:
     for name, rows in wanted.items():
-        assert held(catalog, name, rows.columns) == rows, name
+        assert loaded(catalog, name, rows.columns) == rows, name
 
 
 def valid_to(catalog: Catalog, name: str) -> datetime:

@@ -18,7 +18,7 @@ from tests.worlds.state import memory_state
 from vde_dagster.app.services import Services
 from vde_dagster.core.errors import Place
 from vde_dagster.core.graph.graph import Graph, build_graph
-from vde_dagster.core.ledger.unit_of_work import Part, Rows, SqlRows, Staged, Staging
+from vde_dagster.core.ledger.unit_of_work import PlannedWrite, RowSource, SqlRows, Staged, Staging
 from vde_dagster.core.model.model import ModelSource
 from vde_dagster.core.model.snapshot import VersionKey
 from vde_dagster.core.model.writes import ReplaceTable, Write
@@ -60,11 +60,13 @@ class Lake:
         """A version of a model that is written without a project."""
         return VersionKey(ModelName(self.schema, "alone"), "0" * 32)
 
-    def staging(self, *rows: Rows | str, write: Write = WHOLE, **more: Any) -> Staging:
+    def staging(self, *rows: RowSource | str, write: Write = WHOLE, **more: Any) -> Staging:
         """A unit of work on that version's table as it is now; a text is a query."""
         state = self.catalog.table(self.key.table)
         parts = tuple(
-            Part(rows=SqlRows(sql=each) if isinstance(each, str) else each, inputs={}, write=write)
+            PlannedWrite(
+                rows=SqlRows(sql=each) if isinstance(each, str) else each, inputs={}, write=write
+            )
             for each in rows
         )
         return Staging(
@@ -75,7 +77,7 @@ class Lake:
             **more,
         )
 
-    def publish(self, *rows: Rows | str, **more: Any) -> Staged:
+    def publish(self, *rows: RowSource | str, **more: Any) -> Staged:
         """Stage one unit of work, and publish it."""
         staging = self.staging(*rows, **more)
         staged = self.engine.stage(staging)

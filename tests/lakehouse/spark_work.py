@@ -135,10 +135,10 @@ class Watch:
         found: Counter[str] = Counter()
         while True:
             try:
-                told = os.read(self._events, _MOST_BYTES)
+                reported = os.read(self._events, _MOST_BYTES)
             except BlockingIOError:
                 return dict(found)
-            for watch, mask, file in _told(told):
+            for watch, mask, file in _told(reported):
                 assert not mask & _OVERFLOW, "more files were opened than could be counted"
                 if file.endswith(".parquet"):
                     found[self._names[watch]] += 1

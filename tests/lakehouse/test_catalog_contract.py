@@ -251,11 +251,11 @@ def test_appends_are_told_by_partition_oldest_first(world: World) -> None:
         (first, SourceOperation.APPEND),
         (second, SourceOperation.APPEND),
     ]
-    told = [
+    reported = [
         sorted((uri.as_json(), uri.files, uri.rows) for uri in change.added)
         for change in history.changes
     ]
-    assert told == [
+    assert reported == [
         [('{"at_hour": "2013-01-01-00"}', 1, 1), ('{"at_hour": "2013-01-01-02"}', 1, 2)],
         [('{"at_hour": "2013-01-01-01"}', 1, 1)],
     ]
@@ -372,14 +372,14 @@ def test_columns_are_added_and_widened_and_views_follow_when_they_are_swapped(
 
 
 def test_a_table_has_the_words_that_it_was_given_last(world: World) -> None:
-    for comment, told in (("first", "a key"), ("second", ""), ("", "other")):
-        text = TableText(comment=comment, columns={"id": told, "nowhere": "lost"})
+    for comment, reported in (("first", "a key"), ("second", ""), ("", "other")):
+        text = TableText(comment=comment, columns={"id": reported, "nowhere": "lost"})
         for _ in range(2):
             world.catalog.describe(TABLE, text)
         table = world.catalog.table(TABLE)
         assert table is not None
         assert table.properties.get("comment", "") == comment
-        assert table.columns == (replace(ID, description=told), AT)
+        assert table.columns == (replace(ID, description=reported), AT)
     with pytest.raises(Conflict):
         world.catalog.describe(OTHER, TableText())
 
@@ -431,8 +431,8 @@ def test_what_each_snapshot_did_is_told_by_time(world: World) -> None:
     second = world.append(TABLE, [(2, START + HOUR), (3, START + 3 * HOUR)])
     world.compact(TABLE)
     third = world.append(TABLE, [(4, START + 9 * HOUR)])
-    told = world.catalog.row_changes(TABLE, after=first, column="AT")
-    assert [each.iceberg_snapshot_id for each in told][::2] == [third, second]
+    reported = world.catalog.row_changes(TABLE, after=first, column="AT")
+    assert [each.iceberg_snapshot_id for each in reported][::2] == [third, second]
     assert touched(world, third) == []
     assert touched(world, first) == [START + HOUR, START + 9 * HOUR + MICROSECOND]
     assert touched(world, None) == [START, START + 9 * HOUR + MICROSECOND]
@@ -443,8 +443,8 @@ def test_a_change_has_the_time_at_which_it_was_committed(world: World) -> None:
     before = datetime.now(UTC).replace(microsecond=0)
     world.append(TABLE, [(1, START)])
     world.append(TABLE, [(2, START)])
-    told = world.catalog.row_changes(TABLE, after=None, column="at")
-    second, first = [each.committed_at for each in told]
+    reported = world.catalog.row_changes(TABLE, after=None, column="at")
+    second, first = [each.committed_at for each in reported]
     assert first <= second
     if isinstance(world, IcebergWorld):
         assert before <= first <= second <= datetime.now(UTC)
@@ -454,8 +454,8 @@ def test_without_a_column_only_compactions_are_told(world: World) -> None:
     first = world.append(TABLE, [(1, START)])
     world.compact(TABLE)
     world.append(TABLE, [(2, START)])
-    told = world.catalog.row_changes(TABLE, after=first, column="")
-    assert [each.times for each in told] == [None, ()]
+    reported = world.catalog.row_changes(TABLE, after=first, column="")
+    assert [each.times for each in reported] == [None, ()]
 
 
 def test_what_was_removed_is_told_by_time(world: World) -> None:

@@ -20,9 +20,9 @@ from vde_dagster.core.ledger.unit_of_work import (
     AsOf,
     CsvRows,
     Input,
-    Part,
+    PlannedWrite,
     PythonRows,
-    Rows,
+    RowSource,
     SqlRows,
     Staged,
     Staging,
@@ -80,7 +80,10 @@ class World:
     append: Callable[[TableName, Sequence[tuple[int, datetime]]], int]
 
     def staging(
-        self, *parts: Part, axis: TimeAxisSpec | None = HOURLY, columns: tuple[Column, ...] = ()
+        self,
+        *parts: PlannedWrite,
+        axis: TimeAxisSpec | None = HOURLY,
+        columns: tuple[Column, ...] = (),
     ) -> Staging:
         table = self.catalog.table(self.key.table)
         return Staging(
@@ -98,10 +101,10 @@ class World:
         self.catalog.publish(self.key.table, base=staging.base, staged=staged.iceberg_snapshot_id)
         return staged
 
-    def write(self, rows: Rows, write: Write, **inputs: Input) -> Staged:
-        return self.publish(self.staging(Part(rows=rows, inputs=inputs, write=write)))
+    def write(self, rows: RowSource, write: Write, **inputs: Input) -> Staged:
+        return self.publish(self.staging(PlannedWrite(rows=rows, inputs=inputs, write=write)))
 
-    def overwrite(self, rows: Rows, *intervals: Interval, **inputs: Input) -> Staged:
+    def overwrite(self, rows: RowSource, *intervals: Interval, **inputs: Input) -> Staged:
         return self.write(rows, OverwriteIntervals(intervals=intervals, axis=HOURLY), **inputs)
 
     def ids(self) -> list[int]:
@@ -214,12 +217,12 @@ def test_a_fill_and_an_append_are_one_unit_of_work(world: World) -> None:
     world.overwrite(rows((1, 0)), hours(0, 1))
     staged = world.publish(
         world.staging(
-            Part(
+            PlannedWrite(
                 rows=rows((2, 1)),
                 inputs={},
                 write=OverwriteIntervals(intervals=(hours(1, 2),), axis=HOURLY),
             ),
-            Part(
+            PlannedWrite(
                 rows=rows((3, 0.5)),
                 inputs={},
                 write=AppendToIntervals(intervals=(hours(0, 1),), axis=HOURLY),
@@ -252,14 +255,14 @@ def test_each_type_of_time_column_has_its_cells(
     )
     write = OverwriteIntervals(intervals=(Interval(START, second.end),), axis=axis)
     staged = world.publish(
-        world.staging(Part(rows=SqlRows(sql=sql), inputs={}, write=write), axis=axis)
+        world.staging(PlannedWrite(rows=SqlRows(sql=sql), inputs={}, write=write), axis=axis)
     )
     assert {i: s.rows for i, s in staged.sums[0].items()} == {first: 1, second: 1}
     assert [each.type for each in staged.columns] == ["int", type_]
 
 
 def test_replacing_a_table_leaves_only_the_new_rows(world: World) -> None:
-    part = Part(rows=rows((1, 0), (2, 1)), inputs={}, write=ReplaceTable(interval=WHOLE))
+    part = PlannedWrite(rows=rows((1, 0), (2, 1)), inputs={}, write=ReplaceTable(interval=WHOLE))
     world.publish(world.staging(part, axis=None))
     staged = world.publish(world.staging(replace(part, rows=SqlRows(sql=row(5, 9))), axis=None))
     assert world.ids() == [5]
@@ -307,7 +310,7 @@ def test_added_rows_are_exactly_those_of_later_appends(world: World) -> None:
 def test_nothing_is_visible_before_it_is_published(world: World) -> None:
     world.overwrite(rows((1, 0)), hours(0, 1))
     before = world.head()
-    part = Part(
+    part = PlannedWrite(
         rows=rows((2, 0)),
         inputs={},
         write=OverwriteIntervals(intervals=(hours(0, 1),), axis=HOURLY),
@@ -332,7 +335,7 @@ def test_publishing_twice_changes_nothing(world: World) -> None:
 
 def test_publishing_on_a_moved_table_is_a_conflict(world: World) -> None:
     world.overwrite(rows((1, 0)), hours(0, 1))
-    part = Part(
+    part = PlannedWrite(
         rows=rows((2, 1)),
         inputs={},
         write=OverwriteIntervals(intervals=(hours(1, 2),), axis=HOURLY),
@@ -351,7 +354,7 @@ def test_a_branch_of_a_dead_attempt_is_replaced(world: World, first: bool) -> No
     if not first:
         world.overwrite(rows((1, 0)), hours(0, 1))
     write = AppendToIntervals(intervals=(hours(0, 1),), axis=HOURLY)
-    staging = world.staging(Part(rows=rows((2, 0.5)), inputs={}, write=write))
+    staging = world.staging(PlannedWrite(rows=rows((2, 0.5)), inputs={}, write=write))
     world.engine.stage(staging)
     staged = world.publish(staging)
     assert world.ids() == ([2] if first else [1, 2])
@@ -371,18 +374,18 @@ def test_a_failed_query_leaves_nothing_visible(world: World) -> None:
 
 
 @pytest.mark.parametrize(
-    "sql, told",
+    "sql, reported",
     [
         ("SELECT nonsense FROM src", "nonsense"),
         ("SELECT id FROM src", "at"),
         ("SELECT id, at, 1 AS other FROM src", "other"),
     ],
 )
-def test_a_query_that_does_not_fit_is_named(world: World, sql: str, told: str) -> None:
+def test_a_query_that_does_not_fit_is_named(world: World, sql: str, reported: str) -> None:
     source = TableName(f"raw_{uuid.uuid4().hex[:8]}", "events")
     head = world.append(source, [(1, START)])
     world.overwrite(rows((1, 0)), hours(0, 1))
-    with pytest.raises(EvaluationFailed, match=told):
+    with pytest.raises(EvaluationFailed, match=reported):
         world.overwrite(
             SqlRows(sql=sql), hours(0, 1), src=AsOf(table=source, iceberg_snapshot_id=head)
         )
@@ -398,12 +401,12 @@ SEED = (
 
 
 def seed(world: World, text: str) -> Staged:
-    part = Part(rows=CsvRows(text=text), inputs={}, write=ReplaceTable(interval=WHOLE))
+    part = PlannedWrite(rows=CsvRows(text=text), inputs={}, write=ReplaceTable(interval=WHOLE))
     return world.publish(world.staging(part, axis=None, columns=SEED))
 
 
 @pytest.mark.parametrize(
-    "text, told",
+    "text, reported",
     [
         ("code,amount,day,at,open\na,1,2013-01-01,,true\nb,x,,,\n", "line 3: column amount: 'x'"),
         ('code,amount,day,at,open\n"a\nb",1,2013-13-01,,\n', "line 2: column day: '2013-13-01'"),
@@ -412,8 +415,8 @@ def seed(world: World, text: str) -> Staged:
         ("code,amount,day,at,open\na,1,\n", "line 2: there are 3 cells"),
     ],
 )
-def test_a_wrong_seed_cell_is_named_with_its_line(world: World, text: str, told: str) -> None:
-    with pytest.raises(EvaluationFailed, match=told):
+def test_a_wrong_seed_cell_is_named_with_its_line(world: World, text: str, reported: str) -> None:
+    with pytest.raises(EvaluationFailed, match=reported):
         seed(world, text)
 
 
@@ -491,7 +494,7 @@ def test_a_users_code_reads_intervals_of_a_time_that_is_written_as_text(world: W
     )
     world.publish(
         world.staging(
-            Part(rows=SqlRows(sql=written), inputs={}, write=ReplaceTable(interval=WHOLE)),
+            PlannedWrite(rows=SqlRows(sql=written), inputs={}, write=ReplaceTable(interval=WHOLE)),
             axis=None,
         )
     )
@@ -531,17 +534,17 @@ def test_a_python_model_reads_what_it_declares(spark_world: World) -> None:
 
     def run(body: str) -> None:
         text = f"def run(context):\n    {body}\n"
-        world.publish(world.staging(Part(rows=python(text), inputs=inputs, write=write)))
+        world.publish(world.staging(PlannedWrite(rows=python(text), inputs=inputs, write=write)))
 
     run("return context.table('RAW.events').where('at >= \"' + str(context.start) + '\"')")
     assert world.ids() == [1]
-    for body, told in [
+    for body, reported in [
         ("return context.table('raw.other')", "reads 'raw.other'.*raw.events"),
         ("return 1 / 0", "/project/models/mine.py:2: ZeroDivisionError"),
         ("return 7", "returns int"),
         ("syntax error", "mine.py:2: SyntaxError"),
     ]:
-        with pytest.raises(EvaluationFailed, match=told):
+        with pytest.raises(EvaluationFailed, match=reported):
             run(body)
 
 
@@ -554,7 +557,9 @@ def test_a_python_model_may_return_pandas_where_columns_are_declared(spark_world
     )
     write = OverwriteIntervals(intervals=(hours(0, 1),), axis=HOURLY)
     spark_world.publish(
-        spark_world.staging(Part(rows=python(text), inputs={}, write=write), columns=columns)
+        spark_world.staging(
+            PlannedWrite(rows=python(text), inputs={}, write=write), columns=columns
+        )
     )
     assert spark_world.ids() == [4]
 
@@ -583,7 +588,7 @@ def test_a_python_model_and_sparks_workers_run_the_modules_that_it_was_planned_w
             "    @property\n    def value(self):\n        return self.number + 1\n",
         }
         run = replace(python(text), modules=modules)
-        world.publish(world.staging(Part(rows=run, inputs={}, write=write)))
+        world.publish(world.staging(PlannedWrite(rows=run, inputs={}, write=write)))
         assert world.ids() == [rate + 100 * rate + 1]
 
 
@@ -596,7 +601,7 @@ def test_an_error_in_a_worker_is_told_with_its_line(spark_world: World) -> None:
         "    return context.spark.range(2).select(failing('id').alias('id'), at.alias('at'))\n"
     )
     write = OverwriteIntervals(intervals=(hours(0, 1),), axis=HOURLY)
-    staging = spark_world.staging(Part(rows=python(text), inputs={}, write=write))
+    staging = spark_world.staging(PlannedWrite(rows=python(text), inputs={}, write=write))
     with pytest.raises(EvaluationFailed, match=r"ZeroDivisionError.*mine\.py.*line 3"):
         spark_world.engine.stage(staging)
 
@@ -639,7 +644,7 @@ def test_a_table_is_described_and_has_one_file_per_partition(
 ) -> None:
     many = rows(*[(n, n / 10) for n in range(40)])
     write = OverwriteIntervals(intervals=(hours(0, 4),), axis=HOURLY)
-    staging = spark_world.staging(Part(rows=many, inputs={}, write=write))
+    staging = spark_world.staging(PlannedWrite(rows=many, inputs={}, write=write))
     spark_world.publish(replace(staging, descriptions={"ID": "who's it"}))
     table = spark_world.catalog.table(spark_world.key.table)
     assert table is not None

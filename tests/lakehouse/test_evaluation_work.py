@@ -321,7 +321,7 @@ def test_an_evaluation_has_spark_do_what_it_needs_and_nothing_twice(project: Pro
 
 
 def nothing_to_do(project: Project) -> None:
-    """What is held, and would come out as it is, is neither planned nor computed."""
+    """What is loaded, and would come out as it is, is neither planned nor computed."""
     services = project.without_session()
     made = plan(services, project.graph)
     assert apply_plan(services, made, lambda _: None) == ()

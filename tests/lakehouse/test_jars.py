@@ -80,8 +80,8 @@ def test_a_repository_is_configured_in_sparks_own_words(
     assert path == cache / "org.example_thing_1.0" / "org.example_thing-1.0.jar"
     assert path.is_file()
     assert [each.name for each in cache.iterdir()] == ["org.example_thing_1.0"]
-    told = capfd.readouterr()
-    assert (told.out, told.err) == ("", "Resolving Spark's jars, once (thing) ...\n")
+    reported = capfd.readouterr()
+    assert (reported.out, reported.err) == ("", "Resolving Spark's jars, once (thing) ...\n")
 
 
 @pytest.mark.parametrize(

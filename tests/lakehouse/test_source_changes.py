@@ -63,7 +63,7 @@ class Source:
 
 
 @pytest.mark.parametrize(
-    "partition, told",
+    "partition, reported",
     [
         ("hours(at)", '{"at_hour": "2013-01-02-05"}'),
         ("days(at)", '{"at_day": "2013-01-02"}'),
@@ -75,13 +75,13 @@ class Source:
     ],
 )
 def test_partitions_are_spelled_for_people_and_json(
-    spark: SparkSession, spark_lake: SparkLake, partition: str, told: str
+    spark: SparkSession, spark_lake: SparkLake, partition: str, reported: str
 ) -> None:
     source = Source(spark, spark_lake, partition)
     source.insert(1)
     mark = source.mark()
     source.insert(2, day="2013-01-02", kind="null")
-    assert source.operations(mark) == [(SourceOperation.APPEND, [told])]
+    assert source.operations(mark) == [(SourceOperation.APPEND, [reported])]
 
 
 def test_compaction_is_a_replacement_without_new_files(

@@ -11,7 +11,7 @@ from typing import TYPE_CHECKING
 import pytest
 
 from tests.core.graph.rendered import full, graph_of, instant
-from tests.lakehouse.spark_pairs.beside import Result, result_of
+from tests.lakehouse.spark_pairs.both_texts import Result, result_of
 from tests.lakehouse.spark_pairs.claims import shortest
 from tests.lakehouse.spark_pairs.defects import DEFECTS
 from tests.lakehouse.spark_pairs.documented import Documented, named

@@ -13,7 +13,7 @@ from typing import TYPE_CHECKING
 import pytest
 
 from tests.core.planning.changes import pairs_spark
-from tests.lakehouse.spark_pairs.beside import result_of
+from tests.lakehouse.spark_pairs.both_texts import result_of
 from tests.lakehouse.spark_pairs.claims import judged, shortest
 from tests.lakehouse.spark_pairs.defects import DEFECTS
 from tests.lakehouse.spark_pairs.execution import Runner, runner

@@ -166,7 +166,7 @@ def run(context):
 
 
 @pytest.mark.parametrize(
-    "body, told",
+    "body, reported",
     [
         ("pd.DataFrame({'id': [1.5], 'at': [None]})", r"id \(int\)"),
         ("pd.DataFrame({'id': ['x'], 'at': ['y']})", r"(?s)id \(int\).*at \(timestamp\)"),
@@ -177,10 +177,10 @@ def run(context):
         ("context.spark.range(1)", "lacks the declared columns at"),
     ],
 )
-def test_what_a_function_returns_instead_is_told(lake: Lake, body: str, told: str) -> None:
+def test_what_a_function_returns_instead_is_told(lake: Lake, body: str, reported: str) -> None:
     source = f"import pandas as pd\ndef run(context):\n    return {body}\n"
     columns = declared({"id": "int", "at": "timestamp"})
-    with pytest.raises(EvaluationFailed, match=told):
+    with pytest.raises(EvaluationFailed, match=reported):
         lake.engine.stage(lake.staging(python(source), columns=columns))
     assert lake.catalog.table(lake.key.table) is None
 

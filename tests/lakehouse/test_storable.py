@@ -58,5 +58,5 @@ def test_no_value_would_be(spark: SparkSession, found: str, wanted: str) -> None
 def test_a_field_whose_name_needs_quotes_is_told_before_a_table_is_made() -> None:
     odd = StructType([StructField("my-field", IntegerType())])
     schema = StructType([StructField("a b", IntegerType()), StructField("s", odd)])
-    (told,) = unstorable(schema)
-    assert "s.my-field" in told
+    (reported,) = unstorable(schema)
+    assert "s.my-field" in reported

@@ -111,7 +111,7 @@ def test_char_and_varchar_are_texts_that_are_neither_padded_nor_cut(lake: Lake) 
     assert lake.rows("SELECT c, v FROM {own}") == [("ab", "longer")]
 
 
-def told(lake: Lake, *rows: str, **more: Any) -> list[str]:
+def reported(lake: Lake, *rows: str, **more: Any) -> list[str]:
     """What is wrong with rows, line by line."""
     with pytest.raises(EvaluationFailed) as caught:
         lake.engine.stage(lake.staging(*rows, **more))
@@ -119,7 +119,7 @@ def told(lake: Lake, *rows: str, **more: Any) -> list[str]:
 
 
 def test_what_iceberg_cannot_hold_is_told_of_every_column_and_nothing_is_made(lake: Lake) -> None:
-    first, *columns = told(
+    first, *columns = reported(
         lake,
         "SELECT NULL AS a, INTERVAL 2 DAYS AS b, 1 AS good, PARSE_JSON('1') AS c, "
         "NAMED_STRUCT('x', ARRAY()) AS d, INTERVAL 1 MONTH AS e, RAISE_ERROR('run') AS run",
@@ -145,7 +145,7 @@ def test_columns_that_are_not_the_declared_ones_are_told_before_any_part_is_writ
         Column(name="day", type="date"),
         Column(name="open", type="int"),
     )
-    lines = told(
+    lines = reported(
         lake,
         "SELECT 1 AS id, DATE '2024-01-01' AS day, 1 AS open",
         "SELECT 'x' AS id, '2024-01-01' AS day, true AS open, 1 AS more",
@@ -164,11 +164,11 @@ def test_columns_that_are_not_the_declared_ones_are_told_before_any_part_is_writ
 def test_rows_that_the_table_cannot_take_are_told_before_they_are_computed(lake: Lake) -> None:
     lake.publish("SELECT 1 AS id, 'a' AS name")
     wrong = "SELECT RAISE_ERROR('computed') AS id, 'a' AS name, 2 AS new WHERE 'x' = 'x'"
-    text = "\n".join(told(lake, wrong))
+    text = "\n".join(reported(lake, wrong))
     assert "has id, name" in text
     assert "computed" not in text.replace("nothing was computed", "")
-    assert "CAST(id AS INT)" in "\n".join(told(lake, "SELECT 'x' AS id, 'a' AS name"))
-    (line,) = told(lake, "SELECT 1 AS id, 2 AS id")[1:]
+    assert "CAST(id AS INT)" in "\n".join(reported(lake, "SELECT 'x' AS id, 'a' AS name"))
+    (line,) = reported(lake, "SELECT 1 AS id, 2 AS id")[1:]
     assert line.startswith("the column id is returned more than once")
 
 
@@ -192,7 +192,7 @@ def test_a_partition_that_iceberg_has_not_is_told_before_anything_is_made(
     lake: Lake, transform: Transform, sql: str, message: str
 ) -> None:
     storage = Storage(partitioned_by=(PartitionField(column="at", transform=transform),))
-    assert message in "\n".join(told(lake, f"SELECT {sql} AS at", storage=storage))
+    assert message in "\n".join(reported(lake, f"SELECT {sql} AS at", storage=storage))
     assert lake.catalog.table(lake.key.table) is None
 
 
@@ -237,7 +237,7 @@ def test_what_may_be_stored_as_what_is_as_spark_has_it(lake: Lake) -> None:
 def test_a_table_gets_the_columns_that_its_model_returns_now(lake: Lake) -> None:
     storage = Storage(partitioned_by=(PartitionField(column="id"),))
     first = lake.publish("SELECT 1 AS id, 'a' AS gone", storage=storage)
-    held = first.iceberg_snapshot_id
+    loaded = first.iceberg_snapshot_id
     staged = lake.publish(
         "SELECT 2 AS id, CAST(2.5 AS DECIMAL(9,1)) AS fresh, DATE '2024-01-01' AS `da y`",
         write=AppendRows(interval=DAY),
@@ -256,7 +256,7 @@ def test_a_table_gets_the_columns_that_its_model_returns_now(lake: Lake) -> None
     ]
     # It stays partitioned as it was made, and what is read as of before has the new columns, too.
     assert [str(each.transform) for each in lake.table().spec().fields] == ["identity"]
-    inputs = {"before": AsOf(table=lake.key.table, iceberg_snapshot_id=held)}
+    inputs = {"before": AsOf(table=lake.key.table, iceberg_snapshot_id=loaded)}
     found = lake.engine.columns_of(SqlRows(sql="SELECT id, fresh FROM before"), inputs)
     assert [(each.name, each.type) for each in found] == [("id", "int"), ("fresh", "decimal(9,1)")]
 

@@ -98,10 +98,10 @@ def test_spark_lists_and_describes_the_views(
     listed = spark.sql(f"show views in lake.{view.name.namespace}").collect()
     assert [each.viewName for each in listed] == ["one"]
     described = spark.sql(f"describe extended lake.{view.name}").collect()
-    told = {each.col_name: (each.data_type, each.comment) for each in described}
-    assert told["id"] == ("bigint", "the key")
-    assert told["odd name"][0] == "string"
-    assert told["Comment"][0] == "about it"
+    reported = {each.col_name: (each.data_type, each.comment) for each in described}
+    assert reported["id"] == ("bigint", "the key")
+    assert reported["odd name"][0] == "string"
+    assert reported["Comment"][0] == "about it"
     spark.sql(f"create or replace view lake.{view.name} as select 1 as one")
     assert lake.view(view.name) is None
     with pytest.raises(Refused, match="somebody else"):

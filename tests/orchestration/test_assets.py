@@ -58,9 +58,9 @@ def events(instance: dg.DagsterInstance, key: str) -> dict[str | None, dg.AssetM
     found = instance.fetch_materializations(dg.AssetKey(key.split("/")), limit=500).records
     latest: dict[str | None, dg.AssetMaterialization] = {}
     for record in found:
-        told = record.asset_materialization
-        assert told is not None
-        latest.setdefault(told.partition, told)
+        reported = record.asset_materialization
+        assert reported is not None
+        latest.setdefault(reported.partition, reported)
     return latest
 
 
@@ -78,15 +78,15 @@ def test_a_materialized_partition_tells_all_about_itself(
     sample.apply()
     definitions = sample.definitions()
     materialize(definitions, instance, "mart/daily", "2024-01-01")
-    told = events(instance, "mart/daily")["2024-01-01"]
+    reported = events(instance, "mart/daily")["2024-01-01"]
     project = sample.project()
     shown = project.services.state.environment("prod")
     assert shown is not None
     snapshot = shown.snapshots[DAILY]
-    assert told.tags is not None
-    assert told.tags["dagster/code_version"] == snapshot.version
-    assert [told.tags["dagster/data_version"]] == digests(sample, DAILY)
-    metadata = told.metadata
+    assert reported.tags is not None
+    assert reported.tags["dagster/code_version"] == snapshot.version
+    assert [reported.tags["dagster/data_version"]] == digests(sample, DAILY)
+    metadata = reported.metadata
     assert metadata["dagster/partition_row_count"].value == 1
     schema = metadata["dagster/column_schema"].value
     assert isinstance(schema, dg.TableSchema)
@@ -115,15 +115,15 @@ def test_a_range_gives_each_partition_its_own_data_version(
     materialize(
         sample.definitions(), instance, "staging/events", "2024-01-01-03:00", "2024-01-01-06:00"
     )
-    told = events(instance, "staging/events")
+    reported = events(instance, "staging/events")
     keys = [f"2024-01-01-{hour:02}:00" for hour in range(3, 7)]
-    assert sorted(key or "" for key in told) == keys
-    versions = [(told[key].tags or {})["dagster/data_version"] for key in keys]
+    assert sorted(key or "" for key in reported) == keys
+    versions = [(reported[key].tags or {})["dagster/data_version"] for key in keys]
     assert versions == digests(sample, EVENTS)[3:7]
     assert len(set(versions)) == 4
     for key in keys:
-        assert told[key].metadata["dagster/partition_row_count"].value == 1
-        schema = told[key].metadata["dagster/column_schema"].value
+        assert reported[key].metadata["dagster/partition_row_count"].value == 1
+        schema = reported[key].metadata["dagster/column_schema"].value
         assert isinstance(schema, dg.TableSchema)
         assert schema.columns[0].description == "Number of the event"
     assert len(sample.rows("staging.events")) == 24
@@ -212,11 +212,11 @@ def test_dev_shows_what_production_computed(sample: "Sample", instance: dg.Dagst
     materialize(
         definitions, instance, "staging__dev/events", "2024-01-01-00:00", "2024-01-01-01:00"
     )
-    told = events(instance, "staging__dev/events")
+    reported = events(instance, "staging__dev/events")
     assert [
-        (told[key].tags or {})["dagster/data_version"] for key in sorted(told, key=str)
+        (reported[key].tags or {})["dagster/data_version"] for key in sorted(reported, key=str)
     ] == digests(sample, EVENTS)[:2]
-    assert told["2024-01-01-00:00"].metadata["vde/owner"].value == "prod"
+    assert reported["2024-01-01-00:00"].metadata["vde/owner"].value == "prod"
     assert sample.rows("staging__dev.events") == sample.rows("staging.events")
 
 

@@ -117,9 +117,12 @@ def test_a_late_row_is_its_hour_and_its_day_and_what_reads_all_of_it(
 def test_a_late_row_that_changes_nothing_further_down_ends_there(automated: AutomatedWorld) -> None:
     automated.world.land((7.5, -5), until=48)  # days count amounts above zero
     done = automated.launch(automated.request()).get_asset_materialization_events()
-    told = {e.materialization.asset_key.to_user_string(): e.materialization for e in done}
-    assert told["core/hourly"].metadata["vde/rows"].value == 1
-    assert "mart/totals" not in told or told["mart/totals"].metadata["vde/reused"].value is True
+    reported = {e.materialization.asset_key.to_user_string(): e.materialization for e in done}
+    assert reported["core/hourly"].metadata["vde/rows"].value == 1
+    assert (
+        "mart/totals" not in reported
+        or reported["mart/totals"].metadata["vde/reused"].value is True
+    )
     assert automated.world.rows("mart.totals") == [(2, 11)]
     assert automated.skipped() == NOTHING
 
@@ -181,9 +184,9 @@ def test_a_model_that_fails_waits_for_longer_each_time_and_all_others_go_on(
     # It is tried once more at once, alone, and then it waits, with what reads it.
     second = automated.launch(automated.request(), fails=True)
     assert partitions(second) == {}
-    told = automated.skipped()
-    assert "mart.picky: 2 runs did not compute it; it is tried again after 20" in told
-    assert "mart.below" in told
+    reported = automated.skipped()
+    assert "mart.picky: 2 runs did not compute it; it is tried again after 20" in reported
+    assert "mart.below" in reported
     # Another model has something to do: it is done, and what waits goes on waiting.
     automated.world.land((49.5, 3), until=49)
     assert partitions(automated.launch(automated.request())) == {
@@ -284,8 +287,8 @@ def test_a_refresh_that_failed_is_asked_for_again(
         )
         assert f"run {run.run_id[:8]} is refreshing it" in automated.skipped("vde_managed_prod")
         automated.instance.report_run_failed(run)
-    told = automated.skipped("vde_managed_prod")
-    assert "mart.live: 2 runs did not refresh it; the next one starts after 20" in told
+    reported = automated.skipped("vde_managed_prod")
+    assert "mart.live: 2 runs did not refresh it; the next one starts after 20" in reported
 
 
 def switch(automated: AutomatedWorld, sensor: str, *, on: bool) -> None:

@@ -38,19 +38,19 @@ class World:
 
     instance: dg.DagsterInstance
     condition: Condition
-    above: Partitions = DAILY
-    below: Partitions = DAILY
+    upstream: Partitions = DAILY
+    downstream: Partitions = DAILY
     during: Callable[[], None] = lambda: None
     cursor: "AssetDaemonCursor | None" = None
 
     @property
     def assets(self) -> list[dg.AssetsDefinition]:
-        @dg.asset(partitions_def=self.above)
+        @dg.asset(partitions_def=self.upstream)
         def up(context: dg.AssetExecutionContext) -> dg.MaterializeResult[None]:
             version = context.run.tags.get("version", "1")
             return dg.MaterializeResult(data_version=dg.DataVersion(version))
 
-        @dg.asset(partitions_def=self.below, deps=[up], automation_condition=self.condition)
+        @dg.asset(partitions_def=self.downstream, deps=[up], automation_condition=self.condition)
         def down() -> None:
             self.during()
 
@@ -127,7 +127,7 @@ def test_a_late_change_of_an_old_partition_requests_exactly_that_one(world: Worl
 def test_a_day_waits_for_its_hours_and_is_requested_again_for_a_late_one(
     instance: dg.DagsterInstance,
 ) -> None:
-    world = World(instance, on_changed_data(), above=HOURLY)
+    world = World(instance, on_changed_data(), upstream=HOURLY)
     assert world.tick() == []
     world.up("1", *HOURS[:23])
     assert world.tick() == []
@@ -140,7 +140,7 @@ def test_a_day_waits_for_its_hours_and_is_requested_again_for_a_late_one(
 
 
 def test_assets_without_partitions_follow_the_data_too(instance: dg.DagsterInstance) -> None:
-    world = World(instance, on_changed_data(), above=None, below=None)
+    world = World(instance, on_changed_data(), upstream=None, downstream=None)
     assert world.tick() == []
     world.up("1", None)
     assert world.tick() == [None]
@@ -259,8 +259,10 @@ def test_a_persistent_instance_is_asked_in_the_same_way(tmp_path: Path) -> None:
 def test_an_asset_without_partitions_waits_for_all_of_a_parent_that_may_lack_nothing(
     instance: dg.DagsterInstance,
 ) -> None:
-    whole = World(instance, on_changed_data(), below=None)
-    holes = World(instance, on_changed_data(may_lack=dg.AssetSelection.assets("up")), below=None)
+    whole = World(instance, on_changed_data(), downstream=None)
+    holes = World(
+        instance, on_changed_data(may_lack=dg.AssetSelection.assets("up")), downstream=None
+    )
     whole.down(None)
     assert (whole.tick(), holes.tick()) == ([], [])
     whole.up("1", *DAYS[1:])
@@ -278,9 +280,9 @@ def test_a_source_that_dagster_never_sees_keeps_an_asset_waiting_unless_it_may_l
         condition = when_due("@daily", may_lack=may_lack)
 
         @dg.asset(deps=[source], automation_condition=condition)
-        def below() -> None: ...
+        def downstream() -> None: ...
 
-        both = dg.Definitions([source, below])
+        both = dg.Definitions([source, downstream])
         first = dg.evaluate_automation_conditions(both, instance, evaluation_time=SIX)
         later = SIX + timedelta(days=1)
         cursor = first.cursor
@@ -311,7 +313,7 @@ MINUTE = timedelta(minutes=1)
 @pytest.fixture
 def due(instance: dg.DagsterInstance) -> World:
     """Due at six o'clock."""
-    return World(instance, when_due("0 6 * * *"), above=OPEN_HOURS, below=OPEN)
+    return World(instance, when_due("0 6 * * *"), upstream=OPEN_HOURS, downstream=OPEN)
 
 
 def test_the_latest_partition_is_requested_at_a_tick_of_the_cron_and_not_before(due: World) -> None:
@@ -337,11 +339,11 @@ def test_parents_need_not_be_computed_after_the_tick_as_on_cron_wants_it(
     instance: dg.DagsterInstance,
 ) -> None:
     def requested(condition: Condition) -> list[str | None]:
-        world = World(instance, condition, above=OPEN, below=OPEN)
+        world = World(instance, condition, upstream=OPEN, downstream=OPEN)
         world.tick(SIX - MINUTE)
         return world.tick(SIX + MINUTE)
 
-    World(instance, when_due("@daily"), above=OPEN).up("1", DAYS[0])
+    World(instance, when_due("@daily"), upstream=OPEN).up("1", DAYS[0])
     assert requested(dg.AutomationCondition.on_cron("0 6 * * *")) == []
     assert requested(when_due("0 6 * * *")) == [DAYS[0]]
 
@@ -358,7 +360,7 @@ def test_what_is_missing_is_requested_at_the_next_tick_be_it_old_or_failed(due: 
 
 
 def test_every_tick_counts_also_one_right_after_a_request(instance: dg.DagsterInstance) -> None:
-    world = World(instance, when_due("*/5 * * * *"), above=None, below=None)
+    world = World(instance, when_due("*/5 * * * *"), upstream=None, downstream=None)
     world.up("1", None)
     assert world.tick(SIX) == []
     for number in (1, 2, 3):
@@ -367,7 +369,7 @@ def test_every_tick_counts_also_one_right_after_a_request(instance: dg.DagsterIn
 
 
 def test_ticks_are_those_of_the_zone(instance: dg.DagsterInstance) -> None:
-    world = World(instance, when_due("0 6 * * *", "Europe/Berlin"), above=OPEN, below=OPEN)
+    world = World(instance, when_due("0 6 * * *", "Europe/Berlin"), upstream=OPEN, downstream=OPEN)
     world.up("1", DAYS[0])
     assert world.tick(SIX - 61 * MINUTE) == []
     assert world.tick(SIX - 59 * MINUTE) == [DAYS[0]]  # winter: an hour ahead

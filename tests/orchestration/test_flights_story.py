@@ -87,17 +87,17 @@ class Flights:
         result = job.execute_in_process(
             run_config=QUIET, tags=dict(request.tags), instance=self.instance
         )
-        told = Told()
+        reported = Told()
         for event in result.all_events:
             if event.event_type is not dg.DagsterEventType.ASSET_MATERIALIZATION:
                 continue
             made = event.step_materialization_data.materialization
             name = ".".join(made.asset_key.path[-2:])
-            kind = told.reused if made.metadata["vde/reused"].value else told.computed
+            kind = reported.reused if made.metadata["vde/reused"].value else reported.computed
             kind.setdefault(name, set()).add(made.partition or "")
-        return told
+        return reported
 
-    def held(self, name: str) -> list[list[object]]:
+    def loaded(self, name: str) -> list[list[object]]:
         services = self.project.services
         shown = services.state.environment("prod")
         assert shown is not None
@@ -166,21 +166,21 @@ def story(flights: Flights, *, first: datetime, ticks: int) -> None:
         answer = flights.tick()
         assert isinstance(answer, list), answer
         (request,) = answer
-        told = flights.run(request)
+        reported = flights.run(request)
         wanted = model_rows(now)
         for name in (*TIMES, *DAILY, "mart.punctuality"):
             is_due = now >= expected.START + DAY or name in TIMES
             rows = unordered(wanted[name].rows) if is_due else []
-            assert flights.held(name) == rows, f"{name} at {now}"
+            assert flights.loaded(name) == rows, f"{name} at {now}"
 
         new = {now - HOUR}
         inputs = {name: changed(name, before, now) | new for name in TIMES if "staging" in name}
         for name, hours in inputs.items():
-            assert starts(told.computed[name]) == hours, f"{name} at {now}"
+            assert starts(reported.computed[name]) == hours, f"{name} at {now}"
         read = set[datetime]().union(*inputs.values())
         core, kept = (
-            starts(told.computed["core.flights"]),
-            starts(told.reused.get("core.flights", ())),
+            starts(reported.computed["core.flights"]),
+            starts(reported.reused.get("core.flights", ())),
         )
         assert core == read, f"core.flights at {now}"
         assert not core & kept
@@ -191,9 +191,9 @@ def story(flights: Flights, *, first: datetime, ticks: int) -> None:
             if hour.replace(hour=0) + DAY <= now
         }
         for name in DAILY:
-            computed = starts(told.computed.get(name, ()))
+            computed = starts(reported.computed.get(name, ()))
             assert computed == days, f"{name} at {now}"
-            looked_at = starts(told.reused.get(name, ()))
+            looked_at = starts(reported.reused.get(name, ()))
             again = planned[name].to_evaluate if name in planned else ()
             assert computed | looked_at == days_of(again), f"{name} at {now}"
     assert flights.tick() == "prod is up to date"

@@ -55,8 +55,8 @@ def test_only_a_model_with_a_freshness_has_a_policy(folder: Path) -> None:
     window = 24 * HOUR + 4 * HOUR
     expected = dg.FreshnessPolicy.time_window(fail_window=window)
     assert policies == {"bound": expected, "free": None, "seen": None, "events": None}
-    told = specs[BOUND].metadata
-    assert (told["vde/freshness"], told["vde/updates_on"]) == ("4 hours", "all")
+    reported = specs[BOUND].metadata
+    assert (reported["vde/freshness"], reported["vde/updates_on"]) == ("4 hours", "all")
     assert "vde/freshness" not in specs[dg.AssetKey(["m", "free"])].metadata
 
 

@@ -9,7 +9,7 @@ import pytest
 
 from tests.orchestration.conftest import DAILY, START, Sample
 from vde_dagster.app.plan.planning import plan_environment
-from vde_dagster.core.ledger.entries import Standing
+from vde_dagster.core.ledger.entries import EntryStatus
 from vde_dagster.core.names import ModelName
 from vde_dagster.core.planning.options import PlanOptions
 from vde_dagster.core.planning.plan import Plan
@@ -46,9 +46,9 @@ def run(shop: Sample, environment: str = "prod", **options: Any) -> Plan:
     return plan
 
 
-def standings(shop: Sample, plan: Plan, name: str) -> set[Standing]:
+def statuses(shop: Sample, plan: Plan, name: str) -> set[EntryStatus]:
     key = plan.snapshots[ModelName.parse(name)].key
-    return {each.standing for each in shop.project().services.state.ledger([key])[key]}
+    return {each.status for each in shop.project().services.state.ledger([key])[key]}
 
 
 def test_a_restated_hour_is_read_again_with_the_days_and_totals_above_it(shop: Sample) -> None:
@@ -64,7 +64,7 @@ def test_a_restated_hour_is_read_again_with_the_days_and_totals_above_it(shop: S
     assert [row[1] for row in shop.rows("mart.people")] == [26]
     assert len(shop.rows("mart.hourly")) == 26
     for name in ("mart.hourly", "mart.daily", "mart.total"):
-        assert standings(shop, done, name) == {Standing.COMPUTED}
+        assert statuses(shop, done, name) == {EntryStatus.COMPUTED}
 
 
 @pytest.mark.full
@@ -72,12 +72,12 @@ def test_an_empty_backfill_makes_tables_that_production_fills(shop: Sample) -> N
     plan = run(shop, "dev", empty_backfill=True)
     for view in ("hourly", "daily", "people", "total"):
         assert shop.rows(f"mart__dev.{view}") == []
-    assert standings(shop, plan, "mart.hourly") == {Standing.EMPTY}
+    assert statuses(shop, plan, "mart.hourly") == {EntryStatus.EMPTY}
     project = shop.project()
     again = plan_environment(project.services, project.files.graph, "dev")
     assert again.is_empty
     done = run(shop)
-    assert standings(shop, done, "mart.hourly") == {Standing.COMPUTED}
+    assert statuses(shop, done, "mart.hourly") == {EntryStatus.COMPUTED}
     assert shop.rows("mart.total") == shop.rows("mart__dev.total") == [(24,)]
 
 

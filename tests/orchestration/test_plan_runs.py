@@ -17,7 +17,7 @@ from vde_dagster.core.errors import EvaluationFailed, VdeError
 from vde_dagster.core.graph.graph import Graph
 from vde_dagster.core.names import TableName
 from vde_dagster.core.planning.plan import Plan
-from vde_dagster.core.planning.stages import work_of
+from vde_dagster.core.planning.stages import work_stages
 from vde_dagster.orchestration.home import dagster_home
 from vde_dagster.orchestration.jobs import run_plan
 from vde_dagster.project.configuration import Configuration
@@ -88,17 +88,17 @@ UNEVEN = models(
 def test_models_are_filled_in_the_order_that_the_plan_tells(apply: Apply) -> None:
     world = landed()
     asked = plan(world.services(), UNEVEN)
-    told: list[Evaluated] = []
-    done = apply(world, asked, told.append)
+    reported: list[Evaluated] = []
+    done = apply(world, asked, reported.append)
     assert names(done) == ["a", "b", "below_b", "last"]
-    assert names(done) == [stage.model.name for stage in work_of(asked)]
-    assert tuple(told) == done
+    assert names(done) == [stage.model.name for stage in work_stages(asked)]
+    assert tuple(reported) == done
     assert world.rows("mart.last") == [(32,)]
 
 
 BROKEN = models(
     bad=full("bad", amount=FAILS),
-    below=full("below", "mart.bad", "amount"),
+    downstream=full("below", "mart.bad", "amount"),
     last=full("last", "mart.below", "amount"),
     good=full("good"),
     worse=full("worse", amount=f"SUM({FAILS})"),
@@ -107,16 +107,16 @@ BROKEN = models(
 
 def test_what_does_not_wait_for_a_failure_is_done_and_all_failures_are_told(apply: Apply) -> None:
     world = landed()
-    told: list[Evaluated] = []
+    reported: list[Evaluated] = []
     with pytest.raises(EvaluationFailed) as caught:
-        apply(world, plan(world.services(), BROKEN), told.append)
+        apply(world, plan(world.services(), BROKEN), reported.append)
     lines = str(caught.value).splitlines()
     assert [line.partition("@")[0] for line in lines[:2]] == ["mart.bad", "mart.worse"]
     assert lines[2:] == [
         "Not filled, since they wait for what failed: mart.below, mart.last.",
         "No view of prod was moved. What was filled stays.",
     ]
-    assert names(told) == ["good"]
+    assert names(reported) == ["good"]
     assert world.state.environment("prod") is None
     left = plan(world.services(), BROKEN)
     assert {each.name.name for each in left.backfills} == {"bad", "below", "last", "worse"}

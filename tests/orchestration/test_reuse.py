@@ -10,7 +10,7 @@ from tests.orchestration.test_assets import events, failure, materialize
 from vde_dagster.app.apply.filling import evaluate_range
 from vde_dagster.app.binding import bind_environment
 from vde_dagster.app.catch_up.sessions import catch_up
-from vde_dagster.app.publish.table_heads import ForeignWrite
+from vde_dagster.app.publish.foreign_writes import ForeignWrite
 from vde_dagster.composition import VdeProject
 from vde_dagster.core.ledger.entries import LedgerEntry
 from vde_dagster.core.names import ModelName
@@ -30,7 +30,7 @@ EVENTS, DAILY, TOTAL = (
 )
 
 
-def held(sample: "Sample", name: ModelName) -> tuple[LedgerEntry, ...]:
+def loaded(sample: "Sample", name: ModelName) -> tuple[LedgerEntry, ...]:
     services = sample.project().services
     binding = bind_environment(services, "prod")
     assert binding is not None
@@ -78,30 +78,30 @@ def test_a_reused_step_starts_no_spark_and_tells_what_it_saved(
     cut_off: "Sample", instance: dg.DagsterInstance
 ) -> None:
     sample = cut_off
-    before = {name: held(sample, name) for name in (DAILY, TOTAL)}
+    before = {name: loaded(sample, name) for name in (DAILY, TOTAL)}
     for key, partition, name in (
         ("mart/daily", "2024-01-01", DAILY),
         ("mart/total", None, TOTAL),
     ):
-        project, told = step(sample, instance, key, partition)
+        project, reported = step(sample, instance, key, partition)
         assert not project.engine.started
-        (entry,) = held(sample, name)
+        (entry,) = loaded(sample, name)
         assert (entry,) == before[name]
-        assert (told.tags or {})["dagster/data_version"] == entry.digest
-        assert told.metadata["vde/reused"].value is True
-        assert "has changed" in str(told.metadata["vde/reason"].value)
-        assert told.metadata["vde/saved_rows"].value == 1
-        hours = told.metadata.get("vde/saved_hours")
+        assert (reported.tags or {})["dagster/data_version"] == entry.digest
+        assert reported.metadata["vde/reused"].value is True
+        assert "has changed" in str(reported.metadata["vde/reason"].value)
+        assert reported.metadata["vde/saved_rows"].value == 1
+        hours = reported.metadata.get("vde/saved_hours")
         assert (hours.value if hours else None) == (24.0 if name == DAILY else None)
         assert entry.trace is not None
-        assert told.metadata["vde/saved_seconds"].value == pytest.approx(
+        assert reported.metadata["vde/saved_seconds"].value == pytest.approx(
             entry.trace.seconds, abs=0.001
         )
-        assert told.metadata["vde/rows"].value == 1
-    project, told = step(sample, instance, "mart/people")
+        assert reported.metadata["vde/rows"].value == 1
+    project, reported = step(sample, instance, "mart/people")
     assert not project.engine.started
-    assert told.metadata["vde/reused"].value is True
-    assert "vde/saved_seconds" not in told.metadata, "nobody measured what making a view took"
+    assert reported.metadata["vde/reused"].value is True
+    assert "vde/saved_seconds" not in reported.metadata, "nobody measured what making a view took"
     recorded = {each.model: each.saved for each in project.services.state.savings()}
     assert set(recorded) == {DAILY, TOTAL}
     assert recorded[DAILY].hours == 24
@@ -112,28 +112,28 @@ def test_a_reused_step_starts_no_spark_and_tells_what_it_saved(
     binding = bind_environment(project.services, "prod")
     assert binding is not None
     catch_up(project.services, binding, EVENTS)
-    project, told = step(sample, instance, "mart/daily", "2024-01-01")
+    project, reported = step(sample, instance, "mart/daily", "2024-01-01")
     assert project.engine.started
-    assert told.metadata["vde/reused"].value is False
-    assert told.metadata["vde/reason"].value == "what it reads of staging.events has changed"
-    (day,) = held(sample, DAILY)
+    assert reported.metadata["vde/reused"].value is False
+    assert reported.metadata["vde/reason"].value == "what it reads of staging.events has changed"
+    (day,) = loaded(sample, DAILY)
     assert day.digest == before[DAILY][0].digest
-    project, told = step(sample, instance, "mart/total")
+    project, reported = step(sample, instance, "mart/total")
     assert not project.engine.started
-    assert held(sample, TOTAL) == before[TOTAL]
+    assert loaded(sample, TOTAL) == before[TOTAL]
 
-    project, told = step(sample, instance, "mart/total", force=True)
+    project, reported = step(sample, instance, "mart/total", force=True)
     assert project.engine.started
-    assert told.metadata["vde/reused"].value is False
-    assert held(sample, TOTAL)[0].digest == before[TOTAL][0].digest
-    assert held(sample, TOTAL)[0].work_id != before[TOTAL][0].work_id
+    assert reported.metadata["vde/reused"].value is False
+    assert loaded(sample, TOTAL)[0].digest == before[TOTAL][0].digest
+    assert loaded(sample, TOTAL)[0].work_id != before[TOTAL][0].work_id
 
 
 def test_r4_a_compacted_table_is_written_on_and_a_foreign_write_is_told(
     cut_off: "Sample", instance: dg.DagsterInstance
 ) -> None:
     sample = cut_off
-    (before,) = held(sample, DAILY)
+    (before,) = loaded(sample, DAILY)
     project = sample.project()
     binding = bind_environment(project.services, "prod")
     assert binding is not None
@@ -150,7 +150,7 @@ def test_r4_a_compacted_table_is_written_on_and_a_foreign_write_is_told(
     (kept,) = evaluate_range(project.services, binding, DAILY, day)
     (made,) = evaluate_range(project.services, binding, DAILY, day, force=True)
     assert (kept.reused, made.reused) == (True, False)
-    assert held(sample, DAILY)[0].digest == before.digest
+    assert loaded(sample, DAILY)[0].digest == before.digest
 
     sample.spark.sql(f"INSERT INTO {sample.catalog}.{table} SELECT * FROM {sample.catalog}.{table}")
     with pytest.raises(ForeignWrite, match=f"CALL {sample.catalog}.system.rollback_to_snapshot"):
@@ -158,8 +158,8 @@ def test_r4_a_compacted_table_is_written_on_and_a_foreign_write_is_told(
     definitions = sample.definitions()
     failed = materialize(definitions, instance, "mart/daily", "2024-01-01", fails=True)
     assert "somebody else wrote to it" in failure(failed)
-    booked = made.iceberg_snapshot_id
-    undo = f"CALL {sample.catalog}.system.rollback_to_snapshot('{table}', {booked})"
+    recorded = made.iceberg_snapshot_id
+    undo = f"CALL {sample.catalog}.system.rollback_to_snapshot('{table}', {recorded})"
     sample.spark.sql(undo)
     (again,) = evaluate_range(project.services, binding, DAILY, day)
     assert again.reused

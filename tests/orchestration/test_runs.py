@@ -201,10 +201,10 @@ def test_a_plan_is_one_run_whose_events_a_dagster_of_the_same_home_shows(
     sample: Sample, own_home: None
 ) -> None:
     project = sample.project()
-    told: list[Evaluated] = []
+    reported: list[Evaluated] = []
     plan = sample.plan(project=project)
-    done = run_plan(project, plan, told.append)
-    assert tuple(told) == done
+    done = run_plan(project, plan, reported.append)
+    assert tuple(reported) == done
     assert [str(each.key.model) for each in done] == ["staging.events", "mart.daily", "mart.people"]
     assert [row[1] for row in sample.rows("mart.people")] == [24]
     home = dagster_home(project.configuration)
@@ -223,7 +223,7 @@ def test_a_plan_is_one_run_whose_events_a_dagster_of_the_same_home_shows(
         assert (last.tags or {})["dagster/data_version"] == done[0].entries[-1].digest
         assert (last.tags or {})["dagster/code_version"] == done[0].key.version
         assert last.metadata["dagster/partition_row_count"].value == 1
-    assert run_plan(project, sample.plan(), told.append) == ()
+    assert run_plan(project, sample.plan(), reported.append) == ()
 
 
 def test_r6_a_run_shows_what_was_adopted_with_the_version_that_there_was(

@@ -28,7 +28,7 @@ VIEW = Saved(intervals=1, untimed=1)
 
 
 @pytest.mark.parametrize(
-    "saved,told",
+    "saved,reported",
     [
         ([None], {}),
         ([HOURLY], {"intervals": 3, "hours": 3.0, "rows": 40, "seconds": 1.235}),
@@ -39,10 +39,10 @@ VIEW = Saved(intervals=1, untimed=1)
     ids=["nothing", "by interval", "in several units of work", "as a whole", "a view"],
 )
 def test_what_was_saved_is_told_as_far_as_it_is_known(
-    saved: list[Saved | None], told: dict[str, float]
+    saved: list[Saved | None], reported: dict[str, float]
 ) -> None:
     metadata = work_metadata([replace(DONE, saved=each) for each in saved])
     found = {
         key.removeprefix("vde/saved_"): each for key, each in metadata.items() if "saved" in key
     }
-    assert found == told
+    assert found == reported

@@ -31,14 +31,14 @@ WHERE happened BETWEEN @start_dt AND @end_dt GROUP BY id % 3
 """
 
 
-def booked(sample: Sample) -> list[int]:
-    """The hours of each interval that is held."""
+def recorded(sample: Sample) -> list[int]:
+    """The hours of each interval that is loaded."""
     services = sample.project().services
     binding = bind_environment(services, "prod")
     assert binding is not None
     key = binding.key(ModelName("mart", "latest"))
-    held = [each.interval for each in services.state.ledger([key])[key]]
-    return [(each.end - each.start) // timedelta(hours=1) for each in held]
+    loaded = [each.interval for each in services.state.ledger([key])[key]]
+    return [(each.end - each.start) // timedelta(hours=1) for each in loaded]
 
 
 def test_a_run_loads_what_is_missing_and_nothing_that_is_held(
@@ -46,17 +46,17 @@ def test_a_run_loads_what_is_missing_and_nothing_that_is_held(
 ) -> None:
     sample.write("models/mart/latest.sql", LATEST)
     sample.apply()
-    assert booked(sample) == [12, 12]
+    assert recorded(sample) == [12, 12]
     assert sample.rows("mart.latest") == [(0, 31), (1, 32), (2, 33)]
 
     definitions = sample.definitions()
-    told = failure(materialize(definitions, instance, "mart/latest", fails=True))
-    assert "`vde plan prod --restate-model mart.latest`" in told
-    assert booked(sample) == [12, 12]
+    reported = failure(materialize(definitions, instance, "mart/latest", fails=True))
+    assert "`vde plan prod --restate-model mart.latest`" in reported
+    assert recorded(sample) == [12, 12]
 
     sample.land(*[(hour, hour + 0.5, 10 + hour) for hour in range(24, 40)], until=40)
     materialize(definitions, instance, "mart/latest")
-    assert booked(sample) == [12, 12, 12, 4]
+    assert recorded(sample) == [12, 12, 12, 4]
     assert sample.rows("mart.latest") == [(0, 49), (1, 47), (2, 48)]
 
 
@@ -76,7 +76,7 @@ def test_a_step_that_ended_after_it_was_booked_is_tried_again_without_loading_tw
     with monkeypatch.context() as patched:
         patched.setattr(VdeIcebergIOManager, "handle_output", handle_and_end)
         failed = materialize(definitions, instance, "mart/latest", fails=True)
-    assert booked(sample) == [12, 12, 12, 4]
+    assert recorded(sample) == [12, 12, 12, 4]
     assert not events(instance, "mart/latest")
 
     job = definitions.resolve_implicit_global_asset_job_def()
@@ -86,9 +86,9 @@ def test_a_step_that_ended_after_it_was_booked_is_tried_again_without_loading_tw
         tags={PARENT_RUN: failed.run_id},
     )
     assert again.success
-    assert booked(sample) == [12, 12, 12, 4]
+    assert recorded(sample) == [12, 12, 12, 4]
     assert sample.rows("mart.latest") == [(0, 49), (1, 47), (2, 48)]
-    assert set(events(instance, "mart/latest")) == {None}, "Dagster knows of what is held"
+    assert set(events(instance, "mart/latest")) == {None}, "Dagster knows of what is loaded"
 
     refused = materialize(definitions, instance, "mart/latest", fails=True)
     for tags in ({PARENT_RUN: refused.run_id}, {PARENT_RUN: failed.run_id, FORCE: "true"}):

@@ -58,13 +58,13 @@ def test_definitions_validate_without_warnings_of_ours(tmp_path: Path) -> None:
         text=True,
         check=False,
     )
-    told = found.stdout + found.stderr
-    assert found.returncode == 0, told
-    assert "Validation successful for code location prod" in told
-    assert "Validation successful for code location dev" in told
+    reported = found.stdout + found.stderr
+    assert found.returncode == 0, reported
+    assert "Validation successful for code location prod" in reported
+    assert "Validation successful for code location dev" in reported
     ours = [
         line
-        for line in told.splitlines()
+        for line in reported.splitlines()
         if "Warning" in line and "SupersessionWarning" not in line
     ]
     assert ours == []

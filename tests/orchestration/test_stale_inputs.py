@@ -28,7 +28,7 @@ def test_a_step_says_which_of_its_inputs_are_behind_at_the_times_that_it_reads(
     sample.apply()
     definitions = sample.definitions()
 
-    def told(key: str, first: str | None = None, last: str | None = None) -> list[object]:
+    def reported(key: str, first: str | None = None, last: str | None = None) -> list[object]:
         """What the materializations of one step say of its inputs."""
         materialize(definitions, instance, key, first, last)
         found = events(instance, key)
@@ -36,19 +36,19 @@ def test_a_step_says_which_of_its_inputs_are_behind_at_the_times_that_it_reads(
         values = [found[day].metadata.get("vde/stale_inputs") for day in days]
         return [None if each is None else each.value for each in values]
 
-    assert told("mart/daily", "2024-01-02") == [None]
+    assert reported("mart/daily", "2024-01-02") == [None]
     sample.land((100, 3.25, 1), until=48)
     late = "1 hour of staging.events: late rows of raw.events have come since its mark"
-    assert told("mart/daily", "2024-01-02") == [None], "what is late is of another day"
-    assert told("mart/daily", "2024-01-01") == [late]
-    assert told("mart/daily", "2024-01-01", "2024-01-02") == [late, late]
-    assert told("mart/total") == [None], "the day is as it would be computed now"
+    assert reported("mart/daily", "2024-01-02") == [None], "what is late is of another day"
+    assert reported("mart/daily", "2024-01-01") == [late]
+    assert reported("mart/daily", "2024-01-01", "2024-01-02") == [late, late]
+    assert reported("mart/total") == [None], "the day is as it would be computed now"
 
     services = sample.project().services
     binding = bind_environment(services, "prod")
     assert binding is not None
     catch_up(services, binding, ModelName("staging", "events"))
     changed = "1 day of mart.daily: what it reads of staging.events has changed since"
-    assert told("mart/total") == [changed]
-    assert told("mart/daily", "2024-01-01") == [None]
-    assert told("mart/total") == [None]
+    assert reported("mart/total") == [changed]
+    assert reported("mart/daily", "2024-01-01") == [None]
+    assert reported("mart/total") == [None]

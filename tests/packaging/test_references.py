@@ -96,13 +96,13 @@ def test_a_section_has_the_anchor_that_github_gives_it(repository: Repository) -
 
 def test_all_that_texts_of_the_repository_refer_to_is_there() -> None:
     repository = Repository(ROOT)
-    told = [
+    reported = [
         f"{path.relative_to(ROOT)}:{each.line}: {each.text}"
         for path, text in repository.texts()
         if path != EXAMPLES
         for each in repository.broken(path, text)
     ]
-    assert told == []
+    assert reported == []
 
 
 def test_every_rule_says_what_goes_wrong_without_it_and_names_a_test() -> None:

@@ -12,7 +12,7 @@ import pytest
 from tests.core.audits.audit_cases import CHECKED, TIMES
 from vde_dagster.core.audits.binding import audits_of
 from vde_dagster.core.audits.builtins import BUILTINS
-from vde_dagster.core.audits.values import EachRow, Rows
+from vde_dagster.core.audits.values import EachRow, FailingRows
 from vde_dagster.core.errors import Problem, ProjectInvalid
 from vde_dagster.core.model.fingerprint import metadata_parts
 from vde_dagster.core.model.model import Model
@@ -47,7 +47,7 @@ def loaded(folder: Path, audits: str, behind: str = "", **files: str) -> Model:
     return load_project(folder).graph[CHECKED].model
 
 
-def told(folder: Path, audits: str, behind: str = "", **files: str) -> tuple[Problem, ...]:
+def reported(folder: Path, audits: str, behind: str = "", **files: str) -> tuple[Problem, ...]:
     with pytest.raises(ProjectInvalid) as found:
         loaded(folder, audits, behind, **files)
     return found.value.problems
@@ -93,7 +93,7 @@ def test_a_query_of_another_dialect_keeps_its_meaning(tmp_path: Path) -> None:
 def test_what_has_no_proven_meaning_in_spark_is_refused_in_an_audit(
     tmp_path: Path, query: str, what: str
 ) -> None:
-    [problem] = told(tmp_path, "ill", ill=f"AUDIT (name ill, dialect postgres);\n\n{query}")
+    [problem] = reported(tmp_path, "ill", ill=f"AUDIT (name ill, dialect postgres);\n\n{query}")
     assert what in problem.message
     assert (problem.place.path.as_posix(), problem.place.line) == ("audits/ill.sql", 3)
 
@@ -131,7 +131,7 @@ def test_only_a_condition_on_each_row_joins_the_common_pass(
     text = model_text("own", more=" depends_on (raw.known),")
     written(tmp_path, {"models/m/x.sql": text, "audits/a.sql": f"AUDIT (name own); {query}"})
     (audit,) = audits_of(load_project(tmp_path).graph, CHECKED, TIMES)
-    assert isinstance(audit.check, EachRow if plain else Rows)
+    assert isinstance(audit.check, EachRow if plain else FailingRows)
 
 
 @pytest.mark.parametrize(
@@ -184,14 +184,14 @@ WRONG = [
 def test_a_wrong_call_is_told_at_its_line_with_advice(
     tmp_path: Path, call: str, words: str, advice: str
 ) -> None:
-    (problem,) = told(tmp_path, f"number_of_rows,\n  {call}", a=ABOVE)
+    (problem,) = reported(tmp_path, f"number_of_rows,\n  {call}", a=ABOVE)
     assert (str(problem.place), words in problem.message) == ("models/m/x.sql:3", True), problem
     assert advice in problem.advice
 
 
 def test_all_wrong_calls_are_told_at_once(tmp_path: Path) -> None:
     calls = "nope,\nnot_null (column := id),\nabove (column := id, x := 1),\nabove"
-    assert [each.place.line for each in told(tmp_path, calls, a=ABOVE)] == [2, 3, 4, 5]
+    assert [each.place.line for each in reported(tmp_path, calls, a=ABOVE)] == [2, 3, 4, 5]
 
 
 FILES = [
@@ -216,7 +216,7 @@ FILES = [
 def test_what_is_wrong_with_a_file_is_told_once_though_no_model_calls_it(
     tmp_path: Path, text: str, place: str, words: str, advice: str
 ) -> None:
-    (problem,) = told(tmp_path, "number_of_rows", a=text)
+    (problem,) = reported(tmp_path, "number_of_rows", a=text)
     assert (str(problem.place), words in problem.message) == (place, True), problem
     assert advice in problem.advice
 
@@ -237,14 +237,14 @@ def test_what_is_wrong_with_a_query_is_told_once_at_its_line(
     tmp_path: Path, query: str, place: str, words: str
 ) -> None:
     dialect = "postgres" if "$$" in query else "spark"
-    problems = told(tmp_path, "own", a=f"AUDIT (name own, dialect {dialect});\n\n{query}")
+    problems = reported(tmp_path, "own", a=f"AUDIT (name own, dialect {dialect});\n\n{query}")
     assert [str(each.place) for each in problems] == [place] * len(problems)
     assert {words in each.message for each in problems} == {True}, problems
     assert len(problems) == 1
 
 
 def test_a_name_is_declared_in_one_place(tmp_path: Path) -> None:
-    (problem,) = told(tmp_path, "above (column := id)", f";\n{ABOVE}", a=ABOVE)
+    (problem,) = reported(tmp_path, "above (column := id)", f";\n{ABOVE}", a=ABOVE)
     assert str(problem.place) == "models/m/x.sql:5"
     assert "declared in audits/a.sql:1, too" in problem.message
 

@@ -13,7 +13,7 @@ from hypothesis import strategies as st
 from tests.depth import examples
 from vde_dagster.core.errors import ProjectInvalid
 from vde_dagster.core.graph.graph import build_graph, sources
-from vde_dagster.core.ledger.traces import why_volatile
+from vde_dagster.core.ledger.traces import why_nondeterministic
 from vde_dagster.core.names import ModelName
 from vde_dagster.core.planning.decisions import Mode
 from vde_dagster.project.configuration import read_configuration
@@ -33,7 +33,7 @@ def write(folder: Path, files: dict[str, str | bytes]) -> Path:
     return folder
 
 
-def told(folder: Path) -> list[tuple[str, str]]:
+def reported(folder: Path) -> list[tuple[str, str]]:
     """Place and message of each problem; every one has advice."""
     with pytest.raises(ProjectInvalid) as caught:
         load_project(folder)
@@ -138,7 +138,7 @@ def test_every_bad_input_is_told_once_with_file_line_and_advice_and_nothing_is_w
 def test_a_wrong_vde_yaml_is_told_with_its_line(
     tmp_path: Path, yaml: str | bytes, line: int, words: str
 ) -> None:
-    found = told(write(tmp_path, {"vde.yaml": yaml}))
+    found = reported(write(tmp_path, {"vde.yaml": yaml}))
     assert any(place == f"vde.yaml:{line}" and words in message for place, message in found), found
     with pytest.raises(ProjectInvalid):
         read_configuration(tmp_path)
@@ -190,7 +190,7 @@ def test_variables_that_take_their_value_from_outside_are_known(
 
 
 def test_a_folder_without_vde_yaml_is_no_project(tmp_path: Path) -> None:
-    assert "no project" in told(tmp_path)[0][1]
+    assert "no project" in reported(tmp_path)[0][1]
 
 
 HOSTILE: list[str | bytes] = [
@@ -239,7 +239,7 @@ def test_a_hostile_model_file_is_one_problem_of_that_file(
     (tmp_path / "outside.csv").write_text("secret\n1\n")
     folder = write(tmp_path / "shop", {"models/m/x.sql": text, "models/m/binary.csv": b"\xff"})
     (folder / "models/m/link.csv").symlink_to(tmp_path / "outside.csv")
-    found = told(folder)
+    found = reported(folder)
     assert [place.split(":")[0] for place, _ in found] == ["models/m/x.sql"], found
 
 
@@ -273,7 +273,7 @@ def test_a_seed_outside_of_the_project_is_refused_clearly(tmp_path: Path, path: 
     ],
 )
 def test_a_hostile_python_model_is_one_problem(tmp_path: Path, text: str) -> None:
-    found = told(write(tmp_path, {"models/m/x.py": text}))
+    found = reported(write(tmp_path, {"models/m/x.py": text}))
     assert [place.split(":")[0] for place, _ in found] == ["models/m/x.py"], found
 
 
@@ -300,7 +300,7 @@ def test_what_is_wrong_in_a_seeds_file_is_told_there_and_not_to_its_readers(tmp_
         "models/m/y.sql": "SELECT id, nope FROM m.x",
         "seeds/a.csv": "id,d\n1,2024-01-01\nx,2024-13-01\n",
     }
-    assert told(write(tmp_path, files)) == [
+    assert reported(write(tmp_path, files)) == [
         ("seeds/a.csv:3", "the seed m.x: column id: 'x' is no int"),
         ("seeds/a.csv:3", "the seed m.x: column d: '2024-13-01' is no date"),
     ]
@@ -323,7 +323,7 @@ def test_what_is_wrong_in_a_seeds_file_is_told_there_and_not_to_its_readers(tmp_
 def test_wrong_sources_are_told_and_their_readers_are_not(
     tmp_path: Path, text: str | bytes, line: int
 ) -> None:
-    found = told(write(tmp_path, {"external_models.yaml": text}))
+    found = reported(write(tmp_path, {"external_models.yaml": text}))
     assert f"external_models.yaml:{line}" in [place for place, _ in found]
     assert {place.split(":")[0] for place, _ in found} == {"external_models.yaml"}
 
@@ -437,7 +437,7 @@ def test_sources_need_not_be_declared_for_a_comparison_only(tmp_path: Path) -> N
 
 
 @pytest.mark.parametrize(
-    "files,told",
+    "files,reported",
     [
         ({"models/m/x.sql": "SELECT a FROM other.raw.t"}, "another catalog"),
         ({"models/m/x.sql": "SELECT a FROM m.off", "models/m/off.sql": OFF}, "disabled"),
@@ -446,15 +446,15 @@ def test_sources_need_not_be_declared_for_a_comparison_only(tmp_path: Path) -> N
     ],
 )
 def test_what_is_no_source_is_not_declared_for_a_comparison(
-    tmp_path: Path, files: dict[str, str | bytes], told: str
+    tmp_path: Path, files: dict[str, str | bytes], reported: str
 ) -> None:
-    with pytest.raises(ProjectInvalid, match=told) as caught:
+    with pytest.raises(ProjectInvalid, match=reported) as caught:
         load_for_comparison(write(tmp_path, files))
     assert len(caught.value.problems) == 1
 
 
 def test_whatever_the_example_has_in_sql_is_kept_where_its_inputs_are_the_same() -> None:
     graph = load_project(EXAMPLE).graph
-    found = {str(node.name): why_volatile(graph, node.name) for node in graph}
+    found = {str(node.name): why_nondeterministic(graph, node.name) for node in graph}
     computed = {name: why for name, why in found.items() if why}
     assert computed == {"mart.punctuality": "its function is not declared deterministic"}

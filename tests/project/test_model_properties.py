@@ -691,14 +691,16 @@ def test_a_start_or_end_that_cuts_an_interval_is_told_with_the_interval_that_cou
         assert advice in warning.advice
     late = utc(2030, 1, 1)
     whole = due_interval(model, late)
-    for told in re.findall(r"the first interval is \[(\S+),", " ".join(row[0] for row in expected)):
+    for reported in re.findall(
+        r"the first interval is \[(\S+),", " ".join(row[0] for row in expected)
+    ):
         assert whole is not None
-        assert whole.start == utc(*map(int, told.split("-")))
-    for told in re.findall(
+        assert whole.start == utc(*map(int, reported.split("-")))
+    for reported in re.findall(
         r"the last interval is \[.*, (.*)\)", " ".join(row[0] for row in expected)
     ):
         assert whole is not None
-        assert whole.end == datetime.fromisoformat(told).replace(tzinfo=UTC)
+        assert whole.end == datetime.fromisoformat(reported).replace(tzinfo=UTC)
 
 
 @pytest.mark.parametrize(

@@ -66,12 +66,12 @@ def test_keys_and_merge_options_have_the_meaning_of_their_dialect(
         f"merge_filter target.x > {sided}));\nSELECT x, y, at FROM a.t"
     ).kind
     assert isinstance(kind, IncrementalByUniqueKey)
-    told = meant.replace("x", "source.x").replace("y", "source.y").replace("at", "source.at")
-    told = told.replace("DAYOFWEEK(source.at", "DAYOFWEEK(source.at")
+    reported = meant.replace("x", "source.x").replace("y", "source.y").replace("at", "source.at")
+    reported = reported.replace("DAYOFWEEK(source.at", "DAYOFWEEK(source.at")
     assert [each.lower() for each in kind.unique_key] == [meant.lower()]
-    assert told.lower() in kind.when_matched[0].sql("spark").lower()
+    assert reported.lower() in kind.when_matched[0].sql("spark").lower()
     assert kind.merge_filter is not None
-    assert kind.merge_filter.sql("spark").lower() == f"target.x > {told}".lower()
+    assert kind.merge_filter.sql("spark").lower() == f"target.x > {reported}".lower()
 
 
 def test_what_has_no_one_meaning_in_spark_is_refused_at_its_line() -> None:
@@ -157,7 +157,7 @@ def test_a_statement_that_writes_a_model_is_refused() -> None:
 )
 def test_properties_that_are_ours_are_not_set_by_models(properties: str, message: str) -> None:
     text = f"MODEL (name m.x, kind FULL, physical_properties ({properties}));\nSELECT 1 AS id"
-    assert [told for _, told in refused(text)] == [message]
+    assert [reported for _, reported in refused(text)] == [message]
 
 
 @pytest.mark.parametrize(

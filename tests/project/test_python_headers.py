@@ -18,7 +18,7 @@ from tests.project.headers import PYTHON, python_model, python_text, read, refus
 from tests.project.test_loading import write
 from vde_dagster.core.errors import ProjectInvalid
 from vde_dagster.core.graph.graph import Graph, build_graph
-from vde_dagster.core.graph.render_model import render_beside, render_model
+from vde_dagster.core.graph.render_model import render_model, render_statements
 from vde_dagster.core.model.fingerprint import data_parts, metadata_parts
 from vde_dagster.core.model.model import Model, PythonFunction, Query
 from vde_dagster.core.names import ModelName
@@ -396,7 +396,7 @@ def test_statements_beside_a_function_are_rendered_as_those_of_a_query_are(
     assert variables_of(model) == {}
     start, end = datetime(2024, 1, 31, tzinfo=UTC), datetime(2024, 2, 1, tzinfo=UTC)
     times = TimeRange(start=start, end=end, execution_time=end)
-    (before,), after = render_beside(graph, X, times, target=lambda _: None)
+    (before,), after = render_statements(graph, X, times, target=lambda _: None)
     sql = read("MODEL (name m.x, kind FULL); DELETE FROM m.a WHERE d < '2024-01-31' AND e = 2; SELECT 1 AS id")  # fmt: skip
     same = render_model(build_graph([sql]), X, times, target=lambda _: None)
     assert [before.text] == [each.text for each in same.before]

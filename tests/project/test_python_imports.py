@@ -257,7 +257,7 @@ def test_modules_are_run_from_the_folder_and_forgotten(
 
 
 @pytest.mark.parametrize(
-    "inside,line,told",
+    "inside,line,reported",
     [
         ("import vde_no_such", 7, "the module 'vde_no_such' is found nowhere"),
         ("from vde_no_such.part import x", 7, "the module 'vde_no_such.part' is found nowhere"),
@@ -265,12 +265,15 @@ def test_modules_are_run_from_the_folder_and_forgotten(
     ],
 )
 def test_a_module_that_is_found_nowhere_is_told_with_its_line(
-    project: Path, inside: str, line: int, told: str
+    project: Path, inside: str, line: int, reported: str
 ) -> None:
     with pytest.raises(ProjectInvalid) as caught:
         loaded(project, inside=inside)
     (problem,) = caught.value.problems
-    assert (str(problem.place), problem.message.startswith(told)) == (f"models/m/x.py:{line}", True)
+    assert (str(problem.place), problem.message.startswith(reported)) == (
+        f"models/m/x.py:{line}",
+        True,
+    )
     source = ModelSource(
         path=Path("models/m/x.py"),
         text=MODEL.format(top="", inside=inside),

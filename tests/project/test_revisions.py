@@ -96,8 +96,8 @@ def test_a_project_may_be_a_folder_of_a_repository(tmp_path: Path) -> None:
         assert contents(found.folder) == encoded(ONE)
         assert found.root == "main:data/shop/"
         place = Place(path=Path("models/a.sql"), line=3)
-        (told,) = found.problems(ProjectInvalid([Problem(place=place, message="no")]))
-    assert str(told.place) == "main:data/shop/models/a.sql:3"
+        (reported,) = found.problems(ProjectInvalid([Problem(place=place, message="no")]))
+    assert str(reported.place) == "main:data/shop/models/a.sql:3"
 
 
 def test_a_revision_that_lacks_the_folder_has_no_files(tmp_path: Path) -> None:
@@ -156,7 +156,7 @@ def test_a_folder_needs_neither_git_nor_a_repository(
 
 
 @pytest.mark.parametrize(
-    "named,told",
+    "named,reported",
     [
         ("mian", "Did you mean main?"),
         ("feature/frist", "Did you mean feature/first?"),
@@ -174,9 +174,9 @@ def test_a_folder_needs_neither_git_nor_a_repository(
     ],
 )
 def test_a_name_that_is_nothing_is_refused_with_advice(
-    repository: Path, named: str, told: str
+    repository: Path, named: str, reported: str
 ) -> None:
-    assert told in refusal(named, repository)
+    assert reported in refusal(named, repository)
 
 
 def test_a_tag_of_something_else_than_a_commit_is_no_revision(repository: Path) -> None:
@@ -202,9 +202,9 @@ def test_a_branch_of_a_remote_is_offered(repository: Path, tmp_path: Path) -> No
 
 
 def test_a_folder_in_no_repository_has_no_revisions(tmp_path: Path) -> None:
-    told = refusal("main", tmp_path)
-    assert "'main' is no folder" in told
-    assert "no git repository" in told
+    reported = refusal("main", tmp_path)
+    assert "'main' is no folder" in reported
+    assert "no git repository" in reported
 
 
 def test_a_project_that_is_not_there_has_no_revisions(tmp_path: Path) -> None:
@@ -238,9 +238,9 @@ def test_content_that_the_repository_lacks_is_told(repository: Path) -> None:
 def test_a_seed_of_which_git_has_only_a_reference_is_told(repository: Path) -> None:
     pointer = "version https://git-lfs.github.com/spec/v1\noid sha256:00\nsize 5\n"
     commit(repository, {"seeds/a.csv": pointer, "picture.png": pointer})
-    told = refusal("HEAD", repository)
-    assert "seeds/a.csv" in told
-    assert "Git LFS" in told
+    reported = refusal("HEAD", repository)
+    assert "seeds/a.csv" in reported
+    assert "Git LFS" in reported
 
 
 def test_a_submodule_is_left_out(repository: Path, tmp_path: Path) -> None:

@@ -68,7 +68,7 @@ def mark(sequence_number: int = 1, source: ModelName = RAW) -> HighWaterMark:
 
 def session() -> Load:
     uri = ProcessingUri(partition=(("day", 19723), ("shop", None)), files=2, rows=9)
-    return Load(before=mark(1), after=mark(2), fill=(day(1),), held=(day(0),), evidence=(uri,))
+    return Load(before=mark(1), after=mark(2), fill=(day(1),), loaded=(day(0),), evidence=(uri,))
 
 
 def intent(work_id: str = "w1", *, key: VersionKey = KEY, late: Load | None = None) -> Intent:

@@ -15,10 +15,10 @@ from vde_dagster.core.audits.values import AuditResult
 from vde_dagster.core.columns import Column
 from vde_dagster.core.ledger.dsha import ALGORITHMS, FIRST_ALGORITHM, MODULUS, RowSum
 from vde_dagster.core.ledger.entries import (
+    EntryStatus,
     LedgerChange,
     LedgerEntry,
     LedgerOperation,
-    Standing,
     Trace,
 )
 from vde_dagster.core.ledger.holdings import Holding
@@ -69,7 +69,7 @@ loads = st.builds(
     before=st.none() | marks,
     after=marks,
     fill=several,
-    held=several,
+    loaded=several,
     evidence=st.lists(uris, max_size=2).map(tuple),
     rewrite=texts,
 )
@@ -96,7 +96,7 @@ changes = st.builds(
     interval=intervals,
     rows=sums,
     digest=st.none() | texts,
-    standing=st.sampled_from(Standing),
+    status=st.sampled_from(EntryStatus),
     reason=texts,
     trace=st.none() | traces,
     kept=st.none() | intervals,
@@ -231,7 +231,7 @@ INTENT = Intent(
         before=None,
         after=MARK,
         fill=(),
-        held=(DAY,),
+        loaded=(DAY,),
         evidence=(ProcessingUri(partition=(("day", "2024-01-01"), ("hour", 3)), files=1, rows=2),),
     ),
     drifted=True,
@@ -245,7 +245,7 @@ PUBLICATION = Publication(
             interval=DAY,
             rows=RowSum(),
             digest="d",
-            standing=Standing.OUTDATED,
+            status=EntryStatus.OUTDATED,
             reason="r",
             trace=TRACE,
             kept=DAY,
@@ -302,7 +302,7 @@ def test_what_was_not_stored_at_first_is_what_it_was_then() -> None:
     )
     (change,) = publication.changes
     assert publication.algorithm == FIRST_ALGORITHM
-    assert (change.standing, change.reason) == (Standing.COMPUTED, "")
+    assert (change.status, change.reason) == (EntryStatus.COMPUTED, "")
     assert (change.trace, change.kept) == (None, None)
     intent = codec.decode_intent(
         '{"work_id":"w","model":"raw.orders","version":"v","environment":"prod","intervals":[],'

@@ -13,11 +13,11 @@ from tests.state.conftest import Store
 from vde_dagster.core.columns import Column
 from vde_dagster.core.ledger.dsha import RowSum
 from vde_dagster.core.ledger.entries import (
+    EntryStatus,
     LedgerChange,
     LedgerEntry,
     LedgerMismatch,
     LedgerOperation,
-    Standing,
 )
 from vde_dagster.core.ledger.holdings import Holding
 from vde_dagster.core.ledger.last_look import LastLook, SeenInput
@@ -39,7 +39,7 @@ def environment(state: State) -> Lease:
     return state.acquire_lease("environment:prod", holder="plan p", ttl=MINUTE)
 
 
-def book(
+def record(
     state: State,
     work_id: str,
     *changes: LedgerChange,
@@ -61,20 +61,20 @@ def days(first: int, after: int) -> Interval:
 def test_a_version_that_was_never_written_holds_nothing(state: State) -> None:
     assert state.holdings([KEY, OTHER]) == {}
     assert state.changed_since(KEY, 0) == ()
-    assert state.held_within(KEY, [day(0)]) == ()
+    assert state.entries_within(KEY, [day(0)]) == ()
 
 
 def test_the_whole_is_merged_by_standing(state: State, environment: Lease) -> None:
-    book(state, "w1", *map(change, range(5)))
+    record(state, "w1", *map(change, range(5)))
     state.outdate({KEY: [day(3)]}, reason="r", lease=environment)
     empty = LedgerChange(
         operation=LedgerOperation.REPLACE,
         interval=day(6),
         rows=RowSum(),
-        standing=Standing.EMPTY,
+        status=EntryStatus.EMPTY,
         reason="r",
     )
-    book(state, "w2", empty)
+    record(state, "w2", empty)
     assert state.holdings([KEY, OTHER]) == {
         KEY: Holding(
             number=3,
@@ -89,8 +89,8 @@ def test_the_whole_is_merged_by_standing(state: State, environment: Lease) -> No
 def test_an_entry_has_the_number_of_the_change_that_wrote_it(
     state: State, environment: Lease
 ) -> None:
-    book(state, "w1", change(0), change(1), change(2))
-    book(state, "w2", change(1, rows=RowSum(rows=9)))
+    record(state, "w1", change(0), change(1), change(2))
+    record(state, "w2", change(1, rows=RowSum(rows=9)))
     state.outdate({KEY: [day(2)]}, reason="r", lease=environment)
     assert [each.interval for each in state.changed_since(KEY, 0)] == [day(0), day(1), day(2)]
     assert [each.interval for each in state.changed_since(KEY, 1)] == [day(1), day(2)]
@@ -99,7 +99,7 @@ def test_an_entry_has_the_number_of_the_change_that_wrote_it(
 
 
 def test_what_changes_no_entry_is_no_change(state: State, environment: Lease) -> None:
-    book(state, "w1", change(0))
+    record(state, "w1", change(0))
     state.outdate({KEY: [day(5)]}, reason="r", lease=environment)
     lease = state.acquire_lease(version_resource(KEY), holder="again", ttl=MINUTE)
     state.finalize("w1", lease=lease)
@@ -107,11 +107,11 @@ def test_what_changes_no_entry_is_no_change(state: State, environment: Lease) ->
 
 
 def test_entries_that_are_taken_away_are_noticed(state: State) -> None:
-    book(state, "w1", change(0), change(1))
+    record(state, "w1", change(0), change(1))
     assert state.holdings([KEY])[KEY].removed == 0
     whole = LedgerChange(operation=LedgerOperation.REPLACE_ALL, interval=day(1), rows=RowSum())
-    book(state, "w2", whole)
-    book(state, "w3", change(2))
+    record(state, "w2", whole)
+    record(state, "w3", change(2))
     found = state.holdings([KEY])[KEY]
     assert (found.number, found.removed, found.recorded) == (3, 2, (days(1, 3),))
 
@@ -124,14 +124,14 @@ def drawn(draw: random.Random) -> tuple[LedgerChange, ...]:
         case "all":
             return (change(days_[0], operation=LedgerOperation.REPLACE_ALL, rows=rows),)
         case "empty":
-            empty = replace(change(days_[0], rows=RowSum()), standing=Standing.EMPTY, reason="r")
+            empty = replace(change(days_[0], rows=RowSum()), status=EntryStatus.EMPTY, reason="r")
             return (empty,)
         case _:
             return tuple(change(each, rows=rows) for each in days_)
 
 
-def of(entries: Sequence[LedgerEntry], standing: Standing) -> list[Interval]:
-    return [each.interval for each in entries if each.standing is standing]
+def of(entries: Sequence[LedgerEntry], status: EntryStatus) -> list[Interval]:
+    return [each.interval for each in entries if each.status is status]
 
 
 def by_day(merged: Sequence[Interval]) -> list[Interval]:
@@ -146,15 +146,15 @@ def test_after_any_changes_the_whole_is_that_of_the_entries(
     draw, number, removed, wide = random.Random(seed), 0, 0, False
     before: tuple[LedgerEntry, ...] = ()
     written: dict[Interval, tuple[LedgerEntry, int]] = {}
-    for turn in range(40):
-        wide = wide or turn > 20
+    for batch in range(40):
+        wide = wide or batch > 20
         if draw.random() < 0.2:
             outdated = day(draw.randrange(8))
             state.outdate({KEY: [outdated]}, reason="r", lease=environment)
         else:
             day_column, *others = (*COLUMNS, Column(name="more", type="bigint"))[: 3 if wide else 2]
-            columns = (replace(day_column, description=f"as of {turn // 5}"), *others)
-            book(state, f"w{turn}", *drawn(draw), columns=columns)
+            columns = (replace(day_column, description=f"as of {batch // 5}"), *others)
+            record(state, f"w{batch}", *drawn(draw), columns=columns)
         entries = state.ledger([KEY])[KEY] if state.holdings([KEY]) else ()
         number += entries != before
         times = {each.interval for each in entries}
@@ -170,9 +170,9 @@ def test_after_any_changes_the_whole_is_that_of_the_entries(
             continue
         whole = state.holdings([KEY])[KEY]
         assert (whole.number, whole.removed) == (number, removed)
-        assert by_day(whole.computed) == of(entries, Standing.COMPUTED)
-        assert by_day(whole.outdated) == of(entries, Standing.OUTDATED)
-        assert by_day(whole.empty) == of(entries, Standing.EMPTY)
+        assert by_day(whole.computed) == of(entries, EntryStatus.COMPUTED)
+        assert by_day(whole.outdated) == of(entries, EntryStatus.OUTDATED)
+        assert by_day(whole.empty) == of(entries, EntryStatus.EMPTY)
         schemas = [each.columns for each in entries]
         widest = max(map(len, schemas))
         assert whole.columns == [each for each in schemas if len(each) == widest][-1]
@@ -184,19 +184,19 @@ def test_after_any_changes_the_whole_is_that_of_the_entries(
 
 
 def test_entries_are_found_by_their_times(state: State) -> None:
-    book(state, "w1", *map(change, range(6)))
+    record(state, "w1", *map(change, range(6)))
     wanted = [days(1, 2), Interval(day(3).start, day(4).start + (day(4).end - day(4).start) / 2)]
-    assert [each.interval for each in state.held_within(KEY, wanted)] == [day(1), day(3), day(4)]
-    assert state.held_within(OTHER, wanted) == ()
+    assert [each.interval for each in state.entries_within(KEY, wanted)] == [day(1), day(3), day(4)]
+    assert state.entries_within(OTHER, wanted) == ()
 
 
 def test_a_booking_that_does_not_fit_leaves_the_whole_as_it_was(state: State) -> None:
-    book(state, "w1", change(0))
+    record(state, "w1", change(0))
     before = state.holdings([KEY])
     across = LedgerChange(operation=LedgerOperation.REPLACE, interval=days(0, 2), rows=RowSum())
     beside = LedgerChange(operation=LedgerOperation.REPLACE, interval=day(1), rows=RowSum())
     with pytest.raises(LedgerMismatch):
-        book(state, "w2", across, beside)
+        record(state, "w2", across, beside)
     assert state.holdings([KEY]) == before
 
 

@@ -28,7 +28,7 @@ from tests.state.builders import (
 )
 from tests.state.test_sql_state import race, start
 from vde_dagster.core.ledger.dsha import FIRST_ALGORITHM, RowSum
-from vde_dagster.core.ledger.unit_of_work import WorkState
+from vde_dagster.core.ledger.unit_of_work import UnitOfWorkState
 from vde_dagster.core.model.snapshot import Category, DecidedBy
 from vde_dagster.core.names import ModelName
 from vde_dagster.core.time.intervals import Interval
@@ -111,7 +111,7 @@ def test_an_earlier_state_is_moved_forward_with_all_that_it_holds(earlier: str) 
     assert (entry.interval, entry.rows) == (day(0), RowSum.of_halves(3, 2**64 - 1, 2**63))
     assert state.marks(KEY) == {RAW: mark(2)}
     (late,) = state.sessions(KEY, limit=9)
-    assert (late.state, late.intent) == (WorkState.DONE, intent("w1", late=session()))
+    assert (late.state, late.intent) == (UnitOfWorkState.DONE, intent("w1", late=session()))
     (unfinished,) = state.open_work(KEY)
     assert unfinished.intent == intent("w2")
     state.close()
@@ -142,8 +142,8 @@ def test_what_was_held_before_it_was_kept_as_a_whole_is_told_from_the_entries(
 ) -> None:
     state = SqlState.open(earlier)
     (entry,) = state.ledger([KEY])[KEY]
-    told = state.holdings([KEY])[KEY]
-    assert (told.number, told.computed, told.columns) == (0, (day(0),), entry.columns)
+    reported = state.holdings([KEY])[KEY]
+    assert (reported.number, reported.computed, reported.columns) == (0, (day(0),), entry.columns)
     lease = state.acquire_lease("r", holder="me", ttl=MINUTE)
     state.record_intent(intent("w3"), lease=lease)
     state.record_staged("w3", publication(change(1)), lease=lease)

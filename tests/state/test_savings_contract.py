@@ -24,7 +24,7 @@ from tests.state.builders import (
 from tests.state.conftest import Store
 from tests.worlds.clock import ManualClock
 from vde_dagster.core.ledger.dsha import RowSum
-from vde_dagster.core.ledger.entries import LedgerChange, Standing, Trace
+from vde_dagster.core.ledger.entries import EntryStatus, LedgerChange, Trace
 from vde_dagster.core.ledger.savings import Saved, Saving, SavingKind, SavingTotal
 from vde_dagster.core.model.snapshot import ModelSnapshot, VersionKey
 from vde_dagster.core.names import ModelName
@@ -204,7 +204,7 @@ def test_what_another_environment_computed_is_told_by_version(state: State) -> N
 def test_only_what_counts_as_computed_in_the_versions_of_now_is_shared(state: State) -> None:
     old, new = snapshot(), snapshot(text="SELECT 2")
     shows(state, "prod", old)
-    empty = replace(took(0, 1.0), rows=RowSum(), standing=Standing.EMPTY, reason="asked for")
+    empty = replace(took(0, 1.0), rows=RowSum(), status=EntryStatus.EMPTY, reason="asked for")
     computes(state, "prod", old.key, "w1", empty, took(1, 4.0))
     shows(state, "dev", old)
     assert state.computed_elsewhere("dev") == {

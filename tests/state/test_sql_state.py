@@ -20,7 +20,7 @@ from sqlalchemy.engine import make_url
 from tests.state.builders import KEY, MINUTE, SALES, change, intent, mark, publication, snapshot
 from vde_dagster.core.errors import Conflict, Refused
 from vde_dagster.core.ledger.entries import LedgerOperation
-from vde_dagster.core.ledger.unit_of_work import WorkState
+from vde_dagster.core.ledger.unit_of_work import UnitOfWorkState
 from vde_dagster.core.model.snapshot import VersionKey
 from vde_dagster.core.names import ModelName
 from vde_dagster.state import schema
@@ -64,7 +64,7 @@ def race(*processes: subprocess.Popen[str]) -> list[str]:
 
 
 def staged(state: SqlState) -> Lease:
-    """One row set that is held, and work `w2` that is staged to add to it and moves a mark."""
+    """One row set that is loaded, and work `w2` that is staged to add to it and moves a mark."""
     lease = state.acquire_lease(str(KEY), holder="me", ttl=MINUTE)
     state.record_intent(intent("w1"), lease=lease)
     state.record_staged("w1", publication(change()), lease=lease)
@@ -130,7 +130,7 @@ def test_a_lock_time_out_is_a_conflict_and_nothing_is_written(sql_url: str) -> N
     assert race(actor) == ["committed"]
     work = impatient.work("w2")
     assert work is not None
-    assert work.state is WorkState.DONE
+    assert work.state is UnitOfWorkState.DONE
     impatient.close()
     state.close()
 
@@ -221,8 +221,8 @@ def test_a_refusal_shows_no_password() -> None:
 # Clock and scale
 def test_the_database_tells_the_time(sql_url: str) -> None:
     with Database(open_engine(sql_url)).read() as connection:
-        told = now(connection) / 1_000_000
-    assert abs(told - datetime.now(UTC).timestamp()) < 2
+        reported = now(connection) / 1_000_000
+    assert abs(reported - datetime.now(UTC).timestamp()) < 2
 
 
 @contextmanager

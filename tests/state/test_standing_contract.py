@@ -20,10 +20,10 @@ from tests.state.conftest import Store
 from vde_dagster.core.errors import Conflict
 from vde_dagster.core.ledger.dsha import RowSum, dsha
 from vde_dagster.core.ledger.entries import (
+    EntryStatus,
     LedgerChange,
     LedgerOperation,
-    Standing,
-    held_intervals,
+    loaded_intervals,
     recorded_intervals,
     written_intervals,
 )
@@ -45,7 +45,7 @@ def environment(state: State) -> Lease:
     return state.acquire_lease("environment:prod", holder="plan p", ttl=MINUTE)
 
 
-def book(state: State, work_id: str, *changes: LedgerChange, key: VersionKey = KEY) -> None:
+def record(state: State, work_id: str, *changes: LedgerChange, key: VersionKey = KEY) -> None:
     lease = state.acquire_lease(version_resource(key), holder=work_id, ttl=MINUTE)
     state.record_intent(intent(work_id, key=key), lease=lease)
     state.record_staged(work_id, publication(*changes), lease=lease)
@@ -54,46 +54,46 @@ def book(state: State, work_id: str, *changes: LedgerChange, key: VersionKey = K
 
 
 def test_outdated_intervals_keep_their_rows_and_say_why(state: State, environment: Lease) -> None:
-    book(state, "w1", change(0), change(1), change(2))
+    record(state, "w1", change(0), change(1), change(2))
     before = state.ledger([KEY])[KEY]
     state.outdate({KEY: [day(1)]}, reason="restated by plan p", lease=environment)
     after = state.ledger([KEY])[KEY]
     assert (after[0], after[2]) == (before[0], before[2])
-    assert (after[1].standing, after[1].reason) == (Standing.OUTDATED, "restated by plan p")
+    assert (after[1].status, after[1].reason) == (EntryStatus.OUTDATED, "restated by plan p")
     assert (after[1].rows, after[1].digest, after[1].work_id) == (ROWS, before[1].digest, "w1")
-    assert held_intervals(after) == (day(0), day(2))
+    assert loaded_intervals(after) == (day(0), day(2))
     assert written_intervals(after) == recorded_intervals(before)
 
 
 def test_what_was_never_recorded_cannot_be_outdated(state: State, environment: Lease) -> None:
-    book(state, "w1", change(0))
+    record(state, "w1", change(0))
     before = state.ledger([KEY, OTHER])
     state.outdate({KEY: [day(5)], OTHER: [day(0)]}, reason="r", lease=environment)
     assert state.ledger([KEY, OTHER]) == before
 
 
 def test_an_interval_that_is_evaluated_again_is_computed(state: State, environment: Lease) -> None:
-    book(state, "w1", change(0), change(1))
+    record(state, "w1", change(0), change(1))
     state.outdate({KEY: [day(0), day(1)]}, reason="r", lease=environment)
-    book(state, "w2", change(0, rows=RowSum(rows=9)))
+    record(state, "w2", change(0, rows=RowSum(rows=9)))
     first, second = state.ledger([KEY])[KEY]
-    assert (first.standing, first.reason, first.rows.rows) == (Standing.COMPUTED, "", 9)
-    assert (second.standing, second.reason) == (Standing.OUTDATED, "r")
+    assert (first.status, first.reason, first.rows.rows) == (EntryStatus.COMPUTED, "", 9)
+    assert (second.status, second.reason) == (EntryStatus.OUTDATED, "r")
 
 
 def test_rows_added_to_an_outdated_interval_leave_it_outdated(
     state: State, environment: Lease
 ) -> None:
-    book(state, "w1", change(0))
+    record(state, "w1", change(0))
     state.outdate({KEY: [day(0)]}, reason="r", lease=environment)
-    book(state, "w2", change(0, operation=LedgerOperation.ADD))
+    record(state, "w2", change(0, operation=LedgerOperation.ADD))
     (entry,) = state.ledger([KEY])[KEY]
-    assert (entry.standing, entry.rows.rows) == (Standing.OUTDATED, 2 * ROWS.rows)
+    assert (entry.status, entry.rows.rows) == (EntryStatus.OUTDATED, 2 * ROWS.rows)
 
 
 def test_of_several_versions_all_are_outdated_or_none(state: State, environment: Lease) -> None:
-    book(state, "w1", change(0))
-    book(state, "w2", change(0), key=OTHER)
+    record(state, "w1", change(0))
+    record(state, "w2", change(0), key=OTHER)
     before = state.ledger([KEY, OTHER])
     writer = state.acquire_lease(version_resource(OTHER), holder="a run", ttl=MINUTE)
     with pytest.raises(Conflict, match="held by a run"):
@@ -103,7 +103,7 @@ def test_of_several_versions_all_are_outdated_or_none(state: State, environment:
     state.release_lease(writer)
     state.outdate({KEY: [day(0)], OTHER: [day(0)]}, reason="r", lease=environment)
     found = state.ledger([KEY, OTHER])
-    assert {each.standing for entries in found.values() for each in entries} == {Standing.OUTDATED}
+    assert {each.status for entries in found.values() for each in entries} == {EntryStatus.OUTDATED}
 
 
 def test_who_read_what_is_outdated_since_books_nothing_any_more(store: Store) -> None:
@@ -121,13 +121,13 @@ def test_who_read_what_is_outdated_since_books_nothing_any_more(store: Store) ->
 
 def test_outdating_needs_its_lease(store: Store) -> None:
     state = store.state
-    book(state, "w1", change(0))
+    record(state, "w1", change(0))
     lease = state.acquire_lease("environment:prod", holder="plan p", ttl=MINUTE)
     store.pass_time(2 * MINUTE)
     state.acquire_lease("environment:prod", holder="plan q", ttl=MINUTE)
     with pytest.raises(LeaseLost):
         state.outdate({KEY: [day(0)]}, reason="r", lease=lease)
-    assert held_intervals(state.ledger([KEY])[KEY]) == (day(0),)
+    assert loaded_intervals(state.ledger([KEY])[KEY]) == (day(0),)
 
 
 def test_thousands_of_intervals_of_hundreds_of_versions_are_outdated_at_once(
@@ -135,10 +135,10 @@ def test_thousands_of_intervals_of_hundreds_of_versions_are_outdated_at_once(
 ) -> None:
     keys = [VersionKey(SALES, f"{number:032x}") for number in range(600)]
     for number, key in enumerate(keys[:3]):
-        book(state, f"w{number}", *(change(each) for each in range(1000)), key=key)
+        record(state, f"w{number}", *(change(each) for each in range(1000)), key=key)
     state.outdate(dict.fromkeys(keys, (day(0), day(500))), reason="r", lease=environment)
     for entries in state.ledger(keys).values():
-        outdated = [each.interval for each in entries if each.standing is Standing.OUTDATED]
+        outdated = [each.interval for each in entries if each.status is EntryStatus.OUTDATED]
         assert outdated == [day(0), day(500)]
 
 
@@ -147,15 +147,15 @@ def test_an_empty_interval_is_told_from_one_without_rows(state: State) -> None:
         operation=LedgerOperation.REPLACE,
         interval=day(0),
         rows=RowSum(),
-        standing=Standing.EMPTY,
+        status=EntryStatus.EMPTY,
         reason="recorded as empty by plan p of dev",
     )
-    book(state, "w1", nothing, change(1, rows=RowSum()))
+    record(state, "w1", nothing, change(1, rows=RowSum()))
     empty, computed = state.ledger([KEY])[KEY]
-    assert (empty.standing, empty.reason) == (Standing.EMPTY, "recorded as empty by plan p of dev")
+    assert (empty.status, empty.reason) == (EntryStatus.EMPTY, "recorded as empty by plan p of dev")
     assert empty.digest == computed.digest == dsha(RowSum(), COLUMNS)
-    assert computed.standing is Standing.COMPUTED
-    assert held_intervals((empty, computed)) == (day(1),)
+    assert computed.status is EntryStatus.COMPUTED
+    assert loaded_intervals((empty, computed)) == (day(1),)
     assert recorded_intervals((empty, computed)) == (Interval(day(0).start, day(1).end),)
 
 

@@ -33,7 +33,7 @@ from vde_dagster.core.ledger.entries import (
     LedgerOperation,
 )
 from vde_dagster.core.ledger.late_data import HighWaterMark
-from vde_dagster.core.ledger.unit_of_work import WorkState
+from vde_dagster.core.ledger.unit_of_work import UnitOfWorkState
 from vde_dagster.core.model.snapshot import Category, DecidedBy, ModelSnapshot, VersionKey
 from vde_dagster.core.names import ModelName
 from vde_dagster.ports.state import Lease, LeaseLost, State
@@ -57,7 +57,7 @@ def lease(state: State) -> Lease:
     return state.acquire_lease(str(KEY), holder="me", ttl=MINUTE)
 
 
-def book(state: State, lease: Lease, work_id: str, *changes: LedgerChange) -> None:
+def record(state: State, lease: Lease, work_id: str, *changes: LedgerChange) -> None:
     state.record_intent(intent(work_id), lease=lease)
     state.record_staged(work_id, publication(*changes), lease=lease)
     state.finalize(work_id, lease=lease)
@@ -128,7 +128,7 @@ def test_a_version_has_drifted_once_who_may_write_it_was_promoted_to_that(
 def test_a_version_has_drifted_once_rows_of_another_definition_were_staged(
     state: State, lease: Lease
 ) -> None:
-    book(state, lease, "w1")
+    record(state, lease, "w1")
     state.record_intent(replace(intent("w2"), drifted=True), lease=lease)
     assert state.drifted([KEY]) == frozenset()
     state.record_staged("w2", publication(), lease=lease)
@@ -450,18 +450,21 @@ def test_a_unit_of_work_goes_from_intent_to_staged_to_done(state: State, lease: 
     recorded = state.work("w1")
     assert recorded is not None
     assert recorded.intent == intent(late=session())
-    assert (recorded.state, recorded.publication) == (WorkState.INTENT, None)
+    assert (recorded.state, recorded.publication) == (UnitOfWorkState.INTENT, None)
     assert list(state.open_work(KEY)) == [recorded]
 
     state.record_staged("w1", publication(moves=mark(2)), lease=lease)
     staged = state.work("w1")
     assert staged is not None
-    assert (staged.state, staged.publication) == (WorkState.STAGED, publication(moves=mark(2)))
+    assert (staged.state, staged.publication) == (
+        UnitOfWorkState.STAGED,
+        publication(moves=mark(2)),
+    )
     assert list(state.open_work(KEY)) == [staged]
     assert (state.ledger([KEY]), state.marks(KEY)) == ({}, {})
 
-    held = state.finalize("w1", lease=lease)
-    assert held == (
+    loaded = state.finalize("w1", lease=lease)
+    assert loaded == (
         LedgerEntry(
             interval=day(0),
             rows=ROWS,
@@ -471,11 +474,11 @@ def test_a_unit_of_work_goes_from_intent_to_staged_to_done(state: State, lease: 
             iceberg_snapshot_id=2**62,
         ),
     )
-    assert state.ledger([KEY, VersionKey(OTHER, "b")]) == {KEY: held}
+    assert state.ledger([KEY, VersionKey(OTHER, "b")]) == {KEY: loaded}
     assert state.marks(KEY) == {RAW: mark(2)}
     done = state.work("w1")
     assert done is not None
-    assert done.state is WorkState.DONE
+    assert done.state is UnitOfWorkState.DONE
     assert done.finished_at is not None
     assert done.finished_at.utcoffset() == done.started_at.utcoffset() == timedelta(0)
     assert done.started_at <= done.finished_at
@@ -485,8 +488,8 @@ def test_a_unit_of_work_goes_from_intent_to_staged_to_done(state: State, lease: 
 def test_r5_booking_again_returns_what_stands_there_and_changes_nothing(
     state: State, lease: Lease
 ) -> None:
-    book(state, lease, "w1", change(0))
-    book(state, lease, "w2", change(0, operation=LedgerOperation.ADD), change(1))
+    record(state, lease, "w1", change(0))
+    record(state, lease, "w2", change(0, operation=LedgerOperation.ADD), change(1))
     before = (state.ledger([KEY])[KEY], state.work("w1"), state.work("w2"))
     assert state.finalize("w2", lease=lease) == before[0]
     assert state.finalize("w1", lease=lease) == before[0][:1]
@@ -518,7 +521,7 @@ def test_r8_rows_that_were_read_as_of_no_mark_take_the_marks_with_them(
     state: State, lease: Lease, operation: LedgerOperation
 ) -> None:
     _load_up_to(state, lease, mark(1), mark(1, ModelName("raw", "cancels")))
-    book(state, lease, "w3", change(0, operation=operation))
+    record(state, lease, "w3", change(0, operation=operation))
     assert state.marks(KEY) == {}
     _load_up_to(state, lease, mark(2), first=4)
     assert state.marks(KEY) == {RAW: mark(2)}
@@ -545,38 +548,38 @@ def test_added_rows_add_up_with_what_is_held_at_the_time_of_booking(
 ) -> None:
     state.record_intent(intent("w2"), lease=lease)
     state.record_staged("w2", publication(change(0, operation=LedgerOperation.ADD)), lease=lease)
-    book(state, lease, "w1", change(0, rows=RowSum.of_halves(1, 5, 7)))
-    (held,) = state.finalize("w2", lease=lease)
-    assert held.rows == RowSum.of_halves(4, 4, 2**63 + 7)
-    assert (held.work_id, held.digest) == ("w2", dsha(held.rows, COLUMNS))
+    record(state, lease, "w1", change(0, rows=RowSum.of_halves(1, 5, 7)))
+    (loaded,) = state.finalize("w2", lease=lease)
+    assert loaded.rows == RowSum.of_halves(4, 4, 2**63 + 7)
+    assert (loaded.work_id, loaded.digest) == ("w2", dsha(loaded.rows, COLUMNS))
 
 
 def test_rows_added_to_an_interval_that_is_not_held_change_nothing(
     state: State, lease: Lease
 ) -> None:
-    book(state, lease, "w1", change(0))
+    record(state, lease, "w1", change(0))
     before = state.ledger([KEY])
     state.record_intent(intent("w2"), lease=lease)
     wrong = publication(change(2), change(1, operation=LedgerOperation.ADD), moves=mark(9))
     state.record_staged("w2", wrong, lease=lease)
-    with pytest.raises(LedgerMismatch, match="not held"):
+    with pytest.raises(LedgerMismatch, match="not loaded"):
         state.finalize("w2", lease=lease)
     work = state.work("w2")
     assert work is not None
-    assert work.state is WorkState.STAGED
+    assert work.state is UnitOfWorkState.STAGED
     assert (state.ledger([KEY]), state.marks(KEY)) == (before, {})
 
 
 def test_replacing_all_leaves_only_the_new_interval(state: State, lease: Lease) -> None:
-    book(state, lease, "w1", *(change(number) for number in range(1000)))
+    record(state, lease, "w1", *(change(number) for number in range(1000)))
     assert len(state.ledger([KEY])[KEY]) == 1000
-    book(state, lease, "w2", change(3, operation=LedgerOperation.REPLACE_ALL))
+    record(state, lease, "w2", change(3, operation=LedgerOperation.REPLACE_ALL))
     assert [entry.interval for entry in state.ledger([KEY])[KEY]] == [day(3)]
 
 
 def test_a_replaced_interval_leaves_its_neighbours_as_they_were(state: State, lease: Lease) -> None:
-    book(state, lease, "w1", change(2), change(0), change(1))
-    book(state, lease, "w2", change(1, rows=RowSum()))
+    record(state, lease, "w1", change(2), change(0), change(1))
+    record(state, lease, "w2", change(1, rows=RowSum()))
     entries = state.ledger([KEY])[KEY]
     assert [entry.work_id for entry in entries] == ["w1", "w2", "w1"]
     assert [entry.interval for entry in entries] == [day(0), day(1), day(2)]
@@ -591,9 +594,9 @@ def test_a_stated_digest_is_kept_and_a_view_has_no_iceberg_snapshot(
     state.record_intent(intent(), lease=lease)
     view = type(publication())(iceberg_snapshot_id=None, changes=(given,), columns=())
     state.record_staged("w1", view, lease=lease)
-    (held,) = state.finalize("w1", lease=lease)
-    assert (held.digest, held.iceberg_snapshot_id, held.columns) == ("d" * 64, None, ())
-    assert state.ledger([KEY])[KEY] == (held,)
+    (loaded,) = state.finalize("w1", lease=lease)
+    assert (loaded.digest, loaded.iceberg_snapshot_id, loaded.columns) == ("d" * 64, None, ())
+    assert state.ledger([KEY])[KEY] == (loaded,)
 
 
 def test_ledgers_of_a_thousand_versions_are_read_together(state: State, lease: Lease) -> None:
@@ -625,7 +628,7 @@ def test_work_that_is_staged_again_publishes_what_was_staged_last(
 
 
 def test_done_work_is_neither_staged_anew_nor_abandoned(state: State, lease: Lease) -> None:
-    book(state, lease, "w1", change(0))
+    record(state, lease, "w1", change(0))
     before = state.work("w1")
     state.record_staged("w1", publication(change(0)), lease=lease)
     with pytest.raises(Refused, match="is done"):
@@ -641,7 +644,7 @@ def test_abandoned_work_is_closed_for_good(state: State, lease: Lease) -> None:
     state.abandon("w1", reason="an audit failed", lease=lease)
     abandoned = state.work("w1")
     assert abandoned is not None
-    assert abandoned.state is WorkState.ABANDONED
+    assert abandoned.state is UnitOfWorkState.ABANDONED
     assert abandoned.finished_at is not None
     state.abandon("w1", reason="again", lease=lease)
     assert state.work("w1") == abandoned
@@ -673,11 +676,11 @@ def test_units_of_work_are_found_by_their_ids(state: State, lease: Lease) -> Non
     many = [f"w{number}" for number in range(CHUNK + 2)]
     for work_id in (many[0], many[-2], "x"):
         state.record_intent(intent(work_id), lease=lease)
-    book(state, lease, many[-1])
+    record(state, lease, many[-1])
     found = state.works([*many, many[0]])
     assert found.keys() == {many[0], many[-2], many[-1]}
     assert all(found[each] == state.work(each) for each in found)
-    assert found[many[-1]].state is WorkState.DONE
+    assert found[many[-1]].state is UnitOfWorkState.DONE
     assert state.works([]) == {}
 
 
@@ -731,7 +734,7 @@ def test_what_audits_found_is_kept_whole_and_newest_first(state: State, lease: L
     found = state.audited(KEY, limit=9)
     assert [each.intent.work_id for each in found] == ["w2", "w1"]
     assert [each.audits for each in found] == [AUDITS, AUDITS]
-    assert (found[1].state, found[1].reason) == (WorkState.ABANDONED, "bad rows")
+    assert (found[1].state, found[1].reason) == (UnitOfWorkState.ABANDONED, "bad rows")
     assert [each.intent.work_id for each in state.audited(KEY, limit=1)] == ["w2"]
     assert list(state.audited(VersionKey(OTHER, "b"), limit=9)) == []
 
@@ -748,5 +751,5 @@ def test_times_before_1970_and_to_the_microsecond_are_kept(state: State, lease: 
     instant = datetime(1969, 12, 31, 23, 59, 59, 999_999, tzinfo=UTC)
     interval = type(day(0))(instant, instant + timedelta(microseconds=1))
     given = LedgerChange(operation=LedgerOperation.REPLACE, interval=interval, rows=ROWS)
-    book(state, lease, "w1", given)
+    record(state, lease, "w1", given)
     assert [entry.interval for entry in state.ledger([KEY])[KEY]] == [interval]

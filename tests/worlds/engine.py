@@ -25,7 +25,7 @@ from vde_dagster.core.ledger.unit_of_work import (
     AsOf,
     CsvRows,
     Input,
-    Part,
+    PlannedWrite,
     PythonRows,
     SqlRows,
     Staged,
@@ -68,7 +68,9 @@ class MemoryEngine:
                 done.append(self._write(name, staging, part, self._evolved(name, staging, new)))
             table = self._catalog.tables[name]
             processed = [row for each in done for row in each.processed]
-            if staging.anew:  # what is made from nothing, in turns, is looked at when it is whole
+            if (
+                staging.rebuilds
+            ):  # what is made from nothing, in turns, is looked at when it is whole
                 processed = list(table.rows_at(table.branches[staging.work_id]))
             inputs = {name: self._input(each) for name, each in staging.audit_inputs.items()}
             return Staged(
@@ -152,7 +154,7 @@ class MemoryEngine:
                 },
             )
         head = staging.base
-        if head is None or staging.anew:
+        if head is None or staging.rebuilds:
             head = self._catalog.commit(
                 name, parent=head, operation=SourceOperation.DELETE, rows=(), added=()
             )
@@ -178,7 +180,7 @@ class MemoryEngine:
         nothing = (None,) * len(gone)
         return Frame((*new.columns, *gone), [(*row, *nothing) for row in new.rows])
 
-    def _write(self, name: TableName, staging: Staging, part: Part, new: Frame) -> Written:
+    def _write(self, name: TableName, staging: Staging, part: PlannedWrite, new: Frame) -> Written:
         """Write the rows of one part to the branch."""
         table = self._catalog.tables[name]
         head = table.branches[staging.work_id]
@@ -194,7 +196,7 @@ class MemoryEngine:
         )
         return done
 
-    def _rows(self, part: Part, columns: tuple[Column, ...]) -> Frame:
+    def _rows(self, part: PlannedWrite, columns: tuple[Column, ...]) -> Frame:
         match part.rows:
             case SqlRows():
                 inputs = {name: self._input(each) for name, each in part.inputs.items()}

@@ -122,10 +122,10 @@ def _row_sum(row: Row) -> RowSum:
     return RowSum(rows=1, sum=int.from_bytes(digest[:16], "big"))
 
 
-def _same_columns(found: Sequence[Column], wanted: Sequence[Column], told: str) -> None:
+def _same_columns(found: Sequence[Column], wanted: Sequence[Column], reported: str) -> None:
     if sorted(each.name.lower() for each in found) != sorted(each.name.lower() for each in wanted):
         raise EvaluationFailed(
-            f"the result has the columns {', '.join(each.name for each in found)}; {told} "
+            f"the result has the columns {', '.join(each.name for each in found)}; {reported} "
             f"{', '.join(each.name for each in wanted)}"
         )
 

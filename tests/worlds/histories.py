@@ -21,11 +21,11 @@ _SIDES: Final = Sides(source="source", open="held_open", closed="held_closed")
 _NAMED: Final = 5
 
 
-def kept(held: Frame, new: Frame, write: KeepHistory) -> tuple[tuple[Row, ...], tuple[Row, ...]]:
+def kept(loaded: Frame, new: Frame, write: KeepHistory) -> tuple[tuple[Row, ...], tuple[Row, ...]]:
     """All rows of a history after its source was looked at, and those that were written for it.
 
     Args:
-        held: The history's rows.
+        loaded: The history's rows.
         new: The source's rows, in the history's columns; what they say of validity is not read.
         write: How the history is kept, and when it was asked for.
 
@@ -33,16 +33,16 @@ def kept(held: Frame, new: Frame, write: KeepHistory) -> tuple[tuple[Row, ...], 
         EvaluationFailed: Two rows of the source have one key; the text names some keys.
     """
     history = write.history
-    names = [each.name for each in held.columns]
+    names = [each.name for each in loaded.columns]
     added = {history.valid_from.name.lower(), history.valid_to.name.lower()}
     own = [name for name in names if name.lower() not in added]
-    is_open = [each is None for each in held.values(history.valid_to.name)]
-    closed = [row for row, still in zip(held.rows, is_open, strict=True) if not still]
-    open_now = [row for row, still in zip(held.rows, is_open, strict=True) if still]
+    is_open = [each is None for each in loaded.values(history.valid_to.name)]
+    closed = [row for row, still in zip(loaded.rows, is_open, strict=True) if not still]
+    open_now = [row for row, still in zip(loaded.rows, is_open, strict=True) if still]
     frames = {
         _SIDES.source: new,
-        _SIDES.open: Frame(held.columns, open_now),
-        _SIDES.closed: Frame(held.columns, closed),
+        _SIDES.open: Frame(loaded.columns, open_now),
+        _SIDES.closed: Frame(loaded.columns, closed),
     }
     with connected(frames) as connection:
         found = result_of(connection, duplicate_keys(history, _SIDES.source, limit=_NAMED + 1))

@@ -23,13 +23,13 @@ _NEW: Final = exp.table_("new")
 _MERGED: Final = exp.table_("merged")
 
 
-def merged(held: Frame, new: Frame, write: MergeRows) -> tuple[tuple[Row, ...], tuple[Row, ...]]:
+def merged(loaded: Frame, new: Frame, write: MergeRows) -> tuple[tuple[Row, ...], tuple[Row, ...]]:
     """All rows of a table after a merge, and those among them whose key is a new row's.
 
     Raises:
         EvaluationFailed: Two new rows have one key; the text names one.
     """
-    with connected({_HELD.name: held, _NEW.name: new}) as connection:
+    with connected({_HELD.name: loaded, _NEW.name: new}) as connection:
         _refuse_shared_keys(connection, write.key)
         connection.execute(f"CREATE TEMP TABLE {_MERGED.name} AS FROM {_HELD.name}")
         statement = read_spark(merge_statement(_MERGED, _NEW, write))
@@ -62,9 +62,9 @@ def _refuse_shared_keys(connection: duckdb.DuckDBPyConnection, key: tuple[str, .
     query = exp.select(*shown, count.as_("_count")).from_(_NEW).group_by(*keys)
     found = result_of(connection, query.having(exp.GT(this=count.copy(), expression=_ONE)))
     for *values, rows in found.rows[:1]:
-        told = ", ".join("NULL" if each is None else str(each) for each in values)
+        reported = ", ".join("NULL" if each is None else str(each) for each in values)
         raise EvaluationFailed(
-            f"rows share the key ({', '.join(key)}) = ({told}): {rows} of them",
+            f"rows share the key ({', '.join(key)}) = ({reported}): {rows} of them",
             advice="A key has one row at most; group the rows in the query, or name more columns "
             "in unique_key",
         )

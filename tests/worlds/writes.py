@@ -45,12 +45,12 @@ class Written:
 
 
 def written(  # noqa: PLR0911 - one for each write
-    held: Frame, new: Frame, write: Write, *, layout: Sequence[PartitionField]
+    loaded: Frame, new: Frame, write: Write, *, layout: Sequence[PartitionField]
 ) -> Written:
     """What a write makes of a table.
 
     Args:
-        held: The table's rows.
+        loaded: The table's rows.
         new: The rows to write, in the table's columns.
         write: How.
         layout: How the table is partitioned.
@@ -63,51 +63,51 @@ def written(  # noqa: PLR0911 - one for each write
             sums = {write.interval: sum_of(new.rows)}
             return Written(rows=new.rows, processed=new.rows, sums=sums)
         case OverwriteIntervals():
-            return _overwritten(held, new, write)
+            return _overwritten(loaded, new, write)
         case AppendToIntervals():
-            return _appended(held, new, write)
+            return _appended(loaded, new, write)
         case AppendRows():
             sums = {write.interval: sum_of(new.rows)}
             return Written(
-                rows=(*held.rows, *new.rows), processed=new.rows, sums=sums, only_adds=True
+                rows=(*loaded.rows, *new.rows), processed=new.rows, sums=sums, only_adds=True
             )
         case MergeRows():
-            rows, processed = merged(held, new, write)
-            return _changed(held, rows, processed, write.interval)
+            rows, processed = merged(loaded, new, write)
+            return _changed(loaded, rows, processed, write.interval)
         case ReplacePartitions():
-            return _partitions_replaced(held, new, write, layout)
+            return _partitions_replaced(loaded, new, write, layout)
         case KeepHistory():
-            rows, processed = kept(held, new, write)
-            return _changed(held, rows, processed, write.interval)
+            rows, processed = kept(loaded, new, write)
+            return _changed(loaded, rows, processed, write.interval)
         case _:
             assert_never(write)
 
 
-def _overwritten(held: Frame, new: Frame, write: OverwriteIntervals) -> Written:
-    kept = compress(held.rows, (not each for each in _are_inside(held, write)))
+def _overwritten(loaded: Frame, new: Frame, write: OverwriteIntervals) -> Written:
+    kept = compress(loaded.rows, (not each for each in _are_inside(loaded, write)))
     rows, sums = _of_intervals(new, write)
     return Written(rows=(*kept, *rows), processed=rows, sums=sums)
 
 
-def _appended(held: Frame, new: Frame, write: AppendToIntervals) -> Written:
+def _appended(loaded: Frame, new: Frame, write: AppendToIntervals) -> Written:
     rows, sums = _of_intervals(new, write)
-    return Written(rows=(*held.rows, *rows), processed=rows, sums=sums, only_adds=True)
+    return Written(rows=(*loaded.rows, *rows), processed=rows, sums=sums, only_adds=True)
 
 
 def _partitions_replaced(
-    held: Frame, new: Frame, write: ReplacePartitions, layout: Sequence[PartitionField]
+    loaded: Frame, new: Frame, write: ReplacePartitions, layout: Sequence[PartitionField]
 ) -> Written:
     replaced = set(partitions_of(new, layout))
-    stays = (each not in replaced for each in partitions_of(held, layout))
-    rows = (*compress(held.rows, stays), *new.rows)
-    return _changed(held, rows, new.rows, write.interval)
+    stays = (each not in replaced for each in partitions_of(loaded, layout))
+    rows = (*compress(loaded.rows, stays), *new.rows)
+    return _changed(loaded, rows, new.rows, write.interval)
 
 
 def _changed(
-    held: Frame, rows: tuple[Row, ...], processed: tuple[Row, ...], interval: Interval
+    loaded: Frame, rows: tuple[Row, ...], processed: tuple[Row, ...], interval: Interval
 ) -> Written:
-    """What changes a table's sum, which is booked for the interval."""
-    sums = {interval: sum_of(rows) - sum_of(held.rows)}
+    """What changes a table's sum, which is recorded for the interval."""
+    sums = {interval: sum_of(rows) - sum_of(loaded.rows)}
     return Written(rows=rows, processed=processed, sums=sums)
 
 

@@ -30,7 +30,7 @@ def holder_of(ids: Ids, what: str) -> str:
 
 
 @contextmanager
-def held(state: State, resource: str, *, holder: str, ttl: timedelta = TTL) -> Iterator[Lease]:
+def leased(state: State, resource: str, *, holder: str, ttl: timedelta = TTL) -> Iterator[Lease]:
     """Hold a lease for the time of a ``with`` block.
 
     A thread renews it at a third of its time to live, ``ttl``. If it is lost all the same (the

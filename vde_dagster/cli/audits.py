@@ -15,10 +15,10 @@ from vde_dagster.core.errors import Refused
 if TYPE_CHECKING:
     from vde_dagster.composition import VdeProject
     from vde_dagster.core.audits.values import AuditResult
-    from vde_dagster.core.ledger.unit_of_work import Work
+    from vde_dagster.core.ledger.unit_of_work import UnitOfWork
     from vde_dagster.core.names import ModelName
 
-_STANDINGS = {"done": "published", "abandoned": "not published"}
+_OUTCOMES = {"done": "published", "abandoned": "not published"}
 
 
 @click.command("audits", short_help="Show what audits found, with rows that failed.")
@@ -57,7 +57,9 @@ def command(*, model: str, limit: int, environment: str, output: str, folder: Pa
         _print(each)
 
 
-def _audited(project: VdeProject, name: ModelName, environment: str, limit: int) -> list[Work]:
+def _audited(
+    project: VdeProject, name: ModelName, environment: str, limit: int
+) -> list[UnitOfWork]:
     """The units of work of the version that an environment shows, and of the one in the files.
 
     Of a new version that its audits refuse, nothing is shown yet.
@@ -80,15 +82,15 @@ def _audited(project: VdeProject, name: ModelName, environment: str, limit: int)
     return sorted(works, key=lambda work: work.started_at, reverse=True)[:limit]
 
 
-def _branch(work: Work) -> str | None:
+def _branch(work: UnitOfWork) -> str | None:
     """Where the rows that were refused lie."""
-    from vde_dagster.core.ledger.unit_of_work import WorkState
+    from vde_dagster.core.ledger.unit_of_work import UnitOfWorkState
 
-    refused = work.state is WorkState.ABANDONED and any(each.stops for each in work.audits)
+    refused = work.state is UnitOfWorkState.ABANDONED and any(each.stops for each in work.audits)
     return f"{work.intent.key.table}.branch_w_{work.intent.work_id}" if refused else None
 
 
-def _facts(work: Work) -> dict[str, object]:
+def _facts(work: UnitOfWork) -> dict[str, object]:
     return {
         "work_id": work.intent.work_id,
         "started_at": instant(work.started_at),
@@ -115,13 +117,13 @@ def _audit_facts(result: AuditResult) -> dict[str, object]:
     }
 
 
-def _print(work: Work) -> None:
+def _print(work: UnitOfWork) -> None:
     from rich import box
     from rich.table import Table
 
-    standing = _STANDINGS.get(work.state.value, "not finished")
+    status = _OUTCOMES.get(work.state.value, "not finished")
     times = ", ".join(map(str, work.intent.intervals))
-    console().print(f"{work.started_at:%Y-%m-%d %H:%M:%S} UTC, {times}: {standing}")
+    console().print(f"{work.started_at:%Y-%m-%d %H:%M:%S} UTC, {times}: {status}")
     for result in work.audits:
         if result.passed:
             console().print(f"  {result.name}: passed")

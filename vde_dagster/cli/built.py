@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING
 
 from vde_dagster.cli.printing import as_text, instant
 from vde_dagster.core.ledger.dsha import total
-from vde_dagster.core.ledger.entries import LedgerEntry, held_dsha, held_intervals
+from vde_dagster.core.ledger.entries import LedgerEntry, loaded_dsha, loaded_intervals
 from vde_dagster.core.time.intervals import Interval
 
 if TYPE_CHECKING:
@@ -26,9 +26,9 @@ class Built:
     """One model's version.
 
     ``intervals`` is None for a kind without intervals, ``rows`` for a view, ``digest`` (the D-SHA
-    of all that is held) for a version that holds nothing. ``held`` is empty where ``intervals`` is
-    None. ``seconds`` is None where no unit of work is known. ``kept`` counts the entries that a run
-    did not compute again.
+    of all that is loaded) for a version that holds nothing. ``loaded`` is empty where ``intervals``
+    is None. ``seconds`` is None where no unit of work is known. ``kept`` counts the entries that a
+    run did not compute again.
     """
 
     model: str
@@ -38,7 +38,7 @@ class Built:
     rows: int | None
     digest: str | None
     seconds: float | None
-    held: tuple[Interval, ...] = ()
+    loaded: tuple[Interval, ...] = ()
     kept: int = 0
 
     def as_json(self) -> dict[str, object]:
@@ -52,35 +52,35 @@ class Built:
             "dsha": self.digest,
             "seconds": None if self.seconds is None else round(self.seconds, 3),
             "kept": self.kept,
-            "held": [
-                {"start": instant(each.start), "end": instant(each.end)} for each in self.held
+            "loaded": [
+                {"start": instant(each.start), "end": instant(each.end)} for each in self.loaded
             ],
         }
 
 
-def held_by(services: Services, binding: Binding) -> tuple[Built, ...]:
+def built_by_environment(services: Services, binding: Binding) -> tuple[Built, ...]:
     """What every model of an environment holds now, and what computing it took."""
-    return _held_of(
+    return _loaded_of(
         services,
         binding,
         [node for node in binding.graph if not node.model.kind.is_source],
     )
 
 
-def _held_of(services: Services, binding: Binding, nodes: Sequence[Node]) -> tuple[Built, ...]:
+def _loaded_of(services: Services, binding: Binding, nodes: Sequence[Node]) -> tuple[Built, ...]:
     ledger = services.state.ledger(binding.key(node.name) for node in nodes)
     return tuple(
-        _held(services, binding, node, ledger.get(binding.key(node.name), ())) for node in nodes
+        _loaded(services, binding, node, ledger.get(binding.key(node.name), ())) for node in nodes
     )
 
 
 def built_by(services: Services, binding: Binding, done: Iterable[Evaluated]) -> tuple[Built, ...]:
-    """What a run did: intervals, rows and seconds are its own, the D-SHA is of all that is held."""
+    """What a run did: intervals, rows and seconds are its own, the D-SHA is of all loaded rows."""
     by_model: dict[str, list[Evaluated]] = {}
     for each in done:
         by_model.setdefault(str(each.key.model), []).append(each)
     nodes = [node for node in binding.graph if str(node.name) in by_model]
-    holds = {each.model: each for each in _held_of(services, binding, nodes)}
+    holds = {each.model: each for each in _loaded_of(services, binding, nodes)}
     return tuple(_of_run(holds[name], units) for name, units in by_model.items() if name in holds)
 
 
@@ -112,7 +112,7 @@ def _box() -> Box:
     return box.SIMPLE_HEAD
 
 
-def _held(
+def _loaded(
     services: Services, binding: Binding, node: Node, entries: Sequence[LedgerEntry]
 ) -> Built:
     rules = node.model.kind
@@ -124,21 +124,21 @@ def _held(
         rows=total(each.rows for each in entries).rows if rules.stores_rows else None,
         digest=_digest(entries, has_rows=rules.stores_rows),
         seconds=_seconds(services, {each.work_id for each in entries}),
-        held=held_intervals(entries) if rules.is_partitioned else (),
+        loaded=loaded_intervals(entries) if rules.is_partitioned else (),
     )
 
 
-def _of_run(held: Built, units: Sequence[Evaluated]) -> Built:
+def _of_run(loaded: Built, units: Sequence[Evaluated]) -> Built:
     cells = {entry.interval for unit in units for entry in unit.entries}
     return Built(
-        model=held.model,
-        kind=held.kind,
-        version=held.version,
-        intervals=None if held.intervals is None else len(cells),
-        rows=None if held.rows is None else sum(unit.rows for unit in units),
-        digest=held.digest,
+        model=loaded.model,
+        kind=loaded.kind,
+        version=loaded.version,
+        intervals=None if loaded.intervals is None else len(cells),
+        rows=None if loaded.rows is None else sum(unit.rows for unit in units),
+        digest=loaded.digest,
         seconds=sum(unit.seconds for unit in units),
-        held=held.held,
+        loaded=loaded.loaded,
         kept=sum(unit.saved.intervals for unit in units if unit.saved is not None),
     )
 
@@ -148,7 +148,7 @@ def _digest(entries: Sequence[LedgerEntry], *, has_rows: bool) -> str | None:
         return None
     if not has_rows:
         return entries[-1].digest
-    return held_dsha(entries)
+    return loaded_dsha(entries)
 
 
 def _seconds(services: Services, work_ids: Iterable[str]) -> float | None:

@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, Final
 from rich.text import Text
 
 from vde_dagster.cli.ranges import count, counted
-from vde_dagster.core.ledger.schema_changes import told
+from vde_dagster.core.ledger.schema_changes import described
 from vde_dagster.core.model.snapshot import Category
 from vde_dagster.core.planning.changes.difference import Change, DecidedBy
 from vde_dagster.core.planning.changes.reason_values import sentence
@@ -68,7 +68,7 @@ def details(plan: Plan, change: ModelChange) -> Iterator[Text]:
     if more > 0:
         yield Text(f"... and {more:,} more reason{'s' if more > 1 else ''}", style="dim")
     for each in change.schema_changes:
-        yield Text(f"in place: {told(each)}")
+        yield Text(f"in place: {described(each)}")
     yield version_and_work(plan, change)
 
 
@@ -105,7 +105,7 @@ def _work(plan: Plan, change: ModelChange) -> Iterator[str]:
     if change.reuse is not None and change.version != change.previous_version:
         owner = change.reuse.owner
         by = f" of {owner}" if owner not in (None, plan.environment) else ""
-        yield f"reuses {counted_ranges(node, change.reuse.held, 'the view')}{by}"
+        yield f"reuses {counted_ranges(node, change.reuse.loaded, 'the view')}{by}"
     if not change.missing and change.complete_to is None and node.model.kind.stores_rows:
         yield "waits: what it reads has no data yet"
 

@@ -77,7 +77,7 @@ COMMANDS: Final = {
         module="vde_dagster.cli.verify", summary="Compare the rows in storage with their D-SHAs."
     ),
     "refresh": Listed(
-        module="vde_dagster.cli.refresh", summary="Make MANAGED tables anew that are not fresh."
+        module="vde_dagster.cli.refresh", summary="Rebuild MANAGED tables that are not fresh."
     ),
     "savings": Listed(
         module="vde_dagster.cli.savings",
@@ -112,12 +112,12 @@ class LazyGroup(click.Group):
     def invoke(self, ctx: click.Context) -> Any:  # noqa: ANN401 - click's own signature
         """Run a command. Exit code 1 with a message where it is refused or fails."""
         try:
-            with failures.warnings_told(ctx):
+            with failures.warnings_reported(ctx):
                 return super().invoke(ctx)
         except (click.ClickException, click.exceptions.Exit, click.Abort, BrokenPipeError):
             raise  # click knows them; the last is `vde ... | head`
         except Exception as error:  # the outermost edge: a message, not a traceback
-            failures.tell(ctx, error)
+            failures.report(ctx, error)
             ctx.exit(1)
 
 

@@ -152,7 +152,7 @@ def _versions(compared: ComparedModel) -> str:
 
 _BUILT: Final = "built"
 _REBUILT: Final = "rebuilt"
-_ANEW: Final = "view made anew"
+_VIEW_REBUILT: Final = "view rebuilt"
 _KEPT: Final = "kept"
 
 
@@ -164,7 +164,7 @@ def _outcome(compared: ComparedModel) -> str:
     if old is None:
         return _BUILT
     if compared.model.kind.is_view:
-        return _KEPT if old.version == new.version else _ANEW
+        return _KEPT if old.version == new.version else _VIEW_REBUILT
     return _REBUILT if compared.difference.rebuild else _KEPT
 
 
@@ -189,11 +189,11 @@ def _work(outcomes: Counter[str]) -> str:
     parts = [
         f"{outcomes[_REBUILT]:,} rebuilt",
         *([f"{outcomes[_BUILT]:,} built new"] if outcomes[_BUILT] else []),
-        *([_views(outcomes[_ANEW])] if outcomes[_ANEW] else []),
+        *([_views(outcomes[_VIEW_REBUILT])] if outcomes[_VIEW_REBUILT] else []),
         f"{outcomes[_KEPT]:,} kept",
     ]
     return f"What a plan would make of them: {', '.join(parts)}."
 
 
 def _views(number: int) -> str:
-    return f"{number:,} view{'s' if number != 1 else ''} made anew"
+    return f"{number:,} view{'s' if number != 1 else ''} rebuilt"

@@ -130,7 +130,7 @@ def decided_plan(
     return plan, open_questions(plan, mode)
 
 
-def tell_undecided(questions: Sequence[ModelChange], *, refuse: bool) -> None:
+def report_undecided(questions: Sequence[ModelChange], *, refuse: bool) -> None:
     """Say which decisions are lacking, where nobody can be asked.
 
     Raises:
@@ -200,11 +200,13 @@ def _effect(plan: Plan, name: ModelName) -> str:
     """What a plan computes of a model and of all that reads it, and what becomes of its table."""
     from vde_dagster.cli.ranges import count
     from vde_dagster.core.graph.selection import select
-    from vde_dagster.core.ledger.schema_changes import told
+    from vde_dagster.core.ledger.schema_changes import described
 
     concerned = select([plan.graph], [f"{name}+"], catalog="")
     reached = [each for each in plan.backfills if each.name in concerned]
-    changes = [told(it) for each in plan.changes if each.name == name for it in each.schema_changes]
+    changes = [
+        described(it) for each in plan.changes if each.name == name for it in each.schema_changes
+    ]
     table = f"; {', '.join(changes)} in place" if changes else ""
     if not reached:
         return f"computes nothing of it or below it{table}"

@@ -268,11 +268,11 @@ def _run(project: VdeProject, output: str) -> Sequence[Built]:
 
 def _models(project: VdeProject) -> Sequence[Built]:
     from vde_dagster.app.binding import bind_environment
-    from vde_dagster.cli.built import held_by
+    from vde_dagster.cli.built import built_by_environment
 
     binding = bind_environment(project.services, _ENVIRONMENT)
     assert binding is not None, "it was just promoted"
-    return held_by(project.services, binding)
+    return built_by_environment(project.services, binding)
 
 
 def _ask(project: VdeProject, path: Path) -> Shown:

@@ -37,7 +37,7 @@ class _Warnings(logging.Handler):
 
 
 @contextmanager
-def warnings_told(ctx: click.Context) -> Iterator[None]:
+def warnings_reported(ctx: click.Context) -> Iterator[None]:
     """Print the warnings of project files that are logged meanwhile on standard error."""
     logger, handler = logging.getLogger(WARNINGS), _Warnings(ctx)
     logger.addHandler(handler)
@@ -47,7 +47,7 @@ def warnings_told(ctx: click.Context) -> Iterator[None]:
         logger.removeHandler(handler)
 
 
-def tell(ctx: click.Context, error: Exception) -> None:
+def report(ctx: click.Context, error: Exception) -> None:
     """Print a failure on standard error."""
     match error:
         case ProjectInvalid():

@@ -101,7 +101,7 @@ def _facts(report: ModelIntervals) -> dict[str, object]:
         "cron_tz": model.cron_tz,
         "start": instant(model.start),
         "end": instant(model.end) if model.end else None,
-        "held": [_range_facts(each) for each in report.held],
+        "loaded": [_range_facts(each) for each in report.loaded],
         "empty": [_range_facts(each) for each in report.empty],
         "missing": [
             {**_range_facts(each), "intervals": count(report.node, [each])}
@@ -144,7 +144,7 @@ def _print(plan: Plan, reports: Sequence[ModelIntervals]) -> None:
         title_style="bold",
         box=box.SIMPLE_HEAD,
     )
-    for column in ("model", "unit", "cron", "from", "held", "missing", "complete to"):
+    for column in ("model", "unit", "cron", "from", "loaded", "missing", "complete to"):
         table.add_column(column, no_wrap=column in ("model", "unit"))
     for report in reports:
         model = report.node.model
@@ -154,25 +154,25 @@ def _print(plan: Plan, reports: Sequence[ModelIntervals]) -> None:
             model.unit.value.replace("_", " "),
             model.cron if model.cron_tz == "UTC" else f"{model.cron} {model.cron_tz}",
             f"{format_instant(model.start)}{until}",
-            Text(_held_and_empty(report), style="green"),
+            Text(_loaded_and_empty(report), style="green"),
             Text(_missing(report), style="yellow"),
             _complete_to(report),
         )
     console().print(table)
 
 
-def _held_and_empty(report: ModelIntervals) -> str:
-    held = _held(report.node, report.held)
-    empty = _held(report.node, report.empty)
-    return "\n".join(each for each in (held, f"empty: {empty}" if empty else "") if each)
+def _loaded_and_empty(report: ModelIntervals) -> str:
+    loaded = _loaded(report.node, report.loaded)
+    empty = _loaded(report.node, report.empty)
+    return "\n".join(each for each in (loaded, f"empty: {empty}" if empty else "") if each)
 
 
-def _held(node: Node, held: Sequence[Interval]) -> str:
+def _loaded(node: Node, loaded: Sequence[Interval]) -> str:
     from vde_dagster.core.time.intervals import ALWAYS, format_instant
 
-    if ALWAYS in held:
+    if ALWAYS in loaded:
         return "made" if node.model.kind.is_view else "whole"
-    ranges = [f"{format_instant(each.start)} to {format_instant(each.end)}" for each in held]
+    ranges = [f"{format_instant(each.start)} to {format_instant(each.end)}" for each in loaded]
     return _shortened(ranges)
 
 

@@ -127,7 +127,10 @@ def _print_trees(graph: Graph, found: Lineage, start: Point) -> None:
     made, used = ("made of", "used in") if start[1] is not None else ("reads", "read by")
     screen = console()
     screen.print(_label(graph, found, start, end=False))
-    for title, following, upward in ((made, found.above(), True), (used, found.below(), False)):
+    for title, following, upward in (
+        (made, found.upstream(), True),
+        (used, found.downstream(), False),
+    ):
         end = found.ends.get(start)
         if start in following:
             screen.print(_tree(graph, found, start, title=title, following=following))

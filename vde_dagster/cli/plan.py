@@ -83,7 +83,7 @@ def command(
     )
     waits_for = _without_time(project, plan)
     _show(asked, plan)
-    deciding.tell_undecided(questions, refuse=save is not None or not (no_apply or explain))
+    deciding.report_undecided(questions, refuse=save is not None or not (no_apply or explain))
     _refuse_hopeless(asked, plan, waits_for)
     if save is not None:
         saving.save_plan(configuration, plan, save)

@@ -15,7 +15,7 @@ from vde_dagster.core.ledger.schema_changes import (
     SchemaChange,
 )
 from vde_dagster.core.planning.options import PlanOptions
-from vde_dagster.core.planning.plan import Behind, ModelChange, Plan, Reuse, Staleness
+from vde_dagster.core.planning.plan import Behind, ExistingVersion, ModelChange, Plan, Staleness
 from vde_dagster.core.planning.plan_file import CODEC
 
 if TYPE_CHECKING:
@@ -94,11 +94,11 @@ def ranges_facts(node: Node | None, ranges: Sequence[Interval]) -> list[Facts]:
     ]
 
 
-def _reused(node: Node | None, reuse: Reuse | None) -> Facts | None:
+def _reused(node: Node | None, reuse: ExistingVersion | None) -> Facts | None:
     if reuse is None:
         return None
     return {
-        "intervals": ranges_facts(node, reuse.held),
+        "intervals": ranges_facts(node, reuse.loaded),
         "owner": reuse.owner,
         "shown_by": list(reuse.shown_by),
     }

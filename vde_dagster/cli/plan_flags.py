@@ -51,7 +51,7 @@ _OPTIONS = (
         "restate",
         multiple=True,
         metavar="SELECTOR",
-        help="Compute what is held of these models again, with all that reads it. Repeatable.",
+        help="Compute what is loaded of these models again, with all that reads it. Repeatable.",
     ),
     click.option(
         "--forward-only",
@@ -67,7 +67,8 @@ _OPTIONS = (
     click.option(
         "--empty-backfill",
         is_flag=True,
-        help="Record what is missing as held without rows, and compute nothing. Not in production.",
+        help="Record what is missing as loaded without rows, and compute nothing. "
+        "Not in production.",
     ),
     click.option(
         "--no-gaps",

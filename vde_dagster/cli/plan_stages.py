@@ -12,7 +12,7 @@ import click
 
 from vde_dagster.cli.printing import instant
 from vde_dagster.cli.ranges import count, counted
-from vde_dagster.core.ledger.schema_changes import told
+from vde_dagster.core.ledger.schema_changes import described
 from vde_dagster.core.planning.stages import (
     Backfill,
     CatchUp,
@@ -70,7 +70,7 @@ def _lines(  # noqa: PLR0912 - one branch for each stage
             yield f"Store {_counted(models, 'new model snapshot')}{_listed(models)}"
             yield f"versions that nobody owns are {name}'s from then on"
         case Restate(ranges=ranges):
-            yield f"Mark as outdated, at once, what {_counted(ranges, 'model')} will hold anew"
+            yield f"Mark as outdated, at once, what {_counted(ranges, 'model')} will hold again"
             for name, times in ranges:
                 yield f"{name}: {_ranges(plan, name, times)}"
         case FinishWork(models=models):
@@ -79,7 +79,7 @@ def _lines(  # noqa: PLR0912 - one branch for each stage
         case EvolveTables(changes=changes):
             yield f"Change the columns of {_counted(changes, 'table')} in place, without their rows"
             for name, each in changes:
-                yield f"{name}: {', '.join(map(told, each))}"
+                yield f"{name}: {', '.join(map(described, each))}"
         case Backfill(model=name, version=version, intervals=intervals, batches=batches):
             if stage.adopts:
                 yield f"Keep {name} ({stage.adopts[:8]}) if all that it reads has equal rows, else:"
@@ -91,7 +91,7 @@ def _lines(  # noqa: PLR0912 - one branch for each stage
                 yield f"and compute {_ranges(plan, name, intervals)}"
         case EmptyBackfill(model=name, version=version, intervals=intervals):
             ranges_ = _ranges(plan, name, intervals)
-            yield f"Record {name} ({version[:8]}) as held without rows: {ranges_}"
+            yield f"Record {name} ({version[:8]}) as loaded without rows: {ranges_}"
         case MakeView(model=name, version=version):
             yield f"Make the view {name} ({version[:8]})"
         case Promote(environment=name, views=views, removed=removed):
@@ -122,7 +122,7 @@ def _facts(plan: Plan, stage: Stage) -> dict[str, object]:  # noqa: PLR0911 - on
             return {"stage": "finish_work", "models": _names(models)}
         case EvolveTables(changes=changes):
             evolved = [
-                {"name": str(name), "changes": [told(each) for each in found]}
+                {"name": str(name), "changes": [described(each) for each in found]}
                 for name, found in changes
             ]
             return {"stage": "evolve_tables", "models": evolved}

@@ -133,13 +133,13 @@ def _nearest(
     """For each model the edited ones above it that no other edited one stands between."""
     found: dict[ModelName, tuple[ModelName, ...]] = {}
     for node in plan.graph:
-        above: dict[ModelName, None] = {}
+        upstream: dict[ModelName, None] = {}
         for parent in node.model.parents:
             if changes[parent].change is Change.DIRECT:
-                above[parent] = None
+                upstream[parent] = None
             else:
-                above |= dict.fromkeys(found[parent])
-        found[node.name] = tuple(above)
+                upstream |= dict.fromkeys(found[parent])
+        found[node.name] = tuple(upstream)
     return found
 
 
@@ -309,7 +309,8 @@ def remarks(plan: Plan) -> Iterator[str]:
         kind = "view" if lost.owner else "table"
         yield f"Its {kind} is gone, and must be {way}: {lost.name} ({lost.table})."
     if plan.gaps:
-        yield f"Less than is shown now will be held of {_names([each.name for each in plan.gaps])}."
+        less = _names([each.name for each in plan.gaps])
+        yield f"Less than is shown now will be loaded of {less}."
 
 
 def _work_totals(plan: Plan) -> Iterator[str]:

@@ -37,8 +37,8 @@ def applying(plan: Plan) -> Iterator[Report]:
         task = bar.add_task("starting Spark", total=work_units(plan))
 
         def report(done: Evaluated) -> None:
-            told = f"{done.key.model}{' (reused)' if done.reused else ''}"
-            bar.update(task, advance=len(done.entries), description=told)
+            message = f"{done.key.model}{' (reused)' if done.reused else ''}"
+            bar.update(task, advance=len(done.entries), description=message)
 
         yield report
 
@@ -54,5 +54,5 @@ def _line(done: Evaluated) -> str:
         facts |= {"kept": saved.intervals, "saved_rows": saved.rows}
         if saved.seconds is not None:
             facts["saved_seconds"] = f"{saved.seconds:.1f}"
-    told = "reused" if done.reused else "built"
-    return f"{told} " + " ".join(f"{key}={value}" for key, value in facts.items())
+    message = "reused" if done.reused else "built"
+    return f"{message} " + " ".join(f"{key}={value}" for key, value in facts.items())

@@ -1,4 +1,4 @@
-"""`vde refresh`: MANAGED tables that are older than their target lag are made anew."""
+"""`vde refresh`: MANAGED tables that are older than their target lag are rebuilt."""
 
 from __future__ import annotations
 
@@ -17,14 +17,14 @@ if TYPE_CHECKING:
     from vde_dagster.app.evaluate.evaluated import Evaluated
 
 
-@click.command("refresh", short_help="Make MANAGED tables anew that are not fresh.")
-@click.option("--explain", is_flag=True, help="Only say what would be made anew, and why.")
+@click.command("refresh", short_help="Rebuild MANAGED tables that are not fresh.")
+@click.option("--explain", is_flag=True, help="Only say what would be rebuilt, and why.")
 @options.ENVIRONMENT
 @options.FORMAT
 @options.PROJECT
 @options.WITH_DEBUG
 def command(*, explain: bool, environment: str, output: str, folder: Path) -> None:
-    """Make every MANAGED table anew whose target lag is over and whose inputs changed since.
+    """Rebuild every MANAGED table whose target lag is over and whose inputs changed since.
 
     What is fresh is found from the state and from Iceberg metadata: no Spark is started for it. A
     table that reads what is to be evaluated first is left as it is, with what to run.
@@ -53,13 +53,13 @@ def command(*, explain: bool, environment: str, output: str, folder: Path) -> No
 
 def _line(found: Freshness, made: Evaluated | None, environment: str) -> str:
     if made is not None:
-        return f"{found.name}: made anew, {made.rows:,} rows, since {found.reason}"
+        return f"{found.name}: rebuilt, {made.rows:,} rows, since {found.reason}"
     if found.waits_for:
         return (
             f"{found.name} is not fresh, since {found.reason}, and stays as it is: "
             f"{found.waits_for}. Run `{vde('plan', environment)}`, apply it, and refresh again."
         )
-    state = "would be made anew, since" if found.is_stale else "is fresh:"
+    state = "would be rebuilt, since" if found.is_stale else "is fresh:"
     return f"{found.name} {state} {found.reason}"
 
 

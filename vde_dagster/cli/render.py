@@ -74,7 +74,7 @@ def command(
     model begins at its start. The tables are those that ENV binds, or that a plan would give.
     """
     interval = timing.one_range(start, end)
-    from vde_dagster.app.inspect.rendering import beside_function, bind_models, render
+    from vde_dagster.app.inspect.rendering import around_function, bind_models, render
     from vde_dagster.composition import VdeProject
 
     project = VdeProject.load(folder)
@@ -92,7 +92,7 @@ def command(
         note(_heading(binding, node, interval))
         click.echo("\n\n".join(_statements(rendering, dialect)))
     else:
-        before, after = beside_function(binding, node, interval, at)
+        before, after = around_function(binding, node, interval, at)
         texts = [[f"{_sql(each, dialect)};" for each in part] for part in (before, after)]
         click.echo("\n\n".join([*texts[0], _without_query(node), *texts[1]]))
 
@@ -194,7 +194,7 @@ def _facts(
     times: Mapping[str, datetime],
     dialect: str,
 ) -> dict[str, object]:
-    from vde_dagster.app.inspect.rendering import beside_function, inputs_of
+    from vde_dagster.app.inspect.rendering import around_function, inputs_of
     from vde_dagster.core.model.model import PythonFunction
 
     if rendering is None:
@@ -202,7 +202,7 @@ def _facts(
     before, after = (
         (rendering.before, rendering.after)
         if rendering is not None
-        else beside_function(binding, node, interval, times["execution_time"])
+        else around_function(binding, node, interval, times["execution_time"])
     )
     body = node.model.body
     function = body.function if isinstance(body, PythonFunction) else None

@@ -1,4 +1,4 @@
-"""`vde verify`: the rows in storage against the D-SHAs that were booked."""
+"""`vde verify`: the rows in storage against the D-SHAs that were recorded."""
 
 from __future__ import annotations
 

@@ -18,7 +18,15 @@ from types import NoneType, UnionType
 from typing import TypeVar, Union, cast, get_args, get_origin, get_type_hints, overload
 
 from vde_dagster.core import json_forms
-from vde_dagster.core.json_forms import AS_IT_IS, LEAVES, SCALARS, Form, Part, Plain, default_of
+from vde_dagster.core.json_forms import (
+    AS_IT_IS,
+    LEAVES,
+    SCALARS,
+    FieldForm,
+    Form,
+    Plain,
+    default_of,
+)
 
 _Value = TypeVar("_Value")
 
@@ -33,6 +41,7 @@ class Codec:
 
     - ``forms`` are those of types, and of what inherits from them.
     - ``left_out`` are fields that are not written; who reads a value gives them.
+    - ``stored_names`` are those of fields that earlier releases wrote under another name.
     - ``is_checked`` where people or other programs may have written what is read: each scalar must
       be of its type, and every field known. Else what is not known is passed over.
     - ``is_sparse`` where fields that equal their defaults are not written.
@@ -40,6 +49,7 @@ class Codec:
 
     forms: Mapping[object, Form] = field(default_factory=dict)
     left_out: Mapping[type, Collection[str]] = field(default_factory=dict)
+    stored_names: Mapping[type, Mapping[str, str]] = field(default_factory=dict)
     is_checked: bool = True
     is_sparse: bool = False
     _derived: dict[object, Form] = field(
@@ -123,8 +133,14 @@ class Codec:
     def _of_dataclass(self, kind: type) -> Form:
         assert is_dataclass(kind)
         hints, left_out = get_type_hints(kind), self.left_out.get(kind, ())
+        stored = self.stored_names.get(kind, {})
         parts = [
-            Part(name=each.name, form=self.form_of(hints[each.name]), default=default_of(each))
+            FieldForm(
+                name=each.name,
+                stored=stored.get(each.name, each.name),
+                form=self.form_of(hints[each.name]),
+                default=default_of(each),
+            )
             for each in fields(kind)
             if each.name not in left_out
         ]

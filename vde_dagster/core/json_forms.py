@@ -207,24 +207,28 @@ _CLASS: Final = "is"
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class Part:
-    """A field of a dataclass that is written; ``default`` is `MISSING` where it has none."""
+class FieldForm:
+    """A field of a dataclass that is written; ``default`` is `MISSING` where it has none.
+
+    ``stored`` is the name under which it is written.
+    """
 
     name: str
+    stored: str
     form: Form
     default: object
 
 
-def default_of(part: Field[object]) -> object:
+def default_of(field: Field[object]) -> object:
     """The default of a dataclass' field; `MISSING` where it has none."""
-    return part.default if part.default_factory is MISSING else part.default_factory()
+    return field.default if field.default_factory is MISSING else field.default_factory()
 
 
-def record(kind: type, parts: Sequence[Part], *, is_checked: bool, is_sparse: bool) -> Form:
+def record(kind: type, fields: Sequence[FieldForm], *, is_checked: bool, is_sparse: bool) -> Form:
     """Values of a dataclass as objects of its fields; see `vde_dagster.core.codec.Codec`."""
-    read = _fields_reader(parts, is_checked=is_checked)
+    read = _fields_reader(fields, is_checked=is_checked)
     return Form(
-        write=_fields_writer(parts, is_sparse=is_sparse),
+        write=_fields_writer(fields, is_sparse=is_sparse),
         read=lambda plain: construct(kind, read(plain)),
         fields=read,
     )
@@ -242,19 +246,19 @@ def construct(kind: type, values: Mapping[str, object]) -> object:
         raise NotPlain(f": {error}") from error
 
 
-def _fields_writer(parts: Sequence[Part], *, is_sparse: bool) -> Write:
-    names = [(each.name, each.default) for each in parts]
-    steps = _writes(parts)
+def _fields_writer(fields: Sequence[FieldForm], *, is_sparse: bool) -> Write:
+    names = [(each.name, each.stored, each.default) for each in fields]
+    steps = _writes(fields)
 
     def write(value: object) -> Plain:
-        written = {name: getattr(value, name) for name, _ in names}
+        written = {stored: getattr(value, name) for name, stored, _ in names}
         for name, write_one in steps:
             written[name] = write_one(written[name])
         return written
 
     def write_sparse(value: object) -> Plain:
-        fields = ((name, getattr(value, name), default) for name, default in names)
-        written = {name: each for name, each, default in fields if each != default}
+        values = ((stored, getattr(value, name), default) for name, stored, default in names)
+        written = {stored: each for stored, each, default in values if each != default}
         for name, write_one in steps:
             if name in written:
                 written[name] = write_one(written[name])
@@ -264,11 +268,12 @@ def _fields_writer(parts: Sequence[Part], *, is_sparse: bool) -> Write:
 
 
 def _fields_reader(
-    parts: Sequence[Part], *, is_checked: bool
+    fields: Sequence[FieldForm], *, is_checked: bool
 ) -> Callable[[object], dict[str, object]]:
-    steps = _reads(parts)
-    known = {each.name for each in parts}
-    needed = {each.name: each for each in parts if each.default is MISSING}.keys()
+    steps = _reads(fields)
+    known = {each.stored for each in fields}
+    needed = {each.stored: each for each in fields if each.default is MISSING}.keys()
+    renamed = {each.stored: each.name for each in fields if each.stored != each.name}
 
     def read(plain: object) -> dict[str, object]:
         values = _object(plain).copy()
@@ -280,20 +285,22 @@ def _fields_reader(
         if not values.keys() >= needed:
             raise NotPlain(f" lacks {next(name for name in needed if name not in values)}")
         _read_fields(values, steps)
-        return values
+        if not renamed:
+            return values
+        return {renamed.get(stored, stored): each for stored, each in values.items()}
 
     return read
 
 
-def _writes(parts: Sequence[Part]) -> list[tuple[str, Write]]:
+def _writes(fields: Sequence[FieldForm]) -> list[tuple[str, Write]]:
     """The fields that are not written as they are."""
-    found = [(each.name, each.form.write) for each in parts]
+    found = [(each.stored, each.form.write) for each in fields]
     return [each for each in found if each[1] is not AS_IT_IS.write]
 
 
-def _reads(parts: Sequence[Part]) -> list[tuple[str, Read]]:
+def _reads(fields: Sequence[FieldForm]) -> list[tuple[str, Read]]:
     """The fields that are not read as they are written."""
-    found = [(each.name, each.form.read) for each in parts]
+    found = [(each.stored, each.form.read) for each in fields]
     return [each for each in found if each[1] is not AS_IT_IS.read]
 
 

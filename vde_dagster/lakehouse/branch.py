@@ -59,7 +59,7 @@ class Branch:
         self.spark = spark
         self.staging = staging
         self.head: int | None = staging.base
-        self.held: int | None = None
+        self.loaded: int | None = None
         """How many rows the branch's files have; None where their metadata does not say."""
         self._name = branch_name(staging.work_id)
         self._load = load
@@ -77,7 +77,7 @@ class Branch:
     @property
     def is_empty(self) -> bool:
         """Whether the branch is known to have no rows."""
-        return self.held == 0
+        return self.loaded == 0
 
     @property
     def target(self) -> exp.Table:
@@ -201,7 +201,7 @@ class Branch:
     def _look(self) -> _Recorded:
         """Find out where the branch is."""
         recorded = self._recorded()
-        self.head, self.held = recorded.snapshot_id, recorded.total
+        self.head, self.loaded = recorded.snapshot_id, recorded.total
         return recorded
 
     def _recorded(self) -> _Recorded:

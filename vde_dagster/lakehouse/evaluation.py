@@ -28,7 +28,7 @@ from vde_dagster.core.ledger.unit_of_work import (
     CsvRows,
     Input,
     PythonRows,
-    Rows,
+    RowSource,
     SqlRows,
 )
 from vde_dagster.core.model.module_texts import importable
@@ -186,7 +186,7 @@ def unsubstituted(sql: str) -> str:
 def bound_rows(
     spark: SparkSession,
     catalog: str,
-    rows: Rows,
+    rows: RowSource,
     inputs: Mapping[str, Input],
     columns: tuple[Column, ...],
     *,
@@ -234,16 +234,16 @@ def first_useful_line(error: Exception) -> str:
         return _users_error(str(error))
     lines = [text for text in _messages(error) if text]
     useful = [text for text in lines if not text.startswith(_WRAPPERS)]
-    told = (useful or lines or [type(error).__name__])[0]
-    raised = _RAISED.fullmatch(told)
-    return raised[1] if raised else told
+    line = (useful or lines or [type(error).__name__])[0]
+    raised = _RAISED.fullmatch(line)
+    return raised[1] if raised else line
 
 
 def _users_error(text: str) -> str:
     """The last line of the traceback of a function that ran in a Python worker, and its place."""
-    told = text.partition("Traceback (most recent call last):")[2] or text
-    told = told.partition("JVM stacktrace")[0]
-    lines = [line for line in told.splitlines() if line.strip()]
+    traceback_text = text.partition("Traceback (most recent call last):")[2] or text
+    traceback_text = traceback_text.partition("JVM stacktrace")[0]
+    lines = [line for line in traceback_text.splitlines() if line.strip()]
     places = [line.strip() for line in lines if line.startswith('  File "')]
     raised = [line for line in lines if re.match(r"[\w.]+(?::|$)", line)]
     what = raised[-1] if raised else "a Python function failed"

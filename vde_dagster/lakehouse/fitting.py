@@ -36,13 +36,13 @@ def check(found: Sequence[StructType], staging: Staging, table: StructType | Non
     Raises:
         EvaluationFailed: Something does not fit; the text has all of it, with what to do.
     """
-    told = list(
+    problems = list(
         dict.fromkeys(each for schema in found for each in _part_problems(schema, staging, table))
     )
-    if not told:
+    if not problems:
         return
     place = f"{staging.path}: " if staging.path else ""
-    listed = "".join(f"\n  {each}" for each in told)
+    listed = "".join(f"\n  {each}" for each in problems)
     raise EvaluationFailed(f"{place}its rows cannot be written; nothing was computed.{listed}")
 
 

@@ -34,7 +34,7 @@ EMBEDDED_COORDINATES = (ICEBERG_SPARK_RUNTIME, SQLITE_JDBC)
 """What a session needs whose catalog is the embedded SQLite file."""
 
 _MANIFEST = "manifest.json"
-_TOLD_LINES = 6
+_SHOWN_LINES = 6
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -70,15 +70,15 @@ def resolve_jars(
     if given:
         return _given_jars(given)
     root = cache or jars_cache()
-    missing = [each for each in coordinates if _held(root, each) is None]
+    missing = [each for each in coordinates if _loaded(root, each) is None]
     if missing:
         _resolve(missing, root, conf or {})
     paths: dict[Path, None] = {}
     for coordinate in coordinates:
-        held = _held(root, coordinate)
-        if held is None:
+        loaded = _loaded(root, coordinate)
+        if loaded is None:
             raise SetupError(f"{coordinate} was resolved, but {root} was emptied meanwhile.")
-        paths |= dict.fromkeys(held)
+        paths |= dict.fromkeys(loaded)
     return tuple(paths)
 
 
@@ -120,7 +120,7 @@ def _folder(root: Path, coordinate: str) -> Path:
     return root / coordinate.replace(":", "_")
 
 
-def _held(root: Path, coordinate: str) -> tuple[Path, ...] | None:
+def _loaded(root: Path, coordinate: str) -> tuple[Path, ...] | None:
     folder = _folder(root, coordinate)
     try:
         manifest = json.loads((folder / _MANIFEST).read_text("utf-8"))
@@ -158,7 +158,9 @@ def _resolve_one(coordinate: str, root: Path, java: Java, conf: Mapping[str, str
         manifest = {"coordinate": coordinate, "files": files}
         (folder / _MANIFEST).write_text(json.dumps(manifest, indent=1), "utf-8")
         _put(folder, _folder(root, coordinate))
-        if _held(root, coordinate) is None:  # what lay there was damaged: out of the way, once more
+        if (
+            _loaded(root, coordinate) is None
+        ):  # what lay there was damaged: out of the way, once more
             shutil.rmtree(_folder(root, coordinate), ignore_errors=True)
             _put(folder, _folder(root, coordinate))
 
@@ -193,8 +195,8 @@ def _run_ivy(coordinate: str, ivy: Path, java: Java, conf: Mapping[str, str]) ->
     command += ["--class", "org.apache.ivy.Main", "spark-internal", "-version"]
     answer = subprocess.run(command, capture_output=True, text=True, errors="replace", check=False)
     if answer.returncode != 0:
-        told = "\n".join(f"  {line}" for line in _relevant(answer.stderr + answer.stdout))
-        raise SetupError(f"{coordinate} could not be resolved:\n{told}", advice=_advice())
+        output = "\n".join(f"  {line}" for line in _relevant(answer.stderr + answer.stdout))
+        raise SetupError(f"{coordinate} could not be resolved:\n{output}", advice=_advice())
 
 
 def log_settings() -> Path:
@@ -211,7 +213,7 @@ def _relevant(output: str) -> list[str]:
         for line in dict.fromkeys(lines)
         if any(mark in line for mark in marks) and not line.startswith(("at ", ":: problems"))
     ]
-    return (telling or lines)[-_TOLD_LINES:]
+    return (telling or lines)[-_SHOWN_LINES:]
 
 
 def _advice() -> str:

@@ -50,15 +50,17 @@ def from_pandas(
     if not len(result.columns) and not len(result):
         return spark.createDataFrame(arrow.empty_table(), schema=schema)
     positions = _positions(result, columns, place=place)
-    told: list[str] = []
+    problems: list[str] = []
     arrays: list[pa.Array] = []
     for field, wanted in zip(arrow, schema.fields, strict=True):
         try:
             arrays.append(_array(result.iloc[:, positions[field.name.lower()]], field.type))
         except (pa.ArrowException, ValueError, TypeError, OverflowError) as error:
-            told.append(f"{field.name} ({wanted.dataType.simpleString()}): {_first_line(error)}")
-    if told:
-        listed = "".join(f"\n  {each}" for each in told)
+            problems.append(
+                f"{field.name} ({wanted.dataType.simpleString()}): {_first_line(error)}"
+            )
+    if problems:
+        listed = "".join(f"\n  {each}" for each in problems)
         raise EvaluationFailed(f"{place} returns values that their columns do not hold:{listed}")
     return spark.createDataFrame(pa.Table.from_arrays(arrays, schema=arrow), schema=schema)
 
@@ -67,7 +69,7 @@ def _positions(result: pd.DataFrame, columns: tuple[Column, ...], *, place: str)
     """Where each declared column stands, by its name in lower case."""
     names = [str(each).lower() for each in result.columns]
     wanted = [each.name.lower() for each in columns]
-    told = [
+    problems = [
         f"{what} {', '.join(found)}"
         for what, found in (
             ("it lacks", [each for each in wanted if each not in names]),
@@ -76,9 +78,9 @@ def _positions(result: pd.DataFrame, columns: tuple[Column, ...], *, place: str)
         )
         if found
     ]
-    if told:
+    if problems:
         raise EvaluationFailed(
-            f"{place} returns other columns than the declared ones: {'; '.join(told)}"
+            f"{place} returns other columns than the declared ones: {'; '.join(problems)}"
         )
     return {name: position for position, name in enumerate(names)}
 

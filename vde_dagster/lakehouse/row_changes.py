@@ -99,8 +99,8 @@ def _times(
         (ManifestEntryStatus.ADDED, "added-data-files"),
         (ManifestEntryStatus.DELETED, "deleted-data-files"),
     ):
-        told = int(summary.additional_properties.get(counted, "0"))
-        if told != sum(1 for each in own if each.status is status):
+        rows_counted = int(summary.additional_properties.get(counted, "0"))
+        if rows_counted != sum(1 for each in own if each.status is status):
             return None  # a writer that leaves out what it removed
     return _hull(own, field)
 

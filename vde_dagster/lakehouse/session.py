@@ -281,8 +281,8 @@ def _start_jvm(conf: SparkConf) -> object:
     except PySparkRuntimeError as error:
         os.close(write)
         reader.join(timeout=5)
-        told = b"".join(last_lines).decode(errors="replace")
-        raise SetupError(f"Spark's Java process ended before it was ready:\n{told}") from error
+        output = b"".join(last_lines).decode(errors="replace")
+        raise SetupError(f"Spark's Java process ended before it was ready:\n{output}") from error
     os.close(write)
     return gateway
 

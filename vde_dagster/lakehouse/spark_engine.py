@@ -91,9 +91,9 @@ class SparkEngine:
             spark = self._settled()
             self._ensure_namespace(name)
             target = table_sql(self._catalog, name)
-            told = f" COMMENT {exp.Literal.string(comment).sql('spark')}" if comment else ""
+            clause = f" COMMENT {exp.Literal.string(comment).sql('spark')}" if comment else ""
             query = unsubstituted(qualified(sql, self._catalog))
-            spark.sql(f"CREATE OR REPLACE VIEW {target}{told} AS {query}")
+            spark.sql(f"CREATE OR REPLACE VIEW {target}{clause} AS {query}")
             return columns_of(spark.table(target).schema)
 
     def sums(self, sought: Sought, *, algorithm: str) -> Mapping[Interval | None, RowSum]:

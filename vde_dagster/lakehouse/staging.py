@@ -27,7 +27,7 @@ from vde_dagster.lakehouse.tables import (
     quoted,
     table_definition,
 )
-from vde_dagster.lakehouse.writes import carry_out, completed, returned_columns, written_columns
+from vde_dagster.lakehouse.writes import completed, returned_columns, write_rows, written_columns
 
 if TYPE_CHECKING:
     from pyiceberg.table import Table
@@ -71,7 +71,7 @@ class Stage:
         returned = returned_columns(staging)
         self._staging = replace(staging, columns=written_columns(staging))
         with ExitStack() as bound:
-            for name, each in staging.beside.items():
+            for name, each in staging.statement_inputs.items():
                 bound.enter_context(self._view(name, input_frame(self._spark, self._catalog, each)))
             self._run_before(returned)
             frames = [
@@ -103,12 +103,12 @@ class Stage:
         branch = self._prepare(schemas, table)
         schema = self._spark.table(branch.table).schema
         written = [
-            carry_out(branch, as_table(as_declared(frame, staging.columns), schema), part.write)
+            write_rows(branch, as_table(as_declared(frame, staging.columns), schema), part.write)
             for frame, part in zip(frames, staging.parts, strict=True)
         ]
-        # What is made from nothing, in several turns, is looked at when it is whole.
+        # What is made from nothing, in several batches, is looked at when it is whole.
         audits = self._audit(
-            branch, [branch.rows()] if staging.anew else [each.rows for each in written]
+            branch, [branch.rows()] if staging.rebuilds else [each.rows for each in written]
         )
         if not any(each.stops for each in audits):
             self._run(staging.after, branch.rows, "behind")
@@ -135,7 +135,7 @@ class Stage:
         storage = replace(staging.storage, partitioned_by=partitions_of(found))
         branch = Branch(self._spark, self._catalog, replace(staging, storage=storage), self._load)
         branch.open()
-        if staging.anew:
+        if staging.rebuilds:
             branch.clear()
         return branch
 

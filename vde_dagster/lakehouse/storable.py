@@ -55,8 +55,8 @@ def unstorable(schema: t.StructType) -> Iterator[str]:
             if not isinstance(found, _ATOMIC):
                 written = found.simpleString()
                 advice = _ADVICE.get(written.partition(" ")[0].partition("(")[0])
-                told = advice or "Iceberg has no such type; cast it to one that it has"
-                yield f"the column {path} is of type {written}: {told}"
+                message = advice or "Iceberg has no such type; cast it to one that it has"
+                yield f"the column {path} is of type {written}: {message}"
 
 
 def _odd_fields(path: str, of: t.DataType) -> Iterator[str]:

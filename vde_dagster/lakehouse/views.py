@@ -159,8 +159,8 @@ class SqlViews:
                 "nothing was changed"
             )
         fields = [_shown(by_name[each.name.lower()], each) for each in view.columns]
-        told = properties.get("comment", "") if view.comment is None else view.comment
-        return Schema(*fields), str(told)
+        comment_text = properties.get("comment", "") if view.comment is None else view.comment
+        return Schema(*fields), str(comment_text)
 
     def _commit(self, writes: Sequence[_Write]) -> None:
         try:

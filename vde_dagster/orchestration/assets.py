@@ -28,7 +28,7 @@ from vde_dagster.orchestration.partitions import (
     partition_key,
     partitions_of,
 )
-from vde_dagster.orchestration.steps import EvaluationResult, HeldResult, decide, show_result
+from vde_dagster.orchestration.steps import AlreadyLoaded, EvaluationResult, decide, show_result
 
 IO_MANAGER: Final = "vde_io_manager"
 PARENT_RUN: Final = "dagster/parent_run_id"
@@ -75,10 +75,10 @@ def _body(location: Location, name: ModelName) -> Callable[..., Iterator[object]
             force = context.run.tags.get(FORCE, "").lower() == "true"
             tried_at = _tried_at(context)
             decided = decide(location, name, partitions, force=force, tried_at=tried_at)
-        if isinstance(decided, HeldResult):
+        if isinstance(decided, AlreadyLoaded):
             with failures():
                 show_result(location, name)
-            yield from _held_events(location, decided)
+            yield from _loaded_events(location, decided)
         else:
             manager: VdeIcebergIOManager = getattr(context.resources, IO_MANAGER)
             result = manager.write(decided)
@@ -110,8 +110,8 @@ def _partitions(context: dg.AssetExecutionContext) -> list[str]:
     return list(context.partition_keys) if named and partitioned else []
 
 
-def _held_events(location: Location, shown: HeldResult) -> Iterator[object]:
-    """What is held already; the IO manager is not asked."""
+def _loaded_events(location: Location, shown: AlreadyLoaded) -> Iterator[object]:
+    """What is loaded already; the IO manager is not asked."""
     keys = {name: spec.key for name, spec in location.specs.items()}
     owner = {"vde/owner": shown.owner}
     yield dg.MaterializeResult(
@@ -151,8 +151,8 @@ def _exact_events(
     if not is_partitioned(node) or (len(partitions) == 1 and not beyond):
         return
     automatic = context.instance.get_latest_materialization_event(keys[node.name])
-    told = automatic.asset_materialization if automatic is not None else None
-    tags = told.tags if told is not None and told.tags else {}
+    event = automatic.asset_materialization if automatic is not None else None
+    tags = event.tags if event is not None and event.tags else {}
     provenance = {key: value for key, value in tags.items() if key.startswith(PROVENANCE)}
     yield from materializations(
         asked.binding,
@@ -165,7 +165,7 @@ def _exact_events(
 
 
 def _dependency(location: Location, node: Node, parent: ModelName) -> dg.AssetDep:
-    above = location.binding.graph[parent]
+    upstream = location.binding.graph[parent]
     return dg.AssetDep(
-        location.key(parent), partition_mapping=parent_mapping(location.binding, node, above)
+        location.key(parent), partition_mapping=parent_mapping(location.binding, node, upstream)
     )

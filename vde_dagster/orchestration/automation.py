@@ -16,7 +16,7 @@ from typing import Final
 
 import dagster as dg
 
-from vde_dagster.app.apply.applying import carry_out_plan
+from vde_dagster.app.apply.applying import applied_units
 from vde_dagster.app.apply.running import end_without_work, plan_run, set_aside
 from vde_dagster.app.binding import bind_plan
 from vde_dagster.app.evaluate.evaluated import Evaluated
@@ -29,7 +29,7 @@ from vde_dagster.core.graph.graph import Node
 from vde_dagster.core.model.ownership import may_write
 from vde_dagster.core.names import ModelName
 from vde_dagster.core.planning.plan import Plan
-from vde_dagster.core.planning.stages import awaited, work_of
+from vde_dagster.core.planning.stages import awaited, work_stages
 from vde_dagster.orchestration._unpublished import HIDDEN_JOB, UnresolvedAssetJob
 from vde_dagster.orchestration.attempts import ENDED, SECONDS, ended_attempts
 from vde_dagster.orchestration.failures import failures
@@ -50,7 +50,7 @@ _STARTING: Final = timedelta(minutes=10)
 """How long a run may take before it reserves its environment."""
 _REMEMBERED: Final = 200
 """How many of the last runs are looked at for what failed."""
-_TOLD: Final = 10
+_MOST_SHOWN: Final = 10
 """How many models the answer of a tick names."""
 
 
@@ -196,7 +196,7 @@ def _carried_out(
         **asset_keys(plan.graph, plan.environment, location.project.services.naming),
         **{name: spec.key for name, spec in location.specs.items()},
     }
-    with closing(carry_out_plan(location.project.services, plan)) as steps:
+    with closing(applied_units(location.project.services, plan)) as steps:
         for evaluated in steps:
             node = binding.node(evaluated.key.model)
             yield evaluated, materializations(binding, node, keys, [evaluated])
@@ -234,12 +234,12 @@ def _note_undone(location: Location, context: dg.OpExecutionContext, plan: Plan)
         services = location.project.services
         after = plan_run(services, location.environment)
         left = {each.name for each in after.backfills if each.name in tried}
-        work = [each for each in work_of(after) if each.model in left]
+        work = [each for each in work_stages(after) if each.model in left]
         first = [each.model for each in work if left.isdisjoint(awaited(after, each))]
         tokens = work_tokens(services, after)
         if first:
-            told = json.dumps({str(name): tokens[name] for name in sorted(first)})
-            context.instance.add_run_tags(context.run_id, {UNDONE: told})
+            written = json.dumps({str(name): tokens[name] for name in sorted(first)})
+            context.instance.add_run_tags(context.run_id, {UNDONE: written})
 
 
 def _runs(instance: dg.DagsterInstance, location: Location) -> Sequence[dg.RunRecord]:
@@ -282,22 +282,22 @@ def _why_nothing(
     location: Location, plan: Plan, pauses: Mapping[ModelName, str] | None = None
 ) -> str:
     """Why there is nothing to do, for people."""
-    told = {str(name): why for name, why in (pauses or {}).items()}
+    reasons = {str(name): why for name, why in (pauses or {}).items()}
     for lost in plan.lost_tables:
-        told.setdefault(str(lost.name), f"its table {lost.table} is gone")
+        reasons.setdefault(str(lost.name), f"its table {lost.table} is gone")
     for change in plan.changes:
         if change.staleness is not None and change.staleness.kept:
-            told.setdefault(str(change.name), change.staleness.why_kept)
+            reasons.setdefault(str(change.name), change.staleness.why_kept)
     for report in report_intervals(location.project.services, plan):
         if report.waits:
             waits = "; ".join(map(str, report.waits))
-            told.setdefault(str(report.node.name), f"waits: {waits}")
-    if not told:
+            reasons.setdefault(str(report.node.name), f"waits: {waits}")
+    if not reasons:
         said = "is up to date" if plan.is_up_to_date else "has nothing to compute"
         return f"{location.environment} {said}"
-    lines = [f"{name}: {why}" for name, why in told.items()]
-    more = [f"and {len(lines) - _TOLD} more models"] if len(lines) > _TOLD else []
-    return "; ".join([*lines[:_TOLD], *more])
+    lines = [f"{name}: {why}" for name, why in reasons.items()]
+    more = [f"and {len(lines) - _MOST_SHOWN} more models"] if len(lines) > _MOST_SHOWN else []
+    return "; ".join([*lines[:_MOST_SHOWN], *more])
 
 
 def _who(location: Location) -> str:

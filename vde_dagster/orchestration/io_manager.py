@@ -13,8 +13,8 @@ from vde_dagster.orchestration.partitions import contiguous, is_partitioned
 from vde_dagster.orchestration.steps import (
     Evaluation,
     EvaluationResult,
-    carry_out,
     current_binding,
+    evaluate_step,
 )
 from vde_dagster.ports.engine import UserFrame
 
@@ -39,7 +39,7 @@ class VdeIcebergIOManager(dg.IOManager):
             Failure: It cannot be done as things stand, somebody else was first, or a query failed.
         """
         with failures():
-            return carry_out(self._location, evaluation)
+            return evaluate_step(self._location, evaluation)
 
     def handle_output(self, context: dg.OutputContext, obj: EvaluationResult) -> None:
         """Tell Dagster of what `write` wrote."""

@@ -24,7 +24,7 @@ from vde_dagster.core.graph.graph import Graph
 from vde_dagster.core.ledger.late_data import NothingToLoad
 from vde_dagster.core.names import ModelName, ViewNaming
 from vde_dagster.core.planning.plan import Plan
-from vde_dagster.core.planning.stages import Closing, Work, awaited
+from vde_dagster.core.planning.stages import Closing, WorkStage, awaited
 from vde_dagster.orchestration.failures import failures
 from vde_dagster.orchestration.home import dagster_home
 from vde_dagster.orchestration.location import Location
@@ -243,12 +243,12 @@ class _PlanRun:
             for stage, op, names in zip(stages, ops, awaits, strict=True):
                 before = [ended[each] for each in names]
                 end = op(before) if before else op()
-                if isinstance(stage, Work):
+                if isinstance(stage, WorkStage):
                     ended[stage.model] = end
 
         return plan_job
 
-    def _op(self, stage: Work | Closing, *, at: int, first: bool) -> dg.OpDefinition:
+    def _op(self, stage: WorkStage | Closing, *, at: int, first: bool) -> dg.OpDefinition:
         def run(context: dg.OpExecutionContext) -> Iterator[object]:
             yield from self._events(stage)
             yield dg.Output(None)
@@ -262,7 +262,7 @@ class _PlanRun:
             tags={_PRIORITY: str(-at)},
         )(run)
 
-    def _events(self, stage: Work | Closing) -> Iterator[object]:
+    def _events(self, stage: WorkStage | Closing) -> Iterator[object]:
         """Run a stage, and tell Dagster of each interval that it writes."""
         with self.errors.kept(), self.walk.visit(stage) as steps:
             for evaluated in steps:
@@ -273,9 +273,9 @@ class _PlanRun:
                 yield from materializations(binding, node, self.keys, [evaluated])
 
 
-def _op_of(stage: Work | Closing, plan: Plan) -> tuple[str, str | None]:
+def _op_of(stage: WorkStage | Closing, plan: Plan) -> tuple[str, str | None]:
     """The name of a stage's op, and what it says about itself."""
-    if isinstance(stage, Work):
+    if isinstance(stage, WorkStage):
         name = stage.model
         return f"{name.schema}__{name.name}", plan.graph[name].model.description or None
     return _PROMOTE_OP, f"Let the views of {plan.environment} show the plan's versions."

@@ -70,16 +70,16 @@ def open_location(
         ProjectInvalid: The files are wrong, and the state holds nothing to run in their place.
     """
     services = project.services
-    held = bind_environment(services, environment)
-    edited = _plan_of_files(project, environment, fallback=held)
+    loaded = bind_environment(services, environment)
+    edited = _plan_of_files(project, environment, fallback=loaded)
     follows = project.configuration.follows_files(environment)
-    if held is None or (follows and edited is not None and edited.promotes):
+    if loaded is None or (follows and edited is not None and edited.promotes):
         assert edited is not None, "files that cannot be read were told"
         binding, plan = bind_plan(edited), edited
     else:
-        binding, plan = held, None
+        binding, plan = loaded, None
     chosen = translator or VdeTranslator()
-    changed = _changed(edited) if held is not None else {}
+    changed = _changed(edited) if loaded is not None else {}
     naming = services.naming if plan is not None else naming_of(services, environment)
     return Location(
         project=project,

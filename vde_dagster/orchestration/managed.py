@@ -46,8 +46,8 @@ def build_managed_sensor(location: Location) -> dg.SensorDefinition | None:
         requests = [each for each in answers if isinstance(each, dg.RunRequest)]
         if requests:
             return dg.SensorResult(run_requests=requests)
-        told = "; ".join(each for each in answers if isinstance(each, str))
-        return dg.SkipReason(told or "no MANAGED table was made yet: a plan makes it")
+        message = "; ".join(each for each in answers if isinstance(each, str))
+        return dg.SkipReason(message or "no MANAGED table was made yet: a plan makes it")
 
     return managed
 

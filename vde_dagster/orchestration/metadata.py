@@ -54,12 +54,12 @@ def entries_metadata(
 ) -> Metadata:
     """What is true of a table's intervals, whoever wrote them."""
     return {
-        **_standing(binding, node, entries[-1], keys),
-        **_held(node, entries),
+        **_status(binding, node, entries[-1], keys),
+        **_loaded(node, entries),
     }
 
 
-def _standing(binding: Binding, node: Node, entry: LedgerEntry, keys: Keys) -> Metadata:
+def _status(binding: Binding, node: Node, entry: LedgerEntry, keys: Keys) -> Metadata:
     """What is the same for every interval that one unit of work wrote."""
     snapshot = binding.snapshots[node.name]
     metadata: Metadata = {
@@ -72,7 +72,7 @@ def _standing(binding: Binding, node: Node, entry: LedgerEntry, keys: Keys) -> M
     return metadata
 
 
-def _held(node: Node, entries: Sequence[LedgerEntry]) -> Metadata:
+def _loaded(node: Node, entries: Sequence[LedgerEntry]) -> Metadata:
     last = entries[-1]
     metadata: Metadata = {
         "vde/dsha": data_version(entries),
@@ -158,17 +158,17 @@ def materializations(
     provenance: Mapping[str, str] | None = None,
     stale_inputs: Sequence[str] = (),
 ) -> list[dg.AssetMaterialization]:
-    """One event for each interval that was written, as it is held now."""
+    """One event for each interval that was written, as it is loaded now."""
     latest = {entry.interval: entry for each in done for entry in each.entries}
     if not latest:
         return []
-    told = _standing(binding, node, latest[max(latest)], keys) | work_metadata(done)
-    told |= stale_metadata(stale_inputs)
+    shared = _status(binding, node, latest[max(latest)], keys) | work_metadata(done)
+    shared |= stale_metadata(stale_inputs)
     return [
         dg.AssetMaterialization(
             asset_key=keys[node.name],
             partition=partition_key(node.model.unit, interval) if is_partitioned(node) else None,
-            metadata={**told, **_held(node, [entry])},
+            metadata={**shared, **_loaded(node, [entry])},
             tags={
                 **(provenance or {}),
                 DATA_VERSION: entry.digest,

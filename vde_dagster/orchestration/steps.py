@@ -12,9 +12,9 @@ from vde_dagster.app.apply.applying import promote_followed
 from vde_dagster.app.apply.filling import evaluate_range
 from vde_dagster.app.apply.visitor import store_plan
 from vde_dagster.app.binding import Binding, bind_environment
-from vde_dagster.app.evaluate.cumulative import ranges_in_turn
+from vde_dagster.app.evaluate.cumulative import sequential_ranges
 from vde_dagster.app.evaluate.evaluated import Evaluated
-from vde_dagster.app.leases import environment_resource, held, holder_of
+from vde_dagster.app.leases import environment_resource, holder_of, leased
 from vde_dagster.app.plan.plan_checks import check_plan
 from vde_dagster.app.plan.planning import plan_environment
 from vde_dagster.app.promote.promotion import end_promotions
@@ -24,7 +24,7 @@ from vde_dagster.app.staleness.stale_inputs import stale_inputs
 from vde_dagster.app.view_names import naming_of
 from vde_dagster.core.errors import Conflict, Refused
 from vde_dagster.core.graph.graph import Node
-from vde_dagster.core.ledger.entries import LedgerEntry, held_intervals
+from vde_dagster.core.ledger.entries import LedgerEntry, loaded_intervals
 from vde_dagster.core.model.ownership import may_write
 from vde_dagster.core.names import ModelName, environment_view
 from vde_dagster.core.planning.plan import Plan
@@ -68,15 +68,15 @@ class EvaluationResult:
 
     @property
     def entries(self) -> tuple[LedgerEntry, ...]:
-        """What is held now of the time that was asked for, in order."""
+        """What is loaded now of the time that was asked for, in order."""
         latest = {entry.interval: entry for each in self.done for entry in each.entries}
         asked = self.evaluation.interval
         return tuple(entry for at, entry in sorted(latest.items()) if asked.contains(at))
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class HeldResult:
-    """What is asked for is held: by the version's ``owner``, or by who tried this step before."""
+class AlreadyLoaded:
+    """What is asked for is loaded: by the version's ``owner``, or by who tried this step before."""
 
     binding: Binding
     node: Node
@@ -91,7 +91,7 @@ def decide(
     *,
     force: bool = False,
     tried_at: datetime | None = None,
-) -> Evaluation | HeldResult:
+) -> Evaluation | AlreadyLoaded:
     """What a step does. Writes nothing and starts no Spark.
 
     Args:
@@ -100,7 +100,7 @@ def decide(
         partitions: The keys of the run; none for a model without partitions.
         force: Whether the run asks to compute what it names, whatever has changed.
         tried_at: When an earlier try of this step began; None where there was none. It may have
-            ended after it had booked what it did, which a model that builds on itself must not do
+            ended after it had recorded what it did, which a model that builds on itself must not do
             twice.
 
     Raises:
@@ -114,7 +114,7 @@ def decide(
     if owner is not None and not may_write(location.environment, owner):
         entries = services.state.ledger([key]).get(key, ())
         wanted = contiguous(node.model.unit, partitions) if is_partitioned(node) else None
-        return HeldResult(
+        return AlreadyLoaded(
             binding=binding,
             node=node,
             owner=owner,
@@ -126,7 +126,7 @@ def decide(
         else _whole(services, binding, node, tried_at=None if force else tried_at)
     )
     if not ranges:
-        return HeldResult(
+        return AlreadyLoaded(
             binding=binding,
             node=node,
             owner=owner or location.environment,
@@ -166,8 +166,8 @@ def current_binding(location: Location, name: ModelName) -> Binding:
     return binding
 
 
-def carry_out(location: Location, evaluation: Evaluation) -> EvaluationResult:
-    """Evaluate, publish, book, and let the environment's view show it."""
+def evaluate_step(location: Location, evaluation: Evaluation) -> EvaluationResult:
+    """Evaluate, publish, record, and let the environment's view show it."""
     services = location.project.services
     store_followed(location)
     name, binding, ranges = evaluation.node.name, evaluation.binding, evaluation.ranges
@@ -224,7 +224,7 @@ def _show_result(location: Location, name: ModelName) -> None:
     if view is None or view.target != location.binding.key(name).table:
         holder = holder_of(services.ids, "a run's view")
         resource, ttl = environment_resource(environment), services.lease_ttl
-        with held(services.state, resource, holder=holder, ttl=ttl):
+        with leased(services.state, resource, holder=holder, ttl=ttl):
             show(services, environment, {name})
 
 
@@ -243,7 +243,7 @@ def _whole(
     """What an evaluation of a model without partitions covers.
 
     Of what is made as a whole it is all that is due, at once. Of what builds on itself it is what
-    it does not hold yet, in batches; nothing where an earlier try has booked all that is due.
+    it does not hold yet, in batches; nothing where an earlier try has recorded all that is due.
 
     Raises:
         Refused: Nothing is due, or all that is due is held by a model that builds on itself.
@@ -255,9 +255,9 @@ def _whole(
     if rules.is_sequential:
         key = binding.key(node.name)
         entries = services.state.ledger([key]).get(key, ())
-        if not change.missing and _is_booked_since(services, entries, tried_at):
+        if not change.missing and _is_recorded_since(services, entries, tried_at):
             return ()
-        wanted = ranges_in_turn(model, entries, change.missing, environment=binding.environment)
+        wanted = sequential_ranges(model, entries, change.missing, environment=binding.environment)
     else:
         wanted = rules.missing(model, (), change.complete_to or model.start)[:1]
     if not wanted:
@@ -269,10 +269,10 @@ def _whole(
     return wanted
 
 
-def _is_booked_since(
+def _is_recorded_since(
     services: Services, entries: Sequence[LedgerEntry], tried_at: datetime | None
 ) -> bool:
-    """Whether something was booked after an earlier try began; one that was refused booked none."""
+    """Whether something was recorded after an earlier try began; a refused one recorded nothing."""
     if tried_at is None:
         return False
     newest_first = dict.fromkeys(entry.work_id for entry in reversed(entries))
@@ -288,7 +288,7 @@ def _computed(
         found, lacks = tuple(entries), "" if entries else "anything"
     else:
         found = tuple(entry for entry in entries if wanted.contains(entry.interval))
-        gaps = subtract([wanted], held_intervals(found))
+        gaps = subtract([wanted], loaded_intervals(found))
         lacks = ", ".join(str(gap) for gap in gaps)
     if lacks:
         raise Refused(

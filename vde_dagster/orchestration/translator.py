@@ -102,13 +102,13 @@ def asset_key(table: TableName) -> dg.AssetKey:
 
 def table_schema(columns: tuple[Column, ...], node: Node) -> dg.TableSchema:
     """Columns as Dagster shows them, with the model's own descriptions where they have none."""
-    told = {column.name.lower(): column.description for column in node.columns}
+    descriptions = {column.name.lower(): column.description for column in node.columns}
     return dg.TableSchema(
         columns=[
             dg.TableColumn(
                 name=column.name,
                 type=column.type,
-                description=column.description or told.get(column.name.lower()) or None,
+                description=column.description or descriptions.get(column.name.lower()) or None,
             )
             for column in columns
         ]

@@ -17,7 +17,7 @@ from vde_dagster.core.ledger.holdings import Holding
 from vde_dagster.core.ledger.last_look import LastLook
 from vde_dagster.core.ledger.late_data import HighWaterMark
 from vde_dagster.core.ledger.savings import Saved, Saving, SavingTotal
-from vde_dagster.core.ledger.unit_of_work import Intent, Publication, Work
+from vde_dagster.core.ledger.unit_of_work import Intent, Publication, UnitOfWork
 from vde_dagster.core.model.fingerprint import Fingerprint
 from vde_dagster.core.model.snapshot import ModelSnapshot, VersionKey
 from vde_dagster.core.names import ModelName
@@ -192,7 +192,7 @@ class State(Protocol):
         """
         ...
 
-    def held_within(
+    def entries_within(
         self, key: VersionKey, times: Sequence[Interval] | None
     ) -> tuple[LedgerEntry, ...]:
         """The entries of a version that overlap some times, sorted by interval.
@@ -212,9 +212,9 @@ class State(Protocol):
         ...
 
     def heads(self, keys: Iterable[VersionKey]) -> Mapping[VersionKey, int]:
-        """The Iceberg snapshot at which each version's ledger is true: what was booked last.
+        """The Iceberg snapshot at which each version's ledger is true: what was recorded last.
 
-        Versions for which nothing with an Iceberg snapshot was booked are absent.
+        Versions for which nothing with an Iceberg snapshot was recorded are absent.
         """
         ...
 
@@ -252,7 +252,7 @@ class State(Protocol):
         *,
         reason: str,
         lease: Lease,
-        anew: Collection[VersionKey] = (),
+        rebuilt: Collection[VersionKey] = (),
     ) -> None:
         """Mark what versions hold of these times as to be evaluated again, all of it or nothing.
 
@@ -263,7 +263,7 @@ class State(Protocol):
             times: The times of each version.
             reason: Why, for people.
             lease: On whatever the caller changes, such as an environment.
-            anew: Those of which this must be computed again, also where nothing that they follow
+            rebuilt: Those of which this must be computed again, also where nothing that they follow
                 from has changed (rule R2).
 
         Raises:
@@ -276,7 +276,7 @@ class State(Protocol):
         """Record that a unit of work will never be published."""
         ...
 
-    def open_work(self, key: VersionKey) -> Sequence[Work]:
+    def open_work(self, key: VersionKey) -> Sequence[UnitOfWork]:
         """Units of work on a version that are neither done nor abandoned, oldest first."""
         ...
 
@@ -284,11 +284,11 @@ class State(Protocol):
         """Those of these versions that have a unit of work that is neither done nor abandoned."""
         ...
 
-    def work(self, work_id: str) -> Work | None:
+    def work(self, work_id: str) -> UnitOfWork | None:
         """One unit of work."""
         ...
 
-    def works(self, work_ids: Iterable[str]) -> Mapping[str, Work]:
+    def works(self, work_ids: Iterable[str]) -> Mapping[str, UnitOfWork]:
         """Units of work by their ids; those that nobody recorded are absent."""
         ...
 
@@ -300,7 +300,7 @@ class State(Protocol):
         """
         ...
 
-    def audited(self, key: VersionKey, *, limit: int) -> Sequence[Work]:
+    def audited(self, key: VersionKey, *, limit: int) -> Sequence[UnitOfWork]:
         """Units of work of a version whose rows were audited, newest first."""
         ...
 
@@ -309,7 +309,7 @@ class State(Protocol):
         """The high-water marks of a version, by source."""
         ...
 
-    def sessions(self, key: VersionKey, *, limit: int) -> Sequence[Work]:
+    def sessions(self, key: VersionKey, *, limit: int) -> Sequence[UnitOfWork]:
         """Units of work of a version that were catch-up sessions, newest first."""
         ...
 

@@ -60,7 +60,7 @@ def load_files(configuration: Configuration, cache: ModelCache | None = None) ->
             graph is checked as far as the files that can be read allow.
     """
     with known_models(cache) as known:
-        return _told(_load(configuration, [], known=known))
+        return _with_warnings_logged(_load(configuration, [], known=known))
 
 
 def load_project(folder: Path) -> ProjectFiles:
@@ -70,7 +70,7 @@ def load_project(folder: Path) -> ProjectFiles:
         ProjectInvalid: The folder is no project, or something is wrong in any of its files.
     """
     configuration, problems = find_configuration(folder)
-    return _told(_load(configuration, list(problems)))
+    return _with_warnings_logged(_load(configuration, list(problems)))
 
 
 def load_for_comparison(folder: Path, cache: ModelCache | None = None) -> ProjectFiles:
@@ -91,7 +91,7 @@ def load_for_comparison(folder: Path, cache: ModelCache | None = None) -> Projec
         return _load(configuration, list(problems), declare=True, known=known)
 
 
-def _told(files: ProjectFiles) -> ProjectFiles:
+def _with_warnings_logged(files: ProjectFiles) -> ProjectFiles:
     """The files, after what they warn of was logged."""
     for warning in files.warnings:
         _LOG.warning("%s", warning)

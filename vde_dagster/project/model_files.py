@@ -30,7 +30,7 @@ from vde_dagster.project.defaults import Defaults
 from vde_dagster.project.macros.files import UserMacro, load_user_macros
 from vde_dagster.project.macros.language import MacroScope, Statements, read_statements
 from vde_dagster.project.model_checks import check_query
-from vde_dagster.project.pre_and_post_statements import named_beside
+from vde_dagster.project.pre_and_post_statements import statement_names
 from vde_dagster.project.problems import Problems
 from vde_dagster.project.properties.kind_options import read_kind
 from vde_dagster.project.properties.model_block import Block, read_block
@@ -204,8 +204,8 @@ def _sql_model(
         {*read.used_variables, *called.used_variables},
         {*read.used_files, *gates, *called.used_files},
     )
-    above = tuple(sorted(parents))
-    return build_model(kept, properties, header, body, above, own_audits=called.own)
+    upstream = tuple(sorted(parents))
+    return build_model(kept, properties, header, body, upstream, own_audits=called.own)
 
 
 def _signal_files(
@@ -231,7 +231,7 @@ def _body(
     try:
         named = project_names(query, catalog, copy=False)  # nobody else has it
         before, after = (
-            named_beside(
+            statement_names(
                 statements,
                 every=read.expressions,
                 dialect=dialect,

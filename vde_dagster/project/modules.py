@@ -85,7 +85,7 @@ def run_module(tree: ast.Module, path: Path) -> Module:
                 compile(tree, str(path), "exec", dont_inherit=True), module.__dict__
             )
     except (Exception, SystemExit) as error:  # whatever a user's module raises is its problem
-        message = f"the module cannot be run: {told(error)}"
+        message = f"the module cannot be run: {error_text(error)}"
         place = Place(path=path, line=line_in(path, error) or 1)
         advice = "Import it in Python to see where it fails."
         raise ModuleFailed(Problem(place=place, message=message, advice=advice)) from error
@@ -147,7 +147,7 @@ def marked_functions(
     return found, problems
 
 
-def told(error: BaseException) -> str:
+def error_text(error: BaseException) -> str:
     """The kind and text of an error that a user's code raised, printable whatever is in it."""
     try:
         text = f"{type(error).__name__}: {error}"

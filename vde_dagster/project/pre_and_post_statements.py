@@ -17,7 +17,7 @@ from vde_dagster.core.sql.unresolved import line_of
 from vde_dagster.project.problems import Problems, message_and_advice
 
 
-def named_beside(
+def statement_names(
     statements: Sequence[exp.Expr],
     *,
     every: Collection[exp.Expr],

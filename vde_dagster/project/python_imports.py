@@ -74,9 +74,9 @@ def _forms(text: str, imported: Mapping[str, str]) -> dict[str, str]:
         text: The model's module.
         imported: The texts of those that it imports, by their names.
     """
-    told = any(map(reads_docstrings, imported.values()))
-    of_all = told or reads_docstrings(text)
-    own = {_OWN_DOCSTRINGS: hash_parts(python_form(text, docstrings=True))} if told else {}
+    reads_any = any(map(reads_docstrings, imported.values()))
+    of_all = reads_any or reads_docstrings(text)
+    own = {_OWN_DOCSTRINGS: hash_parts(python_form(text, docstrings=True))} if reads_any else {}
     forms = {name: python_form(each, docstrings=of_all) for name, each in imported.items()}
     return own | {name: hash_parts(each) for name, each in forms.items()}
 

@@ -28,7 +28,7 @@ from vde_dagster.project.modules import NAMED, ModuleFailed, parse_module, run_m
 from vde_dagster.project.problems import Problems
 from vde_dagster.project.properties.model_block import Value
 from vde_dagster.project.properties.model_properties import Properties, build_model, read_properties
-from vde_dagster.project.properties.python_statements import read_beside
+from vde_dagster.project.properties.python_statements import read_pre_and_post
 from vde_dagster.project.properties.python_values import written_value
 from vde_dagster.project.python_imports import Imported, imported_code, module_text
 from vde_dagster.project.python_signatures import why_no_model
@@ -181,7 +181,7 @@ def read_python_model(settings: Settings, problems: Problems) -> Model | None:
     if properties.is_known and "kind" in properties.places:
         _check_kind(properties, problems)
     used = used_variables(source, function, imported.modules, settings.variables, problems)
-    before, after = read_beside(properties, settings, problems)
+    before, after = read_pre_and_post(properties, settings, problems)
     imports = _digests_of(source, imported)
     problems.unsupported += imported.problems
     body = PythonFunction(
@@ -243,7 +243,7 @@ def _digests_of(source: ModelSource, imported: Imported) -> dict[str, str]:
     stored = source.defaults.get(_IMPORTS)
     if stored is None:
         return dict(imported.digests)
-    return {str(name): str(told) for name, told in json.loads(stored).items()}
+    return {str(name): str(value) for name, value in json.loads(stored).items()}
 
 
 def _argument_lines(node: ast.FunctionDef | ast.AsyncFunctionDef | ast.ClassDef) -> dict[str, int]:

@@ -19,7 +19,7 @@ from sqlglot import exp
 from vde_dagster.core.errors import EvaluationFailed, Place, Problem, Refused
 from vde_dagster.core.model.model import SIGNALS_FOLDER, Call, Model
 from vde_dagster.core.time.intervals import Interval, merge
-from vde_dagster.project.modules import MarkedFunction, marked_functions, told
+from vde_dagster.project.modules import MarkedFunction, error_text, marked_functions
 from vde_dagster.project.problems import Problems, suggestion
 
 F = TypeVar("F", bound=Callable[..., object])
@@ -130,7 +130,7 @@ def _answer(
     except (Exception, SystemExit) as error:  # whatever a user's function raises
         raise EvaluationFailed(
             f"{model.name}: the signal {call.name} failed at {function.place_of(error)}: "
-            f"{told(error)}. Nothing was evaluated."
+            f"{error_text(error)}. Nothing was evaluated."
         ) from error
     strange = passed - set(batch)
     if strange:

@@ -18,10 +18,10 @@ from vde_dagster.core.codec import Codec
 from vde_dagster.core.columns import Column
 from vde_dagster.core.json_forms import Plain, form, known_name
 from vde_dagster.core.ledger.dsha import FIRST_ALGORITHM, RowSum
-from vde_dagster.core.ledger.entries import Trace
+from vde_dagster.core.ledger.entries import LedgerChange, Trace
 from vde_dagster.core.ledger.holdings import Holding
 from vde_dagster.core.ledger.last_look import LastLook, SeenInput
-from vde_dagster.core.ledger.late_data import HighWaterMark
+from vde_dagster.core.ledger.late_data import HighWaterMark, Load
 from vde_dagster.core.ledger.unit_of_work import Intent, Publication
 from vde_dagster.core.model.model import ModelSource
 from vde_dagster.core.model.snapshot import VersionKey
@@ -84,6 +84,7 @@ _CODEC: Final = Codec(
         RowSum: form(lambda each: [each.rows, *map(str, each.halves)], _decode_sum),
     },
     left_out={Holding: ("number", "removed"), Intent: ("key",)},
+    stored_names={LedgerChange: {"status": "standing"}, Load: {"loaded": "held"}},
     is_checked=False,
 )
 

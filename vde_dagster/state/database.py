@@ -294,7 +294,7 @@ def _insert_absent(table: Table, dialect: str) -> sqlite.Insert | postgresql.Ins
 def _upsert(table: Table, dialect: str) -> sqlite.Insert | postgresql.Insert:
     statement = _insert(table, dialect)
     changed = {
-        column.name: statement.excluded[column.name]
+        column.key: statement.excluded[column.key]
         for column in table.columns
         if not column.primary_key
     }

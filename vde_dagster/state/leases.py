@@ -42,7 +42,7 @@ def acquire(connection: Connection, resource: str, *, holder: str, ttl: timedelt
     row = connection.execute(_LOCKED_LEASE, {"resource": resource}).one()
     instant = now(connection)
     if row.holder not in ("", holder) and row.expires_at > instant:
-        raise _held(row)
+        raise _taken(row)
     lease = Lease(resource=resource, holder=holder, epoch=row.epoch + 1)
     until = instant + _microseconds(ttl)
     taken = {"holder": holder, "epoch": lease.epoch, "expires_at": until}
@@ -85,7 +85,7 @@ def keep_free(connection: Connection, resources: Iterable[str]) -> None:
         instant = now(connection)
         for row in rows:
             if row.holder and row.expires_at > instant:
-                raise _held(row)
+                raise _taken(row)
         connection.execute(
             update(_leases).where(_leases.c.resource.in_(chunk)).values(holder="", expires_at=0)
         )
@@ -114,7 +114,7 @@ def holder(connection: Connection, resource: str) -> str:
     return row.holder if row is not None and row.expires_at > now(connection) else ""
 
 
-def _held(row: Row[Any]) -> Conflict:
+def _taken(row: Row[Any]) -> Conflict:
     return Conflict(
         f"{row.resource} is held by {row.holder} until "
         f"{format_instant(decode_instant(row.expires_at))} UTC",

@@ -11,8 +11,8 @@ from sqlalchemy import Connection, Row, bindparam, delete, func, select
 from vde_dagster.core.columns import Column
 from vde_dagster.core.ledger.dsha import RowSum
 from vde_dagster.core.ledger.entries import (
+    EntryStatus,
     LedgerEntry,
-    Standing,
 )
 from vde_dagster.core.ledger.entries import outdate as outdated
 from vde_dagster.core.ledger.holdings import (
@@ -59,7 +59,7 @@ _OWN_MARKS: Final = (
 )
 
 
-def held(
+def entries_of(
     connection: Connection, keys: Iterable[VersionKey]
 ) -> dict[VersionKey, tuple[LedgerEntry, ...]]:
     """The ledgers of these versions, sorted by interval."""
@@ -77,9 +77,9 @@ def holdings(connection: Connection, keys: Iterable[VersionKey]) -> dict[Version
     wanted = list(dict.fromkeys(keys))
     kept = _kept_holdings(connection, wanted)
     # written before ledgers were kept as a whole
-    uncounted = held(connection, [key for key in wanted if key not in kept])
-    told = kept | {key: holding_of(entries) for key, entries in uncounted.items()}
-    return {key: each for key in wanted if (each := told.get(key)) is not None and each.recorded}
+    uncounted = entries_of(connection, [key for key in wanted if key not in kept])
+    every = kept | {key: holding_of(entries) for key, entries in uncounted.items()}
+    return {key: each for key in wanted if (each := every.get(key)) is not None and each.recorded}
 
 
 def _kept_holdings(connection: Connection, keys: Iterable[VersionKey]) -> dict[VersionKey, Holding]:
@@ -99,12 +99,12 @@ def changed_since(connection: Connection, key: VersionKey, number: int) -> tuple
     return tuple(map(_decode_entry, rows))
 
 
-def held_within(
+def entries_within(
     connection: Connection, key: VersionKey, times: Sequence[Interval] | None
 ) -> tuple[LedgerEntry, ...]:
     """The entries that overlap some merged times, sorted by interval; all of them for None."""
     if times is None:
-        return held(connection, [key]).get(key, ())
+        return entries_of(connection, [key]).get(key, ())
     found: dict[Interval, LedgerEntry] = {}
     for each in times:
         since, until = codec.encode_instant(each.start), codec.encode_instant(each.end)
@@ -147,11 +147,11 @@ def outdate(
     times: Mapping[VersionKey, Sequence[Interval]],
     *,
     reason: str,
-    anew: Collection[VersionKey] = (),
+    rebuilt: Collection[VersionKey] = (),
 ) -> None:
     """Mark what versions hold of these times as to be evaluated again."""
-    for key, before in held(connection, times).items():
-        after = outdated(before, times[key], reason=reason, anew=key in anew)
+    for key, before in entries_of(connection, times).items():
+        after = outdated(before, times[key], reason=reason, rebuilt=key in rebuilt)
         write_difference(connection, key, before, after)
 
 
@@ -192,7 +192,7 @@ def write_difference(
 def _whole(connection: Connection, key: VersionKey) -> Holding:
     """A ledger as a whole, also where it was written before that was kept."""
     kept = _kept_holdings(connection, [key]).get(key)
-    return kept or holding_of(held(connection, [key]).get(key, ()))
+    return kept or holding_of(entries_of(connection, [key]).get(key, ()))
 
 
 def _columns_after(
@@ -275,7 +275,7 @@ def _encode_entry(key: VersionKey, entry: LedgerEntry, number: int) -> dict[str,
         "digest": entry.digest,
         "work_id": entry.work_id,
         "iceberg_snapshot_id": entry.iceberg_snapshot_id,
-        "standing": entry.standing.value,
+        "status": entry.status.value,
         "reason": entry.reason,
         "algorithm": entry.algorithm,
         "trace_json": codec.encode_trace(entry.trace),
@@ -293,7 +293,7 @@ def _decode_entry(row: Row[Any]) -> LedgerEntry:
         digest=row.digest,
         work_id=row.work_id,
         iceberg_snapshot_id=row.iceberg_snapshot_id,
-        standing=Standing(row.standing),
+        status=EntryStatus(row.status),
         reason=row.reason,
         algorithm=row.algorithm,
         trace=codec.decode_trace(row.trace_json),

@@ -11,7 +11,7 @@ from sqlalchemy.ext.compiler import compiles
 from sqlalchemy.sql.compiler import SQLCompiler
 from sqlalchemy.sql.functions import FunctionElement
 
-from vde_dagster.core.ledger.entries import Standing
+from vde_dagster.core.ledger.entries import EntryStatus
 from vde_dagster.core.ledger.savings import Saved, Saving, SavingKind, SavingTotal
 from vde_dagster.core.model.snapshot import VersionKey
 from vde_dagster.state import codec, schema
@@ -93,19 +93,19 @@ def totals(
     return tuple(sorted(found, key=lambda each: each.order))
 
 
-def held(
+def loaded(
     connection: Connection, keys: Iterable[VersionKey], *, without: Collection[str]
 ) -> dict[VersionKey, Saved]:
     """What these versions hold; nothing of the rows that some units of work wrote."""
     wanted = list(keys)
-    found = _held(connection, wanted)
+    found = _loaded(connection, wanted)
     for chunk in chunks(without):
-        for key, part in _held(connection, wanted, of=chunk).items():
+        for key, part in _loaded(connection, wanted, of=chunk).items():
             found[key] -= part
     return {key: each for key, each in found.items() if each.intervals}
 
 
-def _held(
+def _loaded(
     connection: Connection, keys: Iterable[VersionKey], *, of: Sequence[str] | None = None
 ) -> dict[VersionKey, Saved]:
     """What these versions hold; only of the rows of some units of work, where these are given."""
@@ -147,7 +147,7 @@ def computed_elsewhere(
             _promoted.c.environment == environment,
             _promoted.c.revision == _latest(environment),
             _has_work_of_others(environment),
-            _ledger.c.standing == Standing.COMPUTED.value,
+            _ledger.c.status == EntryStatus.COMPUTED.value,
             _work.c.environment != environment,
         )
         .group_by(*by)

@@ -118,7 +118,7 @@ ledger: Final = Table(
     Column("digest", String, nullable=False),
     Column("work_id", String, nullable=False),
     Column("iceberg_snapshot_id", BigInteger),
-    Column("standing", String, nullable=False, server_default="computed"),
+    Column("standing", String, key="status", nullable=False, server_default="computed"),
     Column("reason", Text, nullable=False, server_default=""),
     Column("algorithm", String, nullable=False, server_default=FIRST_ALGORITHM),
     Column("trace_json", Text),

@@ -20,7 +20,7 @@ from vde_dagster.core.ledger.holdings import Holding
 from vde_dagster.core.ledger.last_look import LastLook
 from vde_dagster.core.ledger.late_data import HighWaterMark
 from vde_dagster.core.ledger.savings import Saved, Saving, SavingTotal
-from vde_dagster.core.ledger.unit_of_work import Intent, Publication, Work
+from vde_dagster.core.ledger.unit_of_work import Intent, Publication, UnitOfWork
 from vde_dagster.core.model.fingerprint import Fingerprint
 from vde_dagster.core.model.snapshot import ModelSnapshot, VersionKey
 from vde_dagster.core.names import ModelName
@@ -181,7 +181,7 @@ class SqlState:
     def ledger(self, keys: Iterable[VersionKey]) -> Mapping[VersionKey, tuple[LedgerEntry, ...]]:
         """What each of these versions holds, sorted by interval."""
         with self._database.read() as connection:
-            return ledger.held(connection, keys)
+            return ledger.entries_of(connection, keys)
 
     def holdings(self, keys: Iterable[VersionKey]) -> Mapping[VersionKey, Holding]:
         """Each of these ledgers as a whole."""
@@ -193,12 +193,12 @@ class SqlState:
         with self._database.read() as connection:
             return ledger.changed_since(connection, key, number)
 
-    def held_within(
+    def entries_within(
         self, key: VersionKey, times: Sequence[Interval] | None
     ) -> tuple[LedgerEntry, ...]:
         """The entries of a version that overlap some times, sorted by interval."""
         with self._database.read() as connection:
-            return ledger.held_within(connection, key, times)
+            return ledger.entries_within(connection, key, times)
 
     def last_looks(self, keys: Iterable[VersionKey]) -> Mapping[VersionKey, LastLook]:
         """The last comparison of each of these versions with its inputs."""
@@ -238,7 +238,7 @@ class SqlState:
             units_of_work.record_staged(connection, work_id, publication)
 
     def finalize(self, work_id: str, *, lease: Lease) -> tuple[LedgerEntry, ...]:
-        """Book a published unit of work; again changes nothing.
+        """Record a published unit of work; again changes nothing.
 
         Raises:
             LeaseLost: The lease was taken over.
@@ -255,7 +255,7 @@ class SqlState:
         *,
         reason: str,
         lease: Lease,
-        anew: Collection[VersionKey] = (),
+        rebuilt: Collection[VersionKey] = (),
     ) -> None:
         """Mark what versions hold of these times as to be evaluated again, all of it or nothing.
 
@@ -266,7 +266,7 @@ class SqlState:
         with self._database.write() as connection:
             leases.check(connection, lease)
             leases.keep_free(connection, sorted(map(version_resource, times)))
-            ledger.outdate(connection, times, reason=reason, anew=anew)
+            ledger.outdate(connection, times, reason=reason, rebuilt=rebuilt)
 
     def abandon(self, work_id: str, *, reason: str, lease: Lease) -> None:
         """Record that a unit of work will never be published; again changes nothing.
@@ -279,7 +279,7 @@ class SqlState:
             leases.check(connection, lease)
             units_of_work.abandon(connection, work_id, reason=reason)
 
-    def open_work(self, key: VersionKey) -> Sequence[Work]:
+    def open_work(self, key: VersionKey) -> Sequence[UnitOfWork]:
         """Units of work that are neither done nor abandoned, oldest first."""
         with self._database.read() as connection:
             return units_of_work.open_work(connection, key)
@@ -289,12 +289,12 @@ class SqlState:
         with self._database.read() as connection:
             return units_of_work.unfinished(connection).intersection(keys)
 
-    def work(self, work_id: str) -> Work | None:
+    def work(self, work_id: str) -> UnitOfWork | None:
         """One unit of work."""
         with self._database.read() as connection:
             return units_of_work.find(connection, [work_id]).get(work_id)
 
-    def works(self, work_ids: Iterable[str]) -> Mapping[str, Work]:
+    def works(self, work_ids: Iterable[str]) -> Mapping[str, UnitOfWork]:
         """Units of work by their ids; those that nobody recorded are absent."""
         with self._database.read() as connection:
             return units_of_work.find(connection, work_ids)
@@ -310,7 +310,7 @@ class SqlState:
             leases.check(connection, lease)
             units_of_work.record_audits(connection, work_id, results)
 
-    def audited(self, key: VersionKey, *, limit: int) -> Sequence[Work]:
+    def audited(self, key: VersionKey, *, limit: int) -> Sequence[UnitOfWork]:
         """Units of work of a version whose rows were audited, newest first."""
         with self._database.read() as connection:
             return units_of_work.audited(connection, key, limit=limit)
@@ -321,7 +321,7 @@ class SqlState:
         with self._database.read() as connection:
             return ledger.marks(connection, key)
 
-    def sessions(self, key: VersionKey, *, limit: int) -> Sequence[Work]:
+    def sessions(self, key: VersionKey, *, limit: int) -> Sequence[UnitOfWork]:
         """Catch-up sessions of a version, newest first."""
         with self._database.read() as connection:
             return units_of_work.sessions(connection, key, limit=limit)
@@ -344,7 +344,7 @@ class SqlState:
     ) -> Mapping[VersionKey, Saved]:
         """What these versions hold, and what computing it took."""
         with self._database.read() as connection:
-            return savings.held(connection, keys, without=without)
+            return savings.loaded(connection, keys, without=without)
 
     def recording_savings_since(self) -> datetime:
         """When this state began to record what was not computed."""

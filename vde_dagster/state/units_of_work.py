@@ -15,15 +15,15 @@ from vde_dagster.core.ledger.entries import (
     entries_of,
     touched,
 )
-from vde_dagster.core.ledger.unit_of_work import Intent, Publication, Work, WorkState
+from vde_dagster.core.ledger.unit_of_work import Intent, Publication, UnitOfWork, UnitOfWorkState
 from vde_dagster.core.model.snapshot import VersionKey
 from vde_dagster.state import codec, schema
 from vde_dagster.state.database import chunks, in_pairs, now, pairs
-from vde_dagster.state.ledger import held_within, move_marks, of_version, write_difference
+from vde_dagster.state.ledger import entries_within, move_marks, of_version, write_difference
 
 _work = schema.work
-_OPEN: Final = (WorkState.INTENT.value, WorkState.STAGED.value)
-_WRITTEN: Final = (WorkState.STAGED.value, WorkState.DONE.value)
+_OPEN: Final = (UnitOfWorkState.INTENT.value, UnitOfWorkState.STAGED.value)
+_WRITTEN: Final = (UnitOfWorkState.STAGED.value, UnitOfWorkState.DONE.value)
 
 _WORK: Final = select(_work).where(_work.c.work_id == bindparam("work_id")).with_for_update()
 _WORKS: Final = select(_work).where(_work.c.work_id.in_(bindparam("work_ids", expanding=True)))
@@ -34,7 +34,7 @@ _OPEN_WORK: Final = _WORK_OF.where(_work.c.state.in_(_OPEN)).order_by(_work.c.nu
 _LAST_DONE: Final = select(_work).where(
     _work.c.number.in_(
         select(func.max(_work.c.number))
-        .where(pairs(_work.c.model, _work.c.version), _work.c.state == WorkState.DONE.value)
+        .where(pairs(_work.c.model, _work.c.version), _work.c.state == UnitOfWorkState.DONE.value)
         .group_by(_work.c.model, _work.c.version)
     )
 )
@@ -42,7 +42,7 @@ _CHANGE_WORK: Final = update(_work).where(_work.c.work_id == bindparam("changed"
 
 
 def heads(connection: Connection, keys: Iterable[VersionKey]) -> dict[VersionKey, int]:
-    """The Iceberg snapshot of the last booked work of each version that wrote rows."""
+    """The Iceberg snapshot of the last recorded work of each version that wrote rows."""
     found: dict[VersionKey, int] = {}
     for chunk in chunks((codec.encode_model(key.model), key.version) for key in keys):
         for row in connection.execute(_LAST_DONE, in_pairs(chunk)):
@@ -78,7 +78,7 @@ def record_intent(connection: Connection, intent: Intent) -> None:
         "model": codec.encode_model(intent.key.model),
         "version": intent.key.version,
         "environment": intent.environment,
-        "state": WorkState.INTENT.value,
+        "state": UnitOfWorkState.INTENT.value,
         "is_session": intent.session is not None,
         "drifted": intent.drifted,
         "intent_json": codec.encode_intent(intent),
@@ -101,15 +101,15 @@ def record_staged(connection: Connection, work_id: str, publication: Publication
     """
     row = _known(connection, work_id)
     encoded = codec.encode_publication(publication)
-    if row.state == WorkState.DONE.value and row.publication_json == encoded:
+    if row.state == UnitOfWorkState.DONE.value and row.publication_json == encoded:
         return
     if row.state not in _OPEN:
         raise Refused(f"work {work_id} is {row.state}; it cannot be staged any more")
-    _set(connection, work_id, state=WorkState.STAGED.value, publication_json=encoded)
+    _set(connection, work_id, state=UnitOfWorkState.STAGED.value, publication_json=encoded)
 
 
 def finalize(connection: Connection, work_id: str) -> tuple[LedgerEntry, ...]:
-    """Book a published unit of work, once.
+    """Record a published unit of work, once.
 
     Raises:
         Refused: The work is unknown, not staged, or abandoned.
@@ -118,11 +118,11 @@ def finalize(connection: Connection, work_id: str) -> tuple[LedgerEntry, ...]:
     row = _known(connection, work_id)
     key = VersionKey(codec.decode_model(row.model), row.version)
     if row.state not in _WRITTEN:
-        raise Refused(f"work {work_id} is {row.state}, not staged; it cannot be booked")
+        raise Refused(f"work {work_id} is {row.state}, not staged; it cannot be recorded")
     publication = codec.decode_publication(row.publication_json)
     times = touched(publication.changes)
-    before = held_within(connection, key, times)
-    if row.state == WorkState.DONE.value:
+    before = entries_within(connection, key, times)
+    if row.state == UnitOfWorkState.DONE.value:
         return entries_of(before, publication.changes)
     after = apply_changes(
         before,
@@ -134,7 +134,7 @@ def finalize(connection: Connection, work_id: str) -> tuple[LedgerEntry, ...]:
     )
     write_difference(connection, key, before, after)
     move_marks(connection, key, codec.decode_intent(row.intent_json), publication)
-    _set(connection, work_id, state=WorkState.DONE.value, finished_at=now(connection))
+    _set(connection, work_id, state=UnitOfWorkState.DONE.value, finished_at=now(connection))
     return entries_of(after, publication.changes)
 
 
@@ -145,14 +145,14 @@ def abandon(connection: Connection, work_id: str, *, reason: str) -> None:
         Refused: The work is unknown or done.
     """
     row = _known(connection, work_id)
-    if row.state == WorkState.ABANDONED.value:
+    if row.state == UnitOfWorkState.ABANDONED.value:
         return
-    if row.state == WorkState.DONE.value:
+    if row.state == UnitOfWorkState.DONE.value:
         raise Refused(f"work {work_id} is done; it cannot be abandoned")
     _set(
         connection,
         work_id,
-        state=WorkState.ABANDONED.value,
+        state=UnitOfWorkState.ABANDONED.value,
         reason=reason,
         finished_at=now(connection),
     )
@@ -168,23 +168,23 @@ def record_audits(connection: Connection, work_id: str, results: Sequence[AuditR
     _set(connection, work_id, audits_json=codec.encode_audits(results))
 
 
-def audited(connection: Connection, key: VersionKey, *, limit: int) -> tuple[Work, ...]:
+def audited(connection: Connection, key: VersionKey, *, limit: int) -> tuple[UnitOfWork, ...]:
     """Units of work whose rows were audited, newest first."""
     was_audited = _work.c.audits_json.is_not(None)
     query = _WORK_OF.where(was_audited).order_by(_work.c.number.desc()).limit(limit)
     return tuple(_decode_work(row) for row in connection.execute(query, of_version(key)))
 
 
-def find(connection: Connection, work_ids: Iterable[str]) -> dict[str, Work]:
+def find(connection: Connection, work_ids: Iterable[str]) -> dict[str, UnitOfWork]:
     """Units of work by their ids; those that nobody recorded are absent."""
-    found: dict[str, Work] = {}
+    found: dict[str, UnitOfWork] = {}
     for chunk in chunks(work_ids):
         rows = connection.execute(_WORKS, {"work_ids": chunk})
         found |= {row.work_id: _decode_work(row) for row in rows}
     return found
 
 
-def open_work(connection: Connection, key: VersionKey) -> tuple[Work, ...]:
+def open_work(connection: Connection, key: VersionKey) -> tuple[UnitOfWork, ...]:
     """What is neither done nor abandoned, oldest first."""
     return tuple(_decode_work(row) for row in connection.execute(_OPEN_WORK, of_version(key)))
 
@@ -197,17 +197,17 @@ def unfinished(connection: Connection) -> frozenset[VersionKey]:
     )
 
 
-def sessions(connection: Connection, key: VersionKey, *, limit: int) -> tuple[Work, ...]:
+def sessions(connection: Connection, key: VersionKey, *, limit: int) -> tuple[UnitOfWork, ...]:
     """Catch-up sessions, newest first."""
     query = _WORK_OF.where(_work.c.is_session).order_by(_work.c.number.desc()).limit(limit)
     return tuple(_decode_work(row) for row in connection.execute(query, of_version(key)))
 
 
-def _decode_work(row: Row[Any]) -> Work:
+def _decode_work(row: Row[Any]) -> UnitOfWork:
     publication, finished = row.publication_json, row.finished_at
-    return Work(
+    return UnitOfWork(
         intent=codec.decode_intent(row.intent_json),
-        state=WorkState(row.state),
+        state=UnitOfWorkState(row.state),
         publication=None if publication is None else codec.decode_publication(publication),
         started_at=codec.decode_instant(row.started_at),
         finished_at=None if finished is None else codec.decode_instant(finished),

@@ -309,22 +309,22 @@ def test_errors_of_several_kinds_are_told_as_one(world: MemoryWorld) -> None:
     plan_of = plan(world.services(), graph_of(PROJECT))
     refused, failed = Refused("not as things stand"), AuditFailed("bad rows")
 
-    def told(*errors: VdeError, failed: Sequence[ModelName] = ()) -> VdeError:
+    def reported(*errors: VdeError, failed: Sequence[ModelName] = ()) -> VdeError:
         with pytest.raises(VdeError) as raised:
             raise_stopped(plan_of, errors, failed)
         return raised.value
 
-    assert type(told(failed, failed=[DAILY_NAME])) is AuditFailed
-    assert type(told(failed, EvaluationFailed("no"))) is EvaluationFailed
-    both = told(refused, failed, refused)
+    assert type(reported(failed, failed=[DAILY_NAME])) is AuditFailed
+    assert type(reported(failed, EvaluationFailed("no"))) is EvaluationFailed
+    both = reported(refused, failed, refused)
     assert (type(both), str(both)) == (EvaluationFailed, "not as things stand\nbad rows")
-    unknown = told(failed, OutcomeUnknown("no answer"))
+    unknown = reported(failed, OutcomeUnknown("no answer"))
     assert (type(unknown), str(unknown)) == (OutcomeUnknown, "bad rows\nno answer")
     outgrown = SchemaOutgrown([Interval(hour_of(0), hour_of(24))])
-    assert told(outgrown) is outgrown
-    assert told(outgrown, refused).args == (f"{outgrown}\n{refused}",)
+    assert reported(outgrown) is outgrown
+    assert reported(outgrown, refused).args == (f"{outgrown}\n{refused}",)
     invalid = QueryInvalid(Finding(message="no column 'x'", advice="Name one."))
-    assert told(invalid, failed=[DAILY_NAME]).args[0].startswith(str(invalid))
+    assert reported(invalid, failed=[DAILY_NAME]).args[0].startswith(str(invalid))
 
 
 def test_a_view_that_somebody_dropped_is_made_again_where_another_model_fails(

@@ -19,7 +19,7 @@ from tests.app.memory_world import (
     hour_of,
 )
 from tests.app.memory_world import bound as bind
-from vde_dagster.app.apply.applying import apply_plan, carry_out_plan
+from vde_dagster.app.apply.applying import applied_units, apply_plan
 from vde_dagster.app.apply.filling import evaluate_range
 from vde_dagster.app.apply.running import end_without_work, plan_run, set_aside
 from vde_dagster.app.evaluate.evaluated import Evaluated
@@ -117,15 +117,15 @@ def test_rows_that_land_while_a_run_computes_are_new_work_once() -> None:
     world = world_of(PROJECT)
     world.land((7.5, 5), until=48)
     services = world.services()
-    told: list[str] = []
+    reported: list[str] = []
 
     def meanwhile(done: Evaluated) -> None:
-        if not told:
+        if not reported:
             world.land((9.5, 7), until=48)
-        told.append(str(done.key.model))
+        reported.append(str(done.key.model))
 
     apply_plan(services, plan_run(services, "prod"), meanwhile)
-    assert told == ["staging.events", "mart.daily", "mart.totals"]
+    assert reported == ["staging.events", "mart.daily", "mart.totals"]
     assert [row[1] for row in world.rows("mart.daily")] == [15, 1]
     assert ("staging.events", str(Interval(hour_of(9), hour_of(10)))) in computed(run(world))
     assert [row[1] for row in world.rows("mart.daily")] == [22, 1]
@@ -230,7 +230,7 @@ def test_a_walk_yields_what_is_done_before_it_raises_what_failed() -> None:
     world.land((49.5, 3), until=72)
     services = world.services()
     plan = plan_run(services, "prod")
-    walk = carry_out_plan(services, plan)
+    walk = applied_units(services, plan)
     assert next(walk).key.model == STAGED
     # Whoever stops gives back what the walk reserved, so that somebody else can go on.
     assert services.state.lease_holder("environment:prod")

@@ -73,11 +73,11 @@ def read(text: str, configuration: Configuration = SHOP) -> Plan:
 
 def apply(services: Services, text: str) -> tuple[Evaluated, ...]:
     """What `vde apply` does."""
-    reviewed = read(text)
-    if is_applied(services, reviewed):
-        finish_promotions(services, reviewed.environment)
+    saved = read(text)
+    if is_applied(services, saved):
+        finish_promotions(services, saved.environment)
         return ()
-    return apply_plan(services, renewed(services, reviewed), lambda _: None)
+    return apply_plan(services, renewed(services, saved), lambda _: None)
 
 
 def save(world: MemoryWorld, environment: str = "prod", texts: dict[str, str] = MORE) -> str:
@@ -111,10 +111,10 @@ def test_a_saved_plan_does_what_the_plan_does(world: MemoryWorld) -> None:
 
 
 def test_nothing_of_the_project_but_its_configuration_is_read(world: MemoryWorld) -> None:
-    reviewed = plan(world.services(), EDITED)
-    found = read(saved_text(SHOP, reviewed))
-    assert found.snapshots == reviewed.snapshots
-    assert found.changes == reviewed.changes
+    saved = plan(world.services(), EDITED)
+    found = read(saved_text(SHOP, saved))
+    assert found.snapshots == saved.snapshots
+    assert found.changes == saved.changes
     assert {node.name: node.fingerprint for node in found.graph} == {
         node.name: node.fingerprint for node in EDITED
     }
@@ -184,9 +184,9 @@ def test_another_version_that_was_stored_meanwhile_is_refused(world: MemoryWorld
 def test_views_that_would_move_are_refused_where_the_review_saw_none(world: MemoryWorld) -> None:
     build(world.services(), GRAPH, "dev")
     world.land((49, 7), until=72)
-    reviewed = plan(world.services(), GRAPH)
-    assert not reviewed.promotes
-    dev = replace(reviewed, environment="dev", base_revision=1)
+    saved = plan(world.services(), GRAPH)
+    assert not saved.promotes
+    dev = replace(saved, environment="dev", base_revision=1)
     moved = replace(world.services(), naming=ViewNaming(target=SuffixTarget.TABLE))
     with pytest.raises(Conflict, match="views of dev would change"):
         renewed(moved, read(saved_text(SHOP, dev)))
@@ -218,12 +218,12 @@ def test_what_became_due_since_is_left_to_a_later_plan(world: MemoryWorld) -> No
 
 def test_what_was_computed_since_is_not_computed_again(world: MemoryWorld) -> None:
     text = save(world, "dev")
-    reviewed = read(text)
+    saved = read(text)
     filled = replace(
-        reviewed,
+        saved,
         changes=tuple(
             each if str(each.name) == "mart.daily" else replace(each, missing=())
-            for each in reviewed.changes
+            for each in saved.changes
         ),
         promotes=False,
     )
@@ -274,13 +274,13 @@ def test_a_decision_whose_snapshots_an_interrupted_apply_stored_is_applied_again
 ) -> None:
     name = ModelName("mart", "daily")
     options = PlanOptions(decisions={name: category})
-    reviewed = plan_environment(world.services(), EDITED, "prod", options)
-    text = saved_text(SHOP, reviewed)
-    world.state.store_snapshots(tuple(reviewed.snapshots.values()), environment="prod")
+    saved = plan_environment(world.services(), EDITED, "prod", options)
+    text = saved_text(SHOP, saved)
+    world.state.store_snapshots(tuple(saved.snapshots.values()), environment="prod")
     apply(world.services(), text)
     shown = world.state.environment("prod")
     assert shown is not None
-    assert shown.snapshots == reviewed.snapshots
+    assert shown.snapshots == saved.snapshots
     assert shown.snapshots[name].category is category
 
 
@@ -310,13 +310,13 @@ WITH_SECRET = replace(SHOP, variables=VALUES, outside_variables=frozenset({"salt
 
 
 def test_values_from_the_environment_of_the_process_are_not_written() -> None:
-    reviewed = masked(VALUES)
-    text = saved_text(WITH_SECRET, reviewed)
+    saved = masked(VALUES)
+    text = saved_text(WITH_SECRET, saved)
     assert SECRET not in json.loads(text)["plan"]["snapshots"]["mart.masked"]["source"]["text"]
     assert "hunter2" not in text
     assert '"least": 7' in json.dumps(json.loads(text)).replace("\\", "")
     found = read(text, WITH_SECRET)
-    assert found.snapshots == reviewed.snapshots
+    assert found.snapshots == saved.snapshots
 
 
 def without(variables: dict[str, object]) -> Configuration:
@@ -324,16 +324,16 @@ def without(variables: dict[str, object]) -> Configuration:
 
 
 @pytest.mark.parametrize(
-    "configuration,told",
+    "configuration,reported",
     [
         (without({"least": 7}), "masked.sql uses salt, which is not among the variables"),
         (without({"salt": "other", "least": 7}), "mart.masked.*takes its value from outside"),
     ],
 )
 def test_a_secret_that_is_gone_or_another_one_is_refused(
-    configuration: Configuration, told: str
+    configuration: Configuration, reported: str
 ) -> None:
-    with pytest.raises(Refused, match=told):
+    with pytest.raises(Refused, match=reported):
         read(saved_text(WITH_SECRET, masked(VALUES)), configuration)
 
 

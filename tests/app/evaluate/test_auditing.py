@@ -9,7 +9,7 @@ from vde_dagster.app.apply.applying import apply_plan
 from vde_dagster.app.evaluate.evaluation import evaluate
 from vde_dagster.app.plan.planning import plan_environment
 from vde_dagster.core.errors import AuditFailed
-from vde_dagster.core.ledger.unit_of_work import Work, WorkState
+from vde_dagster.core.ledger.unit_of_work import UnitOfWork, UnitOfWorkState
 from vde_dagster.core.names import ModelName
 from vde_dagster.core.planning.options import PlanOptions
 from vde_dagster.core.time.intervals import Interval
@@ -56,7 +56,7 @@ def two_days(kind: str, more: str) -> MemoryWorld:
     return world
 
 
-def audited(world: MemoryWorld) -> list[Work]:
+def audited(world: MemoryWorld) -> list[UnitOfWork]:
     services = world.services()
     return list(services.state.audited(bound(services).key(NAME), limit=10))
 
@@ -68,7 +68,7 @@ def test_audits_see_what_was_processed_and_nothing_that_was_there(
     newest, oldest = audited(two_days(kind, more))
     assert [each.failing for each in oldest.audits] == [2]
     assert [each.failing for each in newest.audits] == [failing]
-    assert newest.state is WorkState.DONE
+    assert newest.state is UnitOfWorkState.DONE
 
 
 def test_a_full_table_is_looked_at_as_a_whole() -> None:
@@ -99,7 +99,7 @@ def test_a_blocking_audit_publishes_nothing_and_keeps_what_failed(
     assert world.rows("mart.kept") == before
     newest = audited(world)[0]
     (result,) = newest.audits
-    assert (newest.state, result.failing) == (WorkState.ABANDONED, 1)
+    assert (newest.state, result.failing) == (UnitOfWorkState.ABANDONED, 1)
     (failed,) = result.sample
     assert dict(zip(result.columns, failed, strict=True))["amount"] == 40
     key = bound(services).key(NAME)

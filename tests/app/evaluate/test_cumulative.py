@@ -11,12 +11,12 @@ import pytest
 from tests.app.memory_world import MemoryWorld, bound, build, build_due, graph_of, plan
 from tests.app.shop_world import asked, day, done, entries
 from tests.worlds.engine import MemoryEngine
-from vde_dagster.app.evaluate.cumulative import ranges_in_turn, turns
+from vde_dagster.app.evaluate.cumulative import sequential_batches, sequential_ranges
 from vde_dagster.app.evaluate.evaluation import evaluate
 from vde_dagster.core.errors import EvaluationFailed, Refused
 from vde_dagster.core.graph.graph import Graph
 from vde_dagster.core.ledger.dsha import RowSum, total
-from vde_dagster.core.ledger.entries import LedgerEntry, LedgerOperation, Standing
+from vde_dagster.core.ledger.entries import EntryStatus, LedgerEntry, LedgerOperation
 from vde_dagster.core.model.model import Model
 from vde_dagster.core.model.snapshot import VersionKey
 from vde_dagster.core.names import ModelName
@@ -51,7 +51,7 @@ def model(kind: str, more: str = "") -> Model:
     return project(kind, more)[NAME].model
 
 
-def entry(interval: Interval, standing: Standing = Standing.COMPUTED) -> LedgerEntry:
+def entry(interval: Interval, status: EntryStatus = EntryStatus.COMPUTED) -> LedgerEntry:
     return LedgerEntry(
         interval=interval,
         rows=RowSum(rows=1, sum=1),
@@ -59,7 +59,7 @@ def entry(interval: Interval, standing: Standing = Standing.COMPUTED) -> LedgerE
         digest="",
         work_id="w",
         iceberg_snapshot_id=1,
-        standing=standing,
+        status=status,
     )
 
 
@@ -68,13 +68,13 @@ def entry(interval: Interval, standing: Standing = Standing.COMPUTED) -> LedgerE
 
 BATCHED = "INCREMENTAL_BY_UNIQUE_KEY (unique_key day, batch_size 2)"
 LOOKING_BACK = "INCREMENTAL_BY_UNIQUE_KEY (unique_key day, lookback 2)"
-OUTDATED = Standing.OUTDATED
+OUTDATED = EntryStatus.OUTDATED
 REPLACE, ANEW = LedgerOperation.REPLACE, LedgerOperation.REPLACE_ALL
 CHANGE = LedgerOperation.CHANGE
 
 
 @pytest.mark.parametrize(
-    "kind,held,asked_for,expected",
+    "kind,there,asked_for,expected",
     [
         (UNIQUE_KEY, [], day(1), [(day(1), day(1), REPLACE)]),
         (UNIQUE_KEY, [entry(day(1))], day(2, 3), [(day(2, 3), day(2, 3), REPLACE)]),
@@ -102,16 +102,16 @@ CHANGE = LedgerOperation.CHANGE
 )
 def test_what_is_written_for_an_interval(
     kind: str,
-    held: list[LedgerEntry],
+    there: list[LedgerEntry],
     asked_for: Interval,
     expected: list[tuple[Interval, Interval, LedgerOperation]],
 ) -> None:
-    found = turns(model(kind), held, asked_for, environment="prod")
-    assert [(each.evaluated, each.booked, each.operation) for each in found] == expected
+    found = sequential_batches(model(kind), there, asked_for, environment="prod")
+    assert [(each.evaluated, each.recorded, each.operation) for each in found] == expected
 
 
 @pytest.mark.parametrize(
-    "kind,held,asked_for,told",
+    "kind,there,asked_for,reported",
     [
         (UNIQUE_KEY, [entry(day(1, 2))], day(2), "holds .2024-01-02.* already"),
         (UNIQUE_KEY, [entry(day(1, 2))], day(2, 3), "holds .2024-01-02.* already"),
@@ -124,15 +124,15 @@ def test_what_is_written_for_an_interval(
     ],
 )
 def test_an_interval_is_loaded_once(
-    kind: str, held: list[LedgerEntry], asked_for: Interval, told: str
+    kind: str, there: list[LedgerEntry], asked_for: Interval, reported: str
 ) -> None:
-    with pytest.raises(Refused, match=told) as caught:
-        turns(model(kind), held, asked_for, environment="dev")
+    with pytest.raises(Refused, match=reported) as caught:
+        sequential_batches(model(kind), there, asked_for, environment="dev")
     assert "`vde plan dev --restate-model mart.kept`" in str(caught.value)
 
 
 @pytest.mark.parametrize(
-    "kind,held,missing,expected",
+    "kind,there,missing,expected",
     [
         (UNIQUE_KEY, [], [day(1, 5)], [day(1, 5)]),
         (BATCHED, [entry(day(1))], [day(2, 4)], [day(2, 3), day(4)]),
@@ -141,15 +141,15 @@ def test_an_interval_is_loaded_once(
     ],
 )
 def test_what_is_evaluated_where_nobody_names_an_interval(
-    kind: str, held: list[LedgerEntry], missing: list[Interval], expected: list[Interval]
+    kind: str, there: list[LedgerEntry], missing: list[Interval], expected: list[Interval]
 ) -> None:
-    found = ranges_in_turn(model(kind), held, missing, environment="prod")
+    found = sequential_ranges(model(kind), there, missing, environment="prod")
     assert list(found) == expected
 
 
 def test_where_nothing_is_missing_the_restatement_is_named() -> None:
     with pytest.raises(Refused, match=r"holds .2024-01-01.* already.*--restate-model mart\.kept"):
-        ranges_in_turn(model(UNIQUE_KEY), [entry(day(1, 3))], [], environment="prod")
+        sequential_ranges(model(UNIQUE_KEY), [entry(day(1, 3))], [], environment="prod")
 
 
 # In a project
@@ -193,8 +193,8 @@ def test_each_day_is_evaluated_once_and_the_sums_add_up(kind: str, more: str) ->
     world = loaded(kind, more).world
     by_month = [(3, 7)] if "PARTITION" in kind else [(1, 11), (2, 5), (3, 7)]
     assert amounts(world) == by_month
-    held = entries(world, "prod", NAME)
-    assert [each.interval for each in held] == [day(1), day(2), day(3)]
+    there = entries(world, "prod", NAME)
+    assert [each.interval for each in there] == [day(1), day(2), day(3)]
     assert sum_of_entries(world) == sum_of_table(world)
 
 
@@ -232,7 +232,7 @@ def test_readers_see_the_old_table_until_the_new_one_is_whole(kind: str, more: s
     class Looking(MemoryEngine):
         def stage(self, staging: Any) -> Any:
             staged = super().stage(staging)
-            seen.append((shop.world.rows("mart.kept"), len(staging.parts), staging.anew))
+            seen.append((shop.world.rows("mart.kept"), len(staging.parts), staging.rebuilds))
             return staged
 
     before = shop.world.rows("mart.kept")
@@ -268,11 +268,11 @@ class Counting:
         self.count += any(key.model == self._name for key in keys)
         return self._world.state.ledger(keys)
 
-    def held_within(
+    def entries_within(
         self, key: VersionKey, times: Sequence[Interval] | None
     ) -> tuple[LedgerEntry, ...]:
         self.count += key.model == self._name
-        return self._world.state.held_within(key, times)
+        return self._world.state.entries_within(key, times)
 
 
 def test_what_is_booked_of_parents_is_read_once_however_many_turns_there_are() -> None:
@@ -309,8 +309,8 @@ def test_a_lookback_merges_the_days_before_again(size: str) -> None:
     shop.world.land((2, 100), (50, 100), (80, 3), until=96)  # days 1 and 3 are late; day 4 is new
     build_due(shop.world.services(), shop.graph)
     assert amounts(shop.world) == [(1, 11), (2, 5), (3, 107), (4, 3)]
-    held = entries(shop.world, "prod", NAME)
-    assert [each.interval for each in held] == [day(1), day(2), day(3), day(4)]
+    there = entries(shop.world, "prod", NAME)
+    assert [each.interval for each in there] == [day(1), day(2), day(3), day(4)]
     assert sum_of_entries(shop.world) == sum_of_table(shop.world)
     build(shop.world.services(), shop.graph)  # what is late before the look-back makes all of it
     assert amounts(shop.world) == [(1, 111), (2, 5), (3, 107), (4, 3)]

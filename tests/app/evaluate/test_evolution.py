@@ -189,10 +189,10 @@ def test_what_is_wrong_with_another_environment_keeps_nobody_from_promoting(
     promoted(world, project(MORE, OWN_TABLE), "prod", forward_only=True)
     assert [name for name, _ in _columns_of_view(world)] == ["id", "twice", "at"]
     assert [name for name, _ in _columns_of_view(world, "m__busy")] == ["id", "at"]
-    told = [each.getMessage() for each in caplog.records if each.levelname == "WARNING"]
-    assert len(told) == 2
-    assert "views of broken do not show" in told[0]
-    assert "views of busy do not show" in told[1]
+    reported = [each.getMessage() for each in caplog.records if each.levelname == "WARNING"]
+    assert len(reported) == 2
+    assert "views of broken do not show" in reported[0]
+    assert "views of busy do not show" in reported[1]
 
 
 def test_only_the_owner_of_a_table_touches_views_of_others(

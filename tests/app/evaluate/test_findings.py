@@ -29,7 +29,7 @@ from vde_dagster.app.catch_up.sessions import catch_up
 from vde_dagster.app.inspect.verify import verify
 from vde_dagster.app.plan.planning import plan_environment
 from vde_dagster.app.promote import promotion as promote
-from vde_dagster.app.publish.table_heads import ForeignWrite
+from vde_dagster.app.publish.foreign_writes import ForeignWrite
 from vde_dagster.core.columns import Column
 from vde_dagster.core.errors import Conflict, OutcomeUnknown, ProjectInvalid, Refused
 from vde_dagster.core.ledger.late_data import Load
@@ -123,10 +123,10 @@ def _names_of_a_build(_: MemoryWorld, fuse: Fuse) -> list[str]:
 
 def test_two_recoveries_at_once_exclude_each_other(world: MemoryWorld) -> None:
     services = world.services()
-    from vde_dagster.app.leases import environment_resource, held
+    from vde_dagster.app.leases import environment_resource, leased
 
     stale = plan(services, FILTERED)
-    with held(
+    with leased(
         services.state, environment_resource("prod"), holder=f"plan {stale.plan_id}"
     ) as lease:
         services.state.store_snapshots(tuple(stale.snapshots.values()), environment="prod")

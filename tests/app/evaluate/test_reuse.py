@@ -38,10 +38,10 @@ from vde_dagster.app.apply.filling import evaluate_range
 from vde_dagster.app.catch_up.sessions import catch_up
 from vde_dagster.app.evaluate.evaluated import Evaluated
 from vde_dagster.app.evaluate.reuse import FORCED, UNCHANGED
-from vde_dagster.app.publish.table_heads import ForeignWrite
+from vde_dagster.app.publish.foreign_writes import ForeignWrite
 from vde_dagster.app.services import VALID_TO, Services
 from vde_dagster.core.columns import Column
-from vde_dagster.core.ledger.entries import Standing
+from vde_dagster.core.ledger.entries import EntryStatus
 from vde_dagster.core.ledger.unit_of_work import Staged, Staging
 from vde_dagster.core.names import ModelName, TableName
 from vde_dagster.core.time.intervals import Interval
@@ -245,8 +245,8 @@ def test_late_rows_that_change_no_row_below_are_computed_once(world: MemoryWorld
     assert daily.reason == "what it reads of staging.events has changed"
     assert daily.saved is not None
     assert daily.saved.intervals == 1, "the other day read nothing new"
-    below, engine = evaluated(world, TOTALS_NAME, day(1, 2))
-    assert (below.reused, engine) == (True, [])
+    downstream, engine = evaluated(world, TOTALS_NAME, day(1, 2))
+    assert (downstream.reused, engine) == (True, [])
     assert entries(world, "prod", TOTALS_NAME) == totals
 
 
@@ -288,8 +288,8 @@ def test_a_source_that_was_made_again_is_another_one(world: MemoryWorld) -> None
 
 def test_what_may_say_something_else_next_time_is_always_computed(world: MemoryWorld) -> None:
     at_once = "MODEL (name mart.at_once, kind FULL);\nSELECT id, UUID() AS n FROM raw.events"
-    below = "MODEL (name mart.below, kind FULL);\nSELECT COUNT(*) AS n FROM mart.at_once"
-    graph = graph_of({"at_once": at_once, "below": below})
+    downstream = "MODEL (name mart.below, kind FULL);\nSELECT COUNT(*) AS n FROM mart.at_once"
+    graph = graph_of({"at_once": at_once, "below": downstream})
     done(world.services(), graph, "prod")
     did, _ = evaluated(world, ModelName("mart", "at_once"), day(1, 3))
     assert not did.reused
@@ -302,16 +302,16 @@ def test_what_may_say_something_else_next_time_is_always_computed(world: MemoryW
 
 def test_a_seed_is_loaded_once_and_what_reads_it_follows_from_its_file() -> None:
     sizes = "MODEL (name demo.sizes, kind SEED (path 'sizes.csv'), columns (id int))"
-    below = "MODEL (name demo.below, kind FULL);\nSELECT SUM(id) AS n FROM demo.sizes"
+    downstream = "MODEL (name demo.below, kind FULL);\nSELECT SUM(id) AS n FROM demo.sizes"
     world = MemoryWorld()
     world.land(until=72)
     files = {"sizes.csv": "id\n7\n"}
-    built(world, sizes, below, attachments=files)
+    built(world, sizes, downstream, attachments=files)
     for name in ("sizes", "below"):
         did, engine = evaluated(world, ModelName("demo", name), day(1, 3))
         assert (did.reused, engine) == (True, [])
     more = {"sizes.csv": "id\n7\n8\n"}
-    built(world, sizes, below, attachments=more)
+    built(world, sizes, downstream, attachments=more)
     assert world.rows("demo.below") == [(15,)]
 
 
@@ -403,7 +403,7 @@ def test_r4_nothing_is_built_on_what_others_wrote(
     table = table_of(world, TRIPLE_NAME)
     write(world, table)
     before = entries(world, "prod", TRIPLE_NAME)
-    with pytest.raises(ForeignWrite, match=r"mart\.triple: its table .* booked") as raised:
+    with pytest.raises(ForeignWrite, match=r"mart\.triple: its table .* recorded") as raised:
         evaluated(world, TRIPLE_NAME, day(1), force=force)
     assert str(table) in str(raised.value)
     assert entries(world, "prod", TRIPLE_NAME) == before
@@ -416,16 +416,16 @@ def test_r4_rows_that_nothing_was_booked_of_are_not_written_over(world: MemoryWo
     columns = [Column(name="day", type="date"), Column(name="amount", type="bigint")]
     world.catalog.create_table(key.table, columns)
     world.catalog.append(key.table, [(DAYS[0], 1)])
-    with pytest.raises(ForeignWrite, match="nothing was booked of"):
+    with pytest.raises(ForeignWrite, match="nothing was recorded of"):
         done(world.services(), graph_of(other), "prod")
 
 
 def test_a_foreign_write_that_was_undone_is_none(world: MemoryWorld) -> None:
     table = table_of(world, TRIPLE_NAME)
-    booked = world.catalog.tables[table].head
-    assert booked is not None
+    recorded = world.catalog.tables[table].head
+    assert recorded is not None
     their_row(world, table)
-    world.catalog.roll_back(table, booked)
+    world.catalog.roll_back(table, recorded)
     assert evaluated(world, TRIPLE_NAME, day(1))[0].reused
     assert not evaluated(world, TRIPLE_NAME, day(1), force=True)[0].reused
 
@@ -508,7 +508,7 @@ def test_what_is_kept_survives_a_power_cut(call: tuple[int, str], after: bool) -
     assert asked(world.services(), graph_of(SHOP), "prod").is_empty
     assert len(asked_of_engine(fuse)) <= 1, "sales at most"
     assert {name: entries(world, "prod", name) for name in before} == before
-    assert {each.standing for each in entries(world, "prod", SALES_NAME)} == {Standing.COMPUTED}
+    assert {each.status for each in entries(world, "prod", SALES_NAME)} == {EntryStatus.COMPUTED}
     assert world.rows("mart.sales") == AMOUNTS
 
 

@@ -69,7 +69,7 @@ def world() -> MemoryWorld:
     return world
 
 
-def told(
+def reported(
     world: MemoryWorld, environment: str | None = None, **options: Any
 ) -> dict[tuple[str, str, SavingKind], Saved]:
     report = report_savings(world.services(), environment, **options)
@@ -86,16 +86,16 @@ def evaluated(services: Services, name: ModelName, first: int, last: int, **how:
 
 # What is reused
 def test_what_is_computed_saves_nothing(world: MemoryWorld) -> None:
-    assert told(world) == {}
+    assert reported(world) == {}
     evaluated(world.services(), TRIPLE_NAME, 1, 3, force=True)
-    assert told(world) == {}
+    assert reported(world) == {}
 
 
 def test_what_is_asked_for_and_kept_is_recorded_each_time(world: MemoryWorld) -> None:
     evaluated(world.services(), TRIPLE_NAME, 1, 3)
     evaluated(world.services(), TRIPLE_NAME, 2, 3)
     evaluated(world.services(), TOTAL_NAME, 1, 3)
-    assert told(world) == {
+    assert reported(world) == {
         ("prod", "total", REUSED): saved(1, 1, 30.0, whole=True),
         ("prod", "triple", REUSED): saved(5, 5, 50.0),
     }
@@ -105,7 +105,7 @@ def test_of_a_range_only_the_units_that_are_kept_are_recorded(world: MemoryWorld
     world.land((30, 100), until=72)
     evaluated(world.services(), SALES_NAME, 2, 2, force=True)
     evaluated(world.services(), TRIPLE_NAME, 1, 3)
-    assert told(world) == {("prod", "triple", REUSED): saved(2, 2, 20.0)}
+    assert reported(world) == {("prod", "triple", REUSED): saved(2, 2, 20.0)}
 
 
 def test_a_model_that_is_always_computed_saves_nothing() -> None:
@@ -113,7 +113,7 @@ def test_a_model_that_is_always_computed_saves_nothing() -> None:
     world.land((1, 10), until=24)
     done(slow(world), graph_of({"sales": sometimes}), "prod")
     evaluated(world.services(), SALES_NAME, 1, 1)
-    assert told(world) == {}
+    assert reported(world) == {}
 
 
 def test_an_evaluation_that_fails_saved_nothing(world: MemoryWorld) -> None:
@@ -127,7 +127,7 @@ def test_an_evaluation_that_fails_saved_nothing(world: MemoryWorld) -> None:
     broken = replace(world.services(), engine=Failing())  # type: ignore[arg-type]
     with pytest.raises(EvaluationFailed):
         evaluated(broken, TRIPLE_NAME, 1, 3)
-    assert told(world) == {}
+    assert reported(world) == {}
 
 
 @pytest.mark.parametrize("error", [Conflict, OutcomeUnknown])
@@ -149,7 +149,7 @@ def test_numbers_that_cannot_be_recorded_fail_nothing(
     evaluated(replace(services, state=state), TRIPLE_NAME, 1, 3)
     assert "mart.triple@" in caplog.text
     assert "is not recorded: the state is locked" in caplog.text
-    assert told(world) == {}
+    assert reported(world) == {}
 
 
 # What is adopted
@@ -163,17 +163,17 @@ def test_what_an_environment_adopts_of_its_own_is_recorded_once_for_a_plan(
         ("prod", "total", ADOPTED): saved(1, 1, 30.0, whole=True),
         ("prod", "triple", ADOPTED): saved(3, 3, 30.0),
     }
-    assert told(world) == both
+    assert reported(world) == both
     assert asked(world.services(), graph_of(EQUAL), "prod").is_empty
     done(services, graph_of(EQUAL), "prod")
-    assert told(world) == both
+    assert reported(world) == both
 
 
 def test_what_is_adopted_of_another_environment_is_shared_and_not_counted_twice(
     world: MemoryWorld,
 ) -> None:
     done(slow(world), graph_of(EQUAL), "dev")
-    assert told(world) == {
+    assert reported(world) == {
         ("dev", "total", SHARED): saved(1, 1, 30.0, whole=True),
         ("dev", "triple", SHARED): saved(3, 3, 30.0),
     }
@@ -191,7 +191,7 @@ def test_what_is_adopted_and_given_back_saved_nothing(world: MemoryWorld) -> Non
                 evaluate_range(services, apply.binding, SALES_NAME, day(2), force=True)
             did += apply.visit(stage)
     assert {"triple", "total"} < {each.key.model.name for each in did if not each.reused}
-    assert told(world) == {}
+    assert reported(world) == {}
 
 
 # What is shared
@@ -200,17 +200,17 @@ def test_what_another_environment_computed_is_shared_while_it_is_shown(
 ) -> None:
     done(slow(world), graph_of(SHOP), "dev")
     sales = {("dev", "sales", SHARED): saved(3, 3, 30.0)}
-    below = {
+    downstream = {
         ("dev", "total", SHARED): saved(1, 1, 30.0, whole=True),
         ("dev", "triple", SHARED): saved(3, 3, 30.0),
     }
-    assert told(world) == told(world, "dev") == sales | below
-    assert told(world, "prod") == {}
+    assert reported(world) == reported(world, "dev") == sales | downstream
+    assert reported(world, "prod") == {}
     tenfold = {**SHOP, "total": SHOP["total"].replace("SUM(amount)", "SUM(amount * 10)")}
     done(slow(world), graph_of(tenfold), "dev")
-    assert ("dev", "total", SHARED) not in told(world)
+    assert ("dev", "total", SHARED) not in reported(world)
     done(slow(world), graph_of(tenfold), "prod")
-    assert told(world, "prod") == {("prod", "total", SHARED): saved(1, 1, 30.0, whole=True)}
+    assert reported(world, "prod") == {("prod", "total", SHARED): saved(1, 1, 30.0, whole=True)}
 
 
 def test_what_was_shared_before_is_not_told_again(world: MemoryWorld) -> None:
@@ -221,7 +221,7 @@ def test_what_was_shared_before_is_not_told_again(world: MemoryWorld) -> None:
     evaluated(world.services(), TRIPLE_NAME, 3, 3)
     world.land((73, 1), until=96)
     done(slow(world), graph_of({"sales": SALES}), "prod")
-    assert told(world, since=later) == {
+    assert reported(world, since=later) == {
         ("dev", "sales", SHARED): saved(1, 1, 30.0),
         ("prod", "triple", REUSED): saved(1, 1, 10.0),
     }
@@ -246,13 +246,13 @@ def test_an_environment_that_nobody_knows_is_refused(world: MemoryWorld) -> None
 
 # The value
 def test_seconds_that_nobody_measured_are_not_zero(world: MemoryWorld) -> None:
-    held = entries(world, "prod", TRIPLE_NAME)
-    bare: Sequence[Any] = [replace(each, trace=None) for each in held]
+    loaded = entries(world, "prod", TRIPLE_NAME)
+    bare: Sequence[Any] = [replace(each, trace=None) for each in loaded]
     assert Saved.by(bare, by_interval=True) == Saved(
         intervals=3, time=3 * DAY, rows=3, seconds=None, untimed=3
     )
-    quick = replace(held[0], trace=Trace(key="k", inputs={}, seconds=0.0))
+    quick = replace(loaded[0], trace=Trace(key="k", inputs={}, seconds=0.0))
     some = Saved.by([quick, *bare[1:]], by_interval=False)
     assert (some.seconds, some.untimed, some.time, some.hours) == (0.0, 2, None, None)
     assert total_saved([]) == Saved()
-    assert Saved.by(held, by_interval=True).hours == 72
+    assert Saved.by(loaded, by_interval=True).hours == 72

@@ -30,7 +30,7 @@ POINTS: Final = {
     "staged": ("state", "record_staged", False),
     "recorded": ("catalog", "publish", False),
     "published": ("catalog", "publish", True),
-    "booked": ("state", "finalize", True),
+    "finalized": ("state", "finalize", True),
 }
 """Each point: a port, its method, and whether the process comes to it after the call."""
 _PATIENCE: Final = 1200

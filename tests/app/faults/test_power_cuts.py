@@ -24,7 +24,7 @@ Rows = list[tuple[object, ...]]
 
 
 def one_day_held(graph: Graph) -> MemoryWorld:
-    """A day is held; another one has landed."""
+    """A day is loaded; another one has landed."""
     world = MemoryWorld()
     world.land((1, 10), (2, 20), (3, 5), until=24)
     build(world.services(), graph)
@@ -36,9 +36,9 @@ def seen(world: MemoryWorld, kind: str) -> Rows:
     return world.rows(f"kept.{kind}")
 
 
-def booked(world: MemoryWorld, kind: str) -> list[tuple[object, ...]]:
+def recorded(world: MemoryWorld, kind: str) -> list[tuple[object, ...]]:
     """What the ledger says, but for who wrote it and where."""
-    return [(each.interval, each.rows, each.digest, each.standing) for each in entries(world, kind)]
+    return [(each.interval, each.rows, each.digest, each.status) for each in entries(world, kind)]
 
 
 def entries(world: MemoryWorld, kind: str) -> tuple[LedgerEntry, ...]:
@@ -68,7 +68,9 @@ def test_an_evaluation_that_dies_after_any_call_is_completed_by_the_next_run(kin
         world.reboot()
         build(world.services(), graph)
         assert seen(world, kind) == after, f"it died after {name} ({call})"
-        assert booked(world, kind) == booked(undisturbed, kind), f"it died after {name} ({call})"
+        assert recorded(world, kind) == recorded(undisturbed, kind), (
+            f"it died after {name} ({call})"
+        )
 
 
 @dataclass(frozen=True)
@@ -108,9 +110,9 @@ def test_a_lost_answer_never_appends_an_interval_twice(port: str, method: str, d
     world = one_day_held(graph)
     services = world.services()
     lost: dict[str, Any] = {port: Losing(getattr(services, port), method, done)}
-    # All is booked before branches are removed, so nobody is told of a branch that is left.
-    told = nullcontext() if method == "drop_branch" else pytest.raises(OutcomeUnknown)
-    with told:
+    # All is recorded before branches are removed, so nobody is told of a branch that is left.
+    reported = nullcontext() if method == "drop_branch" else pytest.raises(OutcomeUnknown)
+    with reported:
         build(replace(services, **lost), graph)
     build(world.services(), graph)
     assert seen(world, "unmanaged") == world.rows("raw.events")
@@ -136,4 +138,4 @@ def test_a_table_that_is_compacted_after_its_writer_died_gets_each_row_once(
     world.catalog.compact(bound(world.services()).table(ModelName("kept", kind)))
     build(world.services(), graph)
     assert seen(world, kind) == seen(undisturbed, kind)
-    assert booked(world, kind) == booked(undisturbed, kind)
+    assert recorded(world, kind) == recorded(undisturbed, kind)

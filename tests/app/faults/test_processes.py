@@ -189,7 +189,7 @@ MIXED: Final = Case(
         "staged": ["by_partition"],
         "recorded": ["unique_key"],
         "published": ["time_range", "history"],
-        "booked": ["full"],
+        "finalized": ["full"],
         "writing": ["unmanaged"],
     },
     asleep={"recorded": ["history"], "published": ["unmanaged"], "writing": ["time_range"]},
@@ -260,7 +260,7 @@ def test_whoever_dies_or_sleeps_anywhere_each_row_is_there_once_after_the_next_r
 
 
 def assert_readers_see_one_day_or_two(lake: Lake, name: str) -> None:
-    if point_of(name) in ("published", "booked"):
+    if point_of(name) in ("published", "finalized"):
         lake.assert_rows_are_exact(name)
     else:
         assert len(lake.ledger(name)) == 1
@@ -268,13 +268,13 @@ def assert_readers_see_one_day_or_two(lake: Lake, name: str) -> None:
 
 
 def assert_recovered(lake: Lake, name: str) -> None:
-    """What was recorded as staged is published and booked, all else is as if it never was."""
+    """What was recorded as staged is published and recorded, all else is as if it never was."""
     assert not lake.project.services.state.open_work(lake.key(name))
     if point_of(name) in NOT_RECORDED:
         lake.assert_rows_are_exact(name, OF_THE_FIRST_DAY)
     else:
         lake.assert_rows_are_exact(name)
-    if point_of(name) != "booked":
+    if point_of(name) != "finalized":
         assert lake.refs(name) == {"main"}
 
 

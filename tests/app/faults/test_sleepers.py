@@ -13,7 +13,7 @@ from typing import Any, Final
 import pytest
 
 from tests.app.faults.every_kind import KINDS, model
-from tests.app.faults.test_power_cuts import booked, branches, entries, one_day_held, seen
+from tests.app.faults.test_power_cuts import branches, entries, one_day_held, recorded, seen
 from tests.app.memory_world import WRITING, Fuse, MemoryWorld, build, graph_of, plan
 from tests.depth import places
 from vde_dagster.app.apply.applying import apply_plan
@@ -106,16 +106,16 @@ def test_a_process_that_wakes_after_others_went_on_changes_nothing(
             taken_over(world, graph)
             later.extend((seen(world, kind), entries(world, kind)))
 
-        told = f"it slept before {fuse.names[call - 1]} ({call})"
+        reported = f"it slept before {fuse.names[call - 1]} ({call})"
         with suppress(Conflict):
             build(sleeping(world.services(), Sleep(call=call, meanwhile=meanwhile)), graph)
-        assert seen(world, kind) == seen(undisturbed, kind), told
-        assert [seen(world, kind), entries(world, kind)] == later, told
-        assert booked(world, kind) == booked(undisturbed, kind), told
+        assert seen(world, kind) == seen(undisturbed, kind), reported
+        assert [seen(world, kind), entries(world, kind)] == later, reported
+        assert recorded(world, kind) == recorded(undisturbed, kind), reported
         world.land((73, 1), until=96)
         world.reboot()
         build(world.services(), graph)
-        assert branches(world) == set(), told
+        assert branches(world) == set(), reported
 
 
 def test_a_process_that_slept_while_nobody_came_goes_on_where_it_was() -> None:
@@ -126,7 +126,7 @@ def test_a_process_that_slept_while_nobody_came_goes_on_where_it_was() -> None:
         world = one_day_held(graph)
         build(sleeping(world.services(), Sleep(call=call, meanwhile=world.reboot)), graph)
         assert seen(world, "unmanaged") == world.rows("raw.events")
-        assert booked(world, "unmanaged") == booked(undisturbed, "unmanaged")
+        assert recorded(world, "unmanaged") == recorded(undisturbed, "unmanaged")
 
 
 def test_of_two_processes_that_apply_one_saved_plan_the_first_wins() -> None:
@@ -139,16 +139,16 @@ def test_of_two_processes_that_apply_one_saved_plan_the_first_wins() -> None:
     for call in calls:
         world = one_day_held(graph)
         saved = plan(world.services(), graph)
-        told: list[str] = []
+        reported: list[str] = []
 
         def meanwhile(
-            world: MemoryWorld = world, saved: Plan = saved, told: list[str] = told
+            world: MemoryWorld = world, saved: Plan = saved, reported: list[str] = reported
         ) -> None:
             with pytest.raises(Conflict, match=f"held by plan {saved.plan_id}") as refused:
                 apply_plan(world.services(), saved, lambda _: None)
-            told.append(str(refused.value))
+            reported.append(str(refused.value))
 
         services = sleeping(world.services(), Sleep(call=call, meanwhile=meanwhile))
         apply_plan(services, saved, lambda _: None)
-        assert len(told) == 1
+        assert len(reported) == 1
         assert seen(world, "unmanaged") == world.rows("raw.events")

@@ -1,4 +1,4 @@
-"""`verify` on a whole environment in memory: what is as booked, and what others changed."""
+"""`verify` on a whole environment in memory: what is as recorded, and what others changed."""
 
 from __future__ import annotations
 
@@ -118,13 +118,13 @@ def test_what_others_write_is_told_beside_the_rows_that_are_as_booked(world: Mem
     """A table is read at the Iceberg snapshot at which the ledger is true; readers see another."""
     services = world.services()
     key = bound(services).key(TOTALS)
-    booked = services.state.heads([key])[key]
+    recorded = services.state.heads([key])[key]
     found = world.catalog.append(key.table, [(9, 9)])
-    told = verified(world)
-    assert [str(name) for name, each in told.items() if not each.holds] == ["mart.totals"]
-    assert (told[TOTALS].rows, told[TOTALS].mismatches) == (1, ())
-    for words in (str(found), f"rollback_to_snapshot('{key.table}', {booked})"):
-        assert words in told[TOTALS].foreign_write
+    reported = verified(world)
+    assert [str(name) for name, each in reported.items() if not each.holds] == ["mart.totals"]
+    assert (reported[TOTALS].rows, reported[TOTALS].mismatches) == (1, ())
+    for words in (str(found), f"rollback_to_snapshot('{key.table}', {recorded})"):
+        assert words in reported[TOTALS].foreign_write
 
 
 def test_a_compaction_is_no_write_of_others(world: MemoryWorld) -> None:
@@ -158,10 +158,10 @@ class Racing:
     def __getattr__(self, name: str) -> Any:
         return getattr(self._world.state, name)
 
-    def held_within(
+    def entries_within(
         self, key: VersionKey, times: Sequence[Interval] | None
     ) -> tuple[LedgerEntry, ...]:
-        found = self._world.state.held_within(key, times)
+        found = self._world.state.entries_within(key, times)
         if not self.is_done:
             self.is_done = True
             other = self._world.services()

@@ -382,7 +382,7 @@ OPTIONS = {
 """An edit of what these read is not forward-only, and they take one day after the other."""
 
 
-def below(kind: str) -> str:
+def downstream(kind: str) -> str:
     return model(kind, source="kept.base").replace(*OPTIONS.get(kind, ("", "")), 1)
 
 
@@ -394,7 +394,7 @@ LESS = PARENT.replace("WHERE", "WHERE amount <> 20 AND")
 def in_two_days(kind: str) -> MemoryWorld:
     """A model of a kind over a parent, loaded day by day."""
     world = MemoryWorld()
-    graph = graph_of({"base": PARENT, kind: below(kind)})
+    graph = graph_of({"base": PARENT, kind: downstream(kind)})
     for events, until in ((((1, 10), (2, 20), (3, 5)), 24), (((25, 7), (26, 9)), 48)):
         world.land(*events, until=until)
         build(world.services(), graph)
@@ -407,7 +407,7 @@ def test_every_kind_is_adopted_where_all_that_it_reads_is_equal(
     kind: str, edit: str, adopts: bool
 ) -> None:
     world, name = in_two_days(kind), ModelName("kept", kind)
-    graph = graph_of({"base": edit, kind: below(kind)})
+    graph = graph_of({"base": edit, kind: downstream(kind)})
     before, rows = versions(world, "prod")[name], world.rows(f"kept.{kind}")
     fuse = Fuse()
     did = done(world.services(fuse), graph, "dev")
@@ -438,6 +438,6 @@ def test_a_process_that_dies_anywhere_is_followed_by_one_that_adopts(world: Memo
 def ledgers_of(world: MemoryWorld) -> dict[ModelName, list[object]]:
     """What the ledger says, but for who wrote it and where."""
     return {
-        name: [(e.interval, e.rows, e.digest, e.standing) for e in entries(world, "prod", name)]
+        name: [(e.interval, e.rows, e.digest, e.status) for e in entries(world, "prod", name)]
         for name in (SALES_NAME, *BELOW)
     }

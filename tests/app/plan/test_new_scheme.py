@@ -69,8 +69,8 @@ def test_an_edit_after_an_upgrade_rebuilds_only_what_it_reaches(world: MemoryWor
     stored = versions(world)
     found = plan(world.services(), graph_of(EDITED))
     moved = {name for name, each in found.snapshots.items() if each.version != stored[name]}
-    below = ("daily", "totals", "people", "keyed")  # histories and partitions are forward-only
-    assert moved == {ModelName("mart", each) for each in below}
+    downstream = ("daily", "totals", "people", "keyed")  # histories and partitions are forward-only
+    assert moved == {ModelName("mart", each) for each in downstream}
 
 
 def test_an_environment_made_after_an_upgrade_shares_what_production_has(

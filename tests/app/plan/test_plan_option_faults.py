@@ -17,7 +17,7 @@ from vde_dagster.app.apply.applying import apply_plan
 from vde_dagster.app.plan.planning import plan_environment
 from vde_dagster.app.promote.promotion import finish_promotions
 from vde_dagster.core.graph.graph import Graph
-from vde_dagster.core.ledger.entries import Standing
+from vde_dagster.core.ledger.entries import EntryStatus
 from vde_dagster.core.names import ModelName
 from vde_dagster.core.planning.options import PlanOptions
 
@@ -81,17 +81,17 @@ def amounts(world: MemoryWorld, view: str) -> list[Any]:
 
 
 def assert_nothing_is_held_that_follows_from_something_else(world: MemoryWorld) -> None:
-    """Of each day that is held of both models the one is three times the other."""
+    """Of each day that is loaded of both models the one is three times the other."""
     services = world.services()
     binding = bound(services)
-    held: list[set[object]] = []
+    loaded: list[set[object]] = []
     for name in ("sales", "triple"):
         key = binding.key(ModelName("mart", name))
         entries = services.state.ledger([key])[key]
-        computed = [each for each in entries if each.standing is Standing.COMPUTED]
-        held.append({each.interval.start.date() for each in computed})
+        computed = [each for each in entries if each.status is EntryStatus.COMPUTED]
+        loaded.append({each.interval.start.date() for each in computed})
     sales, triple = by_day(world, "mart.sales"), by_day(world, "mart.triple")
-    for day in held[0] & held[1]:
+    for day in loaded[0] & loaded[1]:
         assert triple[day] == 3 * sales[day]
 
 
@@ -99,7 +99,7 @@ def is_marked(world: MemoryWorld) -> bool:
     services = world.services()
     keys = [each.key for each in bound(services).snapshots.values()]
     ledger = services.state.ledger(keys)
-    return any(each.standing is Standing.OUTDATED for some in ledger.values() for each in some)
+    return any(each.status is EntryStatus.OUTDATED for some in ledger.values() for each in some)
 
 
 @pytest.mark.parametrize("call", CALLS)

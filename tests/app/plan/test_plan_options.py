@@ -40,7 +40,7 @@ from vde_dagster.app.apply.filling import evaluate_range
 from vde_dagster.app.inspect.interval_report import report_intervals
 from vde_dagster.app.plan.planning import plan_environment
 from vde_dagster.core.errors import Refused
-from vde_dagster.core.ledger.entries import Standing, held_intervals
+from vde_dagster.core.ledger.entries import EntryStatus, loaded_intervals
 from vde_dagster.core.model.snapshot import Category
 from vde_dagster.core.names import ModelName, TableName
 from vde_dagster.core.planning.options import OptionsRefused, PlanOptions
@@ -76,7 +76,7 @@ def test_start_and_end_bound_what_is_evaluated(
     apply_plan(world.services(), plan, lambda _: None)
     for name in (SALES_NAME, TRIPLE_NAME):
         wanted = expected.get(name.name, [])
-        assert list(held_intervals(entries(world, "dev", name))) == wanted
+        assert list(loaded_intervals(entries(world, "dev", name))) == wanted
 
 
 def test_what_the_bounds_leave_out_is_told_and_evaluated_by_the_next_plan(
@@ -100,7 +100,7 @@ def test_production_evaluates_what_another_environment_left_out(world: MemoryWor
     done(services, graph, start=day(2).start, end=day(2).end)
     plan = asked(services, graph, "prod")
     assert work(plan)["sales"] == [day(1), day(3)]
-    assert change(plan, "mart.sales").reuse.held == (day(2),)
+    assert change(plan, "mart.sales").reuse.loaded == (day(2),)
     assert change(plan, "mart.sales").reuse.owner == "dev"
     assert change(plan, "mart.sales").reuse.shown_by == ("dev",)
     apply_plan(services, plan, lambda _: None)
@@ -116,11 +116,11 @@ def test_a_model_that_loads_late_rows_begins_only_the_hours_that_were_asked_for(
         {**PROJECT, "events": EVENTS.replace("amount AS amount", "amount + 1 AS amount")}
     )
     done(services, edited, start=hour_of(2), end=hour_of(31))
-    assert held_intervals(entries(world, "dev", EVENTS_NAME)) == (
+    assert loaded_intervals(entries(world, "dev", EVENTS_NAME)) == (
         Interval(hour_of(2), hour_of(31)),
     )
     assert [row[2] for row in world.rows("staging__dev.events")] == [21, 6]
-    world.land((3, 100), (1, 50), until=48)  # both late; hour 1 is not held yet
+    world.land((3, 100), (1, 50), until=48)  # both late; hour 1 is not loaded yet
     done(services, edited)
     found = [row[2] for row in world.rows("staging__dev.events")]
     assert sorted(map(str, found)) == sorted(map(str, [2, 6, 11, 21, 51, 101]))
@@ -198,9 +198,9 @@ def test_what_is_recorded_as_empty_has_no_rows_and_is_not_evaluated_there(
     for name in ("sales", "shown", "triple", "total"):
         assert world.rows(f"mart__dev.{name}") == []
     found = entries(world, "dev", SALES_NAME)
-    assert {(each.standing, each.rows.rows) for each in found} == {(Standing.EMPTY, 0)}
+    assert {(each.status, each.rows.rows) for each in found} == {(EntryStatus.EMPTY, 0)}
     assert all(plan.plan_id in each.reason for each in found)
-    assert held_intervals(found) == ()
+    assert loaded_intervals(found) == ()
     assert asked(services, graph).is_empty
     assert asked(services, graph, empty_backfill=True).is_empty
     assert world.rows("mart.sales") == AMOUNTS
@@ -217,7 +217,7 @@ def test_production_treats_what_is_empty_as_missing(world: MemoryWorld) -> None:
     apply_plan(services, plan, lambda _: None)
     assert world.rows("mart.sales") == world.rows("mart__dev.sales") == TENFOLD
     assert world.rows("mart.total") == [(660,)]
-    assert {each.standing for each in entries(world, "prod", SALES_NAME)} == {Standing.COMPUTED}
+    assert {each.status for each in entries(world, "prod", SALES_NAME)} == {EntryStatus.COMPUTED}
 
 
 def test_nothing_is_computed_from_what_is_empty(world: MemoryWorld) -> None:
@@ -288,7 +288,7 @@ def test_what_is_empty_is_reported_beside_what_is_held_and_missing(world: Memory
         for each in report_intervals(services, asked(services, graph, "dev"))
     }
     sales, total = found["mart.sales"], found["mart.total"]
-    assert (sales.held, sales.missing, sales.empty) == ((), (day(4),), (day(1, 3),))
+    assert (sales.loaded, sales.missing, sales.empty) == ((), (day(4),), (day(1, 3),))
     assert sales.waits == ()
     assert [str(each) for each in total.waits] == ["mart.triple lacks 2024-01-01 to 2024-01-02"]
 
@@ -322,7 +322,7 @@ def test_what_is_reused_says_who_owns_and_shows_it(world: MemoryWorld) -> None:
     services = world.services()
     plan = asked(services, graph_of(SHOP))
     reuse = change(plan, "mart.sales").reuse
-    assert (reuse.held, reuse.owner, reuse.shown_by) == ((day(1, 3),), "prod", ("prod",))
+    assert (reuse.loaded, reuse.owner, reuse.shown_by) == ((day(1, 3),), "prod", ("prod",))
     apply_plan(services, plan, lambda _: None)
     assert change(asked(services, graph_of(SHOP)), "mart.sales").reuse.shown_by == ("dev", "prod")
     assert change(asked(services, graph_of(EDITED)), "mart.sales").reuse is None

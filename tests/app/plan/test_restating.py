@@ -1,4 +1,4 @@
-"""Computing again what is held, on the ports in memory."""
+"""Computing again what is loaded, on the ports in memory."""
 
 from __future__ import annotations
 
@@ -38,9 +38,9 @@ from vde_dagster.app.apply.applying import apply_plan
 from vde_dagster.app.apply.filling import evaluate_range
 from vde_dagster.app.apply.visitor import applying
 from vde_dagster.core.errors import Conflict, Refused
-from vde_dagster.core.ledger.entries import Standing
+from vde_dagster.core.ledger.entries import EntryStatus
 from vde_dagster.core.planning.restatement import RestatementRefused
-from vde_dagster.core.planning.stages import closing_of, opening_of, work_of
+from vde_dagster.core.planning.stages import closing_of, opening_of, work_stages
 
 
 @pytest.fixture
@@ -50,7 +50,7 @@ def world() -> MemoryWorld:
 
 # Restating
 def corrected(world: MemoryWorld) -> None:
-    """The source is corrected: an event of the second day, which is held already, is added."""
+    """The source is corrected: an event of the second day, which is loaded already, is added."""
     world.catalog.append(RAW, [(99, hour_of(31), 1000)])
 
 
@@ -72,7 +72,7 @@ def test_a_restated_range_is_evaluated_again_with_all_that_reads_it(world: Memor
     after = entries(world, "prod", SALES_NAME)
     assert (after[0], after[2]) == (before[0], before[2])
     assert after[1].work_id != before[1].work_id
-    assert {each.standing for each in after} == {Standing.COMPUTED}
+    assert {each.status for each in after} == {EntryStatus.COMPUTED}
     assert asked(services, graph, "prod").is_empty
 
 
@@ -133,10 +133,10 @@ def test_r9_what_production_owns_is_not_restated_elsewhere_and_named(world: Memo
     corrected(world)
     plan = asked(services, graph_of(SHOP), restate=("mart.sales",))
     assert plan.is_empty
-    (told,) = plan.not_restated
-    assert str(told.name) == "mart.sales"
-    assert "prod owns its version" in told.reason
-    assert "`vde plan prod --restate-model mart.sales`" in told.reason
+    (reported,) = plan.not_restated
+    assert str(reported.name) == "mart.sales"
+    assert "prod owns its version" in reported.reason
+    assert "`vde plan prod --restate-model mart.sales`" in reported.reason
     own = {**SHOP, "total": TOTAL.replace("SUM(amount)", "SUM(amount) + 1")}
     done(services, graph_of(own))
     plan = asked(services, graph_of(own), restate=("mart.triple", "mart.total"))
@@ -166,7 +166,7 @@ def test_r8_late_rows_that_no_session_loaded_yet_stay_out_of_a_restated_interval
     restated = [replace(each, staleness=None) for each in plan.changes]  # without its session
     apply_plan(services, replace(plan, changes=tuple(restated)), lambda _: None)
     assert [row[2] for row in world.rows("staging.events")] == [10, 5]
-    assert {each.standing for each in entries(world, "prod", EVENTS_NAME)} == {Standing.COMPUTED}
+    assert {each.status for each in entries(world, "prod", EVENTS_NAME)} == {EntryStatus.COMPUTED}
 
 
 def test_nobody_reads_what_is_marked_and_the_next_plan_evaluates_it(world: MemoryWorld) -> None:
@@ -179,7 +179,7 @@ def test_nobody_reads_what_is_marked_and_the_next_plan_evaluates_it(world: Memor
             list(visitor.visit(stage))
     assert world.rows("mart.sales") == AMOUNTS, "readers see what they saw"
     marked = entries(world, "prod", SALES_NAME)
-    assert [each.standing is Standing.OUTDATED for each in marked] == [False, True, False]
+    assert [each.status is EntryStatus.OUTDATED for each in marked] == [False, True, False]
     assert plan.plan_id in marked[1].reason
     with pytest.raises(Refused, match=r"mart\.sales does not hold \[2024-01-02, 2024-01-03\)"):
         evaluate_range(services, bound(services), TRIPLE_NAME, day(2))
@@ -190,18 +190,18 @@ def test_nobody_reads_what_is_marked_and_the_next_plan_evaluates_it(world: Memor
 
 
 def test_what_somebody_writes_right_now_is_not_restated(world: MemoryWorld) -> None:
-    from vde_dagster.app.leases import held
+    from vde_dagster.app.leases import leased
     from vde_dagster.ports.state import version_resource
 
     services = world.services()
     plan = asked(services, graph_of(SHOP), "prod", restate=("mart.sales",))
     key = plan.snapshots[TRIPLE_NAME].key
     with (
-        held(services.state, version_resource(key), holder="a run"),
+        leased(services.state, version_resource(key), holder="a run"),
         pytest.raises(Conflict, match="held by a run"),
     ):
         apply_plan(services, plan, lambda _: None)
-    assert {each.standing for each in entries(world, "prod", SALES_NAME)} == {Standing.COMPUTED}
+    assert {each.status for each in entries(world, "prod", SALES_NAME)} == {EntryStatus.COMPUTED}
 
 
 def test_what_was_staged_from_outdated_rows_is_not_taken_for_new(world: MemoryWorld) -> None:
@@ -246,7 +246,7 @@ def test_what_was_staged_for_the_first_time_from_outdated_rows_is_evaluated_agai
     with applying(services, plan) as visitor:
         for stage in opening_of(plan):
             list(visitor.visit(stage))
-        evaluate_range(services, visitor.binding, TRIPLE_NAME, day(1))  # it books what was staged
-        for later in (*work_of(plan), closing_of(plan)):
+        evaluate_range(services, visitor.binding, TRIPLE_NAME, day(1))  # it records what was staged
+        for later in (*work_stages(plan), closing_of(plan)):
             list(visitor.visit(later))
     assert world.rows("mart.triple")[1] == (DAYS[1], 4 * 1005)

@@ -131,7 +131,7 @@ def test_after_the_end_a_look_back_goes_on_for_as_many_units() -> None:
 
 
 @pytest.mark.parametrize(
-    "options,held,until,expected",
+    "options,loaded,until,expected",
     [
         (", batch_size 2", 0, 5, [days(0, 2), days(2, 4), days(4, 5)]),
         (", batch_size 100", 0, 5, [days(0, 5)]),
@@ -140,9 +140,9 @@ def test_after_the_end_a_look_back_goes_on_for_as_many_units() -> None:
     ],
 )
 def test_batches_are_evaluated_one_after_the_other(
-    options: str, held: int, until: int, expected: list[Interval]
+    options: str, loaded: int, until: int, expected: list[Interval]
 ) -> None:
-    world = world_until(held)
+    world = world_until(loaded)
     graph = graph_of({"parent": parent(options=options)})
     build(world.services(), graph)
     world.land(until=24 * until)
@@ -162,19 +162,19 @@ def test_a_failed_batch_keeps_those_before_it_and_is_done_next() -> None:
     world = world_until(4)
     graph = graph_of({"parent": parent(options=", batch_size 1")})
     made = plan(world.services(), graph)
-    told: list[Evaluated] = []
+    reported: list[Evaluated] = []
 
     class StoppedHere(Exception):
         pass
 
     def report(each: Evaluated) -> None:
-        told.append(each)
-        if len(told) == 2:
+        reported.append(each)
+        if len(reported) == 2:
             raise StoppedHere
 
     with pytest.raises(StoppedHere):
         apply_plan(world.services(), made, report)
-    assert evaluated(told, "m.parent") == [days(0, 1), days(1, 2)]
+    assert evaluated(reported, "m.parent") == [days(0, 1), days(1, 2)]
     assert evaluated(build(world.services(), graph), "m.parent") == [days(2, 3), days(3, 4)]
 
 

@@ -242,7 +242,7 @@ def test_units_of_a_plan_are_those_that_were_let_pass(world: MemoryWorld) -> Non
     graph = graph_with(events("all_but (hour := 6)"), DAILY)
     build(world.services(), graph)
     (report, _) = report_intervals(world.services(), plan(world.services(), graph))
-    assert report.held == (
+    assert report.loaded == (
         Interval(*hours(0, 6)),
         Interval(*hours(7, 30)),
         Interval(*hours(31, 48)),

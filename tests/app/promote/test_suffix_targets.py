@@ -34,7 +34,7 @@ from vde_dagster.app.view_names import naming_of
 from vde_dagster.core.errors import Refused
 from vde_dagster.core.graph.graph import Graph
 from vde_dagster.core.names import ModelName, SuffixTarget, TableName, ViewNaming, environment_view
-from vde_dagster.core.planning.stages import opening_of, work_of
+from vde_dagster.core.planning.stages import opening_of, work_stages
 from vde_dagster.core.time.intervals import Interval
 from vde_dagster.lakehouse.iceberg_catalog import IcebergCatalog, open_iceberg_catalog
 from vde_dagster.ports.catalog import ViewDefinition
@@ -278,7 +278,7 @@ def test_a_begun_promotion_is_finished_under_the_names_of_who_finishes_it(
     edited = graph_of({**PROJECT, "totals": PROJECT["totals"].replace("COUNT(*)", "1")})
     found = plan(services, edited, "dev")
     with applying(services, found) as work:
-        for stage in (*opening_of(found), *work_of(found)):
+        for stage in (*opening_of(found), *work_stages(found)):
             list(work.visit(stage))
         services.state.begin_promotion(
             "dev",

@@ -14,7 +14,7 @@ from tests.app.generated_models import (
     OTHERS,
     Form,
     Made,
-    below,
+    downstream,
     edited,
     generated,
     project,
@@ -164,7 +164,7 @@ def story(seed: int, *, length: int = 8) -> Story:
             case "edit":
                 edited_one = chance.choice(models)
                 keeps = any(
-                    each.form in KEEPING_BY_THEMSELVES for each in below(edited_one, models)
+                    each.form in KEEPING_BY_THEMSELVES for each in downstream(edited_one, models)
                 )
                 how = chance.choice(("breaking", "column", "forward")[keeps:])
                 steps.append(Edit(model=edited_one.name, how=how, cut_at=_cut(chance)))
@@ -441,7 +441,7 @@ class Told:
         fuse = Fuse()
         plan = plan_run(self.world.services(fuse), "prod")
         if not plan.is_empty:
-            raise Wrong(f"the next run computes {work_of(plan)}")
+            raise Wrong(f"the next run computes {work_stages(plan)}")
         kept = {Form.KEPT, Form.HISTORY}
         for each in plan.changes:
             if each.staleness is not None and self.models[each.name.name].form not in kept:
@@ -456,7 +456,7 @@ def run(services: Services, wanted: Wanted = Wanted.DUE_AND_STALE) -> tuple[Eval
     return apply_plan(services, plan_run(services, "prod", wanted), lambda _: None)
 
 
-def work_of(plan: Plan) -> dict[str, object]:
+def work_stages(plan: Plan) -> dict[str, object]:
     """What a plan does, by model."""
     return {str(each.name): (each.to_evaluate, each.staleness) for each in plan.backfills}
 
@@ -482,13 +482,13 @@ def differing(found: Sequence[Any], expected: Sequence[Any]) -> str:
     return f"{more[:3]} for {less[:3]} ({len(found)} rows, {len(expected)} from scratch)"
 
 
-def tell(told: Story) -> Told:
+def tell(reported: Story) -> Told:
     """Let a story happen, from a first plan on."""
-    world = Told(models={each.name: each for each in told.models})
-    for step in told.steps[: len(TABLES)]:
+    world = Told(models={each.name: each for each in reported.models})
+    for step in reported.steps[: len(TABLES)]:
         world.tell(step)
     world.anything |= {f"gen.{each}" for each in world.models}
     world._plan()
-    for step in told.steps[len(TABLES) :]:
+    for step in reported.steps[len(TABLES) :]:
         world.tell(step)
     return world

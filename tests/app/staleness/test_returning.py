@@ -181,15 +181,17 @@ def test_r15_the_old_version_is_shown_until_all_of_the_other_one_is_up_to_date(
 
 
 # What cannot be compared by traces
-VOLATILE = SALES.replace("SUM(amount) AS amount", "SUM(amount) + 0 * FLOOR(RAND()) AS amount")
+NONDETERMINISTIC = SALES.replace(
+    "SUM(amount) AS amount", "SUM(amount) + 0 * FLOOR(RAND()) AS amount"
+)
 
 
 def test_r15_a_nondeterministic_version_is_computed_again_where_its_inputs_moved() -> None:
     world = MemoryWorld()
     world.land((1, 10), (30, 5), (50, 7), until=72)
-    first = graph_of({"sales": VOLATILE})
+    first = graph_of({"sales": NONDETERMINISTIC})
     done(world.services(), first, "prod")
-    second = graph_of({"sales": VOLATILE.replace("SUM(amount)", "SUM(amount * 10)")})
+    second = graph_of({"sales": NONDETERMINISTIC.replace("SUM(amount)", "SUM(amount * 10)")})
     done(world.services(), second, "prod")
     assert asked(world.services(), first, "prod").backfills == ()  # nothing has moved
     world.land((2, 100), until=72)
@@ -532,11 +534,11 @@ def test_r15_without_a_backfill_production_is_not_taken_back(world: MemoryWorld)
 def test_r15_a_saved_plan_is_refused_where_more_is_behind_than_was_reviewed(
     world: MemoryWorld,
 ) -> None:
-    reviewed = asked(world.services(), ORIGINAL, "prod")
-    assert renewed(world.services(), reviewed).backfills == ()
+    saved = asked(world.services(), ORIGINAL, "prod")
+    assert renewed(world.services(), saved).backfills == ()
     world.land((2, 100), until=72)
     with pytest.raises(Conflict, match=r"mart\.sales.*changed since"):
-        renewed(world.services(), reviewed)
+        renewed(world.services(), saved)
     again = asked(world.services(), ORIGINAL, "prod")
     apply_plan(world.services(), renewed(world.services(), again), lambda _: None)
     assert world.rows("mart.sales") == [(DAYS[0], 110), *AMOUNTS[1:]]
@@ -558,8 +560,8 @@ def test_r15_a_history_that_missed_what_the_shown_one_has_seen_is_refused() -> N
     first = graph_of({"history": HISTORY})
     second = graph_of({"history": HISTORY.replace("cron", "stamp 'two', cron")})
     done(world.services(), first, "prod")
-    anew = {ModelName("mart", "history"): Category.BREAKING}  # else it would keep its table
-    done(world.services(), second, "prod", decisions=anew)
+    rebuilds = {ModelName("mart", "history"): Category.BREAKING}  # else it would keep its table
+    done(world.services(), second, "prod", decisions=rebuilds)
     assert change(asked(world.services(), first, "prod"), "mart.history").behind is None
     world.catalog.overwrite(RAW, [(1, hour_of(1), 20)])
     world.land(until=48)
@@ -588,11 +590,11 @@ def test_r15_what_a_model_follows_from_is_told_by_one_look_upstream(behind: int)
         graph=graph,
         snapshots={},
         holdings=Holdings.of("prod", {}, owners={}, writes=frozenset()),
-        held={},
+        loaded={},
         ledger=Ledger(memory_state(ManualClock())),
-        horizons={},
+        complete_to={},
     )
     names = [ModelName("m", f"v{number}") for number in range(20)]
-    told = _reads_such(planned, names[-1], names[:behind])
-    assert all(str(each) in told for each in names[:behind])
+    reported = _reads_such(planned, names[-1], names[:behind])
+    assert all(str(each) in reported for each in names[:behind])
     assert nodes.looked_up == len(nodes)

@@ -57,8 +57,8 @@ def stale(plan: Plan) -> dict[str, tuple[Interval, ...]]:
 
 
 def kept(plan: Plan) -> dict[str, tuple[Interval, ...]]:
-    told = {each.name.name: each.staleness for each in plan.changes}
-    return {name: each.kept for name, each in told.items() if each is not None}
+    reported = {each.name.name: each.staleness for each in plan.changes}
+    return {name: each.kept for name, each in reported.items() if each is not None}
 
 
 def amounts(world: MemoryWorld, view: str = "m.b") -> list[int]:

@@ -65,7 +65,7 @@ MORE: Final = Land(source=str(SOURCE), rows=(), until=46)
     ],
 )
 def test_what_was_found_is_as_from_scratch(models: list[Made], steps: list[Step]) -> None:
-    tell(told(*models, steps=tuple(steps)))
+    tell(reported(*models, steps=tuple(steps)))
 
 
 # The checks find what they are there for
@@ -81,7 +81,7 @@ FIRST: Final = (
 LATE: Final = Land(source=EVENTS, rows=((2.5, 100),), until=26)
 
 
-def told(*models: Made, steps: tuple[Step, ...] = (LATE, Run())) -> Story:
+def reported(*models: Made, steps: tuple[Step, ...] = (LATE, Run())) -> Story:
     return Story(models=models, steps=(*FIRST, *steps))
 
 
@@ -130,50 +130,50 @@ DEFECTS: Final = {
     "a window is ignored": Defect(
         places=[(staying, "affected"), (restatement, "affected")],
         by=without_windows,
-        story=told(COPY, made(Form.RECENT, "gen.copy", hours=2)),
+        story=reported(COPY, made(Form.RECENT, "gen.copy", hours=2)),
     ),
     "a window of a source is ignored": Defect(
         places=[(staying, "affected"), (restatement, "affected")],
         by=without_windows,
-        story=told(made(Form.RECENT, EVENTS, hours=2)),
+        story=reported(made(Form.RECENT, EVENTS, hours=2)),
     ),
     "a level is skipped": Defect(
         places=[(staying, "tables_below"), (late_upstream, "tables_below")],
         by=without_views,
-        story=told(COPY, made(Form.VIEW, "gen.copy"), made(Form.SUMS, "gen.view", daily=True)),
+        story=reported(COPY, made(Form.VIEW, "gen.copy"), made(Form.SUMS, "gen.view", daily=True)),
     ),
     "changes of a parent are not seen": Defect(
         places=[(staying.StaleLooks, "_changes")],
         by=lambda *_: (),
-        story=told(COPY, made(Form.SUMS, "gen.copy"), steps=(LATE, Run(fails="sums"))),
+        story=reported(COPY, made(Form.SUMS, "gen.copy"), steps=(LATE, Run(fails="sums"))),
     ),
     "changes of a source are not seen": Defect(
-        places=[(staying.StaleLooks, "_source_changes")], by=lambda *_: (), story=told(COPY)
+        places=[(staying.StaleLooks, "_source_changes")], by=lambda *_: (), story=reported(COPY)
     ),
     "kinds whose intervals build on each other are forgotten": Defect(
         places=[(staying, "is_computed"), (late_upstream, "is_computed")],
         by=only(lambda kind: isinstance(kind, IncrementalByTimeRange | Full)),
-        story=told(COPY, made(Form.BY_KEY, "gen.copy", daily=True)),
+        story=reported(COPY, made(Form.BY_KEY, "gen.copy", daily=True)),
     ),
     "full tables are forgotten": Defect(
         places=[(staying, "is_computed"), (late_upstream, "is_computed")],
         by=only(lambda kind: not kind.is_whole),
-        story=told(COPY, made(Form.FULL, "gen.copy")),
+        story=reported(COPY, made(Form.FULL, "gen.copy")),
     ),
     "what a look found is not kept": Defect(
         places=[(SqlState, "record_looks")],
         by=forgetting,
-        story=told(COPY, made(Form.SUMS, "gen.copy"), steps=(LATE, Run(fails="sums"))),
+        story=reported(COPY, made(Form.SUMS, "gen.copy"), steps=(LATE, Run(fails="sums"))),
     ),
     "what is stale is never computed": Defect(
         places=[(staying, "affected"), (restatement, "affected")],
         by=lambda *_, **__: (),
-        story=told(COPY),
+        story=reported(COPY),
     ),
     "everything is stale at any time": Defect(
         places=[(InputMoves, "has_changed")],
         by=lambda *_: True,
-        story=told(COPY, steps=(Correct(source=EVENTS, at=2, amount=7), Run())),
+        story=reported(COPY, steps=(Correct(source=EVENTS, at=2, amount=7), Run())),
     ),
 }
 

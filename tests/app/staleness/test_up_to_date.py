@@ -39,7 +39,7 @@ from vde_dagster.app.catch_up.sessions import catch_up
 from vde_dagster.app.plan.planning import plan_environment
 from vde_dagster.app.promote.promotion import end_promotions, finish_promotions
 from vde_dagster.core.errors import Conflict, Refused
-from vde_dagster.core.ledger.unit_of_work import WorkState
+from vde_dagster.core.ledger.unit_of_work import UnitOfWorkState
 from vde_dagster.core.model.snapshot import Category
 from vde_dagster.core.names import ModelName, TableName
 from vde_dagster.core.planning.plan import Plan
@@ -316,7 +316,7 @@ def test_a_session_that_was_given_up_is_run_again() -> None:
     first = entries(world, "prod", EVENTS_NAME)[0].interval
     evaluate_range(services, bound(services), EVENTS_NAME, first)  # whoever writes gives it up
     key = bound(services).key(EVENTS_NAME)
-    assert services.state.sessions(key, limit=1)[0].state is WorkState.ABANDONED
+    assert services.state.sessions(key, limit=1)[0].state is UnitOfWorkState.ABANDONED
     plan = plan_environment(world.services(), LATE, "prod")
     assert plan.backfills[0].name == EVENTS_NAME
     apply_plan(world.services(), plan, lambda _: None)

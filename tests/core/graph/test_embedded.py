@@ -6,7 +6,7 @@ from collections.abc import Callable, Mapping
 
 import pytest
 
-from vde_dagster.core.graph.embedded import embedded_above, stored_parents
+from vde_dagster.core.graph.embedded import embedded_upstream, stored_parents
 from vde_dagster.core.graph.graph import Graph
 from vde_dagster.core.graph.render_model import render_model
 from vde_dagster.core.names import ModelName
@@ -52,7 +52,7 @@ def test_what_is_inlined_and_what_is_read(
     graph_of: GraphOf, name: str, embedded: list[str], stored: list[str]
 ) -> None:
     graph = graph_of(DIAMOND)
-    assert [str(each) for each in embedded_above(graph, ModelName.parse(name))] == embedded
+    assert [str(each) for each in embedded_upstream(graph, ModelName.parse(name))] == embedded
     assert [str(each) for each in stored_parents(graph, ModelName.parse(name))] == stored
 
 
@@ -72,5 +72,5 @@ def test_a_long_chain_is_followed_to_its_end(graph_of: GraphOf) -> None:
         chain[f"m.e{index}"] = model("EMBEDDED", f"SELECT a FROM m.e{index - 1}")
     chain["m.x"] = model("FULL", "SELECT a FROM m.e29")
     graph = graph_of(chain)
-    assert len(embedded_above(graph, ModelName("m", "x"))) == 30
+    assert len(embedded_upstream(graph, ModelName("m", "x"))) == 30
     assert stored_parents(graph, ModelName("m", "x")) == (ModelName("raw", "t"),)

@@ -15,7 +15,7 @@ Build = Callable[[Mapping[str, str]], Graph]
 Read = Callable[..., Model]
 
 
-def told(graph_of: Build, texts: Mapping[str, str]) -> tuple[Problem, ...]:
+def reported(graph_of: Build, texts: Mapping[str, str]) -> tuple[Problem, ...]:
     with pytest.raises(ProjectInvalid) as caught:
         graph_of(texts)
     assert all(each.advice for each in caught.value.problems)
@@ -23,7 +23,7 @@ def told(graph_of: Build, texts: Mapping[str, str]) -> tuple[Problem, ...]:
 
 
 def problems(graph_of: Build, texts: Mapping[str, str]) -> list[str]:
-    return [each.message for each in told(graph_of, texts)]
+    return [each.message for each in reported(graph_of, texts)]
 
 
 def test_parents_come_before_their_children_in_an_order_of_their_own(graph_of: Build) -> None:
@@ -68,7 +68,7 @@ def test_a_cycle_is_told_once_with_its_way(graph_of: Build, members: list[str]) 
 
 def test_a_model_that_reads_itself_is_told_as_such(graph_of: Build) -> None:
     texts = {"m.a": "SELECT a FROM m.a", "m.b": "SELECT a FROM m.a"}
-    (found,) = told(graph_of, texts)
+    (found,) = reported(graph_of, texts)
     assert found.message.startswith("m.a reads itself, and this version does not evaluate")
     assert "circle" not in found.message
     assert "models above" in found.advice
@@ -210,7 +210,7 @@ COLUMNS = "raw.t has a, b, c, ts, day, e."
 def test_each_column_that_does_not_fit_is_told_at_its_line_with_what_there_is(
     graph_of: Build, text: str, expected: list[tuple[int, str, str]]
 ) -> None:
-    found = told(graph_of, {"m.x": text})
+    found = reported(graph_of, {"m.x": text})
     assert [(each.place.line, each.message, each.advice) for each in found] == [
         (line, f"m.x: {message}", advice) for line, message, advice in expected
     ]
@@ -258,7 +258,7 @@ def test_both_sides_of_a_set_operation_have_the_same_number_of_columns(
     if not expected:
         assert ModelName("m", "x") in graph_of({"m.x": text})
         return
-    found = told(graph_of, {"m.x": text})
+    found = reported(graph_of, {"m.x": text})
     assert [(each.message, each.place.line) for each in found] == [
         (f"m.x: the sides of {word} have {left} and {right} columns", line)
         for word, left, right, line in expected
@@ -280,7 +280,7 @@ def test_both_sides_of_a_set_operation_have_the_same_number_of_columns(
 def test_a_read_that_cannot_be_is_told_at_its_line(
     graph_of: Build, texts: Mapping[str, str], words: str, line: int
 ) -> None:
-    (found,) = told(graph_of, texts)
+    (found,) = reported(graph_of, texts)
     assert words in found.message
     assert found.place.line == line
 
@@ -294,13 +294,13 @@ def test_a_read_of_a_disabled_model_is_told_at_its_line(model_of: Read) -> None:
 
 def test_a_long_list_of_columns_is_cut_short(graph_of: Build) -> None:
     wide = ", ".join(f"1 AS x{index:03}" for index in range(100))
-    (found,) = told(graph_of, {"m.a": f"SELECT {wide}", "m.b": "SELECT other FROM m.a"})
+    (found,) = reported(graph_of, {"m.a": f"SELECT {wide}", "m.b": "SELECT other FROM m.a"})
     assert found.advice.endswith("x029 and 70 more.")
 
 
 def test_everything_that_keeps_a_query_from_its_kind_is_told_at_once(graph_of: Build) -> None:
     kind = "SCD_TYPE_2_BY_COLUMN (unique_key nope, columns (b, dai), valid_from_name ts)"
-    found = told(graph_of, {"m.x": f"MODEL (kind {kind}); SELECT * FROM raw.t"})
+    found = reported(graph_of, {"m.x": f"MODEL (kind {kind}); SELECT * FROM raw.t"})
     returned = "The query returns a, b, c, ts, day, e."
     assert [(each.message, each.advice) for each in found] == [
         (
@@ -377,7 +377,7 @@ def test_a_time_column_that_cannot_tell_intervals_apart_is_refused(
         f"MODEL (kind INCREMENTAL_BY_TIME_RANGE (time_column {column}), cron '{cron}'); "
         f"SELECT {projection} FROM raw.t WHERE ts BETWEEN @start_dt AND @end_dt"
     )
-    (found,) = told(graph_of, {"m.x": text})
+    (found,) = reported(graph_of, {"m.x": text})
     assert words in found.message
     assert advice in found.advice
 

@@ -145,11 +145,11 @@ def test_the_graph_around_a_model_is_what_walking_its_reads_finds(data: st.DataO
     def upward(name: str) -> set[str]:
         return {name}.union(*(upward(each) for each in reads.get(name, [])))
 
-    above = upward(seed)
-    below = {name for name in reads if seed in upward(name)}
-    assert chosen([graph], f"+{seed}") == above
-    assert chosen([graph], f"{seed}+") == below
-    assert chosen([graph], f"+{seed}+") == above | below
+    upstream = upward(seed)
+    downstream = {name for name in reads if seed in upward(name)}
+    assert chosen([graph], f"+{seed}") == upstream
+    assert chosen([graph], f"{seed}+") == downstream
+    assert chosen([graph], f"+{seed}+") == upstream | downstream
 
 
 def _reading(parents: list[str]) -> str:

@@ -23,9 +23,9 @@ from vde_dagster.core.ledger.entries import (
     LedgerOperation,
     SchemaOutgrown,
     apply_changes,
-    held_dsha,
-    held_dshas,
-    held_intervals,
+    loaded_dsha,
+    loaded_dshas,
+    loaded_intervals,
 )
 from vde_dagster.core.time.intervals import EPOCH, Interval
 
@@ -75,7 +75,7 @@ def test_replacing_all_leaves_one_entry() -> None:
 
 
 def test_an_empty_result_is_held_too() -> None:
-    assert held_intervals(applied((), change("replace", hour(0), 0))) == (hour(0),)
+    assert loaded_intervals(applied((), change("replace", hour(0), 0))) == (hour(0),)
 
 
 def test_a_given_digest_stands_as_it_is() -> None:
@@ -151,10 +151,10 @@ def test_no_rows_are_the_same_whatever_they_were_hashed_with() -> None:
 
 
 def test_the_digest_of_a_table_follows_from_its_entries() -> None:
-    held = applied((), change("replace", hour(0), 2), change("replace", hour(1), 3))
-    assert held_dsha(held) == dsha(rows(5), COLUMNS)
+    loaded = applied((), change("replace", hour(0), 2), change("replace", hour(1), 3))
+    assert loaded_dsha(loaded) == dsha(rows(5), COLUMNS)
     mixed = applied(hashed_with(MURMUR3_128, rows(2)), change("replace", hour(1), 3))
-    assert held_dsha(mixed) == combined_dsha(each.digest for each in mixed)
+    assert loaded_dsha(mixed) == combined_dsha(each.digest for each in mixed)
 
 
 def test_the_digests_of_a_growing_table_are_made_in_one_pass() -> None:
@@ -165,10 +165,10 @@ def test_the_digests_of_a_growing_table_are_made_in_one_pass() -> None:
         change("replace", hour(3), 7),
     )
     assert len({each.algorithm for each in mixed}) == 2
-    for held in (before, mixed):
-        grown = [held_dsha(held[: count + 1]) for count in range(len(held))]
-        assert list(held_dshas(held)) == grown
-    assert list(held_dshas(())) == []
+    for loaded in (before, mixed):
+        grown = [loaded_dsha(loaded[: count + 1]) for count in range(len(loaded))]
+        assert list(loaded_dshas(loaded)) == grown
+    assert list(loaded_dshas(())) == []
 
 
 WIDER = (*COLUMNS, Column(name="b", type="int"))
@@ -205,7 +205,7 @@ def test_a_change_of_a_tables_sum_takes_its_entry_to_the_columns_of_now() -> Non
 
 def test_a_change_of_a_tables_sum_fits_only_what_is_held_and_hashed_alike() -> None:
     first = applied((), change("replace", hour(0), 2))
-    with pytest.raises(LedgerMismatch, match="not held"):
+    with pytest.raises(LedgerMismatch, match="not loaded"):
         applied_wider(first, change("change", hour(1), 1))
     with pytest.raises(LedgerMismatch, match="hashed with"):
         applied_wider(first, change("change", hour(0), 1), algorithm=MURMUR3_128)

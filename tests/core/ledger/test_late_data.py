@@ -12,7 +12,7 @@ from hypothesis import strategies as st
 
 from tests.depth import examples
 from vde_dagster.core.ledger.dsha import RowSum
-from vde_dagster.core.ledger.entries import LedgerChange, LedgerOperation, Standing
+from vde_dagster.core.ledger.entries import EntryStatus, LedgerChange, LedgerOperation
 from vde_dagster.core.ledger.late_data import (
     Decision,
     HighWaterMark,
@@ -68,7 +68,7 @@ def decide(
     *changes: SourceChange,
     before: HighWaterMark | None = None,
     head: HighWaterMark | None = None,
-    held: tuple[Interval, ...] = (),
+    loaded: tuple[Interval, ...] = (),
     now: float = 3,
     policy: OnSourceRewrite = OnSourceRewrite.STOP,
 ) -> Decision:
@@ -76,7 +76,7 @@ def decide(
         on_rewrite=policy,
         mark=before,
         history=SourceHistory(status=status, head=head, changes=changes),
-        held=held,
+        loaded=loaded,
         start=at(0),
         now=at(now),
         unit=IntervalUnit.HOUR,
@@ -89,7 +89,7 @@ HELD = (Interval(at(0), at(3)),)
 
 def test_the_first_session_fills_what_is_due_and_appends_nothing() -> None:
     assert decide(SourceStatus.INITIAL, head=mark(1, 2.5)) == Load(
-        before=None, after=mark(1, 2.5), fill=(Interval(at(0), at(2)),), held=(), evidence=()
+        before=None, after=mark(1, 2.5), fill=(Interval(at(0), at(2)),), loaded=(), evidence=()
     )
 
 
@@ -99,9 +99,9 @@ def test_a_late_row_is_appended_to_what_is_held() -> None:
         change(APPEND, uri(3)),
         before=mark(1),
         head=mark(2),
-        held=HELD,
+        loaded=HELD,
     )
-    assert found == Load(before=mark(1), after=mark(2), fill=(), held=HELD, evidence=(uri(3),))
+    assert found == Load(before=mark(1), after=mark(2), fill=(), loaded=HELD, evidence=(uri(3),))
 
 
 def test_a_partition_that_received_two_commits_is_evidence_once() -> None:
@@ -112,7 +112,7 @@ def test_a_partition_that_received_two_commits_is_evidence_once() -> None:
         change(APPEND, uri(3, 5)),
         before=mark(1),
         head=mark(4),
-        held=HELD,
+        loaded=HELD,
     )
     assert isinstance(found, Load)
     assert found.evidence == (
@@ -127,13 +127,13 @@ def test_compaction_alone_is_nothing_to_load() -> None:
         change(SourceOperation.REPLACE, uri(1)),
         before=mark(1),
         head=mark(2),
-        held=HELD,
+        loaded=HELD,
     )
     assert isinstance(found, NothingToLoad)
 
 
 def test_an_hour_that_became_due_is_filled_though_the_source_did_not_change() -> None:
-    found = decide(SourceStatus.UNCHANGED, before=mark(1), head=mark(1), held=HELD, now=5)
+    found = decide(SourceStatus.UNCHANGED, before=mark(1), head=mark(1), loaded=HELD, now=5)
     assert isinstance(found, Load)
     assert found.fill == (Interval(at(3), at(5)),)
     assert found.after == mark(1)
@@ -146,10 +146,10 @@ def test_nothing_is_filled_beyond_what_the_source_calls_complete() -> None:
 
 
 def test_without_a_mark_all_that_is_held_is_overwritten_with_all_that_is_due() -> None:
-    late = mark(2, 2.0)  # the source calls less complete than is held
-    found = decide(SourceStatus.INITIAL, head=late, held=(Interval(at(1), at(3)),))
+    late = mark(2, 2.0)  # the source calls less complete than is loaded
+    found = decide(SourceStatus.INITIAL, head=late, loaded=(Interval(at(1), at(3)),))
     assert found == Load(
-        before=None, after=late, fill=(Interval(at(0), at(3)),), held=(), evidence=()
+        before=None, after=late, fill=(Interval(at(0), at(3)),), loaded=(), evidence=()
     )
 
 
@@ -158,20 +158,20 @@ def test_a_session_overwrites_some_of_what_it_would_add_to() -> None:
         before=mark(1),
         after=mark(2),
         fill=(Interval(at(3), at(4)),),
-        held=HELD,
+        loaded=HELD,
         evidence=(uri(1),),
     )
     found = overwriting(load, [Interval(at(1), at(2))])
     assert found.fill == (Interval(at(1), at(2)), Interval(at(3), at(4)))
-    assert found.held == (Interval(at(0), at(1)), Interval(at(2), at(3)))
+    assert found.loaded == (Interval(at(0), at(1)), Interval(at(2), at(3)))
     assert (found.before, found.after, found.evidence) == (load.before, load.after, load.evidence)
 
 
-def booked(
-    operation: LedgerOperation, standing: Standing = Standing.COMPUTED
+def recorded(
+    operation: LedgerOperation, status: EntryStatus = EntryStatus.COMPUTED
 ) -> tuple[LedgerChange, ...]:
     interval = Interval(at(0), at(1))
-    return (LedgerChange(operation=operation, interval=interval, rows=RowSum(), standing=standing),)
+    return (LedgerChange(operation=operation, interval=interval, rows=RowSum(), status=status),)
 
 
 OTHER = replace(mark(1), source=ModelName("raw", "u"))
@@ -180,13 +180,13 @@ OTHER = replace(mark(1), source=ModelName("raw", "u"))
 @pytest.mark.parametrize(
     "changes,moved,read,after",
     [
-        (booked(LedgerOperation.REPLACE), None, 1002, [OTHER]),
-        (booked(LedgerOperation.REPLACE_ALL), None, None, [OTHER]),
-        (booked(LedgerOperation.ADD), None, 1002, [OTHER]),
-        (booked(LedgerOperation.REPLACE), None, 1001, [mark(1), OTHER]),
-        (booked(LedgerOperation.KEEP), None, 1002, [mark(1), OTHER]),
-        (booked(LedgerOperation.REPLACE, Standing.EMPTY), None, None, [mark(1), OTHER]),
-        (booked(LedgerOperation.REPLACE), mark(2), 1002, [mark(2), OTHER]),
+        (recorded(LedgerOperation.REPLACE), None, 1002, [OTHER]),
+        (recorded(LedgerOperation.REPLACE_ALL), None, None, [OTHER]),
+        (recorded(LedgerOperation.ADD), None, 1002, [OTHER]),
+        (recorded(LedgerOperation.REPLACE), None, 1001, [mark(1), OTHER]),
+        (recorded(LedgerOperation.KEEP), None, 1002, [mark(1), OTHER]),
+        (recorded(LedgerOperation.REPLACE, EntryStatus.EMPTY), None, None, [mark(1), OTHER]),
+        (recorded(LedgerOperation.REPLACE), mark(2), 1002, [mark(2), OTHER]),
     ],
 )
 def test_r8_a_mark_outlives_only_what_a_session_or_work_as_of_it_books(
@@ -214,8 +214,8 @@ def test_where_nothing_is_due_and_nothing_was_added_there_is_nothing_to_load(
     status: SourceStatus, head: HighWaterMark | None
 ) -> None:
     known = None if status is SourceStatus.INITIAL else mark(1)
-    held = () if known is None else HELD
-    found = decide(status, before=known, head=head, held=held)
+    loaded = () if known is None else HELD
+    found = decide(status, before=known, head=head, loaded=loaded)
     assert isinstance(found, NothingToLoad)
     assert found.reason
 
@@ -230,7 +230,7 @@ def test_where_nothing_is_due_and_nothing_was_added_there_is_nothing_to_load(
     ],
 )
 def test_a_broken_history_stops_with_advice(status: SourceStatus, word: str) -> None:
-    found = decide(status, before=mark(1), head=mark(2), held=HELD)
+    found = decide(status, before=mark(1), head=mark(2), loaded=HELD)
     assert isinstance(found, Stop)
     assert word in found.reason
     assert found.advice
@@ -246,7 +246,7 @@ def test_a_rewrite_of_loaded_rows_stops_and_names_its_iceberg_snapshot(
         change(operation, uri(1), snapshot=4711),
         before=mark(1),
         head=mark(3),
-        held=HELD,
+        loaded=HELD,
     )
     assert isinstance(found, Stop)
     assert "4711" in found.reason
@@ -266,14 +266,14 @@ def test_r7_a_rewrite_of_loaded_rows_overwrites_what_is_held_from_the_new_head(
         change(operation, uri(1), snapshot=4711),
         before=mark(1),
         head=mark(3),
-        held=HELD,
+        loaded=HELD,
         now=5,
         policy=OnSourceRewrite.OVERWRITE,
     )
     assert isinstance(found, Load)
     assert "4711" in found.rewrite
     assert replace(found, rewrite="") == Load(
-        before=mark(1), after=mark(3), fill=(Interval(at(0), at(5)),), held=(), evidence=()
+        before=mark(1), after=mark(3), fill=(Interval(at(0), at(5)),), loaded=(), evidence=()
     )
 
 
@@ -284,7 +284,7 @@ def test_r7_where_the_new_rows_cannot_be_named_what_is_held_is_overwritten(
     status: SourceStatus, word: str
 ) -> None:
     policy = OnSourceRewrite.OVERWRITE
-    found = decide(status, before=mark(5), head=mark(2), held=HELD, policy=policy)
+    found = decide(status, before=mark(5), head=mark(2), loaded=HELD, policy=policy)
     assert isinstance(found, Load)
     assert (found.before, found.after, found.fill) == (mark(5), mark(2), HELD)
     assert word in found.rewrite
@@ -293,13 +293,13 @@ def test_r7_where_the_new_rows_cannot_be_named_what_is_held_is_overwritten(
 @pytest.mark.parametrize("status", [SourceStatus.MISSING, SourceStatus.RECREATED])
 def test_another_table_is_never_loaded_unasked(status: SourceStatus) -> None:
     policy = OnSourceRewrite.OVERWRITE
-    found = decide(status, before=mark(1), head=mark(2), held=HELD, policy=policy)
+    found = decide(status, before=mark(1), head=mark(2), loaded=HELD, policy=policy)
     assert isinstance(found, Stop)
 
 
 def test_a_source_that_was_rolled_back_to_nothing_stops() -> None:
     policy = OnSourceRewrite.OVERWRITE
-    found = decide(SourceStatus.ROLLED_BACK, before=mark(1), held=HELD, policy=policy)
+    found = decide(SourceStatus.ROLLED_BACK, before=mark(1), loaded=HELD, policy=policy)
     assert isinstance(found, Stop)
 
 
@@ -315,7 +315,7 @@ class World:
 
     commits: list[tuple[SourceOperation, list[Row]]] = field(default_factory=list)
     table: Counter[Row] = field(default_factory=Counter)
-    held: tuple[Interval, ...] = ()
+    loaded: tuple[Interval, ...] = ()
     mark: HighWaterMark | None = None
     now: int = 0
     complete_to: int | None = None
@@ -363,7 +363,7 @@ class World:
         decision = decide_stateless(
             mark=self.mark,
             history=self.history(),
-            held=self.held,
+            loaded=self.loaded,
             start=at(2),
             now=at(self.now),
             unit=IntervalUnit.HOUR,
@@ -375,7 +375,7 @@ class World:
         new = Counter(self.as_of(decision.after))
         if decision.evidence:
             self.table += Counter(
-                {row: n for row, n in (new - old).items() if _in(row, decision.held)}
+                {row: n for row, n in (new - old).items() if _in(row, decision.loaded)}
             )
         self.overwrite(decision.fill, decision.after)
         self.mark = decision.after
@@ -384,7 +384,7 @@ class World:
         self.table = Counter(
             {row: n for row, n in self.table.items() if not _in(row, intervals)}
         ) + Counter(row for row in self.as_of(found) if _in(row, intervals))
-        self.held = merge([*self.held, *intervals])
+        self.loaded = merge([*self.loaded, *intervals])
 
     def evaluate(self, hour: int) -> None:
         """Somebody who knows of no mark evaluates an hour from the source as it is now."""
@@ -392,7 +392,7 @@ class World:
         self.overwrite((Interval(at(hour), at(hour + 1)),), head)
         known = {} if self.mark is None else {SOURCE: self.mark}
         inputs = {SOURCE: head.iceberg_snapshot_id if self.commits else None}
-        after = marks_after(known, booked(LedgerOperation.REPLACE), moved=None, inputs=inputs)
+        after = marks_after(known, recorded(LedgerOperation.REPLACE), moved=None, inputs=inputs)
         self.mark = after.get(SOURCE)
 
 
@@ -433,7 +433,7 @@ def test_r7_the_table_always_equals_the_source_as_of_the_mark_in_the_held_interv
                 world.evaluate(value)
             case _:
                 world.session()
-        expected = [row for row in world.as_of(world.mark) if _in(row, world.held)]
+        expected = [row for row in world.as_of(world.mark) if _in(row, world.loaded)]
         # Nothing lost, nothing doubled
         assert world.mark is None or world.table == Counter(expected)
     world.now, world.complete_to = 13, None

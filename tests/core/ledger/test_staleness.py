@@ -12,7 +12,7 @@ from tests.app.shop_world import SALES, SHOP, day
 from vde_dagster.core.graph.graph import Graph
 from vde_dagster.core.graph.render_model import reads_of
 from vde_dagster.core.ledger.dsha import RowSum
-from vde_dagster.core.ledger.entries import LedgerEntry, Standing
+from vde_dagster.core.ledger.entries import EntryStatus, LedgerEntry
 from vde_dagster.core.ledger.latest_changes import LatestChanges, Times
 from vde_dagster.core.ledger.staleness import read_by_times, source_times, stale_entries
 from vde_dagster.core.names import ModelName
@@ -47,7 +47,7 @@ def stale(
     of: ModelName = SOURCE,
     graph: Graph = GRAPH,
     entries: list[LedgerEntry] | None = None,
-    in_turn: bool = False,
+    is_sequential: bool = False,
     goes_on: bool = False,
 ) -> list[Interval]:
     looked_at = [entry(each) for each in DAYS] if entries is None else entries
@@ -56,7 +56,7 @@ def stale(
             looked_at,
             read_by_times(reads_of(graph, name), source_times(graph, graph[name])),
             Changed({of: times}),
-            in_turn=in_turn,
+            is_sequential=is_sequential,
             until=None if goes_on else looked_at[-1].interval.end,
         )
     )
@@ -111,8 +111,8 @@ def test_a_model_that_moved_is_told_through_a_view() -> None:
 
 def test_what_counts_as_missing_is_not_stale_besides() -> None:
     marked = [
-        replace(entry(day(1)), standing=Standing.OUTDATED),
-        replace(entry(day(2)), standing=Standing.EMPTY),
+        replace(entry(day(1)), status=EntryStatus.OUTDATED),
+        replace(entry(day(2)), status=EntryStatus.EMPTY),
         entry(day(3)),
     ]
     assert stale(SALES_NAME, None, entries=marked) == [day(3)]
@@ -139,4 +139,4 @@ def test_in_turn_only_the_last_interval_has_to_have_seen_all_of_a_table(
     graph = graph_of({"log": LOG.format(where)})
     every = (Interval(hour_of(0), hour_of(72)),)
     name = ModelName("mart", "log")
-    assert stale(name, every, graph=graph, in_turn=True, goes_on=goes_on) == expected
+    assert stale(name, every, graph=graph, is_sequential=True, goes_on=goes_on) == expected

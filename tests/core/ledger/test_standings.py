@@ -12,10 +12,10 @@ from tests.core.time.scheduled_models import model, spans
 from vde_dagster.core.columns import Column
 from vde_dagster.core.ledger.dsha import RowSum
 from vde_dagster.core.ledger.entries import (
+    EntryStatus,
     LedgerEntry,
-    Standing,
     empty_intervals,
-    held_intervals,
+    loaded_intervals,
     outdate,
     recorded_intervals,
     written_intervals,
@@ -33,7 +33,7 @@ def hour(number: int, length: int = 1) -> Interval:
     return Interval(start, start + timedelta(hours=length))
 
 
-def entry(number: int, standing: Standing = Standing.COMPUTED) -> LedgerEntry:
+def entry(number: int, status: EntryStatus = EntryStatus.COMPUTED) -> LedgerEntry:
     return LedgerEntry(
         interval=hour(number),
         rows=RowSum(rows=number),
@@ -41,16 +41,16 @@ def entry(number: int, standing: Standing = Standing.COMPUTED) -> LedgerEntry:
         digest="d",
         work_id="w",
         iceberg_snapshot_id=1,
-        standing=standing,
+        status=status,
     )
 
 
-ENTRIES = (entry(0), entry(1, Standing.OUTDATED), entry(2, Standing.EMPTY), entry(3))
+ENTRIES = (entry(0), entry(1, EntryStatus.OUTDATED), entry(2, EntryStatus.EMPTY), entry(3))
 
 
 def test_only_computed_intervals_are_held() -> None:
-    assert held_intervals(ENTRIES) == (hour(0), hour(3))
-    assert held_intervals(ENTRIES, Standing.EMPTY) == (hour(0), hour(2, 2))
+    assert loaded_intervals(ENTRIES) == (hour(0), hour(3))
+    assert loaded_intervals(ENTRIES, EntryStatus.EMPTY) == (hour(0), hour(2, 2))
     assert written_intervals(ENTRIES) == (hour(0, 2), hour(3))
     assert empty_intervals(ENTRIES) == (hour(2),)
     assert recorded_intervals(ENTRIES) == (hour(0, 4),)
@@ -69,21 +69,21 @@ def test_exactly_the_entries_that_overlap_are_outdated(
     assert [each.interval for each in after] == [each.interval for each in before]
     for old, new in zip(before, after, strict=True):
         if common([old.interval], wanted):
-            assert (new.standing, new.reason) == (Standing.OUTDATED, "why")
+            assert (new.status, new.reason) == (EntryStatus.OUTDATED, "why")
             assert (new.rows, new.digest) == (old.rows, old.digest)
         else:
             assert new == old
-    assert held_intervals(after) == subtract([each.interval for each in before], wanted)
+    assert loaded_intervals(after) == subtract([each.interval for each in before], wanted)
 
 
 def test_an_entry_is_outdated_where_any_of_it_is() -> None:
     half = Interval(hour(0).start + timedelta(minutes=30), hour(1).start + timedelta(minutes=30))
     found = outdate((entry(0), entry(1), entry(2)), [half], reason="why")
-    assert [each.standing is Standing.OUTDATED for each in found] == [True, True, False]
+    assert [each.status is EntryStatus.OUTDATED for each in found] == [True, True, False]
 
 
 @pytest.mark.parametrize(
-    "shown,held,lost",
+    "shown,loaded,lost",
     [
         ("2024-01-01 2024-01-05", "2024-01-01 2024-01-05", ""),
         ("2024-01-01 2024-01-05", "2024-01-01 2024-01-09", ""),
@@ -94,11 +94,11 @@ def test_an_entry_is_outdated_where_any_of_it_is() -> None:
         ("2023-01-01 2023-02-01,2024-01-01 2024-01-05", "2024-01-01 2024-01-05", ""),
     ],
 )  # fmt: skip
-def test_what_is_shown_from_the_start_on_must_be_held(shown: str, held: str, lost: str) -> None:
+def test_what_is_shown_from_the_start_on_must_be_held(shown: str, loaded: str, lost: str) -> None:
     for kind in (None, Full()):
         given_ = model() if kind is None else model(kind)
         assert given_.start.year == 2024
-        assert lost_intervals(given_, spans(shown), spans(held)) == spans(lost)
+        assert lost_intervals(given_, spans(shown), spans(loaded)) == spans(lost)
 
 
 def test_what_has_no_time_is_lost_only_as_a_whole() -> None:

@@ -16,22 +16,22 @@ from vde_dagster.core.graph.graph import Graph, build_graph
 from vde_dagster.core.graph.render_model import reads_of
 from vde_dagster.core.ledger.dsha import FIRST_ALGORITHM, RowSum, dsha, total
 from vde_dagster.core.ledger.entries import (
+    EntryStatus,
     LedgerChange,
     LedgerEntry,
     LedgerMismatch,
     LedgerOperation,
-    Standing,
     Trace,
     apply_changes,
     outdate,
 )
 from vde_dagster.core.ledger.traces import (
-    HeldTokens,
+    LedgerTokens,
     OneToken,
     recipe,
     source_token,
     traces,
-    why_volatile,
+    why_nondeterministic,
 )
 from vde_dagster.core.model.model import ModelSource
 from vde_dagster.core.names import ModelName
@@ -55,12 +55,12 @@ def day(number: int, last: int | None = None) -> Interval:
 def entry(
     number: int, rows: RowSum | None = None, *, columns: tuple[Column, ...] = COLUMNS
 ) -> LedgerEntry:
-    held = RowSum(rows=number + 1, sum=number**40 % 2**128) if rows is None else rows
+    loaded = RowSum(rows=number + 1, sum=number**40 % 2**128) if rows is None else rows
     return LedgerEntry(
         interval=day(number),
-        rows=held,
+        rows=loaded,
         columns=columns,
-        digest=dsha(held, columns),
+        digest=dsha(loaded, columns),
         work_id="w",
         iceberg_snapshot_id=1,
     )
@@ -73,29 +73,29 @@ DAYS = [entry(number) for number in range(10)]
 @pytest.mark.parametrize("first,last", [(0, 0), (0, 9), (3, 3), (3, 7), (9, 9)], ids=str)
 def test_the_token_of_a_range_is_the_dsha_of_its_rows(first: int, last: int) -> None:
     expected = dsha(total(each.rows for each in DAYS[first : last + 1]), COLUMNS)
-    assert HeldTokens(DAYS).of((day(first, last),)) == expected
+    assert LedgerTokens(DAYS).of((day(first, last),)) == expected
 
 
 def test_the_token_of_several_ranges_is_the_dsha_of_all_their_rows() -> None:
     rows = total(DAYS[number].rows for number in (1, 2, 5))
-    assert HeldTokens(DAYS).of((day(1, 2), day(5))) == dsha(rows, COLUMNS)
+    assert LedgerTokens(DAYS).of((day(1, 2), day(5))) == dsha(rows, COLUMNS)
 
 
 def test_the_token_of_a_whole_table_is_its_dsha_however_it_is_cut() -> None:
     rows = total(each.rows for each in DAYS)
     whole = replace(DAYS[0], interval=day(0, 40), rows=rows)
-    assert HeldTokens(DAYS).of(WHOLE) == dsha(rows, COLUMNS) == HeldTokens([whole]).of(WHOLE)
+    assert LedgerTokens(DAYS).of(WHOLE) == dsha(rows, COLUMNS) == LedgerTokens([whole]).of(WHOLE)
 
 
 def test_an_entry_that_lies_in_a_range_in_part_counts_as_a_whole() -> None:
     hours = Interval(day(2).start + timedelta(hours=5), day(2).start + timedelta(hours=6))
-    assert HeldTokens(DAYS).of((hours,)) == HeldTokens(DAYS).of((day(2),))
+    assert LedgerTokens(DAYS).of((hours,)) == LedgerTokens(DAYS).of((day(2),))
 
 
 def test_what_borders_on_a_range_is_no_part_of_it() -> None:
     neighbours = [DAYS[1], DAYS[3]]
-    assert HeldTokens([*DAYS[:2], DAYS[2]]).of((day(2),)) == HeldTokens(DAYS).of((day(2),))
-    assert HeldTokens(neighbours).of((day(2),)) == HeldTokens([]).of((day(2),))
+    assert LedgerTokens([*DAYS[:2], DAYS[2]]).of((day(2),)) == LedgerTokens(DAYS).of((day(2),))
+    assert LedgerTokens(neighbours).of((day(2),)) == LedgerTokens([]).of((day(2),))
 
 
 CHANGES = {
@@ -112,7 +112,7 @@ CHANGES = {
 @pytest.mark.parametrize("what", CHANGES)
 def test_a_token_changes_with_what_lies_in_its_range_and_with_nothing_else(what: str) -> None:
     changed = [*DAYS[:4], CHANGES[what](DAYS[4]), *DAYS[5:]]
-    before, after = HeldTokens(DAYS), HeldTokens(changed)
+    before, after = LedgerTokens(DAYS), LedgerTokens(changed)
     for read in ((day(4),), (day(3, 6),), WHOLE):
         assert before.of(read) != after.of(read)
     for other in ((day(3),), (day(5, 9),)):
@@ -120,43 +120,45 @@ def test_a_token_changes_with_what_lies_in_its_range_and_with_nothing_else(what:
 
 
 def test_what_a_table_says_about_its_columns_is_no_content() -> None:
-    told = tuple(replace(each, description="told") for each in COLUMNS)
+    reported = tuple(replace(each, description="told") for each in COLUMNS)
     upper = (Column(name="DAY", type="DATE"), COLUMNS[1])
-    for columns in (told, upper):
+    for columns in (reported, upper):
         other = [replace(each, columns=columns) for each in DAYS]
-        assert HeldTokens(other).of((day(1, 4),)) == HeldTokens(DAYS).of((day(1, 4),))
+        assert LedgerTokens(other).of((day(1, 4),)) == LedgerTokens(DAYS).of((day(1, 4),))
 
 
 def test_standings_and_who_wrote_are_no_content() -> None:
     other = [
-        replace(each, standing=Standing.OUTDATED, work_id="v", iceberg_snapshot_id=9)
+        replace(each, status=EntryStatus.OUTDATED, work_id="v", iceberg_snapshot_id=9)
         for each in DAYS
     ]
-    assert HeldTokens(other).of(WHOLE) == HeldTokens(DAYS).of(WHOLE)
+    assert LedgerTokens(other).of(WHOLE) == LedgerTokens(DAYS).of(WHOLE)
 
 
 def test_rows_under_several_schemas_have_one_token() -> None:
     wider = (*COLUMNS, Column(name="x", type="int"))
     mixed = [*DAYS[:5], *(replace(each, columns=wider) for each in DAYS[5:])]
-    tokens = HeldTokens(mixed)
-    assert tokens.of((day(0, 4),)) == HeldTokens(DAYS).of((day(0, 4),))
+    tokens = LedgerTokens(mixed)
+    assert tokens.of((day(0, 4),)) == LedgerTokens(DAYS).of((day(0, 4),))
     swapped = [replace(each, columns=wider) for each in DAYS[:5]] + DAYS[5:]
-    assert len({tokens.of(WHOLE), HeldTokens(swapped).of(WHOLE), HeldTokens(DAYS).of(WHOLE)}) == 3
+    assert (
+        len({tokens.of(WHOLE), LedgerTokens(swapped).of(WHOLE), LedgerTokens(DAYS).of(WHOLE)}) == 3
+    )
 
 
 def test_random_ranges_have_the_tokens_that_adding_up_gives() -> None:
     chosen = random.Random(5)
     for _ in range(50):
-        held = [
+        loaded = [
             entry(number, RowSum(rows=chosen.randrange(9), sum=chosen.randrange(2**128)))
             for number in sorted(chosen.sample(range(60), 40))
         ]
         borders = sorted(chosen.sample(range(60), 4))
         read = tuple(day(a, b - 1) for a, b in list(pairwise(borders))[::2])
-        inside = [each for each in held if any(part.contains(each.interval) for part in read)]
-        nothing = HeldTokens([]).of(read)
+        inside = [each for each in loaded if any(part.contains(each.interval) for part in read)]
+        nothing = LedgerTokens([]).of(read)
         expected = dsha(total(each.rows for each in inside), COLUMNS) if inside else nothing
-        assert HeldTokens(held).of(read) == expected
+        assert LedgerTokens(loaded).of(read) == expected
 
 
 def test_a_source_has_another_token_for_other_rows_columns_and_tables() -> None:
@@ -197,9 +199,9 @@ def graph_of(
     return build_graph(read_model(each) for each in (source, *others, *written))
 
 
-def keys_of(graph: Graph, held: list[LedgerEntry], *days: Interval) -> dict[Interval, str]:
+def keys_of(graph: Graph, loaded: list[LedgerEntry], *days: Interval) -> dict[Interval, str]:
     reads = reads_of(graph, X)
-    tokens = {name: HeldTokens(held) for name in reads.demands}
+    tokens = {name: LedgerTokens(loaded) for name in reads.demands}
     found = traces(recipe(graph, X), reads, tokens, days)
     return {interval: each.key for interval, each in found.items()}
 
@@ -279,7 +281,7 @@ def test_what_the_target_held_and_how_rows_are_hashed_count_where_they_are_given
 
 
 # What may differ for equal inputs
-VOLATILE = [
+NONDETERMINISTIC = [
     ("SELECT day, RAND() AS n FROM m.base", "RAND()"),
     ("SELECT day, UUID() AS n FROM m.base", "UUID()"),
     ("SELECT CURRENT_DATE AS day, n FROM m.base", "CURRENT_DATE"),
@@ -314,30 +316,32 @@ STEADY = [
 ]
 
 
-@pytest.mark.parametrize("query,told", VOLATILE, ids=[each for each, _ in VOLATILE])
-def test_a_query_that_may_say_something_else_next_time_is_told(query: str, told: str) -> None:
+@pytest.mark.parametrize(
+    "query,reported", NONDETERMINISTIC, ids=[each for each, _ in NONDETERMINISTIC]
+)
+def test_a_query_that_may_say_something_else_next_time_is_told(query: str, reported: str) -> None:
     graph = graph_of(BASE_TEXT, f"MODEL (name m.x, kind FULL);\n{query}")
-    assert told in why_volatile(graph, X)
+    assert reported in why_nondeterministic(graph, X)
 
 
 @pytest.mark.parametrize("query", STEADY)
 def test_a_query_that_follows_from_what_it_reads_is_not(query: str) -> None:
     graph = graph_of(BASE_TEXT, f"MODEL (name m.x, kind FULL);\n{query}")
-    assert why_volatile(graph, X) == ""
+    assert why_nondeterministic(graph, X) == ""
 
 
 @pytest.mark.parametrize("kind", ["VIEW", "EMBEDDED"])
 def test_chance_in_a_query_that_is_inlined_is_told_with_its_name(kind: str) -> None:
-    above = f"MODEL (name m.shown, kind {kind});\nSELECT day, RAND() AS n FROM m.base"
-    below = "MODEL (name m.x, kind FULL);\nSELECT day, n FROM m.shown"
-    assert "m.shown" in why_volatile(graph_of(BASE_TEXT, above, below), X)
-    stored = graph_of(BASE_TEXT, above.replace(kind, "FULL"), below)
-    assert why_volatile(stored, X) == "", "a table's rows are what they are"
+    upstream = f"MODEL (name m.shown, kind {kind});\nSELECT day, RAND() AS n FROM m.base"
+    downstream = "MODEL (name m.x, kind FULL);\nSELECT day, n FROM m.shown"
+    assert "m.shown" in why_nondeterministic(graph_of(BASE_TEXT, upstream, downstream), X)
+    stored = graph_of(BASE_TEXT, upstream.replace(kind, "FULL"), downstream)
+    assert why_nondeterministic(stored, X) == "", "a table's rows are what they are"
 
 
 def test_statements_beside_a_query_may_do_anything() -> None:
     text = "MODEL (name m.x, kind FULL);\nSET a = 1;\nSELECT day, n FROM m.base"
-    assert "statements" in why_volatile(graph_of(BASE_TEXT, text), X)
+    assert "statements" in why_nondeterministic(graph_of(BASE_TEXT, text), X)
 
 
 @pytest.mark.parametrize("argument,steady", [("", False), ("deterministic=True,", True)])
@@ -348,7 +352,7 @@ def test_a_function_is_taken_at_its_word(argument: str, steady: bool) -> None:
         "def run(context):\n    return context.table('raw.t')\n"
     )
     graph = graph_of(text, path="models/m/{}.py")
-    assert (why_volatile(graph, X) == "") is steady
+    assert (why_nondeterministic(graph, X) == "") is steady
     keys = keys_of(graph, DAYS, day(0, 8), day(0, 9))
     assert len(set(keys.values())) == 2, "it is told its interval"
 
@@ -376,20 +380,20 @@ def kept(was: Interval, becomes: Interval, rows: RowSum) -> LedgerChange:
 
 
 @pytest.mark.parametrize(
-    "held,change",
+    "loaded,change",
     [
         ([TRACED], kept(day(1), day(1), TRACED.rows)),
         ([TRACED], kept(day(0), day(0), RowSum(rows=99))),
         (
-            [replace(TRACED, standing=Standing.EMPTY)],
+            [replace(TRACED, status=EntryStatus.EMPTY)],
             kept(day(0), day(0), TRACED.rows),
         ),
     ],
-    ids=["not held", "other rows", "never computed"],
+    ids=["not loaded", "other rows", "never computed"],
 )
-def test_only_what_is_held_can_be_kept(held: list[LedgerEntry], change: LedgerChange) -> None:
+def test_only_what_is_held_can_be_kept(loaded: list[LedgerEntry], change: LedgerChange) -> None:
     with pytest.raises(LedgerMismatch, match="kept"):
-        apply_changes(held, [change], columns=COLUMNS, work_id="w", iceberg_snapshot_id=2)
+        apply_changes(loaded, [change], columns=COLUMNS, work_id="w", iceberg_snapshot_id=2)
 
 
 def test_what_is_kept_stands_as_computed_with_all_that_it_was() -> None:
@@ -405,8 +409,8 @@ def test_what_is_kept_stands_as_computed_with_all_that_it_was() -> None:
 
 
 def test_r2_what_is_to_be_computed_anew_has_no_trace() -> None:
-    (again,) = outdate([TRACED], [day(0)], reason="restated", anew=True)
-    assert (again.standing, again.trace) == (Standing.OUTDATED, None)
+    (again,) = outdate([TRACED], [day(0)], reason="restated", rebuilt=True)
+    assert (again.status, again.trace) == (EntryStatus.OUTDATED, None)
     (looked_at,) = outdate([TRACED], [day(0)], reason="restated")
     assert looked_at.trace == TRACE
 
@@ -499,7 +503,7 @@ def why_together(query: str, options: str = "") -> str:
     shown = SHOWN.replace("m.base", "raw.t")
     kind = RANGE.replace("time_column day", f"time_column day{options}")
     graph = graph_of(shown, f"MODEL (name m.x, {kind});\n{query}", others=(source,))
-    return why_volatile(graph, X)
+    return why_nondeterministic(graph, X)
 
 
 @pytest.mark.parametrize("query", ALONE)

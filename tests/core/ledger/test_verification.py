@@ -1,4 +1,4 @@
-"""What is told of a table whose rows are others than those that were booked."""
+"""What is told of a table whose rows are others than those that were recorded."""
 
 from __future__ import annotations
 

@@ -67,10 +67,10 @@ class Kept:
     def look(self, source: Sequence[Row], at: datetime) -> Kept:
         """Look at a source, and replace the open rows."""
         is_open = [row[-1] is None for row in self.rows]
-        held = [row for row, still in zip(self.rows, is_open, strict=True) if still]
+        loaded = [row for row, still in zip(self.rows, is_open, strict=True) if still]
         closed = [row for row, still in zip(self.rows, is_open, strict=True) if not still]
         self.register("source", source, validity=False)
-        self.register("open", held, validity=True)
+        self.register("open", loaded, validity=True)
         self.register("closed", closed, validity=True)
         statement = written_rows(
             self.history,

@@ -174,13 +174,13 @@ def test_changes_flow_down_to_every_descendant(graph_of: Build) -> None:
     metadata = graph_of({**CHAIN, "m.a": CHAIN["m.a"] + " -- why"})
     for name in (ModelName("m", "b"), ModelName("m", "c")):
         old = before[name].fingerprint
-        changed, told = data[name].fingerprint, metadata[name].fingerprint
+        changed, reported = data[name].fingerprint, metadata[name].fingerprint
         assert changed.data == old.data
         assert changed.parent_data != old.parent_data
         assert changed.parent_metadata == old.parent_metadata
         assert changed.data_version != old.data_version
-        assert told.parent_metadata != old.parent_metadata
-        assert told.data_version == old.data_version
+        assert reported.parent_metadata != old.parent_metadata
+        assert reported.data_version == old.data_version
     raw = ModelName("raw", "t")
     assert data[raw] == before[raw]
 

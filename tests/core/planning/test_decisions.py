@@ -107,7 +107,7 @@ OWNED = {**TEXTS, "m.a": TEXTS["m.a"].replace("kind", "owner me, kind")}
 
 
 @pytest.mark.parametrize(
-    "texts,name,told",
+    "texts,name,reported",
     [
         (EDITED, "b", "m.b cannot be decided: only models above it changed"),
         (EDITED, "z", "m.z cannot be decided: it did not change"),
@@ -117,11 +117,11 @@ OWNED = {**TEXTS, "m.a": TEXTS["m.a"].replace("kind", "owner me, kind")}
     ],
 )
 def test_what_was_not_edited_is_not_decided(
-    world: World, texts: Mapping[str, str], name: str, told: str
+    world: World, texts: Mapping[str, str], name: str, reported: str
 ) -> None:
     with pytest.raises(DecisionsRefused) as refused:
         world.plan(texts, **{name: Category.BREAKING})
-    assert told in str(refused.value)
+    assert reported in str(refused.value)
 
 
 def test_all_that_cannot_be_decided_is_told_at_once(world: World) -> None:

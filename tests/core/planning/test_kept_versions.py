@@ -18,8 +18,8 @@ A, B = ModelName("m", "a"), ModelName("m", "b")
 BELOW = "MODEL (name m.b, kind FULL);\nSELECT a FROM m.a"
 
 
-def texts(query: str, below: str = BELOW, header: str = "") -> dict[str, str]:
-    return {"m.a": f"MODEL (name m.a, kind FULL{header});\n{query}", "m.b": below}
+def texts(query: str, downstream: str = BELOW, header: str = "") -> dict[str, str]:
+    return {"m.a": f"MODEL (name m.a, kind FULL{header});\n{query}", "m.b": downstream}
 
 
 FIRST = texts("SELECT a FROM raw.t WHERE a > 1")
@@ -88,11 +88,11 @@ def test_going_back_behind_a_forward_only_change_is_one_too(world: World) -> Non
 def test_an_earlier_definition_with_other_metadata_has_a_table_of_its_own(world: World) -> None:
     old = world.shown["prod"][0][A]
     world.plan(SECOND, FORWARD)
-    anew = world.plan(texts("SELECT a FROM raw.t WHERE a > 1", header=", owner 'me'"))
-    assert anew[A].snapshot.fingerprint.data == old.fingerprint.data
-    assert anew[A].difference.rebuild
-    assert anew[A].snapshot.version != old.version
-    assert category(anew, B) is Category.INDIRECT_BREAKING
+    rebuilds = world.plan(texts("SELECT a FROM raw.t WHERE a > 1", header=", owner 'me'"))
+    assert rebuilds[A].snapshot.fingerprint.data == old.fingerprint.data
+    assert rebuilds[A].difference.rebuild
+    assert rebuilds[A].snapshot.version != old.version
+    assert category(rebuilds, B) is Category.INDIRECT_BREAKING
 
 
 @pytest.mark.parametrize(
@@ -106,16 +106,16 @@ def test_what_drifted_reaches_its_readers_when_it_is_computed_anew(
     world: World, edit: Mapping[str, str]
 ) -> None:
     world.plan(SECOND, FORWARD)
-    anew = world.plan(edit)
-    assert category(anew, A) is Category.BREAKING
-    assert category(anew, B) is Category.INDIRECT_BREAKING
+    rebuilds = world.plan(edit)
+    assert category(rebuilds, A) is Category.BREAKING
+    assert category(rebuilds, B) is Category.INDIRECT_BREAKING
 
 
 def test_what_did_not_drift_keeps_its_readers(world: World) -> None:
     world.plan(SECOND)
-    anew = world.plan(texts("SELECT a, b FROM raw.t WHERE a > 2"))
-    assert category(anew, A) is Category.NON_BREAKING
-    assert category(anew, B) is Category.INDIRECT_NON_BREAKING
+    rebuilds = world.plan(texts("SELECT a, b FROM raw.t WHERE a > 2"))
+    assert category(rebuilds, A) is Category.NON_BREAKING
+    assert category(rebuilds, B) is Category.INDIRECT_NON_BREAKING
 
 
 def test_readers_that_a_person_kept_drift(world: World) -> None:
@@ -123,7 +123,8 @@ def test_readers_that_a_person_kept_drift(world: World) -> None:
     assert not kept[A].snapshot.drifted
     assert kept[B].snapshot.drifted
     more = texts(
-        "SELECT a FROM raw.t WHERE a > 2", below=f"{BELOW} -- note\n".replace("a F", "a, 1 AS n F")
+        "SELECT a FROM raw.t WHERE a > 2",
+        downstream=f"{BELOW} -- note\n".replace("a F", "a, 1 AS n F"),
     )
     assert category(world.plan(more), B) is Category.BREAKING
 
@@ -140,9 +141,9 @@ def test_what_another_environment_took_forward_only_is_that_everywhere(world: Wo
 
 def test_what_one_environment_computed_anew_is_not_kept_by_another(world: World) -> None:
     world.shown["dev"] = world.shown["prod"]
-    anew = world.plan(SECOND, environment="dev")
+    rebuilds = world.plan(SECOND, environment="dev")
     found = world.plan(SECOND, FORWARD)
-    assert found[A].snapshot == anew[A].snapshot
+    assert found[A].snapshot == rebuilds[A].snapshot
     assert category(found, A) is Category.BREAKING
 
 

@@ -75,10 +75,10 @@ def test_every_option_goes_alone_outside_of_production(name: str) -> None:
 
 
 def test_all_reasons_are_told_at_once() -> None:
-    told = refusals("prod", *GIVEN)
-    assert len(told) == 6  # four contradictions, and two options that production has not
+    reported = refusals("prod", *GIVEN)
+    assert len(reported) == 6  # four contradictions, and two options that production has not
     for option in ("--skip-backfill", "--empty-backfill", "--no-gaps", "--no-include-unmodified"):
-        assert any(option in line for line in told)
+        assert any(option in line for line in reported)
 
 
 @pytest.mark.parametrize("end,is_refused", [(FIRST, True), (utc("2023-12-31"), True),

@@ -146,7 +146,7 @@ def _plan(world: World, texts: Mapping[str, str], current: Snapshots) -> Plan:
         shown=world.shown,
         current=Current(revision=3, snapshots=current),
         resolved=resolve_snapshots(graph, world.shown, world.stored),
-        horizons={node.name: EPOCH for node in graph},
+        complete_to={node.name: EPOCH for node in graph},
         findings=Findings(),
     )
 

@@ -186,7 +186,7 @@ def test_a_file_that_is_cut_off_is_refused_wherever_it_ends() -> None:
 
 
 @pytest.mark.parametrize(
-    "text,told",
+    "text,reported",
     [
         ("", "no JSON"),
         ("name: x\n", "no JSON"),
@@ -200,17 +200,17 @@ def test_a_file_that_is_cut_off_is_refused_wherever_it_ends() -> None:
         (f'{{"format": "vde plan", "format_version": {FORMAT_VERSION}}}', "digest"),
     ],
 )
-def test_what_is_no_saved_plan_is_told_as_what_it_is(text: str, told: str) -> None:
-    with pytest.raises(PlanFileInvalid, match=told) as refused:
+def test_what_is_no_saved_plan_is_told_as_what_it_is(text: str, reported: str) -> None:
+    with pytest.raises(PlanFileInvalid, match=reported) as refused:
         read_plan(text, name="plan.json")
     assert "plan.json" in str(refused.value)
     assert "again" in str(refused.value)
 
 
 def test_another_format_version_is_told_with_both_and_the_release_that_wrote_it() -> None:
-    told = f"version {FORMAT_VERSION + 1}.*9.9.*version {FORMAT_VERSION}"
+    reported = f"version {FORMAT_VERSION + 1}.*9.9.*version {FORMAT_VERSION}"
     newer = json.loads(saved()) | {"format_version": FORMAT_VERSION + 1, "release": "9.9"}
-    with pytest.raises(PlanFileInvalid, match=told):
+    with pytest.raises(PlanFileInvalid, match=reported):
         again(json.dumps(newer))
 
 

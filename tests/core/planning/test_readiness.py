@@ -13,7 +13,7 @@ from vde_dagster.app.plan.planning import plan_environment
 from vde_dagster.app.plan.waiting import Reason
 from vde_dagster.core.errors import Refused
 from vde_dagster.core.graph.graph import Graph
-from vde_dagster.core.ledger.entries import Standing
+from vde_dagster.core.ledger.entries import EntryStatus
 from vde_dagster.core.names import ModelName
 from vde_dagster.core.planning.options import PlanOptions
 from vde_dagster.core.planning.stages import Restate, Stage, stages_of
@@ -45,12 +45,12 @@ def project(parent: str, child: str, amount: str = "amount") -> Graph:
     )
 
 
-def standings(world: MemoryWorld, environment: str = "prod") -> dict[str, list[Standing]]:
+def statuses(world: MemoryWorld, environment: str = "prod") -> dict[str, list[EntryStatus]]:
     services = world.services()
     binding = bound(services, environment)
     keys = [binding.key(name) for name in (PARENT, CHILD)]
     ledger = services.state.ledger(keys)
-    return {str(key.model): [each.standing for each in ledger[key]] for key in keys}
+    return {str(key.model): [each.status for each in ledger[key]] for key in keys}
 
 
 def restating(world: MemoryWorld, graph: Graph) -> list[Stage]:
@@ -91,12 +91,12 @@ def test_what_is_marked_is_not_read_by_whoever_comes_meanwhile(parent: str, chil
         evaluate(
             services, bound(services), CHILD, ALWAYS if child == "MANAGED" else FIRST, force=True
         )
-    assert standings(world) == {
-        "a.p": [Standing.OUTDATED],
-        "a.c": [Standing.OUTDATED],
+    assert statuses(world) == {
+        "a.p": [EntryStatus.OUTDATED],
+        "a.c": [EntryStatus.OUTDATED],
     }
     build(world.services(), graph)  # the next plan goes on
-    assert standings(world) == {"a.p": [Standing.COMPUTED], "a.c": [Standing.COMPUTED]}
+    assert statuses(world) == {"a.p": [EntryStatus.COMPUTED], "a.c": [EntryStatus.COMPUTED]}
     assert {row[2] for row in world.rows("a.c")} == {10, 1000}
     assert build(world.services(), graph) == ()
 

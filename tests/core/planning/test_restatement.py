@@ -53,7 +53,7 @@ WHOLE = (Full, View, Seed, IncrementalByUniqueKey, IncrementalByPartition, ScdTy
 
 
 @pytest.mark.parametrize(
-    "unit,held,wanted,expected",
+    "unit,loaded,wanted,expected",
     [
         ("day", HELD, "2024-01-10 2024-01-12", "2024-01-10 2024-01-12"),
         ("day", HELD, "2024-01-10T05:00 2024-01-10T06:00", "2024-01-10 2024-01-11"),
@@ -75,16 +75,18 @@ WHOLE = (Full, View, Seed, IncrementalByUniqueKey, IncrementalByPartition, ScdTy
     ],
 )
 def test_a_range_is_widened_to_whole_units_that_are_held(
-    unit: str, held: str, wanted: str, expected: str
+    unit: str, loaded: str, wanted: str, expected: str
 ) -> None:
-    found = restated_ranges(model(unit=unit), spans(wanted), spans(held), whole=False)
+    found = restated_ranges(model(unit=unit), spans(wanted), spans(loaded), whole=False)
     assert found == spans(expected)
 
 
 def test_what_is_restated_as_a_whole_is_everything_held_or_nothing() -> None:
-    held = spans("2024-01-01 2024-01-05,2024-01-08 2024-01-10")
-    assert restated_ranges(model(Full()), spans("2024-01-04 2024-01-09"), held, whole=True) == held
-    assert restated_ranges(model(Full()), spans("2024-02-01 2024-02-02"), held, whole=True) == ()
+    loaded = spans("2024-01-01 2024-01-05,2024-01-08 2024-01-10")
+    assert (
+        restated_ranges(model(Full()), spans("2024-01-04 2024-01-09"), loaded, whole=True) == loaded
+    )
+    assert restated_ranges(model(Full()), spans("2024-02-01 2024-02-02"), loaded, whole=True) == ()
     assert restated_ranges(model(View()), spans("2024-02-01 2024-02-02"), [ALWAYS], whole=True) == (
         ALWAYS,
     )
@@ -137,10 +139,10 @@ def named(
 
 
 def restated(
-    graph: Graph, name: str, wanted: str, held: str = HELD
+    graph: Graph, name: str, wanted: str, loaded: str = HELD
 ) -> tuple[dict[str, tuple[Interval, ...]], list[str]]:
     holds = {
-        node.name: (ALWAYS,) if isinstance(node.model.kind, View | Seed) else spans(held)
+        node.name: (ALWAYS,) if isinstance(node.model.kind, View | Seed) else spans(loaded)
         for node in graph
     }
     done = restate(
@@ -250,7 +252,7 @@ def test_a_view_is_looked_through(graph_of: Callable[[Mapping[str, str]], Graph]
 def test_what_nobody_holds_is_not_restated_and_moves_nobody() -> None:
     graph = build_graph([named("a"), named("b", reads={"a": None})])
     assert restated(graph, "m.a", "2025-01-10 2025-01-11") == ({}, [])
-    assert restated(graph, "m.a", "2024-01-10 2024-01-11", held="") == ({}, [])
+    assert restated(graph, "m.a", "2024-01-10 2024-01-11", loaded="") == ({}, [])
 
 
 @given(
@@ -283,8 +285,8 @@ def test_whoever_reads_a_restated_instant_is_restated_and_nobody_else(
 
 # Where neither a model nor the project gives a start, it is that of the parents.
 def undated(name: str, reads: Iterable[str] = (), kind: Kind = BY_TIME) -> Model:
-    above = dict.fromkeys(reads)
-    return replace(named(name, kind, above), start=EPOCH, inherits_start=True)
+    upstream = dict.fromkeys(reads)
+    return replace(named(name, kind, upstream), start=EPOCH, inherits_start=True)
 
 
 def starting(name: str, start: str, reads: Iterable[str] = (), kind: Kind = BY_TIME) -> Model:
@@ -395,10 +397,10 @@ def test_all_models_that_disable_restatement_are_named_at_once() -> None:
 
 
 def test_many_views_over_views_are_looked_through_once() -> None:
-    above = [named("a"), *(named(f"v0_{side}", View(), {"a": None}) for side in "xy")]
+    upstream = [named("a"), *(named(f"v0_{side}", View(), {"a": None}) for side in "xy")]
     for layer in range(1, 40):  # 2**40 ways from the last view to the model
         reads: dict[str, Window | None] = dict.fromkeys([f"v{layer - 1}_x", f"v{layer - 1}_y"])
-        above += [named(f"v{layer}_{side}", View(), reads) for side in "xy"]
-    graph = build_graph(above)
+        upstream += [named(f"v{layer}_{side}", View(), reads) for side in "xy"]
+    graph = build_graph(upstream)
     found, _ = restated_of(graph, ["v39_x"], TENTH)
     assert found == {}

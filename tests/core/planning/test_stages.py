@@ -69,7 +69,7 @@ def planned(
         shown=before,
         current=Current(revision=3, snapshots=before.snapshots) if shown else Current(),
         resolved=resolve_snapshots(graph, before, {}),
-        horizons={node.name: utc("2024-01-06") for node in graph},
+        complete_to={node.name: utc("2024-01-06") for node in graph},
         findings=Findings(work=work, stored=frozenset(before.snapshots)),
         options=PlanOptions(**options),
         hidden=hidden,

@@ -126,9 +126,9 @@ def test_what_is_bound_is_bound_as_if_the_source_were_declared(text: str) -> Non
     names = sorted(read | {"id"} | ({"s"} if "s.f" in text else set()))
     columns = [Column(name=name, type="string") for name in names]
     declared = {OPEN: columns, OTHER: columns, KNOWN: SCHEMAS[KNOWN]}
-    told = canonicalize(parsed(text), dialect="spark", schemas=declared)
-    assert told.meaning.digest == found.meaning.digest
-    assert [each.name for each in told.columns] == [each.name for each in found.columns]
+    reported = canonicalize(parsed(text), dialect="spark", schemas=declared)
+    assert reported.meaning.digest == found.meaning.digest
+    assert [each.name for each in reported.columns] == [each.name for each in found.columns]
 
 
 UNCLEAR = {
@@ -167,14 +167,14 @@ def test_what_depends_on_a_type_that_is_not_known_is_no_error() -> None:
 
 
 @pytest.mark.parametrize(
-    "text,told",
+    "text,reported",
     [
         ("SELECT k.zzz, u.a FROM raw.u JOIN raw.k ON u.id = k.id", "no column 'zzz' in raw.k"),
         ("SELECT a FROM raw.u WHERE b IN (SELECT k.y FROM raw.k)", "no column 'y' in raw.k"),
     ],
 )
-def test_a_column_that_a_known_table_lacks_stays_an_error(text: str, told: str) -> None:
-    with pytest.raises(QueryInvalid, match=told):
+def test_a_column_that_a_known_table_lacks_stays_an_error(text: str, reported: str) -> None:
+    with pytest.raises(QueryInvalid, match=reported):
         canonical(text)
 
 

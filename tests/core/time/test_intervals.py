@@ -114,8 +114,8 @@ def test_few_of_many_intervals_are_looked_at_for_one_that_meets_them() -> None:
 
 @given(LISTS, RANGES)
 def test_covering_is_being_a_subset(ranges: list[tuple[int, int]], wanted: tuple[int, int]) -> None:
-    held = [between(*each) for each in ranges]
-    assert covers(held, between(*wanted)) == (instants([wanted]) <= instants(ranges))
+    loaded = [between(*each) for each in ranges]
+    assert covers(loaded, between(*wanted)) == (instants([wanted]) <= instants(ranges))
 
 
 @given(RANGES, RANGES)

@@ -166,7 +166,7 @@ def test_what_is_made_as_a_whole_goes_up_to_the_first_time_that_is_blocked() -> 
 
 # The lookback is 2. Only what is new makes the units before it missing again.
 @pytest.mark.parametrize(
-    "held,now,expected",
+    "loaded,now,expected",
     [
         ("", "2024-01-05", "2024-01-01 2024-01-05"),  # nothing before the start
         ("2024-01-01 2024-01-04", "2024-01-05", "2024-01-02 2024-01-05"),
@@ -191,15 +191,15 @@ def test_what_is_made_as_a_whole_goes_up_to_the_first_time_that_is_blocked() -> 
         ),
     ],
 )
-def test_a_look_back_follows_what_is_new(held: str, now: str, expected: str) -> None:
+def test_a_look_back_follows_what_is_new(loaded: str, now: str, expected: str) -> None:
     kind = IncrementalByTimeRange(time_column="ts", lookback=2)
-    assert missing(model(kind), spans(held), utc(now)) == spans(expected)
+    assert missing(model(kind), spans(loaded), utc(now)) == spans(expected)
     other = IncrementalByUniqueKey(unique_key=("id",), lookback=2)
-    assert missing(model(other), spans(held), utc(now)) == spans(expected)
+    assert missing(model(other), spans(loaded), utc(now)) == spans(expected)
 
 
 @pytest.mark.parametrize(
-    "unit,cron,lookback,held,now,expected",
+    "unit,cron,lookback,loaded,now,expected",
     [
         (
             "month",
@@ -238,13 +238,13 @@ def test_a_look_back_follows_what_is_new(held: str, now: str, expected: str) -> 
     ],
 )
 def test_a_look_back_counts_units(
-    unit: str, cron: str, lookback: int, held: str, now: str, expected: str
+    unit: str, cron: str, lookback: int, loaded: str, now: str, expected: str
 ) -> None:
     kind = IncrementalByTimeRange(time_column="ts", lookback=lookback)
-    assert missing(model(kind, unit=unit, cron=cron), spans(held), utc(now)) == spans(expected)
+    assert missing(model(kind, unit=unit, cron=cron), spans(loaded), utc(now)) == spans(expected)
 
 
-# The model has the days 1 to 9, all held; its lookback is 3. On the 11th the day 10 would be new.
+# The model has the days 1 to 9, all loaded; its lookback is 3. On the 11th the day 10 would be new.
 @pytest.mark.parametrize(
     "now,expected",
     [
@@ -268,13 +268,13 @@ def test_after_the_end_a_look_back_fades_out(now: str, expected: str) -> None:
 def test_after_the_end_gaps_are_missing_for_good() -> None:
     kind = IncrementalByTimeRange(time_column="ts", lookback=1)
     ended = model(kind, end="2024-01-10")
-    held = spans("2024-01-01 2024-01-04,2024-01-05 2024-01-10")
-    assert missing(ended, held, utc("2024-02-01")) == spans("2024-01-03 2024-01-05")
+    loaded = spans("2024-01-01 2024-01-04,2024-01-05 2024-01-10")
+    assert missing(ended, loaded, utc("2024-02-01")) == spans("2024-01-03 2024-01-05")
     assert missing(ended, (), utc("2024-02-01")) == spans("2024-01-01 2024-01-10")
 
 
 @pytest.mark.parametrize(
-    "lookback,held,blocked,expected",
+    "lookback,loaded,blocked,expected",
     [
         (0, "", "2024-01-04 9999-01-01", "2024-01-01 2024-01-04"),
         (0, "", "2024-01-03T05:00 9999-01-01", "2024-01-01 2024-01-03"),
@@ -291,19 +291,19 @@ def test_after_the_end_gaps_are_missing_for_good() -> None:
     ],
 )
 def test_what_is_blocked_is_not_missing(
-    lookback: int, held: str, blocked: str, expected: str
+    lookback: int, loaded: str, blocked: str, expected: str
 ) -> None:
     kind = IncrementalByTimeRange(time_column="ts", lookback=lookback)
-    found = missing(model(kind), spans(held), utc("2024-01-06"), spans(blocked))
+    found = missing(model(kind), spans(loaded), utc("2024-01-06"), spans(blocked))
     assert found == spans(expected)
 
 
 def test_a_blocked_unit_after_the_end_causes_no_look_back() -> None:
     kind = IncrementalByTimeRange(time_column="ts", lookback=3)
     ended = model(kind, end="2024-01-10")
-    held = spans("2024-01-01 2024-01-10")
+    loaded = spans("2024-01-01 2024-01-10")
     waiting = spans("2024-01-10 9999-01-01")
-    assert missing(ended, held, utc("2024-01-11"), waiting) == ()
+    assert missing(ended, loaded, utc("2024-01-11"), waiting) == ()
 
 
 @pytest.mark.parametrize(

@@ -37,12 +37,12 @@ INSTANTS = st.datetimes(datetime(2019, 12, 1), datetime(2020, 4, 1), timezones=s
 
 @st.composite
 def situations(draw: st.DrawFn) -> tuple[Model, tuple[Interval, ...], datetime]:
-    """A model, some of its units that are held, and the clock."""
+    """A model, some of its units that are loaded, and the clock."""
     unit, start = draw(UNITS), draw(INSTANTS)
     first = unit.ceil(start)
     borders = sorted(draw(st.sets(st.integers(0, 40), max_size=6)))
     pairs = zip(borders[::2], borders[1::2], strict=False)
-    held = [Interval(unit.shifted(first, low), unit.shifted(first, high)) for low, high in pairs]
+    loaded = [Interval(unit.shifted(first, low), unit.shifted(first, high)) for low, high in pairs]
     now = unit.shifted(first, draw(st.integers(-2, 60))) + draw(st.timedeltas(*DAYS))
     kind = IncrementalByTimeRange(
         time_column="ts",
@@ -50,7 +50,7 @@ def situations(draw: st.DrawFn) -> tuple[Model, tuple[Interval, ...], datetime]:
         batch_size=draw(st.sampled_from([None, 1, 2, 7])),
     )
     plain = model(kind, unit=unit.value, cron=draw(CRONS), tz=draw(ZONES))
-    return replace(plain, start=start, end=draw(st.none() | INSTANTS)), merge(held), now
+    return replace(plain, start=start, end=draw(st.none() | INSTANTS)), merge(loaded), now
 
 
 def without_lookback(some: Model) -> Model:
@@ -61,13 +61,13 @@ def without_lookback(some: Model) -> Model:
 def test_what_is_held_and_what_is_missing_are_what_is_due(
     situation: tuple[Model, tuple[Interval, ...], datetime],
 ) -> None:
-    some, held, now = situation
+    some, loaded, now = situation
     some = without_lookback(some)
     due = due_interval(some, now)
-    found = missing(some, held, now)
-    assert common(found, held) == ()  # nothing twice
-    assert merge([*found, *common(held, [due] if due else [])]) == ((due,) if due else ())
-    assert missing(some, [*held, *found], now) == ()
+    found = missing(some, loaded, now)
+    assert common(found, loaded) == ()  # nothing twice
+    assert merge([*found, *common(loaded, [due] if due else [])]) == ((due,) if due else ())
+    assert missing(some, [*loaded, *found], now) == ()
     for each in found:
         assert list(some.unit.cells(each))  # whole units
 
@@ -90,10 +90,10 @@ def test_what_is_due_starts_and_ends_in_bounds_and_only_grows(
 def test_a_look_back_adds_only_held_units_close_before_something_new(
     situation: tuple[Model, tuple[Interval, ...], datetime],
 ) -> None:
-    some, held, now = situation
+    some, loaded, now = situation
     some = replace(some, end=None)
     assert isinstance(some.kind, IncrementalByTimeRange)
-    new, found = missing(without_lookback(some), held, now), missing(some, held, now)
+    new, found = missing(without_lookback(some), loaded, now), missing(some, loaded, now)
     due = due_interval(some, now)
     assert due or not found
     assert bool(new) == bool(found)
@@ -124,9 +124,9 @@ def before(some: Model, border: datetime, count: int) -> list[Interval]:
 def test_batches_are_what_is_missing_with_nothing_lost_and_nothing_twice(
     situation: tuple[Model, tuple[Interval, ...], datetime],
 ) -> None:
-    some, held, now = situation
+    some, loaded, now = situation
     assert isinstance(some.kind, IncrementalByTimeRange)
-    found = missing(some, held, now)
+    found = missing(some, loaded, now)
     cut = batches(some, found)
     assert merge(cut) == found
     assert [cell for each in cut for cell in some.unit.cells(each)] == [
@@ -143,10 +143,10 @@ def test_who_is_not_blocked_finds_all_of_its_parent_that_has_ended(
 ) -> None:
     some, _, now = child
     some = without_lookback(some)
-    above, holds, _ = parent
-    blocked = blocked_for_whole(some, above, lacking(above, holds))
+    upstream, holds, _ = parent
+    blocked = blocked_for_whole(some, upstream, lacking(upstream, holds))
     for each in missing(some, (), now, blocked):
         for cell in some.unit.cells(each):
-            until = cell.end if above.end is None else min(cell.end, above.end)
-            ended = due(above.start, until, above.unit)
+            until = cell.end if upstream.end is None else min(cell.end, upstream.end)
+            ended = due(upstream.start, until, upstream.unit)
             assert ended is None or covers(holds, ended)

@@ -253,8 +253,8 @@ def test_the_macros_stand_for_the_first_and_the_last_day_of_the_range(condition:
 
 
 def test_a_lookback_of_two_days_also_evaluates_the_two_days_before() -> None:
-    held = [days("2024-10-25", 10)]  # to the end of 3 November
-    found = missing(read(DEMO), held, instant("2024-11-05"))
+    loaded = [days("2024-10-25", 10)]  # to the end of 3 November
+    found = missing(read(DEMO), loaded, instant("2024-11-05"))
     assert found == (span("2024-11-02", "2024-11-05"),)
 
 

@@ -302,12 +302,12 @@ def test_incremental_predicates_of_dbt_are_a_merge_filter() -> None:
 
 
 def test_it_is_restated_whole() -> None:
-    held = {NAME: [span("2020-01-01", "2024-10-31")]}
+    loaded = {NAME: [span("2020-01-01", "2024-10-31")]}
     found = restate(
         graph_of(EXAMPLE),
         NAME,
         span("2024-10-01", "2024-10-02"),
-        held,
+        loaded,
         whole=lambda model: model.kind.restates_whole,
     )
     assert found.ranges == {NAME: (span("2020-01-01", "2024-10-31"),)}

@@ -233,8 +233,8 @@ def test_forward_only_and_disable_restatement_have_the_defaults_of_their_kind(
 
 def test_a_batch_has_at_most_the_units_of_the_batch_size() -> None:
     model = read(text_of("INCREMENTAL_BY_TIME_RANGE", "batch_size 2"))
-    held = [span("2024-01-04", "2024-01-05")]
-    found = batches(model, missing(model, held, instant("2024-01-07")))
+    loaded = [span("2024-01-04", "2024-01-05")]
+    found = batches(model, missing(model, loaded, instant("2024-01-07")))
     first = instant("2024-01-01")
     expected = [(0, 2), (2, 3), (4, 6)]  # a gap ends a batch
     assert found == tuple(

@@ -1,4 +1,4 @@
-"""FULL: the whole table is made anew, sentence by sentence."""
+"""FULL: the whole table is rebuilt, sentence by sentence."""
 
 from __future__ import annotations
 

@@ -6,7 +6,7 @@ from tests.app.memory_world import MemoryWorld
 from tests.kinds.sentences.projects import graph_of, instant, plan_of, read, refusal, span
 from vde_dagster.app.apply.visitor import store_plan
 from vde_dagster.app.binding import bind_plan
-from vde_dagster.app.leases import held
+from vde_dagster.app.leases import leased
 from vde_dagster.core.ledger.dsha import RowSum
 from vde_dagster.core.ledger.entries import LedgerChange, LedgerOperation
 from vde_dagster.core.ledger.unit_of_work import Intent, Publication
@@ -59,7 +59,7 @@ def _make(world: MemoryWorld, made: Plan) -> None:
     """Book in the ledger what a platform that makes the table would have done."""
     services, key = world.services(), bind_plan(made).key(NAME)
     store_plan(services, made)
-    with held(services.state, version_resource(key), holder="a platform") as lease:
+    with leased(services.state, version_resource(key), holder="a platform") as lease:
         intent = Intent(
             work_id="made",
             key=key,

@@ -77,8 +77,8 @@ def whole(model: Model) -> bool:
 
 
 def restated(text: str) -> Restatement:
-    held = {NAME: [span("2024-01-01", "2024-03-01")]}
-    return restate(graph_of(text), NAME, span("2024-02-01", "2024-02-02"), held, whole=whole)
+    loaded = {NAME: [span("2024-01-01", "2024-03-01")]}
+    return restate(graph_of(text), NAME, span("2024-02-01", "2024-02-02"), loaded, whole=whole)
 
 
 # The two ways

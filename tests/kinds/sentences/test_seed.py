@@ -111,7 +111,7 @@ def test_a_declared_type_is_the_one_that_its_dialect_means(
     assert (column.name, column.type) == ("x", expected)
 
 
-def told(rows: str, text: str = EXAMPLE) -> list[tuple[str, int, str]]:
+def reported(rows: str, text: str = EXAMPLE) -> list[tuple[str, int, str]]:
     """File, line and message of each thing that is wrong with a seed's file; all have advice."""
     with pytest.raises(ProjectInvalid) as caught:
         read(text, {PATH: rows})
@@ -172,7 +172,7 @@ UNDECLARED = "MODEL (name demo.seed_example, kind SEED (path '../../seeds/seed_e
 def test_what_does_not_fit_in_its_file_is_told_with_its_line(
     rows: str, expected: list[tuple[int, str]]
 ) -> None:
-    assert told(rows) == [(FILE, line, message) for line, message in expected]
+    assert reported(rows) == [(FILE, line, message) for line, message in expected]
 
 
 @pytest.mark.parametrize(
@@ -184,12 +184,12 @@ def test_what_does_not_fit_in_its_file_is_told_with_its_line(
     ],
 )
 def test_a_header_names_each_column_once(rows: str, message: str) -> None:
-    assert told(rows, UNDECLARED) == [(FILE, 1, message)]
+    assert reported(rows, UNDECLARED) == [(FILE, 1, message)]
 
 
 def test_of_many_misfits_the_first_are_told_and_the_others_counted() -> None:
     rows = "id,item_id,event_date\n" + "x,2,2020-01-01\n" * 50
-    found = told(rows)
+    found = reported(rows)
     assert [line for _, line, _ in found] == list(range(2, 23))
     assert {message for _, _, message in found[:20]} == {"column id: 'x' is no bigint"}
     assert found[20][2] == "30 more cells do not fit from here on"
@@ -197,7 +197,7 @@ def test_of_many_misfits_the_first_are_told_and_the_others_counted() -> None:
 
 def test_a_column_of_a_type_that_no_text_has_is_told_where_it_is_declared() -> None:
     text = EXAMPLE.replace("item_id INT64", "item_id ARRAY<INT64>")
-    (found,) = told(ROWS, text)
+    (found,) = reported(ROWS, text)
     line = EXAMPLE[: EXAMPLE.index("columns (")].count("\n") + 1
     assert found[:2] == ("models/m/x.sql", line)
     assert "a CSV cell cannot be read as array<bigint>" in found[2]

@@ -67,9 +67,9 @@ def test_the_time_column_is_a_column_of_the_query(column: str) -> None:
 
 def test_a_restatement_is_widened_to_whole_intervals() -> None:
     graph = graph_of(RECEIPTS)
-    held = {NAME: [span("2024-01-01", "2024-02-01")]}
+    loaded = {NAME: [span("2024-01-01", "2024-02-01")]}
     wanted = span("2024-01-05T06:00", "2024-01-07T01:00")
-    found = restate(graph, NAME, wanted, held, whole=lambda model: model.kind.restates_whole)
+    found = restate(graph, NAME, wanted, loaded, whole=lambda model: model.kind.restates_whole)
     assert found.ranges == {NAME: (span("2024-01-05", "2024-01-08"),)}  # whole days
 
 

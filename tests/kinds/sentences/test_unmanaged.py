@@ -45,8 +45,8 @@ def test_its_query_runs_on_the_cadence_of_its_cron(cron: str, days: list[int]) -
     runs: list[tuple[datetime, Interval]] = []
     for hour in range(24 * 14 + 1):
         now = instant("2024-01-01") + timedelta(hours=hour)
-        held = [interval for _, interval in runs]
-        runs += [(now, each) for each in model.kind.missing(model, held, now)]
+        loaded = [interval for _, interval in runs]
+        runs += [(now, each) for each in model.kind.missing(model, loaded, now)]
     borders = [instant(f"2024-01-{day:02}") for day in days]
     assert runs == [(end, Interval(start, end)) for start, end in pairwise(borders)]
 
@@ -54,9 +54,9 @@ def test_its_query_runs_on_the_cadence_of_its_cron(cron: str, days: list[int]) -
 def test_what_fell_due_while_nothing_ran_is_one_run() -> None:
     model, now = read(EXAMPLE), instant("2024-01-04T05:00")
     rules = model.kind
-    held = (span("2024-01-01", "2024-01-02"),)
+    loaded = (span("2024-01-01", "2024-01-02"),)
     assert rules.missing(model, (), now) == (span("2024-01-01", "2024-01-04"),)
-    assert rules.missing(model, held, now) == (span("2024-01-02", "2024-01-04"),)
+    assert rules.missing(model, loaded, now) == (span("2024-01-02", "2024-01-04"),)
     assert rules.missing(model, (span("2024-01-01", "2024-01-04"),), now) == ()
 
 

@@ -1,7 +1,7 @@
 """Units of work in which tasks, stages and actions fail or are slow, in a Spark of their own.
 
 Run as a module: ``python -m tests.lakehouse.digest.faulty_writes FOLDER MASTER FAULT...``. The last
-line is JSON: by fault, what was booked, what lies in storage, and what Spark's event log says.
+line is JSON: by fault, what was recorded, what lies in storage, and what Spark's event log says.
 """
 
 from __future__ import annotations
@@ -22,7 +22,7 @@ from pyspark import TaskContext
 
 from vde_dagster.core.errors import EvaluationFailed
 from vde_dagster.core.ledger.dsha import XXHASH64X2, RowSum, total
-from vde_dagster.core.ledger.unit_of_work import Part, PythonRows, Staged, Staging
+from vde_dagster.core.ledger.unit_of_work import PlannedWrite, PythonRows, Staged, Staging
 from vde_dagster.core.model.snapshot import VersionKey
 from vde_dagster.core.model.storage import PartitionField, Storage
 from vde_dagster.core.model.writes import ReplaceTable
@@ -183,7 +183,7 @@ def staging(number: int, name: str, folder: Path) -> Staging:
         work_id=f"{number:032x}",
         target=VersionKey(ModelName("faults", f"t{number}"), "0" * 32),
         base=None,
-        parts=(Part(rows=rows, inputs={}, write=ReplaceTable(interval=WHOLE)),),
+        parts=(PlannedWrite(rows=rows, inputs={}, write=ReplaceTable(interval=WHOLE)),),
         storage=FAULTS[name].storage,
     )
 
@@ -220,12 +220,12 @@ def behind(spark: SparkSession) -> dict[str, object]:
     changed(rows, failing(2)).writeTo("lake.faults.behind").append()
     sums = found.sums(ROWS) or {}
     return {
-        "booked": told(total(sums.values())),
-        "stored": told(row_sums(spark.table("lake.faults.behind"), XXHASH64X2)[None]),
+        "recorded": reported(total(sums.values())),
+        "stored": reported(row_sums(spark.table("lake.faults.behind"), XXHASH64X2)[None]),
     }
 
 
-def told(found: RowSum) -> dict[str, object]:
+def reported(found: RowSum) -> dict[str, object]:
     return {"rows": found.rows, "sum": str(found.sum)}
 
 
@@ -287,8 +287,8 @@ def main(folder: Path, master: str, names: Sequence[str]) -> None:
         spark.sparkContext.setJobGroup("", "")
         answers[name] = {
             "error": error,
-            "booked": told(total(found.sums[0].values())),
-            "stored": told(stored(engine, unit, found)),
+            "recorded": reported(total(found.sums[0].values())),
+            "stored": reported(stored(engine, unit, found)),
         }
     engine.stop()
     (log,) = logs.iterdir()

@@ -52,7 +52,7 @@ def tell(folder: Path, master: str, *faults: str) -> Mapping[str, Any]:
 
 
 @pytest.fixture(scope="module")
-def told(tmp_path_factory: pytest.TempPathFactory) -> Mapping[str, Any]:
+def reported(tmp_path_factory: pytest.TempPathFactory) -> Mapping[str, Any]:
     """Two cores in one process, and each task has four attempts."""
     return tell(tmp_path_factory.mktemp("faults"), "local[2,4]", *HAPPENED)
 
@@ -69,27 +69,27 @@ def meant() -> Mapping[str, object]:
 
 @pytest.mark.parametrize("fault", HAPPENED)
 def test_what_is_booked_and_what_is_stored_are_the_rows_that_were_meant(
-    told: Mapping[str, Any], meant: Mapping[str, object], fault: str
+    reported: Mapping[str, Any], meant: Mapping[str, object], fault: str
 ) -> None:
-    assert told[fault]["booked"] == meant
-    assert told[fault]["stored"] == meant
+    assert reported[fault]["recorded"] == meant
+    assert reported[fault]["stored"] == meant
 
 
 @pytest.mark.parametrize("fault", HAPPENED)
-def test_the_fault_took_place(told: Mapping[str, Any], fault: str) -> None:
+def test_the_fault_took_place(reported: Mapping[str, Any], fault: str) -> None:
     for event, times in HAPPENED[fault].items():
-        assert told[fault].get(event, 0) >= times, event
+        assert reported[fault].get(event, 0) >= times, event
 
 
 @pytest.mark.parametrize("fault", [fault for fault in JOBS if fault in HAPPENED])
 def test_rows_are_read_again_where_what_was_observed_is_too_much_and_not_else(
-    told: Mapping[str, Any], fault: str
+    reported: Mapping[str, Any], fault: str
 ) -> None:
-    assert told[fault]["jobs"] == JOBS[fault]
+    assert reported[fault]["jobs"] == JOBS[fault]
 
 
-def test_an_action_that_fails_is_told(told: Mapping[str, Any]) -> None:
-    assert "a task fails" in told["action"]["error"]
+def test_an_action_that_fails_is_told(reported: Mapping[str, Any]) -> None:
+    assert "a task fails" in reported["action"]["error"]
 
 
 @pytest.fixture(scope="module")
@@ -106,6 +106,6 @@ def test_a_task_of_which_there_was_a_copy_is_counted_once(
 ) -> None:
     assert copied[fault]["copies"] >= 1
     assert copied[fault]["TaskKilled"] >= 1  # the task that the copy was faster than
-    assert copied[fault]["booked"] == meant
+    assert copied[fault]["recorded"] == meant
     assert copied[fault]["stored"] == meant
     assert copied[fault]["jobs"] == JOBS[fault]  # what was observed is believed

@@ -287,10 +287,10 @@ def test_workers_need_neither_this_package_nor_mmh3() -> None:
     shipped = cloudpickle.dumps(  # type: ignore[no-untyped-call] # it has no types
         travelling(murmur_batches.halves)
     )
-    told = subprocess.run(
+    reported = subprocess.run(
         [sys.executable, "-c", BARE_WORKER], input=shipped, capture_output=True, check=True
     ).stdout
     texts = ("a", None, "long " * 1000)
     hashes = [reference.murmur3_128([(STRING, each)]) for each in texts]
     signed = [(each % 2**64 + 2**63) % 2**64 - 2**63 for each in hashes]
-    assert told.decode().strip() == str(signed)
+    assert reported.decode().strip() == str(signed)

@@ -50,7 +50,7 @@ class Retyped:
         return f"{self.name}_as_{self.number}", f"{self.name}_two"
 
     @property
-    def told(self) -> str:
+    def reported(self) -> str:
         return f"{TYPES[self.name].ddl} as {self.other.type.ddl}"
 
 
@@ -141,7 +141,7 @@ def test_the_same_values_under_another_type_have_another_digest(
 ) -> None:
     rows = found[algorithm]
     alike = [
-        f"{each.told}, row {number}"
+        f"{each.reported}, row {number}"
         for each in RETYPED
         for number, (one, two) in enumerate(
             zip(rows[as_they_are(each.name)], rows[each.columns], strict=True)
@@ -164,11 +164,11 @@ HASHED_ALIKE: Final = [
 
 @pytest.mark.spark
 @pytest.mark.parametrize("algorithm", ALGORITHMS)
-@pytest.mark.parametrize("told", HASHED_ALIKE)
+@pytest.mark.parametrize("reported", HASHED_ALIKE)
 def test_rows_that_are_hashed_alike_are_told_apart_by_the_schema(
-    found: Mapping[str, Rows], algorithm: str, told: str
+    found: Mapping[str, Rows], algorithm: str, reported: str
 ) -> None:
-    (each,) = [each for each in RETYPED if each.told == told]
+    (each,) = [each for each in RETYPED if each.reported == reported]
     pairs = zip(
         found[algorithm][as_they_are(each.name)], found[algorithm][each.columns], strict=True
     )

@@ -105,7 +105,7 @@ class Side:
 
     def apply(self, models: Mapping[str, str], environment: str, options: PlanOptions) -> Done:
         """Plan and apply, and tell what of it readers, the ledger and people see."""
-        calls, plan, told = len(self.engine.calls), None, ""
+        calls, plan, reported = len(self.engine.calls), None, ""
         restate = tuple(each.replace("{s}", self.schema) for each in options.restate)
         options = replace(options, restate=restate)
         computed: dict[str, int] = {}
@@ -119,9 +119,9 @@ class Side:
                 computed[name] = computed.get(name, 0) + each.rows
                 kept |= {name} if each.reused else set()
         except VdeError as error:
-            told = type(error).__name__
+            reported = type(error).__name__
         return Done(
-            error=told,
+            error=reported,
             computed={name: rows for name, rows in computed.items() if name not in kept},
             kept=kept,
             changes=changes_of(plan),
@@ -152,7 +152,7 @@ class Side:
         """The version of a model that an environment shows."""
         return self.binding(environment).key(ModelName(self.schema, name)).version
 
-    def booked(self, environment: str, names: Sequence[str]) -> list[tuple[object, ...]]:
+    def recorded(self, environment: str, names: Sequence[str]) -> list[tuple[object, ...]]:
         """The ledger; D-SHAs are numbers by their first appearance, since engines hash alike."""
         binding = self.binding(environment)
         keys = [binding.key(ModelName(self.schema, name)) for name in names]
@@ -163,7 +163,7 @@ class Side:
     def _entry(self, entry: LedgerEntry) -> tuple[object, ...]:
         return (
             entry.interval,
-            entry.standing,
+            entry.status,
             entry.rows.rows,
             [(each.name, each.type) for each in entry.columns],
             entry.algorithm,

@@ -120,7 +120,7 @@ def bound(services: Services) -> Binding:
     return binding
 
 
-def told(process: subprocess.Popen[str]) -> dict[str, object]:
+def reported(process: subprocess.Popen[str]) -> dict[str, object]:
     """What a process of `Folder.elsewhere` printed at its end."""
     out, errors = process.communicate(timeout=1800)
     assert process.returncode == 0, errors

@@ -34,7 +34,7 @@ class Case:
     name: str
     options: str = "unique_key id"
     types: dict[str, str] = kept(default_factory=lambda: ITEMS)
-    held: list[Values]
+    loaded: list[Values]
     new: list[Values]
     then: list[Values]
 
@@ -49,17 +49,17 @@ CLAUSES = """unique_key id, when_matched (
 CASES: Final = [
     Case(
         name="new keys are inserted, known ones updated, others stay",
-        held=[(1, "a"), (2, "b")],
+        loaded=[(1, "a"), (2, "b")],
         new=[(2, "B"), (3, None)],
         then=[(1, "a"), (2, "B"), (3, None)],
     ),
-    Case(name="nothing comes", held=[(1, "a")], new=[], then=[(1, "a")]),
-    Case(name="the first rows", held=[], new=[(1, "a")], then=[(1, "a")]),
+    Case(name="nothing comes", loaded=[(1, "a")], new=[], then=[(1, "a")]),
+    Case(name="the first rows", loaded=[], new=[(1, "a")], then=[(1, "a")]),
     Case(
         name="a key of two columns, with NULLs",
         options="unique_key (id, name)",
         types={**ITEMS, "amount": "int"},
-        held=[(1, "a", 1), (1, None, 2), (None, None, 3), (None, "a", 4)],
+        loaded=[(1, "a", 1), (1, None, 2), (None, None, 3), (None, "a", 4)],
         new=[(1, "a", 10), (1, None, 20), (None, None, 30), (2, None, 50)],
         then=[(1, "a", 10), (1, None, 20), (None, None, 30), (None, "a", 4), (2, None, 50)],
     ),
@@ -67,7 +67,7 @@ CASES: Final = [
         name="a key that is an expression",
         options="unique_key COALESCE(id, old_id)",
         types={"id": "int", "old_id": "int", "name": "string"},
-        held=[(1, None, "a"), (None, 2, "b"), (None, None, "c")],
+        loaded=[(1, None, "a"), (None, 2, "b"), (None, None, "c")],
         new=[(None, 1, "A"), (2, 7, "B"), (3, 2, "D")],
         then=[(None, 1, "A"), (2, 7, "B"), (3, 2, "D"), (None, None, "c")],
     ),
@@ -75,7 +75,7 @@ CASES: Final = [
         name="clauses in order, DELETE among them",
         options=CLAUSES,
         types=DATED,
-        held=[(1, "a", OLD, None), (2, "b", NOW, None), (3, "c", OLD, None), (4, "d", NOW, None)],
+        loaded=[(1, "a", OLD, None), (2, "b", NOW, None), (3, "c", OLD, None), (4, "d", NOW, None)],
         new=[
             (1, None, NOW, False),
             (2, "B", OLD, False),  # no clause is true of it
@@ -89,7 +89,7 @@ CASES: Final = [
         name="a merge filter: what it leaves out is not there for the merge",
         options="unique_key id, merge_filter target.day >= @start_date AND source.id > 0",
         types=DATED,
-        held=[(1, "a", OLD, None), (2, "b", NOW, None)],
+        loaded=[(1, "a", OLD, None), (2, "b", NOW, None)],
         new=[(1, "A", NOW, None), (2, "B", NOW, None)],
         then=[(1, "a", OLD, None), (1, "A", NOW, None), (2, "B", NOW, None)],
     ),
@@ -98,7 +98,7 @@ CASES: Final = [
         options="unique_key (`order`, `key of row`), when_matched (WHEN MATCHED THEN UPDATE SET "
         "target.`select` = source.`select`, target.`from` = CONCAT(source.`from`, target.`order`))",
         types={"order": "string", "key of row": "int", "select": "int", "from": "string"},
-        held=[("x", 1, 1, "a"), ("y", 1, 2, "b")],
+        loaded=[("x", 1, 1, "a"), ("y", 1, 2, "b")],
         new=[("y", 1, 20, "B"), ("x", 2, 30, "C")],
         then=[("x", 1, 1, "a"), ("y", 1, 20, "By"), ("x", 2, 30, "C")],
     ),
@@ -122,12 +122,12 @@ CASES: Final = [
 def test_rows_are_merged_by_their_key(worlds: Worlds, case: Case) -> None:
     table = worlds.table(case.types)
     write = write_of(f"INCREMENTAL_BY_UNIQUE_KEY ({case.options})", case.types, days(1))
-    first = table.write(case.held, write)
-    assert table.rows() == ordered(case.held)
+    first = table.write(case.loaded, write)
+    assert table.rows() == ordered(case.loaded)
     second = table.write(case.new, write)
     assert table.rows() == ordered(case.then)
     changes = [*first.sums[0].values(), *second.sums[0].values()]
-    assert [each.rows for each in changes] == [len(case.held), len(case.then) - len(case.held)]
+    assert [each.rows for each in changes] == [len(case.loaded), len(case.then) - len(case.loaded)]
     assert total(changes) == table.sum_of_all()
 
 
@@ -168,12 +168,12 @@ SHARED: Final = {
 def test_two_new_rows_of_one_key_are_refused_and_nothing_is_published(
     worlds: Worlds, case: tuple[str, list[Values], str]
 ) -> None:
-    key, rows, told = case
+    key, rows, reported = case
     table = worlds.table(ITEMS)
     write = write_of(f"INCREMENTAL_BY_UNIQUE_KEY (unique_key {key})", ITEMS, days(1))
     table.write([(7, "kept")], write)
     before = table.head()
-    with pytest.raises(EvaluationFailed, match=told) as caught:
+    with pytest.raises(EvaluationFailed, match=reported) as caught:
         table.write(rows, write)
     subject, _, words = str(caught.value).partition(": ")
     assert subject == str(table.key)

@@ -11,7 +11,7 @@ from typing import TYPE_CHECKING, Any, Final
 import pytest
 
 from tests.app.memory_world import build_due
-from tests.lakehouse.kinds.projects import Folder, bound, told
+from tests.lakehouse.kinds.projects import Folder, bound, reported
 from tests.lakehouse.kinds.worlds import Values, hours
 from vde_dagster.app.evaluate.evaluation import evaluate
 from vde_dagster.composition import VdeProject
@@ -124,8 +124,8 @@ def test_what_builds_on_itself_is_restated_whole_behind_the_old_rows(
     binding = bound(services)
     for name in KEPT:
         key = binding.key(ModelName.parse(name))
-        booked = total(each.rows for each in services.state.ledger([key])[key])
-        assert booked.rows == len(folder.rows(name))
+        recorded = total(each.rows for each in services.state.ledger([key])[key])
+        assert recorded.rows == len(folder.rows(name))
 
 
 def test_a_child_reads_its_parent_as_it_was_when_it_began(
@@ -162,7 +162,7 @@ def test_of_two_processes_on_one_version_the_second_is_refused(
     def others_come() -> None:
         overlapping = folder.elsewhere("m.runs", hours(3, 7), patient=False)
         disjoint = folder.elsewhere("m.runs", hours(5, 8), patient=False)
-        ends.extend(map(told, (overlapping, disjoint)))
+        ends.extend(map(reported, (overlapping, disjoint)))
 
     project = interrupted(folder.project(), "m.runs", after=others_come)
     evaluate(project.services, bound(project.services), ModelName("m", "runs"), hours(1, 5))
@@ -185,7 +185,7 @@ def test_two_processes_take_turns_and_leave_no_mixed_rows(
     folder.land([], until=12)
     spans = [(1, 6), (4, 9), (9, 12)]
     processes = [folder.elsewhere("m.runs", hours(*each), patient=True) for each in spans]
-    assert [told(each)["ended"] for each in processes] == ["evaluated"] * len(spans)
+    assert [reported(each)["ended"] for each in processes] == ["evaluated"] * len(spans)
     rows = folder.rows("m.runs")
     assert [number for number, *_ in rows] == list(range(48))
     by_hour = [{run for *_, run in rows[4 * hour : 4 * hour + 4]} for hour in range(12)]

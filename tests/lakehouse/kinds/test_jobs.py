@@ -1,7 +1,7 @@
 """No action is run twice: the Spark jobs of one write, and the data files that it opens, by kind.
 
 One table has all numbers: `CASES`. What a whole evaluation does, from the inputs that are pinned to
-what is booked, is in `tests/lakehouse/test_evaluation_work.py`.
+what is recorded, is in `tests/lakehouse/test_evaluation_work.py`.
 """
 
 from __future__ import annotations
@@ -23,7 +23,7 @@ from tests.lakehouse.spark_work import Needed, SparkWork, Watch
 from vde_dagster.core.audits.values import Audit, EachRow
 from vde_dagster.core.columns import Column
 from vde_dagster.core.ledger.dsha import MURMUR3_128, XXHASH64X2, RowSum
-from vde_dagster.core.ledger.unit_of_work import AsOf, Part, SqlRows, Staged
+from vde_dagster.core.ledger.unit_of_work import AsOf, PlannedWrite, SqlRows, Staged
 from vde_dagster.core.model.history import History
 from vde_dagster.core.model.storage import PartitionField
 from vde_dagster.core.model.writes import (
@@ -324,7 +324,7 @@ class Tables:
         """What staging the write of a case gives, and what it does."""
         table, source = self.before(case), self.source(case.rows)
         query = SqlRows(sql="SELECT id, at, region FROM read_here")
-        part = Part(rows=query, inputs={"read_here": source}, write=case.write)
+        part = PlannedWrite(rows=query, inputs={"read_here": source}, write=case.write)
         audits = (AUDIT,) if audited else ()
         staging = replace(table.staging(part), algorithm=algorithm, audits=audits)
         self.watch.add("source", self.folder(source.table))

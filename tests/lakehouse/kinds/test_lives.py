@@ -1,7 +1,7 @@
 """The life of a model of each kind, event by event: in memory and on Spark all is told alike.
 
-What readers see is written here for each event; what is booked, what plans say and which D-SHAs are
-equal is compared between the two worlds.
+What readers see is written here for each event; what is recorded, what plans say and which D-SHAs
+are equal is compared between the two worlds.
 """
 
 from __future__ import annotations
@@ -466,21 +466,21 @@ def test_a_model_lives_alike_in_memory_and_on_spark(lake: Lake, life: Life) -> N
         columns, rows = spark.shown(step.environment, "kept")
         assert rows == ordered(step.rows), where
         assert columns == (list(step.columns) or columns), where
-        assert told(memory, step, life) == told(spark, step, life), where
+        assert reported(memory, step, life) == reported(spark, step, life), where
         version = spark.version(step.environment, "kept")
         assert versions.setdefault(step.table, version) == version, where
     assert len(set(versions.values())) == len(versions)
     assert (memory.wrong("prod"), spark.wrong("prod")) == ([], [])
 
 
-def told(side: Side, step: Step, life: Life) -> tuple[object, ...]:
-    """What readers see and what is booked, to be compared between the worlds."""
+def reported(side: Side, step: Step, life: Life) -> tuple[object, ...]:
+    """What readers see and what is recorded, to be compared between the worlds."""
     names = ["kept", *(name for name in life.others if name != "seen")]
     return (
         side.shown(step.environment, "kept"),
         side.words(step.environment, "kept"),
         [side.shown(step.environment, name) for name in life.others],
-        side.booked(step.environment, names),
+        side.recorded(step.environment, names),
     )
 
 

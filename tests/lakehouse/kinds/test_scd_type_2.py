@@ -30,7 +30,7 @@ from tests.worlds.engine import MemoryEngine
 from vde_dagster.core.columns import Column
 from vde_dagster.core.errors import EvaluationFailed
 from vde_dagster.core.ledger.dsha import RowSum, total
-from vde_dagster.core.ledger.unit_of_work import Part, SqlRows, Staged, Staging
+from vde_dagster.core.ledger.unit_of_work import PlannedWrite, SqlRows, Staged, Staging
 from vde_dagster.core.model.history import History
 from vde_dagster.core.model.snapshot import VersionKey
 from vde_dagster.core.model.storage import PartitionField, Storage, Transform
@@ -74,7 +74,7 @@ class Lake:
         *sources: Sequence[Row],
         at: datetime,
         storage: Storage = CLOSED,
-        anew: bool = False,
+        rebuilds: bool = False,
         declared: tuple[Column, ...] = (),
     ) -> Staged:
         """Look at sources, one after the other, in one unit of work, and publish."""
@@ -84,20 +84,20 @@ class Lake:
             target=self.key,
             base=table.iceberg_snapshot_id if table else None,
             parts=tuple(
-                Part(
+                PlannedWrite(
                     rows=SqlRows(sql=query(columns, rows)),
                     inputs={},
                     write=KeepHistory(
                         interval=days(number),
                         history=history,
                         execution_time=at,
-                        is_first=not number and (anew or table is None),
+                        is_first=not number and (rebuilds or table is None),
                     ),
                 )
                 for number, rows in enumerate(sources)
             ),
             storage=storage,
-            anew=anew,
+            rebuilds=rebuilds,
             columns=declared,
         )
         staged = self.engine.stage(staging)
@@ -108,7 +108,7 @@ class Lake:
     def stage(self, history: History, sql: str) -> Staged:
         """Look at what a query returns, and do not publish."""
         write = KeepHistory(interval=days(0), history=history, execution_time=day(1), is_first=True)
-        part = Part(rows=SqlRows(sql=sql), inputs={}, write=write)
+        part = PlannedWrite(rows=SqlRows(sql=sql), inputs={}, write=write)
         return self.engine.stage(
             Staging(work_id=uuid.uuid4().hex, target=key(), base=None, parts=(part,))
         )
@@ -202,9 +202,9 @@ SPARK_IN_FULL_FORM: Final = pytest.mark.parametrize(
 def test_the_loads_of_the_menu_give_the_printed_tables(
     lake: Lake, history: History, loads: list[Load]
 ) -> None:
-    """No file with closed rows is ever written again, and what is booked is the table's change."""
+    """No file with closed rows is ever written again; what is recorded is the table's change."""
     columns, _ = printed(loads[0][1])
-    booked = RowSum()
+    recorded = RowSum()
     files: set[str] = set()
     for at, source, expected in loads:
         staged = lake.load(history, columns, printed(source)[1], at=instant(at))
@@ -212,9 +212,9 @@ def test_the_loads_of_the_menu_give_the_printed_tables(
         closed = lake.closed_files()
         assert files <= closed
         files = closed
-        booked += total(staged.sums[0].values())
+        recorded += total(staged.sums[0].values())
     assert files or lake.spark is None
-    assert booked.rows == len(lake.rows())
+    assert recorded.rows == len(lake.rows())
     at, source, _ = loads[-1]
     again = lake.load(history, columns, printed(source)[1], at=instant(at))
     assert [each.name for each in again.columns] == [*columns, "valid_from", "valid_to"]
@@ -298,7 +298,7 @@ def test_columns_whose_values_spark_does_not_compare_are_told(
 def test_a_history_that_is_restated_begins_anew(lake: Lake) -> None:
     columns = ("id", "name", "price")
     lake.load(COLUMN, columns, [(1, "a", Decimal(1))], [(1, "b", Decimal(1))], at=day(1))
-    staged = lake.load(COLUMN, columns, [(1, "c", Decimal(1))], at=day(2), anew=True)
+    staged = lake.load(COLUMN, columns, [(1, "c", Decimal(1))], at=day(2), rebuilds=True)
     assert lake.rows() == [(1, "c", Decimal(1), datetime(1970, 1, 1, tzinfo=UTC), None)]
     assert staged.sums[0][days(0)].rows == 1
 

@@ -1,4 +1,4 @@
-"""What was booked while rows were written is what lies in storage, by both algorithms.
+"""What was recorded while rows were written is what lies in storage, by both algorithms.
 
 The sums of a write are taken on the way, read again by unit, or follow from the files that a commit
 exchanged. `Engine.sums` reads the published table again, as `vde verify` does.
@@ -68,13 +68,13 @@ def test_the_sums_of_intervals_are_those_of_the_rows_that_lie_there(
 ) -> None:
     table = worlds.table(TYPES, field("at", "hours"))
     several = OverwriteIntervals(intervals=(hours(0, 3),), axis=AXIS)
-    booked = dict(write(table, algorithm, [row(0), row(1), row(1, "b"), row(2)], several))
+    recorded = dict(write(table, algorithm, [row(0), row(1), row(1, "b"), row(2)], several))
     one = OverwriteIntervals(intervals=(hours(1, 2),), axis=AXIS)
-    booked |= write(table, algorithm, [row(1, "c")], one)
+    recorded |= write(table, algorithm, [row(1, "c")], one)
     late = AppendToIntervals(intervals=(hours(2, 3),), axis=AXIS)
-    booked[hours(2, 3)] += write(table, algorithm, [row(2), row(2, "d")], late)[hours(2, 3)]
-    assert sums(table, algorithm, AXIS) == booked
-    assert sums(table, algorithm) == {None: total(booked.values())}
+    recorded[hours(2, 3)] += write(table, algorithm, [row(2), row(2, "d")], late)[hours(2, 3)]
+    assert sums(table, algorithm, AXIS) == recorded
+    assert sums(table, algorithm) == {None: total(recorded.values())}
 
 
 @pytest.mark.parametrize("algorithm", MOSTLY_NATIVE)
@@ -82,7 +82,7 @@ def test_the_changes_of_kinds_that_build_on_themselves_add_up(
     worlds: Worlds, algorithm: str
 ) -> None:
     table = worlds.table(TYPES, field("region"))
-    booked = [
+    recorded = [
         write(table, algorithm, rows, how)
         for rows, how in (
             ([row(0), row(1, "b"), row(2, "b")], AppendRows(interval=days(0))),
@@ -92,7 +92,9 @@ def test_the_changes_of_kinds_that_build_on_themselves_add_up(
             ([row(0), row(0)], AppendRows(interval=days(3))),
         )
     ]
-    assert sums(table, algorithm) == {None: total(each for one in booked for each in one.values())}
+    assert sums(table, algorithm) == {
+        None: total(each for one in recorded for each in one.values())
+    }
 
 
 @pytest.mark.parametrize("algorithm", MOSTLY_NATIVE)
@@ -102,11 +104,13 @@ def test_the_changes_of_a_history_add_up_also_where_its_times_are_cut_to_days(
     """An edit keeps the table, and so the types that its columns have there (rule R11)."""
     table = on_spark.table(TYPES, field("valid_to", "years"))
     looks = [([row(0), row(1)], "timestamp"), ([row(0), row(5)], "date"), ([row(1, "b")], "date")]
-    booked = [
+    recorded = [
         write(table, algorithm, rows, history(number, time_type))
         for number, (rows, time_type) in enumerate(looks)
     ]
-    assert sums(table, algorithm) == {None: total(each for one in booked for each in one.values())}
+    assert sums(table, algorithm) == {
+        None: total(each for one in recorded for each in one.values())
+    }
 
 
 def history(number: int, time_type: str) -> KeepHistory:
@@ -159,22 +163,22 @@ def test_another_a_lost_and_a_stray_row_change_the_sum_of_their_own_hour(on_spar
     algorithm = ALGORITHMS[0]
     table = on_spark.table(TYPES, field("at", "hours"))
     whole = OverwriteIntervals(intervals=(hours(0, 4),), axis=AXIS)
-    booked = write(table, algorithm, [row(0), row(1), row(2), row(3)], whole)
+    recorded = write(table, algorithm, [row(0), row(1), row(2), row(3)], whole)
     assert on_spark.spark is not None
     name = f"lake.{table.key.table}"
     on_spark.spark.sql(f"UPDATE {name} SET region = 'x' WHERE id = 1")
     on_spark.spark.sql(f"DELETE FROM {name} WHERE id = 2")
     on_spark.spark.sql(f"INSERT INTO {name} VALUES (7, TIMESTAMP '2024-01-01 07:00:00', 'a')")
     found = sums(table, algorithm, AXIS)
-    assert {hour: found.get(hour, RowSum()).rows for hour in booked} == {
+    assert {hour: found.get(hour, RowSum()).rows for hour in recorded} == {
         hours(0, 1): 1,
         hours(1, 2): 1,
         hours(2, 3): 0,
         hours(3, 4): 1,
     }
-    differs = [hour for hour in booked if found.get(hour, RowSum()) != booked[hour]]
+    differs = [hour for hour in recorded if found.get(hour, RowSum()) != recorded[hour]]
     assert differs == [hours(1, 2), hours(2, 3)]
-    assert [each for each in found if each not in booked] == [hours(7, 8)]
+    assert [each for each in found if each not in recorded] == [hours(7, 8)]
 
 
 @pytest.mark.parametrize("algorithm", MOSTLY_NATIVE)
@@ -184,7 +188,7 @@ def test_rows_are_summed_as_they_were_before_columns_came_and_types_widened(
     """Rule R11: a sum is kept with the schema that it was computed under."""
     table = on_spark.table(TYPES, field("at", "hours"))
     first = OverwriteIntervals(intervals=(hours(0, 1),), axis=AXIS)
-    booked = write(table, algorithm, [row(0), row(0, "b")], first)
+    recorded = write(table, algorithm, [row(0), row(0, "b")], first)
     before = table.catalog.table(table.key.table)
     assert before is not None
     assert on_spark.spark is not None
@@ -202,7 +206,7 @@ def test_rows_are_summed_as_they_were_before_columns_came_and_types_widened(
         axis=AXIS,
         intervals=(hours(0, 1),),
     )
-    assert table.engine.sums(then, algorithm=algorithm) == booked
+    assert table.engine.sums(then, algorithm=algorithm) == recorded
     now = sums(table, algorithm, AXIS)
     assert now[hours(1, 2)] == later[hours(1, 2)]
-    assert (now[hours(0, 1)].rows, now[hours(0, 1)] == booked[hours(0, 1)]) == (2, False)
+    assert (now[hours(0, 1)].rows, now[hours(0, 1)] == recorded[hours(0, 1)]) == (2, False)

@@ -67,7 +67,7 @@ def test_a_table_is_made_anew_where_others_left_out_how_many_rows_there_are(
     table = made(on_spark, kind)
     table.write(HELD, write(kind, 0))
     forget_totals(table)
-    staged = table.publish(table.staging(table.part(NEW, write(kind, 0)), anew=True))
+    staged = table.publish(table.staging(table.part(NEW, write(kind, 0)), rebuilds=True))
     assert table.rows() == ordered(NEW)
     assert total(staged.sums[0].values()) == table.sum_of_all()
 

@@ -58,7 +58,7 @@ def test_a_table_is_made_anew_by_several_writes_that_are_seen_together(
     table = worlds.table(ITEMS)
     table.write([(1, "old"), (9, "old")], AppendRows(interval=days(0)))
     parts = [table.part([(1, "a")], write), table.part([(2, "b"), (3, "c")], write)]
-    staging = table.staging(*parts, anew=True)
+    staging = table.staging(*parts, rebuilds=True)
     staged = table.engine.stage(staging)
     assert table.rows() == [(1, "old"), (9, "old")]
     assert staged.iceberg_snapshot_id is not None

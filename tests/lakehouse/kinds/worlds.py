@@ -15,7 +15,7 @@ from _pytest.mark import ParameterSet
 from tests.worlds.catalog import MemoryCatalog
 from tests.worlds.engine import MemoryEngine
 from vde_dagster.core.ledger.dsha import RowSum, total
-from vde_dagster.core.ledger.unit_of_work import Part, Rows, SqlRows, Staged, Staging
+from vde_dagster.core.ledger.unit_of_work import PlannedWrite, RowSource, SqlRows, Staged, Staging
 from vde_dagster.core.model.snapshot import VersionKey
 from vde_dagster.core.model.storage import PartitionField, Storage, Transform
 from vde_dagster.core.model.writes import ReplaceTable, Write
@@ -68,13 +68,13 @@ def literal(value: object, kind: str) -> str:
 
 def query(types: dict[str, str], rows: Sequence[Values]) -> SqlRows:
     """A query that returns these rows; none needs a type from them."""
-    told = ", ".join(
+    reported = ", ".join(
         f"({', '.join(map(literal, row, types.values()))})"
         for row in rows or [(None,) * len(types)]
     )
     names = ", ".join(f"`{name}`" for name in types)
     nothing = "" if rows else " WHERE FALSE"
-    return SqlRows(sql=f"SELECT * FROM VALUES {told} AS _rows({names}){nothing}")
+    return SqlRows(sql=f"SELECT * FROM VALUES {reported} AS _rows({names}){nothing}")
 
 
 @dataclass(kw_only=True)
@@ -88,19 +88,19 @@ class World:
     key: VersionKey
     iceberg: PyIcebergCatalog | None = None
 
-    def part(self, rows: Sequence[Values] | Rows, write: Write) -> Part:
+    def part(self, rows: Sequence[Values] | RowSource, write: Write) -> PlannedWrite:
         """A write of these rows."""
         asked = query(self.types, rows) if isinstance(rows, Sequence) else rows
-        return Part(rows=asked, inputs={}, write=write)
+        return PlannedWrite(rows=asked, inputs={}, write=write)
 
-    def staging(self, *parts: Part, anew: bool = False) -> Staging:
+    def staging(self, *parts: PlannedWrite, rebuilds: bool = False) -> Staging:
         """A unit of work on the table as it is now."""
         return Staging(
             work_id=uuid.uuid4().hex,
             target=self.key,
             base=self.head(),
             parts=parts,
-            anew=anew,
+            rebuilds=rebuilds,
             storage=self.storage,
         )
 
@@ -112,7 +112,7 @@ class World:
         self.catalog.drop_branch(self.key.table, staging.work_id)
         return staged
 
-    def write(self, rows: Sequence[Values] | Rows, write: Write) -> Staged:
+    def write(self, rows: Sequence[Values] | RowSource, write: Write) -> Staged:
         """Publish one write."""
         return self.publish(self.staging(self.part(rows, write)))
 

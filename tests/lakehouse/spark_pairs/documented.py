@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING, Final
 
 from pyspark.errors import PySparkException
 
-from tests.lakehouse.spark_pairs.beside import Result, result_of
+from tests.lakehouse.spark_pairs.both_texts import Result, result_of
 from tests.lakehouse.spark_pairs.edits import Edit, edited
 from tests.lakehouse.spark_pairs.examples import Example
 from tests.lakehouse.spark_pairs.named import with_names

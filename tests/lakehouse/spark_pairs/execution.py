@@ -12,7 +12,7 @@ from typing import TYPE_CHECKING, Final
 from pyspark.errors import PySparkException
 from pyspark.errors.exceptions.base import QueryContextType
 
-from tests.lakehouse.spark_pairs.beside import FAILURES, Result, result_of
+from tests.lakehouse.spark_pairs.both_texts import FAILURES, Result, result_of
 from tests.lakehouse.spark_pairs.expressions import TABLE, Pair, Shape, query_of
 
 if TYPE_CHECKING:

@@ -11,7 +11,7 @@ from tests.core.graph.rendered import full
 from tests.lakehouse.spark_pairs.expressions import COLUMNS
 from vde_dagster.core.errors import Refused
 from vde_dagster.core.graph.graph import Graph, build_graph
-from vde_dagster.core.ledger.traces import why_volatile
+from vde_dagster.core.ledger.traces import why_nondeterministic
 from vde_dagster.core.model.model import Model
 from vde_dagster.core.names import ModelName
 
@@ -34,7 +34,7 @@ def data_hash(query: str) -> str | None:
 def is_deterministic(query: str) -> bool:
     """Whether the product says that a query's rows are the same whenever its inputs are."""
     try:
-        return not why_volatile(_graph(query), NAME)
+        return not why_nondeterministic(_graph(query), NAME)
     except Refused:
         return False
 

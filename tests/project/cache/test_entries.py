@@ -17,7 +17,7 @@ from hypothesis import strategies as st
 
 import vde_dagster
 from tests.depth import examples
-from tests.project.cache.test_models import BASE, EVERY, both, found_again, load, put, told
+from tests.project.cache.test_models import BASE, EVERY, both, found_again, load, put, reported
 from vde_dagster.composition import VdeProject
 from vde_dagster.project.cache.entries import opened
 from vde_dagster.project.cache.models import FILE_NAME, ModelCache
@@ -101,11 +101,11 @@ DAMAGE: list[Callable[[Path], None]] = [
 def test_a_damaged_file_is_made_anew(
     folder: Path, cache: ModelCache, damage: Callable[[Path], None]
 ) -> None:
-    plain = told(folder)
+    plain = reported(folder)
     load(folder, cache)
     damage(cache.path)
-    assert told(folder, cache) == plain
-    assert told(folder, cache) == plain
+    assert reported(folder, cache) == plain
+    assert reported(folder, cache) == plain
     assert found_again(load(folder, cache).graph) == both(EVERY)
     assert is_sound(cache.path)
 
@@ -113,7 +113,7 @@ def test_a_damaged_file_is_made_anew(
 def test_wherever_a_byte_is_another_the_models_are_the_same(
     folder: Path, cache: ModelCache
 ) -> None:
-    plain = told(folder)
+    plain = reported(folder)
     load(folder, cache)
     whole = cache.path.read_bytes()
 
@@ -133,7 +133,7 @@ def test_wherever_a_byte_is_another_the_models_are_the_same(
         for at, difference in changes:
             data[at] ^= difference
         cache.path.write_bytes(data)
-        assert told(folder, cache) == plain
+        assert reported(folder, cache) == plain
 
     holds()
 
@@ -141,21 +141,21 @@ def test_wherever_a_byte_is_another_the_models_are_the_same(
 def test_an_entry_under_another_key_or_with_another_value_is_a_miss(
     folder: Path, cache: ModelCache
 ) -> None:
-    plain = told(folder)
+    plain = reported(folder)
     load(folder, cache)
     before = rows(cache.path)
     with closing(sqlite3.connect(cache.path)) as connection, connection:
         for (key, _), (_, value) in zip(before, before[1:] + before[:1], strict=True):
             connection.execute("UPDATE entries SET value = ? WHERE key = ?", [value, key])
     assert found_again(load(folder, cache).graph) == set()
-    assert told(folder, cache) == plain
+    assert reported(folder, cache) == plain
     assert rows(cache.path) == before, "and it was put right"
     with closing(sqlite3.connect(cache.path)) as connection, connection:
         connection.execute("UPDATE entries SET value = 'a text'")
-    assert told(folder, cache) == plain
+    assert reported(folder, cache) == plain
     with closing(sqlite3.connect(cache.path)) as connection, connection:
         connection.execute("UPDATE entries SET value = substr(value, 1, length(value) - 1)")
-    assert told(folder, cache) == plain
+    assert reported(folder, cache) == plain
 
 
 # A file that cannot be used
@@ -163,16 +163,16 @@ def test_an_entry_under_another_key_or_with_another_value_is_a_miss(
 def test_where_no_file_can_be_there_is_none(tmp_path: Path, folder: Path, place: str) -> None:
     (tmp_path / "file").write_text("in the way")
     path = tmp_path / place / "models.sqlite"
-    plain = told(folder)
+    plain = reported(folder)
     cache = ModelCache(path=path)
-    assert told(folder, cache) == plain
-    assert told(folder, cache) == plain
+    assert reported(folder, cache) == plain
+    assert reported(folder, cache) == plain
     assert (tmp_path / "file").read_text() == "in the way"
 
 
 def test_a_folder_in_its_place_is_left_alone(folder: Path, cache: ModelCache) -> None:
     (cache.path / "inside").mkdir(parents=True)
-    assert told(folder, cache) == told(folder)
+    assert reported(folder, cache) == reported(folder)
     assert (cache.path / "inside").is_dir()
 
 
@@ -180,13 +180,13 @@ def test_a_folder_in_its_place_is_left_alone(folder: Path, cache: ModelCache) ->
 def test_a_folder_that_cannot_be_written_is_read_or_not_used(
     folder: Path, cache: ModelCache
 ) -> None:
-    plain = told(folder)
+    plain = reported(folder)
     load(folder, cache)
     (folder / "models/m/new.sql").write_text("SELECT 1 AS one")
     cache.path.chmod(0o444)
     cache.path.parent.chmod(0o555)
     try:
-        assert told(folder, cache) == told(folder) != plain
+        assert reported(folder, cache) == reported(folder) != plain
     finally:
         cache.path.parent.chmod(0o755)
 
@@ -196,26 +196,26 @@ def test_a_locked_file_is_not_waited_for(folder: Path, cache: ModelCache, lock: 
     load(folder, cache)
     before = rows(cache.path)
     (folder / "models/m/new.sql").write_text("SELECT 1 AS one")
-    plain = told(folder)
+    plain = reported(folder)
     with closing(sqlite3.connect(cache.path, isolation_level=None)) as other:
         other.execute(lock)
-        assert told(folder, cache) == plain
+        assert reported(folder, cache) == plain
         other.execute("ROLLBACK")
     assert rows(cache.path) == before
-    assert told(folder, cache) == plain
+    assert reported(folder, cache) == plain
     assert len(rows(cache.path)) == len(before) + 2
 
 
 def test_a_file_that_is_locked_against_readers_too_is_a_miss(
     folder: Path, cache: ModelCache
 ) -> None:
-    plain = told(folder)
+    plain = reported(folder)
     load(folder, cache)
     with closing(sqlite3.connect(cache.path, isolation_level=None)) as other:
         other.execute("PRAGMA journal_mode=DELETE")
         other.execute("PRAGMA locking_mode=EXCLUSIVE")
         other.execute("BEGIN EXCLUSIVE")
-        assert told(folder, cache) == plain
+        assert reported(folder, cache) == plain
 
 
 # Several at once

@@ -37,7 +37,7 @@ def load(folder: Path, cache: ModelCache | None = None) -> ProjectFiles:
     return load_files(read_configuration(folder), cache)
 
 
-def told(folder: Path, cache: ModelCache | None = None) -> object:
+def reported(folder: Path, cache: ModelCache | None = None) -> object:
     """Everything that loading says: the graph with all that is in it, or the problems."""
     try:
         files = load(folder, cache)
@@ -97,9 +97,9 @@ def test_a_project_is_the_same_with_what_was_read_before(tmp_path: Path, project
     @given(PROJECTS[projects])
     def holds(files: Files) -> None:
         write(folder, {**PROJECT, **files})
-        plain = told(folder)
-        assert told(folder, cache) == plain  # of the examples before, and itself
-        assert told(folder, cache) == plain
+        plain = reported(folder)
+        assert reported(folder, cache) == plain  # of the examples before, and itself
+        assert reported(folder, cache) == plain
 
     holds()
 
@@ -119,8 +119,8 @@ def test_many_edits_of_one_project_in_a_row_are_never_mixed_up(tmp_path: Path) -
     @given(mutations(GOOD_MODELS))
     def holds(model: bytes) -> None:
         write(folder, {**PROJECT, SQL: model})
-        seen.setdefault(model, told(folder, cache))
-        assert told(folder, cache) == seen[model]
+        seen.setdefault(model, reported(folder, cache))
+        assert reported(folder, cache) == seen[model]
 
     holds()
 
@@ -192,7 +192,7 @@ def test_what_a_model_would_not_get_is_refused_each_time(tmp_path: Path, cache: 
             load(folder, cache)
 
 
-# Each thing that a model follows from: the edit, what is read anew, and what is resolved anew,
+# Each thing that a model follows from: the edit, what is read again, and what is resolved anew,
 # for which its tree and those of EMBEDDED models in it are unpacked
 EDITS: list[tuple[str, Mapping[str, str], str, str]] = [
     ("a text", {"models/m/top.sql": BASE["models/m/top.sql"].replace("AS two", "AS double")}, "top", "top below"),
@@ -223,16 +223,16 @@ def test_after_an_edit_what_follows_from_it_is_made_anew_and_nothing_else(
     resolved_anew: str,
 ) -> None:
     folder = put(tmp_path / "p", BASE)
-    before = told(folder, cache)
+    before = reported(folder, cache)
     put(folder, {**BASE, **edit})
     found = load(folder, cache)
-    anew = both(EVERY) - found_again(found.graph)
-    assert anew == read(read_anew) | both(resolved_anew)
-    plain = told(folder)
+    rebuilds = both(EVERY) - found_again(found.graph)
+    assert rebuilds == read(read_anew) | both(resolved_anew)
+    plain = reported(folder)
     assert (plain != before) == ("nobody uses" not in what)
-    assert told(folder, cache) == plain
+    assert reported(folder, cache) == plain
     put(folder, BASE)
-    assert told(folder, cache) == before
+    assert reported(folder, cache) == before
 
 
 def test_a_model_that_starts_with_those_above_follows_their_start(
@@ -250,7 +250,7 @@ def test_a_model_that_starts_with_those_above_follows_their_start(
         put(folder, {**files, "models/m/early.sql": early})
         graph = load(folder, cache).graph
         starts.append(graph[ModelName("m", "late")].model.start.year)
-        assert told(folder, cache) == told(folder)
+        assert reported(folder, cache) == reported(folder)
     assert starts == [2023, 2022, 2023]
 
 
@@ -270,15 +270,15 @@ def test_what_is_wrong_with_a_model_is_told_each_time(tmp_path: Path, cache: Mod
         "models/m/parent.sql": "MODEL (name m.parent); SELECT a FROM m.nobody",
     }
     folder = put(tmp_path / "p", {**BASE, **wrong})
-    plain = told(folder)
+    plain = reported(folder)
     assert isinstance(plain, tuple)
     assert len(plain) == len(wrong)
-    assert told(folder, cache) == told(folder, cache) == plain
+    assert reported(folder, cache) == reported(folder, cache) == plain
     assert not cache.path.exists(), "a project that was never read leaves nothing behind"
     put(folder, {"vde.yaml": "name: x\n", "models/m/a.sql": "SELECT 1 AS one"})
     load(folder, cache)
     put(folder, {**BASE, **wrong})
-    assert told(folder, cache) == plain
+    assert reported(folder, cache) == plain
     put(folder, BASE)
     assert found_again(load(folder, cache).graph) == both(EVERY), "the others were right"
 
@@ -349,11 +349,11 @@ def test_a_query_with_an_embedded_one_that_may_change_by_itself_is_looked_at_eac
     }
     folder = put(tmp_path / "p", files)
     monkeypatch.setenv("VDE_TEST_VALUE", "ts < @end_dt")
-    assert told(folder, cache) == told(folder, cache) == told(folder)
+    assert reported(folder, cache) == reported(folder, cache) == reported(folder)
     monkeypatch.setenv("VDE_TEST_VALUE", "id < 3")
     with pytest.raises(ProjectInvalid, match="needs a filter on the time"):
         load(folder)
-    assert told(folder, cache) == told(folder)
+    assert reported(folder, cache) == reported(folder)
 
 
 def test_a_python_model_is_run_each_time(
@@ -379,7 +379,7 @@ def test_nothing_is_kept_or_found_while_a_python_file_fails(
         load(folder, cache)
     assert not cache.path.exists()
     monkeypatch.setenv("VDE_TEST_VALUE", "there")
-    assert told(folder, cache) == told(folder, cache) == told(folder)
+    assert reported(folder, cache) == reported(folder, cache) == reported(folder)
 
 
 # Other code

@@ -17,7 +17,7 @@ from vde_dagster.core.model.late_data import LateDataMode, LateDataPolicy, Track
 from vde_dagster.core.model.model import AuthorsText, Call, Model, ModelSource, OwnAudit
 from vde_dagster.core.model.storage import PartitionField, Storage, Transform
 from vde_dagster.core.names import ModelName
-from vde_dagster.core.sql.meaning.parts import Meaning, Part, Read, Rows
+from vde_dagster.core.sql.meaning.parts import Meaning, MeaningPart, Read, RowSet
 from vde_dagster.core.time.intervals import IntervalUnit
 from vde_dagster.core.time.windows import Window
 from vde_dagster.project.cache.trees import Unkept
@@ -91,9 +91,9 @@ def test_trees_among_the_options_of_a_kind_come_back() -> None:
 
 
 def test_a_meaning_comes_back() -> None:
-    part = Part(b"\x00\xff" * 8, reads=frozenset({Read(NAME, "n"), Read(RAW, "")}))
+    part = MeaningPart(b"\x00\xff" * 8, reads=frozenset({Read(NAME, "n"), Read(RAW, "")}))
     meaning = Meaning(
-        rows=Rows(part, frozenset({part, Part(b"x" * 16, volatile=True)})),
+        rows=RowSet(part, frozenset({part, MeaningPart(b"x" * 16, nondeterministic=True)})),
         columns=(("n", part),),
         written=("N",),
     )

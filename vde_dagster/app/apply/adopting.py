@@ -16,7 +16,7 @@ from vde_dagster.app.evaluate.savings import record, saved_by
 from vde_dagster.app.plan.adoption import given_back, has_rows_of, written_by_others
 from vde_dagster.app.services import Services
 from vde_dagster.core.errors import Conflict, Refused
-from vde_dagster.core.ledger.entries import LedgerEntry, held_intervals
+from vde_dagster.core.ledger.entries import LedgerEntry, loaded_intervals
 from vde_dagster.core.ledger.savings import Saved, SavingKind
 from vde_dagster.core.model.ownership import may_write
 from vde_dagster.core.model.snapshot import DecidedBy, VersionKey
@@ -55,7 +55,7 @@ def adopt(services: Services, plan: Plan, change: ModelChange, version: str) -> 
     key = VersionKey(change.name, version)
     entries = services.state.ledger([key]).get(key, ())
     owner = services.state.owners([key]).get(key)
-    lacks = subtract(change.missing, held_intervals(entries))
+    lacks = subtract(change.missing, loaded_intervals(entries))
     if change.restated or (lacks and not may_write(plan.environment, owner)):
         return None
     if not has_rows_of(services, plan.graph, plan.snapshots, key):

@@ -25,7 +25,7 @@ from vde_dagster.core.planning.stages import (
     Opening,
     ShowFilled,
     Stage,
-    Work,
+    WorkStage,
     awaited,
     stages_of,
 )
@@ -37,17 +37,17 @@ RunStage = Callable[[Applying, Stage], Iterator[Evaluated]]
 def apply_plan(services: Services, plan: Plan, report: Report) -> tuple[Evaluated, ...]:
     """Carry out a plan, without Dagster. ``report`` is told of each unit of work when it is done.
 
-    See `carry_out_plan`, also for what is raised.
+    See `applied_units`, also for what is raised.
     """
     done: list[Evaluated] = []
-    with closing(carry_out_plan(services, plan)) as steps:
+    with closing(applied_units(services, plan)) as steps:
         for evaluated in steps:
             report(evaluated)
             done.append(evaluated)
     return tuple(done)
 
 
-def carry_out_plan(services: Services, plan: Plan) -> Generator[Evaluated, None, None]:
+def applied_units(services: Services, plan: Plan) -> Generator[Evaluated, None, None]:
     """Carry out a plan step by step: each unit of work is yielded when it is done.
 
     Who stops before the end closes the generator, which gives back what it reserved. See `walking`
@@ -88,7 +88,7 @@ def walking(services: Services, plan: Plan, run_stage: RunStage = Applying.visit
     """
     check_plan(services, plan)
     with applying(services, plan) as work:
-        stages: list[Work | Closing] = []
+        stages: list[WorkStage | Closing] = []
         for stage in stages_of(plan):
             if isinstance(stage, Opening):
                 list(run_stage(work, stage))
@@ -113,7 +113,7 @@ class Walk:
     """
 
     plan: Plan
-    stages: tuple[Work | Closing, ...]
+    stages: tuple[WorkStage | Closing, ...]
     work: Applying
     run_stage: RunStage
     errors: list[VdeError] = field(default_factory=list)
@@ -131,7 +131,7 @@ class Walk:
         return frozenset(name for name in self._begun - self._done if name is not None)
 
     @contextmanager
-    def visit(self, stage: Work | Closing) -> Iterator[Iterator[Evaluated]]:
+    def visit(self, stage: WorkStage | Closing) -> Iterator[Iterator[Evaluated]]:
         """Run a stage: whoever enters goes through its units of work, each of which is done then.
 
         What it awaits (`vde_dagster.core.planning.stages.awaited`) has to be done before. The stage
@@ -157,7 +157,7 @@ class Walk:
         lacking: set[ModelName] = set()
         for stage in self.stages:
             yield from self._unless_begun(stage, lacking)
-            if isinstance(stage, Work) and stage.model not in self._done:
+            if isinstance(stage, WorkStage) and stage.model not in self._done:
                 lacking.add(stage.model)
 
     def end(self) -> Iterator[Evaluated]:
@@ -165,21 +165,21 @@ class Walk:
 
         Each unit of work is yielded when it is done. What fails is raised at the end of the walk.
         """
-        work = {stage.model for stage in self.stages if isinstance(stage, Work)}
+        work = {stage.model for stage in self.stages if isinstance(stage, WorkStage)}
         for stage in self.stages[-1:]:
             yield from self._unless_begun(stage, work - self._done)
 
     def _unless_begun(
-        self, stage: Work | Closing, lacking: Collection[ModelName]
+        self, stage: WorkStage | Closing, lacking: Collection[ModelName]
     ) -> Iterator[Evaluated]:
         if _model_of(stage) not in self._begun and not _waits(self.plan, stage, lacking):
             with suppress(VdeError), self.visit(stage) as steps:
                 yield from steps
 
 
-def _model_of(stage: Work | Closing) -> ModelName | None:
+def _model_of(stage: WorkStage | Closing) -> ModelName | None:
     """The model that a stage fills, each of which has one; None for the last stage."""
-    return stage.model if isinstance(stage, Work) else None
+    return stage.model if isinstance(stage, WorkStage) else None
 
 
 def _waits(plan: Plan, stage: Stage, lacking: Collection[ModelName]) -> bool:

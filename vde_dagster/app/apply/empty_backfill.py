@@ -1,4 +1,4 @@
-"""Recording intervals as held without rows and without evaluating them.
+"""Recording intervals as loaded without rows and without evaluating them.
 
 Rows of the right columns are staged, none of them, so that the table is there and the record is
 made by the same steps as any other (rules R3 to R5). The entries say that they are empty: their
@@ -15,13 +15,13 @@ from sqlglot import exp
 from vde_dagster.app.binding import Binding
 from vde_dagster.app.evaluate.evaluated import Evaluated
 from vde_dagster.app.evaluate.evaluation import writable, writing
-from vde_dagster.app.evaluate.reading import Reading, input_name, rendered, with_inputs
-from vde_dagster.app.evaluate.step import Step
-from vde_dagster.app.evaluate.units_of_work import carry_out
+from vde_dagster.app.evaluate.pinned_reading import PinnedReading, input_name, rendered, with_inputs
+from vde_dagster.app.evaluate.prepared_unit import PreparedUnit
+from vde_dagster.app.evaluate.units_of_work import run_unit_of_work
 from vde_dagster.app.recover.recovery import recover
 from vde_dagster.app.services import Services
 from vde_dagster.core.graph.graph import Node
-from vde_dagster.core.ledger.entries import Standing
+from vde_dagster.core.ledger.entries import EntryStatus
 from vde_dagster.core.ledger.holdings import NOTHING
 from vde_dagster.core.ledger.unit_of_work import AsOf, SqlRows
 from vde_dagster.core.model.model import PythonFunction
@@ -38,7 +38,7 @@ def record_empty(
     *,
     reason: str,
 ) -> Evaluated | None:
-    """Record what of some ranges has no entry yet as held without rows; None where all of it has.
+    """Record what of some ranges has no entry yet as loaded without rows; None where all of it has.
 
     What is recorded in any way stays as it is, so no row is ever taken away.
 
@@ -67,15 +67,15 @@ def record_empty(
             return None
         work_id = services.ids.new()
         whole = Interval(left[0].start, left[-1].end)
-        step = Step(
+        prepared = PreparedUnit(
             work_id=work_id,
             interval=whole,
             readings=(_no_rows(binding, node, whole, services.clock.now(), work_id),),
             writes=(_write(node, left, services.clock.now()),),
-            standing=Standing.EMPTY,
+            status=EntryStatus.EMPTY,
             reason=reason,
         )
-        return carry_out(services, binding, node, step, lease)
+        return run_unit_of_work(services, binding, node, prepared, lease)
 
 
 def _write(node: Node, intervals: tuple[Interval, ...], now: datetime) -> Write:
@@ -87,10 +87,12 @@ def _write(node: Node, intervals: tuple[Interval, ...], now: datetime) -> Write:
 
 def _no_rows(
     binding: Binding, node: Node, interval: Interval, now: datetime, work_id: str
-) -> Reading:
+) -> PinnedReading:
     """The columns of a model's rows. What it reads is bound and not read."""
     if isinstance(node.model.body, PythonFunction):
-        return Reading(rows=SqlRows(sql=_typed_nothing(node).sql("spark")), inputs={}, pinned={})
+        return PinnedReading(
+            rows=SqlRows(sql=_typed_nothing(node).sql("spark")), inputs={}, pinned={}
+        )
     query = rendered(binding, node, interval, now)
     names = {
         name: input_name(work_id, position)
@@ -103,7 +105,7 @@ def _no_rows(
     nothing = query.around(
         exp.select("*").from_(rows, copy=False).where(exp.false(), copy=False), hole
     )
-    return Reading(
+    return PinnedReading(
         rows=SqlRows(sql=with_inputs(nothing, names)),
         inputs={
             view: AsOf(table=binding.table(name), iceberg_snapshot_id=None)

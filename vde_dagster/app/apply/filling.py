@@ -74,11 +74,11 @@ class Filling:
 
     def left(self) -> tuple[Interval, ...]:
         """What of a plan's intervals is to be evaluated still: missing, or marked as outdated."""
-        held = self._holding()
+        loaded = self._holding()
         is_production = self.plan.environment == PRODUCTION
-        missing = self._missing(held.computed if is_production else held.evaluated)
+        missing = self._missing(loaded.computed if is_production else loaded.evaluated)
         wanted = merge((*self.change.restated, *self.change.stale))
-        return merge((*missing, *common(held.outdated, wanted)))
+        return merge((*missing, *common(loaded.outdated, wanted)))
 
     def _left_after(
         self,
@@ -91,14 +91,14 @@ class Filling:
         """What is left of a plan's intervals once a batch of them is done.
 
         The state is asked again only where it may say more than the batch does: after the first
-        one, which books what an earlier process staged, and where others wrote.
+        one, which records what an earlier process staged, and where others wrote.
         """
         head = self.services.state.heads([self.key]).get(self.key)
         if is_first or not done or head != done[-1].iceberg_snapshot_id:
             return merge((*self.left(), *stale))
         return subtract(left, [entry.interval for each in done for entry in each.entries])
 
-    def _missing(self, held_now: tuple[Interval, ...]) -> tuple[Interval, ...]:
+    def _missing(self, loaded_now: tuple[Interval, ...]) -> tuple[Interval, ...]:
         change = self.change
         if not change.missing:
             return ()
@@ -108,7 +108,7 @@ class Filling:
             model.end is not None and until >= model.unit.floor(model.end)
         )
         beyond = [] if ended else [Interval(until, END_OF_TIME)]
-        found = model.kind.missing(model, held_now, self.plan.now or model.start, beyond)
+        found = model.kind.missing(model, loaded_now, self.plan.now or model.start, beyond)
         return common(found, change.missing)
 
     def _unchanged(self, fresh: tuple[LedgerEntry, ...]) -> Evaluated:
@@ -157,7 +157,7 @@ def evaluate_range(
     """Evaluate a contiguous range of a model in the way that the model is loaded.
 
     A model with late data is loaded by a session, which begins intervals of the time ``within``.
-    What would come out as it is held is kept, unless ``force`` (rule R2).
+    What would come out as it is loaded is kept, unless ``force`` (rule R2).
     """
     if binding.node(name).model.stateless is not None:
         return load(services, binding, name, interval, within=within, force=force)

@@ -12,7 +12,7 @@ from dataclasses import replace
 from enum import Enum
 
 from vde_dagster.app.binding import bind_environment, bind_plan
-from vde_dagster.app.leases import environment_resource, held, holder_of
+from vde_dagster.app.leases import environment_resource, holder_of, leased
 from vde_dagster.app.plan.planning import plan_environment
 from vde_dagster.app.plan.waiting import lost_inputs
 from vde_dagster.app.promote.promotion import end_promotions
@@ -58,8 +58,8 @@ def _without_lost(plan: Plan) -> Plan:
     if not lost:
         return plan
     readers = {node.name for node in plan.graph if lost_inputs(plan, node)}
-    told = ", ".join(sorted(map(str, lost)))
-    return set_aside(plan, lost | readers, f"it waits until the table of {told} is back")
+    names = ", ".join(sorted(map(str, lost)))
+    return set_aside(plan, lost | readers, f"it waits until the table of {names} is back")
 
 
 def end_without_work(services: Services, plan: Plan) -> None:
@@ -73,7 +73,7 @@ def end_without_work(services: Services, plan: Plan) -> None:
         return
     resource, ttl = environment_resource(plan.environment), services.lease_ttl
     holder = holder_of(services.ids, f"a look at {plan.environment}")
-    with suppress(Conflict), held(services.state, resource, holder=holder, ttl=ttl):
+    with suppress(Conflict), leased(services.state, resource, holder=holder, ttl=ttl):
         shown = services.state.environment(plan.environment)
         if shown is not None and shown.revision == plan.base_revision and not shown.promoting:
             services.state.record_looks(seen)

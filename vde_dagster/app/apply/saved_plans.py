@@ -75,7 +75,7 @@ def is_applied(services: Services, plan: Plan) -> bool:
 def renewed(services: Services, plan: Plan) -> Plan:
     """What of a reviewed plan is still to be done.
 
-    What the models read and hold is looked at anew. The time is that of the reviewed plan, so that
+    What the models read and hold is looked at again. The time is that of the reviewed plan, so that
     what became due since is left to a later one.
 
     Raises:

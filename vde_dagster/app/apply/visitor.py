@@ -22,7 +22,7 @@ from vde_dagster.app.catch_up.sessions import catch_up
 from vde_dagster.app.evaluate.evaluated import Evaluated
 from vde_dagster.app.evaluate.evaluation import writing
 from vde_dagster.app.evaluate.evolution import evolve_tables
-from vde_dagster.app.leases import environment_resource, held, holder_of
+from vde_dagster.app.leases import environment_resource, holder_of, leased
 from vde_dagster.app.plan.adoption import has_rows_of
 from vde_dagster.app.plan.planning import holdings_of
 from vde_dagster.app.promote.promotion import promote
@@ -50,7 +50,7 @@ from vde_dagster.core.planning.stages import (
     ShowFilled,
     Stage,
     StoreSnapshots,
-    Work,
+    WorkStage,
 )
 from vde_dagster.core.planning.workload import restatement
 from vde_dagster.core.time.intervals import ALWAYS, Interval, common
@@ -140,7 +140,7 @@ class Applying:
     def _reserve(self, stage: Reserve) -> None:
         state, resource = self.services.state, environment_resource(stage.environment)
         self._lease = self.leases.enter_context(
-            held(
+            leased(
                 state,
                 resource,
                 holder=holder_of(self.services.ids, f"plan {self.plan.plan_id}"),
@@ -157,20 +157,20 @@ class Applying:
             )
 
     def _outdate(self, stage: Restate) -> None:
-        """Mark what is restated, and what was staged from it before and is booked only now.
+        """Mark what is restated, and what was staged from it before and is recorded only now.
 
         From then on nobody forgets it: whatever happens to this process, the next plan evaluates
         what is marked, and nobody reads it meanwhile.
         """
         ranges = dict(stage.ranges)
-        below = select([self.plan.graph], [f"{name}+" for name in ranges], catalog="")
-        finished = [name for name in below if self._finish_staged(name)]
+        downstream = select([self.plan.graph], [f"{name}+" for name in ranges], catalog="")
+        finished = [name for name in downstream if self._finish_staged(name)]
         if finished:
             ranges = {**self._returning(), **self._restated_now()}
         times = {self.binding.key(name): each for name, each in ranges.items()}
         reason = f"restated by plan {self.plan.plan_id} of {self.plan.environment}"
         asked = {self.binding.key(name) for name in self._asked() if name in ranges}
-        self.services.state.outdate(times, reason=reason, lease=self.lease, anew=asked)
+        self.services.state.outdate(times, reason=reason, lease=self.lease, rebuilt=asked)
 
     def _asked(self) -> Collection[ModelName]:
         """The models whose rows were asked to be computed again, whatever has changed."""
@@ -305,7 +305,7 @@ def visit_without_work(work: Applying, stage: Stage) -> Iterator[Evaluated]:
         Refused: It has; or what the plan shows cannot be shown as things stand. No view was moved.
         Conflict: The environment was changed since the plan was made.
     """
-    if isinstance(stage, Work):
+    if isinstance(stage, WorkStage):
         return
     if isinstance(stage, Promote):
         refuse_given_back(work.services, work.plan)

@@ -36,7 +36,7 @@ def detect(
 
     With ``reload`` it is decided as if there was no mark: everything is overwritten from the source
     as it is now, which becomes the mark. With ``within`` no interval outside of this time
-    is begun; all that is held is brought up to date all the same. An interval that the model's
+    is begun; all that is loaded is brought up to date all the same. An interval that the model's
     signals hold back is not begun either, unless it is ``asked`` for.
 
     Raises:
@@ -54,17 +54,17 @@ def detect(
         return NothingToLoad(reason="the project's clock has no time yet: its sources are empty")
     ends = [each for each in (now, node.model.end, within.end if within else None) if each]
     start = node.model.start if within is None else max(node.model.start, within.start)
-    held = loaded_late(services, key)
+    loaded = loaded_late(services, key)
     return decide_stateless(
         mark=mark,
         history=services.catalog.history(source, mark),
-        held=held,
+        loaded=loaded,
         start=start,
         now=min(ends),
         unit=node.model.unit,
         on_rewrite=node.model.stateless.on_source_rewrite,
         held_back=_held_back(
-            services, node, start, min(ends), [*held, *([asked] if asked else [])]
+            services, node, start, min(ends), [*loaded, *([asked] if asked else [])]
         ),
     )
 
@@ -85,5 +85,5 @@ def _held_back(
 
 
 def loaded_late(services: Services, key: VersionKey) -> tuple[Interval, ...]:
-    """What has rows; late ones are added to an outdated interval, too, until it is made anew."""
+    """What has rows; late ones are added to an outdated interval, too, until it is rebuilt."""
     return services.state.holdings([key]).get(key, NOTHING).written

@@ -13,8 +13,8 @@ from datetime import datetime
 from vde_dagster.app.binding import Binding
 from vde_dagster.app.evaluate.evaluated import Evaluated
 from vde_dagster.app.evaluate.evaluation import evaluate
-from vde_dagster.app.evaluate.parent_holdings import booked_of, gaps_of
-from vde_dagster.app.evaluate.reading import pin
+from vde_dagster.app.evaluate.parent_ledgers import gaps_of, read_ledgers
+from vde_dagster.app.evaluate.pinned_reading import pin
 from vde_dagster.app.services import Services
 from vde_dagster.core.graph.graph import Node
 from vde_dagster.core.graph.render_model import reads_of
@@ -29,7 +29,7 @@ from vde_dagster.core.time.intervals import ALWAYS, format_instant
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Freshness:
-    """Whether a MANAGED table is to be made anew, and why, for people.
+    """Whether a MANAGED table is to be rebuilt, and why, for people.
 
     ``changed`` are the models and sources that it reads and that have other rows since. ``token``
     stands for the last result and for these rows: it is another one once either changes. A stale
@@ -45,7 +45,7 @@ class Freshness:
 
     @property
     def is_due(self) -> bool:
-        """Whether it is to be made anew, and can be."""
+        """Whether it is to be rebuilt, and can be."""
         return self.is_stale and not self.waits_for
 
 
@@ -69,7 +69,7 @@ def _looked_at(services: Services, binding: Binding, nodes: Sequence[Node]) -> I
 def refresh_managed(
     services: Services, binding: Binding
 ) -> Iterator[tuple[Freshness, Evaluated | None]]:
-    """Make stale MANAGED tables anew, parents first: one that is read by another may make it stale.
+    """Rebuild stale MANAGED tables, parents first: one that is read by another may make it stale.
 
     Each is told when it is done; None where there was nothing to do, or where it waits for a model
     that is to be evaluated first, which keeps no other one from being made.
@@ -89,7 +89,7 @@ def _freshness(services: Services, binding: Binding, node: Node, entry: LedgerEn
     if not found.is_stale:
         return found
     ranges = reads_of(binding.graph, node.name).ranges(Moments.between(ALWAYS, ALWAYS))
-    gaps = gaps_of(binding, ranges, booked_of(services, binding, ranges), ALWAYS.end)
+    gaps = gaps_of(binding, ranges, read_ledgers(services, binding, ranges), ALWAYS.end)
     return replace(found, waits_for="; ".join(gaps))
 
 
@@ -101,15 +101,15 @@ def _staleness(services: Services, binding: Binding, node: Node, entry: LedgerEn
         return Freshness(name=node.name, is_stale=True, reason=reason, token=work_id)
     fresh_until = work.finished_at + target_lag(node.model.storage)
     if services.clock.now() < fresh_until:
-        reason = f"its target lag lasts until {_told(fresh_until)}"
+        reason = f"its target lag lasts until {_instant_text(fresh_until)}"
         return Freshness(name=node.name, is_stale=False, reason=reason, token=work_id)
     changed = dict(_changed(services, binding, work.intent.inputs))
     same = _same_rows(services, binding, node, entry, changed)
     changed = {name: rows for name, rows in changed.items() if name not in same}
     if changed:
-        reason = f"{', '.join(map(str, changed))} changed since {_told(work.finished_at)}"
+        reason = f"{', '.join(map(str, changed))} changed since {_instant_text(work.finished_at)}"
     else:
-        reason = f"what it reads is as it was at {_told(work.finished_at)}"
+        reason = f"what it reads is as it was at {_instant_text(work.finished_at)}"
     return Freshness(
         name=node.name,
         is_stale=bool(changed),
@@ -142,13 +142,13 @@ def _same_rows(
 ) -> set[ModelName]:
     """Which of the models that were written since hold the rows that were read of them.
 
-    Making a table anew from these would keep it (rule R2), so it would be stale for ever.
+    Rebuilding a table from these would keep it (rule R2), so it would be stale for ever.
     """
     if entry.trace is None or not names:
         return set()
     every = reads_of(binding.graph, node.name).ranges(Moments.between(ALWAYS, ALWAYS))
     ranges = {name: each for name, each in every.items() if name in names}
-    known, now = entry.trace.inputs, booked_of(services, binding, ranges).tokens
+    known, now = entry.trace.inputs, read_ledgers(services, binding, ranges).tokens
     return {name for name, each in now.items() if each.of(ranges[name]) == known.get(name)}
 
 
@@ -158,5 +158,5 @@ def _rows_at(services: Services, table: AsOf, snapshot_id: int | None) -> int | 
     return services.catalog.origin(table.table, snapshot_id)
 
 
-def _told(instant: datetime) -> str:
+def _instant_text(instant: datetime) -> str:
     return f"{format_instant(instant.replace(microsecond=0))} UTC"

@@ -15,15 +15,15 @@ from vde_dagster.app.evaluate.evaluation import (
     writable,
     writing,
 )
-from vde_dagster.app.evaluate.reading import (
-    Reading,
+from vde_dagster.app.evaluate.pinned_reading import (
+    PinnedReading,
     input_name,
     read_whole,
     rendered,
     with_inputs,
 )
-from vde_dagster.app.evaluate.step import Step
-from vde_dagster.app.evaluate.units_of_work import carry_out
+from vde_dagster.app.evaluate.prepared_unit import PreparedUnit
+from vde_dagster.app.evaluate.units_of_work import run_unit_of_work
 from vde_dagster.app.recover.recovery import recover
 from vde_dagster.app.services import Services
 from vde_dagster.core.errors import Refused
@@ -54,9 +54,9 @@ def catch_up(
 ) -> Evaluated | NothingToLoad:
     """Run one session: everything that is due and everything late, in one commit.
 
-    Where the source's loaded rows may have changed, all that is held is overwritten, if the model's
-    policy says so and no interval loses all of its rows by that (rules R7 and R8). With ``reload``
-    everything that is due is loaded again; what the source no longer has is gone.
+    Where the source's loaded rows may have changed, all that is loaded is overwritten, if the
+    model's policy says so and no interval loses all of its rows by that (rules R7 and R8). With
+    ``reload`` everything that is due is loaded again; what the source no longer has is gone.
     With ``within`` no interval outside of this time is begun. What signals hold back is not begun
     either, unless it is ``asked`` for. Of a version that a plan brings back
     intervals may lose all of their rows where its binding says so.
@@ -91,22 +91,22 @@ def load(
     within: Interval | None = None,
     force: bool = False,
 ) -> tuple[Evaluated, ...]:
-    """Make a model with late data hold an interval, and evaluate again what of it is held.
+    """Make a model with late data hold an interval, and evaluate again what of it is loaded.
 
-    What is held is overwritten as of the high-water mark (rule R8); what is not held is loaded by a
-    session, which loads all else that is due, too: of the time ``within``, where it is given. What
-    would come out as it is held is kept, unless ``force`` (rule R2).
+    What is loaded is overwritten as of the high-water mark (rule R8); what is not loaded is loaded
+    by a session, which loads all else that is due, too: of the time ``within``, where it is given.
+    What would come out as it is loaded is kept, unless ``force`` (rule R2).
 
     Raises:
-        Refused: The source is not complete for the interval, or what is held has no mark.
+        Refused: The source is not complete for the interval, or what is loaded has no mark.
         Conflict: Another process writes this version right now.
         EvaluationFailed: The query failed; readers see what they saw before.
     """
     node = writable(services, binding, name)
     key = binding.key(name)
-    held_before = loaded_late(services, key)
+    loaded_before = loaded_late(services, key)
     done: list[Evaluated] = []
-    if subtract([interval], held_before):
+    if subtract([interval], loaded_before):
         loaded = catch_up(services, binding, name, within=within, asked=interval)
         if isinstance(loaded, Evaluated):
             done.append(loaded)
@@ -117,7 +117,7 @@ def load(
                 "to there yet",
                 advice="Load the source first.",
             )
-    for part in held_before:
+    for part in loaded_before:
         again = part.intersection(interval)
         if again is not None:
             done.append(_overwrite_as_of_mark(services, binding, node, again, force=force))
@@ -139,7 +139,7 @@ def _overwrite_as_of_mark(
                 "source as it is now.",
             )
 
-        def read(each: Interval, work_id: str) -> Reading:
+        def read(each: Interval, work_id: str) -> PinnedReading:
             return _fill(services, binding, node, each, mark=mark, work_id=work_id)
 
         return fill(services, binding, node, interval, lease, read=read, force=force)
@@ -154,30 +154,30 @@ def _loaded(
     *,
     where_emptied: str,
 ) -> Evaluated:
-    """Carry a session out. Where late rows meet rows of earlier columns, these are made anew.
+    """Carry a session out. Where late rows meet rows of earlier columns, these are rebuilt.
 
     Which intervals that are is known when the new rows are staged, so that no other one of a model
     that only changes forward is touched.
     """
     try:
-        step = _session(services, binding, node, decision, where_emptied=where_emptied)
-        return carry_out(services, binding, node, step, lease)
+        prepared = _session(services, binding, node, decision, where_emptied=where_emptied)
+        return run_unit_of_work(services, binding, node, prepared, lease)
     except SchemaOutgrown as error:
         decision = overwriting(decision, error.intervals)
-        step = _session(services, binding, node, decision, where_emptied=where_emptied)
-        return carry_out(services, binding, node, step, lease)
+        prepared = _session(services, binding, node, decision, where_emptied=where_emptied)
+        return run_unit_of_work(services, binding, node, prepared, lease)
 
 
 def _session(
     services: Services, binding: Binding, node: Node, decision: Load, *, where_emptied: str
-) -> Step:
-    """The parts of a session: late rows into what is held, then what is due as of the new mark."""
+) -> PreparedUnit:
+    """A session: late rows into what is loaded, then what is due as of the new mark."""
     work_id = services.ids.new()
     axis = _axis(node)
-    readings: list[Reading] = []
+    readings: list[PinnedReading] = []
     writes: list[Write] = []
     if decision.evidence and decision.before is not None:
-        for interval in decision.held:
+        for interval in decision.loaded:
             readings.append(
                 _added(services, binding, node, interval, decision=decision, work_id=work_id)
             )
@@ -188,8 +188,8 @@ def _session(
         )
         writes.append(OverwriteIntervals(intervals=(interval,), axis=axis))
     traces = traces_of_parts(services, binding, node, writes, readings)
-    touched = merge([*decision.fill, *(decision.held if decision.evidence else ())])
-    return Step(
+    touched = merge([*decision.fill, *(decision.loaded if decision.evidence else ())])
+    return PreparedUnit(
         work_id=work_id,
         interval=Interval(touched[0].start, touched[-1].end),
         readings=tuple(readings),
@@ -209,7 +209,7 @@ def _fill(
     *,
     mark: HighWaterMark,
     work_id: str,
-) -> Reading:
+) -> PinnedReading:
     return read_whole(
         services,
         binding,
@@ -229,13 +229,13 @@ def _added(
     *,
     decision: Load,
     work_id: str,
-) -> Reading:
+) -> PinnedReading:
     """The rows of an interval that the files added between the two marks give."""
     assert decision.before is not None, "rows are added to what an earlier session loaded"
     source = _source(node)
     query = rendered(binding, node, interval, services.clock.now())
     view = input_name(work_id, 0)
-    return Reading(
+    return PinnedReading(
         rows=SqlRows(sql=with_inputs(query, {source: view})),
         inputs={
             view: AddedBetween(

@@ -7,7 +7,7 @@ from dataclasses import dataclass, field
 from datetime import datetime
 
 from vde_dagster.app.binding import Binding
-from vde_dagster.app.evaluate.reading import Reading, pin
+from vde_dagster.app.evaluate.pinned_reading import PinnedReading, pin
 from vde_dagster.app.services import Services
 from vde_dagster.core.audits.binding import audits_of as bound_audits
 from vde_dagster.core.audits.values import Audit, AuditResult
@@ -37,7 +37,7 @@ def audits_for(
     *,
     interval: Interval,
     writes: Sequence[Write],
-    readings: Sequence[Reading],
+    readings: Sequence[PinnedReading],
     execution_time: datetime,
 ) -> Audited:
     """The audits of a model for what an evaluation stages.
@@ -89,9 +89,9 @@ def record_audits(
     services.state.record_audits(work_id, results, lease=lease)
     if not any(each.stops for each in results):
         return
-    told = [each.message for each in results if not each.passed]
+    failed = [each.message for each in results if not each.passed]
     reason = f"{key.model}: nothing was published, since its audits found bad rows.\n" + "\n".join(
-        f"- {each}" for each in told
+        f"- {each}" for each in failed
     )
     services.state.abandon(work_id, reason=reason, lease=lease)
     raise AuditFailed(reason)

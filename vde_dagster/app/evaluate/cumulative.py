@@ -13,24 +13,29 @@ from datetime import datetime
 from typing import NoReturn
 
 from vde_dagster.core.errors import Refused
-from vde_dagster.core.ledger.entries import LedgerEntry, LedgerOperation, Standing, held_intervals
+from vde_dagster.core.ledger.entries import (
+    EntryStatus,
+    LedgerEntry,
+    LedgerOperation,
+    loaded_intervals,
+)
 from vde_dagster.core.model.model import Model
 from vde_dagster.core.time.intervals import Interval, subtract
 from vde_dagster.core.time.schedule import batches
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class Turn:
-    """One write of a unit of work: what is evaluated, and where its change of the sum is booked."""
+class SequentialBatch:
+    """One write of a unit of work: what it evaluates, and the interval that is recorded with it."""
 
     evaluated: Interval
-    booked: Interval
+    recorded: Interval
     operation: LedgerOperation
 
 
-def turns(
+def sequential_batches(
     model: Model, entries: Sequence[LedgerEntry], interval: Interval, *, environment: str
-) -> tuple[Turn, ...]:
+) -> tuple[SequentialBatch, ...]:
     """The writes that make a version hold an interval, in order.
 
     Where something of what it holds is to be made again, everything is, from an empty table on; the
@@ -43,20 +48,23 @@ def turns(
         environment: For the advice of a refusal.
 
     Raises:
-        Refused: The interval is held already, or lies before what is held.
+        Refused: The interval is loaded already, or lies before what is loaded.
     """
-    if _is_made_anew(entries):
+    if _is_rebuilt(entries):
         every = [interval, *(each.interval for each in entries)]
         whole = Interval(min(each.start for each in every), max(each.end for each in every))
         first, *rest = batches(model, [whole])
         return (
-            Turn(evaluated=first, booked=first, operation=LedgerOperation.REPLACE_ALL),
-            *(Turn(evaluated=e, booked=e, operation=LedgerOperation.REPLACE) for e in rest),
+            SequentialBatch(evaluated=first, recorded=first, operation=LedgerOperation.REPLACE_ALL),
+            *(
+                SequentialBatch(evaluated=e, recorded=e, operation=LedgerOperation.REPLACE)
+                for e in rest
+            ),
         )
-    return (_next_turn(model, entries, interval, environment),)
+    return (_next_batch(model, entries, interval, environment),)
 
 
-def ranges_in_turn(
+def sequential_ranges(
     model: Model,
     entries: Sequence[LedgerEntry],
     missing: Sequence[Interval],
@@ -72,50 +80,50 @@ def ranges_in_turn(
         environment: For the advice of a refusal.
 
     Raises:
-        Refused: Nothing is missing, and something is held.
+        Refused: Nothing is missing, and something is loaded.
     """
     if not missing and entries:
-        held = Interval(entries[0].interval.start, entries[-1].interval.end)
-        _refuse_again(model, held, environment)
-    if missing and _is_made_anew(entries):
+        loaded = Interval(entries[0].interval.start, entries[-1].interval.end)
+        _refuse_again(model, loaded, environment)
+    if missing and _is_rebuilt(entries):
         return (Interval(missing[0].start, missing[-1].end),)
     return batches(model, missing)
 
 
-def _is_made_anew(entries: Sequence[LedgerEntry]) -> bool:
-    """Whether rows that are held have to go, which takes all others with them."""
-    return any(each.standing is not Standing.COMPUTED for each in entries)
+def _is_rebuilt(entries: Sequence[LedgerEntry]) -> bool:
+    """Whether rows that are loaded have to go, which takes all others with them."""
+    return any(each.status is not EntryStatus.COMPUTED for each in entries)
 
 
-def _next_turn(
+def _next_batch(
     model: Model, entries: Sequence[LedgerEntry], interval: Interval, environment: str
-) -> Turn:
-    held = held_intervals(entries)
-    new = subtract([interval], held)
+) -> SequentialBatch:
+    loaded = loaded_intervals(entries)
+    new = subtract([interval], loaded)
     if not new:
         return _looked_at_again(model, entries, interval, environment)
-    last = held[-1].end if held else None
-    in_turn = (
+    last = loaded[-1].end if loaded else None
+    is_sequential = (
         len(new) == 1 and new[0].end == interval.end and (last is None or new[0].start >= last)
     )
-    if not in_turn and not (not model.kind.range_shapes_rows and new == (interval,)):
+    if not is_sequential and not (not model.kind.range_shapes_rows and new == (interval,)):
         raise Refused(
-            f"{model.name} holds {_told(held)}, and {interval} is not its next interval: "
+            f"{model.name} holds {_listed(loaded)}, and {interval} is not its next interval: "
             f"{model.kind.keyword} builds each interval on the ones before it. Nothing was written",
             advice=_advice(model, environment),
         )
     if new[0].start > interval.start:
         _refuse_beyond_lookback(model, interval.start, new[0].start, environment)
-    return Turn(evaluated=interval, booked=new[0], operation=LedgerOperation.REPLACE)
+    return SequentialBatch(evaluated=interval, recorded=new[0], operation=LedgerOperation.REPLACE)
 
 
 def _looked_at_again(
     model: Model, entries: Sequence[LedgerEntry], interval: Interval, environment: str
-) -> Turn:
+) -> SequentialBatch:
     """A held interval of the lookback: its rows are merged again, and the sum changes by that."""
     _refuse_beyond_lookback(model, interval.start, entries[-1].interval.end, environment)
-    booked = next(each.interval for each in entries if each.interval.end > interval.start)
-    return Turn(evaluated=interval, booked=booked, operation=LedgerOperation.CHANGE)
+    recorded = next(each.interval for each in entries if each.interval.end > interval.start)
+    return SequentialBatch(evaluated=interval, recorded=recorded, operation=LedgerOperation.CHANGE)
 
 
 def _refuse_beyond_lookback(
@@ -135,10 +143,10 @@ def _refuse_again(model: Model, interval: Interval, environment: str) -> NoRetur
 
 def _advice(model: Model, environment: str) -> str:
     return (
-        "To make the whole table anew from its sources, run "
+        "To rebuild the whole table from its sources, run "
         f"`vde plan {environment} --restate-model {model.name}` and apply it."
     )
 
 
-def _told(held: Sequence[Interval]) -> str:
-    return ", ".join(map(str, held))
+def _listed(loaded: Sequence[Interval]) -> str:
+    return ", ".join(map(str, loaded))

@@ -18,7 +18,7 @@ class Evaluated:
     ``entries`` are the ledger's entries of the intervals that were written or kept. ``saved`` tells
     what was kept, since computing it again would make the same rows, and ``reason`` why; or why it
     was computed. ``session`` is set for a catch-up session. ``work_id`` is that of an earlier unit
-    of work where nothing had to be booked.
+    of work where nothing had to be recorded.
     """
 
     work_id: str

@@ -11,23 +11,23 @@ from contextlib import AbstractContextManager
 from dataclasses import replace
 
 from vde_dagster.app.binding import Binding
-from vde_dagster.app.evaluate.cumulative import turns
+from vde_dagster.app.evaluate.cumulative import sequential_batches
 from vde_dagster.app.evaluate.evaluated import Evaluated
-from vde_dagster.app.evaluate.parent_holdings import booked_of
+from vde_dagster.app.evaluate.parent_ledgers import read_ledgers
 from vde_dagster.app.evaluate.physical_views import make_view
-from vde_dagster.app.evaluate.reading import Reading, read_whole
+from vde_dagster.app.evaluate.pinned_reading import PinnedReading, read_whole
+from vde_dagster.app.evaluate.prepared_unit import PreparedUnit
 from vde_dagster.app.evaluate.reuse import (
-    book_kept,
     keeping,
     look,
+    record_kept,
+    sequential_traces,
     traces_of,
-    turn_traces,
 )
 from vde_dagster.app.evaluate.savings import record, saved_by
-from vde_dagster.app.evaluate.step import Step
-from vde_dagster.app.evaluate.units_of_work import carry_out
-from vde_dagster.app.leases import held, holder_of
-from vde_dagster.app.publish.table_heads import head_of
+from vde_dagster.app.evaluate.units_of_work import run_unit_of_work
+from vde_dagster.app.leases import holder_of, leased
+from vde_dagster.app.publish.foreign_writes import head_of
 from vde_dagster.app.recover.recovery import recover
 from vde_dagster.app.services import Services
 from vde_dagster.core.errors import Refused
@@ -40,7 +40,7 @@ from vde_dagster.core.ledger.entries import (
     touched,
 )
 from vde_dagster.core.ledger.holdings import NOTHING
-from vde_dagster.core.ledger.unit_of_work import Work
+from vde_dagster.core.ledger.unit_of_work import UnitOfWork
 from vde_dagster.core.model.ownership import may_write
 from vde_dagster.core.model.snapshot import ModelSnapshot, VersionKey
 from vde_dagster.core.model.writes import KeepHistory, Write
@@ -51,7 +51,7 @@ from vde_dagster.core.time.intervals import Interval, common, merge, subtract
 from vde_dagster.core.time.schedule import batches
 from vde_dagster.ports.state import Lease, version_resource
 
-Read = Callable[[Interval, str], Reading]
+Read = Callable[[Interval, str], PinnedReading]
 """What evaluating an interval reads; the text makes names of temporary views unique."""
 
 
@@ -65,8 +65,8 @@ def evaluate(
 ) -> Evaluated:
     """Make a model hold one contiguous range, and publish it.
 
-    What would come out as it is held already is kept, unless ``force`` (rule R2). Models with late
-    data have their own way in, `vde_dagster.app.catch_up.sessions.load`.
+    What would come out as it is loaded already is kept, unless ``force`` (rule R2). Models with
+    late data have their own way in, `vde_dagster.app.catch_up.sessions.load`.
 
     Raises:
         Refused: The model is a source, another environment owns its version, or a parent does not
@@ -85,12 +85,12 @@ def evaluate(
             left = _left(services, key, interval, finished)
             if left is None:
                 return _finished(services, finished[-1])
-            step = _in_turn(services, binding, node, left, services.ids.new())
-            return carry_out(services, binding, node, step, lease)
+            prepared = _sequential(services, binding, node, left, services.ids.new())
+            return run_unit_of_work(services, binding, node, prepared, lease)
 
         now = services.clock.now()
 
-        def read(each: Interval, work_id: str) -> Reading:
+        def read(each: Interval, work_id: str) -> PinnedReading:
             return read_whole(services, binding, node, each, now, work_id=work_id)
 
         return fill(services, binding, node, interval, lease, read=read, force=force)
@@ -134,7 +134,7 @@ def _filled(
     found = look(services, binding, node, whole, reading, force=force)
     if not found.computed:
         head = head_of(services, key)
-        entries = book_kept(
+        entries = record_kept(
             services, binding, key, found.kept, reading, work_id=work_id, lease=lease
         )
         return Evaluated(
@@ -149,7 +149,7 @@ def _filled(
             reason=found.reason,
             reused=True,
         )
-    readings: tuple[Reading, ...] = (reading,)
+    readings: tuple[PinnedReading, ...] = (reading,)
     writes: tuple[Write, ...] = (whole,)
     traces = found.traces
     parts = batches(node.model, found.computed)
@@ -157,7 +157,7 @@ def _filled(
         readings = tuple(read(each, f"{work_id}_{at}") for at, each in enumerate(parts))
         writes = tuple(write(each, started) for each in parts)
         traces = traces_of_parts(services, binding, node, writes, readings)
-    step = Step(
+    prepared = PreparedUnit(
         work_id=work_id,
         interval=interval,
         readings=readings,
@@ -166,7 +166,7 @@ def _filled(
         reuse=found,
         where_emptied=binding.where_emptied.get(node.name, ""),
     )
-    return carry_out(services, binding, node, step, lease)
+    return run_unit_of_work(services, binding, node, prepared, lease)
 
 
 def traces_of_parts(
@@ -174,7 +174,7 @@ def traces_of_parts(
     binding: Binding,
     node: Node,
     writes: Sequence[Write],
-    readings: Sequence[Reading],
+    readings: Sequence[PinnedReading],
 ) -> dict[Interval, Trace]:
     """The traces of all that several parts write."""
     return {
@@ -185,24 +185,24 @@ def traces_of_parts(
 
 
 def _left(
-    services: Services, key: VersionKey, interval: Interval, finished: Sequence[Work]
+    services: Services, key: VersionKey, interval: Interval, finished: Sequence[UnitOfWork]
 ) -> Interval | None:
     """What a sequential kind still has to evaluate after earlier work was finished; None: nothing.
 
-    Who asks again after a crash means the interval that a recovery has just booked, and not to
+    Who asks again after a crash means the interval that a recovery has just recorded, and not to
     build it on itself.
     """
-    held_now = services.state.holdings([key]).get(key, NOTHING).computed
+    loaded_now = services.state.holdings([key]).get(key, NOTHING).computed
     done = merge(each for work in finished for each in work.intent.intervals)
-    left = subtract([interval], common(done, held_now))
+    left = subtract([interval], common(done, loaded_now))
     return Interval(left[0].start, left[-1].end) if left else None
 
 
-def _finished(services: Services, work: Work) -> Evaluated:
-    """What a unit of work did that an earlier process staged and this one has booked."""
+def _finished(services: Services, work: UnitOfWork) -> Evaluated:
+    """What a unit of work did that an earlier process staged and this one has recorded."""
     assert work.publication is not None, "finished work says what it published"
     intent, publication = work.intent, work.publication
-    ledger = services.state.held_within(intent.key, touched(publication.changes))
+    ledger = services.state.entries_within(intent.key, touched(publication.changes))
     return Evaluated(
         work_id=intent.work_id,
         key=intent.key,
@@ -215,17 +215,17 @@ def _finished(services: Services, work: Work) -> Evaluated:
     )
 
 
-def _in_turn(
+def _sequential(
     services: Services, binding: Binding, node: Node, interval: Interval, work_id: str
-) -> Step:
+) -> PreparedUnit:
     """The unit of work that makes a sequential kind hold an interval."""
     key, execution_time = binding.key(node.name), services.clock.now()
     entries = services.state.ledger([key]).get(key, ())
-    found = turns(node.model, entries, interval, environment=binding.environment)
+    found = sequential_batches(node.model, entries, interval, environment=binding.environment)
     first = found[0].evaluated
     read = reads_of(binding.graph, node.name).ranges(Moments.between(first, first))
-    booked = booked_of(services, binding, dict.fromkeys(read, WHOLE))
-    readings: list[Reading] = []
+    ledgers = read_ledgers(services, binding, dict.fromkeys(read, WHOLE))
+    readings: list[PinnedReading] = []
     for number, each in enumerate(found):
         readings.append(
             read_whole(
@@ -235,11 +235,11 @@ def _in_turn(
                 each.evaluated,
                 execution_time,
                 source_pins=readings[0].pinned if readings else None,
-                booked=booked,
+                ledgers=ledgers,
                 work_id=f"{work_id}_{number}",
             )
         )
-    return Step(
+    return PreparedUnit(
         work_id=work_id,
         interval=Interval(found[0].evaluated.start, found[-1].evaluated.end),
         readings=tuple(readings),
@@ -249,8 +249,8 @@ def _in_turn(
             [node.write(each.evaluated, execution_time) for each in found],
             is_first=not entries or found[0].operation is LedgerOperation.REPLACE_ALL,
         ),
-        turns=found,
-        traces=turn_traces(
+        batches=found,
+        traces=sequential_traces(
             services, binding, node, entries, list(zip(found, readings, strict=True))
         ),
         where_emptied=binding.where_emptied.get(node.name, ""),
@@ -289,7 +289,7 @@ def writing(services: Services, binding: Binding, key: VersionKey) -> AbstractCo
         Conflict: Another process writes this version right now.
     """
     holder = holder_of(services.ids, f"a run of {binding.environment}")
-    return held(services.state, version_resource(key), holder=holder, ttl=services.lease_ttl)
+    return leased(services.state, version_resource(key), holder=holder, ttl=services.lease_ttl)
 
 
 def writable(services: Services, binding: Binding, name: ModelName) -> Node:

@@ -12,8 +12,8 @@ from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import replace
 
 from vde_dagster.app.binding import Binding, stored_graph
-from vde_dagster.app.evaluate.reading import analysed
-from vde_dagster.app.leases import held, holder_of
+from vde_dagster.app.evaluate.pinned_reading import analysed
+from vde_dagster.app.leases import holder_of, leased
 from vde_dagster.app.services import Services
 from vde_dagster.app.view_names import shown_naming
 from vde_dagster.core.columns import Column
@@ -151,7 +151,7 @@ def _evolve(
         and is_widening(present.get(each.column.lower(), ""), each.after)
     }
     holder = holder_of(services.ids, f"a change of columns in {binding.environment}")
-    with held(services.state, version_resource(key), holder=holder, ttl=services.lease_ttl):
+    with leased(services.state, version_resource(key), holder=holder, ttl=services.lease_ttl):
         if wider:
             services.catalog.swap_views(list(_widened_views(services, key, wider)), ())
         services.catalog.evolve(key.table, changes)

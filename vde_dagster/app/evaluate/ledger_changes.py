@@ -6,7 +6,7 @@ from collections.abc import Mapping, Sequence
 from dataclasses import replace
 from typing import assert_never
 
-from vde_dagster.app.evaluate.step import Step
+from vde_dagster.app.evaluate.prepared_unit import PreparedUnit
 from vde_dagster.core.ledger.dsha import RowSum, total
 from vde_dagster.core.ledger.entries import (
     LedgerChange,
@@ -27,20 +27,20 @@ from vde_dagster.core.model.writes import (
 from vde_dagster.core.time.intervals import Interval
 
 
-def changes_of(step: Step, staged: Staged, rebase: RowSum) -> tuple[LedgerChange, ...]:
+def changes_of(prepared: PreparedUnit, staged: Staged, rebase: RowSum) -> tuple[LedgerChange, ...]:
     """What the staged parts do to the ledger. Two parts may add to one interval; both count."""
-    if step.turns:
-        return _turns_changes(step, staged, rebase)
+    if prepared.batches:
+        return _batch_changes(prepared, staged, rebase)
     changes: list[LedgerChange] = []
-    for write, sums in zip(step.writes, staged.sums, strict=True):
+    for write, sums in zip(prepared.writes, staged.sums, strict=True):
         operation = _operation(write)
         changes += [
             LedgerChange(
                 operation=operation,
                 interval=interval,
                 rows=rows,
-                standing=step.standing,
-                reason=step.reason,
+                status=prepared.status,
+                reason=prepared.reason,
             )
             for interval, rows in sorted(sums.items())
             if operation is not LedgerOperation.ADD or rows.rows
@@ -61,15 +61,17 @@ def traced(
     ]
 
 
-def _turns_changes(step: Step, staged: Staged, rebase: RowSum) -> tuple[LedgerChange, ...]:
-    """By what each turn changed the table's sum, booked where the turn says."""
+def _batch_changes(
+    prepared: PreparedUnit, staged: Staged, rebase: RowSum
+) -> tuple[LedgerChange, ...]:
+    """By what each batch changed the table's sum, recorded where the batch says."""
     return tuple(
         LedgerChange(
-            operation=turn.operation,
-            interval=turn.booked,
+            operation=batch.operation,
+            interval=batch.recorded,
             rows=total(sums.values()) if number else total(sums.values()) + rebase,
         )
-        for number, (turn, sums) in enumerate(zip(step.turns, staged.sums, strict=True))
+        for number, (batch, sums) in enumerate(zip(prepared.batches, staged.sums, strict=True))
     )
 
 

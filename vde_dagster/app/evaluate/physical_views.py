@@ -1,4 +1,4 @@
-"""The physical view of a VIEW: made anew only where it would be another one (seed 001, *VIEW*).
+"""The physical view of a VIEW: rebuilt only where it would be another one (seed 001, *VIEW*).
 
 It is what its rendered query and the columns of what that reads make of it. Whether it still stands
 is told by the catalog's metadata, without Spark.
@@ -12,20 +12,20 @@ from typing import Final
 
 from vde_dagster.app.binding import Binding
 from vde_dagster.app.evaluate.evaluated import Evaluated
-from vde_dagster.app.evaluate.reading import physical_query
+from vde_dagster.app.evaluate.pinned_reading import physical_query
 from vde_dagster.app.evaluate.reuse import FIRST_BUILD
-from vde_dagster.app.publish.publishing import book
+from vde_dagster.app.publish.publishing import record
 from vde_dagster.app.services import Services
 from vde_dagster.core.columns import Column
 from vde_dagster.core.errors import EvaluationFailed, Refused
-from vde_dagster.core.graph.embedded import embedded_above, stored_parents
+from vde_dagster.core.graph.embedded import embedded_upstream, stored_parents
 from vde_dagster.core.graph.graph import Node
 from vde_dagster.core.ledger.dsha import RowSum, combined_dsha
 from vde_dagster.core.ledger.entries import (
+    EntryStatus,
     LedgerChange,
     LedgerEntry,
     LedgerOperation,
-    Standing,
     Trace,
 )
 from vde_dagster.core.ledger.savings import Saved
@@ -48,17 +48,17 @@ def make_view(
     """
     started = services.clock.now()
     key = binding.key(node.name)
-    ledger = _held_above(services, binding, node)
+    ledger = _upstream_entries(services, binding, node)
     query = physical_query(binding, node, started).text
     trace = _trace(services, binding, node, query, ledger)
     before = services.state.ledger([key]).get(key, ())
     stands = not force and _stands(services, key, before, trace)
-    embedded = embedded_above(binding.graph, node.name)
+    embedded = embedded_upstream(binding.graph, node.name)
     reads = [binding.graph[name].fingerprint.data for name in embedded]
     reads += [entry.digest for entries in ledger.values() for entry in entries]
     digest = combined_dsha([node.fingerprint.data, *reads])
     entries = before
-    if not (stands and _is_booked(before, digest)):
+    if not (stands and _is_recorded(before, digest)):
 
         def columns() -> tuple[Column, ...]:
             comment = node.model.description
@@ -72,7 +72,7 @@ def make_view(
             digest=digest,
             trace=trace,
         )
-        entries = _booked(
+        entries = _recorded(
             services, binding.environment, key, change, columns, started=started, lease=lease
         )
     return Evaluated(
@@ -89,7 +89,7 @@ def make_view(
     )
 
 
-def _booked(
+def _recorded(
     services: Services,
     environment: str,
     key: VersionKey,
@@ -99,7 +99,7 @@ def _booked(
     started: datetime,
     lease: Lease,
 ) -> tuple[LedgerEntry, ...]:
-    """Record, make and book what a view shows; ``columns`` makes it and tells what it returns."""
+    """Record, make and record what a view shows; ``columns`` makes it and tells what it returns."""
     work_id = services.ids.new()
     intent = Intent(
         work_id=work_id,
@@ -118,10 +118,10 @@ def _booked(
         raise
     publication = Publication(iceberg_snapshot_id=None, changes=(change,), columns=made)
     services.state.record_staged(work_id, publication, lease=lease)
-    return book(services, environment, key, work_id, publication, lease=lease)
+    return record(services, environment, key, work_id, publication, lease=lease)
 
 
-def _held_above(
+def _upstream_entries(
     services: Services, binding: Binding, node: Node
 ) -> dict[ModelName, tuple[LedgerEntry, ...]]:
     """What the models hold that a view reads.
@@ -143,7 +143,7 @@ def _trace(
     binding: Binding,
     node: Node,
     query: str,
-    held: Mapping[ModelName, Sequence[LedgerEntry]],
+    loaded: Mapping[ModelName, Sequence[LedgerEntry]],
 ) -> Trace:
     """What a physical view was made of: its text, and the columns of the tables that it reads.
 
@@ -152,9 +152,9 @@ def _trace(
         binding: The versions.
         node: The model, a VIEW.
         query: What the view is made of, over physical tables.
-        held: What the models hold that it reads; they hold something.
+        loaded: What the models hold that it reads; they hold something.
     """
-    columns = {name: entries[-1].columns for name, entries in held.items()}
+    columns = {name: entries[-1].columns for name, entries in loaded.items()}
     for name in stored_parents(binding.graph, node.name):
         source = services.source(name) if name not in columns else None
         if source is not None:
@@ -171,11 +171,11 @@ def _stands(
     services: Services, key: VersionKey, before: Sequence[LedgerEntry], trace: Trace
 ) -> bool:
     """Whether a physical view is there as it would be made."""
-    held = before[0].trace if before else None
-    same = held is not None and held.key == trace.key
+    loaded = before[0].trace if before else None
+    same = loaded is not None and loaded.key == trace.key
     return same and key.table in services.catalog.taken([key.table])
 
 
-def _is_booked(before: Sequence[LedgerEntry], digest: str) -> bool:
+def _is_recorded(before: Sequence[LedgerEntry], digest: str) -> bool:
     """Whether the ledger says of a view that it shows just this."""
-    return bool(before) and before[0].digest == digest and before[0].standing is Standing.COMPUTED
+    return bool(before) and before[0].digest == digest and before[0].status is EntryStatus.COMPUTED

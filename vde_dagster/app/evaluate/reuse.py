@@ -2,7 +2,7 @@
 
 Decided from the state and the catalog's metadata, so a step that is reused starts no JVM. What is
 kept stands in the ledger as it was; where it was marked as outdated, or shall stand for a longer
-time, that is booked by the same steps as any other unit of work.
+time, that is recorded by the same steps as any other unit of work.
 """
 
 from __future__ import annotations
@@ -12,20 +12,20 @@ from dataclasses import dataclass, replace
 from typing import assert_never
 
 from vde_dagster.app.binding import Binding
-from vde_dagster.app.evaluate.cumulative import Turn
-from vde_dagster.app.evaluate.reading import Reading
-from vde_dagster.app.publish.publishing import book
+from vde_dagster.app.evaluate.cumulative import SequentialBatch
+from vde_dagster.app.evaluate.pinned_reading import PinnedReading
+from vde_dagster.app.publish.publishing import record
 from vde_dagster.app.services import Services
 from vde_dagster.core.errors import Refused
 from vde_dagster.core.graph.graph import Node
 from vde_dagster.core.graph.render_model import reads_of
 from vde_dagster.core.ledger.entries import (
+    EntryStatus,
     LedgerChange,
     LedgerEntry,
     LedgerOperation,
-    Standing,
     Trace,
-    held_dsha,
+    loaded_dsha,
 )
 from vde_dagster.core.ledger.holdings import NOTHING, Holding
 from vde_dagster.core.ledger.traces import (
@@ -34,7 +34,7 @@ from vde_dagster.core.ledger.traces import (
     recipe,
     source_token,
     traces,
-    why_volatile,
+    why_nondeterministic,
 )
 from vde_dagster.core.ledger.unit_of_work import Intent, Publication
 from vde_dagster.core.model.snapshot import VersionKey
@@ -59,7 +59,7 @@ FIRST_BUILD = "first build"
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class Reuse:
+class ReuseDecision:
     """What of an evaluation is kept, and what is computed.
 
     ``kept`` are the entries that are kept, by the interval that each stands for from now on.
@@ -78,10 +78,10 @@ def look(
     binding: Binding,
     node: Node,
     write: Write,
-    reading: Reading,
+    reading: PinnedReading,
     *,
     force: bool = False,
-) -> Reuse:
+) -> ReuseDecision:
     """What of a write need not be done.
 
     Kept is what the table holds now, and only if its latest trace has the key of what would be
@@ -96,13 +96,13 @@ def look(
         reading: What that reads.
         force: Whether to compute all of it, whatever has changed.
     """
-    intervals = _booked(write)
-    why = why_volatile(binding.graph, node.name)
+    intervals = _recorded(write)
+    why = why_nondeterministic(binding.graph, node.name)
     found = {} if why else traces_of(services, binding, node, write, reading)
     key = binding.key(node.name)
     # what is made as a whole has one entry
     times = None if isinstance(write, ReplaceTable) else merge(intervals)
-    entries = services.state.held_within(key, times)
+    entries = services.state.entries_within(key, times)
     before = _before(entries, write)
     kept: dict[Interval, LedgerEntry] = {}
     if not force:
@@ -122,23 +122,23 @@ def look(
         reason = _why_computed(before.get(left[0]), found.get(left[0]), why)
     if isinstance(write, ReplaceTable):
         kept = {_longer(each, entry.interval): entry for each, entry in kept.items()}
-    return Reuse(kept=kept, computed=merge(left), traces=found, reason=reason)
+    return ReuseDecision(kept=kept, computed=merge(left), traces=found, reason=reason)
 
 
 def traces_of(
-    services: Services, binding: Binding, node: Node, write: Write, reading: Reading
+    services: Services, binding: Binding, node: Node, write: Write, reading: PinnedReading
 ) -> dict[Interval, Trace]:
-    """The traces that what is written has, by the interval that is booked; none where it has none.
+    """The traces of what is written, by the interval that is recorded; none where it has none.
 
     Args:
         services: The ports.
         binding: The versions.
         node: The model.
-        write: What is written; see `turn_traces` for what builds on what is there.
+        write: What is written; see `sequential_traces` for what builds on what is there.
         reading: What the rows are computed from.
     """
-    intervals = _booked(write)
-    if not intervals or why_volatile(binding.graph, node.name):
+    intervals = _recorded(write)
+    if not intervals or why_nondeterministic(binding.graph, node.name):
         return {}
     algorithm = services.algorithm if isinstance(write, ReplaceTable) else ""
     return traces(
@@ -149,39 +149,40 @@ def traces_of(
     )
 
 
-def turn_traces(
+def sequential_traces(
     services: Services,
     binding: Binding,
     node: Node,
     entries: Sequence[LedgerEntry],
-    turns: Sequence[tuple[Turn, Reading]],
+    batches: Sequence[tuple[SequentialBatch, PinnedReading]],
 ) -> dict[Interval, Trace]:
     """The traces of a sequential kind's intervals, each of which builds on those before it.
 
     The D-SHA of the table before the first write is part of its key, and the key of each write part
     of the next one's, since what the table holds in between follows from it. The inputs are those
-    of the interval that is booked: a look-back evaluates more, of which there are entries already.
+    of the interval that is recorded: a look-back evaluates more, of which there are entries
+    already.
 
     Args:
         services: The ports.
         binding: The versions.
         node: The model.
         entries: What its version holds.
-        turns: Its writes in order, with what each of them reads: all of them the same Iceberg
-            snapshots, and of every model what was booked at once.
+        batches: Its writes in order, with what each of them reads: all of them the same Iceberg
+            snapshots, and of every model what was recorded at once.
     """
-    if why_volatile(binding.graph, node.name):
+    if why_nondeterministic(binding.graph, node.name):
         return {}
     made_of, reads = recipe(binding.graph, node.name), reads_of(binding.graph, node.name)
-    anew = turns[0][0].operation is LedgerOperation.REPLACE_ALL
-    target = held_dsha(entries) if entries and not anew else ""
-    tokens = _tokens(services, binding, turns[0][1])
+    rebuilds = batches[0][0].operation is LedgerOperation.REPLACE_ALL
+    target = loaded_dsha(entries) if entries and not rebuilds else ""
+    tokens = _tokens(services, binding, batches[0][1])
     found: dict[Interval, Trace] = {}
-    for turn, _ in turns:
-        each = traces(made_of, reads, tokens, [turn.evaluated])[turn.evaluated]
-        target = made_of.key(turn.evaluated, each.inputs, target=target)
-        booked = traces(made_of, reads, tokens, [turn.booked])[turn.booked]
-        found[turn.booked] = replace(booked, key=target)
+    for batch, _ in batches:
+        each = traces(made_of, reads, tokens, [batch.evaluated])[batch.evaluated]
+        target = made_of.key(batch.evaluated, each.inputs, target=target)
+        recorded = traces(made_of, reads, tokens, [batch.recorded])[batch.recorded]
+        found[batch.recorded] = replace(recorded, key=target)
     return found
 
 
@@ -192,16 +193,16 @@ def keeping(kept: Mapping[Interval, LedgerEntry]) -> tuple[LedgerChange, ...]:
             operation=LedgerOperation.KEEP, interval=interval, rows=entry.rows, kept=entry.interval
         )
         for interval, entry in kept.items()
-        if entry.standing is not Standing.COMPUTED or entry.interval != interval
+        if entry.status is not EntryStatus.COMPUTED or entry.interval != interval
     )
 
 
-def book_kept(
+def record_kept(
     services: Services,
     binding: Binding,
     key: VersionKey,
     kept: Mapping[Interval, LedgerEntry],
-    reading: Reading,
+    reading: PinnedReading,
     *,
     work_id: str,
     lease: Lease,
@@ -209,7 +210,7 @@ def book_kept(
     """Let all that is kept stand as computed; returns its entries. Nothing is staged.
 
     Raises:
-        LeaseLost: Somebody else took the version over; nothing was booked.
+        LeaseLost: Somebody else took the version over; nothing was recorded.
     """
     changes = keeping(kept)
     if not changes:
@@ -228,11 +229,11 @@ def book_kept(
     publication = Publication(iceberg_snapshot_id=head, changes=changes, columns=columns)
     services.state.record_intent(intent, lease=lease)
     services.state.record_staged(work_id, publication, lease=lease)
-    recorded = book(services, binding.environment, key, work_id, publication, lease=lease)
+    recorded = record(services, binding.environment, key, work_id, publication, lease=lease)
     return tuple({**kept, **{each.interval: each for each in recorded}}.values())
 
 
-def _booked(write: Write) -> tuple[Interval, ...]:
+def _recorded(write: Write) -> tuple[Interval, ...]:
     """The intervals that a write sets by itself, each of which has an entry of its own."""
     match write:
         case OverwriteIntervals(intervals=intervals, axis=axis):
@@ -255,27 +256,27 @@ def _before(entries: Sequence[LedgerEntry], write: Write) -> dict[Interval, Ledg
     return {each.interval: each for each in entries}
 
 
-def _longer(asked: Interval, held: Interval) -> Interval:
+def _longer(asked: Interval, loaded: Interval) -> Interval:
     """What rows stand for that are kept for a time: no less than what they stood for before."""
-    return held if held.start <= asked.start and asked.end <= held.end else asked
+    return loaded if loaded.start <= asked.start and asked.end <= loaded.end else asked
 
 
 def _is_same(entry: LedgerEntry, trace: Trace | None) -> bool:
-    held = entry.trace if entry.standing is not Standing.EMPTY else None
-    return held is not None and trace is not None and held.key == trace.key
+    loaded = entry.trace if entry.status is not EntryStatus.EMPTY else None
+    return loaded is not None and trace is not None and loaded.key == trace.key
 
 
-def is_first_build(held: Holding) -> bool:
+def is_first_build(loaded: Holding) -> bool:
     """Whether a version holds nothing that was computed."""
-    return not held.written
+    return not loaded.written
 
 
-def _why_computed(before: LedgerEntry | None, trace: Trace | None, volatile: str) -> str:
-    """Why an interval is computed, for people; ``volatile`` tells why it has no trace."""
-    if before is None or before.standing is Standing.EMPTY:
+def _why_computed(before: LedgerEntry | None, trace: Trace | None, nondeterministic: str) -> str:
+    """Why an interval is computed, for people; ``nondeterministic`` tells why it has no trace."""
+    if before is None or before.status is EntryStatus.EMPTY:
         return "it was not computed yet"
     if trace is None:
-        return volatile
+        return nondeterministic
     if before.trace is None:
         return before.reason or "what its rows were computed from is not known"
     known = before.trace.inputs
@@ -285,7 +286,9 @@ def _why_computed(before: LedgerEntry | None, trace: Trace | None, volatile: str
     return "the query, or how its rows are stored or hashed, has changed"
 
 
-def _tokens(services: Services, binding: Binding, reading: Reading) -> dict[ModelName, Tokens]:
+def _tokens(
+    services: Services, binding: Binding, reading: PinnedReading
+) -> dict[ModelName, Tokens]:
     """The tokens of everything that is read; of sources those of the Iceberg snapshots read."""
     found: dict[ModelName, Tokens] = dict(reading.tokens)
     for name, pinned in reading.pinned.items():

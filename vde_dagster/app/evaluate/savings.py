@@ -54,8 +54,8 @@ def left_as_it_is(services: Services, binding: Binding, done: Iterable[Evaluated
     """What an environment's versions hold and a run did not compute."""
     computed = {each.work_id for each in done if not each.reused}
     keys = [binding.key(node.name) for node in binding.graph if node.model.kind.stores_rows]
-    held = services.state.totals(keys, without=computed)
-    return total_saved(each.without_time for each in held.values())
+    loaded = services.state.totals(keys, without=computed)
+    return total_saved(each.without_time for each in loaded.values())
 
 
 def record(

@@ -7,10 +7,10 @@ from dataclasses import dataclass, field
 from datetime import datetime
 
 from vde_dagster.app.binding import Binding
-from vde_dagster.app.evaluate.reading import Reading, pin
+from vde_dagster.app.evaluate.pinned_reading import PinnedReading, pin
 from vde_dagster.app.services import Services
 from vde_dagster.core.graph.graph import Node
-from vde_dagster.core.graph.render_model import Statements, render_beside, render_model
+from vde_dagster.core.graph.render_model import Statements, render_model, render_statements
 from vde_dagster.core.ledger.unit_of_work import Input
 from vde_dagster.core.model.model import PythonFunction, Query
 from vde_dagster.core.names import ModelName, TableName
@@ -19,7 +19,7 @@ from vde_dagster.core.time.intervals import Interval
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class Beside:
+class StatementTexts:
     """Statements as texts of Spark's SQL, and the tables that they read by temporary names.
 
     ``own_name`` is the one under which they read the model's own rows: the published ones in front
@@ -38,10 +38,10 @@ def statements_of(
     node: Node,
     interval: Interval,
     *,
-    readings: Sequence[Reading],
+    readings: Sequence[PinnedReading],
     execution_time: datetime,
     work_id: str,
-) -> Beside:
+) -> StatementTexts:
     """The statements beside a model's query for one unit of work; nothing where it has none.
 
     They run once, whatever the number of its parts. A model that the evaluation reads is read at
@@ -61,7 +61,7 @@ def statements_of(
     """
     body = node.model.body
     if not isinstance(body, Query | PythonFunction) or not (body.before or body.after):
-        return Beside()
+        return StatementTexts()
     before, after = _rendered(binding, node, interval, execution_time)
     own_name = f"vde_{work_id}_own"
     read = {name for each in (*before, *after) for name in each.tables}
@@ -74,7 +74,7 @@ def statements_of(
     }
     targets = {name: shown.get(name) or binding.table(name) for name in names}
     targets[node.name] = TableName("", own_name)
-    return Beside(
+    return StatementTexts(
         before=tuple(each.with_tables(targets.get).text for each in before),
         after=tuple(each.with_tables(targets.get).text for each in after),
         inputs={shown[name].name: each for name, each in inputs.items()},
@@ -93,6 +93,6 @@ def _rendered(
     """The statements for an interval over models' names; views are inlined down to tables."""
     times = TimeRange.of(interval, execution_time=execution_time)
     if isinstance(node.model.body, PythonFunction):
-        return render_beside(binding.graph, node.name, times, target=lambda _: None)
+        return render_statements(binding.graph, node.name, times, target=lambda _: None)
     found = render_model(binding.graph, node.name, times, target=lambda _: None)
     return found.before, found.after

@@ -12,16 +12,16 @@ from vde_dagster.app.binding import Binding
 from vde_dagster.app.evaluate.auditing import Audited, audits_for, record_audits
 from vde_dagster.app.evaluate.evaluated import Evaluated
 from vde_dagster.app.evaluate.ledger_changes import changes_of, traced
+from vde_dagster.app.evaluate.prepared_unit import PreparedUnit
 from vde_dagster.app.evaluate.reuse import (
     FIRST_BUILD,
     is_first_build,
     keeping,
 )
 from vde_dagster.app.evaluate.savings import saved_by
-from vde_dagster.app.evaluate.statements import Beside, statements_of
-from vde_dagster.app.evaluate.step import Step
-from vde_dagster.app.publish.publishing import book, give_up, publish
-from vde_dagster.app.publish.table_heads import head_of
+from vde_dagster.app.evaluate.statements import StatementTexts, statements_of
+from vde_dagster.app.publish.foreign_writes import head_of
+from vde_dagster.app.publish.publishing import give_up, publish, record
 from vde_dagster.app.services import Services
 from vde_dagster.core.errors import EvaluationFailed, Refused
 from vde_dagster.core.graph.graph import Node
@@ -36,7 +36,7 @@ from vde_dagster.core.ledger.entries import (
 )
 from vde_dagster.core.ledger.holdings import NOTHING
 from vde_dagster.core.ledger.schema_changes import newest_columns
-from vde_dagster.core.ledger.unit_of_work import Intent, Part, Publication, Staged, Staging
+from vde_dagster.core.ledger.unit_of_work import Intent, PlannedWrite, Publication, Staged, Staging
 from vde_dagster.core.model.snapshot import VersionKey
 from vde_dagster.core.model.writes import (
     ReplaceTable,
@@ -47,10 +47,10 @@ from vde_dagster.ports.engine import Sought
 from vde_dagster.ports.state import Lease
 
 
-def carry_out(
-    services: Services, binding: Binding, node: Node, step: Step, lease: Lease
+def run_unit_of_work(
+    services: Services, binding: Binding, node: Node, prepared: PreparedUnit, lease: Lease
 ) -> Evaluated:
-    """Stage, publish and book one unit of work under a lease on its version.
+    """Stage, publish and record one unit of work under a lease on its version.
 
     Where the table's files were compacted meanwhile, it is done again on what is there (rule R4).
 
@@ -62,24 +62,24 @@ def carry_out(
     for left in reversed(range(_TRIES)):
         base = head_of(services, key)
         try:
-            return _carry_out(services, binding, node, step, base, lease=lease)
+            return _tried(services, binding, node, prepared, base, lease=lease)
         except TableMoved as error:
-            give_up(services, key, step.work_id, reason=str(error), lease=lease)
+            give_up(services, key, prepared.work_id, reason=str(error), lease=lease)
             head_of(services, key)  # says so where it was no compaction
             if not left:
                 raise
-            step = replace(step, work_id=services.ids.new())
+            prepared = replace(prepared, work_id=services.ids.new())
     raise AssertionError("the loop returns or raises")
 
 
 _TRIES: Final = 3
 
 
-def _carry_out(
+def _tried(
     services: Services,
     binding: Binding,
     node: Node,
-    step: Step,
+    prepared: PreparedUnit,
     base: int | None,
     *,
     lease: Lease,
@@ -87,64 +87,72 @@ def _carry_out(
     started = services.clock.now()
     key = binding.key(node.name)
     first = is_first_build(services.state.holdings([key]).get(key, NOTHING))
-    services.state.record_intent(_intent(binding, key, step, base, started), lease=lease)
-    algorithm = _algorithm(services, key, step)
+    services.state.record_intent(_intent(binding, key, prepared, base, started), lease=lease)
+    algorithm = _algorithm(services, key, prepared)
     staging = _prepared(
-        services, binding, node, step, base=base, algorithm=algorithm, started=started
+        services, binding, node, prepared, base=base, algorithm=algorithm, started=started
     )
     try:
         staged = services.engine.stage(staging)
     except EvaluationFailed as error:
-        give_up(services, key, step.work_id, reason=str(error), lease=lease)
+        give_up(services, key, prepared.work_id, reason=str(error), lease=lease)
         raise
-    record_audits(services, key, step.work_id, staged.audits, lease=lease)
-    written = changes_of(step, staged, _rebase(services, key, step, staged, base=base))
-    kept = step.reuse.kept if step.reuse is not None else {}
+    record_audits(services, key, prepared.work_id, staged.audits, lease=lease)
+    written = changes_of(prepared, staged, _rebase(services, key, prepared, staged, base=base))
+    kept = prepared.reuse.kept if prepared.reuse is not None else {}
     took = (services.clock.now() - started).total_seconds()
     publication = Publication(
         iceberg_snapshot_id=staged.iceberg_snapshot_id,
-        changes=(*traced(written, step.traces, took), *keeping(kept)),
+        changes=(*traced(written, prepared.traces, took), *keeping(kept)),
         columns=staged.columns,
-        mark=step.mark,
+        mark=prepared.mark,
         algorithm=algorithm,
     )
-    _check_bookable(services, key, step.work_id, publication, lease=lease)
-    if step.where_emptied:
-        _check_rows_stay(services, key, step, written, lease=lease)
-    services.state.record_staged(step.work_id, publication, lease=lease)
+    _check_recordable(services, key, prepared.work_id, publication, lease=lease)
+    if prepared.where_emptied:
+        _check_rows_stay(services, key, prepared, written, lease=lease)
+    services.state.record_staged(prepared.work_id, publication, lease=lease)
     services.state.renew_lease(lease, ttl=services.lease_ttl)
     publish(services, key, base, publication)
-    recorded = book(services, binding.environment, key, step.work_id, publication, lease=lease)
+    recorded = record(
+        services, binding.environment, key, prepared.work_id, publication, lease=lease
+    )
     entries = {**kept, **{each.interval: each for each in recorded}}
     return Evaluated(
-        work_id=step.work_id,
+        work_id=prepared.work_id,
         key=key,
-        interval=step.interval,
+        interval=prepared.interval,
         rows=sum(change.rows.rows for change in written),
         entries=tuple(sorted(entries.values(), key=lambda each: each.interval)),
         iceberg_snapshot_id=publication.iceberg_snapshot_id,
         seconds=(services.clock.now() - started).total_seconds(),
-        session=step.session,
+        session=prepared.session,
         saved=saved_by(node, list(kept.values())) if kept else None,
-        reason=step.reuse.reason if step.reuse is not None else FIRST_BUILD if first else "",
+        reason=prepared.reuse.reason
+        if prepared.reuse is not None
+        else FIRST_BUILD
+        if first
+        else "",
     )
 
 
 def _intent(
-    binding: Binding, key: VersionKey, step: Step, base: int | None, started: datetime
+    binding: Binding, key: VersionKey, prepared: PreparedUnit, base: int | None, started: datetime
 ) -> Intent:
     """What is recorded before anything is staged (rule R5)."""
     return Intent(
-        work_id=step.work_id,
+        work_id=prepared.work_id,
         key=key,
         environment=binding.environment,
-        intervals=(step.interval,),
+        intervals=(prepared.interval,),
         inputs={
-            name: snapshot for reading in step.readings for name, snapshot in reading.pinned.items()
+            name: snapshot
+            for reading in prepared.readings
+            for name, snapshot in reading.pinned.items()
         },
         base=base,
         execution_time=started,
-        session=step.session,
+        session=prepared.session,
         drifted=binding.snapshots[key.model].drifted,
     )
 
@@ -153,7 +161,7 @@ def _prepared(
     services: Services,
     binding: Binding,
     node: Node,
-    step: Step,
+    prepared: PreparedUnit,
     *,
     base: int | None,
     algorithm: str,
@@ -164,34 +172,36 @@ def _prepared(
         services,
         binding,
         node,
-        interval=step.interval,
-        writes=step.writes,
-        readings=step.readings,
+        interval=prepared.interval,
+        writes=prepared.writes,
+        readings=prepared.readings,
         execution_time=started,
     )
-    beside = statements_of(
+    statements = statements_of(
         services,
         binding,
         node,
-        step.interval,
-        readings=step.readings,
+        prepared.interval,
+        readings=prepared.readings,
         execution_time=started,
-        work_id=step.work_id,
+        work_id=prepared.work_id,
     )
     key = binding.key(node.name)
-    return _staging(node, key, step, base=base, audited=audited, beside=beside, algorithm=algorithm)
+    return _staging(
+        node, key, prepared, base=base, audited=audited, statements=statements, algorithm=algorithm
+    )
 
 
-def _check_bookable(
+def _check_recordable(
     services: Services, key: VersionKey, work_id: str, publication: Publication, *, lease: Lease
 ) -> None:
-    """Refuse before publishing what could not be booked afterwards.
+    """Refuse before publishing what could not be recorded afterwards.
 
-    The lease is ours, so the ledger is the same when it is booked.
+    The lease is ours, so the ledger is the same when it is recorded.
     """
     try:
         apply_changes(
-            services.state.held_within(key, touched(publication.changes)),
+            services.state.entries_within(key, touched(publication.changes)),
             publication.changes,
             columns=publication.columns,
             work_id=work_id,
@@ -206,7 +216,7 @@ def _check_bookable(
 def _check_rows_stay(
     services: Services,
     key: VersionKey,
-    step: Step,
+    prepared: PreparedUnit,
     written: Sequence[LedgerChange],
     *,
     lease: Lease,
@@ -215,18 +225,18 @@ def _check_rows_stay(
 
     What builds on itself is made from nothing with at least as many rows as it had.
     """
-    times = None if step.anew else merge(each.interval for each in written)
-    entries = services.state.held_within(key, times)
-    emptied = _made_smaller(written, entries) if step.anew else _emptied(written, entries)
+    times = None if prepared.rebuilds else merge(each.interval for each in written)
+    entries = services.state.entries_within(key, times)
+    emptied = _made_smaller(written, entries) if prepared.rebuilds else _emptied(written, entries)
     if not emptied:
         return
-    what = "fewer rows than before" if step.anew else "no rows any more"
+    what = "fewer rows than before" if prepared.rebuilds else "no rows any more"
     error = Refused(
         f"{key.model} was not loaded: what it reads has {what} for {', '.join(map(str, emptied))}, "
         "which has some",
-        advice=f"Where that is right, {step.where_emptied}",
+        advice=f"Where that is right, {prepared.where_emptied}",
     )
-    give_up(services, key, step.work_id, reason=str(error), lease=lease)
+    give_up(services, key, prepared.work_id, reason=str(error), lease=lease)
     raise error
 
 
@@ -249,19 +259,19 @@ def _made_smaller(
     written: Sequence[LedgerChange], entries: Sequence[LedgerEntry]
 ) -> tuple[Interval, ...]:
     """What a version holds, where all of it was written again with fewer rows."""
-    held = merge(each.interval for each in entries)
-    if subtract(held, [each.interval for each in written]):
+    loaded = merge(each.interval for each in entries)
+    if subtract(loaded, [each.interval for each in written]):
         return ()  # the rest of it is written next
     before = total(each.rows for each in entries).rows
-    return held if total(each.rows for each in written).rows < before else ()
+    return loaded if total(each.rows for each in written).rows < before else ()
 
 
-def _algorithm(services: Services, key: VersionKey, step: Step) -> str:
+def _algorithm(services: Services, key: VersionKey, prepared: PreparedUnit) -> str:
     """What rows are hashed with: as those that stay, so that the table's sum is one; else as asked.
 
     A version therefore changes its algorithm when all of its rows are replaced.
     """
-    if step.anew or any(isinstance(write, ReplaceTable) for write in step.writes):
+    if prepared.rebuilds or any(isinstance(write, ReplaceTable) for write in prepared.writes):
         return services.algorithm
     recorded = services.state.holdings([key]).get(key, NOTHING).recorded
     if not recorded:
@@ -269,7 +279,7 @@ def _algorithm(services: Services, key: VersionKey, step: Step) -> str:
     # the last entry has one, unless it is of an earlier release
     last = Interval(recorded[-1].end - timedelta(microseconds=1), recorded[-1].end)
     for times in ((last,), None):
-        entries = services.state.held_within(key, times)
+        entries = services.state.entries_within(key, times)
         known = [each.algorithm for each in entries if each.algorithm in ALGORITHMS]
         if known:
             return known[-1]
@@ -279,36 +289,36 @@ def _algorithm(services: Services, key: VersionKey, step: Step) -> str:
 def _staging(
     node: Node,
     key: VersionKey,
-    step: Step,
+    prepared: PreparedUnit,
     *,
     base: int | None,
     audited: Audited,
-    beside: Beside,
+    statements: StatementTexts,
     algorithm: str,
 ) -> Staging:
     return Staging(
-        work_id=step.work_id,
+        work_id=prepared.work_id,
         target=key,
         base=base,
         parts=tuple(
-            Part(rows=reading.rows, inputs=reading.inputs, write=write)
-            for reading, write in zip(step.readings, step.writes, strict=True)
+            PlannedWrite(rows=reading.rows, inputs=reading.inputs, write=write)
+            for reading, write in zip(prepared.readings, prepared.writes, strict=True)
         ),
         columns=node.model.columns,
         descriptions={
             column.name: column.description for column in node.columns if column.description
         },
-        anew=step.anew,
+        rebuilds=prepared.rebuilds,
         storage=node.storage,
         comment=node.model.description,
         audits=audited.audits,
         audit_inputs=audited.inputs,
         algorithm=algorithm,
         returned=frozenset(column.name.lower() for column in node.columns),
-        before=beside.before,
-        after=beside.after,
-        beside=beside.inputs,
-        own_name=beside.own_name,
+        before=statements.before,
+        after=statements.after,
+        statement_inputs=statements.inputs,
+        own_name=statements.own_name,
         path=str(node.model.source.path),
     )
 
@@ -316,22 +326,26 @@ def _staging(
 def _rebase(
     services: Services,
     key: VersionKey,
-    step: Step,
+    prepared: PreparedUnit,
     staged: Staged,
     *,
     base: int | None,
 ) -> RowSum:
     """By what the sum of the rows that were there differs under the columns that there are now.
 
-    What a sequential kind books are changes of the table's sum, so that a table whose columns
+    What a sequential kind records are changes of the table's sum, so that a table whose columns
     changed (rule R11) is summed once more as it was. It is nothing in all other cases.
     """
-    entries = services.state.ledger([key]).get(key, ()) if step.turns and not step.anew else ()
+    entries = (
+        services.state.ledger([key]).get(key, ())
+        if prepared.batches and not prepared.rebuilds
+        else ()
+    )
     if base is None or not entries:
         return RowSum()
-    booked = newest_columns(each.columns for each in entries)
-    if [(e.name, e.type) for e in booked] == [(e.name, e.type) for e in staged.columns]:
+    recorded = newest_columns(each.columns for each in entries)
+    if [(e.name, e.type) for e in recorded] == [(e.name, e.type) for e in staged.columns]:
         return RowSum()
     sought = Sought(table=key.table, iceberg_snapshot_id=base, columns=staged.columns)
-    sums = services.engine.sums(sought, algorithm=_algorithm(services, key, step))
+    sums = services.engine.sums(sought, algorithm=_algorithm(services, key, prepared))
     return total(sums.values()) - total(each.rows for each in entries)

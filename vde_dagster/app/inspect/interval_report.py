@@ -34,7 +34,7 @@ class ModelIntervals:
 
     node: Node
     version: str
-    held: tuple[Interval, ...]
+    loaded: tuple[Interval, ...]
     missing: tuple[Interval, ...]
     complete_to: datetime | None
     next_due: datetime | None
@@ -67,11 +67,11 @@ def report_intervals(services: Services, plan: Plan) -> tuple[ModelIntervals, ..
     owners = services.state.owners(keys.values())
     changes = {change.name: change for change in plan.changes}
     found = {name: holdings.get(key, NOTHING) for name, key in keys.items()}
-    held = {name: each.computed for name, each in found.items()}
+    loaded = {name: each.computed for name, each in found.items()}
     recorded = {name: each.recorded for name, each in found.items()}
     there = {
         node.name: readable_after(
-            node.model, held[node.name], changes[node.name].missing, recorded[node.name]
+            node.model, loaded[node.name], changes[node.name].missing, recorded[node.name]
         )
         for node in nodes
     }
@@ -80,7 +80,7 @@ def report_intervals(services: Services, plan: Plan) -> tuple[ModelIntervals, ..
         ModelIntervals(
             node=node,
             version=plan.snapshots[node.name].version,
-            held=held[node.name],
+            loaded=loaded[node.name],
             missing=changes[node.name].missing,
             complete_to=changes[node.name].complete_to,
             next_due=next_due(node.model, plan.now) if plan.now is not None else None,
@@ -90,7 +90,7 @@ def report_intervals(services: Services, plan: Plan) -> tuple[ModelIntervals, ..
                 node,
                 there,
                 recorded=recorded,
-                held=(*held[node.name], *empty[node.name]),
+                loaded=(*loaded[node.name], *empty[node.name]),
                 owner=owners.get(keys[node.name]),
             ),
             empty=empty[node.name],
@@ -134,7 +134,7 @@ def clipped(report: ModelIntervals, shown: Interval) -> ModelIntervals:
 
     return replace(
         report,
-        held=tuple(inside(report.held)),
+        loaded=tuple(inside(report.loaded)),
         missing=tuple(inside(report.missing)),
         empty=tuple(inside(report.empty)),
     )

@@ -14,8 +14,8 @@ from vde_dagster.core.graph.render_model import (
     Statements,
     Target,
     reads_of,
-    render_beside,
     render_model,
+    render_statements,
 )
 from vde_dagster.core.model.model import Model, Query
 from vde_dagster.core.names import ModelName
@@ -63,7 +63,7 @@ def render(
     )
 
 
-def beside_function(
+def around_function(
     binding: Binding, node: Node, interval: Interval, execution_time: datetime
 ) -> Statements:
     """The statements before and behind a Python model's function; none of other models.
@@ -72,7 +72,7 @@ def beside_function(
         Refused: One cannot be written in Spark's SQL.
     """
     times = TimeRange.of(interval, execution_time=execution_time)
-    return render_beside(binding.graph, node.name, times, target=_target(binding))
+    return render_statements(binding.graph, node.name, times, target=_target(binding))
 
 
 def _target(binding: Binding) -> Target:

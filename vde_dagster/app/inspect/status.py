@@ -143,14 +143,14 @@ def _stale_elsewhere(
     shown = services.state.environment(plan.environment)
     if not owners or shown is None:
         return
-    held = services.state.holdings(each.key for each in plan.snapshots.values())
-    looks = stale_looks(services, plan.graph, plan.snapshots, held)
+    loaded = services.state.holdings(each.key for each in plan.snapshots.values())
+    looks = stale_looks(services, plan.graph, plan.snapshots, loaded)
     computed = [name for name in owners if plan.graph[name].model.stateless is None]
     for name, look, _ in looks.found(computed):
         if look.stale:
             yield name, _left_to(owners[name], look, shown.promoted_at)
     for name in sorted(set(owners) - set(computed)):
-        recorded = held.get(binding.key(name), NOTHING).recorded
+        recorded = loaded.get(binding.key(name), NOTHING).recorded
         late = late_rows(services, binding, looks.states, plan.graph[name], recorded)
         if late is not None:
             why = _of_another(owners[name])

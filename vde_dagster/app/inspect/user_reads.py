@@ -3,11 +3,11 @@
 from __future__ import annotations
 
 from vde_dagster.app.binding import Binding
-from vde_dagster.app.publish.table_heads import readable
+from vde_dagster.app.publish.foreign_writes import readable
 from vde_dagster.app.services import Services
 from vde_dagster.app.view_names import naming_of
 from vde_dagster.core.errors import Refused
-from vde_dagster.core.ledger.entries import held_intervals
+from vde_dagster.core.ledger.entries import loaded_intervals
 from vde_dagster.core.names import ModelName, environment_view
 from vde_dagster.core.time.intervals import Interval, subtract
 from vde_dagster.ports.engine import TableRows, UserFrame
@@ -39,7 +39,7 @@ def read_version(
     head = readable(services, key, services.state.heads([key])[key])
     if interval is None:
         return services.engine.read(TableRows(table=key.table, iceberg_snapshot_id=head))
-    missing = subtract([interval], held_intervals(entries))
+    missing = subtract([interval], loaded_intervals(entries))
     if missing:
         raise Refused(
             f"{name} does not hold {', '.join(map(str, missing))} in {binding.environment}",

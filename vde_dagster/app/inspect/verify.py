@@ -1,4 +1,4 @@
-"""Computing D-SHAs from storage again, and comparing them with what was booked (seed 002).
+"""Computing D-SHAs from storage again, and comparing them with what was recorded (seed 002).
 
 It finds rows that were lost or changed behind vde_dagster's back. It is no evidence against
 somebody who tampers with data on purpose.
@@ -11,8 +11,8 @@ from dataclasses import dataclass
 from functools import partial
 
 from vde_dagster.app.binding import Binding
-from vde_dagster.app.evaluate.parent_holdings import with_heads
-from vde_dagster.app.publish.table_heads import foreign_write, readable
+from vde_dagster.app.evaluate.parent_ledgers import with_heads
+from vde_dagster.app.publish.foreign_writes import foreign_write, readable
 from vde_dagster.app.services import Services
 from vde_dagster.core.graph.graph import Node
 from vde_dagster.core.ledger.dsha import RowSum
@@ -35,7 +35,7 @@ class Verified:
     """What was found of one version. ``rows`` counts the rows that were looked at.
 
     ``unknown`` are entries whose D-SHA this release cannot compute; they were not compared. Where
-    somebody else wrote to the table since it was booked, ``foreign_write`` says so, with advice.
+    somebody else wrote to the table since it was recorded, ``foreign_write`` says so, with advice.
     """
 
     key: VersionKey
@@ -57,7 +57,7 @@ def verify(
 ) -> Iterator[Verified]:
     """Compare the tables of models with the ledger, one after the other.
 
-    Each is compared with what is booked when its turn comes, and read at the Iceberg snapshot at
+    Each is compared with what is recorded when its turn comes, and read at the Iceberg snapshot at
     which that is true, so that units of work may publish meanwhile. That others wrote is told
     besides, since readers see that. Models that store no rows, or hold nothing yet, are passed
     over.
@@ -75,7 +75,7 @@ def verify(
     stored = [node for node in nodes if node.model.kind.stores_rows]
     for node in stored:
         key = binding.key(node.name)
-        read = partial(services.state.held_within, key, None)
+        read = partial(services.state.entries_within, key, None)
         entries, heads = with_heads(services.state, [key], read)
         if entries:
             yield _verified(services, node, key, entries, heads.get(key))
@@ -86,14 +86,14 @@ def _verified(
     node: Node,
     key: VersionKey,
     entries: tuple[LedgerEntry, ...],
-    booked: int | None,
+    recorded: int | None,
 ) -> Verified:
     if services.catalog.table(key.table) is None:
         return Verified(key=key, rows=0, entries=len(entries), mismatches=(), missing_table=True)
     known, unknown = portions(entries)
     if node.model.kind.is_sequential:
         known = as_one(known)
-    told, snapshot = foreign_write(services, key, booked), readable(services, key, booked)
+    foreign, snapshot = foreign_write(services, key, recorded), readable(services, key, recorded)
     rows = 0
     mismatches: list[Mismatch] = []
     for portion in known:
@@ -106,7 +106,7 @@ def _verified(
         entries=len(entries),
         mismatches=tuple(mismatches),
         unknown=unknown,
-        foreign_write=told,
+        foreign_write=foreign,
     )
 
 

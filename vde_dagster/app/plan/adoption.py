@@ -27,7 +27,7 @@ def has_rows_of(services: Services, graph: Graph, snapshots: Snapshots, key: Ver
         name,
         ledger.get(key, ()),
         {parent: ledger.get(each, ()) for parent, each in parents.items()},
-        in_turn=graph[name].model.kind.is_sequential,
+        is_sequential=graph[name].model.kind.is_sequential,
     )
 
 

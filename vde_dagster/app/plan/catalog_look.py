@@ -17,7 +17,7 @@ from vde_dagster.core.names import ModelName, TableName, ViewNaming, environment
 from vde_dagster.core.planning.plan import LostTable
 from vde_dagster.ports.state import Environment
 
-Held = Mapping[VersionKey, Holding]
+Holdings = Mapping[VersionKey, Holding]
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -42,11 +42,11 @@ class CatalogLook:
         """All tables and physical views that are gone, sorted."""
         return tuple(sorted([*self.tables.values(), *(key.table for key in self.physical_views)]))
 
-    def left(self, held: Held) -> Held:
-        """What is held without the physical views that are gone, so that they are made again."""
+    def left(self, loaded: Holdings) -> Holdings:
+        """What is loaded without the physical views that are gone, so that they are made again."""
         if not self.physical_views:
-            return held
-        return {key: each for key, each in held.items() if key not in self.physical_views}
+            return loaded
+        return {key: each for key, each in loaded.items() if key not in self.physical_views}
 
 
 def lost_for(services: Services, environment: str, look: CatalogLook) -> tuple[LostTable, ...]:
@@ -66,15 +66,15 @@ def look_at_versions(
     services: Services, graph: Graph, snapshots: Mapping[ModelName, ModelSnapshot]
 ) -> CatalogLook:
     """What somebody dropped by now of versions that hold something; no environment's views."""
-    held = services.state.holdings(each.key for each in snapshots.values())
-    return look_at_catalog(services, graph, snapshots, held, shown=None, naming=None)
+    loaded = services.state.holdings(each.key for each in snapshots.values())
+    return look_at_catalog(services, graph, snapshots, loaded, shown=None, naming=None)
 
 
 def look_at_catalog(
     services: Services,
     graph: Graph,
     snapshots: Mapping[ModelName, ModelSnapshot],
-    held: Held,
+    loaded: Holdings,
     *,
     shown: Environment | None,
     naming: ViewNaming | None,
@@ -85,14 +85,14 @@ def look_at_catalog(
         services: The ports.
         graph: The plan's models.
         snapshots: Their versions.
-        held: What these hold.
+        loaded: What these hold.
         shown: The environment as it is; None for a new one.
         naming: How its views are named; None where a promotion makes all of them in any case.
     """
     filled = {
         name: key
         for name, each in snapshots.items()
-        if (key := each.key) in held and not graph[name].model.kind.is_source
+        if (key := each.key) in loaded and not graph[name].model.kind.is_source
     }
     views = _views(graph, filled, shown, naming)
     there = services.catalog.present([*(key.table for key in filled.values()), *views])

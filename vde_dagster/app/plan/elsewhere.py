@@ -60,13 +60,13 @@ def _filled(services: Services, graph: Graph, stored: Stored) -> Iterator[tuple[
     if not others:
         return
     keys = {key for by_itself, each in others.items() for key in (by_itself, *each)}
-    held = services.state.holdings(keys)
+    loaded = services.state.holdings(keys)
     mixed = services.state.drifted(keys) | services.state.adopted(keys)
     for by_itself, each in others.items():
         holding = [
             key
             for key in (by_itself, *each)
-            if key not in mixed and key in held and held[key].computed
+            if key not in mixed and key in loaded and loaded[key].computed
         ]
         if holding:
             yield by_itself.model, holding[0].version

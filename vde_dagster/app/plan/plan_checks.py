@@ -9,11 +9,11 @@ from vde_dagster.app.plan.catalog_look import look_at_versions, lost_for
 from vde_dagster.app.services import Services
 from vde_dagster.core.errors import Refused
 from vde_dagster.core.ledger.holdings import NOTHING
-from vde_dagster.core.ledger.schema_changes import ColumnIncompatible, ColumnWidened, told
+from vde_dagster.core.ledger.schema_changes import ColumnIncompatible, ColumnWidened, described
 from vde_dagster.core.names import PRODUCTION, ModelName
 from vde_dagster.core.planning.gaps import find_gaps
 from vde_dagster.core.planning.plan import Gap, LostTable, Plan
-from vde_dagster.core.planning.stages import EmptyBackfill, Work, work_of
+from vde_dagster.core.planning.stages import EmptyBackfill, WorkStage, work_stages
 from vde_dagster.core.planning.workload import why_never_empty
 from vde_dagster.core.time.intervals import Interval
 
@@ -26,7 +26,7 @@ def check_plan(services: Services, plan: Plan) -> None:
             as empty what cannot be recorded so, or show less than is shown now; it names all
             models.
     """
-    work = work_of(plan)
+    work = work_stages(plan)
     look = look_at_versions(services, plan.graph, plan.snapshots)
     lost = lost_for(services, plan.environment, look)
     found = [
@@ -53,8 +53,8 @@ def what_stayed_undone(plan: Plan) -> Iterator[Refused]:
         yield Refused("\n".join([*lost_problems(plan, lost), "What reads it waits."]))
 
 
-def gaps_after(services: Services, plan: Plan, work: Iterable[Work] = ()) -> tuple[Gap, ...]:
-    """What is shown and will not be held when the work is done, as the state has it now.
+def gaps_after(services: Services, plan: Plan, work: Iterable[WorkStage] = ()) -> tuple[Gap, ...]:
+    """What is shown and will not be loaded when the work is done, as the state has it now.
 
     It is looked at for production, and where the option ``no_gaps`` asks for it.
     """
@@ -64,14 +64,14 @@ def gaps_after(services: Services, plan: Plan, work: Iterable[Work] = ()) -> tup
     if shown is None:
         return ()
     keys = [each.key for each in (*shown.snapshots.values(), *plan.snapshots.values())]
-    held_now = services.state.holdings(keys)
+    loaded_now = services.state.holdings(keys)
     kept = {each.model for each in work if not isinstance(each, EmptyBackfill)}
     filled = {each.name: each.to_evaluate for each in plan.backfills if each.name in kept}
-    held: Mapping[ModelName, tuple[Interval, ...]] = {
-        name: (*held_now.get(each.key, NOTHING).computed, *filled.get(name, ()))
+    loaded: Mapping[ModelName, tuple[Interval, ...]] = {
+        name: (*loaded_now.get(each.key, NOTHING).computed, *filled.get(name, ()))
         for name, each in plan.snapshots.items()
     }
-    return tuple(find_gaps(plan.graph, shown.snapshots, plan.snapshots, held_now, held))
+    return tuple(find_gaps(plan.graph, shown.snapshots, plan.snapshots, loaded_now, loaded))
 
 
 def gap_problems(plan: Plan, gaps: Iterable[Gap]) -> Iterator[str]:
@@ -89,7 +89,7 @@ def gap_problems(plan: Plan, gaps: Iterable[Gap]) -> Iterator[str]:
     )
 
 
-def _empty_problems(plan: Plan, work: Iterable[Work]) -> Iterator[str]:
+def _empty_problems(plan: Plan, work: Iterable[WorkStage]) -> Iterator[str]:
     for stage in work:
         if isinstance(stage, EmptyBackfill):
             why = why_never_empty(plan.graph[stage.model].model)
@@ -149,7 +149,7 @@ def _schema_problems(plan: Plan) -> Iterator[str]:
         if never:
             yield (
                 f"{change.name} keeps its table, and a table that is kept can only get new columns "
-                f"and wider types (rule R11): {', '.join(map(told, never))}. Give the column "
+                f"and wider types (rule R11): {', '.join(map(described, never))}. Give the column "
                 "another name, or make the change breaking, so that a new table is made."
             )
 
@@ -158,7 +158,7 @@ def _view_problems(services: Services, plan: Plan) -> Iterator[str]:
     """Types that would be widened below views that Spark keeps the types of."""
     for name, views in readers_of_views(services, plan):
         widened = [
-            told(each)
+            described(each)
             for change in plan.changes
             if change.name == name
             for each in change.schema_changes
@@ -166,6 +166,6 @@ def _view_problems(services: Services, plan: Plan) -> Iterator[str]:
         ]
         yield (
             f"{name} keeps its table and {', '.join(widened)}, but the VIEW {', '.join(views)} "
-            "reads it: Spark would refuse to read that view until it is made anew. Give the column "
+            "reads it: Spark would refuse to read that view until it is rebuilt. Give the column "
             "another name, make the change breaking, or make the view FULL or EMBEDDED."
         )

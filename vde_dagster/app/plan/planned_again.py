@@ -44,22 +44,22 @@ def refuse_older_rows(services: Services, plan: Plan) -> None:
     """Refuse to take away what an environment was given while a plan waited or was carried out.
 
     A version that is about to be shown may be behind its inputs (rule R15): it counts where rows
-    were booked meanwhile on the version that is shown.
+    were recorded meanwhile on the version that is shown.
 
     Raises:
         Conflict: It would show older rows of some models than it does.
     """
     shown = services.state.environment(plan.environment)
-    newer = dict(_booked_since(services, plan, shown)) if shown is not None else {}
+    newer = dict(_recorded_since(services, plan, shown)) if shown is not None else {}
     if shown is None or not newer:
         return
     planned = planned_now(services, plan, shown, stored_graph(shown.snapshots, services.models))
     states = InputStates(services=services, graph=plan.graph, snapshots=plan.snapshots)
-    told = {change.name: change.behind for change in plan.changes}
+    before = {change.name: change.behind for change in plan.changes}
     older: list[str] = []
     for name, times in newer.items():
         found = look_at(services, planned, states, plan.graph[name]).found()
-        known = told.get(name)
+        known = before.get(name)
         lost = known.lost if known is not None else ()
         if found is not None and subtract(common(found.intervals, times), lost):
             older.append(str(name))
@@ -73,10 +73,10 @@ def refuse_older_rows(services: Services, plan: Plan) -> None:
         )
 
 
-def _booked_since(
+def _recorded_since(
     services: Services, plan: Plan, shown: Environment
 ) -> Iterator[tuple[ModelName, tuple[Interval, ...]]]:
-    """The times of what was booked on versions that are shown since a plan was made."""
+    """The times of what was recorded on versions that are shown since a plan was made."""
     heads = shown_heads(services, shown, plan.snapshots)
     moved = {
         name: shown.snapshots[name].key

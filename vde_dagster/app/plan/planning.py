@@ -22,12 +22,12 @@ from vde_dagster.core.model.snapshot import ModelSnapshot, VersionKey
 from vde_dagster.core.names import ModelName
 from vde_dagster.core.planning.gaps import find_gaps
 from vde_dagster.core.planning.options import DEFAULT_OPTIONS, PlanOptions, refuse_senseless
-from vde_dagster.core.planning.plan import Plan, Reuse, Workload, complete_to
+from vde_dagster.core.planning.plan import ExistingVersion, Plan, Workload, complete_times
 from vde_dagster.core.planning.plan_making import Current, Findings, make_plan
 from vde_dagster.core.planning.restatement import Restatement, both
 from vde_dagster.core.planning.workload import (
     Holdings,
-    held_after,
+    loaded_after,
     not_restated,
     restatement,
     workloads,
@@ -73,7 +73,7 @@ def plan_environment(
         shown=models.shown,
         current=_current(basis.own, stays=looked.stays),
         resolved=models.resolved,
-        horizons=looked.planned.horizons,
+        complete_to=looked.planned.complete_to,
         findings=_findings(services, basis, models, looked, pace),
         options=options,
         hidden=_hidden(looked.planned.snapshots, basis),
@@ -99,14 +99,14 @@ def _look(services: Services, basis: Basis, models: Models) -> _Looked:
     """Look at what the versions hold, and at what is there of it."""
     graph, snapshots = models.graph, models.snapshots
     now = services.project_now()
-    held = services.state.holdings(
+    loaded = services.state.holdings(
         each.key for each in (*snapshots.values(), *basis.snapshots.values())
     )
     tables = {name: services.source(name) for name in sources(graph)}
     stays = basis.own is not None and _stays(services, basis.own)
     naming = services.naming if stays else None
-    look = look_at_catalog(services, graph, snapshots, held, shown=basis.own, naming=naming)
-    holdings = holdings_of(services, basis.environment, snapshots, look.left(held))
+    look = look_at_catalog(services, graph, snapshots, loaded, shown=basis.own, naming=naming)
+    holdings = holdings_of(services, basis.environment, snapshots, look.left(loaded))
     planned = Planned(
         environment=basis.environment,
         own=basis.own,
@@ -114,9 +114,9 @@ def _look(services: Services, basis: Basis, models: Models) -> _Looked:
         graph=graph,
         snapshots=snapshots,
         holdings=holdings,
-        held=held,
+        loaded=loaded,
         ledger=Ledger(services.state),
-        horizons=_horizons(graph, now, holdings, tables),
+        complete_to=_complete_times(graph, now, holdings, tables),
         tables=tables,
     )
     return _Looked(planned=planned, catalog=look, now=now, stays=stays)
@@ -132,8 +132,8 @@ def planned_now(services: Services, plan: Plan, shown: Environment, shown_graph:
         shown_graph: The models that it shows.
     """
     every = (*plan.snapshots.values(), *shown.snapshots.values())
-    held = services.state.holdings(each.key for each in every)
-    holdings = holdings_of(services, plan.environment, plan.snapshots, held)
+    loaded = services.state.holdings(each.key for each in every)
+    holdings = holdings_of(services, plan.environment, plan.snapshots, loaded)
     tables = {name: services.source(name) for name in sources(plan.graph)}
     return Planned(
         environment=plan.environment,
@@ -142,9 +142,9 @@ def planned_now(services: Services, plan: Plan, shown: Environment, shown_graph:
         graph=plan.graph,
         snapshots=plan.snapshots,
         holdings=holdings,
-        held=held,
+        loaded=loaded,
         ledger=Ledger(services.state),
-        horizons=_horizons(plan.graph, plan.now, holdings, tables),
+        complete_to=_complete_times(plan.graph, plan.now, holdings, tables),
         tables=tables,
     )
 
@@ -155,20 +155,20 @@ def _findings(
     """What the versions hold and lack, what is evaluated, and what is not although it was asked."""
     planned, options = looked.planned, basis.options
     graph, snapshots, holdings = planned.graph, planned.snapshots, planned.holdings
-    held, catalog = planned.held, services.naming.catalog
+    loaded, catalog = planned.loaded, services.naming.catalog
     lag = lag_of(services, planned, options)
     restated = restatement(graph, holdings, options, catalog=catalog)
     work = _work(services, planned, options, looked.now, both(restated, lag.restated))
     staleness = followed(planned, late_upstream(services, planned), work, options, pace)
-    kept = held_after(graph, holdings, work, options)
+    kept = loaded_after(graph, holdings, work, options)
     return Findings(
         work=work,
         reuse=_reuse(services, holdings, snapshots, [basis.own, basis.production]),
-        filled=frozenset(name for name, each in basis.snapshots.items() if each.key in held),
-        booked=_booked(basis, snapshots, held),
+        filled=frozenset(name for name, each in basis.snapshots.items() if each.key in loaded),
+        recorded=_recorded(basis, snapshots, loaded),
         stored=frozenset(name for name, _ in models.stored),
         not_restated=tuple(not_restated(graph, holdings, options, restated, catalog=catalog)),
-        gaps=tuple(find_gaps(graph, basis.snapshots, snapshots, held, kept)),
+        gaps=tuple(find_gaps(graph, basis.snapshots, snapshots, loaded, kept)),
         behind=lag.found,
         staleness=staleness,
         dropped_views=looked.catalog.views,
@@ -191,7 +191,7 @@ def _work(
         planned.holdings,
         options,
         now=now,
-        horizons=planned.horizons,
+        complete_to=planned.complete_to,
         ready=lambda model, units: ready_intervals(
             model, units, execution_time=services.clock.now()
         ),
@@ -203,16 +203,16 @@ def holdings_of(
     services: Services,
     environment: str,
     snapshots: Mapping[ModelName, ModelSnapshot],
-    held: Mapping[VersionKey, Holding] | None = None,
+    loaded: Mapping[VersionKey, Holding] | None = None,
 ) -> Holdings:
     """What these snapshots' versions hold, as it was read or, without that, as the state has it."""
-    if held is None:
-        held = services.state.holdings(each.key for each in snapshots.values())
+    if loaded is None:
+        loaded = services.state.holdings(each.key for each in snapshots.values())
     owners = services.state.owners(each.key for each in snapshots.values())
     owned = {name: owners[each.key] for name, each in snapshots.items() if each.key in owners}
     return Holdings.of(
         environment,
-        {name: held.get(each.key, NOTHING) for name, each in snapshots.items()},
+        {name: loaded.get(each.key, NOTHING) for name, each in snapshots.items()},
         owners=owned,
         writes=frozenset(name for name in snapshots if may_write(environment, owned.get(name))),
     )
@@ -244,16 +244,16 @@ def _reuse(
     holdings: Holdings,
     snapshots: Mapping[ModelName, ModelSnapshot],
     known: Sequence[Environment | None],
-) -> dict[ModelName, Reuse]:
+) -> dict[ModelName, ExistingVersion]:
     """What the versions hold before the plan; nothing of those that hold nothing."""
-    computed = {name: held for name, held in holdings.computed.items() if held}
+    computed = {name: loaded for name, loaded in holdings.computed.items() if loaded}
     shown = {each.name: each for each in known if each is not None}
     for owner in sorted({holdings.owners[name] for name in computed if name in holdings.owners}):
         other = None if owner in shown else services.state.environment(owner)
         shown |= {} if other is None else {owner: other}
     return {
-        name: Reuse(
-            held=held,
+        name: ExistingVersion(
+            loaded=loaded,
             owner=holdings.owners.get(name),
             shown_by=tuple(
                 sorted(
@@ -263,7 +263,7 @@ def _reuse(
                 )
             ),
         )
-        for name, held in computed.items()
+        for name, loaded in computed.items()
     }
 
 
@@ -278,7 +278,7 @@ def _unfinished(
 def shown_heads(
     services: Services, own: Environment | None, snapshots: Mapping[ModelName, ModelSnapshot]
 ) -> dict[ModelName, int]:
-    """What was booked last on the versions that an environment shows and these would replace."""
+    """What was recorded last on the versions that an environment shows and these would replace."""
     shown = own.snapshots if own is not None else {}
     keys = {
         name: shown[name].key
@@ -289,15 +289,15 @@ def shown_heads(
     return {name: heads[key] for name, key in keys.items() if key in heads}
 
 
-def _booked(
+def _recorded(
     basis: Basis,
     snapshots: Mapping[ModelName, ModelSnapshot],
-    held: Mapping[VersionKey, Holding],
+    loaded: Mapping[VersionKey, Holding],
 ) -> dict[ModelName, tuple[Column, ...]]:
     """The columns of the tables of models that differ, as rows were written to them last."""
     found: dict[ModelName, tuple[Column, ...]] = {}
     for name, each in snapshots.items():
-        shown, there = basis.snapshots.get(name), held.get(each.key)
+        shown, there = basis.snapshots.get(name), loaded.get(each.key)
         if there is not None and (shown is None or shown.fingerprint != each.fingerprint):
             found[name] = there.columns
     return found
@@ -311,16 +311,16 @@ def _stays(services: Services, shown: Environment) -> bool:
 def _capped(
     graph: Graph,
     writes: Collection[ModelName],
-    held: Mapping[ModelName, tuple[Interval, ...]],
+    loaded: Mapping[ModelName, tuple[Interval, ...]],
 ) -> dict[ModelName, datetime | None]:
-    """Up to where intervals are held, from the first on, that only another environment may fill."""
+    """Up to where intervals are loaded that only another environment may fill."""
     capped: dict[ModelName, datetime | None] = {}
     for node in graph:
         if node.name in writes or not node.model.kind.is_by_interval:
             continue
         unit, end = node.model.unit, node.model.end
         first = unit.ceil(node.model.start)
-        covering = [each.end for each in held[node.name] if each.start <= first < each.end]
+        covering = [each.end for each in loaded[node.name] if each.start <= first < each.end]
         if end is not None and covering and covering[0] >= unit.floor(end):
             continue  # it is whole for good
         capped[node.name] = covering[0] if covering else None
@@ -328,7 +328,7 @@ def _capped(
 
 
 def _overdue(
-    graph: Graph, holdings: Holdings, horizons: Mapping[ModelName, datetime | None]
+    graph: Graph, holdings: Holdings, complete_to: Mapping[ModelName, datetime | None]
 ) -> dict[ModelName, datetime | None]:
     """Up to where FULL tables were made that only another environment may make again, and has to.
 
@@ -336,15 +336,15 @@ def _overdue(
     """
     found: dict[ModelName, datetime | None] = {}
     for node in graph:
-        horizon, held = horizons[node.name], holdings.computed[node.name]
+        until, loaded = complete_to[node.name], holdings.computed[node.name]
         if node.name in holdings.writes or not node.model.kind.is_whole:
             continue
-        if horizon is not None and node.model.kind.missing(node.model, held, horizon):
-            found[node.name] = held[-1].end if held else None
+        if until is not None and node.model.kind.missing(node.model, loaded, until):
+            found[node.name] = loaded[-1].end if loaded else None
     return found
 
 
-def _horizons(
+def _complete_times(
     graph: Graph,
     now: datetime | None,
     holdings: Holdings,
@@ -357,9 +357,9 @@ def _horizons(
         name for name, table in tables.items() if table is None or table.iceberg_snapshot_id is None
     }
     capped = _capped(graph, holdings.writes, holdings.computed)
-    horizons = complete_to(graph, now, valid_to=declared, unborn=unborn, capped=capped)
-    overdue = _overdue(graph, holdings, horizons)
+    complete_to = complete_times(graph, now, valid_to=declared, unborn=unborn, capped=capped)
+    overdue = _overdue(graph, holdings, complete_to)
     if not overdue:
-        return horizons
+        return complete_to
     capped |= overdue
-    return complete_to(graph, now, valid_to=declared, unborn=unborn, capped=capped)
+    return complete_times(graph, now, valid_to=declared, unborn=unborn, capped=capped)

@@ -144,7 +144,7 @@ def _refuse_unknown(options: PlanOptions, graph: Graph) -> None:
     known = [str(node.name) for node in graph]
     unknown = sorted(str(name) for name in options.decisions if name not in graph)
     if unknown:
-        told = (
+        message = (
             f"there is no model {name} to decide about. {guess(name, known)}" for name in unknown
         )
-        raise OptionsRefused("\n".join(each.strip() for each in told))
+        raise OptionsRefused("\n".join(each.strip() for each in message))

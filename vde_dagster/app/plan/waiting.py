@@ -10,7 +10,7 @@ from enum import Enum
 from vde_dagster.app.services import Services, valid_to_of
 from vde_dagster.core.graph.embedded import stored_parents
 from vde_dagster.core.graph.graph import Node
-from vde_dagster.core.graph.render_model import reads_of, tables_below
+from vde_dagster.core.graph.render_model import reads_of, tables_read
 from vde_dagster.core.model.ownership import may_write
 from vde_dagster.core.names import ModelName
 from vde_dagster.core.planning.plan import Plan
@@ -87,7 +87,7 @@ def waits_of(
     there: Mapping[ModelName, Sequence[Interval]],
     *,
     recorded: Mapping[ModelName, Sequence[Interval]],
-    held: Sequence[Interval],
+    loaded: Sequence[Interval],
     owner: str | None,
 ) -> tuple[Wait, ...]:
     """What due intervals of a model wait for; nothing where none of them waits.
@@ -98,7 +98,7 @@ def waits_of(
         node: The model.
         there: What each version holds after the plan, and what it holds now of this model.
         recorded: What each version has an entry of now.
-        held: What the model's version holds now.
+        loaded: What the model's version holds now.
         owner: The environment that may write the version; None where any may.
     """
     timeless = node.model.kind.is_timeless and node.model.kind.is_physical
@@ -108,8 +108,8 @@ def waits_of(
             for name in services.clock_sources
             if valid_to_of(services.source(name)) is None
         )
-    due = node.model.kind.missing(node.model, held, plan.now or node.model.start)
-    waiting = subtract(due, [*held, *there[node.name]])
+    due = node.model.kind.missing(node.model, loaded, plan.now or node.model.start)
+    waiting = subtract(due, [*loaded, *there[node.name]])
     if not waiting:
         return ()
     if owner is not None and not may_write(plan.environment, owner):
@@ -119,7 +119,7 @@ def waits_of(
         return tuple(Wait(reason=Reason.GONE, name=str(name)) for name in lost)
     if timeless:
         return tuple(_unmade_parents(plan, node, there))
-    return _waits_by_time(services, plan, node, there, recorded, held=held, waiting=waiting)
+    return _waits_by_time(services, plan, node, there, recorded, loaded=loaded, waiting=waiting)
 
 
 def lost_inputs(plan: Plan, node: Node) -> tuple[ModelName, ...]:
@@ -127,7 +127,7 @@ def lost_inputs(plan: Plan, node: Node) -> tuple[ModelName, ...]:
     lost = {each.name for each in plan.lost_tables}
     if not lost:
         return ()
-    needed = {node.name, *stored_parents(plan.graph, node.name), *tables_below(plan.graph, node)}
+    needed = {node.name, *stored_parents(plan.graph, node.name), *tables_read(plan.graph, node)}
     return tuple(sorted(lost & needed))
 
 
@@ -138,20 +138,22 @@ def _waits_by_time(
     there: Mapping[ModelName, Sequence[Interval]],
     recorded: Mapping[ModelName, Sequence[Interval]],
     *,
-    held: Sequence[Interval],
+    loaded: Sequence[Interval],
     waiting: Sequence[Interval],
 ) -> tuple[Wait, ...]:
     """First what is not complete, then the models of which something is lacking, then signals."""
-    model, horizon, now = node.model, _horizons(plan)[node.name], plan.now
-    if horizon is None or now is None:
+    model, complete_to, now = node.model, _complete_times(plan)[node.name], plan.now
+    if complete_to is None or now is None:
         return tuple(_late_sources(services, plan, node))
-    beyond = [Interval(model.unit.floor(horizon), END_OF_TIME)] if horizon < END_OF_TIME else []
+    beyond = (
+        [Interval(model.unit.floor(complete_to), END_OF_TIME)] if complete_to < END_OF_TIME else []
+    )
     found = [*_late_sources(services, plan, node)] if common(waiting, beyond) else []
     ready = subtract(waiting, beyond)
     unmade = [*_unmade_parents(plan, node, there)] if ready else []
     if unmade or not ready:
         return (*found, *unmade)
-    wanted = model.kind.missing(model, held, now, beyond)
+    wanted = model.kind.missing(model, loaded, now, beyond)
     by_parent = {
         name: common(ready, map(model.unit.widen, times))
         for name, times in blocked_by_parents(plan.graph, node, wanted, there, recorded).items()
@@ -178,24 +180,26 @@ def _waits_by_time(
     return tuple(found)
 
 
-def _horizons(plan: Plan) -> dict[ModelName, datetime | None]:
+def _complete_times(plan: Plan) -> dict[ModelName, datetime | None]:
     return {change.name: change.complete_to for change in plan.changes}
 
 
 def _late_sources(services: Services, plan: Plan, node: Node) -> Iterator[Wait]:
     """What of all above a model is complete no further than the model is."""
-    horizons, graph = _horizons(plan), plan.graph
+    complete_to, graph = _complete_times(plan), plan.graph
     seen, waiting = {node.name}, [node.name]
     while waiting:
         name = waiting.pop()
-        above = [each for each in graph[name].model.parents if horizons[each] == horizons[name]]
-        if above:
-            waiting += [each for each in above if each not in seen]
-            seen.update(above)
-        elif horizons[name] is None and graph[name].model.stateless is not None:
+        upstream = [
+            each for each in graph[name].model.parents if complete_to[each] == complete_to[name]
+        ]
+        if upstream:
+            waiting += [each for each in upstream if each not in seen]
+            seen.update(upstream)
+        elif complete_to[name] is None and graph[name].model.stateless is not None:
             yield from _without_data(services, graph[name])
         else:
-            yield Wait(reason=Reason.SOURCE, name=str(name), start=horizons[name])
+            yield Wait(reason=Reason.SOURCE, name=str(name), start=complete_to[name])
 
 
 def _without_data(services: Services, node: Node) -> Iterator[Wait]:

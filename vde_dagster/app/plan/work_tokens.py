@@ -6,7 +6,7 @@ from collections.abc import Iterable, Iterator, Mapping
 from typing import Final
 
 from vde_dagster.app.services import Services
-from vde_dagster.core.graph.render_model import tables_below
+from vde_dagster.core.graph.render_model import tables_read
 from vde_dagster.core.ledger.holdings import NOTHING
 from vde_dagster.core.model.fingerprint import hash_parts
 from vde_dagster.core.names import ModelName
@@ -25,15 +25,15 @@ def work_tokens(services: Services, plan: Plan) -> dict[ModelName, str]:
     of it: work that leaves as much to do as there was has the token that it had.
     """
     read = {
-        change.name: sorted(tables_below(plan.graph, plan.graph[change.name]))
+        change.name: sorted(tables_read(plan.graph, plan.graph[change.name]))
         for change in plan.backfills
     }
     inputs = _input_tokens(services, plan, {name for each in read.values() for name in each})
     tokens: dict[ModelName, str] = {}
     for change in plan.backfills:
-        above = read[change.name]
-        first = [tokens[each] for each in above if each in tokens]
-        tokens[change.name] = _short(*_parts(change), *(inputs[each] for each in above), *first)
+        upstream = read[change.name]
+        first = [tokens[each] for each in upstream if each in tokens]
+        tokens[change.name] = _short(*_parts(change), *(inputs[each] for each in upstream), *first)
     return tokens
 
 
@@ -61,7 +61,7 @@ def _parts(change: ModelChange) -> Iterator[str]:
 def _input_tokens(
     services: Services, plan: Plan, names: Iterable[ModelName]
 ) -> dict[ModelName, str]:
-    held = services.state.holdings(each.key for each in plan.snapshots.values())
+    loaded = services.state.holdings(each.key for each in plan.snapshots.values())
     found: dict[ModelName, str] = {}
     for name in names:
         if plan.graph[name].model.kind.is_source:
@@ -70,7 +70,7 @@ def _input_tokens(
             found[name] = f"{name} {'' if table is None else table.uuid} {last}"
         else:
             key = plan.snapshots[name].key
-            found[name] = f"{name} {key.version} {held.get(key, NOTHING).number}"
+            found[name] = f"{name} {key.version} {loaded.get(key, NOTHING).number}"
     return found
 
 

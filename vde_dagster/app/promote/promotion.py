@@ -12,13 +12,13 @@ from typing import Final
 
 from vde_dagster.app.binding import bind_plan, stored_graph
 from vde_dagster.app.evaluate.evolution import complete_tables, describe_tables
-from vde_dagster.app.leases import environment_resource, held, holder_of
+from vde_dagster.app.leases import environment_resource, holder_of, leased
 from vde_dagster.app.plan.catalog_look import look_at_versions, lost_for
 from vde_dagster.app.plan.plan_checks import gap_problems, gaps_after, lost_problems
 from vde_dagster.app.plan.planned_again import refuse_older_rows
 from vde_dagster.app.publish.shown_views import settle, views_of
 from vde_dagster.app.services import Services
-from vde_dagster.app.staleness.late_upstream import carry_looks
+from vde_dagster.app.staleness.late_upstream import move_looks
 from vde_dagster.app.view_names import are_moving, former_views, shown_naming
 from vde_dagster.core.errors import Conflict, OutcomeUnknown, Refused
 from vde_dagster.core.graph.graph import Graph
@@ -58,7 +58,7 @@ def promote(services: Services, plan: Plan, lease: Lease) -> Environment:
         raise Refused("\n".join([*lacking, "Nothing was changed."]))
     refuse_older_rows(services, plan)
     if before is not None:
-        carry_looks(services, before, stored_graph(before.snapshots, services.models), plan)
+        move_looks(services, before, stored_graph(before.snapshots, services.models), plan)
     binding = bind_plan(plan)
     complete_tables(services, binding, plan.changes)
     describe_tables(services, binding, plan)
@@ -89,7 +89,7 @@ def finish_promotions(services: Services, environment: str) -> bool:
         return False
     holder = holder_of(services.ids, "a recovery")
     resource, ttl = environment_resource(environment), services.lease_ttl
-    with held(services.state, resource, holder=holder, ttl=ttl):
+    with leased(services.state, resource, holder=holder, ttl=ttl):
         shown = services.state.environment(environment)
         if shown is not None and shown.promoting:
             graph = stored_graph(shown.snapshots, services.models)
@@ -145,7 +145,7 @@ def _show_added(services: Services, plan: Plan) -> None:
         holder = holder_of(services.ids, f"a promotion of {plan.environment}")
         resource, ttl = environment_resource(environment), services.lease_ttl
         try:
-            with held(services.state, resource, holder=holder, ttl=ttl):
+            with leased(services.state, resource, holder=holder, ttl=ttl):
                 _show_gained(services, environment, ours)
         except (Conflict, OutcomeUnknown, Refused) as error:
             _LOG.warning("views of %s do not show what tables gained: %s", environment, error)

@@ -12,7 +12,7 @@ from vde_dagster.app.publish.shown_views import show_first
 from vde_dagster.app.services import Services
 from vde_dagster.core.errors import Conflict, OutcomeUnknown
 from vde_dagster.core.ledger.entries import LedgerEntry
-from vde_dagster.core.ledger.unit_of_work import Publication, WorkState
+from vde_dagster.core.ledger.unit_of_work import Publication, UnitOfWorkState
 from vde_dagster.core.model.snapshot import VersionKey
 from vde_dagster.ports.state import Lease
 
@@ -33,7 +33,7 @@ def publish(
         services.catalog.publish(key.table, base=base, staged=publication.iceberg_snapshot_id)
 
 
-def book(
+def record(
     services: Services,
     environment: str,
     key: VersionKey,
@@ -47,7 +47,7 @@ def book(
     Returns the entries of the intervals that were set.
 
     Raises:
-        LeaseLost: Somebody else took the version over; that one books it.
+        LeaseLost: Somebody else took the version over; that one records it.
     """
     if not services.state.holdings([key]):
         show_first(services, environment, key, publication.columns)
@@ -76,12 +76,12 @@ def _drop_closed_branches(services: Services, key: VersionKey) -> None:
     whoever holds the lease by now.
 
     All is recorded already, so a branch that cannot be removed fails nothing: the next work that is
-    booked removes it.
+    recorded removes it.
     """
     try:
         for work_id in services.catalog.branches(key.table):
             work = services.state.work(work_id)
-            if work is not None and work.state in (WorkState.DONE, WorkState.ABANDONED):
+            if work is not None and work.state in (UnitOfWorkState.DONE, UnitOfWorkState.ABANDONED):
                 services.catalog.drop_branch(key.table, work_id)
     except (Conflict, OutcomeUnknown) as error:
         _LOG.warning("a branch of %s is left for the next run to remove: %s", key.table, error)

@@ -76,15 +76,15 @@ def views_of(
     holdings = services.state.holdings(each.key for each in shown)
     views: list[ViewDefinition] = []
     for snapshot in shown:
-        held = holdings.get(snapshot.key)
-        if held is None:
+        loaded = holdings.get(snapshot.key)
+        if loaded is None:
             continue
         node = graph[snapshot.name]
         views.append(
             ViewDefinition(
                 name=environment_view(snapshot.name, environment.name, naming),
                 target=snapshot.key.table,
-                columns=_shown_columns(services, node, snapshot.key, held.columns),
+                columns=_shown_columns(services, node, snapshot.key, loaded.columns),
                 comment=node.model.description,
             )
         )
@@ -92,19 +92,19 @@ def views_of(
 
 
 def _shown_columns(
-    services: Services, node: Node, key: VersionKey, booked: tuple[Column, ...]
+    services: Services, node: Node, key: VersionKey, recorded: tuple[Column, ...]
 ) -> tuple[Column, ...]:
     """The columns of a version that its model returns, with the model's words (rule R11).
 
     Args:
         services: The ports.
-        node: The model; where its columns are not known, all that are booked are shown.
+        node: The model; where its columns are not known, all that are recorded are shown.
         key: The version.
-        booked: The columns under which rows were written last.
+        recorded: The columns under which rows were written last.
     """
     if not node.columns:
-        return booked
-    there = {each.name.lower(): each for each in booked}
+        return recorded
+    there = {each.name.lower(): each for each in recorded}
     if any(each.name.lower() not in there for each in node.columns):
         table = services.catalog.table(key.table)
         there |= {each.name.lower(): each for each in table.columns} if table is not None else {}

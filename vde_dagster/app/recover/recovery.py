@@ -5,15 +5,15 @@ Only the state and the catalog's metadata are read and written here, so no JVM i
 
 from __future__ import annotations
 
-from vde_dagster.app.publish.publishing import book, give_up, publish
+from vde_dagster.app.publish.publishing import give_up, publish, record
 from vde_dagster.app.services import Services
-from vde_dagster.core.ledger.unit_of_work import Publication, Work, WorkState
+from vde_dagster.core.ledger.unit_of_work import Publication, UnitOfWork, UnitOfWorkState
 from vde_dagster.core.model.snapshot import VersionKey
 from vde_dagster.ports.catalog import TableMoved
 from vde_dagster.ports.state import Lease
 
 
-def recover(services: Services, key: VersionKey, lease: Lease) -> tuple[Work, ...]:
+def recover(services: Services, key: VersionKey, lease: Lease) -> tuple[UnitOfWork, ...]:
     """Finish or undo what an earlier process began on a version. Starts no JVM.
 
     What was staged whole is published and recorded, unless the table has moved since; what was only
@@ -26,9 +26,9 @@ def recover(services: Services, key: VersionKey, lease: Lease) -> tuple[Work, ..
         Conflict: The table's catalog or the state is busy; what is left is done by the next run.
         OutcomeUnknown: An answer was lost; the same.
     """
-    finished: list[Work] = []
+    finished: list[UnitOfWork] = []
     for work in services.state.open_work(key):
-        if work.state is not WorkState.STAGED or work.publication is None:
+        if work.state is not UnitOfWorkState.STAGED or work.publication is None:
             reason = "its process ended before anything was staged"
             give_up(services, key, work.intent.work_id, reason=reason, lease=lease)
         elif _finish(services, work, work.publication, lease):
@@ -36,7 +36,7 @@ def recover(services: Services, key: VersionKey, lease: Lease) -> tuple[Work, ..
     return tuple(finished)
 
 
-def _finish(services: Services, work: Work, publication: Publication, lease: Lease) -> bool:
+def _finish(services: Services, work: UnitOfWork, publication: Publication, lease: Lease) -> bool:
     """Publish and record what was staged whole; give it up only where it can never be published."""
     intent = work.intent
     try:
@@ -44,5 +44,5 @@ def _finish(services: Services, work: Work, publication: Publication, lease: Lea
     except TableMoved as error:
         give_up(services, intent.key, intent.work_id, reason=str(error), lease=lease)
         return False
-    book(services, intent.environment, intent.key, intent.work_id, publication, lease=lease)
+    record(services, intent.environment, intent.key, intent.work_id, publication, lease=lease)
     return True

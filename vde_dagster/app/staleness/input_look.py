@@ -45,10 +45,12 @@ class InputLook:
         bounds = source_times(graph, self.node)
         return replace(self, bounds=bounds, reads=read_by_times(self.reads, bounds))
 
-    def stale(self, *, in_turn: bool, until: datetime | None = None) -> Iterator[Stale]:
+    def stale(self, *, is_sequential: bool, until: datetime | None = None) -> Iterator[Stale]:
         """The entries whose inputs have other rows now; see `stale_entries`."""
         self.states.expect(self.reads, self.entries)
-        return stale_entries(self.entries, self.reads, self._moves, in_turn=in_turn, until=until)
+        return stale_entries(
+            self.entries, self.reads, self._moves, is_sequential=is_sequential, until=until
+        )
 
     def is_beyond(self, stale: Stale) -> bool:
         """Whether a source lost rows, at its beginning, that an interval with rows was made of."""

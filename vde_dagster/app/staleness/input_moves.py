@@ -17,8 +17,8 @@ from vde_dagster.core.graph.graph import Graph
 from vde_dagster.core.ledger.entries import LedgerEntry
 from vde_dagster.core.ledger.latest_changes import LatestChanges, Times
 from vde_dagster.core.ledger.staleness import SourceTime
-from vde_dagster.core.ledger.traces import HeldTokens, source_token
-from vde_dagster.core.ledger.unit_of_work import Work
+from vde_dagster.core.ledger.traces import LedgerTokens, source_token
+from vde_dagster.core.ledger.unit_of_work import UnitOfWork
 from vde_dagster.core.model.snapshot import ModelSnapshot
 from vde_dagster.core.names import ModelName, TableName
 from vde_dagster.core.sql.reads.constants import Moments
@@ -47,7 +47,7 @@ class _Line:
 
 
 @dataclass(kw_only=True)
-class _Held:
+class _Entries:
     """The entries of a version that overlap some times, and what follows from them."""
 
     times: InputRange
@@ -55,9 +55,9 @@ class _Held:
     _writes: LatestChanges | None = None
 
     @cached_property
-    def tokens(self) -> HeldTokens:
+    def tokens(self) -> LedgerTokens:
         """Their tokens."""
-        return HeldTokens(self.entries)
+        return LedgerTokens(self.entries)
 
     def writes(self, ids: Sequence[int]) -> LatestChanges:
         """Which of a table's Iceberg snapshots, newest first, wrote each of them."""
@@ -76,12 +76,12 @@ class _Changes:
     Of one that is not there any more, since the source was rolled back meanwhile, there is None.
     """
 
-    told: Sequence[RowChange | None]
+    row_changes: Sequence[RowChange | None]
 
     @cached_property
     def latest(self) -> LatestChanges:
         """The latest of them at each time."""
-        return LatestChanges.of([None if each is None else each.times for each in self.told])
+        return LatestChanges.of([None if each is None else each.times for each in self.row_changes])
 
 
 @dataclass(kw_only=True)
@@ -100,9 +100,9 @@ class InputStates:
     snapshots: Mapping[ModelName, ModelSnapshot]
     tables: dict[ModelName, TableState | None] = field(default_factory=dict)
     _lines: dict[ModelName, _Line] = field(default_factory=dict)
-    _held: dict[ModelName, _Held] = field(default_factory=dict)
+    _loaded: dict[ModelName, _Entries] = field(default_factory=dict)
     _pinned: dict[ModelName, Mapping[str, int | None]] = field(default_factory=dict)
-    _works: dict[str, Work | None] = field(default_factory=dict)
+    _works: dict[str, UnitOfWork | None] = field(default_factory=dict)
     _earliest: dict[tuple[ModelName, str], datetime | None] = field(default_factory=dict)
     _origins: dict[ModelName, int] = field(default_factory=dict)
     _changes: dict[tuple[ModelName, str], _Changes] = field(default_factory=dict)
@@ -147,26 +147,26 @@ class InputStates:
                 wanted.setdefault(name, []).append(each)
         for name, ranges in wanted.items():
             if not self.is_source(name):
-                self._held_of(name, together(ranges))
+                self._entries_of(name, together(ranges))
 
     def entries(self, name: ModelName, ranges: Iterable[InputRange]) -> Sequence[LedgerEntry]:
         """What a model's version holds now of some ranges, and maybe more."""
-        return self._held_of(name, together(ranges)).entries
+        return self._entries_of(name, together(ranges)).entries
 
-    def _held_of(self, name: ModelName, read: InputRange) -> _Held:
+    def _entries_of(self, name: ModelName, read: InputRange) -> _Entries:
         """What a model's version holds now, at least in a range."""
-        known = self._held.get(name)
+        known = self._loaded.get(name)
         if known is None or not covers(known.times, read):
             key = self.snapshots[name].key
             wanted = read if known is None else together([known.times, read])
             times = None if isinstance(wanted, WholeTable) else wanted
-            entries = self.services.state.held_within(key, times)
-            self._held[name] = _Held(times=wanted, entries=entries)
-        return self._held[name]
+            entries = self.services.state.entries_within(key, times)
+            self._loaded[name] = _Entries(times=wanted, entries=entries)
+        return self._loaded[name]
 
     def token(self, name: ModelName, read: InputRange) -> str:
         """The token of what a model holds in a range now."""
-        return self._held_of(name, read).tokens.of(read)
+        return self._entries_of(name, read).tokens.of(read)
 
     def pinned(self, name: ModelName) -> Mapping[str, int | None]:
         """The retained Iceberg snapshots of a source, by the tokens of what was read of them.
@@ -187,13 +187,13 @@ class InputStates:
             }
         return self._pinned[name]
 
-    def work(self, entry: LedgerEntry, beside: Iterable[LedgerEntry]) -> Work | None:
+    def work(self, entry: LedgerEntry, others: Iterable[LedgerEntry]) -> UnitOfWork | None:
         """The unit of work that wrote an entry; those of the others are looked up with it."""
         if entry.work_id not in self._works:
-            self.works((entry, *beside))
+            self.works((entry, *others))
         return self._works[entry.work_id]
 
-    def works(self, entries: Iterable[LedgerEntry]) -> Mapping[str, Work | None]:
+    def works(self, entries: Iterable[LedgerEntry]) -> Mapping[str, UnitOfWork | None]:
         """The units of work that wrote some entries, by id; they are looked up together."""
         ids = dict.fromkeys(each.work_id for each in entries)
         unknown = [each for each in ids if each not in self._works]
@@ -236,7 +236,7 @@ class InputStates:
         Returns:
             The changes; None for one that is not there any more.
         """
-        return self._looked_at(name, column, count).told[:count] if count else ()
+        return self._looked_at(name, column, count).row_changes[:count] if count else ()
 
     def changed_since(self, name: ModelName, at: int, *, column: str) -> Times:
         """The times of a source's rows that changed after an Iceberg snapshot, by a column.
@@ -258,7 +258,7 @@ class InputStates:
         line = self.line(name)
         if at is None or at not in line.newer:
             return True
-        return self._held_of(name, read).writes(line.ids).within(read) < line.newer[at]
+        return self._entries_of(name, read).writes(line.ids).within(read) < line.newer[at]
 
     def _compacted(self, name: ModelName) -> int:
         """How many of the newest changes of a source were compactions, which change no row."""
@@ -275,9 +275,11 @@ class InputStates:
         look again for each entry.
         """
         known = self._changes.get((name, column))
-        if known is None or len(known.told) < newest:
+        if known is None or len(known.row_changes) < newest:
             ids = self.line(name).ids
-            back = min(len(ids), max(newest, 2 * len(known.told) if known is not None else 0))
+            back = min(
+                len(ids), max(newest, 2 * len(known.row_changes) if known is not None else 0)
+            )
             self._changes[name, column] = self._looked_back(name, column, ids[:back], ids[back:])
         return self._changes[name, column]
 
@@ -286,8 +288,8 @@ class InputStates:
     ) -> _Changes:
         after = older[0] if older else None
         found = self.services.catalog.row_changes(self.table_of(name), after=after, column=column)
-        told = {each.iceberg_snapshot_id: each for each in found}
-        return _Changes(told=[told.get(each) for each in newest])
+        row_changes = {each.iceberg_snapshot_id: each for each in found}
+        return _Changes(row_changes=[row_changes.get(each) for each in newest])
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

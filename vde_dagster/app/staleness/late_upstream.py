@@ -15,11 +15,11 @@ from vde_dagster.app.staleness.staying import StaleLook, StaleLooks, is_computed
 from vde_dagster.app.staleness.upstream_changes import reading_again
 from vde_dagster.app.staleness.version_behind import FORBIDDEN, UNCOVERED, Planned, listed, look_at
 from vde_dagster.core.graph.graph import Graph, Node
-from vde_dagster.core.graph.render_model import tables_below
-from vde_dagster.core.ledger.entries import LedgerEntry, Standing
+from vde_dagster.core.graph.render_model import tables_read
+from vde_dagster.core.ledger.entries import EntryStatus, LedgerEntry
 from vde_dagster.core.ledger.holdings import Holding
 from vde_dagster.core.ledger.last_look import LastLook
-from vde_dagster.core.ledger.unit_of_work import WorkState
+from vde_dagster.core.ledger.unit_of_work import UnitOfWorkState
 from vde_dagster.core.model.ownership import may_write
 from vde_dagster.core.model.snapshot import ModelSnapshot, VersionKey
 from vde_dagster.core.names import ModelName
@@ -54,12 +54,12 @@ def late_upstream(services: Services, planned: Planned) -> dict[ModelName, Stale
         return {}
     found = dict(_late(services, planned, names))
     computed = [name for name in names if planned.graph[name].model.stateless is None]
-    # Beside what is shown: a version that is kept below another one is held to be as it was.
+    # Beside what is shown: a version that is kept below another one is taken to be as it was.
     shown = planned.own.snapshots
-    looks = stale_looks(services, planned.shown_graph, shown, planned.held, planned.tables)
+    looks = stale_looks(services, planned.shown_graph, shown, planned.loaded, planned.tables)
     for name, look, _ in looks.found(computed):
         if look.stale:
-            found[name] = _told(planned, planned.graph[name], look)
+            found[name] = _staleness(planned, planned.graph[name], look)
     return found
 
 
@@ -67,7 +67,7 @@ def stale_looks(
     services: Services,
     graph: Graph,
     snapshots: Mapping[ModelName, ModelSnapshot],
-    held: Mapping[VersionKey, Holding],
+    loaded: Mapping[VersionKey, Holding],
     tables: Mapping[ModelName, TableState | None] | None = None,
 ) -> StaleLooks:
     """Looks at these versions, from where the last ones ended; ``tables`` are sources so far."""
@@ -76,7 +76,7 @@ def stale_looks(
         state=services.state,
         graph=graph,
         snapshots=snapshots,
-        held=held,
+        loaded=loaded,
         last=last,
         states=InputStates(
             services=services, graph=graph, snapshots=snapshots, tables={**(tables or {})}
@@ -97,19 +97,19 @@ def remember_looks(services: Services, binding: Binding) -> None:
 def new_looks(services: Services, binding: Binding) -> dict[VersionKey, LastLook]:
     """What there is to see of the versions that an environment writes, where that is new."""
     keys = {name: each.key for name, each in binding.snapshots.items()}
-    held, owners = services.state.holdings(keys.values()), services.state.owners(keys.values())
+    loaded, owners = services.state.holdings(keys.values()), services.state.owners(keys.values())
     names = [
         name
         for name, key in keys.items()
         if may_write(binding.environment, owners.get(key))
         and binding.graph[name].model.stateless is None
     ]
-    looks = stale_looks(services, binding.graph, binding.snapshots, held)
+    looks = stale_looks(services, binding.graph, binding.snapshots, loaded)
     found = {keys[name]: each for name, _, each in looks.found(names)}
     return {key: each for key, each in found.items() if looks.last.get(key) != each}
 
 
-def carry_looks(services: Services, shown: Environment, graph: Graph, plan: Plan) -> None:
+def move_looks(services: Services, shown: Environment, graph: Graph, plan: Plan) -> None:
     """Keep what is known of versions that a promotion keeps below other versions, or for an edit.
 
     That they are kept is a decision about their rows: they are as fresh below what they will read
@@ -128,13 +128,13 @@ def carry_looks(services: Services, shown: Environment, graph: Graph, plan: Plan
         if name in shown.snapshots and shown.snapshots[name].key == each.key
     }
     every = (*shown.snapshots.values(), *plan.snapshots.values())
-    held = services.state.holdings(each.key for each in every)
-    before = stale_looks(services, graph, shown.snapshots, held)
-    after = stale_looks(services, plan.graph, plan.snapshots, held)
+    loaded = services.state.holdings(each.key for each in every)
+    before = stale_looks(services, graph, shown.snapshots, loaded)
+    after = stale_looks(services, plan.graph, plan.snapshots, loaded)
     moved = [
         name
         for name, key in keys.items()
-        if key in held and is_computed(plan.graph[name]) and after.is_moved(name, before)
+        if key in loaded and is_computed(plan.graph[name]) and after.is_moved(name, before)
     ]
     behind = {name: each.stale for name, _, each in before.found(moved)}
     seen = {keys[name]: replace(after.seen(name), stale=behind.get(name, ())) for name in moved}
@@ -172,7 +172,7 @@ def stale_now(
         fresh=tuple(
             each
             for each in look.inputs.entries
-            if each.interval not in behind and each.standing is Standing.COMPUTED
+            if each.interval not in behind and each.status is EntryStatus.COMPUTED
         ),
     )
 
@@ -183,23 +183,23 @@ def why_stale(look: StaleLook) -> str:
     return f"what it reads of {listed(inputs)} has changed since"
 
 
-def _told(planned: Planned, node: Node, look: StaleLook) -> Staleness:
+def _staleness(planned: Planned, node: Node, look: StaleLook) -> Staleness:
     """What of a version is behind, and what of that stays as it is."""
     assert planned.own is not None, "only what is shown stays"
     behind = merge(each.entry.interval for each in look.stale)
-    told = Staleness(
+    staleness = Staleness(
         reason=why_stale(look),
         inputs=tuple(dict.fromkeys(name for each in look.stale for name in each.inputs)),
         since=stale_since(look, promoted_at=planned.own.promoted_at),
     )
     if forbids_restatement(node.model):
-        return replace(told, kept=behind, why_kept=FORBIDDEN)
+        return replace(staleness, kept=behind, why_kept=FORBIDDEN)
     expired = look.expired
     kept = merge(each.entry.interval for each in expired)
     if kept and node.model.kind.restates_whole:
         kept = behind
     why = _why_expired(planned, node, look) if kept else ""
-    return replace(told, intervals=subtract(behind, kept), kept=kept, why_kept=why)
+    return replace(staleness, intervals=subtract(behind, kept), kept=kept, why_kept=why)
 
 
 def _why_expired(planned: Planned, node: Node, look: StaleLook) -> str:
@@ -233,7 +233,7 @@ def _late(
             yield name, Staleness(reason=why, kept=found.intervals, why_kept=why, since=since)
             continue
         last = services.state.sessions(key, limit=1)
-        is_stopped = bool(last) and last[0].state is not WorkState.DONE
+        is_stopped = bool(last) and last[0].state is not UnitOfWorkState.DONE
         reason = _STOPPED if is_stopped else found.reason
         yield name, Staleness(intervals=found.intervals, reason=reason, session=True, since=since)
 
@@ -268,13 +268,13 @@ class Followers:
                 yield name, known
 
     def _of(self, node: Node, known: Staleness | None) -> Staleness | None:
-        above = [each for each in tables_below(self.planned.graph, node) if each in self.changed]
+        upstream = [each for each in tables_read(self.planned.graph, node) if each in self.changed]
         computed = self.planned.holdings.computed[node.name]
-        if not computed or not (above or known):
+        if not computed or not (upstream or known):
             return known
-        read = reading_again(self.planned, node.name, self.changed) if above else ()
+        read = reading_again(self.planned, node.name, self.changed) if upstream else ()
         read = common(read, computed)
-        own = known or Staleness(reason=f"it follows from {listed(above)}")
+        own = known or Staleness(reason=f"it follows from {listed(upstream)}")
         if forbids_restatement(node.model):
             return known
         times = merge((*own.intervals, *subtract(read, own.kept)))
@@ -284,12 +284,12 @@ class Followers:
             following = times if known is None else ()
         if not (times or known):
             return None
-        inputs = tuple(dict.fromkeys([*own.inputs, *above]))
+        inputs = tuple(dict.fromkeys([*own.inputs, *upstream]))
         found = replace(own, intervals=times, following=following, inputs=inputs)
         found = self._bounded(node, found)
         if self.pace is None:
             return found
-        changed = {each: self.changed[each] for each in above}
+        changed = {each: self.changed[each] for each in upstream}
         return self.pace.bounded(self.planned, node, found, changed)
 
     def _bounded(self, node: Node, found: Staleness) -> Staleness:

@@ -36,7 +36,7 @@ class Pace:
     services: Services
     now: datetime
 
-    def bounded(self, planned: Planned, node: Node, found: Staleness, above: Times) -> Staleness:
+    def bounded(self, planned: Planned, node: Node, found: Staleness, upstream: Times) -> Staleness:
         """What of a version a plan evaluates; the rest is kept, with the reason.
 
         What can only be made again as a whole is, as soon as some of it may be. A session loads
@@ -46,13 +46,13 @@ class Pace:
             planned: The plan's models.
             node: The model.
             found: What of its version is behind.
-            above: The times at which tables that it reads may get other rows by the plan. Where
+            upstream: The times at which tables that it reads may get other rows by the plan. Where
                 they do not, `ready` finds out.
         """
         if not _is_bound(node) or found.session or not found.intervals:
             return found
         decided = self._decided(
-            planned.graph, node, list(self._changed(planned, node, found, above))
+            planned.graph, node, list(self._changed(planned, node, found, upstream))
         )
         waits = [(each, wait) for each, wait in decided if isinstance(wait, Wait)]
         whole = node.model.kind.restates_whole
@@ -96,7 +96,7 @@ class Pace:
         ]
 
     def _changed(
-        self, planned: Planned, node: Node, found: Staleness, above: Times
+        self, planned: Planned, node: Node, found: Staleness, upstream: Times
     ) -> Iterator[Stale]:
         """The entries that are behind or follow from what is computed first, with these inputs."""
         states = InputStates(
@@ -108,7 +108,8 @@ class Pace:
         look = look_within(self.services.state, planned.graph, states, node.name, found.intervals)
         behind = {each.entry.interval: each.inputs for each in look.stale}
         reading = {
-            name: reading_again(planned, node.name, {name: times}) for name, times in above.items()
+            name: reading_again(planned, node.name, {name: times})
+            for name, times in upstream.items()
         }
         for entry in look.inputs.entries:
             own = behind.get(entry.interval, ())

@@ -17,7 +17,7 @@ from vde_dagster.app.staleness.late_upstream import staying
 from vde_dagster.app.staleness.upstream_changes import computed_first, kept_readers, reading_again
 from vde_dagster.app.staleness.version_behind import FORBIDDEN, UNCOVERED, Planned, listed, look_at
 from vde_dagster.core.ledger.late_data import Load, Stop
-from vde_dagster.core.ledger.unit_of_work import WorkState
+from vde_dagster.core.ledger.unit_of_work import UnitOfWorkState
 from vde_dagster.core.names import ModelName
 from vde_dagster.core.planning.options import PlanOptions
 from vde_dagster.core.planning.plan import Behind
@@ -115,12 +115,12 @@ def _stopped_sessions(services: Services, planned: Planned) -> Iterator[tuple[Mo
         if node.model.stateless is None or node.name not in names:
             continue
         last = services.state.sessions(planned.snapshots[node.name].key, limit=1)
-        if last and last[0].state is not WorkState.DONE:
+        if last and last[0].state is not UnitOfWorkState.DONE:
             decision = detect(services, planned.binding, node.name)
-            held = merge(planned.holdings.recorded[node.name])
-            if isinstance(decision, Load) and decision.why_again and held:
+            loaded = merge(planned.holdings.recorded[node.name])
+            if isinstance(decision, Load) and decision.why_again and loaded:
                 reason = "a session that loads late rows was stopped"
-                yield node.name, Behind(intervals=held, reason=reason, session=True)
+                yield node.name, Behind(intervals=loaded, reason=reason, session=True)
             elif isinstance(decision, Stop):
                 reason = f"no session can load late rows: {decision.reason}. {decision.advice}"
                 yield node.name, Behind(reason=reason)
@@ -141,7 +141,7 @@ def _carried_on(
     left_out = left_out_by(options)
     if left_out:
         return Lag(found={name: _lost(each, left_out) for name, each in found.items()})
-    held = planned.holdings.recorded
+    loaded = planned.holdings.recorded
     caught_up = {name: each.intervals for name, each in found.items() if each.session}
     wanted = {
         name: left
@@ -153,33 +153,35 @@ def _carried_on(
         times = subtract(reading_again(planned, name, first), lost)
         if times:
             wanted[name] = merge((*wanted.get(name, ()), *times))
-    told_of = {**first, **found}
+    earlier = {**first, **found}
     spread = read_again(
         planned.graph,
         wanted,
-        held,
+        loaded,
         whole=lambda model: model.kind.restates_whole,
         writes=planned.holdings.writes,
         changed=caught_up,
         roots=caught_up.keys(),
     )
     ranges = _within_bounds(planned, spread, options)
-    told = {
+    found_now = {
         name: each if each.session else _beyond_bounds(each, ranges.get(name, ()))
         for name, each in found.items()
     }
     for name in set(returning) - found.keys():
         if name in ranges:
-            told[name] = Behind(intervals=ranges[name], reason=_reads_such(planned, name, told_of))
+            found_now[name] = Behind(
+                intervals=ranges[name], reason=_reads_such(planned, name, earlier)
+            )
         elif name in spread.kept:
-            lost = merge(held[name])
-            told[name] = Behind(
+            lost = merge(loaded[name])
+            found_now[name] = Behind(
                 intervals=lost,
-                reason=_reads_such(planned, name, told_of),
+                reason=_reads_such(planned, name, earlier),
                 lost=lost,
                 why_lost=FORBIDDEN,
             )
-    return Lag(restated=replace(spread, ranges=ranges), found=told)
+    return Lag(restated=replace(spread, ranges=ranges), found=found_now)
 
 
 def _lost(found: Behind, why: str) -> Behind:
@@ -197,6 +199,6 @@ def _beyond_bounds(found: Behind, computed: Sequence[Interval]) -> Behind:
 
 def _reads_such(planned: Planned, name: ModelName, found: Iterable[ModelName]) -> str:
     parents = planned.graph[name].model.parents
-    above = {each.name for each in planned.graph.upstream(parents)}
-    behind = listed(each for each in found if each in above)
+    upstream = {each.name for each in planned.graph.upstream(parents)}
+    behind = listed(each for each in found if each in upstream)
     return f"it follows from {behind}: computed after that, and where it reads other rows"

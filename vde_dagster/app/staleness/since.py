@@ -15,7 +15,7 @@ from vde_dagster.app.staleness.input_moves import InputStates
 from vde_dagster.app.staleness.staying import StaleLook
 from vde_dagster.core.ledger.entries import LedgerEntry
 from vde_dagster.core.ledger.late_data import HighWaterMark
-from vde_dagster.core.ledger.unit_of_work import Work
+from vde_dagster.core.ledger.unit_of_work import UnitOfWork
 from vde_dagster.core.names import ModelName
 from vde_dagster.core.sql.reads.constants import Moments
 from vde_dagster.core.sql.reads.input_ranges import InputRange, WholeTable
@@ -98,7 +98,9 @@ def late_since(look: InputLook, mark: HighWaterMark, times: Sequence[Interval]) 
     return _source_since(look, source, reads)
 
 
-def _newer(states: InputStates, entry: LedgerEntry, name: ModelName, work: Work) -> int | None:
+def _newer(
+    states: InputStates, entry: LedgerEntry, name: ModelName, work: UnitOfWork
+) -> int | None:
     """How many Iceberg snapshots of an input came since an entry read it; None if unknown."""
     known = entry.trace.inputs.get(name) if entry.trace is not None else None
     if known is not None and states.is_source(name):

@@ -58,10 +58,10 @@ def _read_of(
     """The times that are read of each model whose rows follow from others."""
     reads = reads_of(binding.graph, name)
     parents = [each for each in reads.demands if is_computed(binding.graph[each])]
-    held = services.state.holdings(binding.key(each) for each in parents)
+    loaded = services.state.holdings(binding.key(each) for each in parents)
     found: dict[ModelName, tuple[Interval, ...]] = {}
     for parent in parents:
-        recorded = held.get(binding.key(parent), NOTHING).recorded
+        recorded = loaded.get(binding.key(parent), NOTHING).recorded
         times: list[Interval] = []
         for each in ranges:
             read = reads.ranges(Moments.between(each, each))[parent]
@@ -96,13 +96,13 @@ def late_rows(
     times: tuple[Interval, ...],
 ) -> StaleInput | None:
     """What a session of a model with late data would add to, or load again, of merged times."""
-    entries = services.state.held_within(binding.key(node.name), times)
-    held = merge(each.interval for each in entries)
+    entries = services.state.entries_within(binding.key(node.name), times)
+    loaded = merge(each.interval for each in entries)
     match detect(services, binding, node.name):
         case NothingToLoad():
             return None
         case Stop(reason=reason):
-            return StaleInput(node=node, intervals=held, reason=reason)
+            return StaleInput(node=node, intervals=loaded, reason=reason)
         case Load() as load:
             look = input_look(binding.graph, states, node, entries).by_times(binding.graph)
             late = look.late_by(load)

@@ -1,7 +1,7 @@
 """Rule R14: which intervals of versions that stay are behind what they would be computed from now.
 
 A look at a version begins where the last one ended: only what was recorded since on it or on what
-it reads, and what was behind then, is compared. So it costs what has changed, not what is held.
+it reads, and what was behind then, is compared. So it costs what has changed, not what is loaded.
 """
 
 from __future__ import annotations
@@ -13,7 +13,7 @@ from typing import Final
 from vde_dagster.app.staleness.input_look import InputLook, input_look
 from vde_dagster.app.staleness.input_moves import InputStates
 from vde_dagster.core.graph.graph import Graph, Node
-from vde_dagster.core.graph.render_model import tables_below
+from vde_dagster.core.graph.render_model import tables_read
 from vde_dagster.core.ledger.entries import LedgerEntry
 from vde_dagster.core.ledger.holdings import NOTHING, Holding
 from vde_dagster.core.ledger.last_look import LastLook, SeenInput
@@ -50,14 +50,14 @@ class StaleLook:
 class StaleLooks:
     """Looks at versions that stay as an environment shows them.
 
-    ``held`` is what these versions and all that they read held before anything else is read, and
+    ``loaded`` is what these versions and all that they read held before anything else is read, and
     ``last`` are the last looks at them.
     """
 
     state: State
     graph: Graph
     snapshots: Mapping[ModelName, ModelSnapshot]
-    held: Mapping[VersionKey, Holding]
+    loaded: Mapping[VersionKey, Holding]
     last: Mapping[VersionKey, LastLook]
     states: InputStates
 
@@ -94,7 +94,7 @@ class StaleLooks:
         if times is None:
             entries = self.state.ledger([key]).get(key, ())
         else:
-            entries = self.state.held_within(key, times)
+            entries = self.state.entries_within(key, times)
         look = _stale(self.graph, replace(inputs, entries=entries))
         return look, replace(now, stale=merge(each.entry.interval for each in look.stale))
 
@@ -103,7 +103,7 @@ class StaleLooks:
         return LastLook(
             definition=f"{node.fingerprint.data} {node.fingerprint.parent_data}",
             number=self._holding(node.name).number,
-            inputs={name: self._seen(name) for name in tables_below(self.graph, node)},
+            inputs={name: self._seen(name) for name in tables_read(self.graph, node)},
         )
 
     def _seen(self, name: ModelName) -> SeenInput:
@@ -116,7 +116,7 @@ class StaleLooks:
         return SeenInput(table=table.uuid, number=table.iceberg_snapshot_id)
 
     def _holding(self, name: ModelName) -> Holding:
-        return self.held.get(self.snapshots[name].key, NOTHING)
+        return self.loaded.get(self.snapshots[name].key, NOTHING)
 
     def _times(self, look: InputLook, last: LastLook, now: LastLook) -> tuple[Interval, ...] | None:
         """The times of a version that may be behind since the last look; None for all of them."""
@@ -148,8 +148,8 @@ class StaleLooks:
             changed = self._changes(name, last)
         if changed is None:
             return None
-        held = self._holding(look.node.name).recorded
-        within = Interval(held[0].start, held[-1].end)
+        loaded = self._holding(look.node.name).recorded
+        within = Interval(loaded[0].start, loaded[-1].end)
         rules = look.node.model.kind
         if not (rules.is_partitioned or rules.is_sequential):
             return (within,) if changed else ()
@@ -182,7 +182,7 @@ def look_within(
     state: State, graph: Graph, states: InputStates, name: ModelName, times: Sequence[Interval]
 ) -> StaleLook:
     """A look at what a version holds at these merged times."""
-    entries = state.held_within(states.snapshots[name].key, times)
+    entries = state.entries_within(states.snapshots[name].key, times)
     return _stale(graph, input_look(graph, states, graph[name], entries))
 
 
@@ -196,8 +196,10 @@ def _stale(graph: Graph, look: InputLook) -> StaleLook:
     Of what builds on itself, a table that is read without a bound is seen again by the next
     interval: no earlier one is behind for its sake.
     """
-    if not any(True for _ in look.stale(in_turn=False)):  # sources are read without a bound so far
+    if not any(
+        True for _ in look.stale(is_sequential=False)
+    ):  # sources are read without a bound so far
         return StaleLook(inputs=look, stale=())
-    in_turn = look.node.model.kind.is_sequential
+    is_sequential = look.node.model.kind.is_sequential
     by_times = look.by_times(graph)
-    return StaleLook(inputs=by_times, stale=tuple(by_times.stale(in_turn=in_turn)))
+    return StaleLook(inputs=by_times, stale=tuple(by_times.stale(is_sequential=is_sequential)))

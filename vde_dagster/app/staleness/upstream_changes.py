@@ -55,9 +55,9 @@ def computed_first(
 
 def _made_again(planned: Planned, node: Node) -> tuple[Interval, ...]:
     """What a plan evaluates of a model that has an entry of it already."""
-    held, horizon = planned.holdings.computed[node.name], planned.horizons[node.name]
+    loaded, complete_to = planned.holdings.computed[node.name], planned.complete_to[node.name]
     recorded, rules = planned.holdings.recorded[node.name], node.model.kind
-    due = rules.missing(node.model, held, horizon) if horizon is not None else ()
+    due = rules.missing(node.model, loaded, complete_to) if complete_to is not None else ()
     if not due:
         return ()
     return common(due, recorded) if rules.is_partitioned else merge(recorded)
@@ -113,7 +113,7 @@ def _reading(planned: Planned, kept: Collection[ModelName], changed: Times) -> R
     return read_again(
         planned.graph,
         {},
-        {name: held for name, held in planned.holdings.recorded.items() if name in kept},
+        {name: loaded for name, loaded in planned.holdings.recorded.items() if name in kept},
         whole=lambda model: model.kind.restates_whole,
         writes=planned.holdings.writes,
         changed=changed,
@@ -138,7 +138,7 @@ def _replaced(planned: Planned) -> Iterator[ModelName]:
         before = shown.get(node.name)
         if before is None or before.key == planned.snapshots[node.name].key:
             continue
-        if node.model.kind.follows_upstream and before.key in planned.held:
+        if node.model.kind.follows_upstream and before.key in planned.loaded:
             yield node.name
 
 
@@ -166,15 +166,17 @@ def _changed(
     for node in planned.graph:
         if node.name not in replaced:
             continue
-        held = before.holdings.recorded[node.name]
+        loaded = before.holdings.recorded[node.name]
         look = look_at(services, before, states, before.graph[node.name])
         found = look.found()
         behind = found.intervals if found is not None else ()
         gone = found.lost if found is not None and found.why_lost == UNCOVERED else ()
-        times = merge((*subtract(behind, gone), *units_reading(planned.graph, node, changed, held)))
-        fewer = merge((*gone, *units_reading(planned.graph, node, lost, held)))
+        times = merge(
+            (*subtract(behind, gone), *units_reading(planned.graph, node, changed, loaded))
+        )
+        fewer = merge((*gone, *units_reading(planned.graph, node, lost, loaded)))
         if not node.model.kind.is_partitioned and (times or look.has_moved()):
-            times = merge(held)
+            times = merge(loaded)
         if times:
             changed[node.name] = times
         if fewer:

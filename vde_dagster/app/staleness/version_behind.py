@@ -56,7 +56,7 @@ class Planned:
     """The models of a plan with their versions, what these hold, and up to when inputs are whole.
 
     ``own`` is the environment as it is, None for a new one; ``shown_graph`` has the models that the
-    plan compares with, and ``held`` their versions, too, apart from those that hold nothing.
+    plan compares with, and ``loaded`` their versions, too, apart from those that hold nothing.
     ``ledger`` has the entries. ``tables`` are the sources as they were looked at, by model; None
     for one that is not there.
     """
@@ -67,32 +67,32 @@ class Planned:
     graph: Graph
     snapshots: Mapping[ModelName, ModelSnapshot]
     holdings: Holdings
-    held: Mapping[VersionKey, Holding]
+    loaded: Mapping[VersionKey, Holding]
     ledger: Ledger
-    horizons: Mapping[ModelName, datetime | None]
+    complete_to: Mapping[ModelName, datetime | None]
     tables: Mapping[ModelName, TableState | None] = field(default_factory=dict)
 
     def entries(self, name: ModelName) -> tuple[LedgerEntry, ...]:
         """What the version of a model holds."""
         key = self.snapshots[name].key
-        return self.ledger.of(key) if key in self.held else ()
+        return self.ledger.of(key) if key in self.loaded else ()
 
     def shown(self, name: ModelName) -> tuple[LedgerEntry, ...]:
         """What the version holds that the environment shows now."""
         shown = self.own.snapshots.get(name) if self.own is not None else None
-        return () if shown is None or shown.key not in self.held else self.ledger.of(shown.key)
+        return () if shown is None or shown.key not in self.loaded else self.ledger.of(shown.key)
 
     @property
     def before(self) -> Planned:
         """The same of what the environment shows now; nothing of a new one."""
         snapshots = self.own.snapshots if self.own is not None else {}
-        held = {name: self.held.get(each.key, NOTHING) for name, each in snapshots.items()}
+        loaded = {name: self.loaded.get(each.key, NOTHING) for name, each in snapshots.items()}
         return replace(
             self,
             graph=self.shown_graph,
             snapshots=snapshots,
-            holdings=Holdings.of(self.environment, held, owners={}, writes=frozenset()),
-            horizons={name: self.horizons.get(name) for name in snapshots},
+            holdings=Holdings.of(self.environment, loaded, owners={}, writes=frozenset()),
+            complete_to={name: self.complete_to.get(name) for name in snapshots},
         )
 
     @property
@@ -116,7 +116,7 @@ class Planned:
                 node.model.kind.follows_upstream
                 and writes
                 and key not in shown
-                and key in self.held
+                and key in self.loaded
             ):
                 yield node
 
@@ -162,7 +162,7 @@ class VersionLook:
 
     def _late(self) -> Behind | None:
         """Whether a session has late rows to load, or cannot tell which."""
-        held = self.planned.holdings.recorded[self.node.name]
+        loaded = self.planned.holdings.recorded[self.node.name]
         match detect(self.services, self.planned.binding, self.node.name):
             case NothingToLoad():
                 return None
@@ -170,7 +170,7 @@ class VersionLook:
                 again = f"`vde catch-up {self.node.name} --reload` loads all of it again"
                 lacks = f"{reason}, so that no session can load what it lacks"
                 what = f"{lacks}; once it is shown, {again}"
-                return Behind(intervals=merge(held), reason=what, lost=held, why_lost=what)
+                return Behind(intervals=merge(loaded), reason=what, lost=loaded, why_lost=what)
             case Load() as load:
                 behind = self.inputs.late_by(load)
                 if not behind:
@@ -181,7 +181,7 @@ class VersionLook:
         rules, entries = self.node.model.kind, self.planned.entries(self.node.name)
         if not self.moved:
             return ()
-        found = self._without_kept(tuple(self._moved(in_turn=rules.is_sequential)))
+        found = self._without_kept(tuple(self._moved(is_sequential=rules.is_sequential)))
         inputs = tuple(dict.fromkeys(each for stale in found for each in stale.inputs))
         every = tuple(Stale(entry=each, inputs=inputs) for each in entries)
         if found and rules.restates_whole:
@@ -192,15 +192,17 @@ class VersionLook:
 
     def has_moved(self) -> bool:
         """Whether any input of any entry has other rows now, at whatever time."""
-        return any(True for _ in self._moved(in_turn=False))
+        return any(True for _ in self._moved(is_sequential=False))
 
-    def _moved(self, *, in_turn: bool) -> Iterator[Stale]:
+    def _moved(self, *, is_sequential: bool) -> Iterator[Stale]:
         """The entries whose inputs have other rows now; see `stale_entries`."""
         rules, name = self.node.model.kind, self.node.name
-        held, horizon = self.planned.holdings.computed[name], self.planned.horizons[name]
-        goes_on = horizon is not None and bool(rules.missing(self.node.model, held, horizon))
+        loaded, complete_to = self.planned.holdings.computed[name], self.planned.complete_to[name]
+        goes_on = complete_to is not None and bool(
+            rules.missing(self.node.model, loaded, complete_to)
+        )
         last = self.inputs.entries[-1].interval.end if self.inputs.entries else None
-        return self.inputs.stale(in_turn=in_turn, until=None if goes_on else last)
+        return self.inputs.stale(is_sequential=is_sequential, until=None if goes_on else last)
 
     def _without_kept(self, stale: Sequence[Stale]) -> tuple[Stale, ...]:
         """Those that do not stay as they are, and no less than what is shown.
@@ -253,10 +255,10 @@ class VersionLook:
         return [each for each in shown[first:after] if each.rows.rows]
 
     def _is_later(
-        self, shown: LedgerEntry, entry: LedgerEntry, beside: Sequence[LedgerEntry]
+        self, shown: LedgerEntry, entry: LedgerEntry, others: Sequence[LedgerEntry]
     ) -> bool:
         """Whether the version that is shown looked at an interval after an entry was made."""
-        made, looked = self._states.work(entry, beside), self._states.work(shown, beside)
+        made, looked = self._states.work(entry, others), self._states.work(shown, others)
         return made is None or looked is None or looked.started_at >= made.started_at
 
 

@@ -32,7 +32,7 @@ from vde_dagster.core.audits.values import (
     Audit,
     Check,
     EachRow,
-    Rows,
+    FailingRows,
     Total,
 )
 from vde_dagster.core.audits.written import condition_text, leaf, rows_of_text, tables_in
@@ -146,7 +146,7 @@ def _own_check(
     if isinstance(check, EachRow):
         return EachRow(fails=leaf(SqlText((condition_text(text.text),)))), frozenset()
     rows = rows_of_text(text, f"{OWN_PREFIX}own")
-    return Rows(query=rows), frozenset(tables_in(rows))
+    return FailingRows(query=rows), frozenset(tables_in(rows))
 
 
 def _named_in(query: exp.Query) -> frozenset[ModelName]:

@@ -9,17 +9,17 @@ from sqlglot import exp
 
 from vde_dagster.core.audits.arguments import Given
 from vde_dagster.core.audits.floats import double, is_finite, is_nan
-from vde_dagster.core.audits.values import OWN_PREFIX, THIS_MODEL, Rows, Unique
+from vde_dagster.core.audits.values import OWN_PREFIX, THIS_MODEL, FailingRows, Unique
 
 _ROWS: Final = f"{OWN_PREFIX}rows"
 
 
-def unique_values(given: Given) -> Unique | Rows:
+def unique_values(given: Given) -> Unique | FailingRows:
     """A row fails where another one has its value in any of the columns."""
     columns = given.many("columns")
     if len(columns) == 1:
         return Unique(key=tuple(columns), condition=given.condition)
-    return Rows(query=repeated([[each] for each in columns], given.condition))
+    return FailingRows(query=repeated([[each] for each in columns], given.condition))
 
 
 def unique_combination_of_columns(given: Given) -> Unique:
@@ -39,7 +39,7 @@ def repeated(keys: Sequence[Sequence[exp.Expr]], condition: exp.Expr | None) -> 
     return exp.select(exp.Star()).from_(inner.subquery(_ROWS)).where(exp.or_(*more))
 
 
-def z_score(given: Given) -> Rows:
+def z_score(given: Given) -> FailingRows:
     """A row fails where its value is further from the mean than so many standard deviations.
 
     Both are those of the sample, as DOUBLE. Without any deviation no finite value fails. A value
@@ -64,10 +64,10 @@ def z_score(given: Given) -> Rows:
     fails = exp.or_(exp.not_(is_finite(value)), far)
     rows = exp.select(_star(_ROWS)).from_(_this(_ROWS))
     joined = rows.join(figures.subquery(f"{OWN_PREFIX}all"), join_type="cross")
-    return Rows(query=joined.where(given.where(fails)))
+    return FailingRows(query=joined.where(given.where(fails)))
 
 
-def sequential_values(given: Given) -> Rows:
+def sequential_values(given: Given) -> FailingRows:
     """A row fails where no row has its value less one interval, unless its value is the least.
 
     It fails, too, where another row has its value, and where adding an interval leaves the value
@@ -91,7 +91,7 @@ def sequential_values(given: Given) -> Rows:
         exp.GT(this=value.copy(), expression=first),
     )
     again = exp.GT(this=times, expression=exp.Literal.number(1))
-    return Rows(
+    return FailingRows(
         query=exp.select(_star(_ROWS))
         .from_(rows.from_(_this()).where(there).subquery(_ROWS))
         .join(
@@ -111,7 +111,7 @@ def sequential_values(given: Given) -> Rows:
     )
 
 
-def mutually_exclusive_ranges(given: Given) -> Rows:
+def mutually_exclusive_ranges(given: Given) -> FailingRows:
     """A row fails where its range [lower, upper) overlaps another row's, or is empty or reversed.
 
     It fails, too, where a bound is NaN. A bound that is NULL is open. With ``partition_by`` only
@@ -146,7 +146,7 @@ def mutually_exclusive_ranges(given: Given) -> Rows:
         exp.and_(is_range.copy(), exp.or_(met_before, met_after)),
     )
     rows = _where(inner, given.condition).subquery(_ROWS)
-    return Rows(query=exp.select(exp.Star()).from_(rows).where(fails))
+    return FailingRows(query=exp.select(exp.Star()).from_(rows).where(fails))
 
 
 class _Side:

@@ -7,7 +7,7 @@ from typing import Final
 from sqlglot import exp
 
 from vde_dagster.core.audits.arguments import over_rows
-from vde_dagster.core.audits.values import THIS_MODEL, Check, EachRow, Rows
+from vde_dagster.core.audits.values import THIS_MODEL, Check, EachRow, FailingRows
 from vde_dagster.core.sql.select_clauses import clauses_of, given
 
 _PLAIN: Final = (exp.Star, exp.Column, exp.Literal)
@@ -22,7 +22,7 @@ def check_of(query: exp.Query) -> Check:
     its kind; any other one takes a pass of its own.
     """
     condition = _condition(query)
-    return EachRow(fails=condition) if condition is not None else Rows(query=query)
+    return EachRow(fails=condition) if condition is not None else FailingRows(query=query)
 
 
 def _condition(query: exp.Query) -> exp.Expr | None:

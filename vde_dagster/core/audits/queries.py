@@ -15,7 +15,7 @@ from vde_dagster.core.audits.values import (
     THIS_MODEL,
     Audit,
     EachRow,
-    Rows,
+    FailingRows,
     Total,
     Unique,
 )
@@ -40,7 +40,7 @@ def failing_rows(audit: Audit) -> exp.Query:
             return exp.select(exp.Star()).from_(inner).where(fails)
         case Unique(key=key, condition=condition):
             return repeated([[each.copy() for each in key]], condition)
-        case Rows(query=query):
+        case FailingRows(query=query):
             return query.copy()
         case _:
             assert_never(audit.check)
@@ -116,7 +116,7 @@ def counting(audits: Sequence[Audit]) -> Counting:
                 plain.append((index, _one_if(_over_figures(check))))
             case Unique() as check:
                 keys.setdefault(check.key, []).append((index, check))
-            case Rows():
+            case FailingRows():
                 alone.append((index, failing_rows(audit)))
             case _:
                 assert_never(audit.check)

@@ -16,8 +16,8 @@ from vde_dagster.core.audits.values import (
     Total,
 )
 
-_TOLD_ROWS: Final = 3
-_TOLD_COLUMNS: Final = 8
+_SHOWN_ROWS: Final = 3
+_SHOWN_COLUMNS: Final = 8
 _LARGEST_INTEGER: Final = 2**53
 """Larger ones lose digits in some readers of JSON, so they are kept as texts."""
 
@@ -85,13 +85,13 @@ def _message(
 ) -> str:
     if isinstance(audit.check, Total):
         found = _row(columns, sample[0]) if sample else "its figures are bad"
-        told = f"the audit {audit} failed: {found}"
+        message = f"the audit {audit} failed: {found}"
     else:
         rows = "1 row fails" if failing == 1 else f"{failing} rows fail"
-        first = "; ".join(_row(columns, each) for each in sample[:_TOLD_ROWS])
-        shown = f", {'such as' if failing > _TOLD_ROWS else 'which is'} {first}" if first else ""
-        told = f"the audit {audit} failed: {rows}{shown}"
-    return f"{told}. {_advice(audit)}"
+        first = "; ".join(_row(columns, each) for each in sample[:_SHOWN_ROWS])
+        shown = f", {'such as' if failing > _SHOWN_ROWS else 'which is'} {first}" if first else ""
+        message = f"the audit {audit} failed: {rows}{shown}"
+    return f"{message}. {_advice(audit)}"
 
 
 def _advice(audit: Audit) -> str:
@@ -106,11 +106,11 @@ def _advice(audit: Audit) -> str:
 
 def _row(columns: Sequence[str], row: Sequence[Scalar]) -> str:
     pairs = list(zip(columns, row, strict=True))
-    told = ", ".join(f"{name} = {_told(value)}" for name, value in pairs[:_TOLD_COLUMNS])
-    return f"({told}{', ...' if len(pairs) > _TOLD_COLUMNS else ''})"
+    message = ", ".join(f"{name} = {_shown(value)}" for name, value in pairs[:_SHOWN_COLUMNS])
+    return f"({message}{', ...' if len(pairs) > _SHOWN_COLUMNS else ''})"
 
 
-def _told(value: Scalar) -> str:
+def _shown(value: Scalar) -> str:
     match value:
         case None:
             return "NULL"

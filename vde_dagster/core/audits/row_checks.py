@@ -95,8 +95,8 @@ def outside(value: exp.Expr, given: Given) -> exp.Expr:
     The bounds themselves lie inside unless ``inclusive`` is false. Either may be missing.
     """
     inclusive = given.flag("inclusive", default=True)
-    below, above = (exp.LT, exp.GT) if inclusive else (exp.LTE, exp.GTE)
-    pairs = [("min_v", below), ("max_v", above)]
+    downstream, upstream = (exp.LT, exp.GT) if inclusive else (exp.LTE, exp.GTE)
+    pairs = [("min_v", downstream), ("max_v", upstream)]
     tests = [
         operator(this=value.copy(), expression=given.one(name))
         for name, operator in pairs

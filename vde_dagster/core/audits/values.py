@@ -55,13 +55,13 @@ class Unique:
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class Rows:
+class FailingRows:
     """The rows of a query fail, whatever it takes to find them."""
 
     query: exp.Query
 
 
-Check = EachRow | Total | Unique | Rows
+Check = EachRow | Total | Unique | FailingRows
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

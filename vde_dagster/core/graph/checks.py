@@ -75,8 +75,8 @@ def written_models(models: Mapping[ModelName, Model]) -> Iterator[Problem]:
     """Statements that write a model: its rows are those of its own evaluations, and no others."""
     for model in models.values():
         body = model.body
-        beside = (*body.before, *body.after) if isinstance(body, Query | PythonFunction) else ()
-        for table in (each for statement in beside for each in written_tables(statement)):
+        statements = (*body.before, *body.after) if isinstance(body, Query | PythonFunction) else ()
+        for table in (each for statement in statements for each in written_tables(statement)):
             written = model_name_of(table)
             other = models.get(written) if written is not None else None
             if other is None or other.kind.is_source:

@@ -10,7 +10,7 @@ from vde_dagster.core.graph.graph import Graph
 from vde_dagster.core.names import ModelName
 
 
-def embedded_above(graph: Graph, name: ModelName) -> tuple[ModelName, ...]:
+def embedded_upstream(graph: Graph, name: ModelName) -> tuple[ModelName, ...]:
     """The EMBEDDED models whose queries stand in a model's query, directly or in one another."""
     found: set[ModelName] = set()
     waiting = [*graph[name].model.parents]
@@ -24,6 +24,6 @@ def embedded_above(graph: Graph, name: ModelName) -> tuple[ModelName, ...]:
 
 def stored_parents(graph: Graph, name: ModelName) -> tuple[ModelName, ...]:
     """What a model's query names once EMBEDDED models are inlined: tables, views and sources."""
-    readers = (name, *embedded_above(graph, name))
+    readers = (name, *embedded_upstream(graph, name))
     every = {parent for reader in readers for parent in graph[reader].model.parents}
     return tuple(sorted(each for each in every if not graph[each].model.kind.is_embedded))

@@ -135,13 +135,18 @@ class Derivations(Protocol):
     """What was derived before. Whatever it follows from has to be equal to be found again."""
 
     def find(
-        self, model: Model, above: Mapping[ModelName, Node], *, undeclared: bool
+        self, model: Model, upstream: Mapping[ModelName, Node], *, undeclared: bool
     ) -> Derived | None:
         """What follows from a model beside the nodes above it; None where it is not known."""
         ...
 
     def keep(
-        self, model: Model, above: Mapping[ModelName, Node], derived: Derived, *, undeclared: bool
+        self,
+        model: Model,
+        upstream: Mapping[ModelName, Node],
+        derived: Derived,
+        *,
+        undeclared: bool,
     ) -> None:
         """Know it from now on."""
         ...

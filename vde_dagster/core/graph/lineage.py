@@ -51,14 +51,14 @@ class Lineage:
     ends: Mapping[Point, End]
     opaque: frozenset[Point] = frozenset()
 
-    def above(self) -> dict[Point, list[Point]]:
+    def upstream(self) -> dict[Point, list[Point]]:
         """What each point reads directly; a point that reads nothing is not in it."""
         found: dict[Point, list[Point]] = {}
         for parent, child in self.edges:
             found.setdefault(child, []).append(parent)
         return found
 
-    def below(self) -> dict[Point, list[Point]]:
+    def downstream(self) -> dict[Point, list[Point]]:
         """What reads each point directly; a point that nothing reads is not in it."""
         found: dict[Point, list[Point]] = {}
         for parent, child in self.edges:
@@ -79,8 +79,8 @@ def model_lineage(graph: Graph, name: ModelName) -> Lineage:
     return _walk(
         graph,
         (name, None),
-        above=lambda point: [(each, None) for each in graph[point[0]].model.parents],
-        below=lambda point: [(each, None) for each in children[point[0]]],
+        upstream=lambda point: [(each, None) for each in graph[point[0]].model.parents],
+        downstream=lambda point: [(each, None) for each in children[point[0]]],
     )
 
 
@@ -104,10 +104,10 @@ def lineage_of_column(graph: Graph, name: ModelName, column: str) -> Lineage:
             known[model] = column_lineage(canonical.expression) if canonical is not None else {}
         return known[model]
 
-    def above(point: Point) -> Iterable[Point]:
+    def upstream(point: Point) -> Iterable[Point]:
         return behind(point[0]).get(point[1] or "", ())
 
-    def below(point: Point) -> Iterator[Point]:
+    def downstream(point: Point) -> Iterator[Point]:
         if point[1] is None:
             return
         for child in children[point[0]]:
@@ -115,18 +115,18 @@ def lineage_of_column(graph: Graph, name: ModelName, column: str) -> Lineage:
                 yield child, None
             yield from ((child, own) for own, made_of in behind(child).items() if point in made_of)
 
-    return _walk(graph, (name, column.lower()), above=above, below=below)
+    return _walk(graph, (name, column.lower()), upstream=upstream, downstream=downstream)
 
 
 def _walk(
     graph: Graph,
     start: Point,
     *,
-    above: Callable[[Point], Iterable[Point]],
-    below: Callable[[Point], Iterable[Point]],
+    upstream: Callable[[Point], Iterable[Point]],
+    downstream: Callable[[Point], Iterable[Point]],
 ) -> Lineage:
-    upward = [(parent, child) for child, parent in _steps(start, above)]
-    edges = [*upward, *_steps(start, below)]
+    upward = [(parent, child) for child, parent in _steps(start, upstream)]
+    edges = [*upward, *_steps(start, downstream)]
     points = {start, *(point for edge in edges for point in edge)}
     return _lineage(graph, points, edges)
 

@@ -71,7 +71,7 @@ def render_model(
     bodies = _texts(graph, node, whole, inline_views=inline_views)
     axis = node.time_axis
     query = query_text(graph, node) if axis is None else interval_text(graph, node, axis, whole)
-    before, after = _beside(graph, node, body, whole, bodies=bodies, target=target)
+    before, after = _statements(graph, node, body, whole, bodies=bodies, target=target)
     return RenderedModel(
         query=query.with_times(whole).with_queries(bodies).with_tables(target),
         before=before,
@@ -112,7 +112,9 @@ def _whole(times: TimeRange) -> TimeRange:
     return TimeRange(start=times.start, end=ends, execution_time=times.execution_time)
 
 
-def render_beside(graph: Graph, name: ModelName, times: TimeRange, *, target: Target) -> Statements:
+def render_statements(
+    graph: Graph, name: ModelName, times: TimeRange, *, target: Target
+) -> Statements:
     """The statements beside a Python model's function, as `render_model` has those of a query.
 
     None of what is no Python model.
@@ -124,7 +126,7 @@ def render_beside(graph: Graph, name: ModelName, times: TimeRange, *, target: Ta
     if not isinstance(node.model.body, PythonFunction):
         return (), ()
     bodies = _texts(graph, node, times, inline_views=True)
-    return _beside(graph, node, node.model.body, times, bodies=bodies, target=target)
+    return _statements(graph, node, node.model.body, times, bodies=bodies, target=target)
 
 
 def render_query(graph: Graph, name: ModelName, query: exp.Query, times: TimeRange) -> exp.Query:
@@ -173,7 +175,7 @@ def _defined_inputs(graph: Graph, node: Node) -> Iterator[ModelName]:
             yield each.name
 
 
-def tables_below(graph: Graph, node: Node) -> Iterator[ModelName]:
+def tables_read(graph: Graph, node: Node) -> Iterator[ModelName]:
     """The tables whose rows a model may read, through VIEW and EMBEDDED parents, each once."""
     for each in graph.upstream(node.model.parents, through=_is_looked_through):
         if not _is_looked_through(each):
@@ -234,12 +236,12 @@ def _tree(node: Node) -> exp.Query:
 
 
 def _in_spark(node: Node, query: exp.Query) -> exp.Query:
-    with _told_of(node):
+    with _named(node):
         return spark_form(query)
 
 
 @contextmanager
-def _told_of(node: Node) -> Iterator[None]:
+def _named(node: Node) -> Iterator[None]:
     """A refusal begins with the name of the model."""
     try:
         yield
@@ -259,11 +261,11 @@ def _type_of(node: Node, column: str) -> str:
 def _bodies(graph: Graph, node: Node, times: TimeRange | None) -> Mapping[ModelName, exp.Query]:
     """The queries that stand in place of models above, each with its own ones inlined already."""
     bodies: dict[ModelName, exp.Query] = {}
-    for above in _inlined(graph, node, views=True):
-        assert above.canonical is not None, "what is inlined has a query"
-        query = _tree(above)
+    for upstream in _inlined(graph, node, views=True):
+        assert upstream.canonical is not None, "what is inlined has a query"
+        query = _tree(upstream)
         resolved = query if times is None else resolve_time_macros(query, times)
-        bodies[above.name] = inline(resolved, bodies)
+        bodies[upstream.name] = inline(resolved, bodies)
     return bodies
 
 
@@ -272,8 +274,8 @@ def _texts(
 ) -> Mapping[ModelName, SqlText]:
     """The texts that stand in place of models above, each with its own ones inlined already."""
     texts: dict[ModelName, SqlText] = {}
-    for above in _inlined(graph, node, views=inline_views):
-        texts[above.name] = query_text(graph, above).with_times(times).with_queries(texts)
+    for upstream in _inlined(graph, node, views=inline_views):
+        texts[upstream.name] = query_text(graph, upstream).with_times(times).with_queries(texts)
     return texts
 
 
@@ -281,7 +283,7 @@ def _inlined(graph: Graph, node: Node, *, views: bool) -> Iterator[Node]:
     """The models above whose queries stand in a model's own, those that they read before them."""
     seen: set[ModelName] = set()
 
-    def above(reader: Node) -> Iterator[Node]:
+    def upstream(reader: Node) -> Iterator[Node]:
         for name in reader.model.parents:
             parent = graph[name]
             kind = parent.model.kind
@@ -289,13 +291,13 @@ def _inlined(graph: Graph, node: Node, *, views: bool) -> Iterator[Node]:
             if name in seen or parent.canonical is None or not stands_in:
                 continue
             seen.add(name)
-            yield from above(parent)
+            yield from upstream(parent)
             yield parent
 
-    return above(node)
+    return upstream(node)
 
 
-def _beside(
+def _statements(
     graph: Graph,
     node: Node,
     body: Query | PythonFunction,
@@ -304,7 +306,7 @@ def _beside(
     bodies: Mapping[ModelName, SqlText],
     target: Target,
 ) -> Statements:
-    with _told_of(node):
+    with _named(node):
         before, after = statement_texts(graph, node, body)
     return tuple(
         tuple(each.with_times(times).with_queries(bodies).with_tables(target) for each in part)

@@ -34,8 +34,8 @@ class _Selector:
     text: str
     pattern: str
     is_tag: bool
-    above: bool
-    below: bool
+    upstream: bool
+    downstream: bool
 
 
 @dataclass(slots=True)
@@ -73,20 +73,20 @@ def select(
             problems.append(_unknown(selector, models))
         else:
             choice.names.update(found)
-            choice.upward.update(found if selector.above else ())
-            choice.downward.update(found if selector.below else ())
+            choice.upward.update(found if selector.upstream else ())
+            choice.downward.update(found if selector.downstream else ())
     if problems:
         raise SelectionRefused("\n".join(problems))
-    above, below = _edges(graphs)
+    upstream, downstream = _edges(graphs)
     return frozenset(
-        choice.names | _reached(choice.upward, above) | _reached(choice.downward, below)
+        choice.names | _reached(choice.upward, upstream) | _reached(choice.downward, downstream)
     )
 
 
 def _parsed(text: str, catalog: str) -> _Selector | None:
     """The parts of a selector; None where it is none."""
     inner = text.strip()
-    above, below = inner.startswith("+"), inner.endswith("+")
+    upstream, downstream = inner.startswith("+"), inner.endswith("+")
     inner = inner.removeprefix("+").removesuffix("+").strip()
     is_tag = inner.lower().startswith(_TAG)
     pattern = inner[len(_TAG) :].strip() if is_tag else inner.lower()
@@ -99,7 +99,9 @@ def _parsed(text: str, catalog: str) -> _Selector | None:
                 return None
     if not pattern or (not is_tag and ":" in pattern):
         return None
-    return _Selector(text=text, pattern=pattern, is_tag=is_tag, above=above, below=below)
+    return _Selector(
+        text=text, pattern=pattern, is_tag=is_tag, upstream=upstream, downstream=downstream
+    )
 
 
 def _is_wild(pattern: str) -> bool:
@@ -124,14 +126,14 @@ def _edges(
     graphs: Iterable[Graph],
 ) -> tuple[dict[ModelName, set[ModelName]], dict[ModelName, set[ModelName]]]:
     """Who reads what, and who is read by whom, in any of the graphs."""
-    above: dict[ModelName, set[ModelName]] = {}
-    below: dict[ModelName, set[ModelName]] = {}
+    upstream: dict[ModelName, set[ModelName]] = {}
+    downstream: dict[ModelName, set[ModelName]] = {}
     for graph in graphs:
         for node in graph:
-            above.setdefault(node.name, set()).update(node.model.parents)
+            upstream.setdefault(node.name, set()).update(node.model.parents)
             for parent in node.model.parents:
-                below.setdefault(parent, set()).add(node.name)
-    return above, below
+                downstream.setdefault(parent, set()).add(node.name)
+    return upstream, downstream
 
 
 def _reached(

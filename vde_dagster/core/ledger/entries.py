@@ -26,7 +26,7 @@ from vde_dagster.core.names import ModelName
 from vde_dagster.core.time.intervals import Interval, merge
 
 
-class Standing(Enum):
+class EntryStatus(Enum):
     """What an entry's rows are worth.
 
     - ``COMPUTED``: they are the rows of the interval.
@@ -61,7 +61,7 @@ class LedgerEntry:
 
     ``iceberg_snapshot_id`` is the table state at which ``rows`` is true; None for a VIEW, whose
     ``digest`` follows from what it reads and not from rows of its own. ``reason`` says for people
-    why the standing is not `Standing.COMPUTED`. ``algorithm`` is what the rows were hashed with.
+    why the status is not `EntryStatus.COMPUTED`. ``algorithm`` is what the rows were hashed with.
     ``trace`` is what they were computed from; None where that cannot be told, or must not be used.
     So the latest trace of an interval is that of what the table holds now (rule R2).
     """
@@ -72,7 +72,7 @@ class LedgerEntry:
     digest: str
     work_id: str
     iceberg_snapshot_id: int | None
-    standing: Standing = Standing.COMPUTED
+    status: EntryStatus = EntryStatus.COMPUTED
     reason: str = ""
     algorithm: str = DEFAULT_ALGORITHM
     trace: Trace | None = None
@@ -92,12 +92,12 @@ class LedgerOperation(Enum):
 class LedgerChange:
     """What one written interval does to the ledger.
 
-    - ``ADD`` adds rows to an interval that is held, and leaves its standing. What the rows there
+    - ``ADD`` adds rows to an interval that is loaded, and leaves its status. What the rows there
       follow from cannot be told any more, so its trace is gone.
     - ``CHANGE`` is how a kind without rows of its own per interval adds a change of the table's sum
       to an entry. That sum is already the one under the columns that the table has now, so the
       entry may have had others (rule R11); all else is as for ``ADD``.
-    - ``REPLACE`` and ``REPLACE_ALL`` set the standing and the trace, the latter after removing
+    - ``REPLACE`` and ``REPLACE_ALL`` set the status and the trace, the latter after removing
       every other entry of the version.
     - ``KEEP`` writes nothing: the rows of the entry that is ``kept``, which are ``rows``, are those
       that computing ``interval`` would make, so it stands for that interval, as computed.
@@ -109,7 +109,7 @@ class LedgerChange:
     interval: Interval
     rows: RowSum
     digest: str | None = None
-    standing: Standing = Standing.COMPUTED
+    status: EntryStatus = EntryStatus.COMPUTED
     reason: str = ""
     trace: Trace | None = None
     kept: Interval | None = None
@@ -135,8 +135,8 @@ class SchemaOutgrown(LedgerMismatch):
 
     def __init__(self, intervals: Iterable[Interval]) -> None:
         self.intervals = tuple(intervals)
-        told = ", ".join(map(str, self.intervals))
-        super().__init__(f"rows of another schema are added to {told}")
+        message = ", ".join(map(str, self.intervals))
+        super().__init__(f"rows of another schema are added to {message}")
 
 
 def apply_changes(
@@ -152,18 +152,20 @@ def apply_changes(
 
     Raises:
         SchemaOutgrown: Rows are added to intervals that were computed under another schema.
-        LedgerMismatch: Rows are added to an interval that is not held or was hashed with another
-            algorithm; what is kept is not held any more; or an interval overlaps a held one without
-            being equal to it.
+        LedgerMismatch: Rows are added to an interval that is not loaded or was hashed with another
+            algorithm; what is kept is not loaded any more; or an interval overlaps a held one
+            without being equal to it.
     """
     outgrown: list[Interval] = []
-    held: dict[Interval, LedgerEntry] = {entry.interval: entry for entry in entries}
+    loaded: dict[Interval, LedgerEntry] = {entry.interval: entry for entry in entries}
     for change in changes:
         if change.operation is LedgerOperation.KEEP:
-            held[change.interval] = _kept(held.pop(change.kept or change.interval, None), change)
+            loaded[change.interval] = _kept(
+                loaded.pop(change.kept or change.interval, None), change
+            )
             continue
         if change.operation is LedgerOperation.REPLACE_ALL:
-            held = {}
+            loaded = {}
         written = LedgerEntry(
             interval=change.interval,
             rows=change.rows,
@@ -171,22 +173,22 @@ def apply_changes(
             digest="",
             work_id=work_id,
             iceberg_snapshot_id=iceberg_snapshot_id,
-            standing=change.standing,
+            status=change.status,
             reason=change.reason,
             algorithm=algorithm,
             trace=change.trace,
         )
         if change.operation in _ADDING:
-            before = held.get(change.interval)
+            before = loaded.get(change.interval)
             if _is_outgrown(before, written, change):
                 outgrown.append(change.interval)
                 continue
             written = _added(before, written)
         digest = change.digest or dsha(written.rows, columns, algorithm=algorithm)
-        held[change.interval] = replace(written, digest=digest)
+        loaded[change.interval] = replace(written, digest=digest)
     if outgrown:
         raise SchemaOutgrown(merge(outgrown))
-    ordered = tuple(sorted(held.values(), key=lambda entry: entry.interval))
+    ordered = tuple(sorted(loaded.values(), key=lambda entry: entry.interval))
     for left, right in pairwise(ordered):
         if right.interval.start < left.interval.end:
             raise LedgerMismatch(f"{left.interval} and {right.interval} overlap")
@@ -210,7 +212,7 @@ def _added(before: LedgerEntry | None, added: LedgerEntry) -> LedgerEntry:
         LedgerMismatch: There is none, or its rows were hashed with another algorithm.
     """
     if before is None:
-        raise LedgerMismatch(f"rows are added to {added.interval}, which is not held")
+        raise LedgerMismatch(f"rows are added to {added.interval}, which is not loaded")
     if before.algorithm != added.algorithm and before.rows != RowSum():
         raise LedgerMismatch(
             f"rows hashed with {added.algorithm} are added to {added.interval}, whose rows were "
@@ -220,7 +222,7 @@ def _added(before: LedgerEntry | None, added: LedgerEntry) -> LedgerEntry:
     return replace(
         added,
         rows=before.rows + added.rows,
-        standing=before.standing,
+        status=before.status,
         reason=before.reason,
         trace=None,
     )
@@ -228,10 +230,10 @@ def _added(before: LedgerEntry | None, added: LedgerEntry) -> LedgerEntry:
 
 def _kept(before: LedgerEntry | None, change: LedgerChange) -> LedgerEntry:
     """An entry that stands for an interval without being written again; see `LedgerChange`."""
-    if before is None or before.rows != change.rows or before.standing is Standing.EMPTY:
+    if before is None or before.rows != change.rows or before.status is EntryStatus.EMPTY:
         kept = change.kept or change.interval
         raise LedgerMismatch(f"the rows of {kept} are not those that were to be kept any more")
-    return replace(before, interval=change.interval, standing=Standing.COMPUTED, reason="")
+    return replace(before, interval=change.interval, status=EntryStatus.COMPUTED, reason="")
 
 
 def entries_of(
@@ -242,7 +244,7 @@ def entries_of(
     return tuple(entry for entry in ledger if entry.interval in intervals)
 
 
-def held_dsha(entries: Sequence[LedgerEntry]) -> str:
+def loaded_dsha(entries: Sequence[LedgerEntry]) -> str:
     """The D-SHA of all rows of at least one entry, under the last entry's schema.
 
     Sums of two algorithms do not add up: where there are both, the entries' digests stand together.
@@ -254,8 +256,8 @@ def held_dsha(entries: Sequence[LedgerEntry]) -> str:
     return dsha(rows, entries[-1].columns, algorithm=entries[-1].algorithm)
 
 
-def held_dshas(entries: Sequence[LedgerEntry]) -> Iterator[str]:
-    """The `held_dsha` of the first entry, of the first two, and so on, in one pass."""
+def loaded_dshas(entries: Sequence[LedgerEntry]) -> Iterator[str]:
+    """The `loaded_dsha` of the first entry, of the first two, and so on, in one pass."""
     rows, algorithms = RowSum(), set[str]()
     digests = combined_dshas(entry.digest for entry in entries)
     for entry, digest in zip(entries, digests, strict=True):
@@ -269,23 +271,23 @@ def _types(columns: Iterable[Column]) -> list[tuple[str, str]]:
     return [(column.name.lower(), column.type.lower()) for column in columns]
 
 
-def held_intervals(entries: Iterable[LedgerEntry], *also: Standing) -> tuple[Interval, ...]:
-    """What a version holds, merged: the intervals that are computed, and those of other standings.
+def loaded_intervals(entries: Iterable[LedgerEntry], *also: EntryStatus) -> tuple[Interval, ...]:
+    """What a version holds, merged: the intervals that are computed, and those of other statuses.
 
     Nothing but computed intervals may be read by an evaluation or shown by production.
     """
-    standings = (Standing.COMPUTED, *also)
-    return merge(entry.interval for entry in entries if entry.standing in standings)
+    statuses = (EntryStatus.COMPUTED, *also)
+    return merge(entry.interval for entry in entries if entry.status in statuses)
 
 
 def written_intervals(entries: Iterable[LedgerEntry]) -> tuple[Interval, ...]:
     """The intervals whose rows readers see, merged: also those that are to be evaluated again."""
-    return held_intervals(entries, Standing.OUTDATED)
+    return loaded_intervals(entries, EntryStatus.OUTDATED)
 
 
 def empty_intervals(entries: Iterable[LedgerEntry]) -> tuple[Interval, ...]:
     """The intervals that are recorded without rows and were not evaluated, merged."""
-    return merge(entry.interval for entry in entries if entry.standing is Standing.EMPTY)
+    return merge(entry.interval for entry in entries if entry.status is EntryStatus.EMPTY)
 
 
 def recorded_intervals(entries: Iterable[LedgerEntry]) -> tuple[Interval, ...]:
@@ -294,7 +296,7 @@ def recorded_intervals(entries: Iterable[LedgerEntry]) -> tuple[Interval, ...]:
 
 
 def outdate(
-    entries: Sequence[LedgerEntry], times: Iterable[Interval], *, reason: str, anew: bool = False
+    entries: Sequence[LedgerEntry], times: Iterable[Interval], *, reason: str, rebuilt: bool = False
 ) -> tuple[LedgerEntry, ...]:
     """The ledger in which every entry that overlaps these times is to be evaluated again.
 
@@ -302,7 +304,7 @@ def outdate(
         entries: The ledger of a version, sorted by interval.
         times: Any times.
         reason: Why, for people.
-        anew: Whether that must compute them, whatever they were computed from (rule R2): their
+        rebuilt: Whether that must compute them, whatever they were computed from (rule R2): their
             traces are gone.
     """
     wanted, first = merge(times), 0
@@ -311,7 +313,7 @@ def outdate(
         while first < len(wanted) and wanted[first].end <= entry.interval.start:
             first += 1
         touched = first < len(wanted) and wanted[first].start < entry.interval.end
-        trace = None if anew else entry.trace
-        again = replace(entry, standing=Standing.OUTDATED, reason=reason, trace=trace)
+        trace = None if rebuilt else entry.trace
+        again = replace(entry, status=EntryStatus.OUTDATED, reason=reason, trace=trace)
         found.append(again if touched else entry)
     return tuple(found)

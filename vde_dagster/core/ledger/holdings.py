@@ -10,7 +10,7 @@ from collections.abc import Sequence
 from dataclasses import dataclass, replace
 
 from vde_dagster.core.columns import Column
-from vde_dagster.core.ledger.entries import LedgerEntry, Standing
+from vde_dagster.core.ledger.entries import EntryStatus, LedgerEntry
 from vde_dagster.core.ledger.schema_changes import newest_columns
 from vde_dagster.core.time.intervals import Interval, merge, subtract
 
@@ -22,7 +22,7 @@ class Holding:
     - ``number`` counts the changes of the ledger, from 1 on. An entry has the number of the change
       that wrote it last. 0 stands for what was written before changes were counted.
     - ``removed`` is the number of the last change that took entries away, 0 for none.
-    - ``computed``, ``outdated`` and ``empty`` are the intervals of each standing.
+    - ``computed``, ``outdated`` and ``empty`` are the intervals of each status.
     - ``columns`` are those of the table, as rows were written to it last.
     """
 
@@ -58,13 +58,13 @@ NOTHING = Holding()
 def holding_of(entries: Sequence[LedgerEntry]) -> Holding:
     """The entries of a version as a whole, with no change counted."""
 
-    def of(standing: Standing) -> tuple[Interval, ...]:
-        return merge(each.interval for each in entries if each.standing is standing)
+    def of(status: EntryStatus) -> tuple[Interval, ...]:
+        return merge(each.interval for each in entries if each.status is status)
 
     return Holding(
-        computed=of(Standing.COMPUTED),
-        outdated=of(Standing.OUTDATED),
-        empty=of(Standing.EMPTY),
+        computed=of(EntryStatus.COMPUTED),
+        outdated=of(EntryStatus.OUTDATED),
+        empty=of(EntryStatus.EMPTY),
         columns=newest_columns(each.columns for each in entries) if entries else (),
     )
 

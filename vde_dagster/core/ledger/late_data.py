@@ -2,12 +2,12 @@
 
 A stateless version obeys one invariant: for every held interval its table holds exactly the query's
 rows over the source as of the high-water mark (HWM). A session moves the mark from one Iceberg
-snapshot to a later one and keeps the invariant in one commit: intervals that are held already get
+snapshot to a later one and keeps the invariant in one commit: intervals that are loaded already get
 the rows of the data files added in between, intervals that become due are loaded whole as of the
 new mark. A row with an event time beyond the last held interval therefore needs no bookkeeping: its
-interval is not held yet and will read it when it is first loaded.
+interval is not loaded yet and will read it when it is first loaded.
 
-Without a mark nothing is known of the rows that are held, so that appending to them could lose or
+Without a mark nothing is known of the rows that are loaded, so that appending to them could lose or
 double some: all of it is overwritten as of the new mark (rule R7).
 """
 
@@ -20,7 +20,7 @@ from datetime import datetime
 from enum import Enum
 from typing import Final, assert_never
 
-from vde_dagster.core.ledger.entries import LedgerChange, LedgerOperation, Standing
+from vde_dagster.core.ledger.entries import EntryStatus, LedgerChange, LedgerOperation
 from vde_dagster.core.model.late_data import OnSourceRewrite
 from vde_dagster.core.names import ModelName
 from vde_dagster.core.time.intervals import Interval, IntervalUnit, due, merge, subtract
@@ -119,22 +119,22 @@ class Load:
     """What a stateless session does in one commit.
 
     ``fill`` intervals are loaded whole from the source as of ``after``; rows of the files added in
-    (``before``, ``after``] are appended where they fall into ``held``. ``evidence`` names the
+    (``before``, ``after``] are appended where they fall into ``loaded``. ``evidence`` names the
     partitions those files lie in; it is empty where none of their rows can be late. ``rewrite`` is
-    what was done to rows that are loaded already, for a person: then all that is held is in
+    what was done to rows that are loaded already, for a person: then all that is loaded is in
     ``fill`` (rule R7). It is empty where nothing was.
     """
 
     before: HighWaterMark | None
     after: HighWaterMark
     fill: tuple[Interval, ...]
-    held: tuple[Interval, ...]
+    loaded: tuple[Interval, ...]
     evidence: tuple[ProcessingUri, ...]
     rewrite: str = ""
 
     @property
     def why_again(self) -> str:
-        """Why rows of what is held may change, for people; empty where they stay as they are."""
+        """Why rows of what is loaded may change, for people; empty where they stay as they are."""
         if self.rewrite:
             return self.rewrite
         if self.before is None:
@@ -151,7 +151,7 @@ def decide_stateless(
     *,
     mark: HighWaterMark | None,
     history: SourceHistory,
-    held: Sequence[Interval],
+    loaded: Sequence[Interval],
     start: datetime,
     now: datetime,
     unit: IntervalUnit,
@@ -161,20 +161,20 @@ def decide_stateless(
     """What the next stateless session of a version does.
 
     Args:
-        mark: The version's high-water mark; None where none is true of what is held, as before the
-            first load. Then everything that is held is overwritten, too.
+        mark: The version's high-water mark; None where none is true of what is loaded, as before
+            the first load. Then everything that is loaded is overwritten, too.
         history: The source since ``mark``.
-        held: Intervals that the version's table holds, merged.
+        loaded: Intervals that the version's table holds, merged.
         start: The model's start.
         now: The project's clock.
         unit: The model's interval unit.
         on_rewrite: What to do where rows that are loaded may have changed.
-        held_back: What the model's signals hold back of what is not held.
+        held_back: What the model's signals hold back of what is not loaded.
     """
     another = _another_table(history)
     if another is not None:
         return another
-    rewrite, head = _rewrite(history) if held else "", history.head
+    rewrite, head = _rewrite(history) if loaded else "", history.head
     if rewrite and (head is None or on_rewrite is OnSourceRewrite.STOP):
         return Stop(reason=rewrite, advice=_RELOAD)
     if head is None:
@@ -182,24 +182,26 @@ def decide_stateless(
     complete = due(start, min(now, head.complete_to or now), unit)
     whole = subtract([complete] if complete else [], held_back)
     if mark is None or rewrite:
-        fill = merge([*whole, *held])
-        everything = Load(before=mark, after=head, fill=fill, held=(), evidence=(), rewrite=rewrite)
+        fill = merge([*whole, *loaded])
+        everything = Load(
+            before=mark, after=head, fill=fill, loaded=(), evidence=(), rewrite=rewrite
+        )
         return everything if fill else _NOT_DUE
-    fill = subtract(whole, held)
-    added = _added(history.changes) if held else ()
+    fill = subtract(whole, loaded)
+    added = _added(history.changes) if loaded else ()
     if not fill and not added:
         moved = head.sequence_number != mark.sequence_number
         return NothingToLoad(reason=_NOTHING_ADDED) if moved else _NOT_DUE
-    return Load(before=mark, after=head, fill=fill, held=tuple(held), evidence=added)
+    return Load(before=mark, after=head, fill=fill, loaded=tuple(loaded), evidence=added)
 
 
 def overwriting(load: Load, intervals: Sequence[Interval]) -> Load:
     """A session that overwrites these of the intervals that it would add rows to (rule R7)."""
     fill = merge([*load.fill, *intervals])
-    return replace(load, fill=fill, held=subtract(load.held, intervals))
+    return replace(load, fill=fill, loaded=subtract(load.loaded, intervals))
 
 
-_NOTHING_ADDED: Final = "the source's new snapshots add no rows to what is held"
+_NOTHING_ADDED: Final = "the source's new snapshots add no rows to what is loaded"
 _NOT_DUE: Final = NothingToLoad(
     reason="no new snapshot of the source, and no interval has become due"
 )
@@ -212,15 +214,15 @@ def marks_after(
     moved: HighWaterMark | None,
     inputs: Mapping[ModelName, int | None],
 ) -> dict[ModelName, HighWaterMark]:
-    """The marks that are true of a version's rows after a unit of work is booked.
+    """The marks that are true of a version's rows after a unit of work is recorded.
 
-    A session moves one. Whoever else books rows has read some other state of the source, so that
+    A session moves one. Whoever else records rows has read some other state of the source, so that
     the next session would load rows twice or never: a mark is gone then, unless the source was read
     as of it (rule R8).
 
     Args:
         marks: Those before, by source.
-        changes: What is booked.
+        changes: What is recorded.
         moved: The mark of a session; None for all other work.
         inputs: At which Iceberg snapshot the work read each of its inputs.
     """
@@ -236,8 +238,8 @@ def marks_after(
 
 
 def _brings_rows(change: LedgerChange) -> bool:
-    """Whether a change says what an interval holds; one that is not evaluated is not held."""
-    return change.operation is not LedgerOperation.KEEP and change.standing is not Standing.EMPTY
+    """Whether a change says what an interval holds; one that is not evaluated is not loaded."""
+    return change.operation is not LedgerOperation.KEEP and change.status is not EntryStatus.EMPTY
 
 
 def _another_table(history: SourceHistory) -> Stop | None:

@@ -56,7 +56,7 @@ InPlace = ColumnAdded | ColumnWidened
 """What can be done to a table that stays."""
 
 
-def told(change: SchemaChange) -> str:
+def described(change: SchemaChange) -> str:
     """A change of a table's schema, for people."""
     match change:
         case ColumnAdded(column=column, type=type_):

@@ -13,7 +13,7 @@ from typing import Protocol
 
 from vde_dagster.core.graph.graph import Graph, Node
 from vde_dagster.core.graph.render_model import axes_of, input_axis, query_over_tables
-from vde_dagster.core.ledger.entries import LedgerEntry, Standing
+from vde_dagster.core.ledger.entries import EntryStatus, LedgerEntry
 from vde_dagster.core.names import ModelName
 from vde_dagster.core.sql.reads.constants import Moments
 from vde_dagster.core.sql.reads.input_ranges import (
@@ -54,7 +54,7 @@ def stale_entries(
     read: Reads,
     moves: Moves,
     *,
-    in_turn: bool,
+    is_sequential: bool,
     until: datetime | None = None,
 ) -> Iterator[Stale]:
     """The entries that count as computed and are behind what they would be computed from now.
@@ -63,16 +63,16 @@ def stale_entries(
         entries: Some of what the version holds.
         read: What the model reads of each input; of sources by their time, see `read_by_times`.
         moves: What became of the inputs.
-        in_turn: Whether each interval builds on those before it. Those that read a table without a
-            bound on its time have seen it as it was in their turn; only the last one has to have
-            seen it as it is.
+        is_sequential: Whether each interval builds on those before it. Those that read a table
+            without a bound on its time have seen it as it was in their turn; only the last one has
+            to have seen it as it is.
         until: The end of the last interval; None where a further one follows.
     """
     for entry in entries:
-        if entry.standing is not Standing.COMPUTED:
+        if entry.status is not EntryStatus.COMPUTED:
             continue
         looked_at = read.ranges(Moments.between(entry.interval, entry.interval))
-        if in_turn and entry.interval.end != until:
+        if is_sequential and entry.interval.end != until:
             looked_at = {
                 name: each for name, each in looked_at.items() if not isinstance(each, WholeTable)
             }

@@ -27,11 +27,15 @@ from vde_dagster.core.model.fingerprint import hash_parts
 from vde_dagster.core.model.model import PythonFunction, Query
 from vde_dagster.core.names import ModelName
 from vde_dagster.core.sql.macros import macros_in
-from vde_dagster.core.sql.meaning.functions import is_execution_time, is_unknown, is_volatile
+from vde_dagster.core.sql.meaning.functions import (
+    is_execution_time,
+    is_nondeterministic,
+    is_unknown,
+)
 from vde_dagster.core.sql.reads import alone
 from vde_dagster.core.sql.reads.bounds import Axis
 from vde_dagster.core.sql.reads.constants import Moments
-from vde_dagster.core.sql.reads.descriptions import told
+from vde_dagster.core.sql.reads.descriptions import described
 from vde_dagster.core.sql.reads.input_ranges import (
     WHOLE,
     InputRange,
@@ -55,7 +59,7 @@ class Tokens(Protocol):
         ...
 
 
-class HeldTokens:
+class LedgerTokens:
     """The tokens of a version: the D-SHA of the rows that it holds in a range.
 
     Entries that lie in a range in part count as a whole. Where rows were hashed in several ways, or
@@ -175,7 +179,7 @@ def recipe(graph: Graph, name: ModelName, *, algorithm: str = "") -> Recipe:
 
     Args:
         graph: The models.
-        name: One whose rows are the same whenever its inputs are; see `why_volatile`.
+        name: One whose rows are the same whenever its inputs are; see `why_nondeterministic`.
         algorithm: What its rows shall be hashed with, where that decides about all of them.
     """
     node = graph[name]
@@ -196,13 +200,13 @@ def traces(
 
     What a unit of a time range reads is what it would read alone: its rows are the same however
     many units are evaluated together (seed 001, *INCREMENTAL_BY_TIME_RANGE*, idempotent by time
-    range). Where that is not certain, `why_volatile` says so.
+    range). Where that is not certain, `why_nondeterministic` says so.
 
     Args:
         recipe: The model's.
         reads: What it reads of each input.
         tokens: The tokens of every input.
-        intervals: The intervals that are booked, each by itself.
+        intervals: The intervals that are recorded, each by itself.
     """
     found: dict[Interval, Trace] = {}
     for interval in intervals:
@@ -212,7 +216,7 @@ def traces(
     return found
 
 
-def why_volatile(graph: Graph, name: ModelName) -> str:
+def why_nondeterministic(graph: Graph, name: ModelName) -> str:
     """Why a model's rows may differ for equal inputs, for people; empty where they cannot.
 
     VIEW and EMBEDDED models above are looked into, since their queries stand in the model's own.
@@ -223,7 +227,7 @@ def why_volatile(graph: Graph, name: ModelName) -> str:
     if isinstance(body, PythonFunction):
         return "" if body.deterministic else "its function is not declared deterministic"
     for node in _inlined(graph, name):
-        why = _why_chance(node)
+        why = _why_nondeterministic(node)
         if why:
             return why if node.name == name else f"in {node.name}, which it reads, {why}"
     return why_together(graph, graph[name])
@@ -277,18 +281,20 @@ def _inlined(graph: Graph, name: ModelName) -> Iterable[Node]:
     return found.values()
 
 
-def _why_chance(node: Node) -> str:
+def _why_nondeterministic(node: Node) -> str:
     if node.canonical is None:
         return ""
     nodes = list(node.canonical.expression.walk())
     unknown = next(filter(is_unknown, nodes), None)
     if unknown is not None:
-        return f"{told(unknown)} is a function that is not known"
+        return f"{described(unknown)} is a function that is not known"
     if any(map(is_execution_time, nodes)):
         return "the query follows from when it is run"
-    if any(part.volatile for part in node.canonical.meaning.parts()):
-        chance = next(filter(is_volatile, nodes), None)
-        what = "a LIMIT without ORDER BY" if chance is None else told(chance)
+    if any(part.nondeterministic for part in node.canonical.meaning.parts()):
+        nondeterministic = next(filter(is_nondeterministic, nodes), None)
+        what = (
+            "a LIMIT without ORDER BY" if nondeterministic is None else described(nondeterministic)
+        )
         return f"{what} may give something else the next time"
     if any(map(_is_loose_limit, nodes)):
         return "a LIMIT without ORDER BY may give something else the next time"

@@ -46,7 +46,7 @@ Input = AsOf | AddedBetween
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class SqlRows:
-    """Rows of a rendered query in Spark's dialect, which reads the names in ``Part.inputs``."""
+    """Rows of a query in Spark's dialect, which reads the names in ``PlannedWrite.inputs``."""
 
     sql: str
 
@@ -75,18 +75,18 @@ class CsvRows:
     text: str
 
 
-Rows = SqlRows | PythonRows | CsvRows
+RowSource = SqlRows | PythonRows | CsvRows
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class Part:
+class PlannedWrite:
     """One write of a unit of work.
 
     ``inputs`` maps the name under which ``rows`` reads a table to what it must read: for SQL the
     name of a temporary view, for Python the model's name as the user writes it.
     """
 
-    rows: Rows
+    rows: RowSource
     inputs: Mapping[str, Input]
     write: Write
 
@@ -96,24 +96,24 @@ class Staging:
     """Everything that an engine needs to stage one unit of work on a branch of the target.
 
     ``base`` is the Iceberg snapshot that the branch starts from, None for an empty table. With
-    ``anew`` the branch starts without rows all the same. ``columns`` are the declared ones (types
-    are cast to them); empty means as the rows are. ``storage`` and ``comment`` are those of a table
-    that is made now. ``audits`` look at the staged rows, and at the tables that they read besides
-    as ``audit_inputs`` says. ``algorithm`` is what rows are hashed with.
+    ``rebuilds`` the branch starts without rows all the same. ``columns`` are the declared ones
+    (types are cast to them); empty means as the rows are. ``storage`` and ``comment`` are those of
+    a table that is made now. ``audits`` look at the staged rows, and at the tables that they read
+    besides as ``audit_inputs`` says. ``algorithm`` is what rows are hashed with.
 
     ``returned`` are the columns, in lower case, that the model is known to return; empty where that
     is not known. The table gets those that it lacks, and a column of the table that is not among
     them has NULL in new rows (rule R11). ``before`` and ``after`` are statements in Spark's SQL
-    that run once around all parts, in a session of their own; ``beside`` are the tables that they
-    read, and ``own_name`` is under what name they read the model's own rows. ``path`` is the
-    model's file, for people.
+    that run once around all parts, in a session of their own; ``statement_inputs`` are the tables
+    that they read, and ``own_name`` is under what name they read the model's own rows. ``path`` is
+    the model's file, for people.
     """
 
     work_id: str
     target: VersionKey
     base: int | None
-    parts: tuple[Part, ...]
-    anew: bool = False
+    parts: tuple[PlannedWrite, ...]
+    rebuilds: bool = False
     columns: tuple[Column, ...] = ()
     descriptions: Mapping[str, str] = field(default_factory=dict)
     storage: Storage = field(default_factory=Storage)
@@ -124,7 +124,7 @@ class Staging:
     returned: frozenset[str] = frozenset()
     before: tuple[str, ...] = ()
     after: tuple[str, ...] = ()
-    beside: Mapping[str, Input] = field(default_factory=dict)
+    statement_inputs: Mapping[str, Input] = field(default_factory=dict)
     own_name: str = ""
     path: str = ""
 
@@ -147,7 +147,7 @@ class Staged:
     audits: tuple[AuditResult, ...] = ()
 
 
-class WorkState(Enum):
+class UnitOfWorkState(Enum):
     """How far a unit of work has come."""
 
     INTENT = "intent"
@@ -177,7 +177,7 @@ class Intent:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Publication:
-    """What has to be published and then booked; enough to finish the work without computing.
+    """What has to be published and then recorded; enough to finish the work without computing.
 
     ``mark`` is the high-water mark after the work, None where it moves none. ``algorithm`` is what
     the rows of all changes were hashed with.
@@ -191,14 +191,14 @@ class Publication:
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class Work:
+class UnitOfWork:
     """A unit of work as the state knows it. ``publication`` is set once it is staged.
 
     ``audits`` is what was found among its rows; ``reason`` why it was abandoned.
     """
 
     intent: Intent
-    state: WorkState
+    state: UnitOfWorkState
     publication: Publication | None = None
     started_at: datetime
     finished_at: datetime | None = None

@@ -67,7 +67,7 @@ def portions(entries: Iterable[LedgerEntry]) -> tuple[tuple[Portion, ...], tuple
 def as_one(portions: Sequence[Portion]) -> tuple[Portion, ...]:
     """The portions of a kind whose entries are changes of one table's sum, by algorithm.
 
-    The last write booked what makes their total that of the table under its newest columns.
+    The last write recorded what makes their total that of the table under its newest columns.
     """
     merged: list[Portion] = []
     for algorithm in dict.fromkeys(each.algorithm for each in portions):

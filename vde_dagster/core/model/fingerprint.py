@@ -105,7 +105,7 @@ def fingerprint(
 def view_version(
     data_hash: str, reads: Sequence[TableName], *, embedded: Iterable[str] = ()
 ) -> str:
-    """The version of a VIEW: it is made anew whenever what it reads has another name (rule R1).
+    """The version of a VIEW: it is rebuilt whenever what it reads has another name (rule R1).
 
     ``embedded`` are the data hashes of the EMBEDDED models whose queries stand in its own.
     """

@@ -39,7 +39,7 @@ class OverwriteIntervals:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class AppendToIntervals:
-    """Add rows to intervals that are held already."""
+    """Add rows to intervals that are loaded already."""
 
     intervals: tuple[Interval, ...]
     axis: TimeAxisSpec

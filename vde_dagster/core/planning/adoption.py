@@ -13,8 +13,8 @@ from itertools import pairwise
 
 from vde_dagster.core.graph.graph import Graph
 from vde_dagster.core.graph.render_model import reads_of
-from vde_dagster.core.ledger.entries import LedgerEntry, Standing, held_dshas
-from vde_dagster.core.ledger.traces import HeldTokens, Recipe, recipe, why_volatile
+from vde_dagster.core.ledger.entries import EntryStatus, LedgerEntry, loaded_dshas
+from vde_dagster.core.ledger.traces import LedgerTokens, Recipe, recipe, why_nondeterministic
 from vde_dagster.core.model.snapshot import ModelSnapshot
 from vde_dagster.core.names import ModelName
 from vde_dagster.core.planning.plan import Plan
@@ -65,9 +65,9 @@ def has_equal_rows(
     graph: Graph,
     name: ModelName,
     entries: Sequence[LedgerEntry],
-    held: Mapping[ModelName, Sequence[LedgerEntry]],
+    loaded: Mapping[ModelName, Sequence[LedgerEntry]],
     *,
-    in_turn: bool,
+    is_sequential: bool,
 ) -> bool:
     """Whether all that a version holds is what a model would compute of the same intervals.
 
@@ -79,17 +79,17 @@ def has_equal_rows(
         graph: The models, with the parents as they were edited.
         name: The model.
         entries: The ledger of the version.
-        held: The ledgers of the parents' versions: those of `compared_parents`.
-        in_turn: Whether the model's kind builds each interval on what the table held.
+        loaded: The ledgers of the parents' versions: those of `compared_parents`.
+        is_sequential: Whether the model's kind builds each interval on what the table held.
     """
-    if not entries or any(each.standing is not Standing.COMPUTED for each in entries):
+    if not entries or any(each.status is not EntryStatus.COMPUTED for each in entries):
         return False
-    if why_volatile(graph, name):
+    if why_nondeterministic(graph, name):
         return False
-    if not _are_of(_Operation.of(graph, name, entries), entries, in_turn=in_turn):
+    if not _are_of(_Operation.of(graph, name, entries), entries, is_sequential=is_sequential):
         return False
     reads = reads_of(graph, name)
-    parents = {parent: _Parent.of(each) for parent, each in held.items()}
+    parents = {parent: _Parent.of(each) for parent, each in loaded.items()}
     return all(_reads_the_same(entry, reads, parents) for entry in entries)
 
 
@@ -97,15 +97,15 @@ def has_equal_rows(
 class _Parent:
     """What a parent holds, and when what it holds does not count."""
 
-    tokens: HeldTokens
+    tokens: LedgerTokens
     doubtful: tuple[Interval, ...]
 
     @classmethod
     def of(cls, entries: Sequence[LedgerEntry]) -> _Parent:
         doubtful = merge(
-            each.interval for each in entries if each.standing is not Standing.COMPUTED
+            each.interval for each in entries if each.status is not EntryStatus.COMPUTED
         )
-        return cls(tokens=HeldTokens(entries), doubtful=doubtful)
+        return cls(tokens=LedgerTokens(entries), doubtful=doubtful)
 
     def token(self, read: InputRange) -> str | None:
         """The token of a range; None where some of its rows are not computed ones."""
@@ -125,9 +125,9 @@ def _reads_the_same(entry: LedgerEntry, reads: Reads, parents: Mapping[ModelName
     )
 
 
-def _are_of(operation: _Operation, entries: Sequence[LedgerEntry], *, in_turn: bool) -> bool:
+def _are_of(operation: _Operation, entries: Sequence[LedgerEntry], *, is_sequential: bool) -> bool:
     """Whether each entry was computed by an operation from what its trace says."""
-    targets = _targets(entries) if in_turn else ("" for _ in entries)
+    targets = _targets(entries) if is_sequential else ("" for _ in entries)
     return all(
         entry.trace is not None
         and entry.trace.key in operation.keys(entry, entry.trace.inputs, target)
@@ -142,11 +142,11 @@ def _targets(entries: Sequence[LedgerEntry]) -> Iterator[str]:
     within one the key of the interval before.
     """
     yield ""
-    for (last, entry), held in zip(pairwise(entries), held_dshas(entries), strict=False):
+    for (last, entry), loaded in zip(pairwise(entries), loaded_dshas(entries), strict=False):
         if last.work_id == entry.work_id:
             yield last.trace.key if last.trace is not None else ""
         else:
-            yield held
+            yield loaded
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

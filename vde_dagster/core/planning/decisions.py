@@ -84,16 +84,16 @@ def _why_not(
         return f"{name} cannot be decided: it did not change."
     if old.data == node.fingerprint.data:
         what = "only metadata" if old.parent_data == node.fingerprint.parent_data else "only models"
-        above = "" if what == "only metadata" else " above it"
+        upstream = "" if what == "only metadata" else " above it"
         return (
-            f"{name} cannot be decided: {what}{above} changed. What is decided is what an edit of "
-            "the model itself means; everything below follows from it."
+            f"{name} cannot be decided: {what}{upstream} changed. What is decided is what an edit "
+            "of the model itself means; everything below follows from it."
         )
     known = stored.get((name, node.fingerprint.digest))
     if known is not None and known.category is not category:
         return (
             f"{name} cannot be decided to be {category.value}: this very model is stored already, "
-            f"{_as_stored(known)}, and is used as it is. To decide anew, change the model; its "
+            f"{_as_stored(known)}, and is used as it is. To decide again, change the model; its "
             "property `stamp` is enough."
         )
     return None

@@ -18,18 +18,18 @@ _TIMELESS: Final = Interval(EPOCH, END_OF_TIME)
 
 
 def lost_intervals(
-    model: Model, shown: Sequence[Interval], held: Sequence[Interval]
+    model: Model, shown: Sequence[Interval], loaded: Sequence[Interval]
 ) -> tuple[Interval, ...]:
-    """What is shown of a model, is not before its start, and is not held.
+    """What is shown of a model, is not before its start, and is not loaded.
 
     Args:
         model: As it is now.
         shown: What the version that is shown holds.
-        held: What the other version holds.
+        loaded: What the other version holds.
     """
     if _TIMELESS in shown:  # it says nothing about times
-        return () if held else (_TIMELESS,)
-    return tuple(each for each in subtract(shown, held) if each.end > model.start)
+        return () if loaded else (_TIMELESS,)
+    return tuple(each for each in subtract(shown, loaded) if each.end > model.start)
 
 
 def find_gaps(
@@ -37,7 +37,7 @@ def find_gaps(
     before: Mapping[ModelName, ModelSnapshot],
     after: Mapping[ModelName, ModelSnapshot],
     ledgers: Mapping[VersionKey, Holding],
-    held: Mapping[ModelName, Sequence[Interval]],
+    loaded: Mapping[ModelName, Sequence[Interval]],
 ) -> Iterator[Gap]:
     """The models that would show less than they do.
 
@@ -46,7 +46,7 @@ def find_gaps(
         before: What is shown.
         after: What would be.
         ledgers: What the versions that are shown hold.
-        held: What the versions that would be shown hold then, by model.
+        loaded: What the versions that would be shown hold then, by model.
     """
     for node in graph:
         shown = before.get(node.name)
@@ -56,6 +56,6 @@ def find_gaps(
             continue  # nothing of it is shown
         there = ledgers.get(shown.key)
         written = there.written if there is not None else ()
-        lost = lost_intervals(node.model, written, held.get(node.name, ()))
+        lost = lost_intervals(node.model, written, loaded.get(node.name, ()))
         if lost:
             yield Gap(name=node.name, intervals=lost)

@@ -23,10 +23,10 @@ class PlanOptions:
 
     - ``start`` and ``end`` (exclusive) bound the intervals that are evaluated. In production they
       bound a restatement only, since what production shows is complete.
-    - ``restate`` selects models to evaluate again where they are held, with all that reads them.
+    - ``restate`` selects models to evaluate again where they are loaded, with all that reads them.
     - ``forward_only`` lets every direct change keep the version that there is.
     - ``skip_backfill`` promotes without evaluating anything; physical views are made all the same.
-    - ``empty_backfill`` records what is missing as held without rows and without evaluating it.
+    - ``empty_backfill`` records what is missing as loaded without rows and without evaluating it.
     - ``no_gaps`` refuses versions that hold less than the ones that are shown.
     - ``accept_loss`` shows versions that come back as they are, where what they lack of the ones
       that are shown cannot be computed again (rule R15).
@@ -112,7 +112,7 @@ def _among_themselves(options: PlanOptions) -> Iterator[str]:
     if options.skip_backfill and options.empty_backfill:
         yield (
             "--skip-backfill leaves missing intervals missing and --empty-backfill records them "
-            "as held without rows: choose one of them."
+            "as loaded without rows: choose one of them."
         )
     evaluates_nothing = _evaluates_nothing(options)
     if evaluates_nothing and options.restate:

@@ -20,7 +20,7 @@ from vde_dagster.core.time.intervals import Interval, merge
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class Reuse:
+class ExistingVersion:
     """What a model's version holds before the plan, so that it is not computed again.
 
     ``owner`` is the one environment that may write the version, None where nobody does yet.
@@ -28,7 +28,7 @@ class Reuse:
     looked at.
     """
 
-    held: tuple[Interval, ...]
+    loaded: tuple[Interval, ...]
     owner: str | None
     shown_by: tuple[str, ...]
 
@@ -109,7 +109,7 @@ class ModelChange:
     columns_changed: tuple[str, ...] = ()
     restated: tuple[Interval, ...] = ()
     skipped: tuple[Interval, ...] = ()
-    reuse: Reuse | None = None
+    reuse: ExistingVersion | None = None
     may_adopt: bool = False
     schema_changes: tuple[SchemaChange, ...] = ()
     behind: Behind | None = None
@@ -184,8 +184,8 @@ class Plan:
     One look at the catalog tells what is not there any more: ``dropped_views`` are models whose
     view in the environment is made again; with ``lost_tables`` nothing can be promoted.
     ``unfinished`` are models on whose version an earlier process left work, which is finished or
-    undone. ``shown_heads`` are the Iceberg snapshots of what was booked last on versions that are
-    shown, of models that get another one: what is booked later was not looked at.
+    undone. ``shown_heads`` are the Iceberg snapshots of what was recorded last on versions that are
+    shown, of models that get another one: what is recorded later was not looked at.
     It is ``paced`` where nobody asked for it: what is stale waits as ``freshness`` and
     ``updates_on`` of its model say.
     """
@@ -239,7 +239,7 @@ class Plan:
         return self.is_empty and not self.lost_tables and not behind
 
 
-def complete_to(
+def complete_times(
     graph: Graph,
     now: datetime | None,
     *,
@@ -255,16 +255,16 @@ def complete_to(
         valid_to: The valid-to times of the sources that declare one (seed 003, VTTS).
         unborn: Sources without any Iceberg snapshot, so without anything that a high-water mark
             could name: models that load them by sessions wait for their first one.
-        capped: Up to where versions are held that this environment may not write (rule R9).
+        capped: Up to where versions are loaded that this environment may not write (rule R9).
     """
-    horizons: dict[ModelName, datetime | None] = {}
+    complete_to: dict[ModelName, datetime | None] = {}
     for node in graph:
         own = None if _waits(node, unborn) else valid_to.get(node.name, now)
         own = capped.get(node.name, own)
-        times = [now, own, *(horizons[parent] for parent in node.model.parents)]
+        times = [now, own, *(complete_to[parent] for parent in node.model.parents)]
         known = [time for time in times if time is not None]
-        horizons[node.name] = min(known) if len(known) == len(times) else None
-    return horizons
+        complete_to[node.name] = min(known) if len(known) == len(times) else None
+    return complete_to
 
 
 def _waits(node: Node, unborn: Collection[ModelName]) -> bool:

@@ -1,4 +1,4 @@
-"""Putting a plan together from what differs, what is held and what was asked for."""
+"""Putting a plan together from what differs, what is loaded and what was asked for."""
 
 from __future__ import annotations
 
@@ -23,12 +23,12 @@ from vde_dagster.core.planning.changes.reason_values import Reason, ReasonKind
 from vde_dagster.core.planning.options import DEFAULT_OPTIONS, PlanOptions
 from vde_dagster.core.planning.plan import (
     Behind,
+    ExistingVersion,
     Gap,
     LostTable,
     ModelChange,
     NotRestated,
     Plan,
-    Reuse,
     Staleness,
     Workload,
 )
@@ -52,17 +52,17 @@ class Findings:
     """What looking at the state told about the versions of a plan.
 
     ``work`` and ``reuse`` are by model, those of a model that is absent are nothing. ``filled`` are
-    models of which the version that is shown was written, so that there is a table. ``booked`` are
-    the columns of the tables of the plan's versions, as rows were written to them last.
+    models of which the version that is shown was written, so that there is a table. ``recorded``
+    are the columns of the tables of the plan's versions, as rows were written to them last.
     ``behind`` is what of versions that come back is behind, by model, and ``staleness`` what is of
     those that stay. ``dropped_views``, ``lost_tables``, ``unfinished`` and ``shown_heads`` are
     those of `Plan`.
     """
 
     work: Mapping[ModelName, Workload] = field(default_factory=dict)
-    reuse: Mapping[ModelName, Reuse] = field(default_factory=dict)
+    reuse: Mapping[ModelName, ExistingVersion] = field(default_factory=dict)
     filled: frozenset[ModelName] = frozenset()
-    booked: Mapping[ModelName, tuple[Column, ...]] = field(default_factory=dict)
+    recorded: Mapping[ModelName, tuple[Column, ...]] = field(default_factory=dict)
     stored: frozenset[ModelName] = frozenset()
     not_restated: tuple[NotRestated, ...] = ()
     gaps: tuple[Gap, ...] = ()
@@ -83,7 +83,7 @@ def make_plan(
     shown: Shown,
     current: Current,
     resolved: Mapping[ModelName, Resolved],
-    horizons: Mapping[ModelName, datetime | None],
+    complete_to: Mapping[ModelName, datetime | None],
     findings: Findings,
     options: PlanOptions = DEFAULT_OPTIONS,
     hidden: frozenset[ModelName] = frozenset(),
@@ -99,7 +99,7 @@ def make_plan(
         shown: What the changes are told against.
         current: What the environment itself shows now.
         resolved: The outcome of `resolve_snapshots`.
-        horizons: The outcome of `complete_to`.
+        complete_to: The outcome of `complete_to`.
         findings: What the versions hold and lack.
         options: What was asked for.
         hidden: Models that get no view.
@@ -112,7 +112,7 @@ def make_plan(
             node,
             shown,
             resolved[node.name],
-            complete_to=horizons[node.name],
+            complete_to=complete_to[node.name],
             findings=findings,
         )
         for node in graph
@@ -176,14 +176,14 @@ def _change(
         reuse=findings.reuse.get(node.name),
         may_adopt=bool(work.missing)
         and node.name in findings.filled
-        and _is_only_below(graph, node, shown, found),
+        and _is_only_downstream(graph, node, shown, found),
         schema_changes=_schema_changes(node, shown, snapshot, findings),
         behind=findings.behind.get(node.name),
         staleness=findings.staleness.get(node.name),
     )
 
 
-def _is_only_below(graph: Graph, node: Node, shown: Shown, found: Resolved) -> bool:
+def _is_only_downstream(graph: Graph, node: Node, shown: Shown, found: Resolved) -> bool:
     """Whether a model is as it was, and gets another version for what it reads (rule R6)."""
     before = shown.snapshots.get(node.name)
     return (
@@ -216,24 +216,24 @@ def _schema_changes(
 
     Both sides are what queries are known to return: a table's own types may be spelled otherwise.
     """
-    before, booked = shown.snapshots.get(node.name), findings.booked.get(node.name, ())
+    before, recorded = shown.snapshots.get(node.name), findings.recorded.get(node.name, ())
     if not node.model.kind.stores_rows:
         return ()
     if before is None or before.version != snapshot.version:
         stored_for_others = snapshot.version != snapshot.fingerprint.data_version
-        return tuple(_lacking(node, booked)) if stored_for_others else ()
+        return tuple(_lacking(node, recorded)) if stored_for_others else ()
     if before.fingerprint == snapshot.fingerprint or node.name not in findings.filled:
         return ()
     changes = schema_changes(shown.graph[node.name].columns, node.columns)
-    return tuple(_of_table(node, each, booked) for each in changes)
+    return tuple(_of_table(node, each, recorded) for each in changes)
 
 
-def _lacking(node: Node, booked: Sequence[Column]) -> Iterator[SchemaChange]:
+def _lacking(node: Node, recorded: Sequence[Column]) -> Iterator[SchemaChange]:
     """What a table lacks of a model that was stored for it, and is shown for the first time.
 
     Another environment stored it, which does not change production's table.
     """
-    for change in schema_changes(booked, node.columns) if booked else ():
+    for change in schema_changes(recorded, node.columns) if recorded else ():
         match change:
             case ColumnAdded():
                 yield change
@@ -241,11 +241,11 @@ def _lacking(node: Node, booked: Sequence[Column]) -> Iterator[SchemaChange]:
                 yield change
 
 
-def _of_table(node: Node, change: SchemaChange, booked: Sequence[Column]) -> SchemaChange:
+def _of_table(node: Node, change: SchemaChange, recorded: Sequence[Column]) -> SchemaChange:
     """A change, where its column was dropped once and is in the table still, with a type."""
     if not isinstance(change, ColumnAdded):
         return change
-    there = [each for each in booked if each.name.lower() == change.column.lower()]
+    there = [each for each in recorded if each.name.lower() == change.column.lower()]
     wanted = [Column(name=change.column, type=change.type)]
     for found in schema_changes(there, wanted) if there else ():
         certain = isinstance(found, ColumnWidened) or node.model.declares(change.column)

@@ -11,7 +11,7 @@ from datetime import UTC, datetime
 from typing import Final
 
 from vde_dagster.core.graph.graph import Graph, Node
-from vde_dagster.core.graph.render_model import reads_of, tables_below
+from vde_dagster.core.graph.render_model import reads_of, tables_read
 from vde_dagster.core.model.model import Model
 from vde_dagster.core.names import ModelName
 from vde_dagster.core.sql.reads.constants import Moments
@@ -29,8 +29,8 @@ def missing_intervals(
     *,
     now: datetime | None,
     writes: Collection[ModelName],
-    held: Mapping[ModelName, tuple[Interval, ...]],
-    horizons: Mapping[ModelName, datetime | None],
+    loaded: Mapping[ModelName, tuple[Interval, ...]],
+    complete_to: Mapping[ModelName, datetime | None],
     ready: Ready,
     readable: Mapping[ModelName, tuple[Interval, ...]] | None = None,
     recorded: Mapping[ModelName, tuple[Interval, ...]] | None = None,
@@ -45,14 +45,14 @@ def missing_intervals(
         graph: The models.
         now: The project's clock; None where it has no time yet.
         writes: The models whose versions may be written.
-        held: What each version holds.
-        horizons: Up to when all that each model reads is complete.
+        loaded: What each version holds.
+        complete_to: Up to when all that each model reads is complete.
         ready: What a model's signals let pass of some consecutive units.
         readable: What of each version others may read; what it holds where this is None.
         recorded: What there is an entry of; what may be read where this is None.
         within: The time to which evaluations are bounded, see `_outside`.
     """
-    readable = held if readable is None else readable
+    readable = loaded if readable is None else readable
     recorded = readable if recorded is None else recorded
     missing: dict[ModelName, tuple[Interval, ...]] = {}
     there: dict[ModelName, tuple[Interval, ...]] = {}
@@ -65,11 +65,11 @@ def missing_intervals(
             missing[name] = _missing(
                 graph,
                 node,
-                held[name],
+                loaded[name],
                 there,
                 recorded,
                 now=now,
-                horizon=horizons[name],
+                complete_to=complete_to[name],
                 ready=ready,
                 outside=_outside(node.model, within),
             )
@@ -77,7 +77,7 @@ def missing_intervals(
         if subtract(recorded.get(name, ()), there[name]):
             doubtful.add(name)
         has_table = node.model.kind.is_physical
-        if not (held[name] or missing[name]) if has_table else waits:
+        if not (loaded[name] or missing[name]) if has_table else waits:
             void.add(name)
     return missing
 
@@ -99,31 +99,31 @@ def _outside(model: Model, within: Interval | None) -> tuple[Interval, ...]:
 def _missing(
     graph: Graph,
     node: Node,
-    held: tuple[Interval, ...],
+    loaded: tuple[Interval, ...],
     there: Mapping[ModelName, tuple[Interval, ...]],
     recorded: Mapping[ModelName, tuple[Interval, ...]],
     *,
     now: datetime | None,
-    horizon: datetime | None,
+    complete_to: datetime | None,
     ready: Ready,
     outside: tuple[Interval, ...],
 ) -> tuple[Interval, ...]:
     model, rules = node.model, node.model.kind
-    if now is None or horizon is None:
-        return rules.missing(model, held, model.start)  # only what does not depend on time
-    blocked = [Interval(horizon, END_OF_TIME)] if horizon < END_OF_TIME else []
+    if now is None or complete_to is None:
+        return rules.missing(model, loaded, model.start)  # only what does not depend on time
+    blocked = [Interval(complete_to, END_OF_TIME)] if complete_to < END_OF_TIME else []
     blocked += outside
-    found = rules.missing(model, held, now, blocked)
+    found = rules.missing(model, loaded, now, blocked)
     if found in ((), (ALWAYS,)):
         return found
     if any(_may_block(graph[parent]) for parent in model.parents):
         by_parent = blocked_by_parents(graph, node, found, there, recorded)
         blocked += [each for times in by_parent.values() for each in times]
-        found = rules.missing(model, held, now, blocked)
+        found = rules.missing(model, loaded, now, blocked)
     if not (found and model.signals):
         return found
-    blocked += held_back(model, subtract(found, held), ready)
-    return rules.missing(model, held, now, blocked)
+    blocked += held_back(model, subtract(found, loaded), ready)
+    return rules.missing(model, loaded, now, blocked)
 
 
 def held_back(model: Model, lacking: Iterable[Interval], ready: Ready) -> tuple[Interval, ...]:
@@ -165,7 +165,7 @@ def _waits_for_all(graph: Graph, node: Node, doubtful: Collection[ModelName]) ->
     """
     if not (doubtful and node.model.kind.stores_rows):
         return False
-    if not any(name in doubtful for name in tables_below(graph, node)):
+    if not any(name in doubtful for name in tables_read(graph, node)):
         return False
     any_unit = Interval(node.model.unit.floor(EPOCH), node.model.unit.following(EPOCH))
     read = reads_of(graph, node.name).ranges(Moments.between(any_unit, any_unit))

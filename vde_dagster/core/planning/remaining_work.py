@@ -13,41 +13,40 @@ from vde_dagster.core.time.intervals import common, subtract
 _LISTED: Final = 5
 
 
-def still_to_do(reviewed: Plan, current: Plan) -> Plan:
+def still_to_do(saved: Plan, current: Plan) -> Plan:
     """The reviewed plan, with no more of its intervals than are missing still.
 
     Intervals that were not reviewed are left to a later plan.
 
     Args:
-        reviewed: What somebody agreed to.
-        current: The same models and options, planned anew at the time of the reviewed plan.
+        saved: What somebody agreed to.
+        current: The same models and options, planned again at the time of the reviewed plan.
 
     Raises:
         Conflict: The environment or what is stored changed since, so that something else would be
             done; the text says what.
     """
-    moved = list(_moved(reviewed, current))
+    moved = list(_moved(saved, current))
     if moved:
         raise Conflict(
             "\n".join([*moved, "Nothing was written"]), advice="plan again, and save that plan."
         )
-    known = {each.name: each for each in reviewed.changes}
+    known = {each.name: each for each in saved.changes}
     return replace(
         current,
-        plan_id=reviewed.plan_id,
-        options=reviewed.options,
-        left_out=reviewed.left_out,
+        plan_id=saved.plan_id,
+        options=saved.options,
+        left_out=saved.left_out,
         changes=tuple(_narrowed(known[each.name], each) for each in current.changes),
     )
 
 
-def nothing_left(reviewed: Plan) -> Plan:
+def nothing_left(saved: Plan) -> Plan:
     """The reviewed plan once it is applied: it names what it is about, and has nothing to do."""
     return replace(
-        reviewed,
+        saved,
         changes=tuple(
-            replace(e, missing=(), restated=(), behind=None, staleness=None)
-            for e in reviewed.changes
+            replace(e, missing=(), restated=(), behind=None, staleness=None) for e in saved.changes
         ),
         promotes=False,
         views=(),
@@ -58,16 +57,16 @@ def nothing_left(reviewed: Plan) -> Plan:
     )
 
 
-def refuse_moved(reviewed: Plan, revision: int) -> None:
+def refuse_moved(saved: Plan, revision: int) -> None:
     """Refuse a plan whose token does not hold any more (docs/architecture.md).
 
     Raises:
         Conflict: The environment is at another revision than it was.
     """
-    if revision != reviewed.base_revision:
+    if revision != saved.base_revision:
         raise Conflict(
-            f"{reviewed.environment} was changed since this plan was made: it is at revision "
-            f"{revision}, the plan was made at {reviewed.base_revision}. Nothing was written",
+            f"{saved.environment} was changed since this plan was made: it is at revision "
+            f"{revision}, the plan was made at {saved.base_revision}. Nothing was written",
             advice="plan again, and save that plan.",
         )
 
@@ -91,39 +90,39 @@ def _still_stale(known: ModelChange, current: ModelChange) -> Staleness | None:
     return replace(now, intervals=common(now.intervals, then.intervals))
 
 
-def _moved(reviewed: Plan, current: Plan) -> Iterator[str]:
+def _moved(saved: Plan, current: Plan) -> Iterator[str]:
     """What a plan of now would do otherwise, for people."""
-    environment = reviewed.environment
-    if reviewed.base_revision != current.base_revision:
+    environment = saved.environment
+    if saved.base_revision != current.base_revision:
         yield (
             f"{environment} is at revision {current.base_revision}, the plan was made at "
-            f"{reviewed.base_revision}."
+            f"{saved.base_revision}."
         )
     other = [
         str(name)
-        for name, each in reviewed.snapshots.items()
+        for name, each in saved.snapshots.items()
         if name not in current.snapshots or current.snapshots[name].version != each.version
     ]
     if other:
         yield f"{_listed(other)} would get another version than the one that was reviewed."
-    if {each.name for each in reviewed.changes} != {each.name for each in current.changes}:
+    if {each.name for each in saved.changes} != {each.name for each in current.changes}:
         yield f"{environment} shows other models than it did."
-    elif reviewed.base_revision and (shown := _shown_otherwise(reviewed, current)):
+    elif saved.base_revision and (shown := _shown_otherwise(saved, current)):
         yield f"{environment} shows another version of {_listed(shown)} than it did."
-    if reviewed.hidden != current.hidden:
+    if saved.hidden != current.hidden:
         yield f"other models than those that were reviewed would have a view in {environment}."
-    behind = [str(each.name) for each in current.changes if _is_further_behind(reviewed, each)]
+    behind = [str(each.name) for each in current.changes if _is_further_behind(saved, each)]
     if behind:
         yield f"what {_listed(behind)} would be computed from changed since."
-    if current.promotes and not reviewed.promotes:
+    if current.promotes and not saved.promotes:
         yield f"views of {environment} would change, and the reviewed plan changes none."
 
 
-def _is_further_behind(reviewed: Plan, change: ModelChange) -> bool:
+def _is_further_behind(saved: Plan, change: ModelChange) -> bool:
     """Whether more of a version that comes back is behind than was reviewed (rule R15)."""
     if change.behind is None:
         return False
-    known = next((each for each in reviewed.changes if each.name == change.name), None)
+    known = next((each for each in saved.changes if each.name == change.name), None)
     if known is None or known.behind is None:
         return True
     if change.catches_up:
@@ -131,8 +130,8 @@ def _is_further_behind(reviewed: Plan, change: ModelChange) -> bool:
     return bool(subtract(change.behind.intervals, known.to_evaluate + known.behind.lost))
 
 
-def _shown_otherwise(reviewed: Plan, current: Plan) -> list[str]:
-    before = {each.name: each.previous_version for each in reviewed.changes}
+def _shown_otherwise(saved: Plan, current: Plan) -> list[str]:
+    before = {each.name: each.previous_version for each in saved.changes}
     return [
         str(each.name) for each in current.changes if each.previous_version != before[each.name]
     ]

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Callable, Collection, Iterator, Mapping
 from dataclasses import dataclass, field, replace
 
-from vde_dagster.core.graph.embedded import embedded_above, stored_parents
+from vde_dagster.core.graph.embedded import embedded_upstream, stored_parents
 from vde_dagster.core.graph.graph import Graph, Node
 from vde_dagster.core.model.fingerprint import view_version
 from vde_dagster.core.model.snapshot import Category, DecidedBy, ModelSnapshot, VersionKey
@@ -241,7 +241,7 @@ def _view_version(
     graph: Graph, name: ModelName, snapshot: Callable[[ModelName], ModelSnapshot]
 ) -> str:
     reads = [_physical(graph[each], snapshot(each)) for each in stored_parents(graph, name)]
-    inside = [graph[each].fingerprint.data for each in embedded_above(graph, name)]
+    inside = [graph[each].fingerprint.data for each in embedded_upstream(graph, name)]
     return view_version(graph[name].fingerprint.data, reads, embedded=inside)
 
 

@@ -1,6 +1,6 @@
 """What a restatement evaluates again: of a model, and of everything below it.
 
-A restated range is made of whole units that are held; what is not held is missing anyway. Kinds
+A restated range is made of whole units that are loaded; what is not loaded is missing anyway. Kinds
 that are not idempotent are restated as a whole (seed 001: *partial data restatement is not
 supported*), and so is what has no intervals.
 """
@@ -58,26 +58,26 @@ def both(one: Restatement, other: Restatement) -> Restatement:
 
 
 def restated_ranges(
-    model: Model, wanted: Iterable[Interval], held: Sequence[Interval], *, whole: bool
+    model: Model, wanted: Iterable[Interval], loaded: Sequence[Interval], *, whole: bool
 ) -> tuple[Interval, ...]:
-    """What of a model is evaluated again, so that ``wanted`` is: contiguous ranges that are held.
+    """What of a model is evaluated again, so that ``wanted`` is: contiguous ranges that are loaded.
 
     Args:
         model: The model.
         wanted: Any times.
-        held: What its version's table holds.
-        whole: Whether the model's kind can only be made anew from its start.
+        loaded: What its version's table holds.
+        whole: Whether the model's kind can only be rebuilt from its start.
     """
     bounded = common(wanted, [_TIME])
-    touched = common(held, [model.unit.widen(each) for each in bounded])
-    return merge(held) if whole and touched else touched
+    touched = common(loaded, [model.unit.widen(each) for each in bounded])
+    return merge(loaded) if whole and touched else touched
 
 
 def restate(
     graph: Graph,
     name: ModelName,
     wanted: Interval,
-    held: Mapping[ModelName, Sequence[Interval]],
+    loaded: Mapping[ModelName, Sequence[Interval]],
     *,
     whole: Callable[[Model], bool],
 ) -> Restatement:
@@ -86,14 +86,14 @@ def restate(
     Raises:
         RestatementRefused: The model sets ``disable_restatement``.
     """
-    return restate_all(graph, [name], wanted, held, whole=whole)
+    return restate_all(graph, [name], wanted, loaded, whole=whole)
 
 
 def restate_all(
     graph: Graph,
     names: Collection[ModelName],
     wanted: Interval,
-    held: Mapping[ModelName, Sequence[Interval]],
+    loaded: Mapping[ModelName, Sequence[Interval]],
     *,
     whole: Callable[[Model], bool],
     writes: Container[ModelName] | None = None,
@@ -107,7 +107,7 @@ def restate_all(
         graph: The models.
         names: What was asked for.
         wanted: The time that was asked for.
-        held: What each version holds; nothing where a model is not in it.
+        loaded: What each version holds; nothing where a model is not in it.
         whole: Whether a model can only be restated as a whole.
         writes: The models whose versions may be written (rule R9); all of them where it is None.
 
@@ -118,7 +118,7 @@ def restate_all(
     return read_again(
         graph,
         dict.fromkeys(names, (wanted,)),
-        held,
+        loaded,
         whole=whole,
         writes=writes,
         changed=dict.fromkeys(_others_tables(graph, names), (wanted,)),
@@ -128,7 +128,7 @@ def restate_all(
 def read_again(
     graph: Graph,
     wanted: Mapping[ModelName, Sequence[Interval]],
-    held: Mapping[ModelName, Sequence[Interval]],
+    loaded: Mapping[ModelName, Sequence[Interval]],
     *,
     whole: Callable[[Model], bool],
     writes: Container[ModelName] | None = None,
@@ -140,7 +140,7 @@ def read_again(
     Args:
         graph: The models.
         wanted: The times of each model; those below the others are found.
-        held: What each version holds; nothing where a model is not in it.
+        loaded: What each version holds; nothing where a model is not in it.
         whole: Whether a model can only be restated as a whole.
         writes: The models whose versions may be written (rule R9); all of them where it is None.
         changed: Times at which other tables have other rows, for those who are reached.
@@ -155,7 +155,7 @@ def read_again(
         if node.name not in wanted and reached.isdisjoint(node.model.parents):
             continue
         reached.add(node.name)
-        model, holds = node.model, held.get(node.name, ())
+        model, holds = node.model, loaded.get(node.name, ())
         if not model.kind.stores_rows or not holds:
             continue  # its readers are known to read what lies below it
         times = (*units_reading(graph, node, changed, holds), *wanted.get(node.name, ()))
@@ -172,7 +172,7 @@ def read_again(
 
 
 def asked_again(graph: Graph, names: Collection[ModelName]) -> frozenset[ModelName]:
-    """The models whose rows somebody wants anew who asks for these to be restated (rule R2).
+    """The models whose rows somebody wants again who asks for these to be restated (rule R2).
 
     A source and a view have no rows of ours: it is their readers whose rows are meant. All other
     models below are looked at again, and computed only if what they read has changed.
@@ -222,11 +222,11 @@ def units_reading(
     graph: Graph,
     node: Node,
     changed: Mapping[ModelName, tuple[Interval, ...]],
-    held: Sequence[Interval],
+    loaded: Sequence[Interval],
 ) -> tuple[Interval, ...]:
     """The units of what a model holds that read something that changed, views looked through."""
     reads, unit = reads_of(graph, node.name), node.model.unit
-    within = Interval(held[0].start, held[-1].end)
+    within = Interval(loaded[0].start, loaded[-1].end)
     return merge(
         time
         for name in reads.demands

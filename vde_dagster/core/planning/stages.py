@@ -60,7 +60,7 @@ class FinishWork:
 class EvolveTables:
     """Change the columns of tables that are kept, without their rows (rule R11).
 
-    Readers see nothing of it: views name their columns, and are made anew by a promotion.
+    Readers see nothing of it: views name their columns, and are rebuilt by a promotion.
     """
 
     changes: tuple[tuple[ModelName, tuple[InPlace, ...]], ...]
@@ -95,7 +95,7 @@ class Backfill:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class EmptyBackfill:
-    """Record ranges of a model as held without rows; its table is made where it is missing."""
+    """Record ranges of a model as loaded without rows; its table is made where it is missing."""
 
     model: ModelName
     version: str
@@ -133,18 +133,18 @@ class ShowFilled:
 
 Opening = Reserve | StoreSnapshots | Restate | FinishWork | EvolveTables
 """What comes before any work: from the first stage on the environment is reserved."""
-Work = Backfill | CatchUp | EmptyBackfill | MakeView
+WorkStage = Backfill | CatchUp | EmptyBackfill | MakeView
 """What fills one model's version."""
 Closing = Promote | ShowFilled
 """What shows the work."""
-Stage = Opening | Work | Closing
+Stage = Opening | WorkStage | Closing
 
 
 def stages_of(plan: Plan) -> tuple[Stage, ...]:
     """What applying a plan does, in order; nothing for an empty one. Linear in its models."""
     if plan.is_empty:
         return ()
-    return (*opening_of(plan), *work_of(plan), closing_of(plan))
+    return (*opening_of(plan), *work_stages(plan), closing_of(plan))
 
 
 def opening_of(plan: Plan) -> tuple[Opening, ...]:
@@ -173,9 +173,9 @@ def _in_place(plan: Plan, change: ModelChange) -> tuple[InPlace, ...]:
     return tuple(e for e in change.schema_changes if isinstance(e, ColumnAdded | ColumnWidened))
 
 
-def work_of(plan: Plan) -> tuple[Work, ...]:
+def work_stages(plan: Plan) -> tuple[WorkStage, ...]:
     """The stages that fill versions, parents first, each model once."""
-    return tuple(_work(plan, change) for change in plan.backfills)
+    return tuple(_work_stage(plan, change) for change in plan.backfills)
 
 
 def closing_of(plan: Plan) -> Closing:
@@ -211,7 +211,7 @@ def left_out(plan: Plan, failed: Collection[ModelName]) -> tuple[ModelName, ...]
     """The models that a plan does not fill, since they await some that failed; parents first."""
     stopped = set(failed)
     waiting: list[ModelName] = []
-    for stage in work_of(plan):
+    for stage in work_stages(plan):
         if stage.model not in stopped and not stopped.isdisjoint(awaited(plan, stage)):
             waiting.append(stage.model)
             stopped.add(stage.model)
@@ -234,7 +234,7 @@ def _nearest(plan: Plan, name: ModelName, filled: Collection[ModelName]) -> froz
     return frozenset(found)
 
 
-def _work(plan: Plan, change: ModelChange) -> Work:
+def _work_stage(plan: Plan, change: ModelChange) -> WorkStage:
     model, version = plan.graph[change.name].model, change.version or ""
     if model.kind.is_view:
         return MakeView(model=change.name, version=version)

@@ -43,7 +43,7 @@ class Holdings:
     def of(
         cls,
         environment: str,
-        held: Mapping[ModelName, Holding],
+        loaded: Mapping[ModelName, Holding],
         *,
         owners: Mapping[ModelName, str],
         writes: frozenset[ModelName],
@@ -52,12 +52,12 @@ class Holdings:
         evaluates_empty = environment == PRODUCTION
         return cls(
             environment=environment,
-            computed={name: each.computed for name, each in held.items()},
+            computed={name: each.computed for name, each in loaded.items()},
             settled={
                 name: each.computed if evaluates_empty else each.evaluated
-                for name, each in held.items()
+                for name, each in loaded.items()
             },
-            recorded={name: each.recorded for name, each in held.items()},
+            recorded={name: each.recorded for name, each in loaded.items()},
             owners=owners,
             writes=writes,
         )
@@ -69,13 +69,13 @@ class _Question:
 
     graph: Graph
     now: datetime | None
-    horizons: Mapping[ModelName, datetime | None]
+    complete_to: Mapping[ModelName, datetime | None]
     ready: Ready
 
     def answer(
         self,
         writes: Collection[ModelName],
-        held: Mapping[ModelName, tuple[Interval, ...]],
+        loaded: Mapping[ModelName, tuple[Interval, ...]],
         readable: Mapping[ModelName, tuple[Interval, ...]],
         recorded: Mapping[ModelName, tuple[Interval, ...]],
         within: Interval | None = None,
@@ -84,8 +84,8 @@ class _Question:
             self.graph,
             now=self.now,
             writes=writes,
-            held=held,
-            horizons=self.horizons,
+            loaded=loaded,
+            complete_to=self.complete_to,
             ready=self.ready,
             readable=readable,
             recorded=recorded,
@@ -99,7 +99,7 @@ def workloads(
     options: PlanOptions,
     *,
     now: datetime | None,
-    horizons: Mapping[ModelName, datetime | None],
+    complete_to: Mapping[ModelName, datetime | None],
     ready: Ready,
     restated: Restatement = _NOTHING,
 ) -> dict[ModelName, Workload]:
@@ -110,11 +110,11 @@ def workloads(
         holdings: What their versions hold.
         options: What was asked for.
         now: The project's clock.
-        horizons: Up to when all that each model reads is complete.
+        complete_to: Up to when all that each model reads is complete.
         ready: What a model's signals let pass of some consecutive units.
         restated: The outcome of `restatement`.
     """
-    question = _Question(graph=graph, now=now, horizons=horizons, ready=ready)
+    question = _Question(graph=graph, now=now, complete_to=complete_to, ready=ready)
     missing = _missing(question, holdings, options)
     lacking = missing
     if _leaves_out(holdings, options):
@@ -189,19 +189,19 @@ def _unrecorded(
     return found
 
 
-def held_after(
+def loaded_after(
     graph: Graph,
     holdings: Holdings,
     work: Mapping[ModelName, Workload],
     options: PlanOptions,
 ) -> dict[ModelName, tuple[Interval, ...]]:
     """What each version holds once a plan has done its work; what is recorded as empty is not."""
-    held: dict[ModelName, tuple[Interval, ...]] = {}
+    loaded: dict[ModelName, tuple[Interval, ...]] = {}
     for name, computed in holdings.computed.items():
         recorded = options.empty_backfill and records_empty(graph[name].model)
         missing = () if recorded else work[name].missing
-        held[name] = (*computed, *missing, *work[name].restated)
-    return held
+        loaded[name] = (*computed, *missing, *work[name].restated)
+    return loaded
 
 
 def records_empty(model: Model) -> bool:

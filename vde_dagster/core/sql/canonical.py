@@ -275,7 +275,9 @@ def _misunderstood(error: Exception, query: exp.Query) -> Finding:
     word = message.rstrip(".").rsplit(maxsplit=1)[-1].strip("'`\"").lower()
     named = [each for each in query.find_all(exp.Identifier) if each.name.lower() == word]
     lines = [line for each in named if (line := line_of(each)) is not None]
-    advice = next((told for start, told in _ADVICE.items() if message.startswith(start)), _CHECK)
+    advice = next(
+        (advice_text for start, advice_text in _ADVICE.items() if message.startswith(start)), _CHECK
+    )
     return Finding(message=message, advice=advice, line=max(lines, default=None))
 
 

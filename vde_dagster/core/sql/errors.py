@@ -34,7 +34,7 @@ def first_line(error: Exception) -> str:
     if details and details[0].get("description"):
         near = f" near `{details[0].get('highlight')}`" if details[0].get("highlight") else ""
         description = details[0]["description"]
-        for insides, told in _INSIDES:
-            description = insides.sub(told, description)
+        for insides, explanation in _INSIDES:
+            description = insides.sub(explanation, description)
         return f"{description.rstrip('.')}{near}"
     return str(error).split("\n", maxsplit=1)[0].strip()

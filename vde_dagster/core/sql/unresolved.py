@@ -43,7 +43,7 @@ def unresolved_columns(
         validate_qualify_columns=False,
         allow_partial_qualification=True,
     )
-    told: set[Finding] = set()
+    reported: set[Finding] = set()
     around: dict[int, list[Sources]] = {}
     for scope in traverse_scope(qualified):  # those inside come before those around them
         if not isinstance(scope.expression, exp.Select):
@@ -52,8 +52,8 @@ def unresolved_columns(
         for column in scope.columns:
             around.setdefault(id(column), []).append(sources)
         for finding in _findings(scope, sources, around):
-            if finding not in told:
-                told.add(finding)
+            if finding not in reported:
+                reported.add(finding)
                 yield finding
 
 
@@ -114,9 +114,9 @@ def _unbound(column: exp.Column, inside_out: Sequence[Sources]) -> Finding:
     for sources in inside_out:
         owners = [alias for alias, (_, known) in sources.items() if name in known]
         if len(owners) > 1:
-            told = ", ".join(sources[alias][0] for alias in owners)
+            owners_named = ", ".join(sources[alias][0] for alias in owners)
             said = " or ".join(f"`{alias}.{name}`" for alias in owners)
-            message = f"the column {name!r} is ambiguous, since each of {told} has it"
+            message = f"the column {name!r} is ambiguous, since each of {owners_named} has it"
             return Finding(message=message, advice=f"Say {said}.", line=line)
     message = f"there is no column {name!r} in what is read"
     return Finding(message=message, advice=_what_there_is(name, every), line=line)

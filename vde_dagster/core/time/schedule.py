@@ -1,8 +1,8 @@
 """Which intervals of a model are due, missing, waiting for a parent, and cut into batches.
 
 Intervals are half-open, in UTC and made of whole units; a cron's zone only moves the moment at
-which they become due (seed 001, *INCREMENTAL_BY_TIME_RANGE*). Everything here is pure: ``held`` is
-what the ledger has, ``now`` the project's clock.
+which they become due (seed 001, *INCREMENTAL_BY_TIME_RANGE*). Everything here is pure: ``loaded``
+is what the ledger has, ``now`` the project's clock.
 """
 
 from __future__ import annotations
@@ -92,11 +92,11 @@ def due_at_once(
 
 
 def missing(
-    model: Scheduled, held: Sequence[Interval], now: datetime, blocked: Sequence[Interval] = ()
+    model: Scheduled, loaded: Sequence[Interval], now: datetime, blocked: Sequence[Interval] = ()
 ) -> tuple[Interval, ...]:
     """The contiguous ranges of units that have to be evaluated at ``now``.
 
-    - New is what is due, not held, and not ``blocked``.
+    - New is what is due, not loaded, and not ``blocked``.
     - With a ``lookback`` of N, the N units before each new range count as missing, too, as far back
       as the model's start; where nothing is new, nothing is looked at again.
     - After the model's end no unit is new. The last unit that would have become due stands in for
@@ -105,7 +105,7 @@ def missing(
 
     Args:
         model: The model, of a kind that is evaluated interval by interval.
-        held: What its version's table holds.
+        loaded: What its version's table holds.
         now: The project's clock.
         blocked: Times for which what the model reads is not whole.
     """
@@ -113,26 +113,26 @@ def missing(
     if wanted is None:
         return ()
     unready = [model.unit.widen(each) for each in blocked]
-    new = subtract([wanted], [*held, *unready])
+    new = subtract([wanted], [*loaded, *unready])
     borders = [each.start for each in new] + _after_the_end(model, wanted.end, now, unready)
     before = _units_before(model, borders, first=wanted.start)
     return merge([*new, *subtract(common(before, [wanted]), unready)])
 
 
-def missing_in_turn(
-    model: Scheduled, held: Sequence[Interval], now: datetime, blocked: Sequence[Interval] = ()
+def missing_sequential(
+    model: Scheduled, loaded: Sequence[Interval], now: datetime, blocked: Sequence[Interval] = ()
 ) -> tuple[Interval, ...]:
     """What of `missing` can be evaluated by a model that builds each interval on those before it.
 
-    What lies behind a unit that is due, blocked and not held has to wait for it: built without it,
-    it would have to be made again.
+    What lies behind a unit that is due, blocked and not loaded has to wait for it: built without
+    it, it would have to be made again.
     """
-    found = missing(model, held, now, blocked)
+    found = missing(model, loaded, now, blocked)
     wanted = due_interval(model, now)
     if wanted is None:
         return found
     unready = common([model.unit.widen(each) for each in blocked], [wanted])
-    waiting = subtract(unready, held)
+    waiting = subtract(unready, loaded)
     if not waiting:
         return found
     until = waiting[0].start
@@ -211,7 +211,8 @@ def blocked_for_whole(
     """The times for which a parent is not whole enough for who reads all of it.
 
     Evaluating a time up to ``t`` needs all of the parent's units that have ended by ``t``, so that
-    nothing is held that was made without them. What is blocked is so for good: one range, or none.
+    nothing is loaded that was made without them. What is blocked is so for good: one range, or
+    none.
 
     Args:
         model: The model that reads.

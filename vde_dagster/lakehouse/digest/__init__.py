@@ -81,11 +81,11 @@ class Observed:
 
         The figures come with an event, and Spark drops events when it has too many of them.
         """
-        told: queue.SimpleQueue[Mapping[str, int | None]] = queue.SimpleQueue()
-        asking = threading.Thread(target=lambda: told.put(self._observation.get), daemon=True)
+        counts: queue.SimpleQueue[Mapping[str, int | None]] = queue.SimpleQueue()
+        asking = threading.Thread(target=lambda: counts.put(self._observation.get), daemon=True)
         asking.start()
         try:
-            found = told.get(timeout=_MOST_SECONDS)
+            found = counts.get(timeout=_MOST_SECONDS)
         except queue.Empty:
             return None
         return _row_sum(found) if "rows" in found else None

@@ -245,10 +245,10 @@ def _within(column: pa.Array, values: Sequence[pa.Array]) -> tuple[Positions, li
     """
     borders = _buffer(column, 1, np.int32, extra=1).astype(np.int64)
     valid, counts = _valid(column), np.diff(borders)
-    held = [each.slice(borders[0], borders[-1] - borders[0]) for each in values]
+    loaded = [each.slice(borders[0], borders[-1] - borders[0]) for each in values]
     if np.any(counts[~valid]):
-        held = [each.filter(pa.array(np.repeat(valid, counts))) for each in held]
-    return np.concatenate(([0], np.cumsum(counts * valid))), held
+        loaded = [each.filter(pa.array(np.repeat(valid, counts))) for each in loaded]
+    return np.concatenate(([0], np.cumsum(counts * valid))), loaded
 
 
 def _numbers(column: pa.Array) -> list[Words]:

@@ -60,7 +60,7 @@ def _histories(staging: Staging) -> tuple[History, ...]:
     return (write.history,) if isinstance(write, KeepHistory) else ()
 
 
-def carry_out(  # noqa: PLR0911 - one line for each write
+def write_rows(  # noqa: PLR0911 - one line for each write
     branch: Branch, frame: DataFrame, write: Write
 ) -> Written:
     """Write a frame, whose columns are the table's in order, to a branch.

@@ -70,7 +70,7 @@ def keep_history(branch: Branch, frame: DataFrame, write: KeepHistory) -> Writte
         EvaluationFailed: Two rows of the source have one key; the text names some keys. Or a column
             to compare is of a type whose values Spark does not compare.
     """
-    before, held, history = branch.head, branch.held, write.history
+    before, loaded, history = branch.head, branch.loaded, write.history
     was_empty = branch.is_empty
     own = _own_columns(frame, history)
     known = branch.staging.returned
@@ -103,7 +103,7 @@ def keep_history(branch: Branch, frame: DataFrame, write: KeepHistory) -> Writte
     # Closed rows only ever come, so no file that went is opened for them.
     just_closed = branch.inserted_since(before).where(~is_open)
     staged = branch.rows().where(is_open).unionByName(just_closed)
-    return exchanged(branch, staged, write.interval, change, before=before, held=held)
+    return exchanged(branch, staged, write.interval, change, before=before, loaded=loaded)
 
 
 def _refuse_incomparable(frame: DataFrame, columns: Iterable[str]) -> None:

@@ -27,7 +27,7 @@ def merge_rows(branch: Branch, frame: DataFrame, write: MergeRows) -> Written:
     Raises:
         EvaluationFailed: Two new rows have one key; the text names some keys.
     """
-    before, held, new = branch.head, branch.held, one_row_per_key(frame, write.key)
+    before, loaded, new = branch.head, branch.loaded, one_row_per_key(frame, write.key)
     if before is None or branch.is_empty:  # no row matches, so all are inserted
         return append_rows(branch, new, AppendRows(interval=write.interval))
     rows = branch.keep(new)
@@ -36,7 +36,7 @@ def merge_rows(branch: Branch, frame: DataFrame, write: MergeRows) -> Written:
     branch.committed()
     staged = _of_keys(branch.rows(), rows, write.key)
     change = changed_sum(branch, before)
-    return exchanged(branch, staged, write.interval, change, before=before, held=held)
+    return exchanged(branch, staged, write.interval, change, before=before, loaded=loaded)
 
 
 def _of_keys(rows: DataFrame, of: DataFrame, key: tuple[str, ...]) -> DataFrame:

@@ -22,15 +22,15 @@ if TYPE_CHECKING:
 
 def replace_partitions(branch: Branch, frame: DataFrame, write: ReplacePartitions) -> Written:
     """Replace every partition that has a new row. Without new rows nothing changes."""
-    before, held = branch.head, branch.held
+    before, loaded = branch.head, branch.loaded
     if before is None or branch.is_empty:
         return append_rows(branch, frame, AppendRows(interval=write.interval))
     added, seen = put(branch, frame, lambda writer: writer.overwritePartitions())
     if seen is None:
         change = changed_sum(branch, before)
-    elif held is not None and branch.held == held + added:  # nothing was replaced
+    elif loaded is not None and branch.loaded == loaded + added:  # nothing was replaced
         change = seen
     else:
         change = seen - whole_sum(branch.removed_since(before), branch.staging.algorithm)
     rows = branch.inserted_since(before)
-    return exchanged(branch, rows, write.interval, change, before=before, held=held)
+    return exchanged(branch, rows, write.interval, change, before=before, loaded=loaded)

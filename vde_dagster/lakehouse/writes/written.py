@@ -75,7 +75,7 @@ def exchanged(
     change: RowSum,
     *,
     before: int,
-    held: int | None,
+    loaded: int | None,
 ) -> Written:
     """What commits left that put rows in the place of others.
 
@@ -85,18 +85,18 @@ def exchanged(
     Args:
         branch: The branch, behind the commits.
         rows: The staged rows of what was processed; they stay readable.
-        interval: What the change is booked for.
+        interval: What the change is recorded for.
         change: By what they changed the table's sum.
         before: Where the branch was.
-        held: How many rows lay there; None where that is not known.
+        loaded: How many rows lay there; None where that is not known.
 
     Raises:
         EvaluationFailed: Other rows changed than are in the sum.
     """
-    now = branch.held
-    if held is not None and now is not None and change.rows != now - held:
+    now = branch.loaded
+    if loaded is not None and now is not None and change.rows != now - loaded:
         raise EvaluationFailed(
-            f"{held} rows have become {now}, but {change.rows} more are found on the "
+            f"{loaded} rows have become {now}, but {change.rows} more are found on the "
             f"branch; {_NOT_ALONE}"
         )
     if change == RowSum() and branch.head != before:

@@ -1,7 +1,7 @@
 """The file of a cache: entries by their keys, each with a checksum.
 
 Nothing that is wrong with the file is an error. What cannot be read is a miss, what cannot be
-written is not kept, and a file that is broken is made anew.
+written is not kept, and a file that is broken is rebuilt.
 """
 
 from __future__ import annotations
@@ -104,7 +104,7 @@ def _connected(path: Path) -> sqlite3.Connection | None:
 
 
 def _write(path: Path, entries: Entries, most_bytes: int) -> None:
-    """Write what is new. A file that is damaged, or has other tables, is made anew, once."""
+    """Write what is new. A file that is damaged, or has other tables, is rebuilt, once."""
     if entries.is_damaged:
         _remove(path)
     try:

@@ -37,7 +37,7 @@ _COLUMNS: Final = tuple[Column, ...]
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class ModelCache:
-    """The file in which models are kept. Where it cannot be used, all is read anew.
+    """The file in which models are kept. Where it cannot be used, all is read again.
 
     ``code`` identifies the code that reads them: what other code has read is not found.
     """
@@ -88,20 +88,25 @@ class KnownModels:
         return model
 
     def find(
-        self, model: Model, above: Mapping[ModelName, Node], *, undeclared: bool
+        self, model: Model, upstream: Mapping[ModelName, Node], *, undeclared: bool
     ) -> Derived | None:
         """What follows from a model beside the nodes above it."""
-        key = self._key(model, above, undeclared=undeclared)
+        key = self._key(model, upstream, undeclared=undeclared)
         if self.entries is None or key is None:
             return None
         kept = self.entries.get(key)
         return _unpacked_derived(kept) if kept is not None else None
 
     def keep(
-        self, model: Model, above: Mapping[ModelName, Node], derived: Derived, *, undeclared: bool
+        self,
+        model: Model,
+        upstream: Mapping[ModelName, Node],
+        derived: Derived,
+        *,
+        undeclared: bool,
     ) -> None:
         """Know it from now on."""
-        key = self._key(model, above, undeclared=undeclared)
+        key = self._key(model, upstream, undeclared=undeclared)
         if key is not None:
             self._put(key, lambda: _packed_derived(derived))
 
@@ -114,7 +119,7 @@ class KnownModels:
             return
 
     def _key(
-        self, model: Model, above: Mapping[ModelName, Node], *, undeclared: bool
+        self, model: Model, upstream: Mapping[ModelName, Node], *, undeclared: bool
     ) -> str | None:
         """A model, and what it may know of those above it; None where that is more than texts."""
         parts = [self.code, str(undeclared)]
@@ -125,8 +130,8 @@ class KnownModels:
                 return None
             parts += [source_digest(each.source), each.start.isoformat()]
             for parent in each.parents:
-                parts += [str(parent), self._columns_of(above[parent])]
-                inner = above[parent].model
+                parts += [str(parent), self._columns_of(upstream[parent])]
+                inner = upstream[parent].model
                 if inner.kind.is_embedded and parent not in seen:
                     seen.add(parent)
                     waiting.append(inner)

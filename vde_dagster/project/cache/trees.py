@@ -32,7 +32,7 @@ _LEVEL: Final = 1
 
 
 class Unkept(Exception):
-    """Something has no form here; what it belongs to is read anew each time."""
+    """Something has no form here; what it belongs to is read again each time."""
 
 
 def pack_trees(trees: Sequence[exp.Expr]) -> bytes:
@@ -75,8 +75,10 @@ def nodes_of(tree: exp.Expr) -> Nodes:
         # What the properties of these names say is also so where nothing was set.
         meta, kind, comments = node._meta, node._type, node.comments  # noqa: SLF001
         if meta is not None or kind is not None or comments is not None:
-            told = cast("Plain", comments)
-            nodes.append([name, arguments, _packed_meta(meta), told, _argument(kind, order)])
+            encoded_comments = cast("Plain", comments)
+            nodes.append(
+                [name, arguments, _packed_meta(meta), encoded_comments, _argument(kind, order)]
+            )
         else:
             nodes.append([name, arguments])
     return nodes
@@ -127,7 +129,7 @@ def tree_of(nodes: Nodes) -> exp.Expr:
             for key, value in arguments.items()
         }
         if issubclass(made, exp.TimeUnit) and given.get("unit") is not None:
-            node: exp.Expr = made(**{**given, "unit": None})  # which would spell its unit anew
+            node: exp.Expr = made(**{**given, "unit": None})  # which would spell its unit again
             node.set("unit", given["unit"])
         else:
             node = made(**given)

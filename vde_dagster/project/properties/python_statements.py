@@ -11,7 +11,7 @@ from vde_dagster.core.errors import Place
 from vde_dagster.core.sql.errors import SQL_ERRORS, first_line
 from vde_dagster.project.macros.files import load_user_macros
 from vde_dagster.project.macros.language import MacroScope, Statements, read_statements
-from vde_dagster.project.pre_and_post_statements import named_beside
+from vde_dagster.project.pre_and_post_statements import statement_names
 from vde_dagster.project.problems import Problems
 from vde_dagster.project.properties.model_block import Value
 from vde_dagster.project.properties.model_properties import Properties
@@ -22,7 +22,7 @@ _NONE: Final = Statements(
 )
 
 
-def read_beside(
+def read_pre_and_post(
     properties: Properties, settings: Settings, problems: Problems
 ) -> tuple[Statements, Statements]:
     """The statements of ``pre_statements`` and ``post_statements``, read as those of SQL models."""
@@ -77,7 +77,7 @@ def _named(
 ) -> Statements:
     place = Place(path=settings.source.path)
     try:
-        named = named_beside(
+        named = statement_names(
             read.expressions,
             every=every,
             dialect=properties.dialect,

@@ -77,11 +77,11 @@ def _warn_of_end(value: Value, schedule: Schedule, end: datetime, problems: Prob
     if border == behind:
         return
     last = unit.shifted(border, -1)
-    told = f"the last interval is {Interval(last, border)}"
-    told = told if schedule.start <= last else "there is no whole interval before it"
+    ending = f"the last interval is {Interval(last, border)}"
+    ending = ending if schedule.start <= last else "there is no whole interval before it"
     message = f"end {value.written!r} lies inside {Interval(border, behind)}, which is left out; "
     borders = f"{_written_end(border)} or {_written_end(behind)}"
-    problems.warn(value.place, message + told, f"Write {borders} to say where intervals end.")
+    problems.warn(value.place, message + ending, f"Write {borders} to say where intervals end.")
 
 
 def _written_end(border: datetime) -> str:

@@ -69,21 +69,21 @@ def days(first: int, last: int) -> Interval:
     return Interval(START + timedelta(days=first), START + timedelta(days=last))
 
 
-def missing(kind: Kind, held: list[Interval], now: datetime) -> tuple[Interval, ...]:
-    return model(kind).kind.missing(model(kind), held, now)
+def missing(kind: Kind, loaded: list[Interval], now: datetime) -> tuple[Interval, ...]:
+    return model(kind).kind.missing(model(kind), loaded, now)
 
 
 NOW = START + timedelta(days=3, hours=5)
 
 
 @pytest.mark.parametrize(
-    "kind,held,expected",
+    "kind,loaded,expected",
     [
         (INCREMENTAL, [], [days(0, 3)]),
         (INCREMENTAL, [days(0, 3)], []),
         (INCREMENTAL, [days(1, 2)], [days(0, 1), days(2, 3)]),
         (Full(), [], [days(0, 3)]),
-        (Full(), [days(0, 2)], [days(0, 3)]),  # made anew, whole
+        (Full(), [days(0, 2)], [days(0, 3)]),  # rebuilt, whole
         (Full(), [days(0, 3)], []),
         (Seed(path="s.csv"), [], [ALWAYS]),
         (Seed(path="s.csv"), [ALWAYS], []),
@@ -103,8 +103,8 @@ NOW = START + timedelta(days=3, hours=5)
         (IncrementalByUniqueKey(unique_key=("id",), lookback=1), [days(0, 2)], [days(1, 3)]),
     ],
 )
-def test_what_a_kind_lacks(kind: Kind, held: list[Interval], expected: list[Interval]) -> None:
-    assert list(missing(kind, held, NOW)) == expected
+def test_what_a_kind_lacks(kind: Kind, loaded: list[Interval], expected: list[Interval]) -> None:
+    assert list(missing(kind, loaded, NOW)) == expected
 
 
 @pytest.mark.parametrize("kind", [INCREMENTAL, Full()])
@@ -127,20 +127,20 @@ def test_what_is_blocked_ends_a_whole_and_leaves_a_hole_in_intervals() -> None:
 
 @pytest.mark.parametrize("kind", [UNIQUE_KEY, IncrementalByPartition(), SCD_BY_TIME, SCD_BY_COLUMN])
 @pytest.mark.parametrize(
-    "held,blocked,expected",
+    "loaded,blocked,expected",
     [
         ([], [days(1, 2)], [days(0, 1)]),
         ([], [days(0, 1)], []),
-        ([days(0, 2)], [days(1, 2)], [days(2, 3)]),  # what is held was built in its turn
+        ([days(0, 2)], [days(1, 2)], [days(2, 3)]),  # what is loaded was built in its turn
         ([days(0, 1)], [days(2, 9)], [days(1, 2)]),
         ([days(0, 3)], [days(1, 2)], []),
     ],
 )
 def test_what_builds_on_itself_waits_for_what_is_blocked_before(
-    kind: Kind, held: list[Interval], blocked: list[Interval], expected: list[Interval]
+    kind: Kind, loaded: list[Interval], blocked: list[Interval], expected: list[Interval]
 ) -> None:
     rules = model(kind).kind
-    assert list(rules.missing(model(kind), held, NOW, blocked)) == expected
+    assert list(rules.missing(model(kind), loaded, NOW, blocked)) == expected
 
 
 def test_what_is_appended_waits_for_nothing_before() -> None:
@@ -151,10 +151,10 @@ def test_what_is_appended_waits_for_nothing_before() -> None:
 
 @given(st.lists(st.tuples(st.integers(0, 9), st.integers(1, 4)), max_size=5), st.integers(0, 300))
 def test_after_evaluating_what_is_missing_nothing_is(
-    held: list[tuple[int, int]], hours: int
+    loaded: list[tuple[int, int]], hours: int
 ) -> None:
     now = START + timedelta(hours=hours)
-    known = [days(first, first + length) for first, length in held]
+    known = [days(first, first + length) for first, length in loaded]
     found = missing(INCREMENTAL, known, now)
     assert not any(a.intersection(b) for a in found for b in known)  # nothing is loaded twice
     assert missing(INCREMENTAL, [*known, *found], now) == ()

@@ -179,7 +179,7 @@ REFACTORED: Final = replace(
 
 
 def of_source(expected: Expected) -> Expected:
-    """The same of a table that others write: whether it counts as made anew is left open."""
+    """The same of a table that others write: whether it counts as rebuilt is left open."""
     return replace(expected, rebuild=None)
 
 
@@ -200,15 +200,18 @@ def edit(
     new: Written,
     expected: Expected,
     rules: Rules = DEFAULT_RULES,
-    **below: tuple[Written, Expected],
+    **downstream: tuple[Written, Expected],
 ) -> Case:
     """One edited model, m.x, and untouched ones: ``y=(text, expected)`` is m.y."""
-    others: dict[str, Written] = {f"m.{each}": written for each, (written, _) in below.items()}
+    others: dict[str, Written] = {f"m.{each}": written for each, (written, _) in downstream.items()}
     return Case(
         name=name,
         before={"m.x": old, **others},
         after={"m.x": new, **others},
-        expected={"m.x": expected, **{f"m.{each}": wanted for each, (_, wanted) in below.items()}},
+        expected={
+            "m.x": expected,
+            **{f"m.{each}": wanted for each, (_, wanted) in downstream.items()},
+        },
         rules=rules,
     )
 

@@ -100,11 +100,11 @@ IN_OTHER_LINES: Final = P.replace("(context)", "( context )").replace(
 
 def above_python(name: str, old: str, new: str, x: Expected, p: Expected) -> Case:
     """An edit of m.x above a Python model, m.p, and a reader of that, m.q."""
-    below = {"m.p": P, "m.q": "SELECT k FROM m.p"}
+    downstream = {"m.p": P, "m.q": "SELECT k FROM m.p"}
     return Case(
         name=name,
-        before={"m.x": old, **below},
-        after={"m.x": new, **below},
+        before={"m.x": old, **downstream},
+        after={"m.x": new, **downstream},
         expected={"m.x": x, "m.p": p, "m.q": p},
     )
 

@@ -28,8 +28,8 @@ TIMELESS: Final = "SELECT a, b, c, ts, day FROM raw.t"
 
 def header(name: str, old: str, new: str, expected: Expected, query: str = TIMELESS) -> Case:
     """Another header over one query. What must follow for those that read a and that count."""
-    below = {ROWS: REACHED_ROWS, BREAKING: REACHED, METADATA: METADATA, UNCHANGED: UNCHANGED}
-    follows = below.get(expected, KEPT)
+    downstream = {ROWS: REACHED_ROWS, BREAKING: REACHED, METADATA: METADATA, UNCHANGED: UNCHANGED}
+    follows = downstream.get(expected, KEPT)
     counted = REACHED("n") if follows in (REACHED, REACHED_ROWS) else follows
     return edit(
         name,

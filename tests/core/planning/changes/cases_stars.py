@@ -46,16 +46,16 @@ STARS = [
 ]  # fmt: skip
 
 CHANCE = [
-    edit("a column by chance has other values when its table is made anew", "SELECT a, RAND() AS r FROM raw.t", "SELECT a, b, RAND() AS r FROM raw.t", BREAKING("b r", "`r`", "m.y"), y=("SELECT r FROM m.x", REACHED("r")), z=("SELECT a FROM m.x", KEPT)),
+    edit("a column by chance has other values when its table is rebuilt", "SELECT a, RAND() AS r FROM raw.t", "SELECT a, b, RAND() AS r FROM raw.t", BREAKING("b r", "`r`", "m.y"), y=("SELECT r FROM m.x", REACHED("r")), z=("SELECT a FROM m.x", KEPT)),
     edit("a column by chance that nobody reads harms nobody", "SELECT a, UUID() AS id FROM raw.t", "SELECT a, b, UUID() AS id FROM raw.t", NON_BREAKING("b id"), y=("SELECT a FROM m.x", KEPT)),
-    edit("a column of the moment has other values when its table is made anew", "SELECT a, CURRENT_TIMESTAMP() AS loaded FROM raw.t", "SELECT a, b, CURRENT_TIMESTAMP() AS loaded FROM raw.t", BREAKING("b loaded"), y=("SELECT a FROM m.x WHERE loaded > '2024-01-01'", REACHED_ROWS), z=("SELECT a FROM m.x", KEPT)),
+    edit("a column of the moment has other values when its table is rebuilt", "SELECT a, CURRENT_TIMESTAMP() AS loaded FROM raw.t", "SELECT a, b, CURRENT_TIMESTAMP() AS loaded FROM raw.t", BREAKING("b loaded"), y=("SELECT a FROM m.x WHERE loaded > '2024-01-01'", REACHED_ROWS), z=("SELECT a FROM m.x", KEPT)),
     edit("a number by chance is counted on", "SELECT a, MONOTONICALLY_INCREASING_ID() AS id FROM raw.t", "SELECT a, b, MONOTONICALLY_INCREASING_ID() AS id FROM raw.t", BREAKING("b id"), y=("SELECT MAX(id) AS m FROM m.x", REACHED("m")), z=("SELECT a FROM m.x", KEPT)),
-    edit("rows that a limit takes in no order are others when its table is made anew", "SELECT a FROM raw.t LIMIT 3", "SELECT a, b FROM raw.t LIMIT 3", BREAKING(ALL), y=("SELECT a FROM m.x", REACHED_ROWS), z=("SELECT b FROM raw.u WHERE a IN (SELECT a FROM m.x)", REACHED_ROWS)),
+    edit("rows that a limit takes in no order are others when its table is rebuilt", "SELECT a FROM raw.t LIMIT 3", "SELECT a, b FROM raw.t LIMIT 3", BREAKING(ALL), y=("SELECT a FROM m.x", REACHED_ROWS), z=("SELECT b FROM raw.u WHERE a IN (SELECT a FROM m.x)", REACHED_ROWS)),
     edit("rows that a limit inside takes in no order are others", "SELECT s.a FROM (SELECT a, b FROM raw.t LIMIT 3) AS s", "SELECT s.a, s.b FROM (SELECT a, b FROM raw.t LIMIT 3) AS s", BREAKING(ALL), y=("SELECT a FROM m.x", REACHED_ROWS)),
     edit("rows that are chosen by chance are others", "SELECT a FROM raw.t WHERE RAND() < 0.5", "SELECT a, b FROM raw.t WHERE RAND() < 0.5", BREAKING(ALL), y=("SELECT a FROM m.x", REACHED_ROWS)),
     edit("a sample has other rows", "SELECT a FROM raw.t TABLESAMPLE (10 PERCENT)", "SELECT a, b FROM raw.t TABLESAMPLE (10 PERCENT)", BREAKING(ALL), y=("SELECT a FROM m.x", REACHED_ROWS)),
     edit("chance in a common table expression is chance", "WITH s AS (SELECT a, b, RAND() AS r FROM raw.t) SELECT a FROM s WHERE r < 0.5", "WITH s AS (SELECT a, b, RAND() AS r FROM raw.t) SELECT a, b FROM s WHERE r < 0.5", BREAKING(ALL), y=("SELECT a FROM m.x", REACHED_ROWS)),
-    edit("a model below that is made anew has other values by chance", B, LOWER, BREAKING("b"), y=("SELECT a, b, UUID() AS id FROM m.x", REACHED("b id")), z=("SELECT id FROM m.y", REACHED("id")), w=("SELECT a FROM m.y", KEPT)),
+    edit("a model below that is rebuilt has other values by chance", B, LOWER, BREAKING("b"), y=("SELECT a, b, UUID() AS id FROM m.x", REACHED("b id")), z=("SELECT id FROM m.y", REACHED("id")), w=("SELECT a FROM m.y", KEPT)),
     edit("a model below that is kept has the same values by chance", B, LOWER, UNREAD("b"), y=("SELECT a, UUID() AS id FROM m.x", KEPT), z=("SELECT id FROM m.y", KEPT)),
     Case(
         name="another layout gives other values by chance",

@@ -191,8 +191,8 @@ INPUTS: list[tuple[str, Written, Written, set[str]]] = [
 def test_what_is_no_table_of_its_own_shows_below(
     sentence: str, one: Written, other: Written, parts: set[str]
 ) -> None:
-    below = "SELECT a FROM m.x"
-    found = [node("m.y", {"m.x": each, "m.y": below}) for each in (one, other)]
+    downstream = "SELECT a FROM m.x"
+    found = [node("m.y", {"m.x": each, "m.y": downstream}) for each in (one, other)]
     assert differing(*found) == parts, sentence
 
 
@@ -288,14 +288,14 @@ def test_what_python_does_is_data(sentence: str, old: str, new: str) -> None:
 
 
 def test_a_parent_in_python_shows_below_by_what_it_does() -> None:
-    below = "SELECT k FROM m.p"
+    downstream = "SELECT k FROM m.p"
     project: Project = {"m.x": "SELECT a FROM raw.t", "m.p": python("context.table('m.x')")}
-    before = node("m.q", {**project, "m.q": below})
+    before = node("m.q", {**project, "m.q": downstream})
     for body, parts in (
         ("context.table( 'm.x' )", set()),
         ("context.table('m.x').distinct()", {"parent_data"}),
     ):
-        after = node("m.q", {**project, "m.p": python(body), "m.q": below})
+        after = node("m.q", {**project, "m.p": python(body), "m.q": downstream})
         assert differing(before, after) == parts
 
 

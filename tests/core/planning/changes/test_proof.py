@@ -71,8 +71,8 @@ def test_what_is_declared_unaffected_returns_the_same_rows(
         for found in revisions(seed):
             if claims(database, found):
                 small = smallest(found, lambda each: bool(claims(database, each)))
-                told = (each.told for each in claims(database, small))
-                pytest.fail("\n".join([repr(small), *told]), pytrace=False)
+                reported = (each.reported for each in claims(database, small))
+                pytest.fail("\n".join([repr(small), *reported]), pytrace=False)
             compared += 1
             shown += bool(unaffected_descendants(compare(found.before, found.after)))
 
@@ -93,8 +93,8 @@ def test_a_planted_defect_is_found(database: Database, defect: str) -> None:
     @given(SEEDS)
     def run(seed: int) -> None:
         for found in revisions(seed, planted.focus):
-            told = claims(database, found, planted.comparer)
-            if any(each.spares for each in told):
+            reported = claims(database, found, planted.comparer)
+            if any(each.spares for each in reported):
                 raise Found
 
     with pytest.raises(Found):

@@ -16,7 +16,7 @@ ORDERS, REVENUE = ModelName("staging", "orders"), ModelName("mart", "revenue")
 
 
 @pytest.mark.parametrize(
-    "reason,told",
+    "reason,reported",
     [
         (Reason(kind=KIND.MODEL_ADDED), "new model"),
         (
@@ -52,9 +52,9 @@ ORDERS, REVENUE = ModelName("staging", "orders"), ModelName("mart", "revenue")
         ),
     ],
 )
-def test_a_reason_is_told_by_its_fields(reason: Reason, told: str) -> None:
-    assert sentence(reason) == told
-    assert sentences([reason, reason]) == (told, told)
+def test_a_reason_is_told_by_its_fields(reason: Reason, reported: str) -> None:
+    assert sentence(reason) == reported
+    assert sentences([reason, reason]) == (reported, reported)
 
 
 @pytest.mark.parametrize("kind", KIND)

@@ -8,7 +8,7 @@ from sqlglot import exp, parse_one
 from vde_dagster.core.columns import Column
 from vde_dagster.core.names import ModelName
 from vde_dagster.core.sql.canonical import canonicalize
-from vde_dagster.core.sql.meaning.parts import EVERY, ROWS, Meaning, Part
+from vde_dagster.core.sql.meaning.parts import EVERY, ROWS, Meaning, MeaningPart
 
 TYPES = {"a": "int", "b": "string", "c": "double", "e": "array<int>", "s": "struct<x:int>"}
 COLUMNS = [Column(name=name, type=type_) for name, type_ in TYPES.items()]
@@ -21,7 +21,7 @@ def meaning(text: str) -> Meaning:
     return canonicalize(query, dialect="spark", schemas=SCHEMAS).meaning
 
 
-def reads(part: Part) -> set[str]:
+def reads(part: MeaningPart) -> set[str]:
     """Such as ``t`` for the rows of raw.t, ``t.a`` for its column and ``t.*`` for all of them."""
     shown = {ROWS: "", EVERY: ".*"}
     return {f"{each.model.name}{shown.get(each.column, f'.{each.column}')}" for each in part.reads}
@@ -257,8 +257,8 @@ def test_what_may_be_another_outcome_next_time_is_volatile(
     text: str, rows: bool, columns: set[str]
 ) -> None:
     found = meaning(text)
-    assert found.rows.part.volatile == rows
-    assert {name for name, part in found.columns if part.volatile} == columns
+    assert found.rows.part.nondeterministic == rows
+    assert {name for name, part in found.columns if part.nondeterministic} == columns
 
 
 @pytest.mark.parametrize(

@@ -30,7 +30,7 @@ class Loading(Enum):
     """When rows are loaded."""
 
     BY_INTERVAL = "each interval by itself, in any order"
-    IN_TURN = "each interval once, on what those before it left"
+    SEQUENTIAL = "each interval once, on what those before it left"
     APPENDED = "each interval once, beside what is there"
     WHOLE = "all rows at once, for each cron period again"
     ONCE = "once for each version"
@@ -75,7 +75,7 @@ class KindFacts(ABC):
     def missing(
         self,
         model: Scheduled,
-        held: Sequence[Interval],
+        loaded: Sequence[Interval],
         now: datetime,
         blocked: Sequence[Interval] = (),
     ) -> tuple[Interval, ...]:
@@ -83,20 +83,20 @@ class KindFacts(ABC):
 
         Args:
             model: The model.
-            held: What its version's table holds.
+            loaded: What its version's table holds.
             now: The project's clock.
             blocked: Times for which what the model reads is not whole.
         """
         match self.loading:
             case Loading.BY_INTERVAL | Loading.APPENDED:
-                return schedule.missing(model, held, now, blocked)
-            case Loading.IN_TURN:
-                return schedule.missing_in_turn(model, held, now, blocked)
+                return schedule.missing(model, loaded, now, blocked)
+            case Loading.SEQUENTIAL:
+                return schedule.missing_sequential(model, loaded, now, blocked)
             case Loading.WHOLE:
                 wanted = schedule.due_at_once(model, now, blocked)
-                return (wanted,) if wanted and not covers(held, wanted) else ()
+                return (wanted,) if wanted and not covers(loaded, wanted) else ()
             case Loading.ONCE | Loading.REFRESHED:
-                return () if held else (ALWAYS,)
+                return () if loaded else (ALWAYS,)
             case Loading.NEVER:
                 return ()
             case unreachable:
@@ -140,7 +140,7 @@ class KindFacts(ABC):
     @property
     def is_sequential(self) -> bool:
         """Whether a batch builds on what those before it wrote, so that order counts."""
-        return self.loading in (Loading.IN_TURN, Loading.APPENDED)
+        return self.loading in (Loading.SEQUENTIAL, Loading.APPENDED)
 
     @property
     def is_by_interval(self) -> bool:

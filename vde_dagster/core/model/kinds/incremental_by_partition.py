@@ -15,7 +15,7 @@ class IncrementalByPartition(KindFacts):
 
     keyword: ClassVar[str] = "INCREMENTAL_BY_PARTITION"
     role: ClassVar[Role] = Role.TABLE
-    loading: ClassVar[Loading] = Loading.IN_TURN
+    loading: ClassVar[Loading] = Loading.SEQUENTIAL
     forward_only: bool = True
     disable_restatement: bool = False
 

@@ -26,7 +26,7 @@ class IncrementalByUniqueKey(KindFacts):
 
     keyword: ClassVar[str] = "INCREMENTAL_BY_UNIQUE_KEY"
     role: ClassVar[Role] = Role.TABLE
-    loading: ClassVar[Loading] = Loading.IN_TURN
+    loading: ClassVar[Loading] = Loading.SEQUENTIAL
     unique_key: tuple[str, ...]
     when_matched: tuple[exp.When, ...] = ()
     merge_filter: exp.Expr | None = None

@@ -22,7 +22,7 @@ class _History(KindFacts):
     __slots__ = ()
 
     role: ClassVar[Role] = Role.TABLE
-    loading: ClassVar[Loading] = Loading.IN_TURN
+    loading: ClassVar[Loading] = Loading.SEQUENTIAL
     unique_key: tuple[str, ...]
     written: WrittenMerge
     valid_from_name: str

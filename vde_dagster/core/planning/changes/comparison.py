@@ -47,7 +47,7 @@ def compare_graphs(
     comparison = _Comparison(
         before=before,
         rules=rules,
-        old=_flows(before, changed, _above(changed, before, after)),
+        old=_flows(before, changed, _upstream(changed, before, after)),
         readers=Readers.of(before, after),
     )
     found = {
@@ -66,7 +66,7 @@ def compare_graphs(
     return found
 
 
-def _above(changed: Collection[ModelName], *graphs: Graph) -> set[ModelName]:
+def _upstream(changed: Collection[ModelName], *graphs: Graph) -> set[ModelName]:
     """What the changed models of two graphs read, and what the views among that read."""
     found: set[ModelName] = set()
     for graph in graphs:
@@ -81,14 +81,14 @@ def _above(changed: Collection[ModelName], *graphs: Graph) -> set[ModelName]:
 
 
 def _flows(
-    graph: Graph, changed: Collection[ModelName], above: Collection[ModelName]
+    graph: Graph, changed: Collection[ModelName], upstream: Collection[ModelName]
 ) -> dict[ModelName, Flow]:
     """What changed models were made of. What they read and is the same just stands for itself."""
     flows: dict[ModelName, Flow] = {}
     for node in graph:
         if node.name in changed:
             flows[node.name] = flow_of(node, flows)
-        elif node.name in above:
+        elif node.name in upstream:
             flows[node.name] = unchanged_flow(node, flows)
     return flows
 
@@ -97,7 +97,7 @@ def _flows(
 class _Comparison:
     """The differences of a graph's models, parents first: each is judged with those above it.
 
-    ``new`` is what each model's readers find, ``true`` what it would be were all computed anew:
+    ``new`` is what each model's readers find, ``true`` what it would be were all computed again:
     they differ where a change was not to reach the readers; ``diverged`` once they do.
     """
 
@@ -128,7 +128,7 @@ class _Comparison:
         drifted = node.name in self.rules.drifted
         if rebuilt and drifted and verdict.decided_by is DecidedBy.AUTOMATIC:
             flow = replace(flow, rows=digest_of("anew", flow.rows))
-            verdict = _computed_anew(change, verdict)
+            verdict = _rebuilt(change, verdict)
         self.new[node.name] = _passed_on(verdict, old, flow)
         self.diverged |= self.new[node.name] is not true
         unseen = verdict.category in (Category.INDIRECT_NON_BREAKING, Category.METADATA)
@@ -146,14 +146,14 @@ class _Comparison:
 
     def _verdict(self, node: Node, delta: Delta) -> tuple[Change, Verdict]:
         before = self.before[node.name]
-        above = tuple(why_reached(node, self.old, self.new))
+        upstream = tuple(why_reached(node, self.old, self.new))
         if before.fingerprint.data != node.fingerprint.data:
             verdict = direct_verdict(
-                before, node, delta, above=above, readers=self.readers, rules=self.rules
+                before, node, delta, upstream=upstream, readers=self.readers, rules=self.rules
             )
             return Change.DIRECT, verdict
         if before.fingerprint.parent_data != node.fingerprint.parent_data:
-            return Change.INDIRECT, _indirect_verdict(node, delta, above, self.rules)
+            return Change.INDIRECT, _indirect_verdict(node, delta, upstream, self.rules)
         own = before.fingerprint.metadata != node.fingerprint.metadata
         reason = Reason(kind=ReasonKind.METADATA if own else ReasonKind.METADATA_UPSTREAM)
         return Change.METADATA, Verdict(category=Category.METADATA, reasons=(reason,))
@@ -169,22 +169,24 @@ def _added(node: Node, flow: Flow) -> Difference:
     )
 
 
-def _computed_anew(change: Change, verdict: Verdict) -> Verdict:
+def _rebuilt(change: Change, verdict: Verdict) -> Verdict:
     """A verdict where the rows that are there follow from earlier definitions, too."""
     breaking = Category.BREAKING if change is Change.DIRECT else Category.INDIRECT_BREAKING
     reasons = (*verdict.reasons, Reason(kind=ReasonKind.DRIFTED))
     return replace(verdict, category=breaking, reasons=reasons)
 
 
-def _indirect_verdict(node: Node, delta: Delta, above: tuple[Reason, ...], rules: Rules) -> Verdict:
+def _indirect_verdict(
+    node: Node, delta: Delta, upstream: tuple[Reason, ...], rules: Rules
+) -> Verdict:
     """What changes above a model mean for it: they reach its rows or columns, or they do not."""
     if not delta:
         reason = Reason(kind=ReasonKind.NOTHING_READ_CHANGED)
         return Verdict(category=Category.INDIRECT_NON_BREAKING, reasons=(reason,))
     if rules.settled.get(node.name, node.model.kind.forward_only):
         reason = Reason(kind=ReasonKind.FORWARD_ONLY_UPSTREAM)
-        return Verdict(category=Category.FORWARD_ONLY, reasons=(*above, reason))
-    return Verdict(category=Category.INDIRECT_BREAKING, reasons=above)
+        return Verdict(category=Category.FORWARD_ONLY, reasons=(*upstream, reason))
+    return Verdict(category=Category.INDIRECT_BREAKING, reasons=upstream)
 
 
 def _passed_on(verdict: Verdict, old: Flow, new: Flow) -> Flow:

@@ -50,7 +50,7 @@ class Difference:
 
     ``category`` is None for models that are added, removed or unchanged. ``undecidable`` is True
     where the category was not concluded from what the change means, but taken as breaking because
-    that cannot be told. ``rebuild`` tells whether the model's rows are computed anew.
+    that cannot be told. ``rebuild`` tells whether the model's rows are computed again.
     ``columns_changed`` are the model's columns that are added, removed, or may have other values,
     by their names before or after, in order; all of them where the rows may be others.
     ``drifted`` where a version is kept whose rows are not those that would be computed now.

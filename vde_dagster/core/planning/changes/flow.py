@@ -36,7 +36,7 @@ from vde_dagster.core.model.model import Model, Query, SeedRows
 from vde_dagster.core.model.seed_rows import seed_lines
 from vde_dagster.core.names import ModelName
 from vde_dagster.core.sql.errors import SQL_ERRORS
-from vde_dagster.core.sql.meaning.parts import EVERY, ROWS, Meaning, Part, Read, digest_of
+from vde_dagster.core.sql.meaning.parts import EVERY, ROWS, Meaning, MeaningPart, Read, digest_of
 from vde_dagster.core.sql.statement_tables import defined_tables
 
 Flows = Mapping[ModelName, "Flow"]
@@ -47,14 +47,14 @@ class Flow:
     """Digests of a model's rows and of its columns, by their names in lower case.
 
     ``unknown`` is the digest of a column that is not among them, where not all are known.
-    ``chance`` are the columns (`ROWS` for which rows there are) of a view or embedded query that
-    may say something else each time they are read.
+    ``nondeterministic`` are the columns (`ROWS` for which rows there are) of a view or embedded
+    query that may say something else each time they are read.
     """
 
     rows: bytes
     columns: Mapping[str, bytes] = field(default_factory=dict)
     unknown: bytes
-    chance: frozenset[str] = frozenset()
+    nondeterministic: frozenset[str] = frozenset()
 
     @property
     def every(self) -> bytes:
@@ -72,10 +72,12 @@ class Flow:
 
     def may_vary(self, column: str) -> bool:
         """Whether a read may find something else each time."""
-        return column in self.chance or (column == EVERY and bool(self.chance - {ROWS}))
+        return column in self.nondeterministic or (
+            column == EVERY and bool(self.nondeterministic - {ROWS})
+        )
 
 
-def unchanged_flow(node: Node, above: Flows) -> Flow:
+def unchanged_flow(node: Node, upstream: Flows) -> Flow:
     """The flow of a model that is the same in two graphs, with all that is above it."""
     name = str(node.name).encode()
     columns = {
@@ -86,19 +88,19 @@ def unchanged_flow(node: Node, above: Flows) -> Flow:
         rows=digest_of("same rows", name),
         columns=columns,
         unknown=digest_of("same rest", name),
-        chance=_chance(node, above),
+        nondeterministic=_nondeterministic(node, upstream),
     )
 
 
-def flow_of(node: Node, above: Flows) -> Flow:
+def flow_of(node: Node, upstream: Flows) -> Flow:
     """The flow of a model, from those of its parents."""
     if node.model.kind.is_source:
         return _source_flow(node)
     if isinstance(node.model.body, SeedRows):
         return _seed_flow(node, node.model.body.text)
     if node.canonical is None:
-        return _opaque_flow(node, above)
-    return _query_flow(node, node.canonical.meaning, above)
+        return _opaque_flow(node, upstream)
+    return _query_flow(node, node.canonical.meaning, upstream)
 
 
 def reads_of(node: Node) -> frozenset[Read]:
@@ -144,10 +146,10 @@ def _seed_flow(node: Node, text: str) -> Flow:
     return Flow(rows=rows, columns=columns, unknown=rows)
 
 
-def _opaque_flow(node: Node, above: Flows) -> Flow:
+def _opaque_flow(node: Node, upstream: Flows) -> Flow:
     """A model whose body is not looked into, such as one in Python."""
     parents = sorted(str(each) for each in node.model.parents)
-    read = [above[ModelName.parse(each)] for each in parents]
+    read = [upstream[ModelName.parse(each)] for each in parents]
     inputs = [piece for flow in read for piece in (flow.rows, flow.every)]
     own = (part.encode() for part in row_parts(node.model))
     rows = digest_of("opaque", *own, *inputs)
@@ -164,8 +166,8 @@ def row_parts(model: Model) -> list[str]:
     return [part for part in data_parts(model, None) if not part.startswith(storage)]
 
 
-def _query_flow(node: Node, meaning: Meaning, above: Flows) -> Flow:
-    resolver = _Resolver(above)
+def _query_flow(node: Node, meaning: Meaning, upstream: Flows) -> Flow:
+    resolver = _Resolver(upstream)
     types = {column.name.lower(): _typed(column) for column in node.columns}
     columns: dict[str, bytes] = {}
     rest: list[bytes] = []
@@ -176,7 +178,7 @@ def _query_flow(node: Node, meaning: Meaning, above: Flows) -> Flow:
         else:
             columns[name] = digest
     rows = _rows_digest(node, meaning, columns, rest, resolver)
-    defined = [above[name] for name in sorted(_defined(node)) if name in above]
+    defined = [upstream[name] for name in sorted(_defined(node)) if name in upstream]
     if defined:  # what its functions read may decide on rows and on every value
         inputs = (piece for flow in defined for piece in (flow.rows, flow.every))
         rows = digest_of("defined", rows, *inputs)
@@ -184,7 +186,7 @@ def _query_flow(node: Node, meaning: Meaning, above: Flows) -> Flow:
     if not rest:  # those that the kind adds, such as valid_from
         columns |= {name: digest_of("kind column", rows, name.encode()) for name in added}
     flow = Flow(rows=rows, columns=columns, unknown=digest_of("rest", rows, *rest))
-    return _salted(flow, node, meaning, above)
+    return _salted(flow, node, meaning, upstream)
 
 
 def _rows_digest(
@@ -208,28 +210,30 @@ def _is_inlined(node: Node) -> bool:
     return node.model.kind.is_inlined
 
 
-def _varying(meaning: Meaning, above: Flows) -> frozenset[str]:
+def _varying(meaning: Meaning, upstream: Flows) -> frozenset[str]:
     """The columns, and `ROWS`, that may say something else the next time the query is run."""
     parts = [(ROWS, meaning.rows.part), *meaning.columns]
     return frozenset(
         name
         for name, part in parts
-        if part.volatile
+        if part.nondeterministic
         or any(
-            above[read.model].may_vary(read.column) for read in part.reads if read.model in above
+            upstream[read.model].may_vary(read.column)
+            for read in part.reads
+            if read.model in upstream
         )
     )
 
 
-def _chance(node: Node, above: Flows) -> frozenset[str]:
+def _nondeterministic(node: Node, upstream: Flows) -> frozenset[str]:
     if node.canonical is None or not _is_inlined(node):
         return frozenset()
-    return _varying(node.canonical.meaning, above)
+    return _varying(node.canonical.meaning, upstream)
 
 
-def _salted(flow: Flow, node: Node, meaning: Meaning, above: Flows) -> Flow:
-    """What may say something else next time is another thing whenever the model is made anew."""
-    varying = _varying(meaning, above)
+def _salted(flow: Flow, node: Node, meaning: Meaning, upstream: Flows) -> Flow:
+    """What may say something else next time is another thing whenever the model is rebuilt."""
+    varying = _varying(meaning, upstream)
     if not varying:
         return flow
     salt = digest_of("made", flow.rows, flow.every, node.fingerprint.data.encode())
@@ -240,7 +244,7 @@ def _salted(flow: Flow, node: Node, meaning: Meaning, above: Flows) -> Flow:
             for name, each in flow.columns.items()
         },
         unknown=digest_of("chance", flow.unknown, salt) if EVERY in varying else flow.unknown,
-        chance=varying if _is_inlined(node) else frozenset(),
+        nondeterministic=varying if _is_inlined(node) else frozenset(),
     )
 
 
@@ -248,10 +252,10 @@ def _salted(flow: Flow, node: Node, meaning: Meaning, above: Flows) -> Flow:
 class _Resolver:
     """Puts parts on what their reads find; many columns share theirs."""
 
-    above: Flows
+    upstream: Flows
     known: dict[frozenset[Read], bytes] = field(default_factory=dict)
 
-    def digest(self, part: Part) -> bytes:
+    def digest(self, part: MeaningPart) -> bytes:
         """A part with what its reads find."""
         if part.reads not in self.known:
             self.known[part.reads] = digest_of("reads", *self._found(part.reads))
@@ -261,7 +265,7 @@ class _Resolver:
         for read in sorted(reads):
             yield str(read.model).encode()
             yield read.column.encode()
-            yield self.above[read.model].read(read.column)
+            yield self.upstream[read.model].read(read.column)
 
 
 def _loading(model: Model) -> list[bytes]:

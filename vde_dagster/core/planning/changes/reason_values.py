@@ -35,7 +35,7 @@ class ReasonKind(Enum):
     )
     DRIFTED = (
         "drifted",
-        "what it holds was made in part before a forward-only change: all is computed anew",
+        "what it holds was made in part before a forward-only change: all is computed again",
     )
     GIVEN_BACK = (
         "given_back",
@@ -96,7 +96,7 @@ class ReasonKind(Enum):
         "reads {columns} of {upstream}, which may have other values",
     )
     STORAGE = ("storage", "only how its table is stored changed")
-    STAMP = ("stamp", "its stamp changed: its own table is made anew")
+    STAMP = ("stamp", "its stamp changed: its own table is rebuilt")
     ROW_ORDER = ("row_order", "only the order in which it writes its rows changed")
     COLUMN_ORDER = ("column_order", "its columns stand in another order")
     WRITING = ("writing", "it returns the same rows, written in another way")

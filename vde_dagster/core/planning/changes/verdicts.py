@@ -79,7 +79,7 @@ def direct_verdict(
     after: Node,
     delta: Delta,
     *,
-    above: tuple[Reason, ...],
+    upstream: tuple[Reason, ...],
     readers: Readers,
     rules: Rules,
 ) -> Verdict:
@@ -89,11 +89,11 @@ def direct_verdict(
         before: The model as it was.
         after: The model as it is.
         delta: What of it differs, its parents' changes with it.
-        above: What of its parents it follows from that changed.
+        upstream: What of its parents it follows from that changed.
         readers: Who reads each model.
         rules: How changes are judged.
     """
-    verdict = _automatic(before, after, delta, above=above, readers=readers, rules=rules)
+    verdict = _automatic(before, after, delta, upstream=upstream, readers=readers, rules=rules)
     chosen = rules.decisions.get(after.name)
     if chosen is not None:
         return Verdict(
@@ -121,20 +121,20 @@ def _automatic(
     after: Node,
     delta: Delta,
     *,
-    above: tuple[Reason, ...],
+    upstream: tuple[Reason, ...],
     readers: Readers,
     rules: Rules,
 ) -> Verdict:
     unclear = _undecidable(before, after)
     if unclear is not None:
-        return Verdict(category=Category.BREAKING, reasons=(unclear, *above), undecidable=True)
+        return Verdict(category=Category.BREAKING, reasons=(unclear, *upstream), undecidable=True)
     own = list(_own_rows(before, after, delta)) if delta.rows else []
     lost = list(_lost(after.name, delta, readers, strict=rules.strict_columns))
     reasons = [*own, *(reason for reason, _ in lost)]
     if delta.added:
         reasons.append(Reason(kind=ReasonKind.COLUMNS_ADDED, columns=delta.added))
     breaking = delta.rows or any(breaks for _, breaks in lost)
-    reasons += above if delta.rows or delta.changed else ()
+    reasons += upstream if delta.rows or delta.changed else ()
     unknown = tuple(_unknown(before, after)) if delta.rows else ()
     return Verdict(
         category=Category.BREAKING if breaking else Category.NON_BREAKING,
@@ -219,8 +219,8 @@ def _own_rows(before: Node, after: Node, delta: Delta) -> Iterator[Reason]:
     if keys[0] != keys[1]:
         was, now = (", ".join(each) for each in keys)
         yield Reason(kind=ReasonKind.KEY_COLUMNS, before=was, after=now)
-    elif told := tuple(name for name in keys[1] if name in delta.changed):
-        yield Reason(kind=ReasonKind.KEY_VALUES, columns=told)
+    elif changed_keys := tuple(name for name in keys[1] if name in delta.changed):
+        yield Reason(kind=ReasonKind.KEY_VALUES, columns=changed_keys)
 
 
 def _rows_part(node: Node) -> object:

@@ -19,11 +19,11 @@ from vde_dagster.core.sql.meaning.constants import is_constant
 from vde_dagster.core.sql.meaning.functions import (
     calls_in,
     is_aggregate,
+    is_nondeterministic,
     is_unknown,
     is_unordered,
-    is_volatile,
 )
-from vde_dagster.core.sql.meaning.parts import Meaning, Part, combined, in_order, leaf
+from vde_dagster.core.sql.meaning.parts import Meaning, MeaningPart, combined, in_order, leaf
 from vde_dagster.core.sql.meaning.same_writing import (
     counts_rows,
     is_list_of_one_type,
@@ -44,27 +44,27 @@ QueryReader = Callable[[exp.Expr, Scope], Meaning]
 
 @dataclass(slots=True)
 class ExpressionReader:
-    """Reads expressions. ``chance`` counts volatile calls, no two of which are the same.
+    """Reads expressions. ``draws`` counts nondeterministic calls, no two of which are the same.
 
     ``fixed`` are the digests of columns of sub-queries that are the same in all rows.
     """
 
     read_query: QueryReader
-    chance: int = 0
+    draws: int = 0
     fixed: set[bytes] = field(default_factory=set)
 
-    def is_fixed(self, node: exp.Expr, part: Part) -> bool:
+    def is_fixed(self, node: exp.Expr, part: MeaningPart) -> bool:
         """Whether an expression, of which this is the meaning, is the same in all rows."""
         return is_constant(node) or part.digest in self.fixed
 
-    def part(self, node: exp.Expr, scope: Scope) -> Part:
+    def part(self, node: exp.Expr, scope: Scope) -> MeaningPart:
         """What an expression means in a scope."""
         found = self._same(node, scope)
         if found is None:
             found = self._read(node, scope)
         return combined("bare", [found]) if lacks_parentheses(node) else found
 
-    def _read(self, node: exp.Expr, scope: Scope) -> Part:
+    def _read(self, node: exp.Expr, scope: Scope) -> MeaningPart:
         match node:
             case exp.Paren():
                 return self.part(node.this, scope)
@@ -79,7 +79,7 @@ class ExpressionReader:
             case _:
                 return self._call(node, scope)
 
-    def _query(self, node: exp.Expr, scope: Scope) -> Part:
+    def _query(self, node: exp.Expr, scope: Scope) -> MeaningPart:
         """A sub-query; of one in EXISTS it only counts which rows there are."""
         if isinstance(node, exp.Exists):
             asked = _without_limit(node.this)
@@ -87,7 +87,7 @@ class ExpressionReader:
         inner = self.read_query(node, scope)
         return combined("query", [inner.rows.part, *inner.values])
 
-    def _same(self, node: exp.Expr, scope: Scope) -> Part | None:
+    def _same(self, node: exp.Expr, scope: Scope) -> MeaningPart | None:
         """What can be written in several ways, in one form; None of all else."""
         match node:
             case exp.Case():
@@ -107,7 +107,7 @@ class ExpressionReader:
         branches: list[exp.Expr],
         default: exp.Expr | None,
         scope: Scope,
-    ) -> Part:
+    ) -> MeaningPart:
         """CASE, or IF, which is one of one branch. ELSE NULL says what is so anyway."""
         parts = [self.part(operand, scope)] if operand is not None else []
         for each in branches:
@@ -117,7 +117,7 @@ class ExpressionReader:
             parts.append(self.part(default, scope))
         return combined("Case", parts, str(operand is not None), str(len(branches)), str(ends))
 
-    def _comparison(self, node: exp.Expr, scope: Scope) -> Part:
+    def _comparison(self, node: exp.Expr, scope: Scope) -> MeaningPart:
         """A connector or comparison, whichever side is named first."""
         name = type(node).__name__
         match node:
@@ -133,18 +133,18 @@ class ExpressionReader:
                 return combined(flipped or name, sides[::-1] if flipped else sides)
             case exp.EQ() | exp.NullSafeEQ() | exp.NEQ():
                 return self._equality(node, scope)
-            case exp.In() if node.expressions and not any(map(is_volatile, calls_in(node))):
+            case exp.In() if node.expressions and not any(map(is_nondeterministic, calls_in(node))):
                 return self._list(node, scope)
             case _:
                 return self._call(node, scope)
 
-    def _equality(self, node: exp.Expr, scope: Scope) -> Part:
+    def _equality(self, node: exp.Expr, scope: Scope) -> MeaningPart:
         sides = in_order(self._sides(node, scope))
         if isinstance(node, exp.NEQ):  # as Spark's parser has it
             return combined("Not", [combined("EQ", sides)], "this")
         return combined(type(node).__name__, sides)
 
-    def _list(self, node: exp.In, scope: Scope) -> Part:
+    def _list(self, node: exp.In, scope: Scope) -> MeaningPart:
         """IN with a list: where that is the same, in no order, and as equalities with OR."""
         value = self.part(node.this, scope)
         parts = [self.part(each, scope) for each in node.expressions]
@@ -155,7 +155,7 @@ class ExpressionReader:
         equal = in_order(combined("EQ", in_order([value, each])) for each in listed.values())
         return equal[0] if len(equal) == 1 else combined("Or", equal)
 
-    def _chain(self, node: exp.Binary, scope: Scope) -> Part:
+    def _chain(self, node: exp.Binary, scope: Scope) -> MeaningPart:
         """A chain of operators, such as ``a || b || c``, without recursion: it may be long."""
         chain: list[exp.Expr] = []
         first: exp.Expr = node
@@ -171,10 +171,10 @@ class ExpressionReader:
                 part = combined("bare", [part])
         return part
 
-    def _sides(self, node: exp.Expr, scope: Scope) -> list[Part]:
+    def _sides(self, node: exp.Expr, scope: Scope) -> list[MeaningPart]:
         return [self.part(node.this, scope), self.part(node.args["expression"], scope)]
 
-    def conditions(self, node: exp.Expr | None, scope: Scope) -> list[Part]:
+    def conditions(self, node: exp.Expr | None, scope: Scope) -> list[MeaningPart]:
         """What AND connects, each by itself, in no order."""
         if node is None:
             return []
@@ -185,8 +185,8 @@ class ExpressionReader:
             return self._bounds(inner, scope)
         return [] if is_true(inner) else [self.part(inner, scope)]
 
-    def _connected(self, node: exp.And | exp.Or, scope: Scope) -> list[Part]:
-        found: list[Part] = []
+    def _connected(self, node: exp.And | exp.Or, scope: Scope) -> list[MeaningPart]:
+        found: list[MeaningPart] = []
         for each in _operands(node):
             if isinstance(node, exp.And):
                 found += self.conditions(each, scope)
@@ -194,13 +194,13 @@ class ExpressionReader:
                 found.append(self.part(each, scope))
         return in_order({part.digest: part for part in found}.values())
 
-    def _bounds(self, node: exp.Between, scope: Scope) -> list[Part]:
+    def _bounds(self, node: exp.Between, scope: Scope) -> list[MeaningPart]:
         low, value, high = (
             self.part(each, scope) for each in (node.args["low"], node.this, node.args["high"])
         )
         return [combined("LTE", [low, value]), combined("LTE", [value, high])]
 
-    def _column(self, node: exp.Column | exp.Star, scope: Scope) -> Part:
+    def _column(self, node: exp.Column | exp.Star, scope: Scope) -> MeaningPart:
         if isinstance(node, exp.Star) or node.is_star:
             return self._star(node, scope)
         name, alias = node.name.lower(), node.table.lower()
@@ -217,7 +217,7 @@ class ExpressionReader:
         # A source without declared columns may have it, whichever of them it is.
         return combined("unbound", _columns_everywhere(scope, name), name)
 
-    def _star(self, node: exp.Column | exp.Star, scope: Scope) -> Part:
+    def _star(self, node: exp.Column | exp.Star, scope: Scope) -> MeaningPart:
         """All columns, such as in a call; COUNT(*) counts rows only."""
         if isinstance(node, exp.Star) and isinstance(node.parent, exp.Count):
             return leaf("rows")  # COUNT(t.*) is another thing: it counts rows without NULLs
@@ -228,7 +228,9 @@ class ExpressionReader:
         merging = [] if alias else merging_joins_around(node)
         return combined("star", [*starred, *parts], *shape, *merging)
 
-    def _call(self, node: exp.Expr, scope: Scope, *, this: Part | None = None) -> Part:
+    def _call(
+        self, node: exp.Expr, scope: Scope, *, this: MeaningPart | None = None
+    ) -> MeaningPart:
         """A node of whatever class, with what it is made of and what it sees beside that.
 
         ``this`` is its first operand where that has been read already.
@@ -240,11 +242,11 @@ class ExpressionReader:
         if seen is not None:
             parts.append(seen)
         found = combined(type(node).__name__, parts, *pieces)
-        if not (is_volatile(node) or self._is_loose(node, scope)):
+        if not (is_nondeterministic(node) or self._is_loose(node, scope)):
             return found
-        self.chance += 1
-        numbered = combined("chance", [found], str(self.chance))
-        return Part(numbered.digest, numbered.reads, volatile=True)
+        self.draws += 1
+        numbered = combined("chance", [found], str(self.draws))
+        return MeaningPart(numbered.digest, numbered.reads, nondeterministic=True)
 
     def _is_loose(self, node: exp.Expr, scope: Scope) -> bool:
         """Whether a window orders by columns only that are the same in all rows."""
@@ -256,11 +258,11 @@ class ExpressionReader:
         return is_unordered(node, fixed)
 
     def _arguments(
-        self, node: exp.Expr, scope: Scope, *, this: Part | None = None
-    ) -> tuple[list[str], list[Part]]:
+        self, node: exp.Expr, scope: Scope, *, this: MeaningPart | None = None
+    ) -> tuple[list[str], list[MeaningPart]]:
         """What a node is made of: its shape with all plain values, and the parts that fill it."""
         shape = [f"field {each}" for each in lent_names(node)]
-        parts: list[Part] = []
+        parts: list[MeaningPart] = []
         for key, value in sorted(node.args.items()):
             if value is None or value is False or value == [] or is_spelling(node, key, value):
                 continue
@@ -272,7 +274,12 @@ class ExpressionReader:
         return shape, parts
 
     def _argument(
-        self, node: exp.Expr, value: object, scope: Scope, shape: list[str], parts: list[Part]
+        self,
+        node: exp.Expr,
+        value: object,
+        scope: Scope,
+        shape: list[str],
+        parts: list[MeaningPart],
     ) -> None:
         if isinstance(value, exp.Expr):
             parts.append(self.part(value, scope))
@@ -313,9 +320,9 @@ def _without_limit(query: exp.Expr) -> exp.Expr:
     return bare
 
 
-def _everything(scope: Scope) -> list[Part]:
+def _everything(scope: Scope) -> list[MeaningPart]:
     """All columns of all sources, here and in the queries around."""
-    found: list[Part] = []
+    found: list[MeaningPart] = []
     around: Scope | None = scope
     while around is not None:
         found += around.every()
@@ -323,15 +330,15 @@ def _everything(scope: Scope) -> list[Part]:
     return found
 
 
-def _seen_rows(node: exp.Expr, scope: Scope) -> Part | None:
+def _seen_rows(node: exp.Expr, scope: Scope) -> MeaningPart | None:
     """The rows that a call looks at beside its own."""
     if isinstance(node, exp.Window):
         return scope.stage
     return scope.grouped if is_aggregate(node) or is_unknown(node) else None
 
 
-def _columns_everywhere(scope: Scope, name: str) -> list[Part]:
-    found: list[Part] = []
+def _columns_everywhere(scope: Scope, name: str) -> list[MeaningPart]:
+    found: list[MeaningPart] = []
     around: Scope | None = scope
     while around is not None:
         found += [
@@ -372,4 +379,4 @@ def _is_truth(node: exp.Expr) -> bool:
 
 def _is_two_comparisons(node: exp.Between) -> bool:
     """Whether its value may stand twice: with chance it would be drawn twice."""
-    return not node.args.get("symmetric") and not any(map(is_volatile, calls_in(node.this)))
+    return not node.args.get("symmetric") and not any(map(is_nondeterministic, calls_in(node.this)))

@@ -12,12 +12,12 @@ from sqlglot import exp
 
 from vde_dagster.core.sql.macros import TIME_MACROS
 from vde_dagster.core.sql.meaning.constants import is_constant, is_special_time, orders_nothing
-from vde_dagster.core.sql.spark.functions import AGGREGATES, GENERATORS, SCALARS, VOLATILE
+from vde_dagster.core.sql.spark.functions import AGGREGATES, GENERATORS, NONDETERMINISTIC, SCALARS
 
 _UNFOLDING: Final = (exp.UDTF, exp.ExplodeOuter)
 _NAMELESS: Final = (exp.Anonymous, exp.AnonymousAggFunc, exp.ParameterizedAgg)
-_KNOWN: Final = AGGREGATES | GENERATORS | SCALARS | VOLATILE
-_CHANCE: Final = (
+_KNOWN: Final = AGGREGATES | GENERATORS | SCALARS | NONDETERMINISTIC
+_NONDETERMINISTIC: Final = (
     exp.Rand,
     exp.Randn,
     exp.Randstr,
@@ -115,7 +115,7 @@ def is_unknown(node: exp.Expr) -> bool:
     return isinstance(node, _NAMELESS) and node.name.lower() not in _KNOWN
 
 
-def is_volatile(node: exp.Expr) -> bool:  # noqa: PLR0911 - one line for each form of a call
+def is_nondeterministic(node: exp.Expr) -> bool:  # noqa: PLR0911 - one line for each form of a call
     """Whether a call may give another outcome for equal rows; a window with what it builds on.
 
     A text such as 'today' counts wherever it stands, since Spark may make a time of it.
@@ -126,7 +126,7 @@ def is_volatile(node: exp.Expr) -> bool:  # noqa: PLR0911 - one line for each fo
         case exp.Window():
             return is_unordered(node)
         case exp.Anonymous():
-            return node.name.lower() in VOLATILE | _SKETCHES
+            return node.name.lower() in NONDETERMINISTIC | _SKETCHES
         case exp.First() | exp.Last() | exp.FirstValue() | exp.LastValue():
             return not _is_windowed(node)
         case exp.ArrayAgg() | exp.ArrayUniqueAgg() | exp.GroupConcat():
@@ -136,7 +136,7 @@ def is_volatile(node: exp.Expr) -> bool:  # noqa: PLR0911 - one line for each fo
         case exp.Parameter():
             return is_execution_time(node)
         case _:
-            return isinstance(node, _CHANCE)
+            return isinstance(node, _NONDETERMINISTIC)
 
 
 def is_unordered(window: exp.Window, fixed: Collection[exp.Expr] = ()) -> bool:

@@ -7,8 +7,8 @@ from dataclasses import replace
 from sqlglot import exp
 
 from vde_dagster.core.sql.canonical_form import canonical_form
-from vde_dagster.core.sql.meaning.functions import is_volatile
-from vde_dagster.core.sql.meaning.parts import Part, combined
+from vde_dagster.core.sql.meaning.functions import is_nondeterministic
+from vde_dagster.core.sql.meaning.parts import MeaningPart, combined
 from vde_dagster.core.sql.meaning.sources import OpaqueSource, Scope, Source, TableSource
 from vde_dagster.core.sql.rendering import model_name_of
 from vde_dagster.core.sql.select_clauses import listed_columns
@@ -17,13 +17,15 @@ from vde_dagster.core.sql.select_clauses import listed_columns
 def blurred(node: exp.Expr, scope: Scope) -> OpaqueSource:
     """A node as a whole: its form, and all that the names in it may stand for."""
     whole = combined("whole", named_by(node, scope), canonical_form(without_alias(node)))
-    return OpaqueSource(replace(whole, volatile=whole.volatile or is_chance(node)))
+    return OpaqueSource(
+        replace(whole, nondeterministic=whole.nondeterministic or has_nondeterministic_call(node))
+    )
 
 
-def named_by(node: exp.Expr, scope: Scope) -> list[Part]:
+def named_by(node: exp.Expr, scope: Scope) -> list[MeaningPart]:
     """The rows of all tables in a node, and those of their columns that it may name."""
     named = _columns_by_alias(node)
-    found: list[Part] = []
+    found: list[MeaningPart] = []
     for table in node.find_all(exp.Table):
         source = table_named(table, scope)
         if source is not None:
@@ -45,9 +47,9 @@ def table_named(table: exp.Table, scope: Scope) -> Source | None:
     return TableSource(name) if name and isinstance(table.this, exp.Identifier) else None
 
 
-def is_chance(node: exp.Expr) -> bool:
+def has_nondeterministic_call(node: exp.Expr) -> bool:
     """Whether anything in a node may say something else the next time."""
-    return any(map(is_volatile, node.walk()))
+    return any(map(is_nondeterministic, node.walk()))
 
 
 def _names_more(node: exp.Expr) -> bool:

@@ -31,44 +31,46 @@ class Read(NamedTuple):
 
 
 @dataclass(frozen=True, slots=True)
-class Part:
-    """A digest of 16 bytes; ``volatile`` where equal inputs may give another outcome."""
+class MeaningPart:
+    """A digest of 16 bytes; ``nondeterministic`` where equal inputs may give another outcome."""
 
     digest: bytes
     reads: frozenset[Read] = NOTHING
-    volatile: bool = False
+    nondeterministic: bool = False
 
 
 @dataclass(frozen=True, slots=True)
-class Rows:
+class RowSet:
     """Rows, and the conditions that are still to be put on them, in no order.
 
     Conditions that follow one another are one set: a filter in a sub-query, and the same filter
     around it, are the same.
     """
 
-    base: Part
-    filters: frozenset[Part] = frozenset()
+    base: MeaningPart
+    filters: frozenset[MeaningPart] = frozenset()
 
     @property
-    def part(self) -> Part:
+    def part(self) -> MeaningPart:
         """These rows as one part."""
         if not self.filters:
             return self.base
         return combined("where", [self.base, *in_order(self.filters)])
 
-    def filtered(self, conditions: Iterable[Part]) -> Rows:
+    def filtered(self, conditions: Iterable[MeaningPart]) -> RowSet:
         """Those rows for which further conditions are true."""
         return replace(self, filters=self.filters.union(conditions))
 
-    def beside(self, other: Part) -> Rows:
+    def joined(self, other: MeaningPart) -> RowSet:
         """Each of these rows with each of others; conditions on these are conditions on pairs."""
         return replace(self, base=combined("join", [self.base, other]))
 
-    def then(self, step: str, parts: Iterable[Part] = (), *, volatile: bool = False) -> Rows:
+    def then(
+        self, step: str, parts: Iterable[MeaningPart] = (), *, nondeterministic: bool = False
+    ) -> RowSet:
         """The rows that a step makes of these with the help of other parts, in their order."""
         made = combined(step, [self.part, *parts])
-        return Rows(replace(made, volatile=True) if volatile else made)
+        return RowSet(replace(made, nondeterministic=True) if nondeterministic else made)
 
 
 @dataclass(frozen=True, slots=True)
@@ -80,9 +82,9 @@ class Meaning:
     columns; none where they are not known.
     """
 
-    rows: Rows
-    columns: tuple[tuple[str, Part], ...]
-    order: Part | None = None
+    rows: RowSet
+    columns: tuple[tuple[str, MeaningPart], ...]
+    order: MeaningPart | None = None
     written: tuple[str, ...] = ()
 
     @property
@@ -91,11 +93,11 @@ class Meaning:
         return any(name == EVERY for name, _ in self.columns)
 
     @property
-    def values(self) -> list[Part]:
+    def values(self) -> list[MeaningPart]:
         """The columns without their names."""
         return [part for _, part in self.columns]
 
-    def column(self, name: str) -> Part | None:
+    def column(self, name: str) -> MeaningPart | None:
         """The column of this name in lower case; None where there is none or several."""
         found = [part for each, part in self.columns if each == name]
         return found[0] if len(found) == 1 else None
@@ -106,7 +108,7 @@ class Meaning:
         parts = [self.rows.part, *self.values, *([self.order] if self.order is not None else [])]
         return combined("query", parts, *(name for name, _ in self.columns)).digest.hex()
 
-    def parts(self) -> Iterator[Part]:
+    def parts(self) -> Iterator[MeaningPart]:
         """Everything that the result follows from."""
         yield self.rows.part
         yield from self.values
@@ -121,26 +123,26 @@ def digest_of(label: str, *pieces: bytes) -> bytes:
     return found.digest()
 
 
-def leaf(label: str, *texts: str, reads: Iterable[Read] = ()) -> Part:
+def leaf(label: str, *texts: str, reads: Iterable[Read] = ()) -> MeaningPart:
     """A part that is made of no others."""
-    return Part(digest_of(label, *(text.encode() for text in texts)), frozenset(reads))
+    return MeaningPart(digest_of(label, *(text.encode() for text in texts)), frozenset(reads))
 
 
-def combined(label: str, parts: Iterable[Part], *texts: str) -> Part:
+def combined(label: str, parts: Iterable[MeaningPart], *texts: str) -> MeaningPart:
     """One part of several, in their order."""
     every = list(parts)
-    return Part(
+    return MeaningPart(
         digest_of(
             f"{label} {len(texts)}",
             *(text.encode() for text in texts),
             *(each.digest for each in every),
         ),
         NOTHING.union(*(each.reads for each in every)),
-        any(each.volatile for each in every),
+        any(each.nondeterministic for each in every),
     )
 
 
-def in_order(parts: Iterable[Part]) -> list[Part]:
+def in_order(parts: Iterable[MeaningPart]) -> list[MeaningPart]:
     """Parts in an order that does not depend on how they are written."""
     return sorted(parts, key=lambda each: each.digest)
 

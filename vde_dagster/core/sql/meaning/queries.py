@@ -21,8 +21,8 @@ from vde_dagster.core.sql.meaning.parts import (
     EVERY,
     ONE_ROW,
     Meaning,
-    Part,
-    Rows,
+    MeaningPart,
+    RowSet,
     combined,
     in_order,
 )
@@ -40,7 +40,7 @@ from vde_dagster.core.sql.select_clauses import (
     without_parentheses,
 )
 
-NamedParts = tuple[tuple[str, Part], ...]
+NamedParts = tuple[tuple[str, MeaningPart], ...]
 """What columns are made of, by their names in lower case."""
 
 
@@ -100,7 +100,7 @@ class _QueryReader:
         is_chosen = select.distinct_on is not None
         return self._ordered(select.node, select.ending, found, scope, is_chosen=is_chosen)
 
-    def _grouped(self, select: SelectClauses, rows: Rows, scope: Scope) -> Rows:
+    def _grouped(self, select: SelectClauses, rows: RowSet, scope: Scope) -> RowSet:
         """The groups that rows are brought together to; one group of all where only aggregates say.
 
         The row of an aggregate without GROUP BY is there whatever it is made of.
@@ -108,12 +108,12 @@ class _QueryReader:
         if select.group is not None:
             rows = rows.then("group", self._keys(select.group, select, scope))
         elif select.having is not None or any(map(_aggregates, _after_grouping(select))):
-            rows = Rows(ONE_ROW)
+            rows = RowSet(ONE_ROW)
         else:
             return rows
         return rows.filtered(self.expressions.conditions(select.having, scope))
 
-    def _keys(self, group: GroupClause, select: SelectClauses, scope: Scope) -> list[Part]:
+    def _keys(self, group: GroupClause, select: SelectClauses, scope: Scope) -> list[MeaningPart]:
         if group.is_all:
             plain = [each for each in select.projections if not _aggregates(each)]
             return in_order([self.expressions.part(each.unalias(), scope) for each in plain])
@@ -123,7 +123,7 @@ class _QueryReader:
         return [self.expressions.part(group.node, scope)]
 
     def _projections(self, select: SelectClauses, scope: Scope) -> NamedParts:
-        found: list[tuple[str, Part]] = []
+        found: list[tuple[str, MeaningPart]] = []
         for each in select.projections:
             named = isinstance(each, exp.Alias | exp.Aliases)
             value = each.this if named else each
@@ -138,8 +138,8 @@ class _QueryReader:
         return tuple(found)
 
     def _distinct(
-        self, select: SelectClauses, rows: Rows, columns: NamedParts, scope: Scope
-    ) -> Rows:
+        self, select: SelectClauses, rows: RowSet, columns: NamedParts, scope: Scope
+    ) -> RowSet:
         if select.distinct is None:
             return rows
         keys = in_order({part.digest: part for _, part in columns}.values())
@@ -168,8 +168,8 @@ class _QueryReader:
             parts = [self.expressions.part(each, scope) for each in ending.limits]
             # SORT BY and CLUSTER BY order each partition for itself.
             ordered = self._is_ordered(ending.order, found, scope)
-            chance = not ordered and found.rows.base != ONE_ROW
-            rows = found.rows.then("limit", [*order, *parts], volatile=chance)
+            nondeterministic = not ordered and found.rows.base != ONE_ROW
+            rows = found.rows.then("limit", [*order, *parts], nondeterministic=nondeterministic)
             return replace(found, rows=rows)
         if order and query is not self.whole:
             return replace(found, rows=found.rows.then("ordered", order))
@@ -190,7 +190,7 @@ class _QueryReader:
                 return True
         return False
 
-    def _order(self, clause: exp.Expr, found: Meaning, scope: Scope) -> Part:
+    def _order(self, clause: exp.Expr, found: Meaning, scope: Scope) -> MeaningPart:
         """A clause that sorts. Numbers in it stand for columns of the result, ALL for all."""
         part = self.expressions.part(clause, scope)
         keys = [each.this for each in clause.find_all(exp.Ordered)]
@@ -249,7 +249,7 @@ def _after_grouping(select: SelectClauses) -> Iterator[exp.Expr]:
             yield clause
 
 
-def _unfolded(select: SelectClauses, rows: Rows, columns: NamedParts) -> Rows:
+def _unfolded(select: SelectClauses, rows: RowSet, columns: NamedParts) -> RowSet:
     """The rows with those that functions in a SELECT make several of."""
     scalar = _has_other_values(select)
     making = [_makes_rows(each, scalar=scalar) for each in select.projections]

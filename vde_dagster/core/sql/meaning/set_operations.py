@@ -6,7 +6,7 @@ from collections.abc import Sequence
 
 from sqlglot import exp
 
-from vde_dagster.core.sql.meaning.parts import Meaning, Rows, combined
+from vde_dagster.core.sql.meaning.parts import Meaning, RowSet, combined
 from vde_dagster.core.sql.meaning.same_writing import is_unordered_column
 from vde_dagster.core.sql.select_clauses import OperationClauses, operation_of
 
@@ -45,7 +45,7 @@ def united(branches: Sequence[Meaning], sides: Sequence[exp.Expr]) -> Meaning:
         values = [branches[place].values[at] for place in places]
         order = [] if is_unordered_column(sides, at) else map(str, places)
         columns.append((name, combined("either", values, *order)))
-    rows = Rows(combined("union", [branches[place].rows.part for place in places]))
+    rows = RowSet(combined("union", [branches[place].rows.part for place in places]))
     return Meaning(rows, tuple(columns), written=first.written)
 
 

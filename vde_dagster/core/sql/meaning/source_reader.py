@@ -12,12 +12,19 @@ from vde_dagster.core.sql.canonical_form import canonical_form
 from vde_dagster.core.sql.meaning.expressions import ExpressionReader, QueryReader
 from vde_dagster.core.sql.meaning.opaque import (
     blurred,
-    is_chance,
+    has_nondeterministic_call,
     named_by,
     table_named,
     without_alias,
 )
-from vde_dagster.core.sql.meaning.parts import ONE_ROW, Meaning, Part, Rows, combined, in_order
+from vde_dagster.core.sql.meaning.parts import (
+    ONE_ROW,
+    Meaning,
+    MeaningPart,
+    RowSet,
+    combined,
+    in_order,
+)
 from vde_dagster.core.sql.meaning.sources import OpaqueSource, QuerySource, Scope, Source
 from vde_dagster.core.sql.select_clauses import (
     FromClause,
@@ -56,7 +63,7 @@ class SourceReader:
                 known[cte.name] = self._query_source(cte.query, inside)
         return known
 
-    def rows(self, from_: FromClause, scope: Scope) -> Rows:
+    def rows(self, from_: FromClause, scope: Scope) -> RowSet:
         """The rows before WHERE: those of one source, or of several that are joined.
 
         The scope gets the sources.
@@ -64,7 +71,7 @@ class SourceReader:
         first = from_.first
         nested = first is not None and bool(first.joins or first.laterals or first.grouped)
         scope.single = from_.is_single and not nested
-        rows = Rows(ONE_ROW) if first is None else self._item(first, scope)
+        rows = RowSet(ONE_ROW) if first is None else self._item(first, scope)
         return self._joined(rows, from_, scope)
 
     def note_star(self, select: SelectClauses, scope: Scope) -> None:
@@ -72,7 +79,7 @@ class SourceReader:
         if scope.single and len(scope.sources) == 1 and _is_bare_star(select.projections):
             self.starred[id(select.node)] = next(iter(scope.sources.values()))
 
-    def _item(self, item: FromItem, scope: Scope) -> Rows:
+    def _item(self, item: FromItem, scope: Scope) -> RowSet:
         """One item of FROM, with what is joined to it inside of parentheses."""
         if item.grouped is not None:
             rows = self._item(item.grouped, scope)
@@ -80,7 +87,7 @@ class SourceReader:
             rows = self._source(item, scope)
         return self._joined(rows, item, scope)
 
-    def _source(self, item: FromItem, scope: Scope) -> Rows:
+    def _source(self, item: FromItem, scope: Scope) -> RowSet:
         """Bind the alias of one source, and give its rows."""
         source = self._bound(item, scope)
         alias = item.alias or f" {len(scope.sources)}"
@@ -118,20 +125,24 @@ class SourceReader:
         names = [name for name, _ in inner.columns]
         words = [canonical_form(rest), *names]
         whole = combined("turned", [inner.rows.part, *inner.values], *words)
-        return OpaqueSource(replace(whole, volatile=whole.volatile or is_chance(rest)))
+        return OpaqueSource(
+            replace(
+                whole, nondeterministic=whole.nondeterministic or has_nondeterministic_call(rest)
+            )
+        )
 
-    def _joined(self, rows: Rows, around: FromClause | FromItem, scope: Scope) -> Rows:
+    def _joined(self, rows: RowSet, around: FromClause | FromItem, scope: Scope) -> RowSet:
         """Rows with all that FROM, or parentheses in it, joins to them."""
         if not (around.joins or around.laterals):
             return rows
-        rows = Rows(rows.part)  # its conditions name columns by the places of another SELECT
+        rows = RowSet(rows.part)  # its conditions name columns by the places of another SELECT
         for join in around.joins:
             rows = self._with(rows, join, scope)
         for lateral in around.laterals:
             rows = rows.then("lateral", [self._lateral(lateral, scope)])
         return rows
 
-    def _with(self, rows: Rows, join: JoinClause, scope: Scope) -> Rows:
+    def _with(self, rows: RowSet, join: JoinClause, scope: Scope) -> RowSet:
         item = self._item(join.item, scope).part
         if not join.is_by_condition:
             named = named_by(join.node, scope)
@@ -139,10 +150,10 @@ class SourceReader:
         words = f"{join.side} {join.kind if join.kind not in ('INNER', 'OUTER') else ''}".strip()
         conditions = self.expressions.conditions(join.on, scope)
         if words in ("", "CROSS"):
-            return rows.beside(item).filtered(conditions)
+            return rows.joined(item).filtered(conditions)
         return rows.then(f"join {words}", [item, *in_order(conditions)])
 
-    def _lateral(self, node: exp.Lateral, scope: Scope) -> Part:
+    def _lateral(self, node: exp.Lateral, scope: Scope) -> MeaningPart:
         """LATERAL VIEW: what it unfolds from each row so far."""
         is_plain = given(node) <= _OF_LATERALS
         parts = [self.expressions.part(node.this, scope)] if is_plain else []
@@ -154,7 +165,7 @@ class SourceReader:
             (name.lower(), combined("unfolded", [whole], str(at)))
             for at, name in enumerate(written)
         )
-        unfolded = Meaning(Rows(whole), inner, written=written)
+        unfolded = Meaning(RowSet(whole), inner, written=written)
         source: Source = QuerySource(unfolded) if inner else OpaqueSource(whole)
         scope.sources[node.alias.lower() or f" {len(scope.sources)}"] = source
         return whole

@@ -13,9 +13,9 @@ from vde_dagster.core.sql.meaning.parts import (
     EVERY,
     ROWS,
     Meaning,
-    Part,
+    MeaningPart,
     Read,
-    Rows,
+    RowSet,
     combined,
     leaf,
 )
@@ -25,14 +25,14 @@ class Source(Protocol):
     """Rows that a SELECT reads under an alias."""
 
     @property
-    def rows(self) -> Rows:
+    def rows(self) -> RowSet:
         """Which rows there are."""
 
     @property
-    def every(self) -> Part:
+    def every(self) -> MeaningPart:
         """All columns at once."""
 
-    def column(self, name: str) -> Part:
+    def column(self, name: str) -> MeaningPart:
         """One column, by its name in lower case."""
 
 
@@ -43,16 +43,16 @@ class TableSource:
     model: ModelName
 
     @property
-    def rows(self) -> Rows:
+    def rows(self) -> RowSet:
         """Which rows there are."""
-        return Rows(leaf("table", str(self.model), reads=[Read(self.model, ROWS)]))
+        return RowSet(leaf("table", str(self.model), reads=[Read(self.model, ROWS)]))
 
     @property
-    def every(self) -> Part:
+    def every(self) -> MeaningPart:
         """All columns at once."""
         return leaf("columns of table", str(self.model), reads=[Read(self.model, EVERY)])
 
-    def column(self, name: str) -> Part:
+    def column(self, name: str) -> MeaningPart:
         """One column."""
         return leaf("column", str(self.model), name, reads=[Read(self.model, name)])
 
@@ -65,17 +65,17 @@ class QuerySource:
     star: Source | None = None
 
     @property
-    def rows(self) -> Rows:
+    def rows(self) -> RowSet:
         """Which rows there are."""
         return self.meaning.rows
 
     @property
-    def every(self) -> Part:
+    def every(self) -> MeaningPart:
         """All columns at once."""
         names = self.meaning.written or [name for name, _ in self.meaning.columns]
         return combined("columns", self.meaning.values, *names)
 
-    def column(self, name: str) -> Part:
+    def column(self, name: str) -> MeaningPart:
         """One column; one that is not known by its name may be any."""
         known = self.meaning.column(name)
         if known is None and self.star is not None:
@@ -87,19 +87,19 @@ class QuerySource:
 class OpaqueSource:
     """Something that is not looked into: each of its columns follows from all of it."""
 
-    whole: Part
+    whole: MeaningPart
 
     @property
-    def rows(self) -> Rows:
+    def rows(self) -> RowSet:
         """Which rows there are."""
-        return Rows(combined("rows of", [self.whole]))
+        return RowSet(combined("rows of", [self.whole]))
 
     @property
-    def every(self) -> Part:
+    def every(self) -> MeaningPart:
         """All columns at once."""
         return self.whole
 
-    def column(self, name: str) -> Part:
+    def column(self, name: str) -> MeaningPart:
         """One column."""
         return combined("column of", [self.whole], name)
 
@@ -117,12 +117,12 @@ class Scope:
     single: bool = True
     outer: Scope | None = None
     ctes: Mapping[str, Source] = field(default_factory=dict)
-    grouped: Part | None = None
-    stage: Part | None = None
+    grouped: MeaningPart | None = None
+    stage: MeaningPart | None = None
     windows: Mapping[str, exp.Window] = field(default_factory=dict)
-    outputs: Mapping[str, Part] = field(default_factory=dict)
+    outputs: Mapping[str, MeaningPart] = field(default_factory=dict)
 
-    def column(self, alias: str, name: str) -> Part | None:
+    def column(self, alias: str, name: str) -> MeaningPart | None:
         """The column of an alias, here or in a query around; None where nothing has this alias.
 
         Columns of one place among several, or of a query around, carry their place.
@@ -136,7 +136,7 @@ class Scope:
             scope, level = scope.outer, level + 1
         return None
 
-    def placed(self, alias: str, part: Part, level: int = 0) -> Part:
+    def placed(self, alias: str, part: MeaningPart, level: int = 0) -> MeaningPart:
         """A part of a source, as it is seen from ``level`` queries further inside."""
         if level == 0 and self.single:
             return part
@@ -147,6 +147,6 @@ class Scope:
         """What a sub-query in FROM sees: its siblings are not among it, common tables are."""
         return replace(self.outer or Scope(), ctes=self.ctes)
 
-    def every(self) -> list[Part]:
+    def every(self) -> list[MeaningPart]:
         """All columns of all sources."""
         return [self.placed(alias, source.every) for alias, source in self.sources.items()]

@@ -30,7 +30,7 @@ from vde_dagster.core.sql.reads.columns import (
     output_of,
     parts_of,
 )
-from vde_dagster.core.sql.reads.descriptions import told
+from vde_dagster.core.sql.reads.descriptions import described
 from vde_dagster.core.sql.reads.joined import (
     Ctes,
     Role,
@@ -78,7 +78,7 @@ def why_together(query: exp.Query, time_column: str, *, axis: AxisOf, unit: Inte
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class _Rows:
+class _FromRows:
     """The rows of a SELECT's FROM that matter, by where columns lie in all of them.
 
     ``outer`` are the columns of the queries around it. A column of an `Role.OPTIONAL` source lies
@@ -124,7 +124,7 @@ class _Reader:
             case exp.Select():
                 return self._selected(clauses_of(node), name, span, ctes)
             case _:
-                return f"{told(node)} is not understood"
+                return f"{described(node)} is not understood"
 
     def _united(self, node: exp.SetOperation, name: str, span: Span, ctes: Ctes) -> str:
         """Both sides have it at one position, so rows that are alike lie in one place."""
@@ -141,13 +141,13 @@ class _Reader:
             return f"{name} is not one column of the query"
         if select.group is None and select.having is not None:
             return "HAVING without GROUP BY brings all rows together"
-        found: list[_Rows] = []
+        found: list[_FromRows] = []
         for part in parts_of(output, is_grouped=select.group is not None):
             column = self.columns.timed_in(select, part, ctes)
             if column is None:
                 apart = sources_of(select.from_, ctes, seen="") is None
                 apart = apart and len(select.from_.joins) > 1
-                return _JOINS if apart else f"{told(output)} is no function of one time column"
+                return _JOINS if apart else f"{described(output)} is no function of one time column"
             where = {column.column: origin(span, column.steps, self.unit)}
             rows = self._lying(select, where, ctes)
             if isinstance(rows, str):
@@ -163,7 +163,7 @@ class _Reader:
         known: Spans,
         ctes: Ctes,
         outer: Mapping[Column, Axis] | None = None,
-    ) -> _Rows | str:
+    ) -> _FromRows | str:
         """The rows of FROM in which columns lie in these spans, or why they are not understood.
 
         Args:
@@ -187,9 +187,9 @@ class _Reader:
             ties += [tie for tie in ties_in(on, axes) if tie.left.column[0] == alias]
         start = {key: span for key, span in known.items() if outer is None or key in around}
         spans = spans_of(start, ties, self.unit)
-        return _Rows(select=select, sources=sources, ctes=ctes, spans=spans, outer=around)
+        return _FromRows(select=select, sources=sources, ctes=ctes, spans=spans, outer=around)
 
-    def _why(self, rows: _Rows) -> str:
+    def _why(self, rows: _FromRows) -> str:
         """About rows of FROM, and what a SELECT makes of each of them."""
         for source in rows.sources:
             if is_timed(source.node, rows.ctes) and (why := self._why_source(rows, source)):
@@ -200,10 +200,10 @@ class _Reader:
                 return why
         return self._why_made(rows)
 
-    def _why_source(self, rows: _Rows, source: Source) -> str:
+    def _why_source(self, rows: _FromRows, source: Source) -> str:
         """About the rows of a source with macros that meet the rows that matter."""
         if not is_plain(source):
-            return f"{told(source.node)} is not looked into"
+            return f"{described(source.node)} is not looked into"
         spans = [(key[1], span) for key, span in rows.spans.items() if key[0] == source.alias]
         reasons = [self._rows_of(source, name, span, rows.ctes) for name, span in spans]
         if not reasons:
@@ -216,28 +216,28 @@ class _Reader:
             return self.rows(cte.body, name, span, cte.ctes)
         return self.rows(source.node, name, span, ctes)
 
-    def _why_apart(self, rows: _Rows, source: Source) -> str:
+    def _why_apart(self, rows: _FromRows, source: Source) -> str:
         """That nothing ties a source to the others."""
         on = source.on or next((each.on for each in rows.sources if each.on), ())
-        text = " AND ".join(told(each) for each in on)
+        text = " AND ".join(described(each) for each in on)
         if len(rows.sources) == 1:
             return (
-                f"the sub-query over {source.told} does not say that its rows are of the same "
+                f"the sub-query over {source.described} does not say that its rows are of the same "
                 f"{self._one} as the row beside it"
             )
-        told_on = f" (`{text}`)" if text else ""
+        on_text = f" (`{text}`)" if text else ""
         return (
-            f"the join with {source.told} does not say that both rows are of one {self._one}"
-            f"{told_on}"
+            f"the join with {source.described} does not say that both rows are of one {self._one}"
+            f"{on_text}"
         )
 
-    def _why_condition(self, rows: _Rows, condition: exp.Expr) -> str:
+    def _why_condition(self, rows: _FromRows, condition: exp.Expr) -> str:
         """About a condition with macros: whether it is true alone whenever it is beside others."""
         inner = [each for each in queries_in(condition) if is_timed(each, rows.ctes)]
         if inner:
             apart = {id(macro) for each in inner for _, macro in macros_in(each)}
             if any(id(macro) not in apart for _, macro in macros_in(condition)):
-                return f"`{told(condition)}` is not looked into"
+                return f"`{described(condition)}` is not looked into"
             reasons = (self._why_in(rows, condition, each) for each in inner)
             return next(filter(None, reasons), "")
         axes, columns = self.columns.of(rows.sources, rows.ctes, rows.outer), _columns(condition)
@@ -251,9 +251,9 @@ class _Reader:
             alone = all(key[0] != source.alias for key in rows.spans)
             if alone and any(each[0] == source.alias for each in columns):
                 return self._why_apart(rows, source)
-        return f"`{told(condition)}` need not be true for all rows of one {self._one}"
+        return f"`{described(condition)}` need not be true for all rows of one {self._one}"
 
-    def _why_in(self, rows: _Rows, condition: exp.Expr, query: exp.Expr) -> str:
+    def _why_in(self, rows: _FromRows, condition: exp.Expr, query: exp.Expr) -> str:
         """About a sub-query of a condition: its rows, or those that are equal to what is tested."""
         why = self._given(rows, query)
         test = condition.unnest()
@@ -270,7 +270,7 @@ class _Reader:
         span = image(rows.spans[found.column], found.steps, self.unit)
         return self.rows(query, names[0], span, rows.ctes) and why
 
-    def _given(self, rows: _Rows, query: exp.Expr, ctes: Ctes | None = None) -> str:
+    def _given(self, rows: _FromRows, query: exp.Expr, ctes: Ctes | None = None) -> str:
         """About all rows of a sub-query, beside one row of the query around it."""
         ctes = with_ctes(query, rows.ctes if ctes is None else ctes)
         match query:
@@ -287,9 +287,9 @@ class _Reader:
                 inner = self._lying(clauses_of(query), rows.spans, ctes, outer)
                 return inner if isinstance(inner, str) else self._why(inner)
             case _:
-                return f"{told(query)} is not looked into"
+                return f"{described(query)} is not looked into"
 
-    def _why_made(self, rows: _Rows) -> str:
+    def _why_made(self, rows: _FromRows) -> str:
         """About macros in other clauses than WHERE and ON."""
         select = rows.select
         parts = select.besides(_LOOKED_INTO)
@@ -303,26 +303,26 @@ class _Reader:
                 return why
         for part in parts:
             if is_timed(part, rows.ctes):
-                return f"`{told(part)}` follows from the whole range that is evaluated"
+                return f"`{described(part)}` follows from the whole range that is evaluated"
         return ""
 
     def _why_brought_together(
-        self, select: SelectClauses, output: exp.Expr, found: Sequence[_Rows]
+        self, select: SelectClauses, output: exp.Expr, found: Sequence[_FromRows]
     ) -> str:
         """About rows that become one row, or are looked at together."""
         if select.distinct_on is not None:
             return f"DISTINCT ON chooses among rows of several {self._several}"
         keys = group_keys(select)
         if select.group is not None and not self._is_by_time(output, keys, found):
-            text = ", ".join(map(told, keys)) or told(select.group.node)
+            text = ", ".join(map(described, keys)) or described(select.group.node)
             return f"GROUP BY {text} brings rows of several {self._several} together"
         for window in own_windows(select.node):
             if not self._is_by_time(output, window.args.get("partition_by") or (), found):
-                return f"`{told(window)}` looks at rows of several {self._several}"
+                return f"`{described(window)}` looks at rows of several {self._several}"
         return ""
 
     def _is_by_time(
-        self, output: exp.Expr, keys: Sequence[exp.Expr], found: Sequence[_Rows]
+        self, output: exp.Expr, keys: Sequence[exp.Expr], found: Sequence[_FromRows]
     ) -> bool:
         """Whether rows that are alike in some key are the same with all that are alike in it."""
         plain = plain_keys(keys)
@@ -330,7 +330,7 @@ class _Reader:
             any(self._is_whole(rows, key) for key in plain) for rows in found
         )
 
-    def _is_whole(self, rows: _Rows, key: exp.Expr) -> bool:
+    def _is_whole(self, rows: _FromRows, key: exp.Expr) -> bool:
         found = timed(key, self.columns.of(rows.sources, rows.ctes, {}))
         if found is None or found.column not in rows.spans:
             return False

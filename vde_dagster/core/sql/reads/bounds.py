@@ -38,7 +38,7 @@ A range that begins at `BEGINNING` or ends at `FOREVER` is open on that side.
 """
 
 
-class Reading(Enum):
+class AxisType(Enum):
     """How the values of an axis compare.
 
     ``UNCERTAIN`` is for instants that may have become texts on their way; what is compared with a
@@ -58,7 +58,7 @@ class Shift:
     length: timedelta
 
 
-Step = Grain | Shift
+TimeFunction = Grain | Shift
 """One function of an instant that never changes the order of two: rounding down, or adding."""
 
 
@@ -69,8 +69,8 @@ class Axis:
     It is NULL where the time column is. ``format`` is set for texts and numbers.
     """
 
-    reading: Reading = Reading.INSTANT
-    steps: tuple[Step, ...] = ()
+    axis_type: AxisType = AxisType.INSTANT
+    steps: tuple[TimeFunction, ...] = ()
     format: TimeFormat | None = None
 
 
@@ -283,17 +283,17 @@ def _on_axis(
     fixed = isinstance(value, Instants | Texts) and value.free is None
     if free is not None and (fixed or isinstance(value, Number)):
         return None  # it bounds one interval in another way than the next
-    match axis.reading:
-        case Reading.INSTANT:
+    match axis.axis_type:
+        case AxisType.INSTANT:
             found = instants_of(value)
             if found is None:
                 return None
             # Beside a date, an engine may drop a text's time of day.
             drops = isinstance(value, Texts) and axis.steps
             return (floored(found, Grain.DAY).low if drops else found.low), found.high
-        case Reading.UNCERTAIN:
+        case AxisType.UNCERTAIN:
             return (value.low, value.high) if isinstance(value, Instants) else None
-        case Reading.TEXT | Reading.NUMBER:
+        case AxisType.TEXT | AxisType.NUMBER:
             return _positions(axis, value, free)
         case unreachable:
             assert_never(unreachable)
@@ -306,7 +306,7 @@ def _positions(
     assert axis.format is not None, "an axis of texts or numbers has a format"
     if free is not None and axis.format.grain > free:
         return None
-    numbers = axis.reading is Reading.NUMBER
+    numbers = axis.axis_type is AxisType.NUMBER
     if numbers and isinstance(value, Number):
         value = Texts(low=str(value.value), high=str(value.value))
     elif numbers or not isinstance(value, Texts):

@@ -17,12 +17,12 @@ from vde_dagster.core.sql.reads.bounds import (
     ANYTHING,
     NOTHING,
     Axis,
+    AxisType,
     Compare,
     Formula,
     Operator,
-    Reading,
     Shift,
-    Step,
+    TimeFunction,
     either,
     every,
 )
@@ -71,7 +71,7 @@ def axis_of(expression: exp.Expr, axes: Axes) -> Axis | None:
     else:
         inner = axis_of(node.this, axes) if isinstance(node, _MONOTONE) else None
     steps = _steps(node) if inner is not None else None
-    if inner is None or steps is None or inner.reading is not Reading.INSTANT:
+    if inner is None or steps is None or inner.axis_type is not AxisType.INSTANT:
         return None
     return replace(inner, steps=(*inner.steps, *steps))
 
@@ -88,7 +88,7 @@ _MONOTONE: Final = (
 )
 
 
-def _steps(node: exp.Expr) -> tuple[Step, ...] | None:
+def _steps(node: exp.Expr) -> tuple[TimeFunction, ...] | None:
     """What a function does to a date or timestamp; None where that may not keep the order."""
     if node.args.get("format") is not None or node.args.get("zone") is not None:
         return None
@@ -107,13 +107,13 @@ def _steps(node: exp.Expr) -> tuple[Step, ...] | None:
             return _added_steps(node)
 
 
-def _cast_steps(to: exp.DataType) -> tuple[Step, ...] | None:
+def _cast_steps(to: exp.DataType) -> tuple[TimeFunction, ...] | None:
     if to.is_type("date"):
         return (Grain.DAY,)
     return () if to.is_type(*TIMESTAMPS) else None
 
 
-def _added_steps(node: exp.Expr) -> tuple[Step, ...] | None:
+def _added_steps(node: exp.Expr) -> tuple[TimeFunction, ...] | None:
     try:
         match node:
             case exp.TsOrDsAdd():

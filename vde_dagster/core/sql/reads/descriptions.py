@@ -8,7 +8,7 @@ from typing import Final
 from sqlglot import exp
 
 
-def told(node: exp.Expr) -> str:
+def described(node: exp.Expr) -> str:
     """A part of a query for people, cut where it is long."""
     copy = node.copy()
     for each in list(copy.find_all(exp.Identifier)):

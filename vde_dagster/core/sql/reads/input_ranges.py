@@ -20,9 +20,9 @@ from vde_dagster.core.sql.macros import MICROSECOND
 from vde_dagster.core.sql.reads.bounds import (
     ANYTHING,
     Axis,
+    AxisType,
     Formula,
     InstantSet,
-    Reading,
     around,
     instants_meeting,
     is_exact,
@@ -142,19 +142,19 @@ def time_column_of(axis: TimeAxis | None) -> TimeColumn | None:
         case "date":
             value = Axis(steps=(Grain.DAY,))
         case "unknown":
-            value = Axis(reading=Reading.UNCERTAIN)
+            value = Axis(axis_type=AxisType.UNCERTAIN)
         case "string":
-            value = _formatted(Reading.TEXT, axis.format or ISO_DATE)
+            value = _formatted(AxisType.TEXT, axis.format or ISO_DATE)
         case "bigint" if axis.format:
-            value = _formatted(Reading.NUMBER, axis.format)
+            value = _formatted(AxisType.NUMBER, axis.format)
         case _:
             return None
     return TimeColumn(name=axis.column.lower(), axis=value)
 
 
-def _formatted(reading: Reading, pattern: str) -> Axis:
+def _formatted(axis_type: AxisType, pattern: str) -> Axis:
     written = TimeFormat(pattern)
-    return Axis(reading=reading, steps=(written.grain,), format=written)
+    return Axis(axis_type=axis_type, steps=(written.grain,), format=written)
 
 
 def _widened(axis: TimeAxis | None, found: InstantSet) -> InputRange:

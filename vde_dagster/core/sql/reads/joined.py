@@ -59,7 +59,7 @@ class Source:
     on: tuple[exp.Expr, ...] = ()
 
     @property
-    def told(self) -> str:
+    def described(self) -> str:
         """Its name for people."""
         if isinstance(self.node, exp.Table):
             return ".".join(part for part in (self.node.db, self.node.name) if part)

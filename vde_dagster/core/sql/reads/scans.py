@@ -25,8 +25,8 @@ from vde_dagster.core.sql.reads.blocks import Block, Blocks, Body, Use, blocks_o
 from vde_dagster.core.sql.reads.bounds import (
     ANYTHING,
     Axis,
+    AxisType,
     Formula,
-    Reading,
     around,
     either,
     every,
@@ -120,7 +120,7 @@ class _Tracer:
     def _demand_of(self, use: Use, body: Body, outputs: Mapping[int, Axis]) -> Formula:
         if use.operation is not None:
             passed = {
-                position: replace(axis, reading=Reading.UNCERTAIN)
+                position: replace(axis, axis_type=AxisType.UNCERTAIN)
                 for position, axis in outputs.items()
                 if axis.format is None
             }

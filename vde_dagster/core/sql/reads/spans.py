@@ -14,7 +14,7 @@ from typing import Final
 from sqlglot import exp
 
 from vde_dagster.core.sql.macros import MICROSECOND
-from vde_dagster.core.sql.reads.bounds import Axis, Step, around, instants_meeting
+from vde_dagster.core.sql.reads.bounds import Axis, TimeFunction, around, instants_meeting
 from vde_dagster.core.sql.reads.conditions import Axes, can_be_false
 from vde_dagster.core.sql.reads.constants import Moments
 from vde_dagster.core.sql.reads.input_ranges import MOVES_BY, ONE_OF_EACH_LENGTH
@@ -35,7 +35,7 @@ class Span:
 UNIT_ITSELF: Final = Span()
 
 
-def image(span: Span, steps: Sequence[Step], unit: IntervalUnit) -> Span:
+def image(span: Span, steps: Sequence[TimeFunction], unit: IntervalUnit) -> Span:
     """Where a function of a value lies, by its steps from the innermost on."""
     for step in steps:
         if not isinstance(step, Grain):
@@ -50,7 +50,7 @@ def image(span: Span, steps: Sequence[Step], unit: IntervalUnit) -> Span:
     return span
 
 
-def origin(span: Span, steps: Sequence[Step], unit: IntervalUnit) -> Span:
+def origin(span: Span, steps: Sequence[TimeFunction], unit: IntervalUnit) -> Span:
     """Where a value lies of which a function lies in a span."""
     for step in reversed(steps):
         if not isinstance(step, Grain):

@@ -13,7 +13,7 @@ from typing import Final
 from sqlglot import exp
 
 from vde_dagster.core.sql.macros import MICROSECOND
-from vde_dagster.core.sql.reads.bounds import Axis, Operator, Reading, Step
+from vde_dagster.core.sql.reads.bounds import Axis, AxisType, Operator, TimeFunction
 from vde_dagster.core.sql.reads.conditions import axis_of
 from vde_dagster.core.sql.reads.spans import Span, image, origin
 from vde_dagster.core.time.intervals import IntervalUnit
@@ -31,13 +31,13 @@ class Timed:
 
     column: Column
     axis: Axis
-    steps: tuple[Step, ...] = ()
+    steps: tuple[TimeFunction, ...] = ()
 
     def compares_with(self, other: Timed) -> bool:
         """Whether equal values of both lie in one place."""
-        if self.axis.reading is Reading.INSTANT:
-            return other.axis.reading is Reading.INSTANT
-        return self.axis.reading is not Reading.UNCERTAIN and self.axis == other.axis
+        if self.axis.axis_type is AxisType.INSTANT:
+            return other.axis.axis_type is AxisType.INSTANT
+        return self.axis.axis_type is not AxisType.UNCERTAIN and self.axis == other.axis
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -58,11 +58,11 @@ def timed(expression: exp.Expr, axes: ColumnAxes) -> Timed | None:
     axis = axes(column)
     if axis is None:
         return None
-    own = Axis() if axis.reading is Reading.INSTANT else axis
+    own = Axis() if axis.axis_type is AxisType.INSTANT else axis
     found = axis_of(expression, {column: own})
     if found is None:
         return None
-    steps = found.steps if own.reading is Reading.INSTANT else ()
+    steps = found.steps if own.axis_type is AxisType.INSTANT else ()
     return Timed(column=column, axis=axis, steps=steps)
 
 
@@ -73,7 +73,7 @@ def ties_in(conditions: Iterable[exp.Expr], axes: ColumnAxes) -> Iterator[Tie]:
             left, right = timed(one, axes), timed(other, axes)
             if left is None or right is None or not left.compares_with(right):
                 continue
-            if operator is Operator.AT or left.axis.reading is Reading.INSTANT:
+            if operator is Operator.AT or left.axis.axis_type is AxisType.INSTANT:
                 yield Tie(left=left, operator=operator, right=right)
                 yield Tie(left=right, operator=_MIRRORED[operator], right=left)
 

@@ -59,7 +59,7 @@ SCALARS: Final = _words(
 )
 """They make one value of the values of one row, and the same one each time."""
 
-VOLATILE: Final = _words(
+NONDETERMINISTIC: Final = _words(
     """
     aes_encrypt curdate current_catalog current_database current_schema current_timezone
     current_user getdate input_file_block_length input_file_block_start input_file_name

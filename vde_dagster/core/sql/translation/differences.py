@@ -51,7 +51,7 @@ def with_spark_meaning(
     """
     refusals = _given_sparks_meaning(query, Dialect.get_or_raise(dialect), schema)
     written = partial(written_part, original=original, dialect=dialect)
-    return tuple((node, why.told(written)) for node, why in refusals)
+    return tuple((node, why.refusal(written)) for node, why in refusals)
 
 
 def _given_sparks_meaning(

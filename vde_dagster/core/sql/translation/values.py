@@ -90,7 +90,7 @@ class NotInSpark(Refused):
 
     Args:
         message: Why, with ``{}`` where each part is to be shown.
-        parts: In that order; they may be changed already, so only `told` shows them.
+        parts: In that order; they may be changed already, so only `refusal` shows them.
         advice: What to write.
     """
 
@@ -98,7 +98,7 @@ class NotInSpark(Refused):
         self._parts = parts
         super().__init__(message, advice=advice)
 
-    def told(self, written: Callable[[exp.Expr], str]) -> Refused:
+    def refusal(self, written: Callable[[exp.Expr], str]) -> Refused:
         """The same for a person, with the text of each part."""
         first, *rest = self.message.split(_PART)
         shown = [f"`{written(each)}`" for each in self._parts]

@@ -62,7 +62,7 @@ class FalseClaim:
     ``spares`` where that was: nothing that was edited reaches the model, which was not edited.
     """
 
-    told: str
+    reported: str
     spares: bool = False
 
 
@@ -78,14 +78,14 @@ def false_claims(
     edited = {name for name, _ in one.items() ^ other.items()}
     there = _Told(database=database, before=before, after=after, graph=graph_of(revisions.after))
     back = _Told(database=database, before=after, after=before, graph=graph_of(revisions.before))
-    for told, differences in (
+    for reported, differences in (
         (there, comparer(revisions.before, revisions.after)),
         (back, comparer(revisions.after, revisions.before)),
     ):
         for each in differences.values():
-            if wrong := told.wrong(each):
+            if wrong := reported.wrong(each):
                 spares = _is_unaffected(each) and str(each.name) not in edited
-                yield FalseClaim(told=f"{each.name} {wrong}: {each}", spares=spares)
+                yield FalseClaim(reported=f"{each.name} {wrong}: {each}", spares=spares)
     yield from _false_hashes(revisions, database, before)
 
 
@@ -147,4 +147,4 @@ def _false_hashes(revisions: Revisions, database: Database, tables: Tables) -> I
         except duckdb.BinderException:
             continue  # it names a new column of a parent, where that does not matter to it
         if one.columns != other.columns or one.of(one.columns) != other.of(one.columns):
-            yield FalseClaim(told=f"{name} has one data hash for {one} and {other}")
+            yield FalseClaim(reported=f"{name} has one data hash for {one} and {other}")

@@ -65,13 +65,13 @@ def _plain_aggregates(select: Select) -> Select:
 
 
 def _literal(select: Select, role: Role) -> Select:
-    def told(each: Projection) -> Projection:
+    def reported(each: Projection) -> Projection:
         if each.term.role is not role:
             return each
         text = each.term.sql({}).replace("'", "")
         return replace(each, term=Term(f"LENGTH('{text}')", (), each.term.type, Role.LITERAL))
 
-    return replace(select, projections=tuple(map(told, select.projections)), having=None)
+    return replace(select, projections=tuple(map(reported, select.projections)), having=None)
 
 
 def _numbers_as_text(select: Select) -> Select:

@@ -338,8 +338,8 @@ def change_having(choices: Choices, site: Site) -> Select | None:
         return None
     if select.having is not None and choices.chance(50):
         return replace(select, having=None)
-    above = 1 + choices.number(1)
-    return replace(select, having=Term(f"COUNT(*) > {above}", (), INT, Role.AGGREGATE))
+    upstream = 1 + choices.number(1)
+    return replace(select, having=Term(f"COUNT(*) > {upstream}", (), INT, Role.AGGREGATE))
 
 
 def change_qualify(choices: Choices, site: Site) -> Select | None:

@@ -159,11 +159,13 @@ class Revisions:
 
     def __repr__(self) -> str:
         """Both as files, for people."""
-        told: list[str] = []
+        reported: list[str] = []
         for title, each in (("before", self.before), ("after", self.after)):
-            told.append(f"\n-- {title}: {dict(each.sources)}, undeclared {set(each.undeclared)}")
-            told += each.texts().values()
-        return "\n".join(told)
+            reported.append(
+                f"\n-- {title}: {dict(each.sources)}, undeclared {set(each.undeclared)}"
+            )
+            reported += each.texts().values()
+        return "\n".join(reported)
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

@@ -292,13 +292,13 @@ def turn_comparison(choices: Choices, query: Query, relations: Relations) -> Que
     """The sides of a comparison the other way around, the operator with them or not."""
 
     def turned(site: Site) -> Select | None:
-        turns = {"{0} < {1}": choices.pick(("{1} > {0}", "{1} < {0}")), "{0} > 1": "1 < {0}"}
-        turns |= {"{0} = {1}": "{1} = {0}", "{0} = 1": "1 = {0}"}
+        batches = {"{0} < {1}": choices.pick(("{1} > {0}", "{1} < {0}")), "{0} > 1": "1 < {0}"}
+        batches |= {"{0} = {1}": "{1} = {0}", "{0} = 1": "1 = {0}"}
         where = tuple(
-            replace(each, text=turns.get(each.text, each.text)) for each in site.select.where
+            replace(each, text=batches.get(each.text, each.text)) for each in site.select.where
         )
         sources = tuple(
-            replace(one, on=tuple(replace(on, text=turns.get(on.text, on.text)) for on in one.on))
+            replace(one, on=tuple(replace(on, text=batches.get(on.text, on.text)) for on in one.on))
             for one in site.select.sources
         )
         found = replace(site.select, where=where, sources=sources)

@@ -217,10 +217,10 @@ def windowed(choices: Choices, relations: Relations, relation: str) -> Query:
         return Query(select)
     name, qualify = choices.name(), None
     if term.type == INT and choices.chance(45):
-        above = choices.pick((" = 1", " > 1"))
-        qualify = replace(term, text=f"{term.text}{above}")
+        upstream = choices.pick((" = 1", " > 1"))
+        qualify = replace(term, text=f"{term.text}{upstream}")
         if choices.chance(50):
-            qualify = Term(f"{{0}}{above}", (Ref("", name, INT),))
+            qualify = Term(f"{{0}}{upstream}", (Ref("", name, INT),))
     projections = (*select.projections, Projection(name, term))
     named = choices.chance(15)
     return Query(replace(select, projections=projections, qualify=qualify, bare=False, named=named))

@@ -14,7 +14,7 @@ from vde_dagster.core.errors import Refused
 from vde_dagster.core.graph.graph import Node
 from vde_dagster.core.graph.render_model import reads_of
 from vde_dagster.core.ledger.holdings import NOTHING, Holding
-from vde_dagster.core.ledger.traces import HeldTokens
+from vde_dagster.core.ledger.traces import LedgerTokens
 from vde_dagster.core.model.snapshot import VersionKey
 from vde_dagster.core.names import ModelName
 from vde_dagster.core.sql.reads.constants import Moments
@@ -33,25 +33,29 @@ _Read = TypeVar("_Read")
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class Booked:
+class ParentLedgers:
     """What the ledger says of models, and the Iceberg snapshots at which just that is true.
 
-    ``held`` is each ledger as a whole, and ``tokens`` are those of the ranges that were asked for.
+    ``holdings`` is each ledger as a whole, and ``tokens`` are those of the ranges that were asked
+    for.
     """
 
-    held: Mapping[ModelName, Holding]
-    tokens: Mapping[ModelName, HeldTokens]
+    holdings: Mapping[ModelName, Holding]
+    tokens: Mapping[ModelName, LedgerTokens]
     heads: Mapping[ModelName, int | None]
 
 
 def gaps_of(
-    binding: Binding, ranges: Mapping[ModelName, InputRange], booked: Booked, until: datetime
+    binding: Binding,
+    ranges: Mapping[ModelName, InputRange],
+    ledgers: ParentLedgers,
+    until: datetime,
 ) -> list[str]:
     """What models lack of what is read of them for a time up to ``until``, for people."""
     return [
         gap
-        for name, held in sorted(booked.held.items())
-        if name in ranges and (gap := _gap(binding.graph[name], ranges[name], held, until))
+        for name, holdings in sorted(ledgers.holdings.items())
+        if name in ranges and (gap := _gap(binding.graph[name], ranges[name], holdings, until))
     ]
 
 
@@ -76,9 +80,9 @@ def _with_each_unit(
     }
 
 
-def booked_of(
+def read_ledgers(
     services: Services, binding: Binding, ranges: Mapping[ModelName, InputRange]
-) -> Booked:
+) -> ParentLedgers:
     """What is recorded of ranges of some models; sources among them are passed over."""
     keys = {
         name: binding.key(name) for name in ranges if not binding.graph[name].model.kind.is_source
@@ -89,14 +93,16 @@ def booked_of(
         if name in keys
     }
 
-    def read() -> tuple[Mapping[VersionKey, Holding], Mapping[ModelName, HeldTokens]]:
-        held = services.state.holdings(times)
-        found = {key: services.state.held_within(key, each) for key, each in times.items()}
-        return held, {name: HeldTokens(found[key], ranges[name]) for name, key in keys.items()}
+    def read() -> tuple[Mapping[VersionKey, Holding], Mapping[ModelName, LedgerTokens]]:
+        holdings = services.state.holdings(times)
+        found = {key: services.state.entries_within(key, each) for key, each in times.items()}
+        return holdings, {
+            name: LedgerTokens(found[key], ranges[name]) for name, key in keys.items()
+        }
 
-    (held, tokens), heads = with_heads(services.state, tuple(times), read)
-    return Booked(
-        held={name: held.get(key, NOTHING) for name, key in keys.items()},
+    (holdings, tokens), heads = with_heads(services.state, tuple(times), read)
+    return ParentLedgers(
+        holdings={name: holdings.get(key, NOTHING) for name, key in keys.items()},
         tokens=tokens,
         heads={name: heads.get(key) for name, key in keys.items()},
     )
@@ -107,7 +113,7 @@ def with_heads(
 ) -> tuple[_Read, Mapping[VersionKey, int]]:
     """What is read of versions, and the Iceberg snapshots at which just that is true (rule R3).
 
-    A version may be booked between two questions, so they are asked until the answers fit.
+    A version may be recorded between two questions, so they are asked until the answers fit.
     """
     heads = state.heads(keys)
     while True:
@@ -147,32 +153,32 @@ def refuse(
         )
 
 
-def _gap(node: Node, wanted: InputRange, held: Holding, until: datetime) -> str | None:
+def _gap(node: Node, wanted: InputRange, holdings: Holding, until: datetime) -> str | None:
     """What a parent lacks of a range, for a person; None where it holds it all.
 
     Who reads a whole table for a time up to ``until`` needs all that is due of it by then, and that
-    every row there is counts (`vde_dagster.core.ledger.entries.Standing`).
+    every row there is counts (`vde_dagster.core.ledger.entries.EntryStatus`).
     """
-    if not held.recorded:
+    if not holdings.recorded:
         return f"{node.name} holds nothing yet"
     if isinstance(wanted, WholeTable):
-        if held.computed != held.recorded:
-            return _to_be_made(node, held)
+        if holdings.computed != holdings.recorded:
+            return _to_be_made(node, holdings)
         if until == ALWAYS.end:  # what does not depend on time takes what there is
             return None
         due_until = due(node.model.start, until, node.model.unit)
         if not node.model.kind.is_by_interval or due_until is None:
             return None
         wanted = (due_until,)
-    missing = common(wanted, lacking(node.model, held.computed))
+    missing = common(wanted, lacking(node.model, holdings.computed))
     if not missing:
         return None
     return f"{node.name} does not hold {', '.join(str(each) for each in missing)}"
 
 
-def _to_be_made(node: Node, held: Holding) -> str:
+def _to_be_made(node: Node, holdings: Holding) -> str:
     """What of a whole table does not count, for a person."""
     if not node.model.kind.is_by_interval:
         return f"{node.name} is to be evaluated first"
-    again = subtract(held.recorded, held.computed)
+    again = subtract(holdings.recorded, holdings.computed)
     return f"{node.name} is to be evaluated first for {', '.join(map(str, again))}"

@@ -7,20 +7,27 @@ from dataclasses import dataclass, field
 from datetime import datetime
 
 from vde_dagster.app.binding import Binding
-from vde_dagster.app.evaluate.parent_holdings import (
-    Booked,
+from vde_dagster.app.evaluate.parent_ledgers import (
+    ParentLedgers,
     _with_each_unit,
-    booked_of,
     gaps_of,
+    read_ledgers,
     refuse,
 )
-from vde_dagster.app.publish.table_heads import readable
+from vde_dagster.app.publish.foreign_writes import readable
 from vde_dagster.app.services import Services
 from vde_dagster.core.errors import Refused
 from vde_dagster.core.graph.graph import Node
 from vde_dagster.core.graph.render_model import axes_of, reads_of, render_model, render_tree
-from vde_dagster.core.ledger.traces import HeldTokens
-from vde_dagster.core.ledger.unit_of_work import AsOf, CsvRows, Input, PythonRows, Rows, SqlRows
+from vde_dagster.core.ledger.traces import LedgerTokens
+from vde_dagster.core.ledger.unit_of_work import (
+    AsOf,
+    CsvRows,
+    Input,
+    PythonRows,
+    RowSource,
+    SqlRows,
+)
 from vde_dagster.core.model.model import PythonFunction, Query, SeedRows
 from vde_dagster.core.names import ModelName, TableName
 from vde_dagster.core.sql.macros import TimeRange
@@ -34,17 +41,17 @@ from vde_dagster.core.time.intervals import Interval
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class Reading:
+class PinnedReading:
     """How one part of an evaluation makes its rows.
 
     ``pinned`` is the Iceberg snapshot that each model or source is read at, ``tokens`` those of
     what the ledger says of each model there.
     """
 
-    rows: Rows
+    rows: RowSource
     inputs: Mapping[str, Input]
     pinned: Mapping[ModelName, int | None]
-    tokens: Mapping[ModelName, HeldTokens] = field(default_factory=dict)
+    tokens: Mapping[ModelName, LedgerTokens] = field(default_factory=dict)
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -52,7 +59,7 @@ class _Inputs:
     """The tables of what is read, by name, and the tokens of those that are models."""
 
     tables: Mapping[ModelName, AsOf]
-    tokens: Mapping[ModelName, HeldTokens]
+    tokens: Mapping[ModelName, LedgerTokens]
 
     @property
     def pinned(self) -> dict[ModelName, int | None]:
@@ -68,9 +75,9 @@ def read_whole(
     execution_time: datetime,
     *,
     source_pins: Mapping[ModelName, int | None] | None = None,
-    booked: Booked | None = None,
+    ledgers: ParentLedgers | None = None,
     work_id: str,
-) -> Reading:
+) -> PinnedReading:
     """What evaluating ``interval`` reads: every parent at one Iceberg snapshot.
 
     Args:
@@ -81,8 +88,8 @@ def read_whole(
         execution_time: When the run was asked for.
         source_pins: Iceberg snapshots to read sources at; the present ones where a source is not
             among them.
-        booked: What is booked of the models that are read, see `booked_of`, where several parts
-            read the same; what is booked now where it is None.
+        ledgers: What is recorded of the models that are read, see `read_ledgers`, where several
+            parts read the same; what is recorded now where it is None.
         work_id: Makes the names of temporary views unique.
 
     Raises:
@@ -90,12 +97,12 @@ def read_whole(
     """
     match node.model.body:
         case SeedRows(text=text):
-            return Reading(rows=CsvRows(text=text), inputs={}, pinned={})
+            return PinnedReading(rows=CsvRows(text=text), inputs={}, pinned={})
         case PythonFunction() as body:
             read = _python_inputs(
-                services, binding, node, interval, source_pins=source_pins or {}, booked=booked
+                services, binding, node, interval, source_pins=source_pins or {}, ledgers=ledgers
             )
-            return Reading(
+            return PinnedReading(
                 rows=_python_rows(node, body, interval, execution_time),
                 inputs={str(name): each for name, each in read.tables.items()},
                 pinned=read.pinned,
@@ -113,7 +120,7 @@ def read_whole(
                 interval,
                 ranges=ranges,
                 source_pins=source_pins or {},
-                booked=booked,
+                ledgers=ledgers,
             )
             return _sql_reading(query, read, work_id)
 
@@ -180,9 +187,9 @@ def input_name(work_id: str, position: int) -> str:
     return f"vde_{work_id}_{position}"
 
 
-def _sql_reading(query: SqlText, read: _Inputs, work_id: str) -> Reading:
+def _sql_reading(query: SqlText, read: _Inputs, work_id: str) -> PinnedReading:
     names = {name: input_name(work_id, index) for index, name in enumerate(sorted(read.tables))}
-    return Reading(
+    return PinnedReading(
         rows=SqlRows(sql=with_inputs(query, names)),
         inputs={names[name]: each for name, each in read.tables.items()},
         pinned=read.pinned,
@@ -198,20 +205,20 @@ def _pinned(
     *,
     ranges: Mapping[ModelName, InputRange],
     source_pins: Mapping[ModelName, int | None],
-    booked: Booked | None,
+    ledgers: ParentLedgers | None,
 ) -> _Inputs:
     """The tables that hold these ranges, each at one Iceberg snapshot.
 
     Raises:
         Refused: A model lacks something of its range, or a source is not complete.
     """
-    booked = booked or booked_of(
+    ledgers = ledgers or read_ledgers(
         services, binding, _with_each_unit(binding, node, interval, ranges)
     )
-    tokens = {name: each for name, each in booked.tokens.items() if name in ranges}
-    gaps = gaps_of(binding, ranges, booked, interval.end)
+    tokens = {name: each for name, each in ledgers.tokens.items() if name in ranges}
+    gaps = gaps_of(binding, ranges, ledgers, interval.end)
     refuse(services, binding, node, interval, ranges=ranges, gaps=gaps)
-    known = {**source_pins, **booked.heads}
+    known = {**source_pins, **ledgers.heads}
     return _Inputs(tables=pin(services, binding, ranges, known), tokens=tokens)
 
 
@@ -222,7 +229,7 @@ def _python_inputs(
     interval: Interval,
     *,
     source_pins: Mapping[ModelName, int | None],
-    booked: Booked | None,
+    ledgers: ParentLedgers | None,
 ) -> _Inputs:
     views = [
         f"{binding.graph[parent].model.kind.keyword} {parent}"
@@ -237,7 +244,7 @@ def _python_inputs(
         )
     ranges = reads_of(binding.graph, node.name).ranges(Moments.between(interval, interval))
     return _pinned(
-        services, binding, node, interval, ranges=ranges, source_pins=source_pins, booked=booked
+        services, binding, node, interval, ranges=ranges, source_pins=source_pins, ledgers=ledgers
     )
 
 

@@ -1,0 +1,112 @@
+"""Where a version's table stands, and whether that is what was recorded (rule R4)."""
+
+from __future__ import annotations
+
+from vde_dagster.app.services import Services
+from vde_dagster.core.errors import Conflict
+from vde_dagster.core.model.snapshot import VersionKey
+
+
+class ForeignWrite(Conflict):
+    """A version's table is not what was recorded: somebody else wrote to it, or removed it.
+
+    Nothing is built on such rows, since nobody knows what they are.
+    """
+
+
+def head_of(services: Services, key: VersionKey) -> int | None:
+    """The Iceberg snapshot that a unit of work on a version starts from; None for no rows yet.
+
+    It is where the table is now: at what was recorded last, or at a compaction of just that. No JVM
+    is started.
+
+    Raises:
+        ForeignWrite: The table has other rows than what was recorded last.
+    """
+    recorded = services.state.heads([key]).get(key)
+    table = services.catalog.table(key.table)
+    found = table.iceberg_snapshot_id if table is not None else None
+    if found != recorded and not _is_compacted(services, key, found, recorded):
+        raise _foreign(services, key, found, recorded)
+    return found
+
+
+def readable(services: Services, key: VersionKey, recorded: int | None) -> int | None:
+    """Where the rows can be read that were recorded at an Iceberg snapshot.
+
+    That is the snapshot itself. Where it has expired, it is where the table is now, if that is a
+    compaction of it.
+    """
+    if recorded is None or services.catalog.retains(key.table, recorded):
+        return recorded
+    table = services.catalog.table(key.table)
+    found = table.iceberg_snapshot_id if table is not None else None
+    return found if _is_compacted(services, key, found, recorded) else recorded
+
+
+def foreign_write(services: Services, key: VersionKey, recorded: int | None) -> str:
+    """What to say where readers see other rows of a version than were recorded; empty where not.
+
+    What a unit of work has published and not recorded yet is its own, and no write of others.
+
+    Args:
+        services: The ports.
+        key: The version.
+        recorded: The Iceberg snapshot that was recorded last, a moment ago.
+    """
+    while True:
+        table = services.catalog.table(key.table)
+        found = table.iceberg_snapshot_id if table is not None else None
+        if found == recorded or _is_compacted(services, key, found, recorded):
+            return ""
+        published = [work.publication for work in services.state.open_work(key)]
+        if any(each is not None and each.iceberg_snapshot_id == found for each in published):
+            return ""
+        now = services.state.heads([key]).get(key)
+        if now == recorded:
+            return str(_foreign(services, key, found, recorded))
+        recorded = now
+
+
+def _is_compacted(
+    services: Services, key: VersionKey, found: int | None, recorded: int | None
+) -> bool:
+    """Whether two Iceberg snapshots have the same rows, as far as that can be told.
+
+    Where all that is retained up to the one that was found are compactions, and what was recorded
+    has expired, nothing speaks for a write of somebody else: it is the same table after
+    maintenance.
+    """
+    if found is None or recorded is None:
+        return False
+    origin, retains = services.catalog.origin, services.catalog.retains
+    first = origin(key.table, found)
+    if first == origin(key.table, recorded):
+        return True
+    return not retains(key.table, first) and not retains(key.table, recorded)
+
+
+def _foreign(
+    services: Services, key: VersionKey, found: int | None, recorded: int | None
+) -> ForeignWrite:
+    catalog = services.naming.catalog or "CATALOG"
+    what = f"{key.model}: its table {key.table}"
+    if found is None:
+        return ForeignWrite(
+            f"{what} is gone, or was emptied, and the Iceberg snapshot {recorded} was recorded. "
+            "Nothing was done",
+            advice="Restore it, or write another `stamp` in the model, which gives it a new "
+            "version.",
+        )
+    if recorded is None:
+        return ForeignWrite(
+            f"{what} has rows (Iceberg snapshot {found}) that nothing was recorded of: somebody "
+            "else wrote them, or this state is not the one of this warehouse. Nothing was done",
+            advice="Drop the table, or use the state that belongs to it.",
+        )
+    return ForeignWrite(
+        f"{what} is at the Iceberg snapshot {found}, and {recorded} was recorded: somebody else "
+        "wrote to it, and nothing is built on rows that nobody knows. Nothing was done",
+        advice="Undo that write, in Spark `CALL "
+        f"{catalog}.system.rollback_to_snapshot('{key.table}', {recorded})`, and run this again.",
+    )
